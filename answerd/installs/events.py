@@ -169,9 +169,8 @@ class Evidence:
     @property
     def is_record(self) -> bool:
         """Whether anything is known but that the machine was forgotten."""
-        return bool(
-            self.starts or self.was_armed or self.identities or self.heard or self.disarmed is not None or self.refused
-        )
+        has_happened = self.disarmed is not None or self.refused is not None
+        return bool(self.starts or self.was_armed or self.identities or self.heard or has_happened)
 
 
 def evidence_of(event: Event) -> Evidence:
@@ -281,7 +280,13 @@ def record_of(evidence: Evidence, rules: Rules) -> Record:
 
 
 def reported(
-    evidence: Evidence, word: ReportKind, attempt: int, at: float, message: str | None, percent: float | None
+    evidence: Evidence,
+    word: ReportKind,
+    attempt: int,
+    at: float,
+    message: str | None,
+    percent: float | None,
+    rules: Rules,
 ) -> Event:
     """Return the event of a report that comes now, with a URL of an attempt. It counts for the present start."""
     kind, name = Kind(word.value), evidence.name
@@ -291,7 +296,9 @@ def reported(
     starts = evidence.starts if attempt == evidence.attempt else {}  # a higher one was begun at another node
     present = starts.get(max(starts, default=0))
     if word is not ReportKind.PROGRESS:
-        return Event(name, kind, at, attempt, max(starts, default=1), message=message, percent=percent, identities=own)
+        event = Event(name, kind, at, attempt, max(starts, default=1), message=message, percent=percent, identities=own)
+        before, after = record_of(evidence, rules), record_of(merge(evidence, evidence_of(event)), rules)
+        return event._replace(counts=(before.attempt, before.state) != (after.attempt, after.state))
     if present is None or present.strength > Strength.COPIED:
         return Event(name, kind, at, attempt, counts=False, identities=own)
     last = present.news
@@ -422,7 +429,9 @@ def evidence_as_json(evidence: Evidence) -> dict[str, Any]:
     fields: dict[str, Any] = {"name": evidence.name, "attempt": evidence.attempt, "heard": evidence.heard}
     if evidence.was_armed:
         fields["armed"] = True
-    for name in ("began", "disarmed", "refused", "group"):
+    if evidence.group is not None:
+        fields["group"] = list(evidence.group)
+    for name in ("began", "disarmed", "refused"):
         if getattr(evidence, name) is not None:
             fields[name] = getattr(evidence, name)
     for name in ("forgotten", "named"):

@@ -132,12 +132,6 @@ class InstallMemory:
         self.newest = max(self.newest, event.at)
         return self._put(name, after)
 
-    def changes(self, evidence: Evidence, event: Event) -> bool:
-        """Return whether an event would lead the machine of which this is known to another state."""
-        before = record_of(evidence, self.rules)
-        after = record_of(merge(evidence, evidence_of(event)), self.rules)
-        return (before.attempt, before.state) != (after.attempt, after.state)
-
     def evidence(self, name: str) -> Evidence | None:
         """Return what is known of the machine with a name; None where nothing is."""
         own = identity_of(name)

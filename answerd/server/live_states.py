@@ -159,11 +159,11 @@ class LiveStates:
         `StoreError`."""
         self.refresh()
         evidence = self._memory.evidence(subject.name) or Evidence(subject.name)
-        event = reported(evidence, report.word, subject.attempt, self.now(), report.message, report.percent)
-        counts = event.counts and self._changes(evidence, event)
-        self._append([event._replace(detail=detail, origin=origin, body=report.kept, counts=counts)])
+        message, percent = report.message, report.percent
+        event = reported(evidence, report.word, subject.attempt, self.now(), message, percent, self.rules)
+        self._append([event._replace(detail=detail, origin=origin, body=report.kept)])
         self._synced()
-        return counts
+        return event.counts
 
     def order(
         self, machines: Sequence[OrderedMachine], order: Order, origin: str, client: Client | None = None
@@ -271,7 +271,14 @@ class LiveStates:
     def watch(self) -> None:
         """Poll the states for ever, for event streams and metrics."""
         while True:
-            self.refresh()
+            try:
+                self.store.require_same_file()
+                if self._faults.get("read") is not None:
+                    self._log_of_events().read_again()
+            except StoreError as error:
+                self._note_fault("read", str(error))
+            else:
+                self.refresh()
             free_in_steps(self._given_up, gevent.sleep)
             gevent.sleep(POLL_SECONDS)
 
@@ -330,12 +337,6 @@ class LiveStates:
             else:
                 self._syncing.set(None)
         self._syncing = None
-
-    def _changes(self, evidence: Evidence, event: Event) -> bool:
-        """Return whether an event changes the state, or the news that go with it."""
-        if event.kind is Kind.PROGRESS:
-            return True
-        return self._memory.changes(evidence, event)
 
     def _make_room(self) -> None:
         """Drop the oldest records that nothing names, where there are too many. Raises `StatesUnknown`."""

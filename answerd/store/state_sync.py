@@ -257,16 +257,18 @@ def _require_own_source(node: NodeStates, database: peewee.Database, log: Callab
     here."""
     with node.reading() as local:
         source = setting(local, "source") or ""
-        (last,) = run(local, "SELECT coalesce(max(revision), 0) FROM events").fetchone()
-    row = run(database, "SELECT number FROM received_messages WHERE source = ?", (source,)).fetchone()
-    if row is None or row[0] <= last:
+    last = setting(database, f"last {source}")
+    if last is None or run(database, "SELECT 1 FROM events WHERE id = ?", (last,)).fetchone() is None:
         return
+    with node.reading() as local:
+        if run(local, "SELECT 1 FROM events WHERE id = ?", (last,)).fetchone() is not None:
+            return
     with node.writing() as local:
         note(local, "source", secrets.token_hex(4))
         note(local, _TOKEN, "")  # have everything compared
     log(
-        f"warning: {node.path} was rolled back or copied from another node: the database knows its events up to number "
-        f"{row[0]}, the file ends at {last}; everything is compared with the database"
+        f"warning: {node.path} was rolled back or copied from another node: the database has events of it that the file "
+        "does not have; everything is compared with the database, and what it has counts here"
     )
 
 
@@ -276,7 +278,6 @@ def _deliver(node: NodeStates, database: peewee.PostgresqlDatabase) -> None:
         with node.reading() as local:
             rows = run(local, _TO_DELIVER).fetchall()
             source = setting(local, "source") or ""
-            (last,) = run(local, "SELECT coalesce(max(revision), 0) FROM events").fetchone()
             query = "SELECT machine, last, facts, unsent FROM unknown_machines WHERE unsent > 0 LIMIT 500"
             unknown = run(local, query).fetchall()
         if not rows and not unknown:
@@ -285,10 +286,9 @@ def _deliver(node: NodeStates, database: peewee.PostgresqlDatabase) -> None:
             lock_revision(database)
             numbers = store(database, rows)
             write_sightings(database, [Sighting(*row) for row in unknown])
-            statement = """
-                INSERT INTO received_messages (source, number) VALUES (?, ?)
-                ON CONFLICT (source) DO UPDATE SET number = greatest(received_messages.number, excluded.number)"""
-            run(database, statement, (source, last))
+            own = [row[0] for row in rows if row[2] == source]
+            if own:
+                note(database, f"last {source}", own[-1])
         with node.writing() as local:
             run_many(local, "UPDATE events SET shared = ? WHERE id = ?", [(numbers[row[0]], row[0]) for row in rows])
             sent = [(row[3], identity_of(row[0])) for row in unknown]

@@ -6,14 +6,14 @@ import os
 from pathlib import Path
 
 import pytest
+from answerd.store.install_batch import MOST_NEWS, MOST_UNKNOWN, PendingEvent, Sighting
+from answerd.store.install_tables import MOST_EVENTS
+from answerd.store.installs import InstallStore, open_state_file
 
 from answerd.formats.family import Once
 from answerd.installs.memory import InstallMemory, Remembered, Visitor, state_of
 from answerd.installs.states import Asked, Gate, Order, Ordered, Record, Refusal, Reported, ReportKind, Rules, State
 from answerd.store import StoreError
-from answerd.store.install_batch import MOST_NEWS, MOST_UNKNOWN, PendingEvent, Sighting
-from answerd.store.install_tables import MOST_EVENTS
-from answerd.store.installs import InstallStore, open_state_file
 from answerd.store.sqlite import SqliteStore
 from answerd.store.sqlite_file import SqliteFile
 

@@ -20,6 +20,12 @@ from typing import Any
 import gevent
 import peewee
 import pytest
+from answerd.server.install_faults import wait_in_time
+from answerd.server.installs import LiveInstalls
+from answerd.server.shared_installs import SharedInstalls
+from answerd.store.database_installs import DatabaseInstalls
+from answerd.store.install_batch import PendingEvent
+from answerd.store.node_installs import NodeInstallStore
 from gevent.event import AsyncResult
 
 from answerd.config import Config
@@ -28,23 +34,17 @@ from answerd.identity import Kind
 from answerd.installs.states import Order, Ordered, Rules, State
 from answerd.server.admission import Admission
 from answerd.server.client import PatientClient
-from answerd.server.install_faults import wait_in_time
-from answerd.server.installs import LiveInstalls
 from answerd.server.listener import Listener
 from answerd.server.live_set import LiveAnswerSet, WriteCounter
 from answerd.server.request_log import RequestLog
 from answerd.server.serving import Limits
-from answerd.server.shared_installs import SharedInstalls
 from answerd.server.sockets import bind
 from answerd.server.write_guard import WriteGuard
 from answerd.server.wsgi import Response
 from answerd.store import StoreAway, StoreError, StoreLost, database_installs, host_names
-from answerd.store.database_installs import DatabaseInstalls
 from answerd.store.host_names import addresses_of
-from answerd.store.install_batch import PendingEvent
 from answerd.store.lineage import Lineage
 from answerd.store.loader import Loader, loaded
-from answerd.store.node_installs import NodeInstallStore
 from answerd.store.postgres import PostgresStore, ReplicatedStore
 from answerd.store.postgres_addresses import attempts
 from answerd.store.postgres_connection import PostgresServer

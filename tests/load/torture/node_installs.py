@@ -19,6 +19,7 @@ from enum import StrEnum
 from typing import Any, Protocol
 
 from answerd.store.database_installs import DatabaseInstalls
+
 from tests.load.torture.figures import Figure, exactly
 from tests.support.replies import Reply
 from tests.support.service import Service

@@ -17,9 +17,10 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from answerd.store.database_installs import DatabaseInstalls
+
 from answerd.identity import Kind
 from answerd.installs.states import Rules
-from answerd.store.database_installs import DatabaseInstalls
 from answerd.store.postgres import PostgresStore
 from answerd.store.postgres_connection import PostgresServer
 from tests.load.torture.figures import Figure, exactly, measured, under
