@@ -61,14 +61,9 @@ class Address:
 
 
 def is_public(text: str) -> bool:
-    """Whether an IP address is one that strangers may reach: neither loopback nor private nor link-local.
-
-    False for a text that is not an IP address.
-    """
+    """Whether an IP address is one that strangers may reach. False for a text that is not an IP address."""
     address = _ip_address(text)
-    return address is not None and not (
-        address.is_loopback or address.is_private or address.is_link_local or address.is_unspecified
-    )
+    return address is not None and address.is_global
 
 
 def _ip_address(text: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:

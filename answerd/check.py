@@ -16,11 +16,11 @@ from dataclasses import dataclass, field
 from answerd.answers.catalogue import Catalogue
 from answerd.answers.check_cases import CheckCase, RowCase, check_cases, row_cases
 from answerd.answers.compose import prepared_answer
-from answerd.answers.hidden_secrets import hiding
 from answerd.answers.oversights import MissingLabels, Oversights, of_documents
 from answerd.answers.problems import load_problems
 from answerd.answers.provenance import Placing, origins
 from answerd.answers.ranking import join_shortened
+from answerd.answers.redaction import hiding
 from answerd.answers.resolve import Answer, known_facts, resolve
 from answerd.answers.select import question_of, select
 from answerd.answers.sources import NO_SOURCES, REPORT, Sources, Values

@@ -15,13 +15,12 @@ from answerd.answers.catalogue import Catalogue
 from answerd.answers.check_cases import CheckCase, check_cases, row_cases, unaffected_names
 from answerd.answers.compose import prepared_answer
 from answerd.answers.line_diff import unified
-from answerd.answers.masking import masked
+from answerd.answers.redaction import redacted_pair
 from answerd.answers.select import Question, Selection, select
 from answerd.answers.sources import REPORT, Sources, Values
 from answerd.documents import Document, NameInKind
 from answerd.errors import AnswerError, CannotFill
 from answerd.facts import STATE, Facts
-from answerd.formats import FORMATS
 from answerd.formats.family import Once, Prepared, Slot
 from answerd.formats.meter import LARGEST_ANSWER, Lookup, Metered, too_large
 from answerd.formats.template import SECRETS, Placeholder
@@ -78,7 +77,7 @@ class Difference:
         """Return a unified diff, without newlines at the ends and without the two heading lines."""
         before, after = _shown(self.before), _shown(self.after)
         if not show_secrets:
-            before, after = masked(before, after, FORMATS[self.format])
+            before, after = redacted_pair(before, after, self.format)
         lines = unified(before.split("\n"), after.split("\n"))
         return lines or ["(secrets have changed places, or white space at the end)"]
 

@@ -6,9 +6,8 @@ Knows two texts of one document. Must not know where they are kept.
 from __future__ import annotations
 
 from answerd.answers.line_diff import unified
-from answerd.answers.masking import masked
+from answerd.answers.redaction import redacted_pair
 from answerd.documents import Key
-from answerd.formats import FORMATS
 
 
 def diff_lines(key: Key, before: str | None, after: str | None, *, show_secrets: bool = False) -> list[str]:
@@ -17,7 +16,7 @@ def diff_lines(key: Key, before: str | None, after: str | None, *, show_secrets:
     None is a document that does not exist.
     """
     was, now = before or "", after or ""
-    if not show_secrets and key.format in FORMATS:
-        was, now = masked(was, now, FORMATS[key.format])
+    if not show_secrets:
+        was, now = redacted_pair(was, now, key.format)
     lines = unified(was.split("\n") if was else [], now.split("\n") if now else [])
     return lines or ([] if before == after else ["(a secret differs, or white space at the end)"])

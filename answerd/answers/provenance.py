@@ -10,10 +10,11 @@ import json
 import re
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
-from answerd.answers.compose import Layers
+from answerd.answers.compose import Layers, prepared_answer
 from answerd.answers.ranking import shortened
 from answerd.answers.resolve import Answer
 from answerd.answers.rows import Inventory
@@ -102,16 +103,36 @@ def _origins(answer: Answer, inventory: Inventory | None, *, with_lines: bool = 
         return
     layers = answer.selection.layers
     marking = MARKINGS[layers[-1].family.name]
-    try:
-        lines = marking.lines_of(answer.body.decode()) if with_lines else {}
-    except ParseError:  # an answer that does not parse is for validators to judge
-        lines = {}
+    lines: Mapping[Path, int] = {}
+    with suppress(ParseError):  # an answer that does not parse is for validators to judge
+        if with_lines:
+            is_text = layers[-1].family.name == "text"
+            lines = _lines_of_text(answer) if is_text else marking.lines_of(answer.body.decode())
     places = _Places(layers)
     of_row = inventory.place(answer.row) if inventory and answer.row else None
     labels = frozenset(answer.row.values() if answer.row else ())
     for leaf in _merged_leaves(layers):
         is_filled = of_row and _is_template(layers, leaf) and not labels.isdisjoint(_labels_in(leaf.text))
         yield Origin(leaf.path, places.of(leaf), lines.get(leaf.path), of_row if is_filled else None)
+
+
+def _lines_of_text(answer: Answer) -> dict[Path, int]:
+    """Return the line of the answer for each line of its layers: a secret that fills a placeholder may have several
+    lines. What is constant in the layers is found in the answer, part by part."""
+    body, at, line, answer_line = answer.body, 0, 1, 1
+    found: dict[Path, int] = {("1",): 1}
+    for part in prepared_answer(answer.selection.layers, may_be_blank=True).parts:
+        if not isinstance(part, bytes):
+            continue
+        begins = body.find(part, at)
+        if begins < 0:  # never of an answer that was filled
+            return found
+        answer_line += body.count(b"\n", at, begins)
+        for _ in range(part.count(b"\n")):
+            line, answer_line = line + 1, answer_line + 1
+            found[(str(line),)] = answer_line
+        at = begins + len(part)
+    return found
 
 
 def _is_template(layers: Layers, leaf: Leaf) -> bool:
@@ -228,18 +249,19 @@ def _steps(key: str) -> list[str]:
     return [step for step in re.split(r"[.\[\]/]+", key) if step]
 
 
-def explanation(answer: Answer, inventory: Inventory | None = None) -> dict[str, Any]:
+def explanation(answer: Answer, inventory: Inventory | None = None, shown: str | None = None) -> dict[str, Any]:
     """Return the answer and the origin of every value, as JSON shows it (``docs/explain.md`` has the schema).
 
-    Raises `BrokenDocument` where the keys of its values, written for each of them, take too much memory.
+    ``shown`` is the text to show in place of the answer's, with the same lines. Raises `BrokenDocument` where the keys
+    of its values, written for each of them, take too much memory.
     """
-    return _explanation(answer, list(map(_explained_value, _bounded_origins(answer, inventory))))
+    return _explanation(answer, list(map(_explained_value, _bounded_origins(answer, inventory))), shown)
 
 
-def explanation_text(answer: Answer, inventory: Inventory | None = None) -> str:
+def explanation_text(answer: Answer, inventory: Inventory | None = None, shown: str | None = None) -> str:
     """Return the `explanation` as JSON text, encoded value by value: encoding everything together is a single step of
     compiled code, which is too long for a large answer. Raises `BrokenDocument`."""
-    around = json.dumps(_explanation(answer, None), ensure_ascii=False)
+    around = json.dumps(_explanation(answer, None, shown), ensure_ascii=False)
     before, _, after = around.partition('"values": null')  # no text contains it: its quotes would be escaped
     values = [
         json.dumps(_explained_value(origin), ensure_ascii=False) for origin in _bounded_origins(answer, inventory)
@@ -247,7 +269,7 @@ def explanation_text(answer: Answer, inventory: Inventory | None = None) -> str:
     return f'{before}"values": [{", ".join(values)}]{after}'
 
 
-def _explanation(answer: Answer, values: object) -> dict[str, Any]:
+def _explanation(answer: Answer, values: object, shown: str | None) -> dict[str, Any]:
     return {
         "composition": answer.composition,
         "format": answer.format.extension,
@@ -256,7 +278,7 @@ def _explanation(answer: Answer, values: object) -> dict[str, Any]:
             for layer in answer.selection.layers
         ],
         "values": values,
-        "answer": answer.body.decode(),
+        "answer": answer.body.decode() if shown is None else shown,
     }
 
 
@@ -282,14 +304,17 @@ def _bounded_origins(answer: Answer, inventory: Inventory | None) -> Iterator[Or
         yield origin
 
 
-def explained(answer: Answer, inventory: Inventory | None = None) -> str:
+def explained(answer: Answer, inventory: Inventory | None = None, shown: str | None = None) -> str:
     """Return the answer for a person to read, with the origin of every value: in comments where its format has them at
-    the end of a line, else in a column on the left."""
+    the end of a line, else in a column on the left. ``shown`` is the text to show in place of the answer's, with the
+    same lines."""
     text = answer.body.decode()
+    if shown is None:
+        shown = text
     comments = _comments(origins(answer, inventory))
     opens = TRAILING_COMMENT.get(answer.format.extension)
-    commented = _commented(text, comments, opens, MARKINGS[answer.format.family.name]) if opens else None
-    return _side_by_side(text, comments) if commented is None else commented
+    commented = _commented(text, shown, comments, opens, MARKINGS[answer.format.family.name]) if opens else None
+    return _side_by_side(shown, comments) if commented is None else commented
 
 
 def _comments(found: Iterable[Origin]) -> dict[int, str]:
@@ -319,17 +344,18 @@ def _side_by_side(text: str, comments: Mapping[int, str]) -> str:
     return "".join(f"{comments.get(number, ''):{width}} | {line}\n" for number, line in enumerate(lines, 1))
 
 
-def _commented(text: str, comments: Mapping[int, str], opens: str, marking: Marking) -> str | None:
-    """Return the text with a comment at the end of each line that has one; None where its meaning would change.
+def _commented(text: str, shown: str, comments: Mapping[int, str], opens: str, marking: Marking) -> str | None:
+    """Return ``shown`` with a comment at the end of each line that has one; None where the meaning of ``text``, which
+    has the same lines, would change.
 
     Whether a line can have a comment (it may be in the middle of a string) is found by parsing the text with it. A
     comment that its line cannot have is written above the line.
     """
-    lines = text.split("\n")
+    lines = shown.split("\n")
     column = min(COMMENT_COLUMN, max((len(lines[number - 1]) for number in comments), default=0))
 
-    def with_comments(at_end: Iterable[int], above: Iterable[int]) -> str:
-        new = list(lines)
+    def with_comments(at_end: Iterable[int], above: Iterable[int], to: str = text) -> str:
+        new = to.split("\n")
         for number in at_end:
             line = new[number - 1]
             end = "\r" if line.endswith("\r") else ""
@@ -361,7 +387,7 @@ def _commented(text: str, comments: Mapping[int, str], opens: str, marking: Mark
         above = _most(rest, lambda numbers: accepts(with_comments(at_end, numbers)))
     except _TooManyTriesError:
         return None
-    return with_comments(at_end, above) if len(above) == len(rest) else None
+    return with_comments(at_end, above, shown) if len(above) == len(rest) else None
 
 
 class _TooManyTriesError(Exception):

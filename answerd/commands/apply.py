@@ -168,7 +168,7 @@ def _in_the_database(store: WritableStore, found: Directory, prune: bool, note: 
     announce_store(store, len(store.keys()))
     guard = WriteGuard(store, LiveAnswerSet(Loader(store, has_states=True), WriteCounter(), run=directly), run=directly)
     changes = ChangeSet(found.documents, prune=prune)
-    author = Author(None, user_name(), note)
+    author = own_author(note)
 
     def to_the_database(dry_run: bool, etag: str | None) -> Result:
         conditions = Conditions(if_match=etag) if etag else UNCONDITIONAL
@@ -195,6 +195,11 @@ def user_name() -> str | None:
         return getpass.getuser()
     except (KeyError, OSError):  # a container may have no name for its user
         return None
+
+
+def own_author(note: str | None) -> Author:
+    """Return the author of changes that a command makes itself."""
+    return Author(None, user_name(), note)
 
 
 def _put_as_json(raw: RawDocument) -> dict[str, str]:

@@ -44,6 +44,7 @@ from pathlib import Path
 from typing import cast
 
 from answerd.commands import WRONG_USAGE, Arguments, CommandError
+from answerd.commands.apply import own_author
 from answerd.commands.common import announce_store, configured_store
 from answerd.commands.terminal import counted, printable_line
 from answerd.config import read_config
@@ -64,7 +65,8 @@ def back_up(arguments: Arguments) -> int:
     config = read_config(os.environ, to_serve=False)
     store, file, force = configured_store(), arguments["FILE"], bool(arguments["--force"])
     if isinstance(store, FileStore):
-        summary = backup_directory(config.answers_dir, file, states=config.state_path, force=force)
+        author = own_author(f"backup of {config.answers_dir}")
+        summary = backup_directory(config.answers_dir, file, states=config.state_path, force=force, author=author)
         announce_store(store, summary.taken)
         for name, why in (*summary.skipped, *summary.unreadable):
             print(printable_line(f"not in the backup: {name}: {why}"), file=sys.stderr)
@@ -94,7 +96,8 @@ def restore(arguments: Arguments) -> int:
         return 0
     if config.store == "postgres":
         store = open_postgres(config)
-        documents, machines = restore_shared(file, store, install_rules(config), force=force)
+        author = own_author(f"restore of {file}")
+        documents, machines = restore_shared(file, store, install_rules(config), force=force, author=author)
         taken = f"{counted(documents, 'document')} and {counted(machines, 'state')} of installs"
         print(f"{taken} restored to {store.described}")
         return 0

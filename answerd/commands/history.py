@@ -48,13 +48,13 @@ from typing import Any
 
 from answerd.answers.history import diff_lines
 from answerd.commands import FAILED, WRONG_USAGE, Arguments, CommandError
-from answerd.commands.apply import directly, user_name
+from answerd.commands.apply import directly, own_author
 from answerd.commands.common import announce_store, configured_store
 from answerd.commands.terminal import coloured, print_json, printable_line, show_lines
 from answerd.documents import Key
 from answerd.formats import split_extension
 from answerd.identity import Kind
-from answerd.store import Author, HistoryEntry, HistoryFilter, StoreError
+from answerd.store import HistoryEntry, HistoryFilter, StoreError
 
 _COLOURS = {"+": "green", "-": "red", "@": "cyan"}
 _TIME = re.compile(r"\d{4}-\d\d-\d\d(T\d\d(:\d\d(:\d\d)?)?)?Z?\Z")
@@ -158,7 +158,7 @@ def put_back(arguments: Arguments) -> int:
         raise CommandError(f"revision {int(number)} is no change of {arguments['KEY']}: answerd history lists them")
     guard = WriteGuard(store, LiveAnswerSet(Loader(store, has_states=True), WriteCounter(), run=directly), run=directly)
     try:
-        stored = restore_document(guard, found[0], Author(None, user_name(), arguments["--note"]), UNCONDITIONAL)
+        stored = restore_document(guard, found[0], own_author(arguments["--note"]), UNCONDITIONAL)
     except WriteRefused as refused:
         for problem in refused.problems:
             print(printable_line(f"problem: {problem}"), file=sys.stderr)

@@ -49,10 +49,10 @@ import sys
 
 from answerd import captures
 from answerd.answers.catalogue import Catalogue
-from answerd.answers.hidden_secrets import hiding, without_secrets
 from answerd.answers.near_misses import with_hints
 from answerd.answers.provenance import Placing, explained, explanation, origins
 from answerd.answers.reasoning import reasoning
+from answerd.answers.redaction import hiding, redacted_answer
 from answerd.answers.resolve import Answer, resolve
 from answerd.answers.sources import Sources
 from answerd.commands import WRONG_USAGE, Arguments, CommandError
@@ -93,11 +93,11 @@ def run(arguments: Arguments) -> int:
     if not arguments["--explain"] or answer.refusal:
         sys.stdout.buffer.write(answer.body)
         return 0
-    shown = without_secrets(catalogue, answer, facts, sources)
+    shown = redacted_answer(catalogue, answer, facts, sources)
     if arguments["--json"]:
-        print_json(explanation(shown, catalogue.inventory))
+        print_json(explanation(answer, catalogue.inventory, shown))
     else:
-        sys.stdout.buffer.write(explained(shown, catalogue.inventory).encode())
+        sys.stdout.buffer.write(explained(answer, catalogue.inventory, shown).encode())
     return 0
 
 

@@ -50,6 +50,7 @@ import sys
 from pathlib import Path
 
 from answerd.commands import WRONG_USAGE, Arguments, CommandError
+from answerd.commands.apply import own_author
 from answerd.commands.common import announce_store, unread_env_file
 from answerd.commands.terminal import counted, printable_line, progress
 from answerd.config import read_config
@@ -81,7 +82,7 @@ def import_documents(arguments: Arguments) -> int:
     shown = store.described if config.store == "postgres" else config.db_path
     report_progress, prune = progress("documents") or no_progress, bool(arguments["--prune"])
     copied = import_file if is_file else import_directory
-    summary = copied(source, store, report_progress, prune=prune)
+    summary = copied(source, store, report_progress, prune=prune, author=own_author(f"import of {source}"))
     if summary.installs:
         print(
             f"warning: {printable(source)} has {counted(summary.installs, 'state')} of installs, which import does not "

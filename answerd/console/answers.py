@@ -6,11 +6,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from answerd.answers.catalogue import Catalogue
-from answerd.answers.hidden_secrets import hiding, without_secrets
-from answerd.answers.masking import masked
 from answerd.answers.near_misses import with_hints
 from answerd.answers.provenance import Origin, Placing, origins
 from answerd.answers.reasoning import Step, reasoning
+from answerd.answers.redaction import hiding, redacted_answer
 from answerd.answers.resolve import Answer, resolve
 from answerd.answers.sources import Sources
 from answerd.errors import AnswerError, NotClaimed
@@ -109,8 +108,7 @@ class Resolver:
     def _text(self, answer: Answer, facts: Facts) -> str:
         if self._show_secrets:
             return answer.body.decode("utf-8", "replace")
-        shown = without_secrets(self._catalogue, answer, facts, self._sources).body.decode("utf-8", "replace")
-        return masked(shown, shown, answer.format)[0]
+        return redacted_answer(self._catalogue, answer, facts, self._sources)
 
     def _judged(self, answer: Answer, facts: Facts, found: Sequence[Origin]) -> tuple[tuple[str, ...], tuple[str, ...]]:
         """Return the findings and the warnings of the built-in rules."""

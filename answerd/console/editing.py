@@ -10,12 +10,11 @@ from hashlib import sha256
 from answerd.answers.catalogue import Catalogue
 from answerd.answers.differences import Difference, compare
 from answerd.answers.line_diff import unified
-from answerd.answers.masking import masked
+from answerd.answers.redaction import redacted_pair
 from answerd.console.backend import Consequences, DocumentVersion, NotSaved, PreviewedChange, Revision, WriteAuthor
 from answerd.console.background import PATIENCE, BackgroundWork, Job
 from answerd.console.rendering import counted
 from answerd.documents import Key, RawDocument
-from answerd.formats import FORMATS
 from answerd.identity import Kind, join_limited
 from answerd.server.etags import UNCONDITIONAL, Conditions, etag
 from answerd.server.write_guard import ChangeSet, ConditionFailed, WriteGuard, WriteRefused
@@ -176,8 +175,7 @@ def _revision(entry: HistoryEntry) -> Revision:
 
 def _difference(entry: HistoryEntry) -> list[str]:
     before, after = entry.before or "", entry.after or ""
-    if entry.key.format in FORMATS:
-        before, after = masked(before, after, FORMATS[entry.key.format])
+    before, after = redacted_pair(before, after, entry.key.format)
     if entry.before is None or entry.after is None:  # no more lines are looked at than are shown
         sign, text = ("+", after) if entry.before is None else ("-", before)
         lines = [sign + line for line in text.split("\n", LINES_SHOWN)[:LINES_SHOWN]]

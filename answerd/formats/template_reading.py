@@ -118,6 +118,10 @@ class TemplateReader:
             self.labels.add(placeholder.label)
         return placeholder
 
+    def refuse(self, text: str, problem: str) -> None:
+        """Record why the first placeholder of a text cannot be where it is."""
+        self._note(text, text.find("{{"), problem)
+
     def _note(self, text: str, start: int, problem: str, *, closed: bool = True) -> None:
         if len(self.problems) == MOST_PROBLEMS:
             self.unlisted += 1

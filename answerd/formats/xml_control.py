@@ -21,10 +21,8 @@ from dataclasses import replace
 
 from answerd.formats.control import CONTROL_KEYS
 from answerd.formats.family import Branches, ControlFault, Path, RawControl, RawValue, branches
-from answerd.formats.xml_tree import Element, Instruction, Shape, Text, shape
+from answerd.formats.xml_tree import META, Element, Instruction, Shape, Text, shape
 from answerd.suggestion import did_you_mean
-
-META = "answer-meta"
 
 _NAME = r"""[^\s/\[\]@="'<>]+"""
 _TEST = re.compile(rf"""\[@({_NAME})=(?:"([^"]*)"|'([^']*)')\]""")

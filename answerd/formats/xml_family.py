@@ -15,9 +15,10 @@ from answerd.errors import CannotFill
 from answerd.formats.family import MergeError, Path, Prepared, RawControl, Slot
 from answerd.formats.template import Placeholder, Template
 from answerd.formats.template_reading import TemplateReader
-from answerd.formats.xml_control import META, elements_named, holding, read_meta, without
-from answerd.formats.xml_merge import is_list, merged
-from answerd.formats.xml_tree import Element, Instruction, Shape, Text, XmlDocument, read, shape
+from answerd.formats.xml_control import elements_named, holding, read_meta, without
+from answerd.formats.xml_merge import is_item, is_list, merged
+from answerd.formats.xml_namespaces import aligned
+from answerd.formats.xml_tree import META, Element, Instruction, Shape, Text, XmlDocument, read, shape
 from answerd.identity import brief
 
 name = "xml"
@@ -75,21 +76,26 @@ def unset(tree: XmlDocument, paths: Collection[Path]) -> XmlDocument:
 
 
 def not_arrays(tree: XmlDocument, paths: Collection[Path]) -> Collection[Path]:
-    """Return the ``paths`` that name no element, or an element that is no list."""
+    """Return the ``paths`` that name no element, or one that is neither a list nor an item of a list."""
     found = elements_named(tree.root, paths)
-    return [path for path in paths if not (found[path] and all(is_list(element.attributes) for element in found[path]))]
+    return [path for path in paths if not (found[path] and all(map(_may_append, found[path])))]
+
+
+def _may_append(element: Element) -> bool:
+    return is_list(element.attributes) or is_item(element.attributes)
 
 
 def merge(lower: XmlDocument, upper: XmlDocument, append: Collection[Path] = ()) -> XmlDocument:
     """Merge the roots; the upper declaration, doctype and instructions replace the lower ones. The content of a list at
-    a path in ``append`` is appended to that of the list below it."""
+    a path in ``append``, or the items that it names, are appended to those of the list below."""
+    named = elements_named(upper.root, append) if append else {}
+    lower, upper, moved = aligned(lower, upper)
     if lower.root.name != upper.root.name:
         above, below = brief(upper.root.name), brief(lower.root.name)
         raise MergeError(f"the root elements differ: <{above}> cannot be laid over <{below}>")
-    appended = (
-        {id(element) for found in elements_named(upper.root, append).values() for element in found} if append else ()
-    )
-    return XmlDocument({**lower.around, **upper.around}, merged(lower.root, upper.root, appended=appended))
+    appended = {moved.get(id(element), id(element)) for found in named.values() for element in found}
+    root = merged(lower.root, upper.root, appended=appended)
+    return XmlDocument({**lower.around, **upper.around}, root, lower.namespaces)
 
 
 def prepare(tree: XmlDocument) -> Prepared:

@@ -81,6 +81,12 @@ def is_list(attributes: Attributes) -> bool:
     )
 
 
+def is_item(attributes: Attributes) -> bool:
+    """Return whether an element is an item of a list: ``action="add"`` in any prefix, as unattend has it
+    (``wcm:action="add"``)."""
+    return any(value == "add" and label.endswith(":action") for label, value in attributes.items())
+
+
 class _Children:
     """The children of two elements, paired name by name. Positions count elements only."""
 
@@ -97,6 +103,9 @@ class _Children:
         below_by_name, above_by_name = _by_name(self.below), _by_name(self.above)
         for name, above in above_by_name.items():
             below = below_by_name.get(name, [])
+            if self.are_items(below, above):
+                self.replace_list(below, above)
+                continue
             if len(above) == 1 and len(below) == 1:
                 if not _differ(self.below[below[0]], self.above[above[0]]):
                     self.pair(below[0], above[0])
@@ -115,6 +124,12 @@ class _Children:
             else:
                 content.append(item)
         return (*content, *(child for at, child in enumerate(self.above) if at not in self.paired))
+
+    def are_items(self, below: list[int], above: list[int]) -> bool:
+        """Return whether siblings of one name are the items of a list, because one in either layer says so."""
+        return any(is_item(self.above[at].attributes) for at in above) or any(
+            is_item(self.below[at].attributes) for at in below
+        )
 
     def pair(self, below: int, above: int) -> None:
         """Merge two children into the lower one's place."""
@@ -140,8 +155,8 @@ class _Children:
                 self.pair(found[0], at)
 
     def replace_list(self, below: list[int], above: list[int]) -> None:
-        """Replace a list, which is siblings without distinguishing attributes: the upper list starts where the lower
-        one started."""
+        """Replace a list, which is items (`is_item`) or siblings without distinguishing attributes: the upper list
+        starts where the lower one started. Append it where that is asked for."""
         self.lists += [(self.upper, self.above, above)] if above else []
         if not below or not above:
             return
@@ -150,6 +165,9 @@ class _Children:
         if len(above) == 1 and not lone.attributes and shape(lone) is Shape.EMPTY:
             return
         self.lists.append((self.lower, self.below, below))
+        if any(id(self.above[at]) in self.appended for at in above):
+            self.replaced[below[-1]] = (self.below[below[-1]], *(self.above[at] for at in above))
+            return
         self.replaced.update(dict.fromkeys(below, ()))
         self.replaced[below[0]] = tuple(self.above[at] for at in above)
 

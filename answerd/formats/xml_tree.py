@@ -60,6 +60,14 @@ class Element:
         return "".join(runs).strip(WHITE)
 
 
+Namespaces = Mapping[str, tuple[str, ...]]
+"""The namespaces that each prefix means somewhere in a document; usually one. The empty prefix is that of names without
+one, and the empty namespace is none."""
+
+META = "answer-meta"
+"""The element that has a document's control keys."""
+
+
 @dataclass(frozen=True, slots=True)
 class XmlDocument:
     """A root element with the declaration, doctype, instructions and comments around it.
@@ -70,6 +78,7 @@ class XmlDocument:
 
     around: Mapping[str, tuple[str, ...]]
     root: Element
+    namespaces: Namespaces = field(default_factory=dict)
 
 
 class Shape(Enum):
@@ -130,6 +139,11 @@ def read(text: str) -> XmlDocument:
     return document
 
 
+def _has_bare_name(element: Element) -> bool:
+    """Return whether an element in a tree has a name without a prefix."""
+    return ":" not in element.name or any(map(_has_bare_name, element.elements()))
+
+
 class _Reader:
     """Reads a text with expat."""
 
@@ -137,6 +151,7 @@ class _Reader:
         self.source = text
         self.around: dict[str, list[str]] = {}
         self.declared = 0
+        self.namespaces: dict[str, tuple[str, ...]] = {}
         self.doctype_span = (0, 0)
         self.leads_elsewhere = False
         self.root: Element | None = None
@@ -171,7 +186,10 @@ class _Reader:
         finally:
             del self.parser  # its handlers refer to this reader: only the garbage collector would free that cycle
         assert self.root is not None  # noqa: S101 - expat finds a root, or it has raised
-        return XmlDocument({kind: tuple(sources) for kind, sources in self.around.items()}, self.root)
+        if "" not in self.namespaces and _has_bare_name(self.root):
+            self.namespaces[""] = ("",)
+        around = {kind: tuple(sources) for kind, sources in self.around.items()}
+        return XmlDocument(around, self.root, self.namespaces)
 
     def fault(self, error: expat.ExpatError) -> ParseError:
         """Return the `ParseError` for expat's error. Names nothing but HTML's entities: a word that looks like a tag or
@@ -219,10 +237,23 @@ class _Reader:
         if self.open:
             self.close_run()
         elif self.root is None:
+            if ":" not in name and "xmlns" not in attributes:
+                self.namespaces[""] = ("",)
             self.read_prolog(self.source.encode()[: self.parser.CurrentByteIndex].decode())
         if len(self.open) == DEEPEST:
             self.refuse(f"it is nested more than {DEEPEST} levels deep")
+        for label, value in attributes.items():
+            if label.startswith("xmlns") and name != META:  # whose declarations are not served
+                self.declare(label, value)
         self.open.append((name, attributes, [], self.parser.CurrentLineNumber))
+
+    def declare(self, label: str, namespace: str) -> None:
+        """Note a namespace that ``xmlns`` or ``xmlns:prefix`` declares."""
+        _, colon, prefix = label.partition(":")
+        if label == "xmlns" or colon:
+            known = self.namespaces.get(prefix, ())
+            if namespace not in known:
+                self.namespaces[prefix] = (*known, namespace)
 
     def end(self, _name: str) -> None:
         """Close an element."""

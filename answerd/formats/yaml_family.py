@@ -27,7 +27,7 @@ from answerd.formats.family import (
 )
 from answerd.formats.template import Template
 from answerd.formats.template_reading import TemplateReader
-from answerd.formats.yaml_nodes import BOOLEAN, NON_SPECIFIC, NULL, STRING, Mapping, Node, Scalar, Sequence, scalar_tag
+from answerd.formats.yaml_nodes import BOOLEAN, NULL, STRING, Mapping, Node, Scalar, Sequence, filled_scalar, scalar_tag
 from answerd.formats.yaml_reading import read
 from answerd.formats.yaml_stream import cut
 from answerd.formats.yaml_writing import write
@@ -132,8 +132,7 @@ def _texts(node: Node) -> object:
 
 
 def placeholders(tree: YamlTree, reader: TemplateReader) -> YamlTree:
-    """Replace string values that have placeholders by templates: quoted, block, and plain values that YAML reads as
-    text. Keys are unchanged."""
+    """Replace values that have placeholders by templates, with a tag too. Keys are unchanged."""
     if isinstance(tree, Stream):
         return tree._replace(pieces=cut("".join(map(str, tree.pieces)), reader))
     return tree if tree.root is None else tree._replace(root=_placeholders(tree.root, reader))
@@ -145,15 +144,9 @@ def _placeholders(node: Node, reader: TemplateReader) -> Node:
         return node._replace(pairs=pairs)
     if isinstance(node, Sequence):
         return node._replace(items=tuple(_placeholders(item, reader) for item in node.items))
-    if isinstance(node.text, Template) or "{{" not in node.text or scalar_tag(node) != STRING:
+    if isinstance(node.text, Template) or "{{" not in node.text:
         return node
-    text = reader(node.text, has_types=True)
-    if text == node.text:
-        return node
-    if isinstance(text, Template) and text.typed:
-        return node._replace(text=text, style="", tag=None)
-    tag = None if node.tag == NON_SPECIFIC else node.tag  # PyYAML would read a quoted number after "!" as a number
-    return node._replace(text=text, style=node.style or '"', tag=tag)
+    return filled_scalar(node, node.text, reader)
 
 
 def unset(tree: YamlTree, paths: Collection[Path]) -> YamlTree:

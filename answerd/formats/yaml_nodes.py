@@ -6,11 +6,13 @@ written.
 
 from __future__ import annotations
 
+import re
 from typing import Any, NamedTuple
 
 import yaml
 
 from answerd.formats.template import Template
+from answerd.formats.template_reading import TemplateReader
 from answerd.memo import remembered
 
 STANDARD = "tag:yaml.org,2002:"
@@ -67,6 +69,46 @@ def scalar_tag(scalar: Scalar) -> str:
     if scalar.tag not in (None, NON_SPECIFIC):
         return str(scalar.tag)
     return STRING if scalar.style or scalar.tag or isinstance(scalar.text, Template) else _resolved(scalar.text)
+
+
+_WORDS = ("true", "false", "yes", "no", "on", "off", "y", "n")
+_PATTERNS = {
+    STANDARD + "int": r"[-+]?(?:0[box])?[0-9A-Fa-f_]+(?::[0-9]+)*",
+    STANDARD + "float": r"[-+]?[0-9._eE:+-]+",
+    STANDARD + "timestamp": r"[0-9TtZz.: +-]+",
+    STANDARD + "binary": r"[0-9A-Za-z+/=\s]+",
+}
+"""A value of each type, with 1 in place of each placeholder. Broad: what does not match is never of the type."""
+
+
+def tag_fault(scalar: Scalar) -> str | None:
+    """Return why no value of its placeholders can make a scalar one of its tag's type; None where some can, as for a
+    tag that is not YAML's own, and where a filter makes the type."""
+    tag, text = scalar.tag, scalar.text
+    if tag is None or not tag.startswith(STANDARD) or tag == STRING or isinstance(text, str) or text.typed:
+        return None
+    if tag == BOOLEAN:
+        pattern = "".join([re.escape(part.lower()) if isinstance(part, str) else ".+" for part in text.parts])
+        fits = any(re.fullmatch(pattern, word) for word in _WORDS)
+    else:
+        sample = "".join([part if isinstance(part, str) else "1" for part in text.parts])
+        fits = tag in _PATTERNS and re.fullmatch(_PATTERNS[tag], sample.strip()) is not None
+    return None if fits else f"cannot make this value one of the type !!{tag.removeprefix(STANDARD)}"
+
+
+def filled_scalar(scalar: Scalar, text: str, reader: TemplateReader) -> Scalar:
+    """Return a scalar with this text, whose placeholders are read; the same scalar where it has none."""
+    read = reader(text, has_types=True)
+    if read == text:
+        return scalar
+    fault = tag_fault(scalar._replace(text=read))
+    if fault is not None:
+        reader.refuse(text, fault)
+    # PyYAML would read a quoted number after "!" as a number.
+    tag = None if scalar.tag == NON_SPECIFIC else scalar.tag
+    if isinstance(read, Template) and read.typed:
+        return scalar._replace(text=read, style="", tag=None)
+    return scalar._replace(text=read, style=scalar.style or '"', tag=tag)
 
 
 def identity(key: Node) -> Identity:

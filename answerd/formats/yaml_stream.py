@@ -12,7 +12,7 @@ from typing import Any
 
 from answerd.formats.family import Slot
 from answerd.formats.template_reading import TemplateReader
-from answerd.formats.yaml_nodes import NON_SPECIFIC, STRING, Scalar, scalar_tag
+from answerd.formats.yaml_nodes import Scalar, filled_scalar
 from answerd.formats.yaml_reading import ends_collection, events, is_scalar, starts_mapping, starts_sequence
 from answerd.formats.yaml_writing import write_in_place
 
@@ -29,10 +29,8 @@ def cut(text: str, reader: TemplateReader) -> tuple[str | Slot, ...]:
             continue
         style = event.style if event.style in ("'", '"', "|", ">") else ""
         scalar = Scalar(event.value, style, event.tag, 0, 0)
-        if scalar_tag(scalar) != STRING:
-            continue
-        read = reader(event.value, has_types=True)
-        if read == event.value:
+        filled = filled_scalar(scalar, event.value, reader)
+        if filled is scalar:
             continue
         start, end = event.start_mark.index, event.end_mark.index
         margin = None
@@ -40,9 +38,8 @@ def cut(text: str, reader: TemplateReader) -> tuple[str | Slot, ...]:
             # The text from the end of a block to the next token is the indentation of that token.
             end = text.rfind("\n", start, end) + 1 or end
             margin = _margin(text[start:end])
-        tag = None if event.tag == NON_SPECIFIC else event.tag
         pieces.append(text[done:start] + (f"&{event.anchor} " if event.anchor else ""))
-        pieces += write_in_place(Scalar(read, style or '"', tag, 0, 0), margin)
+        pieces += write_in_place(filled, margin)
         if style in ("|", ">"):
             pieces.append("\n")
         done = end

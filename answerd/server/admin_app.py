@@ -58,7 +58,7 @@ from answerd.server.write_guard import (
 )
 from answerd.server.wsgi import Response, keys_of, reason_line
 from answerd.server.wsgi import error_response as listener_error
-from answerd.store import StoreAway, StoreError
+from answerd.store import CannotBeStored, StoreAway, StoreError
 
 METHODS_WITH_BODY = ("PUT", "POST")
 
@@ -74,6 +74,7 @@ STATUSES: dict[type[Exception], int] = {
     CannotRender: CONFLICT,
     ConditionFailed: PRECONDITION_FAILED,
     StoreError: INTERNAL_ERROR,
+    CannotBeStored: BAD_REQUEST,
     StatesUnknown: INTERNAL_ERROR,
     StoreAway: SERVICE_UNAVAILABLE,
 }

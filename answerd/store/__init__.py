@@ -31,6 +31,10 @@ class StoreError(Exception):
     """The store cannot be opened, read or written; one line that says which part of it and why."""
 
 
+class CannotBeStored(StoreError):
+    """A document has a key or a character that no store takes. Nothing was stored."""
+
+
 class StoreAway(StoreError):
     """The database cannot be reached at this moment, or did not answer in time. Trying again later may succeed."""
 

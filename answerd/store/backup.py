@@ -18,10 +18,19 @@ from typing import TYPE_CHECKING
 
 from answerd.identity import printable
 from answerd.installs.states import Rules
-from answerd.store import WRITER_WAIT_SECONDS, Progress, StoreError, WritableStore, no_progress
-from answerd.store.migrations import STATE_MIGRATIONS, migrate
+from answerd.store import (
+    NOBODY,
+    WRITER_WAIT_SECONDS,
+    Author,
+    NewerSchema,
+    Progress,
+    StoreError,
+    WritableStore,
+    no_progress,
+)
+from answerd.store.migrations import MIGRATIONS, SQLITE, STATE_MIGRATIONS, migrate
 from answerd.store.sqlite import SqliteStore
-from answerd.store.sqlite_file import SqliteFile
+from answerd.store.sqlite_file import FILE_MODE, SqliteFile
 from answerd.store.transfer import (
     Directory,
     ExportSummary,
@@ -41,6 +50,9 @@ _DOCUMENT_TABLES = {"documents", "changes"}
 _STATES = "events"
 """The table whose rows are states of installs, in databases that have it."""
 
+_NEW_EPOCH = "INSERT OR REPLACE INTO install_settings (name, value) VALUES ('epoch', lower(hex(randomblob(8))))"
+"""Has every process of a running service read the states, and their key, as a whole (`answerd.store.states`)."""
+
 
 def backup_database(store: WritableStore, path: str | Path, *, force: bool = False) -> None:
     """Write a consistent copy of a database to a new file while others read and write. Raises `StoreError`."""
@@ -49,14 +61,19 @@ def backup_database(store: WritableStore, path: str | Path, *, force: bool = Fal
 
 
 def backup_directory(
-    directory: str | Path, path: str | Path, *, states: str | Path | None = None, force: bool = False
+    directory: str | Path,
+    path: str | Path,
+    *,
+    states: str | Path | None = None,
+    force: bool = False,
+    author: Author = NOBODY,
 ) -> ImportSummary:
-    """Write the documents of a directory to a new file, with the states of installs in the file ``states``. Raises
-    `StoreError`."""
+    """Write the documents of a directory to a new file, with the states of installs in the file ``states``. ``author``
+    is that of the changes in the file's history. Raises `StoreError`."""
     target = _new_file(path, force)
     with tempfile.TemporaryDirectory(prefix=".answerd-backup-", dir=target.parent) as scratch:
         store = SqliteStore(Path(scratch) / "documents.db")
-        summary = import_directory(directory, store)
+        summary = import_directory(directory, store, author=author)
         store.close()
         if states is not None and Path(states).exists():
             copy_states(states, store.path)
@@ -111,7 +128,13 @@ def restore_directory(
 
 
 def restore_shared(
-    path: str | Path, store: PostgresStore, rules: Rules, progress: Progress = no_progress, *, force: bool = False
+    path: str | Path,
+    store: PostgresStore,
+    rules: Rules,
+    progress: Progress = no_progress,
+    *,
+    force: bool = False,
+    author: Author = NOBODY,
 ) -> tuple[int, int]:
     """Put the documents of a backup into a database that nodes share, and merge its states of installs into it.
 
@@ -127,12 +150,17 @@ def restore_shared(
         copy = checked_copy(path, scratch)
         documents = len(copy.keys())
         if documents:
-            import_file(path, store, progress, prune=force)
+            import_file(path, store, progress, prune=force, author=author)
         return documents, shared.restore(copy.path)
 
 
 def import_file(
-    path: str | Path, store: WritableStore, progress: Progress = no_progress, *, prune: bool = False
+    path: str | Path,
+    store: WritableStore,
+    progress: Progress = no_progress,
+    *,
+    prune: bool = False,
+    author: Author = NOBODY,
 ) -> ImportSummary:
     """Copy the documents and inventories of a database file or a backup into a database, in one transaction.
 
@@ -152,7 +180,7 @@ def import_file(
         tuple((str(raw.key), fault) for raw, fault in faults if fault is not None),
         frozenset(raw.key.name for raw in documents),
     )
-    return replace(import_found(found, str(path), store, progress, prune=prune), installs=installs)
+    return replace(import_found(found, str(path), store, progress, prune=prune, author=author), installs=installs)
 
 
 def _count_of_installs(database: Path) -> int:
@@ -170,6 +198,7 @@ def copy_states(source: str | Path, target: str | Path) -> None:
             for name in sorted((here & there) - _DOCUMENT_TABLES):
                 database.execute(f'DELETE FROM main."{name}"')  # noqa: S608 - a table's name
                 database.execute(f'INSERT INTO main."{name}" SELECT * FROM source."{name}"')  # noqa: S608
+            database.execute(_NEW_EPOCH)
             database.execute("COMMIT")
     except sqlite3.Error as error:
         raise StoreError(f"the states of installs cannot be copied: {error}") from None
@@ -192,34 +221,70 @@ def _open_states(path: str | Path, *, force: bool) -> None:
 
 
 def checked_copy(path: str | Path, scratch: str | Path) -> SqliteStore:
-    """Return a copy of a backup, brought to the current schema; the backup itself stays as it is.
+    """Return a new database in the directory ``scratch`` with the rows of a backup; the backup itself stays as it is.
 
-    Raises `StoreError` where the file is no backup, is damaged, or is of a newer version.
+    Nothing but rows is taken: a trigger or a view in the file would go on living in the database that it is restored
+    into. Raises `StoreError` where the file is no backup, is damaged, or is of a newer version.
     """
     source, shown = Path(path), printable(str(path))
     copy = Path(scratch) / "backup.db"
     try:
         if not source.is_file() or not source.stat().st_size:
             raise StoreError(f"{shown} is no backup: it does not exist or is empty")
-        with (
-            closing(sqlite3.connect(f"{source.absolute().as_uri()}?mode=ro", uri=True)) as original,
-            closing(sqlite3.connect(copy)) as database,
-        ):
-            tables = {name for (name,) in original.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
-            if not {"documents", "changes"} <= tables:
+        with closing(sqlite3.connect(copy, isolation_level=None, uri=True)) as database:
+            os.chmod(copy, FILE_MODE)
+            database.execute("PRAGMA trusted_schema = OFF")
+            database.execute("ATTACH ? AS source", (f"{source.absolute().as_uri()}?mode=ro",))
+            if not {"documents", "changes"} <= _tables(database, "source"):
                 raise StoreError(f"{shown} is no backup of answerd: it has no documents")
-            fault = original.execute("PRAGMA quick_check(1)").fetchone()[0]
+            fault = database.execute("PRAGMA source.quick_check(1)").fetchone()[0]
             if fault != "ok":
                 raise StoreError(f"{shown} is damaged: {fault}")
-            original.backup(database)
+            version = database.execute("PRAGMA source.user_version").fetchone()[0]
+            if not 0 < version <= len(MIGRATIONS):
+                raise NewerSchema(
+                    f"{shown} has schema version {version}, this version of answerd understands 1 to {len(MIGRATIONS)}"
+                )
+            _make_schema(database, version)
+            _copy_rows(database)
     except sqlite3.Error as error:
         raise StoreError(f"{shown} is no backup: {error}") from None
     except OSError as error:
         raise StoreError(f"{shown} cannot be read: {error.strerror or error}") from None
-    os.chmod(copy, 0o600)
     store = SqliteStore(copy)
     store.close()
     return store
+
+
+def _make_schema(database: sqlite3.Connection, version: int) -> None:
+    """Make the tables of a schema version; opening the database as a store brings them up to date."""
+    for migration in MIGRATIONS[:version]:
+        for statement in migration.statements[SQLITE]:
+            database.execute(statement)
+    database.execute(f"PRAGMA user_version = {version}")
+
+
+def _copy_rows(database: sqlite3.Connection) -> None:
+    """Copy the rows of all tables from the attached database ``source``. Triggers, which would number changes anew, are
+    away meanwhile."""
+    triggers = database.execute("SELECT name, sql FROM main.sqlite_master WHERE type = 'trigger'").fetchall()
+    database.execute("BEGIN")
+    for name, _ in triggers:
+        database.execute(f"DROP TRIGGER {name}")
+    for table in sorted(_tables(database, "main") & _tables(database, "source")):
+        known, there = (_columns(database, schema, table) for schema in ("main", "source"))
+        columns = ", ".join(column for column in known if column in there)
+        database.execute(f"DELETE FROM main.{table}")  # noqa: S608 - names of this program's schema
+        database.execute(f"INSERT INTO main.{table} ({columns}) SELECT {columns} FROM source.{table}")  # noqa: S608
+    for _, statement in triggers:
+        database.execute(statement)
+    if "install_settings" in _tables(database, "main"):
+        database.execute(_NEW_EPOCH)
+    database.execute("COMMIT")
+
+
+def _columns(database: sqlite3.Connection, schema: str, table: str) -> list[str]:
+    return [str(column[1]) for column in database.execute(f"PRAGMA {schema}.table_info({table})")]
 
 
 def is_empty(database: Path) -> bool:

@@ -293,6 +293,13 @@ _EVENTS = Migration(
     },
     _to_events,
 )
+
+_GONE = tuple(f"DROP TABLE IF EXISTS {name}" for name in ("install_events", "forgotten_installs", "installs"))
+
+_NO_RECORDS = Migration(
+    "no rows of records beside the events",
+    {SQLITE: (*_GONE, "DROP TABLE IF EXISTS outbox", "DROP TABLE IF EXISTS outbox_source"), POSTGRES: _GONE},
+)
 """Unlike other steps it removes tables: a node of an earlier version must not go on writing where nobody reads. It
 keeps its reports on its own disk until it is upgraded."""
 
@@ -310,11 +317,12 @@ MIGRATIONS = (
     _SHARED_STATES,
     _CHANGES_BY_NAME,
     _EVENTS,
+    _NO_RECORDS,
 )
 """The steps from each schema version to the next. The version of a database is the number of steps it has taken."""
 
 
-STATE_MIGRATIONS = (_STATES, _SHARED_STATES, _EVENTS)
+STATE_MIGRATIONS = (_STATES, _SHARED_STATES, _EVENTS, _NO_RECORDS)
 """The steps of a file that holds the states of installs alone: that of ``SERVICE_STATE_PATH``, and a node's."""
 
 

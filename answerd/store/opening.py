@@ -37,7 +37,9 @@ def _replicated(config: Config) -> Store:
 
     if config.replica_path is None:
         raise StoreError("SERVICE_REPLICA_PATH must name a file for this node's copy of the database")
-    return ReplicatedStore(_url(config), Path(config.replica_path), install_rules(config))
+    store = ReplicatedStore(_url(config), Path(config.replica_path), install_rules(config))
+    store.replica.own()
+    return store
 
 
 def _url(config: Config) -> str:

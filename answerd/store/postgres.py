@@ -17,6 +17,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import peewee
+
 from answerd.documents import Key, RawDocument
 from answerd.installs.states import Rules
 from answerd.store import (
@@ -37,7 +39,7 @@ from answerd.store.migrations import migrate_postgres, refuse_newer_postgres, re
 from answerd.store.postgres_backup import copy_to_file
 from answerd.store.postgres_connection import READ_SECONDS, WRITE_SECONDS, PostgresServer
 from answerd.store.postgres_transaction import PostgresTransaction
-from answerd.store.replica import ROWS_AT_ONCE, Replica
+from answerd.store.replica import ROWS_AT_ONCE, Replica, position_in
 from answerd.store.replicator import Replicator
 from answerd.store.sqlite_changes import ChangeReader, difference_from
 from answerd.store.state_sync import NodeStates, exchange, states_path
@@ -205,7 +207,7 @@ class ReplicatedStore(PostgresStore):
         self._refusal = mmap.mmap(-1, _REFUSAL_BYTES)
         self._rules = rules or Rules()
         self.states = NodeStates(states_path(replica_path), self.server, self._rules, self.refusal)
-        self._feed = ChangeReader(self.replica.file)
+        self._feed = ChangeReader(self.replica.file, self._require_set)
         self._not_reached: float | None = None
 
     def warnings(self) -> list[str]:
@@ -220,9 +222,14 @@ class ReplicatedStore(PostgresStore):
     def changes(self) -> Changes | None:
         """Return the changes in the replica since the last call. Raises `NoSetYet` where it was never filled."""
         with self.replica.file.faults("read"):
-            if self.replica.position().revision is None:
-                raise NoSetYet(f"there is no set yet: the database {self.described} was never read")
             return self._feed.changes()
+
+    def _require_set(self, local: peewee.SqliteDatabase) -> None:
+        if position_in(local).revision is not None:
+            return
+        if self._feed.looked_before:  # the replica was removed: the set that it had stays in force
+            raise StoreError(f"the replica {self.replica.file.path} is empty: it is made again")
+        raise NoSetYet(f"there is no set yet: the database {self.described} was never read")
 
     def age_seconds(self) -> float:
         """Return the time since the database was last asked by any process of this node."""

@@ -26,14 +26,25 @@ _TRIGGERS = "SELECT name, sql FROM sqlite_master WHERE type = 'trigger' ORDER BY
 
 
 def copy_to_file(database: peewee.Database, path: Path) -> None:
-    """Copy documents, inventories, their history and the states of installs to a new database file.
+    """Copy documents, inventories, their history and the states of installs to a database file, which is there whole or
+    not at all and takes the place of one that was there.
 
     Raises `StoreError` and what the engine of ``database`` raises.
 
     Numbers and tokens of changes stay what they are: the triggers, which would count anew, are away meanwhile.
     """
-    file = SqliteFile(path)
+    file = SqliteFile(path.with_name(f".{path.name}.partial"))
+    try:
+        _copy(database, file)
+        with file.faults("written"):
+            file.move_to(path)
+    finally:
+        file.remove()
+
+
+def _copy(database: peewee.Database, file: SqliteFile) -> None:
     with file.faults("written"):
+        file.remove()
         file.create()
         with file.connected(_CONNECT_SECONDS) as copy:
             migrate(copy, file.path)

@@ -10,6 +10,7 @@ is bounded. psycopg is imported when a connection is first made: it is an extra 
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from functools import lru_cache
@@ -54,6 +55,13 @@ _SETTINGS: dict[str, Any] = {
 _GIVEN_UP = ("40", "57P", "08")
 """What the codes of errors begin with after which a transaction may be tried again: it was in the way of another, the
 server ends, or the connection has ended."""
+
+_MISPLACED_AT = re.compile(r"[@/?#].*@", re.DOTALL)
+"""libpq ends user and password at the first @, and the host at the first / or ?."""
+
+_NO_RIGHT = "42501"
+_NO_TABLE = ("42P01", "42703")
+"""A table or a column that is not there (yet)."""
 
 _NO_TIME = "there was no time left to try it"
 
@@ -164,6 +172,16 @@ class PostgresServer:
             kind = StoreLost if _may_be_tried_again(error) else StoreAway
             raise kind(f"the database {self.described} cannot be {done}: {_reason(error)}") from None
         except peewee.PeeweeException as error:
+            state = _state_of(error)
+            if state == _NO_RIGHT:
+                raise StoreAway(
+                    f"the database {self.described} cannot be {done}: {_reason(error)}: its user needs rights to the "
+                    "schema and all tables of answerd (docs/many-nodes.md#rights)"
+                ) from None
+            if state in _NO_TABLE:
+                raise StoreAway(
+                    f"the database {self.described} cannot be {done}: {_reason(error)}: is it being restored?"
+                ) from None
             raise StoreError(f"the database {self.described} cannot be {done}: {_reason(error)}") from None
         except OSError as error:
             raise StoreAway(f"the database {self.described} cannot be {done}: {error}") from None
@@ -191,10 +209,10 @@ def _raw(database: peewee.PostgresqlDatabase) -> Any:
 
 
 def described(url: str) -> str:
-    """Return a URL without user, password and parameters: ``postgresql://host1,host2/name``."""
-    parts = urlsplit(url)
-    hosts = parts.netloc.rpartition("@")[2]
-    return f"{parts.scheme}://{hosts}{parts.path}"
+    """Return a URL without user, password and parameters: ``postgresql://host1,host2/name``. Of one in which the
+    password's place is not certain only the scheme."""
+    scheme, _, rest = url.partition("://")
+    return f"{scheme}://" if _MISPLACED_AT.search(rest) else f"{scheme}://{rest.rpartition('@')[2].partition('?')[0]}"
 
 
 def url_fault(url: str) -> str | None:
@@ -205,6 +223,8 @@ def url_fault(url: str) -> str | None:
         return "it is no URL"
     if scheme not in ("postgresql", "postgres"):
         return "it must begin with postgresql://"
+    if _MISPLACED_AT.search(url.partition("://")[2]):
+        return "it has a second @, or one after a / or ?: write / as %2F, ? as %3F and @ as %40 in user and password"
     try:
         import psycopg  # noqa: PLC0415 - an extra of the package
     except ImportError:
@@ -262,15 +282,23 @@ def _database_class() -> type[peewee.PostgresqlDatabase]:
 
 def _may_be_tried_again(error: Exception) -> bool:
     """Return whether a connection ended by itself, or a transaction was given up for another; not where a wait did."""
-    cause = getattr(error, "orig", None) or error.__cause__
-    state: str | None = getattr(cause, "sqlstate", None)
+    state = _state_of(error)
     if state is None:
-        return "Timeout" not in type(cause).__name__
+        return "Timeout" not in type(getattr(error, "orig", None) or error.__cause__).__name__
     return state.startswith(_GIVEN_UP)
 
 
+def _state_of(error: Exception) -> str | None:
+    """Return PostgreSQL's code of an error; None where the driver itself raised it."""
+    state: str | None = getattr(getattr(error, "orig", None) or error.__cause__, "sqlstate", None)
+    return state
+
+
 def _reason(error: Exception) -> str:
-    """Return the driver's message, on one line."""
+    """Return the driver's message, on one line and without the statement."""
+    primary = getattr(getattr(getattr(error, "orig", None), "diag", None), "message_primary", None)
+    if primary:
+        return _shortened(" ".join(str(primary).split()))
     return _shortened(" ".join(str(error).split())) or type(error).__name__
 
 

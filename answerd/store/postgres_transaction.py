@@ -21,7 +21,7 @@ from answerd.documents import RawDocument
 from answerd.store import Author
 from answerd.store.postgres_connection import WRITE_SECONDS, CommitUnknown, PostgresServer
 from answerd.store.row_transaction import Found, RowTransaction, columns_of
-from answerd.store.tables import ChangeRow, DocumentRow, execute
+from answerd.store.tables import ChangeRow, DocumentRow, counted_revision, execute
 
 CHANNEL = "answerd"
 """The channel of NOTIFY. A notice has no content: its receiver reads the counter."""
@@ -60,12 +60,12 @@ class PostgresTransaction(RowTransaction):
                 database.begin(READ_COMMITTED)
                 execute(database, f"SET LOCAL lock_timeout = {int(wait * 1000)}")
                 end_when_silent(database, min(_LONGEST_SILENCE_SECONDS, within + 1))
-                row = execute(database, "SELECT revision FROM counter FOR UPDATE").fetchone()
+                before = counted_revision(database, "FOR UPDATE")
         except BaseException:
             database.close()
             raise
         super().__init__(database)
-        self._before: int = row[0]
+        self._before = before
         self._revision = self._before
 
     def faults(self, done: str) -> AbstractContextManager[None]:

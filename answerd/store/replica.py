@@ -8,6 +8,8 @@ of its changes are the database's. Knows how a replica is brought up to date; mu
 
 from __future__ import annotations
 
+import fcntl
+import os
 import sqlite3
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -19,16 +21,17 @@ import peewee
 
 from answerd.documents import Key
 from answerd.identity import identity_of
-from answerd.store import WRITER_WAIT_SECONDS, StoreAway
+from answerd.store import WRITER_WAIT_SECONDS, StoreAway, StoreError
 from answerd.store.lineage import Lineage, lineage
 from answerd.store.migrations import migrate
 from answerd.store.postgres_connection import PostgresServer
-from answerd.store.sqlite_file import SqliteFile, cause_of
+from answerd.store.sqlite_file import FILE_MODE, SqliteFile, cause_of
 from answerd.store.tables import (
     BEFORE_ALL,
     ChangeRow,
     DocumentRow,
     StoredRow,
+    counted_revision,
     deleted_since,
     execute,
     revision_token,
@@ -40,6 +43,8 @@ ROWS_AT_ONCE = 200
 
 _CHANGES_KEPT = 10_000
 """Changes that a reader of the replica may be behind before it compares everything."""
+
+_LOCK_RETRY_SECONDS = 0.05
 
 _WITHOUT_TRIGGERS = (
     "DROP TRIGGER IF EXISTS document_inserted",
@@ -69,18 +74,56 @@ class Replica:
     def __init__(self, path: str | Path) -> None:
         """Open the file; create it, its directory and its tables where missing. Raises `StoreError`."""
         self.file = SqliteFile(path)
-        with self.file.faults("opened"):
-            self.file.create()
-            with self.file.connected(WRITER_WAIT_SECONDS) as local:
-                migrate(local, self.file.path)
+        self._make_tables(self.file)
+
+    @staticmethod
+    def _make_tables(file: SqliteFile) -> None:
+        with file.faults("opened"):
+            file.create()
+            with file.connected(WRITER_WAIT_SECONDS) as local:
+                migrate(local, file.path)
                 with local.atomic("IMMEDIATE"):
                     for statement in _WITHOUT_TRIGGERS:
                         execute(local, statement)
 
+    def own(self) -> None:
+        """Take the replica for this process and those that are forked from it, until all of them have ended. Raises
+        `StoreError` where another node has it."""
+        path = self.file.path.with_name(f"{self.file.path.name}.lock")
+        with self.file.faults("opened"):
+            lock = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, FILE_MODE)
+        until = time.monotonic() + WRITER_WAIT_SECONDS  # the children of a killed service end a moment after it
+        while True:
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                return
+            except BlockingIOError:
+                if time.monotonic() > until:
+                    os.close(lock)
+                    raise StoreError(
+                        f"the replica {self.file.path} belongs to another node that runs on this machine: give each "
+                        "its own SERVICE_REPLICA_PATH"
+                    ) from None
+                time.sleep(_LOCK_RETRY_SECONDS)
+
+    def restore(self) -> bool:
+        """Make the file again where it was removed; return whether it was. For one process of the node, the replicator.
+        Raises `StoreError`."""
+        path = self.file.path
+        if path.exists():
+            return False
+        made = SqliteFile(path.with_name(f".{path.name}.new"))
+        with self.file.faults("opened"):
+            made.remove()
+            self._make_tables(made)
+            self.file.remove()  # what is left of the old one beside it would be taken for a part of the new one
+            os.rename(made.path, path)
+        return True
+
     def position(self) -> ReplicaPosition:
         """Return the position of the replica. Raises `StoreError`."""
         with self.file.faults("read"), self.file.connected() as local:
-            return _position(local)
+            return position_in(local)
 
     def newest(self) -> Lineage | None:
         """Return the newest server that this node has followed; None where none was known. Raises `StoreError`."""
@@ -140,6 +183,8 @@ class Replica:
 
     @contextmanager
     def _exclusively(self) -> Iterator[peewee.SqliteDatabase]:
+        if not self.file.path.exists():
+            raise StoreAway(f"the replica {self.file.path} was removed: it is being made again")
         with self.file.connected(WRITER_WAIT_SECONDS) as local, local.atomic("IMMEDIATE"):
             yield local
 
@@ -160,8 +205,10 @@ def _copy(database: peewee.Database, local: peewee.SqliteDatabase) -> bool:
     found = lineage(database)
     if found is not None:
         _require(found, _lineage(local))
-    known = _position(local)
-    newest: int = execute(database, "SELECT revision FROM counter").fetchone()[0]
+    known = position_in(local)
+    newest = counted_revision(database)
+    if known.revision is not None and newest < known.revision and found is not None and _is_standby(database):
+        return False  # it has not got yet what this replica has
     token = (revision_token(database, newest) or "") if newest else ""
     has_changed = (newest, token) != (known.revision, known.token)
     if has_changed and known.revision is not None and _is_in_history(database, known.revision, known.token, newest):
@@ -172,12 +219,18 @@ def _copy(database: peewee.Database, local: peewee.SqliteDatabase) -> bool:
     return has_changed
 
 
+def _is_standby(database: peewee.Database) -> bool:
+    """Return whether a server that tells its lineage follows another one at this moment."""
+    return bool(execute(database, "SELECT pg_is_in_recovery()").fetchone()[0])
+
+
 def _is_in_history(database: peewee.Database, revision: int, token: str, newest: int) -> bool:
     """Return whether a change is one of the database's: a fail-over may have lost it, and used its number again."""
     return revision == 0 or (revision <= newest and revision_token(database, revision) == token)
 
 
-def _position(local: peewee.SqliteDatabase) -> ReplicaPosition:
+def position_in(local: peewee.SqliteDatabase) -> ReplicaPosition:
+    """Return the position of a replica by a connection to it."""
     row = execute(local, "SELECT revision, token, asked FROM replica WHERE id = 1").fetchone()
     return ReplicaPosition(*row) if row else ReplicaPosition()
 

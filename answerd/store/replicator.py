@@ -99,6 +99,7 @@ class Replicator:
             while True:
                 with self._replica.faults_beside(self._server, "read"):
                     refuse_newer_postgres(database, self._server.described)
+                    self._restore_replica()
                     self._replica.require_newest(lineage(database))
                     if self._states is not None:  # first: a machine must not install twice
                         self._exchange(database)
@@ -167,6 +168,7 @@ class Replicator:
         if isinstance(error, NewerSchema):
             self._newer_schema = f"{error}; until then this node answers from its replica and takes no write"
         try:
+            self._restore_replica()
             self._replica.note_newer_schema(self._newer_schema)
             self._disk_fault = ""
         except StoreFull as full:
@@ -174,6 +176,10 @@ class Replicator:
         except StoreError:
             pass
         self._refuse(self._newer_schema or self._disk_fault)
+
+    def _restore_replica(self) -> None:
+        if self._replica.restore():
+            self._log(f"warning: the replica {self._replica.file.path} was removed: it is made again")
 
     def _note_refused(self) -> None:
         """Log a server that is not used because it is older, once."""

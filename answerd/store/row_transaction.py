@@ -17,7 +17,7 @@ import peewee
 
 from answerd.documents import DocumentName, Key, RawDocument
 from answerd.identity import identity_of
-from answerd.store import Progress, StoredDocument, StoreError, Version, WriteResult, no_progress
+from answerd.store import CannotBeStored, Progress, StoredDocument, Version, WriteResult, no_progress
 from answerd.store.tables import (
     StoredRow,
     find_document,
@@ -106,6 +106,7 @@ class RowTransaction(ABC):
             known = [(stored, wanted[name]) for name, stored in found.items() if name in wanted]
             changed = [(stored, raw) for stored, raw in known if rewrite or not stored.is_same]
             removed = [stored for name, stored in found.items() if name not in wanted]
+            _refuse_faulty([*(raw for _, raw in changed), *new])
             self.remove(removed)
             done = len(known) - len(changed)
             for stored, raw in changed:
@@ -114,7 +115,6 @@ class RowTransaction(ABC):
                 progress(done, len(wanted))
             for start in range(0, len(new), ROWS_AT_ONCE):
                 part = new[start : start + ROWS_AT_ONCE]
-                _refuse_faulty(part)
                 self.insert(part)
                 progress(min(len(wanted), done + start + ROWS_AT_ONCE), len(wanted))
             self.sign(before)
@@ -167,7 +167,7 @@ def _refuse_faulty(documents: Sequence[RawDocument]) -> None:
     for raw in documents:
         fault = key_fault(raw.key) or (NUL_FAULT if "\0" in raw.text else None)
         if fault:
-            raise StoreError(f"{raw.key} cannot be stored: {fault}")
+            raise CannotBeStored(f"{raw.key} cannot be stored: {fault}")
 
 
 def columns_of(raw: RawDocument) -> dict[str, Any]:

@@ -161,11 +161,13 @@ class SecretFiles:
         return sorted(f"secrets: {same_identity(alike)}" for alike in folders if len(alike) > 1)
 
     def warnings(self) -> list[str]:
-        """Return warnings for the operator: the directory cannot be read, or other users can read its files."""
+        """Return warnings for the operator: the directory or a secret in it cannot be read, or other users can read its
+        files."""
+        found = [*_unreadable(self._in_force), *self._in_force.warnings]
         if not self._fault:
-            return list(self._in_force.warnings)
+            return found
         what = "the secrets in force stay" if self._has_been_read else "every secret is missing until that changes"
-        return [f"{self._fault}: {what}", *self._in_force.warnings]
+        return [f"{self._fault}: {what}", *found]
 
     def poll(self) -> bool:
         """Look at the directory; return whether anything is in force that was not before.
@@ -316,6 +318,15 @@ def _take(scan: _SecretScan, place: str, status: os.stat_result | str | None) ->
 
 def _is_open(status: os.stat_result) -> bool:
     return bool(status.st_mode & _READABLE_BY_OTHERS)
+
+
+def _unreadable(in_force: _InForce) -> Iterator[str]:
+    """Yield a sentence about the secrets that cannot be read: a machine that needs one gets 500."""
+    faults = {f"{folder}/": why for folder, why in in_force.faults.items()}
+    faults |= {place: kept.fault for place, kept in in_force.files.items() if kept.fault}
+    if faults:
+        named = join_limited([f"{printable(place)} ({why})" for place, why in sorted(faults.items())], MOST_NAMED)
+        yield f"secrets: what cannot be read: {named}"
 
 
 def _warnings(root: Path, seen: _SecretScan) -> Iterator[str]:

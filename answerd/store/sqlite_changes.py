@@ -9,7 +9,7 @@ compared. Must not know how a write is made.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 
@@ -41,12 +41,17 @@ class ChangeReader:
     A process that forks needs to do nothing: the connection is closed before, and opened again on the next use.
     """
 
-    def __init__(self, file: SqliteFile) -> None:
+    def __init__(
+        self, file: SqliteFile, require: Callable[[peewee.SqliteDatabase], None] = lambda _database: None
+    ) -> None:
+        """``require`` is called in the snapshot that changes are read from; what it raises leaves everything as it
+        was."""
         self._file = file
+        self._require = require
         self._documents: dict[Key, RawDocument] = {}
         self._revision = 0
         self._token: str | None = None
-        self._looked_before = False
+        self.looked_before = False
         self._is_asked_for_everything = False
         self._reader: _Reader | None = None
         self._inode: tuple[int, int] | None = None  # device and inode of the file that the documents came from
@@ -68,12 +73,13 @@ class ChangeReader:
             if version == reader.seen_version and not reader.compares_all:
                 return None
             with reader.database.atomic():
+                self._require(reader.database)
                 newest = version_of(reader.database)
                 added, removed = self._difference(reader, newest.revision)
             reader.seen_version, reader.compares_all = version, False
             self._count_as_handed_out(added, removed)
             self._revision, self._token = newest.revision, newest.token
-            first, self._looked_before = not self._looked_before, True
+            first, self.looked_before = not self.looked_before, True
             return Changes(tuple(added), tuple(removed)) if added or removed or first else None
 
     def difference(self, written: WriteResult) -> Changes:

@@ -46,6 +46,11 @@ class SqliteFile:
         finally:
             os.close(file)
 
+    def remove(self) -> None:
+        """Remove the file and those that SQLite keeps beside it. Raises OSError."""
+        for suffix in ("", "-wal", "-shm", "-journal"):
+            self.path.with_name(self.path.name + suffix).unlink(missing_ok=True)
+
     def connect(self, wait: float) -> peewee.SqliteDatabase:
         """Return a new connection to the file, which must exist: a store that has vanished is no empty store.
 
@@ -83,12 +88,16 @@ class SqliteFile:
             with closing(sqlite3.connect(partial)) as copy, closing(sqlite3.connect(self.path)) as database:
                 database.backup(copy)
                 copy.execute("PRAGMA journal_mode = DELETE")
-            with open(partial, "rb") as written:
-                os.fsync(written.fileno())
-            os.replace(partial, target)
-            sync_directory(target.parent)
+            SqliteFile(partial).move_to(target)
         finally:
             partial.unlink(missing_ok=True)
+
+    def move_to(self, target: Path) -> None:
+        """Give a file that no connection uses another name, durably, in place of one that has it. Raises OSError."""
+        with open(self.path, "rb") as written:
+            os.fsync(written.fileno())
+        os.replace(self.path, target)
+        sync_directory(target.parent)
 
     def restore_from(self, source: Path) -> None:
         """Replace the whole content by that of a copy, in one transaction. Raises SQLite's errors."""

@@ -125,10 +125,11 @@ class NodeStates(StateFile):
 
     def key(self) -> bytes:
         """Return the key of tokens, which is the database's. Raises `StoreError` where it was never read."""
-        found = super().key()
-        if not found:
+        with self.reading() as database:
+            found = setting(database, "key")
+        if found is None:
             raise StoreError(self._never_read)
-        return found
+        return bytes.fromhex(found)
 
     @property
     def _never_read(self) -> str:
@@ -267,8 +268,8 @@ def _require_own_source(node: NodeStates, database: peewee.Database, log: Callab
         note(local, "source", secrets.token_hex(4))
         note(local, _TOKEN, "")  # have everything compared
     log(
-        f"warning: {node.path} was rolled back or copied from another node: the database has events of it that the file "
-        "does not have; everything is compared with the database, and what it has counts here"
+        f"warning: {node.path} was rolled back or copied from another node: the database has events of it that the "
+        "file does not have; everything is compared with the database, and what it has counts here"
     )
 
 

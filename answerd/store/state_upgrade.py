@@ -42,8 +42,6 @@ _STRENGTHS = {
     State.EXHAUSTED: Strength.INSTALLING,
 }
 
-_GONE = ("install_events", "forgotten_installs", "installs")
-
 _RECORDS = """
     SELECT id, name, attempt, state, since, was_armed, by_operator, starts, given, heard, message, percent, identities,
            group_name, known
@@ -54,7 +52,7 @@ _LINES = """
 
 
 def states_to_events(database: peewee.Database) -> None:
-    """Insert the events of all states, and remove the earlier tables."""
+    """Insert the events of all states."""
     is_node = not isinstance(database, peewee.PostgresqlDatabase) and "outbox" in database.get_tables()
     shared = None if is_node else 0
     last = 0
@@ -78,8 +76,6 @@ def states_to_events(database: peewee.Database) -> None:
         run(database, "DELETE FROM install_revisions")
         statement = "INSERT INTO install_revisions (revision, token) VALUES (?, ?)"
         run(database, statement, (revision, secrets.token_hex(8)))
-    for table in (*_GONE, *(("outbox", "outbox_source") if is_node else ())):
-        run(database, f"DROP TABLE {table}")
 
 
 def _take_outbox(database: peewee.Database) -> None:

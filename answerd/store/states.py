@@ -43,7 +43,6 @@ from answerd.store.state_tables import (
     history_of,
     identified,
     insert,
-    note,
     row_of,
     run,
     run_many,
@@ -137,7 +136,12 @@ class StateFile:
     def key(self) -> bytes:
         """Return the key of tokens. Raises `StoreError` where it is not known."""
         with self.reading() as database:
-            return bytes.fromhex(setting(database, "key") or "")
+            found = setting(database, "key")
+        if found is None:  # a backup was restored that has none
+            with self.writing() as database:
+                self._prepare(database)
+                found = setting(database, "key")
+        return bytes.fromhex(found or "")
 
     @property
     def unfilled(self) -> str:
@@ -358,11 +362,6 @@ def open_state_file(path: str, rules: Rules) -> tuple[StateFile, bool]:
                 raise StoreError(f"SERVICE_STATE_PATH: {file.path} is a database of documents: name a file of its own")
             migrate(database, file.path, STATE_MIGRATIONS)
     return StateFile(file, rules), was_made
-
-
-def begin_epoch(database: peewee.Database) -> None:
-    """Have every reader of the states in a database read them as a whole. In the present transaction."""
-    note(database, "epoch", secrets.token_hex(8))
 
 
 def epoch_of(database: peewee.Database) -> str:

@@ -17,7 +17,7 @@ from answerd.documents import Key, RawDocument
 from answerd.formats import FORMATS
 from answerd.identity import Kind, identity_of
 from answerd.inventory import FORMAT as INVENTORY_FORMAT
-from answerd.store import DocumentEntry, StoredDocument, Version
+from answerd.store import DocumentEntry, StoreAway, StoredDocument, Version
 
 
 class DocumentRow(peewee.Model):
@@ -102,6 +102,15 @@ def revision_token(database: peewee.Database, revision: int) -> str | None:
     return token
 
 
+def counted_revision(database: peewee.Database, suffix: str = "") -> int:
+    """Return the number of the last change in PostgreSQL's table ``counter``. ``suffix`` ends the statement. Raises
+    `StoreAway` where the row is not there."""
+    row = execute(database, f"SELECT revision FROM counter {suffix}").fetchone()  # noqa: S608 - no text of others
+    if row is None:
+        raise StoreAway("the database has no counter of changes: is it being restored?")
+    return int(row[0])
+
+
 def version_of(database: peewee.Database) -> Version:
     """Return the state of the database."""
     newest = newest_revision(database)
@@ -133,11 +142,13 @@ def document_entries(database: peewee.Database, kind: Kind, after: str, limit: i
 
 
 def deleted_since(database: peewee.Database, revision: int) -> set[Key]:
-    """Return the keys under which something was deleted, whether there is a document again or not."""
+    """Return the keys under which something was deleted, whether there is a document again or not. Those of kinds and
+    formats that only a newer version knows are left out, as its documents are."""
     deleted = ChangeRow.select(ChangeRow.kind, ChangeRow.identifier, ChangeRow.format).where(
         (ChangeRow.id > revision) & ChangeRow.text_after.is_null()
     )
-    return {key_of(*columns) for columns in fetched(deleted, database)}
+    found = fetched(deleted, database)
+    return {key_of(kind, name, extension) for kind, name, extension in found if _is_known_name(kind, extension)}
 
 
 def rows(database: peewee.Database, condition: Any, order: Any = None, limit: int | None = None) -> Iterator[StoredRow]:

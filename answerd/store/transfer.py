@@ -171,6 +171,7 @@ def export_directory(
     try:
         make_directories(root)
         for name, stored in files.items():
+            _refuse_link(root, name)
             write_atomically(root / name, stored.body)
             written += 1
             progress(written, len(files))
@@ -272,6 +273,13 @@ def _refuse_full(root: Path, force: bool) -> None:
             f"{printable(str(root))} is not empty: choose another directory, or --force to replace files of the same "
             "names"
         )
+
+
+def _refuse_link(root: Path, name: str) -> None:
+    """Raise `StoreError` where a directory of the layout is a link: what is written must stay below ``root``."""
+    folder, _, _ = name.rpartition("/")
+    if folder and (root / folder).is_symlink():
+        raise StoreError(f"{printable(str(root / folder))} is a link, into which nothing is written: remove it")
 
 
 def _refuse_clashes(root: Path, files: dict[str, Key]) -> None:

@@ -7,11 +7,15 @@ not know, so a mistyped section is silently missing. Here it is a finding.
 
 from __future__ import annotations
 
+import difflib
+import re
 from collections.abc import Iterator, Mapping
 
 import yaml
 
 from answerd.formats.yaml_reading import fixed_sentence
+from answerd.validators.cloud_config_keys import CLOUD_CONFIG_KEYS
+from answerd.validators.time_zones import unknown_zone
 from answerd.validators.verdict import Remarks
 
 HEADER = "#cloud-config"
@@ -36,6 +40,7 @@ AUTOINSTALL_KEYS: Mapping[str, tuple[str, ...]] = {
     "identity": (_MAP,),
     "active-directory": (_MAP,),
     "ubuntu-pro": (_MAP,),
+    "ubuntu-advantage": (_MAP,),  # its older name, which the installer still reads
     "ssh": (_MAP,),
     "codecs": (_MAP,),
     "drivers": (_MAP,),
@@ -63,10 +68,25 @@ SECTION_KEYS: Mapping[str, Mapping[str, bool]] = {
     "kernel-crash-dumps": {"enabled": True},
     "active-directory": {"admin-name": False, "domain-name": False},
     "ubuntu-pro": {"token": False},
+    "ubuntu-advantage": {"token": False},
+    "ssh": {"install-server": False, "authorized-keys": False, "allow-pw": False},
+    "codecs": {"install": False},
+    "drivers": {"install": False},
+    "oem": {"install": False},
+    "source": {"id": False, "search_drivers": False},
 }
 """Sections whose schema allows no other keys, to their keys and whether each is required."""
 
 CHOICES: Mapping[str, tuple[str, ...]] = {"updates": ("security", "all"), "shutdown": ("reboot", "poweroff")}
+
+LAYOUTS = ("direct", "lvm", "zfs", "hybrid")
+"""Guided layouts of ``storage: layout: name``. The installer stops at another, with the disk still untouched."""
+
+_HASH = re.compile(r"\$[0-9a-z-]+\$.+|[!*].*|[./0-9A-Za-z]{13}")
+"""What crypt(3) makes, or a locked account. The installer writes the text into /etc/shadow as it is."""
+
+_NEAR = 0.8
+"""How alike a key must be to a known one to count as a misspelling of it (difflib's ratio): ``autoinstal`` is 0.95."""
 
 DEPTH_LIMIT = 100
 """Of nested collections. libyaml composes by recursion in C without a limit: 200,000 brackets end the process."""
@@ -187,16 +207,16 @@ def _judge_top(items: dict[str, Node], has_header: bool, remarks: Remarks) -> No
         _judge_autoinstall(items["autoinstall"], remarks)
         remarks.judged_by("Ubuntu autoinstall keys")
         if not has_header:
-            remarks.warn(
+            remarks.refuse(
                 f"the first line is not {HEADER!r}: without it cloud-init ignores user-data, and Ubuntu's "
                 "installer asks its questions; put it there",
                 line=1,
             )
+        if has_header:
+            _judge_keys(items, "", remarks)
     elif has_header:
         remarks.judged_by("cloud-config shape")
-        misplaced = [key for key in items if key in AUTOINSTALL_KEYS and key.endswith("-commands")]
-        if misplaced:
-            remarks.warn(f"{misplaced[0]}: a key of autoinstall, but not under 'autoinstall:'", misplaced[0])
+        _judge_keys(items, "", remarks)
     elif "instance-id" in items or "local-hostname" in items:
         _judge_metadata(items, remarks)
     elif network := _network_config(items):
@@ -231,6 +251,16 @@ def _judge_section(key: str, node: Node, where: str, remarks: Remarks) -> None:
         remarks.refuse(f"{where}: must be {' or '.join(CHOICES[key])}", where, _line(node))
     if key in SECTION_KEYS and isinstance(node, yaml.MappingNode):
         _judge_section_keys(node, SECTION_KEYS[key], where, remarks)
+    if key == "identity":
+        _judge_hash(dict(_items(node)).get("password"), f"{where}.password", remarks)  # type: ignore[arg-type]
+    elif key == "storage":
+        _judge_layout(dict(_items(node)).get("layout"), f"{where}.layout", remarks)  # type: ignore[arg-type]
+    elif key == "reporting":
+        _judge_reporting(node, where, remarks)
+    elif key == "timezone" and node.value not in ("", "geoip"):
+        _judge_zone(node, where, remarks)
+    elif key == "user-data" and isinstance(node, yaml.MappingNode):
+        _judge_keys(dict(_items(node)), "", remarks, f"{where}.")
     if key.endswith("-commands"):
         for item in node.value:
             if item.tag not in (_TEXT, _LIST):
@@ -247,6 +277,91 @@ def _judge_section_keys(node: yaml.MappingNode, keys: Mapping[str, bool], where:
     for name, required in keys.items():
         if required and name not in items and "<<" not in items:
             remarks.refuse(f"{where}.{name} is missing", f"{where}.{name}", _line(node))
+
+
+def _judge_layout(layout: Node | None, where: str, remarks: Remarks) -> None:
+    if layout is None:
+        return
+    if not isinstance(layout, yaml.MappingNode):
+        remarks.refuse(f"{where}: must be a mapping, such as {{name: direct}}", where, _line(layout))
+        return
+    name = dict(_items(layout)).get("name")
+    if name is None:
+        remarks.refuse(f"{where}.name is missing: one of {', '.join(LAYOUTS)}", f"{where}.name", _line(layout))
+    elif name.value not in LAYOUTS:
+        known = remarks.did_you_mean(str(name.value), LAYOUTS) or f"; layouts are {', '.join(LAYOUTS)}"
+        remarks.refuse(f"{where}.name: there is no such layout{known}", f"{where}.name", _line(name))
+
+
+def _judge_reporting(node: Node, where: str, remarks: Remarks) -> None:
+    """Judge the reporters: curtin, which sends, takes a list of seconds for ``retries``; a number ends every report."""
+    for name, reporter in _items(node) if isinstance(node, yaml.MappingNode) else ():
+        items = dict(_items(reporter)) if isinstance(reporter, yaml.MappingNode) else {}
+        if "type" not in items:
+            message = f"{where}.{name}.type is missing, such as webhook"
+            remarks.refuse(message, f"{where}.{name}.type", _line(reporter))
+        retries = items.get("retries")
+        if retries is not None and retries.tag != _LIST:
+            path = f"{where}.{name}.retries"
+            remarks.refuse(f"{path}: must be a list of seconds, such as [1, 2, 5]", path, _line(retries))
+
+
+def _judge_hash(password: Node | None, where: str, remarks: Remarks) -> None:
+    if isinstance(password, yaml.ScalarNode) and not _HASH.fullmatch(password.value):
+        message = f"{where}: must be a hash as `mkpasswd -m sha-512` prints it: nobody can log in with a plain password"
+        remarks.refuse(message, where, _line(password))
+
+
+def _judge_zone(node: Node, where: str, remarks: Remarks) -> None:
+    if isinstance(node, yaml.ScalarNode) and (wrong := unknown_zone(str(node.value))):
+        remarks.refuse(f"{where}: {wrong}", where, _line(node))
+
+
+def _judge_keys(items: Mapping[str, Node], path: str, remarks: Remarks, prefix: str = "") -> None:
+    """Judge the keys of a cloud-config and of the mappings in it that take no others.
+
+    ``path`` is that of the mapping in `CLOUD_CONFIG_KEYS`, ``prefix`` what a remark writes before a key.
+    """
+    known = CLOUD_CONFIG_KEYS.get(path)
+    for key, value in items.items():
+        where = f"{prefix}{key}"
+        if known is not None and key not in known and key not in _ALSO_AT_TOP and key != "<<":
+            near = [] if remarks.is_full else difflib.get_close_matches(key[:100], known, n=1, cutoff=_NEAR)
+            if not path and key in AUTOINSTALL_KEYS:
+                remarks.warn(f"{where}: a key of autoinstall, but not under 'autoinstall:'", where, _line(value))
+            elif near:
+                remarks.refuse(f"{where}: cloud-init knows no such key; did you mean {near[0]!r}?", where, _line(value))
+            else:
+                remarks.warn(f"{where}: not a key that cloud-init documents here", where, _line(value))
+            continue
+        step = key if known is not None else "*"
+        below = f"{path}.{step}" if path else step
+        if below == "timezone":
+            _judge_zone(value, where, remarks)
+        elif below in ("user.passwd", "users.*.passwd", "users.*.hashed_passwd"):
+            _judge_hash(value, where, remarks)
+        elif below != "autoinstall" and below in _JUDGED_BELOW:
+            _judge_value(value, below, where, remarks)
+
+
+def _judge_value(node: Node, path: str, where: str, remarks: Remarks) -> None:
+    if isinstance(node, yaml.MappingNode):
+        _judge_keys(dict(_items(node)), path, remarks, f"{where}.")
+    elif isinstance(node, yaml.SequenceNode):
+        for number, item in enumerate(node.value):
+            if isinstance(item, yaml.MappingNode):
+                _judge_keys(dict(_items(item)), f"{path}.*", remarks, f"{where}.{number}.")
+
+
+_ALSO_AT_TOP = frozenset({"network", "datasource", "datasource_list", "warnings"})
+"""Keys of cloud-init's own configuration that user-data may have as well."""
+
+_JUDGED_BELOW = frozenset(
+    ".".join(steps[:end])
+    for steps in (path.split(".") for path in CLOUD_CONFIG_KEYS)
+    for end in range(1, len(steps) + 1)
+)
+"""The paths on the way to a mapping whose keys are known."""
 
 
 def _judge_metadata(items: Mapping[str, Node], remarks: Remarks) -> None:

@@ -16,7 +16,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from answerd.validators.masking import masking
+from answerd.answers.redaction import hiding_words
+from answerd.validators.time_zones import unknown_zone
 from answerd.validators.verdict import Finding, Remarks
 
 OLDEST_RHEL = 8
@@ -65,6 +66,7 @@ def judge(text: str, remarks: Remarks) -> str | None:
     plain = without_includes(text)
     if plain != text:
         remarks.note("%include and %ksappend lines were not followed: what they name was not judged")
+    _judge_zone(plain, remarks)
     stated = _stated_dialect(text, versions, remarks)
     dialects = [stated] if stated else list(_dialects(versions.versionMap))
     best: Reading | None = None
@@ -78,6 +80,19 @@ def judge(text: str, remarks: Remarks) -> str | None:
         return None
     _add(best, remarks)
     return None if best.dialect == dialects[0] and not stated else best.dialect
+
+
+def _judge_zone(text: str, remarks: Remarks) -> None:
+    """Judge the zone of ``timezone``, which pykickstart takes as it is: Anaconda then asks on the screen."""
+    is_command = True  # not a line of a section, such as a script
+    for number, line in enumerate(text.splitlines(), 1):
+        words = line.split()
+        if words and words[0].startswith("%"):
+            is_command = words[0] == "%end"
+        elif is_command and words[:1] == ["timezone"]:
+            zones = [word.strip("\"'") for word in words[1:] if not word.startswith(("-", "#"))]
+            if zones and (wrong := unknown_zone(zones[0])):
+                remarks.refuse(f"timezone: {wrong}", "timezone", number)
 
 
 def _add(reading: Reading, remarks: Remarks) -> None:
@@ -146,7 +161,7 @@ def _read(text: str, dialect: str, parser: Any) -> Reading:
     about = [warning.message for warning in caught if _is_about_the_text(warning.category)]
     if not (reader.errors or about):
         return Reading(dialect, (), ())
-    mask = masking(text, {*commands, *_option_words(reader)})
+    mask = hiding_words(text, {*commands, *_option_words(reader)})
     return Reading(
         dialect,
         tuple(Finding(mask(_sentence(error)), line=getattr(error, "lineno", None)) for error in reader.errors),

@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from answerd.validators.time_zones import unknown_zone
 from answerd.validators.verdict import Remarks
 
 TYPES = frozenset({"string", "boolean", "select", "multiselect", "note", "text", "password", "error", "title"})
@@ -75,5 +76,7 @@ def _judge_selection(line: int, selection: str, goes_on: bool, remarks: Remarks)
         return
     if value[:1].isspace() and not goes_on:
         remarks.warn(f"{question}: only one blank may precede the value, the others belong to it", question, line)
+    if question == "time/zone" and value.strip() and (wrong := unknown_zone(value.strip())):
+        remarks.refuse(f"{question}: {wrong}", question, line)
     if type_ == "boolean" and value.strip() not in ("true", "false"):
         remarks.warn(f"{question}: a boolean is true or false", question, line)

@@ -6,18 +6,15 @@ The rules were read from pve-installer 9.2.7 and the crate proxmox-installer-typ
 
 from __future__ import annotations
 
-import functools
-import importlib.resources
 import ipaddress
 import math
-import pathlib
 import re
-import zoneinfo
 from collections.abc import Callable, Iterable
 from typing import Any
 
 from answerd.identity import brief
 from answerd.suggestion import did_you_mean
+from answerd.validators.time_zones import canonical_zones, known_zones
 
 Check = Callable[[Any], str | None]
 """Takes a parsed TOML value; returns what is wrong with it as a clause (``must be …``), None when it is right."""
@@ -181,35 +178,9 @@ def timezone(value: Any) -> str | None:
     return None if _ZONE.fullmatch(value) else "is not the name of a time zone, such as 'Europe/Vienna'"
 
 
-@functools.lru_cache(maxsize=1)
-def canonical_zones() -> frozenset[str]:
-    """Return the zones of ``zone.tab``, the installer's list, of this system or the package tzdata; empty without both.
-
-    Aliases (``US/Eastern``, ``Etc/UTC``) are not among them: the installer refuses them.
-    """
-    tables: Iterable[Any] = [pathlib.Path(folder) / "zone.tab" for folder in zoneinfo.TZPATH]
-    try:
-        tables = [*tables, importlib.resources.files("tzdata") / "zoneinfo" / "zone.tab"]
-    except ModuleNotFoundError:
-        pass
-    for table in tables:
-        try:
-            rows = table.read_text(encoding="utf-8").splitlines()
-        except (OSError, UnicodeDecodeError):
-            continue
-        return frozenset(row.split("\t")[2] for row in rows if row.count("\t") > 1 and not row.startswith("#"))
-    return frozenset()
-
-
-@functools.lru_cache(maxsize=1)
-def _all_zones() -> frozenset[str]:
-    """Return all zones and aliases. Read once: it walks the whole zone database."""
-    return frozenset(zoneinfo.available_timezones())
-
-
 def is_zone_alias(value: str) -> bool:
     """Return whether a zone's name is an alias (``US/Eastern``, ``Etc/UTC``), which the installer refuses."""
-    return zone_doubt(value) is not None and value in _all_zones()
+    return zone_doubt(value) is not None and value in known_zones()
 
 
 def zone_doubt(value: str) -> str | None:

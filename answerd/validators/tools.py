@@ -20,7 +20,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import MappingProxyType
 
-from answerd.validators.masking import masking
+from answerd.answers.redaction import hiding_words
 from answerd.validators.verdict import Remarks
 
 TIMEOUT_SECONDS = 30.0
@@ -156,7 +156,9 @@ class Tools:
             remarks.warn(f"{name} could not be run: {error.strerror or error}")
         else:
             words = re.findall(r"\w+", name)
-            if READERS[name](name, outcome, _MaskedRemarks(remarks, masking(request.text, {*request.known, *words}))):
+            if READERS[name](
+                name, outcome, _MaskedRemarks(remarks, hiding_words(request.text, {*request.known, *words}))
+            ):
                 remarks.judged_by(name)
 
     def _run(self, program: str, request: ToolRequest) -> ToolOutcome:

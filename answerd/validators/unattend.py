@@ -13,7 +13,6 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from xml.parsers import expat  # nosec: xml_document refuses entities before this module reads the text
 
-from answerd.suggestion import did_you_mean
 from answerd.validators.verdict import Remarks
 
 NAMESPACE = "urn:schemas-microsoft-com:unattend"
@@ -328,7 +327,7 @@ def judge(text: str, remarks: Remarks) -> None:
         elif settings.name == "component":
             remarks.refuse("component: outside 'settings': put it into <settings pass=\"…\">", line=settings.line)
         elif settings.name not in ("servicing", "offlineImage"):
-            known = did_you_mean(settings.name, ("settings", "servicing"))
+            known = remarks.did_you_mean(settings.name, ("settings", "servicing"))
             remarks.refuse(f"{settings.name}: not an element of 'unattend'{known}", settings.name, settings.line)
 
 
@@ -337,13 +336,13 @@ def _judge_pass(settings: _Element, remarks: Remarks) -> None:
     if which is None:
         remarks.refuse(f"settings: the attribute 'pass' is missing: one of {', '.join(PASSES)}", line=settings.line)
     elif which not in PASSES:
-        known = did_you_mean(which, PASSES) or f"; passes are {', '.join(PASSES)}"
+        known = remarks.did_you_mean(which, PASSES) or f"; passes are {', '.join(PASSES)}"
         remarks.refuse(f"settings: there is no such pass, so Setup ignores it{known}", "settings", settings.line)
     for component in settings.children:
         if component.name == "component":
             _judge_component(component, which if which in PASSES else None, remarks)
         else:
-            known = did_you_mean(component.name, ("component",))
+            known = remarks.did_you_mean(component.name, ("component",))
             remarks.refuse(f"{component.name}: 'settings' holds components only{known}", component.name, component.line)
 
 
@@ -356,7 +355,7 @@ def _judge_component(component: _Element, which: str | None, remarks: Remarks) -
         )
     architecture = component.attributes.get("processorArchitecture")
     if architecture and architecture.lower() not in ARCHITECTURES:
-        known = did_you_mean(architecture, ARCHITECTURES[:3])
+        known = remarks.did_you_mean(architecture, ARCHITECTURES[:3])
         remarks.refuse(f"component: there is no such processorArchitecture{known}", line=component.line)
     name = component.attributes.get("name", "")
     if name not in SETTINGS:
@@ -427,7 +426,7 @@ def _refuse_unknown(
     component: str, path: tuple[str, ...], element: _Element, table: Settings, remarks: Remarks
 ) -> None:
     where = "/".join(path)
-    known = did_you_mean(element.name, table.inside)
+    known = remarks.did_you_mean(element.name, table.inside)
     homes = [name for name, settings in SETTINGS.items() if name != component and element.name in settings.inside]
     if not known and len(path) == 1 and homes:
         known = f"; it belongs to {' or '.join(homes)}"

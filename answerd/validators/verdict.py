@@ -94,6 +94,11 @@ class Remarks:
         """Whether there is a finding so far."""
         return bool(self._findings)
 
+    @property
+    def is_full(self) -> bool:
+        """Whether a further remark may only be counted: what takes time to word is not worth it then."""
+        return len(self._findings) == MOST_REMARKS or len(self._warnings) == MOST_REMARKS
+
     def verdict(self) -> Verdict:
         """Return the verdict: each remark once, in the order in which they were added."""
         return Verdict(
@@ -109,11 +114,7 @@ class Remarks:
 
     def did_you_mean(self, name: str, known: Iterable[str]) -> str:
         """Return `did_you_mean`, or nothing where a further remark would not be listed."""
-        return (
-            ""
-            if len(self._findings) == MOST_REMARKS or len(self._warnings) == MOST_REMARKS
-            else did_you_mean(name, known)
-        )
+        return "" if self.is_full else did_you_mean(name, known)
 
 
 def _one_line(text: str) -> str:

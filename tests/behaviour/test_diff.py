@@ -12,10 +12,9 @@ from answerd.answers.catalogue import Catalogue
 from answerd.answers.compose import prepared_answer
 from answerd.answers.differences import Comparison, Difference, compare
 from answerd.answers.line_diff import unified
-from answerd.answers.masking import CHANGED, SECRET, masked
+from answerd.answers.redaction import CHANGED, SECRET, redacted_pair
 from answerd.answers.select import Question, Selection, select
 from answerd.documents import Document, RawDocument
-from answerd.formats import FORMATS
 from answerd.formats.family import Prepared
 from tests.support.fleet import key_of
 from tests.support.thorough import examples
@@ -181,7 +180,7 @@ HELD = [
 @pytest.mark.parametrize(("extension", "text", "secret"), HELD)
 def test_a_secret_is_masked(extension: str, text: str, secret: str) -> None:
     assert secret in text
-    before, after = masked(text, text, FORMATS[extension])
+    before, after = redacted_pair(text, text, extension)
     assert secret not in before
     assert SECRET in before
     assert before == after
@@ -190,7 +189,7 @@ def test_a_secret_is_masked(extension: str, text: str, secret: str) -> None:
 @pytest.mark.parametrize(("extension", "text", "secret"), HELD)
 def test_a_secret_that_changes_is_a_difference_still(extension: str, text: str, secret: str) -> None:
     other = text.replace(secret, secret[:-1] + "Z")
-    before, after = masked(text, other, FORMATS[extension])
+    before, after = redacted_pair(text, other, extension)
     assert before != after
     assert CHANGED in after
     assert secret[:-1] + "Z" not in after
@@ -208,7 +207,7 @@ def test_a_secret_that_changes_is_a_difference_still(extension: str, text: str, 
     ],
 )
 def test_what_is_no_secret_is_shown(extension: str, text: str) -> None:
-    assert masked(text, text, FORMATS[extension]) == (text, text)
+    assert redacted_pair(text, text, extension) == (text, text)
 
 
 def test_a_difference_shows_secrets_only_when_asked() -> None:

@@ -13,8 +13,7 @@ import pytest
 import yaml
 
 from answerd.answers.catalogue import Catalogue
-from answerd.answers.hidden_secrets import without_secrets
-from answerd.answers.masking import SECRET
+from answerd.answers.redaction import SECRET, redacted_answer
 from answerd.answers.resolve import resolve
 from answerd.answers.sources import Sources
 from answerd.check import check
@@ -159,7 +158,7 @@ def test_an_answer_with_a_report_and_a_secret_is_shown_without_the_secret(
 ) -> None:
     facts = Facts(Request("/ubuntu" if name == "web-007" else "/proxmox", f"id={name}"))
     whole = resolve(catalogue, facts, sources=sources)
-    shown = without_secrets(catalogue, whole, facts, sources).body.decode()
+    shown = redacted_answer(catalogue, whole, facts, sources)
     assert SECRET in shown
     assert re.search(r"http://\S+/report/[\w.-]+", shown)
     assert len(shown.splitlines()) == len(whole.body.decode().splitlines())

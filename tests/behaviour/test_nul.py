@@ -19,3 +19,12 @@ def test_a_document_with_nul_is_never_served(fleet: Fleet, name: str) -> None:
     [problem] = fleet.write({name: "a = 1\nb\0\n"}).problems()
     assert problem.startswith(f"{key_of(name)}: ")
     assert "line 2 holds the character NUL" in problem
+
+
+def test_a_document_does_not_get_nul_by_a_change(fleet: Fleet) -> None:
+    if isinstance(fleet.store, FileStore):
+        return
+    fleet.write({"m1.ks": "lang fr\n"})
+    with pytest.raises(StoreError, match="NUL"):
+        fleet.write({"m1.ks": "lang\0fr\n"})
+    assert fleet.text("/ks?mac=m1") == "lang fr\n"

@@ -299,3 +299,47 @@ def test_a_slug_of_nothing_is_a_500(fleet: Fleet, serial: str) -> None:
     fleet.write({"default.ks": "{{ serial | slug }}\n"})
     with pytest.raises(CannotFill, match=r"serial.*no ASCII letter or digit"):
         fleet.text(f"/ks?serial={serial}")
+
+
+@pytest.mark.parametrize(
+    ("written", "served"),
+    [
+        ('!x "{{ v }}"', '!x "42"'),
+        ("!<tag:example.com,2000:x> '{{ v }}'", '!<tag:example.com,2000:x> "42"'),
+        ('!!binary "{{ v }}=="', '!!binary "42=="'),
+        ("!!binary |\n  {{ v }}\n", "!!binary |\n  42"),
+        ('!!int "{{ v }}"', '!!int "42"'),
+        ('!!int "0x{{ v }}"', '!!int "0x42"'),
+        ('!!float "{{ v }}.5"', '!!float "42.5"'),
+        ('!!bool "{{ v }}"', '!!bool "42"'),
+        ('!!timestamp "2001-01-{{ v }}"', '!!timestamp "2001-01-42"'),
+        ('!!str "{{ v }}"', '!!str "42"'),
+        ('!x "{{ v | number }}"', "42"),
+    ],
+)
+@pytest.mark.parametrize("before", ["", "b: 1\n---\n"], ids=["a document", "a stream"])
+def test_a_yaml_value_with_a_tag_is_filled_as_others_are(fleet: Fleet, before: str, written: str, served: str) -> None:
+    fleet.write({"default.yaml": f"{before}a: {written}\n"})
+    assert fleet.problems() == []
+    assert fleet.text("/yaml?v=42").rstrip("\n") == f"{before}a: {served}"
+
+
+@pytest.mark.parametrize(
+    ("written", "reason"),
+    [
+        ('!!int "x{{ v }}"', "cannot make this value one of the type !!int"),
+        ('!!null "{{ v }}"', "cannot make this value one of the type !!null"),
+        ('!!bool "x{{ v }}"', "cannot make this value one of the type !!bool"),
+        ("!!binary '*{{ v }}'", "cannot make this value one of the type !!binary"),
+        ("!!timestamp 'on {{ v }}'", "cannot make this value one of the type !!timestamp"),
+        ('!x "{{ bad bad }}"', "is no placeholder"),
+    ],
+)
+@pytest.mark.parametrize("before", ["", "b: 1\n---\n"], ids=["a document", "a stream"])
+def test_a_placeholder_that_cannot_make_the_type_of_a_tag_is_a_problem(
+    fleet: Fleet, before: str, written: str, reason: str
+) -> None:
+    fleet.write({"default.yaml": f"{before}a: {written}\n"})
+    [problem] = fleet.problems()
+    assert reason in problem
+    assert f"line {before.count(chr(10)) + 1}, column" in problem

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -305,3 +306,45 @@ def test_a_full_disk_is_said_as_such_and_a_node_takes_no_write_until_there_is_sp
     wait_until(lambda: all(service.get("/ready").status == 200 for _ in range(6)))
     assert service.post(f"{report}/installed", b"").status == 200
     assert is_refused(service)
+
+
+def test_a_replica_that_was_removed_is_made_again(
+    cluster: Cluster, node: Callable[..., Service], tmp_path: Path
+) -> None:
+    url = cluster.database()
+    service, other = node("only", url, SERVICE_WORKERS=2), node("other", url)
+    put_script(service)
+    report = install(service)
+    wait_until(lambda: all(service.get(MACHINE).status == 200 for _ in range(12)))  # both workers have read it
+    (tmp_path / "only.db").unlink()  # what SQLite keeps beside it stays
+    assert [service.get(MACHINE).status for _ in range(6)] == [200] * 6
+    wait_until(lambda: put(service, "aabbccddee02", "# new\n") == 200)
+    assert put(other, "aabbccddee03", "# other\n") == 200
+    wait_until(lambda: {answer(service, "aabbccddee03") for _ in range(12)} == {(200, b"# other\n")})
+    assert service.post(f"{report}/installed", b"").status == 200
+    wait_until(lambda: is_refused(other))
+    assert text_of(service).count("was removed: it is made again") == 1
+
+    cluster.stop(signal.SIGQUIT)
+    for file in tmp_path.glob("only.db*"):
+        if "states" not in file.name:
+            file.unlink()
+    wait_until((tmp_path / "only.db").exists)
+    assert [answer(service, "aabbccddee03") for _ in range(6)] == [(200, b"# other\n")] * 6
+    cluster.start()
+    wait_until(lambda: put(service, "aabbccddee03", "# newer\n") == 200)
+    assert answer(service, "aabbccddee03") == (200, b"# newer\n")
+
+
+def test_a_second_node_on_one_replica_does_not_start(
+    cluster: Cluster, node: Callable[..., Service], tmp_path: Path
+) -> None:
+    url = cluster.database()
+    first = node("only", url)
+    settings: dict[str, Any] = {"SERVICE_STORE": "postgres", "SERVICE_REPLICA_PATH": tmp_path / "only.db"}
+    refused = run("serve", SERVICE_DB_URL=url, SERVICE_LISTEN_ADDR="127.0.0.1:0", **settings)
+    assert refused.returncode == 1
+    assert b"belongs to another node" in refused.stderr
+    first.process.kill()
+    first.process.wait()
+    assert node("only", url).get("/ready").status == 200  # at once: its processes end with their parent

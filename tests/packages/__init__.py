@@ -1,0 +1,21 @@
+"""The packages that scripts build of the last commit, in clean systems. Run by scripts/test-packages."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+CHECKOUT = Path(__file__).parents[2]
+
+
+def built(script: str, target: Path, *arguments: str) -> Path:
+    """Run a script of the checkout that builds into a directory, and return the directory."""
+    subprocess.run([CHECKOUT / "scripts" / script, *arguments, target], check=True, stdout=subprocess.DEVNULL)
+    return target
+
+
+def copy_commit(target: Path) -> None:
+    """Copy the files of the last commit into a directory, which is made."""
+    target.mkdir(parents=True)
+    packed = subprocess.run(["git", "-C", CHECKOUT, "archive", "HEAD"], capture_output=True, check=True).stdout
+    subprocess.run(["tar", "-xf", "-", "-C", target], input=packed, check=True)

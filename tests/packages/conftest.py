@@ -10,22 +10,21 @@ from pathlib import Path
 
 import pytest
 
-from release import deb, wheel
+from tests.packages import built
 from tests.packages.chroot import CACHE, System, fresh_system
 
 
 @pytest.fixture(scope="session")
 def dist(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A directory with the source archive and the wheel."""
-    target = tmp_path_factory.mktemp("dist")
-    wheel.build(target)
-    return target
+    return built("build-wheel", tmp_path_factory.mktemp("dist"))
 
 
 @pytest.fixture(scope="session")
 def package(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The Debian package."""
-    return deb.build(tmp_path_factory.mktemp("deb"))
+    (package,) = built("build-deb", tmp_path_factory.mktemp("deb")).glob("*.deb")
+    return package
 
 
 @pytest.fixture(scope="module")

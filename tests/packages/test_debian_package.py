@@ -17,12 +17,12 @@ from pathlib import Path
 import pytest
 
 import answerd
-from release import deb
-from release.source import CHECKOUT
+from tests.packages import CHECKOUT, built
 from tests.packages.chroot import System, needs_chroot
 from tests.support import service as running
 
 MAC = "98-fa-9b-50-d8-10"
+DOCUMENTATION = "usr/share/doc/answerd"
 
 pytestmark = needs_chroot
 
@@ -39,7 +39,8 @@ def with_version(package: Path, version: str, where: Path) -> Path:
 def test_the_package_is_the_same_bytes_each_time(package: Path, tmp_path: Path) -> None:
     before = os.umask(0o077)
     try:
-        assert deb.build(tmp_path).read_bytes() == package.read_bytes()
+        (again,) = built("build-deb", tmp_path).glob("*.deb")
+        assert again.read_bytes() == package.read_bytes()
     finally:
         os.umask(before)
 
@@ -70,7 +71,7 @@ def test_the_program_is_of_this_version_and_accepts_the_settings(installed: Syst
 
 
 def test_the_package_brings_examples_documentation_and_licences(installed: System) -> None:
-    documentation = installed.root / deb.DOCUMENTATION
+    documentation = installed.root / DOCUMENTATION
     assert (documentation / "docs/running.md").is_file()
     assert (documentation / "examples/answers/README.md").is_file()
     assert (installed.root / "usr/share/man/man1/answerd.1.gz").is_file()
@@ -109,7 +110,7 @@ def test_the_service_answers_as_its_user(installed: System, monkeypatch: pytest.
 
 def test_a_database_that_root_imports_into_is_the_services(installed: System) -> None:
     settings = ("env", "SERVICE_ENV_FILE=/etc/answerd.env", "SERVICE_STORE=sqlite")
-    installed.run(*settings, "answerd", "import", f"/{deb.DOCUMENTATION}/examples/answers")
+    installed.run(*settings, "answerd", "import", f"/{DOCUMENTATION}/examples/answers")
     assert installed.owner("/var/lib/answerd/answers.db") == "answerd:answerd 600"
     shown = installed.run(*settings, "answerd", "render", MAC, "--format", "toml", user="answerd")
     assert "root-password" in shown

@@ -21,7 +21,7 @@ from pathlib import Path
 
 import pytest
 
-from release.source import CHECKOUT
+from tests.packages import CHECKOUT
 from tests.support.service import Service
 
 SYSTEM_PATH = "/usr/sbin:/usr/bin:/sbin:/bin"

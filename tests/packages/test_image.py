@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from release.source import CHECKOUT, copy_source
+from tests.packages import CHECKOUT, copy_commit
 from tests.support import service as running
 from tests.unit.test_containers import instructions, values
 
@@ -23,7 +23,7 @@ from tests.unit.test_containers import instructions, values
 def image(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A directory that holds what the image has in /opt/answerd, built from what the build context holds."""
     where = tmp_path_factory.mktemp("image")
-    copy_source(where / "context")
+    copy_commit(where / "context")
     work = where / "build"
     work.mkdir()
     stages = [number for number, (word, _) in enumerate(instructions()) if word == "FROM"]
@@ -35,7 +35,7 @@ def image(tmp_path_factory: pytest.TempPathFactory) -> Path:
                 shutil.copytree(source, copy) if source.is_dir() else shutil.copyfile(source, copy)
         elif word == "RUN":
             python = f'"{sys.executable}" -m venv'
-            step = rest.replace("/opt/", f"{where}/").replace('"/build"', f'"{work}"').replace("/build/a", f"{work}/a")
+            step = rest.replace("/opt/", f"{where}/").replace("/build/a", f"{work}/a")
             subprocess.run(["sh", "-ec", step.replace("python -m venv", python)], cwd=work, check=True)
     return where / "answerd"
 

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from release.source import CHECKOUT
+from tests.packages import CHECKOUT
 from tests.packages.chroot import System, needs_chroot
 from tests.support import service
 

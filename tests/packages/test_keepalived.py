@@ -17,7 +17,7 @@ from pathlib import Path
 
 import pytest
 
-from release.source import CHECKOUT
+from tests.packages import CHECKOUT
 from tests.support import service as running
 from tests.support.service import Service, write_tree
 

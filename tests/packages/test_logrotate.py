@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 
-from release.source import CHECKOUT
+from tests.packages import CHECKOUT
 from tests.support.known_port import OnAKnownPort
 from tests.support.service import write_tree
 from tests.support.waiting import wait_until

@@ -6,16 +6,13 @@ Run by scripts/test-packages. Rules: docs/releasing.md#the-documentation-as-a-si
 from __future__ import annotations
 
 import json
-import subprocess
 from html.parser import HTMLParser
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 import pytest
 
-import answerd
-from release.source import CHECKOUT, copy_source
-from tests.packages.test_wheel import clean_environment
+from tests.packages import built
 
 
 class Page(HTMLParser):
@@ -37,13 +34,8 @@ class Page(HTMLParser):
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The site of this version."""
-    copy_source(source := tmp_path_factory.mktemp("source") / "answerd")  # pip leaves a directory "build" behind
-    python = clean_environment(tmp_path_factory.mktemp("environment"), f"{source}[docs]") / "python"
-    target = tmp_path_factory.mktemp("site")
-    subprocess.run([python, "-m", "release.site", target], cwd=CHECKOUT, check=True)
-    assert json.loads((target / "versions.json").read_text())[0]["version"] == answerd.__version__
-    return target / answerd.__version__
+    """The site."""
+    return built("docs", tmp_path_factory.mktemp("site"))
 
 
 def test_every_link_leads_somewhere(site: Path) -> None:

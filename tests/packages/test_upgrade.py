@@ -22,7 +22,7 @@ from typing import Any
 
 import pytest
 
-from release.source import CHECKOUT
+from tests.packages import CHECKOUT
 from tests.packages.chroot import needs_chroot
 from tests.support import service as running
 from tests.support.replies import exchange, request_bytes

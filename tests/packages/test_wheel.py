@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 import venv
@@ -17,9 +18,7 @@ import pytest
 from packaging.utils import canonicalize_name
 
 import answerd
-from release import hashes, sbom, wheel
-from release.requirements import everything_needed, pins, service_extras
-from release.source import CHECKOUT, tracked_files
+from tests.packages import CHECKOUT, built
 
 EXAMPLES = CHECKOUT / "examples" / "answers"
 
@@ -59,55 +58,55 @@ def installed(programs: Path) -> dict[str, str]:
 
 def test_two_builds_have_the_same_bytes(dist: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TZ", "Pacific/Auckland")
-    stray = CHECKOUT / "answerd" / "stray-of-a-test.json"
     before = os.umask(0o077)
     try:
-        stray.write_text("{}")
-        wheel.build(tmp_path)
+        again = built("build-wheel", tmp_path)
     finally:
-        stray.unlink()
         os.umask(before)
-    assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == {
+    assert {path.name: path.read_bytes() for path in again.iterdir()} == {
         path.name: path.read_bytes() for path in dist.iterdir()
     }
 
 
 def test_the_wheel_runs_from_a_clean_environment(dist: Path, tmp_path: Path) -> None:
-    (built,) = dist.glob("*.whl")
-    programs = clean_environment(tmp_path / "environment", str(built))
+    (file,) = dist.glob("*.whl")
+    programs = clean_environment(tmp_path / "environment", str(file))
     assert "root-password-hashed" in answers(programs, tmp_path / "home")
     assert installed(programs)["answerd"] == answerd.__version__
 
 
 def test_pipx_installs_the_wheel(dist: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (built,) = dist.glob("*.whl")
+    (file,) = dist.glob("*.whl")
     pipx = clean_environment(tmp_path / "environment", "pipx") / "pipx"
     for name in ("PIPX_HOME", "PIPX_BIN_DIR", "PIPX_MAN_DIR"):
         monkeypatch.setenv(name, str(tmp_path / name.lower()))
     monkeypatch.setenv("PIP_CONSTRAINT", str(CHECKOUT / "requirements.txt"))
-    subprocess.run([pipx, "install", "--python", sys.executable, built], check=True)
+    subprocess.run([pipx, "install", "--python", sys.executable, file], check=True)
     assert "root-password-hashed" in answers(tmp_path / "pipx_bin_dir", tmp_path / "home")
 
 
 def test_the_source_archive_installs_with_every_feature_of_the_service(dist: Path, tmp_path: Path) -> None:
-    (built,) = dist.glob("*.tar.gz")
-    programs = clean_environment(tmp_path / "environment", f"{built}[{','.join(service_extras())}]")
+    (file,) = dist.glob("*.tar.gz")
+    programs = clean_environment(tmp_path / "environment", f"{file}[postgres,validators]")
     assert "root-password-hashed" in answers(programs, tmp_path / "home")
-    listed = {part["name"]: part["version"] for part in sbom.bill_of_materials()["components"]}
-    assert installed(programs) == listed | {"answerd": answerd.__version__}
-
-
-def test_the_hashes_are_of_what_the_service_needs() -> None:
-    names = [canonicalize_name(distribution.metadata["Name"]) for distribution in everything_needed()]
-    pinned = pins()
-    lines = hashes.HASHES.read_text("utf-8").splitlines()
-    listed = [line.removesuffix(" \\") for line in lines if "==" in line]
-    assert listed == [f"{name}=={pinned[name]}" for name in names], "run scripts/hash-requirements"
+    hashed = re.findall(r"^([\w.-]+)==(\S+)", (CHECKOUT / "requirements-hashes.txt").read_text("utf-8"), re.MULTILINE)
+    assert installed(programs) == dict(hashed) | {"answerd": answerd.__version__}, "run scripts/requirements"
 
 
 def test_the_wheel_holds_every_file_of_the_package(dist: Path) -> None:
-    (built,) = dist.glob("*.whl")
-    with zipfile.ZipFile(built) as opened:
+    (file,) = dist.glob("*.whl")
+    with zipfile.ZipFile(file) as opened:
         held = {name for name in opened.namelist() if name.startswith("answerd/")}
+    listed = subprocess.run(["git", "-C", CHECKOUT, "ls-files", "answerd"], capture_output=True, text=True, check=True)
     of_maintainers = "answerd/console/vendor/"  # scripts/vendor makes files of static/ from them
-    assert held == {name for name in tracked_files() if name.startswith("answerd/") and of_maintainers not in name}
+    assert held == {name for name in listed.stdout.splitlines() if not name.startswith(of_maintainers)}
+
+
+def test_the_bill_of_materials_lists_what_is_installed_with_licences(tmp_path: Path) -> None:
+    (bill,) = built("sbom", tmp_path).glob("*.cdx.json")
+    parts = json.loads(bill.read_text("utf-8"))["components"]
+    hashed = (CHECKOUT / "requirements-hashes.txt").read_text("utf-8")
+    assert {(canonicalize_name(part["name"]), part["version"]) for part in parts} == set(
+        re.findall(r"^([\w.-]+)==(\S+)", hashed, re.MULTILINE)
+    )
+    assert [part["name"] for part in parts if not part.get("licenses")] == []

@@ -53,6 +53,22 @@ def test_a_document_is_stored_and_returned_as_written(
     assert admin.get(f"{path}?format={extension}").status == 404
 
 
+@pytest.mark.parametrize("before", [None, "lang fr\n"], ids=["new", "changed"])
+def test_a_document_with_nul_is_the_clients_fault(admin: Admin, before: str | None) -> None:
+    if before is not None:
+        admin.put("/machines/m1?format=ks", before)
+    text = "lang\0fr\n"
+    put = admin.put("/machines/m1?format=ks", text)
+    change = {"kind": "machine", "identifier": "m1", "format": "ks", "text": text}
+    applied = admin.ask("POST", "/apply", json.dumps({"put": [change]}).encode())
+
+    assert (put.status, applied.status) == (400, 400)
+    assert "NUL" in put.error
+    assert "NUL" in applied.error
+    found = admin.get("/machines/m1?format=ks")
+    assert (found.status, found.body) == ((404, found.body) if before is None else (200, before.encode()))
+
+
 def test_a_format_that_is_not_there_names_those_that_are(admin: Admin) -> None:
     for extension in ("ks", "ipxe"):
         admin.put(f"/machines/a?format={extension}", "x\n")

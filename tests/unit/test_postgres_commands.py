@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from answerd.commands.apply import user_name
 from answerd.documents import Key
 from answerd.identity import Kind
 from answerd.store.postgres import PostgresStore
@@ -125,7 +126,7 @@ def test_a_change_is_shown_then_applied_then_taken_back(shell: Shell, rack: Path
     history = json.loads("\n".join(shell("history", "--json", "default.ks").out))["history"]
     assert [(entry["revision"], entry["note"]) for entry in history] == [
         (5, "a reason"),
-        (history[1]["revision"], None),
+        (history[1]["revision"], "import of rack"),
     ]
     assert shell("restore-document", "--revision", str(history[1]["revision"]), "default.ks").status == 0
     shell("export", "out")
@@ -240,3 +241,49 @@ def test_the_commands_about_installs_work_on_the_database(shell: Shell, rack: Pa
     assert shell("forget", "aa:bb:cc:dd:ee:01").status == 0
     assert shell("installs", "--unknown").out[-1] == "0 machines that nothing claims"
     assert shell("arm", "nobody").status == 1
+
+
+def test_a_backup_that_fails_leaves_no_file_and_one_that_is_replaced_is_whole(
+    shell: Shell, rack: Path, url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert shell("backup", "backup.db").status == 0
+    with monkeypatch.context() as broken:
+        broken.setattr("answerd.store.postgres_backup.ROWS_AT_ONCE", "no number")
+        assert shell("backup", "failed.db").status != 0
+        assert shell("backup", "--force", "backup.db").status != 0
+    assert not [path.name for path in shell.place.iterdir() if "failed" in path.name or "partial" in path.name]
+    (rack / "default.ks").write_text("# new\n")
+    assert shell("import", "rack").status == 0
+    assert shell("backup", "--force", "backup.db").status == 0
+    assert len(SqliteStore(shell.place / "backup.db").keys()) == len(RACK)
+    assert b"# new" in (shell.place / "backup.db").read_bytes()
+
+
+def test_the_history_says_who_has_restored_a_backup(shell: Shell, rack: Path) -> None:
+    assert shell("backup", "backup.db").status == 0
+    (rack / "default.ks").write_text("# new\n")
+    assert shell("import", "rack").status == 0
+    assert shell("restore", "--force", "backup.db").status == 0
+    newest = json.loads("\n".join(shell("history", "--json", "default.ks").out))["history"][0]
+    assert (newest["note"], newest["who"]["name"]) == ("restore of backup.db", user_name())
+
+
+def test_rights_that_are_missing_and_tables_that_are_gone_are_named_without_statements(
+    shell: Shell, rack: Path, cluster: Cluster, url: str
+) -> None:
+    with PostgresStore(url).server.connected() as database:
+        execute(database, "CREATE ROLE reader LOGIN")
+    name = url.rpartition("/")[2]
+    shell.set(SERVICE_DB_URL=f"postgresql://reader@127.0.0.1:{cluster.port}/{name}")
+    done = shell("check")
+    assert "permission denied for table" in done.err[-1]
+    assert "docs/many-nodes.md#rights" in done.err[-1]
+    shell.set(SERVICE_DB_URL=url)
+    with PostgresStore(url).server.connected() as database:
+        execute(database, "DELETE FROM counter")
+    assert "no counter of changes: is it being restored?" in shell("import", "--prune", "rack").err[-1]
+    with PostgresStore(url).server.connected() as database:
+        execute(database, "DROP TABLE changes")
+    done = shell("history")
+    assert 'relation "changes" does not exist: is it being restored?' in done.err[-1]
+    assert "SELECT" not in done.err[-1]

@@ -296,6 +296,9 @@ def test_what_cannot_be_opened_is_no_missing_secret(tmp_path: Path) -> None:
         secrets = SecretFiles(str(root))
     for path in closed:
         path.chmod(0o700)
+    assert secrets.warnings() == [  # before a machine asks
+        "secrets: what cannot be read: web-01/x (Permission denied), web-02/ (Permission denied), x (Permission denied)"
+    ]
     assert "Permission denied" in reason(secrets, "x")
     assert secrets.secret("y", []) == "all"
     assert "Permission denied (web-01/x)" in reason(secrets, "x", "web-01")

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import os
+import sqlite3
 from collections.abc import Mapping
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 
 from answerd.documents import Key
 from answerd.identity import Kind
-from answerd.store import StoreError
+from answerd.store import Author, HistoryFilter, StoreError
+from answerd.store.backup import restore_database
 from answerd.store.sqlite import SqliteStore
 from answerd.store.transfer import export_directory, import_directory
 from tests.support.service import write_tree
@@ -294,3 +297,47 @@ def test_what_another_program_stored_cannot_lead_export_out_of_its_directory(
     assert not (tmp_path / "escaped.toml").exists()
     assert summary.written == 0
     assert [name for name, _ in summary.skipped] == ['machine "../escaped" (toml)', 'machine "bad" (toml)']
+
+
+def test_export_writes_nothing_through_a_link_that_somebody_has_put_there(store: SqliteStore, tmp_path: Path) -> None:
+    store.put(Key(Kind.GROUP, "rack", "toml"), "x = 1\n")
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "out").mkdir()
+    (tmp_path / "out" / "groups").symlink_to(tmp_path / "elsewhere")
+    with pytest.raises(StoreError, match=r"groups is a link, into which nothing is written"):
+        export_directory(store, tmp_path / "out", force=True)
+    assert list((tmp_path / "elsewhere").iterdir()) == []
+
+
+def test_a_restore_takes_rows_and_nothing_else_of_a_backup(store: SqliteStore, tmp_path: Path) -> None:
+    key = Key(Kind.MACHINE, "m1", "yaml")
+    with store.writing(Author("192.0.2.1", "olga", "why")) as transaction:
+        transaction.put(key, "a: 1\n")
+        transaction.commit()
+    store.backup(tmp_path / "backup.db")
+    with closing(sqlite3.connect(tmp_path / "backup.db")) as planted:
+        planted.executescript(
+            "CREATE TRIGGER planted AFTER INSERT ON changes BEGIN"
+            " UPDATE documents SET text = text || 'more' WHERE identifier = NEW.identifier; END;"
+            "CREATE VIEW other AS SELECT * FROM documents; CREATE TABLE third (a);"
+        )
+    restored = tmp_path / "restored.db"
+    assert restore_database(tmp_path / "backup.db", restored) == 1
+    again = SqliteStore(restored)
+    assert again.version() == store.version()
+    assert [entry.author for entry in again.history(HistoryFilter())] == [Author("192.0.2.1", "olga", "why")]
+    again.put(key, "a: 2\n")
+    assert again.find(key).body == b"a: 2\n"  # type: ignore[union-attr]
+    assert again.version().revision == store.version().revision + 1
+    named = "SELECT name, sql FROM sqlite_master ORDER BY name"
+    with closing(sqlite3.connect(restored)) as one, closing(sqlite3.connect(store.path)) as other:
+        assert one.execute(named).fetchall() == other.execute(named).fetchall()
+
+
+def test_a_backup_of_a_newer_version_is_refused_and_leaves_the_database(store: SqliteStore, tmp_path: Path) -> None:
+    store.backup(tmp_path / "backup.db")
+    with closing(sqlite3.connect(tmp_path / "backup.db")) as newer:
+        newer.execute("PRAGMA user_version = 999")
+    with pytest.raises(StoreError, match="schema version 999, this version of answerd understands 1 to"):
+        restore_database(tmp_path / "backup.db", tmp_path / "restored.db")
+    assert not (tmp_path / "restored.db").exists()

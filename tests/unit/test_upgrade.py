@@ -30,8 +30,8 @@ from answerd.store.sqlite_file import SqliteFile
 from answerd.store.states import StateFile
 
 DATABASES = Path(__file__).parent / "databases"
-OF_DOCUMENTS = [f"schema-{number}" for number in range(1, len(MIGRATIONS))]
-OF_STATES = [*OF_DOCUMENTS[2:], *(f"states-{number}" for number in range(1, len(STATE_MIGRATIONS)))]
+OF_DOCUMENTS = [f"schema-{number}" for number in range(1, len(MIGRATIONS) - 1)]  # the last two steps came together
+OF_STATES = [*OF_DOCUMENTS[2:], *(f"states-{number}" for number in range(1, len(STATE_MIGRATIONS) - 1))]
 HISTORY = "SELECT id, at, kind, identifier, format, text_before, text_after FROM changes ORDER BY id"
 
 

@@ -23,10 +23,12 @@ def served(*layers: str, **facts: str) -> str:
     for text in layers:
         written, above = xml_family.control(xml_family.parse(text))
         above = xml_family.placeholders(above, TemplateReader())
+        meaning = read_control(written, Kind.GROUP)
         if tree is not None:
-            for path in read_control(written, Kind.GROUP).unset:
+            for path in meaning.unset:
                 tree = xml_family.unset(tree, [path])
-        tree = above if tree is None else xml_family.merge(tree, above)
+        assert not list(xml_family.not_arrays(above, meaning.append))
+        tree = above if tree is None else xml_family.merge(tree, above, meaning.append)
     return xml_family.prepare(tree).fill(Said(facts.get)).decode()
 
 
@@ -136,7 +138,53 @@ MERGES = {
         "<r><a>1</a><b/><a>2</a></r>",
         "<r><z/><a>1</a><b/><a>2</a></r>",
     ),
-    "prefixed names compare as written": (
+    "two prefixes of one namespace are one": (
+        '<r xmlns:config="u"><l config:type="list"><e>1</e></l><b config:type="boolean">true</b></r>',
+        '<r xmlns:c="u"><l c:type="list"><e>2</e></l><b c:type="boolean">false</b><n c:type="integer">1</n></r>',
+        '<r xmlns:config="u"><l config:type="list"><e>2</e></l><b config:type="boolean">false</b>'
+        '<n config:type="integer">1</n></r>',
+    ),
+    "a prefix and the default namespace": (
+        '<r xmlns="u"><a>1</a></r>',
+        '<p:r xmlns:p="u"><p:a p:k="1">2</p:a><p:b/></p:r>',
+        '<r xmlns="u" xmlns:p="u"><a p:k="1">2</a><b/></r>',
+    ),
+    "a default namespace over a prefix": (
+        '<p:r xmlns:p="u"><p:a>1</p:a></p:r>',
+        '<r xmlns="u"><a>2</a><b/></r>',
+        '<r xmlns="u"><a>2</a><b/></r>',
+    ),
+    "a prefix that each element declares": (
+        '<r xmlns="u"><c name="A" xmlns:wcm="w"><x wcm:k="1">1</x></c></r>',
+        '<r xmlns="u"><c name="A" xmlns:m="w"><x m:k="2">1</x></c><c name="B" xmlns:m="w"><x m:k="3"/></c></r>',
+        '<r xmlns="u" xmlns:w="w"><c name="A"><x w:k="2">1</x></c><c name="B"><x w:k="3"/></c></r>',
+    ),
+    "items of a list are replaced by items": (
+        '<r xmlns:wcm="w"><b/><i wcm:action="add"><o>1</o><d>one</d></i><z/></r>',
+        '<r xmlns:wcm="w"><i wcm:action="add"><o>2</o><p>two</p></i></r>',
+        '<r xmlns:wcm="w"><b/><i wcm:action="add"><o>2</o><p>two</p></i><z/></r>',
+    ),
+    "items with names of their own, too": (
+        '<r xmlns:wcm="w"><i name="A" wcm:action="add"><o/></i><i name="B" wcm:action="add"><o/></i></r>',
+        '<r xmlns:m="w"><i name="A" m:action="add"><p/></i></r>',
+        '<r xmlns:wcm="w"><i name="A" wcm:action="add"><p/></i></r>',
+    ),
+    "items that are appended": (
+        '<r xmlns:wcm="w"><c><i wcm:action="add">1</i><i wcm:action="add">2</i><z/></c></r>',
+        '<r xmlns:m="w"><answer-meta><append>c/i</append></answer-meta><c><i m:action="add">3</i></c></r>',
+        '<r xmlns:wcm="w"><c><i wcm:action="add">1</i><i wcm:action="add">2</i><i wcm:action="add">3</i><z/></c></r>',
+    ),
+    "items that are appended to nothing": (
+        '<r xmlns:m="w"><c/></r>',
+        '<r xmlns:m="w"><answer-meta><append>c/i</append></answer-meta><c><i m:action="add">3</i></c></r>',
+        '<r xmlns:m="w"><c><i m:action="add">3</i></c></r>',
+    ),
+    "an element that is modified is none": (
+        '<r xmlns:wcm="w"><i wcm:action="modify"><o>1</o></i></r>',
+        '<r xmlns:wcm="w"><i wcm:action="modify"><p>2</p></i></r>',
+        '<r xmlns:wcm="w"><i wcm:action="modify"><o>1</o><p>2</p></i></r>',
+    ),
+    "prefixed names of one namespace": (
         '<r xmlns:p="u"><p:a>1</p:a><a>2</a></r>',
         '<r xmlns:p="u"><p:a>3</p:a></r>',
         '<r xmlns:p="u"><p:a>3</p:a><a>2</a></r>',
@@ -171,6 +219,23 @@ def test_two_layers(lower: str, upper: str, wanted: str) -> None:
 
 UNMERGEABLE = {
     "roots": ("<a/>", "<b/>", ["<a>", "<b>"]),
+    "a prefix of two namespaces": (
+        '<r xmlns:c="urn:1"><x c:k="1"/></r>',
+        '<r xmlns:c="urn:2"><y c:k="1"/></r>',
+        ["prefix c", "'urn:1'", "'urn:2'"],
+    ),
+    "a prefix of two namespaces, declared inside": (
+        '<r><a xmlns:c="urn:1" c:k="1">f</a></r>',
+        '<r><b xmlns:c="urn:2" c:k="2">t</b></r>',
+        ["prefix c", "'urn:1'", "'urn:2'"],
+    ),
+    "two default namespaces": ('<r xmlns="urn:1"/>', '<r xmlns="urn:2"/>', ["without a prefix", "'urn:1'", "'urn:2'"]),
+    "a default namespace and none": ('<r xmlns="urn:1"/>', "<r/>", ["without a prefix", "'urn:1'", "none"]),
+    "a default namespace, and names in none below a prefix": (
+        '<p:r xmlns:p="urn:1"><a/></p:r>',
+        '<r xmlns="urn:1"><b/></r>',
+        ["without a prefix", "'urn:1'", "none"],
+    ),
     "one pairs with two": (
         '<r><g>\n<c name="A" id="1"/>\n<c name="A" id="2"/></g></r>',
         '<r><g>\n\n\n<c name="A"/></g></r>',

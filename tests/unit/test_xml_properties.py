@@ -6,6 +6,7 @@ import xml.etree.ElementTree as ET
 from dataclasses import dataclass, field
 from typing import Any
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -139,6 +140,101 @@ def test_a_merge_touches_only_what_the_upper_layer_names(lower: Plain, key: str,
 
     upper = tree(Plain({key: child}))
     assert others(emitted(xml_family.merge(tree(lower), upper))) == others(emitted(tree(lower)))
+
+
+# --- namespaces -----------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Spelling:
+    """How a document spells two namespaces: with which prefixes (empty: the default namespace), declared where."""
+
+    first: str
+    second: str
+    inside: bool
+
+    def spell(self, root: ET.Element) -> str:
+        """The text of a tree with expanded names."""
+        declared = {f"xmlns:{prefix}" if prefix else "xmlns": name for prefix, name in self.prefixes.items()}
+
+        def copied(element: ET.Element, depth: int) -> ET.Element:
+            attributes = {self.name(label, is_element=False): value for label, value in element.items()}
+            new = ET.Element(self.name(element.tag, is_element=True), attributes)
+            if depth == (1 if self.inside else 0) or (not depth and not self.first):
+                new.attrib.update(declared if depth or not self.inside else {"xmlns": "urn:first"})
+            new.text = element.text
+            new.extend([copied(child, depth + 1) for child in element])
+            return new
+
+        return ET.tostring(copied(root, 0), "unicode")
+
+    @property
+    def prefixes(self) -> dict[str, str]:
+        return {self.first: "urn:first", self.second: "urn:second"}
+
+    def name(self, expanded: str, *, is_element: bool) -> str:
+        namespace, _, local = expanded[1:].rpartition("}") if expanded[0] == "{" else ("", "", expanded)
+        if not namespace:
+            return local
+        prefix = next(prefix for prefix, name in self.prefixes.items() if name == namespace)
+        return f"{prefix}:{local}" if prefix else local
+
+
+spellings = st.builds(
+    Spelling, st.sampled_from(["", "p", "q"]), st.sampled_from(["s", "t", "config"]), st.booleans()
+).filter(lambda spelling: not (spelling.inside and spelling.first))
+leaf_attributes = st.dictionaries(st.sampled_from(["k", "{urn:second}k", "{urn:second}type"]), texts, max_size=3)
+
+
+@st.composite
+def named_trees(draw: st.DrawFn) -> ET.Element:
+    """A root of the first namespace, with children of both, told apart by their names."""
+    root = ET.Element("{urn:first}r", draw(leaf_attributes.filter(lambda found: all(key == "k" for key in found))))
+    for name in draw(st.lists(st.sampled_from(["{urn:first}a", "{urn:second}a", "{urn:first}b"]), unique=True)):
+        child = ET.SubElement(root, name, draw(leaf_attributes))
+        for inner in draw(st.lists(st.sampled_from(["{urn:first}x", "{urn:second}x"]), unique=True)):
+            ET.SubElement(child, inner, draw(leaf_attributes)).text = draw(texts)
+    return root
+
+
+def overlaid(lower: ET.Element, upper: ET.Element) -> ET.Element:
+    """The rules of docs/xml.md where siblings have names of their own."""
+    merged = ET.Element(lower.tag, lower.attrib | upper.attrib)
+    if not (len(upper) or (upper.text or "").strip(WHITE)):
+        merged.text = lower.text
+        merged.extend(list(lower))
+        return merged
+    if not len(upper) or not len(lower):
+        merged.text = upper.text
+        merged.extend(list(upper))
+        return merged
+    above = {child.tag: child for child in upper}
+    merged.extend([overlaid(child, above.pop(child.tag)) if child.tag in above else child for child in lower])
+    merged.extend(above.values())
+    return merged
+
+
+@settings(max_examples=examples(300))
+@given(named_trees(), named_trees(), spellings, spellings)
+def test_names_and_attributes_are_those_of_their_namespaces(
+    lower: ET.Element, upper: ET.Element, below: Spelling, above: Spelling
+) -> None:
+    layers = xml_family.parse(below.spell(lower)), xml_family.parse(above.spell(upper))
+    answer = emitted(xml_family.merge(*layers))
+    wanted = overlaid(lower, upper)
+    assert read_by_name(ET.fromstring(answer.encode())) == read_by_name(wanted)
+    lxml_etree = pytest.importorskip("lxml.etree")
+    assert read_by_name(lxml_etree.fromstring(answer.encode())) == read_by_name(wanted)
+
+
+def read_by_name(element: Any) -> Any:
+    text = element.text or ""
+    return (
+        element.tag,
+        dict(element.attrib),
+        "" if len(element) or not text.strip(WHITE) else text,
+        [read_by_name(child) for child in element],
+    )
 
 
 unprefixed = st.dictionaries(st.sampled_from(["k", "name"]), texts, max_size=2)

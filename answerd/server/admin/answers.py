@@ -12,8 +12,8 @@ import bottle
 from gevent.lock import RLock
 
 from answerd.answers.catalogue import Catalogue
-from answerd.answers.hidden_secrets import without_secrets
 from answerd.answers.provenance import explanation_text
+from answerd.answers.redaction import redacted_answer
 from answerd.answers.resolve import Answer, resolve
 from answerd.answers.sources import NO_SOURCES, Sources
 from answerd.check import check
@@ -64,8 +64,8 @@ class AnswerHandlers:
             answer = resolve(catalogue, facts, sources=self.sources)
             if not explains:
                 return answer, None
-            shown = without_secrets(catalogue, answer, facts, self.sources)
-            return answer, explanation_text(shown, catalogue.inventory).encode("utf-8", "replace")
+            shown = redacted_answer(catalogue, answer, facts, self.sources)
+            return answer, explanation_text(answer, catalogue.inventory, shown).encode("utf-8", "replace")
 
         try:
             answer, explanation = catalogue.offload(resolve_now)
