@@ -58,7 +58,7 @@ OWN: Final = 0
 CHECKPOINT_BYTES: Final = 4_000_000
 """Size of the write-ahead log at which it is copied into the database."""
 
-RESTART_BYTES: Final = 64_000_000
+RESTART_BYTES: Final = 16_000_000
 """Size at which writers wait until it begins anew."""
 
 _BUSY: Final = ("SQLITE_BUSY", "SQLITE_LOCKED")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -10,9 +10,19 @@ from answerd.answers.gates import Gates, url_of_host
 from answerd.facts import Facts
 from answerd.identity import identity_of
 from answerd.installs import events
-from answerd.installs.events import Event, Evidence, Kind, evidence_of, merge, record_of
+from answerd.installs.events import (
+    Event,
+    Evidence,
+    Kind,
+    LastGroup,
+    Start,
+    Strength,
+    evidence_of,
+    merge,
+    record_of,
+)
 from answerd.installs.memory import InstallMemory
-from answerd.installs.states import Asked, Order, Record, Refusal, ReportKind, Rules, judge
+from answerd.installs.states import Asked, Order, Record, Refusal, ReportKind, Rules, State, judge
 from answerd.installs.tokens import subject_of
 
 
@@ -129,3 +139,37 @@ class RememberedInstalls:
     def _write(self, event: Event) -> None:
         self.written.append(event)
         self.memory.apply(event)
+
+
+_STRENGTHS = {
+    State.INSTALLING: Strength.INSTALLING,
+    State.COPIED: Strength.COPIED,
+    State.FAILED: Strength.FAILED,
+    State.INSTALLED: Strength.INSTALLED,
+}
+
+
+def known(
+    name: str, state: State = State.NEW, at: float = 0.0, identities: Iterable[str] = (), group: str | None = None
+) -> Event:
+    """An event after which a machine is in a state since a time, and was heard of then."""
+    starts = {1: Start(at, _STRENGTHS[state], at)} if state in _STRENGTHS else {}
+    found = {identity: (1, identity) for identity in identities}
+    last = LastGroup(1, at, group) if group is not None else None
+    is_armed = state is State.ARMED
+    evidence = Evidence(name, 1, is_armed, at if is_armed else None, None, None, starts, at, 0, found, last)
+    return Event(name, Kind.SUMMARY, at, 1, evidence=evidence)
+
+
+def memory_of(*events: Event, rules: Rules | None = None) -> InstallMemory:
+    """The records after some events."""
+    memory = InstallMemory(rules or Rules())
+    for event in events:
+        memory.apply(event)
+    return memory
+
+
+def forget(memory: InstallMemory, name: str) -> None:
+    """Have a machine forgotten."""
+    evidence = memory.evidence(name) or Evidence(name)
+    memory.apply(events.ordered(evidence, Order.FORGET, 0.0, {}, ""))
