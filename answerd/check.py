@@ -25,13 +25,11 @@ from answerd.answers.resolve import Answer, known_facts, resolve
 from answerd.answers.select import question_of, select
 from answerd.answers.sources import NO_SOURCES, REPORT, Sources, Values
 from answerd.documents import Document
-from answerd.errors import AnswerError, CannotFill
+from answerd.errors import AnswerError, CannotFill, NotClaimed
 from answerd.facts import SHORTEST_BODY_IDENTITY
 from answerd.formats.family import Once
 from answerd.identity import brief, identity_of
-from answerd.inventory.records import no_pause
 from answerd.inventory.rows import notes as row_notes
-from answerd.sorting import free_in_steps, sorted_in_steps
 from answerd.validators import TOOL_OF_FORMAT, Finding, Tools, Verdict, validate
 
 Spread = Callable[[list[tuple[str, str]]], Iterable[Verdict]]
@@ -61,7 +59,6 @@ def check(
     catalogue: Catalogue,
     tools: Tools | None = None,
     progress: Callable[[int, int], None] | None = None,
-    pause: Callable[[], None] = no_pause,
     in_parallel: Spread | None = None,
     *,
     sources: Sources = NO_SOURCES,
@@ -69,20 +66,20 @@ def check(
     """Try everything that can be tried without a request.
 
     ``tools`` are the installers' own programs, looked for on PATH when not given. ``progress`` gets the number of
-    answers that are done and the total; ``pause`` is called regularly, so that a server can answer requests in between.
+    answers that are done and the total, and may end the check by an exception.
     ``in_parallel`` judges many texts by the built-in rules, in their order, for example on several processors.
     ``sources`` fill placeholders that the facts do not, and change no state.
     """
-    found = of_documents(catalogue, pause)
-    found.problems.update(load_problems(catalogue, pause), sources.problems())
-    of_rows = list(row_cases(catalogue, pause))
+    found = of_documents(catalogue)
+    found.problems.update(load_problems(catalogue), sources.problems())
+    of_rows = list(row_cases(catalogue))
     untried = _untried(catalogue, {group for of_row in of_rows for group in of_row.groups})
-    found.notes.update(_untried_notes(catalogue, untried), _row_notes(catalogue, of_rows, pause))
+    found.notes.update(_untried_notes(catalogue, untried), _row_notes(catalogue, of_rows))
     tried = [*check_cases(catalogue), *(case for of_row in of_rows for case in of_row.cases)]
     installs = _SilentInstalls()
     labels = MissingLabels(catalogue)
     render = _Rendering(catalogue, sources, found, labels)
-    answers: Iterable[tuple[CheckCase, Answer | None]] = ((trial, render.answer(trial, pause)) for trial in tried)
+    answers: Iterable[tuple[CheckCase, Answer | None]] = ((trial, render.answer(trial)) for trial in tried)
     judge = _Judge(Tools.find() if tools is None else tools, catalogue)
     if in_parallel:  # else each answer is dropped as soon as it is judged: there may be 100,000
         answers = [*answers]
@@ -93,18 +90,13 @@ def check(
             _file_verdict(found, judge, trial, answer, sources)
         if progress:
             progress(count, len(tried))
-        pause()
     found.notes.update(installs.notes())
     for group in untried:
         with suppress(AnswerError):  # reported as a problem of the set
             labels.record_untried(catalogue.chain(group))
     labels.report(found)
     machines = {sentence: frozenset(names) for sentence, names in found.machines.items()}
-    free_in_steps(of_rows, pause=pause)
-    problems, notes = (
-        tuple(sorted_in_steps(sentences, str, pause=pause)) for sentences in (found.problems, found.notes | judge.notes)
-    )
-    return CheckReport(problems, notes, len(tried), machines)
+    return CheckReport(tuple(sorted(found.problems)), tuple(sorted(found.notes | judge.notes)), len(tried), machines)
 
 
 def _file_verdict(found: Oversights, judge: _Judge, trial: CheckCase, answer: Answer, sources: Sources) -> None:
@@ -154,9 +146,8 @@ class _Rendering:
     found: Oversights
     labels: MissingLabels
 
-    def answer(self, trial: CheckCase, pause: Callable[[], None]) -> Answer | None:
+    def answer(self, trial: CheckCase) -> Answer | None:
         """Return an answer; None where it cannot be made."""
-        pause()
         found = self.found
         try:
             return resolve(self.catalogue, trial.facts, trial.extensions, trial.assumed, sources=self.sources)
@@ -165,6 +156,11 @@ class _Rendering:
                 _file(found, f"{trial.label}: {error.general}", trial)
             elif lacking := self._lacking(trial):
                 found.notes.add(f"{trial.label}: not tried whole, only a request has {lacking}")
+        except NotClaimed as error:
+            if trial.document is not None and trial.document.control.overlay is not None:
+                found.notes.add(f"{trial.label}: not tried, only a request tells what it is laid over")
+            else:
+                _file(found, f"{trial.label}: {error.reason}", trial)
         except AnswerError as error:
             # A problem of the set is not repeated for each machine that it affects.
             _file(found, error.reason if error.reason in found.problems else f"{trial.label}: {error.reason}", trial)
@@ -219,18 +215,16 @@ def _untried_notes(catalogue: Catalogue, untried: Iterable[Document]) -> Iterato
             )
 
 
-def _row_notes(catalogue: Catalogue, of_rows: Iterable[RowCase], pause: Callable[[], None]) -> Iterator[str]:
+def _row_notes(catalogue: Catalogue, of_rows: Iterable[RowCase]) -> Iterator[str]:
     inventory = catalogue.inventory
     if inventory is None:
         return
     for row in inventory.rows():
         yield from (f"{inventory.place(row)}: {note}" for note in row_notes(row.layout, row.cells()))
-        pause()
     answers = "nothing but a default claims" if catalogue.defaults else "no document claims"
     for of_row in of_rows:
         if not of_row.claimed:
             yield f"{inventory.place(of_row.row)}: {answers} this row"
-        pause()
 
 
 def _name_of(answer: Answer) -> tuple[str, bytes]:
@@ -247,11 +241,8 @@ class _Judge:
     """The validators, with notes about themselves collected in ``notes``."""
 
     def __init__(self, tools: Tools, catalogue: Catalogue) -> None:
-        """The catalogue's ``offload`` runs the built-in rules, which may take long. Programs are started here,
-        because that needs the event loop."""
         self.tools = tools
         self.catalogue = catalogue
-        self.offload = catalogue.offload
         self.inventory = catalogue.inventory
         self.notes: set[str] = set()
         self._tool_runs: dict[str, int] = {}
@@ -282,7 +273,7 @@ class _Judge:
         runs = self._tool_runs[extension] = self._tool_runs.get(extension, 0) + 1
         if runs > TOOL_RUNS:
             self._note_tool_limit(extension)
-        return validate(text, extension, tools=self.tools if runs <= TOOL_RUNS else Tools.none(), offload=self.offload)
+        return validate(text, extension, tools=self.tools if runs <= TOOL_RUNS else Tools.none())
 
     def _keep(self, name: tuple[str, bytes], verdict: Verdict) -> Verdict:
         self.notes.update(f"{name[0]}: {note}" for note in verdict.notes)

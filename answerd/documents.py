@@ -6,9 +6,9 @@ other documents: rules about several documents together are the catalogue's.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Collection
 from dataclasses import dataclass, replace
-from typing import Final, NamedTuple, Protocol, TypeVar
+from typing import Final, NamedTuple
 from weakref import WeakValueDictionary
 
 from answerd.errors import MOST_PROBLEMS
@@ -17,6 +17,7 @@ from answerd.formats.control import Control, read_control
 from answerd.formats.family import AnyFamily, ParseError, Prepared, Tree
 from answerd.formats.template_reading import TemplateReader
 from answerd.identity import Kind, brief, identifier_fault, identity_of, printable
+from answerd.long_work import run_long
 
 BYTE_ORDER_MARK: Final = "\ufeff"
 
@@ -27,22 +28,7 @@ LARGEST_INVENTORY: Final = 16_777_216
 """Bytes of an inventory in UTF-8: some 100,000 rows."""
 
 LARGE_TEXT: Final = 8_192
-"""Characters of a text that take some 10 milliseconds to read: a caller that other work waits for reads it
-elsewhere."""
-
-_T = TypeVar("_T")
-
-
-class Offload(Protocol):
-    """Runs long work where it delays no request."""
-
-    def __call__(self, work: Callable[[], _T]) -> _T:
-        """Return the work's result, or raise its exception."""
-
-
-def run_inline(work: Callable[[], _T]) -> _T:
-    """Do the work at once: for callers whose work delays no request."""
-    return work()
+"""Characters of a text that take some 10 milliseconds to read: long work."""
 
 
 DocumentName = tuple[Kind, str, str]
@@ -112,6 +98,17 @@ _NOT_KEPT: Final = Tree(object())
 """A placeholder for a tree that is not parsed yet, or was dropped."""
 
 
+class Stacks:
+    """What was made of the stacks with one group on top, by the layers below it: trees that more is laid over, and
+    answers. Both are bounded (`answerd.answers.compose`)."""
+
+    __slots__ = ("merged", "prepared")
+
+    def __init__(self) -> None:
+        self.merged: dict[tuple[Document, ...], Tree] = {}
+        self.prepared: dict[tuple[Document, ...], Prepared] = {}
+
+
 class Document:
     """A document of an answer set. Immutable; compared by object identity.
 
@@ -119,7 +116,7 @@ class Document:
     """
 
     # There may be a million of these.
-    __slots__ = ("_content", "_problems", "_tree", "has_states", "identity", "key", "merged", "prepared", "raw")
+    __slots__ = ("_content", "_problems", "_tree", "has_states", "identity", "key", "prepared", "raw", "stacks")
 
     def __init__(self, raw: RawDocument, *, has_states: bool = False) -> None:
         """``has_states``: the service keeps states of installs, so ``once`` is no problem."""
@@ -130,10 +127,10 @@ class Document:
         self._content: Content | None = None
         self._problems: tuple[str, ...] = ()
         self._tree: Tree = _NOT_KEPT
-        # The prepared answers of `answerd.answers.compose` for stacks with this document on top, with the layers below
-        # it.
+        # What `answerd.answers.compose` made of stacks with this document on top, by the layers below it: the last
+        # answer, and of a group all.
         self.prepared: tuple[tuple[Document, ...], Prepared] | None = None
-        self.merged: tuple[tuple[Document, ...], Tree] | None = None
+        self.stacks: Stacks | None = None
 
     @property
     def content(self) -> Content:
@@ -155,6 +152,9 @@ class Document:
         return self._problems
 
     def _parse(self) -> tuple[Content, Tree]:
+        return run_long(self._read) if len(self.raw.text) > LARGE_TEXT else self._read()
+
+    def _read(self) -> tuple[Content, Tree]:
         """Parse the text and keep the result.
 
         Another thread may do the same at the same time, or drop the tree: return what was read here.
@@ -166,12 +166,6 @@ class Document:
         self._tree = tree
         self._content = content  # last: a reader that finds it finds the problems too
         return content, tree
-
-    def read(self, offload: Offload) -> None:
-        """Parse the text if it is not parsed yet, a large text by ``offload``."""
-        # In this order: to look at the text writes its reference count, and a forked worker gets a copy of its page.
-        if self._content is None and len(self.raw.text) > LARGE_TEXT:
-            offload(lambda: self.content)
 
     def forget_tree(self) -> None:
         """Drop the tree, which takes more memory than the text. It is parsed again on the next access."""

@@ -15,7 +15,6 @@ from answerd.documents import Document, NameInKind, RawDocument
 from answerd.facts import STATE
 from answerd.formats.control import Criterion
 from answerd.identity import Kind, identity_of, normalize
-from answerd.inventory.records import no_pause
 from answerd.inventory.rows import Row
 
 
@@ -77,7 +76,7 @@ def _changed(before: Catalogue, after: Catalogue) -> Iterator[Document]:
 
 
 def _only_in(catalogue: Catalogue, other: Catalogue) -> Iterator[RawDocument]:
-    keys = catalogue.documents.keys_not_in(other.documents, no_pause)
+    keys = catalogue.documents.keys_not_in(other.documents)
     return (raw for raw in keys if raw.key.kind is not Kind.INVENTORY)
 
 

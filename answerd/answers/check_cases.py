@@ -6,7 +6,7 @@ There is a case for each machine, each member of a group, each row of an invento
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from answerd.answers.affected import Affected
@@ -16,7 +16,6 @@ from answerd.documents import Document, NameInKind
 from answerd.errors import AnswerError
 from answerd.facts import Facts, facts_of
 from answerd.identity import identity_of
-from answerd.inventory.records import no_pause
 from answerd.inventory.rows import Row
 
 
@@ -53,8 +52,8 @@ class CheckCase:
 
 @dataclass(frozen=True, slots=True)
 class RowCase:
-    """A row with the groups that claim it and its cases. ``claimed``: whether anything other than a default claims
-    it."""
+    """A row with the groups that claim it, overlays too, and its cases. ``claimed``: whether anything other than a
+    default claims it."""
 
     row: Row
     claimed: bool
@@ -78,7 +77,7 @@ def check_cases(catalogue: Catalogue, affected: Affected | None = None) -> Itera
             yield CheckCase(f'{document.key} for member "{member}"', member, document.key.format, document)
 
 
-def unaffected_names(catalogue: Catalogue, affected: Affected, pause: Callable[[], None]) -> set[NameInKind]:
+def unaffected_names(catalogue: Catalogue, affected: Affected) -> set[NameInKind]:
     """Return the names of the answers of a set that are not ``affected``."""
     names = {
         (document.identity, document.key.format)
@@ -90,7 +89,6 @@ def unaffected_names(catalogue: Catalogue, affected: Affected, pause: Callable[[
             names.add((member, document.key.format))
     claims = ClaimsOfRows(catalogue)
     for row in catalogue.inventory.rows() if catalogue.inventory is not None else ():
-        pause()
         if row.names and not affected.has_any(row.names):
             try:
                 found = claims.of(row)
@@ -102,9 +100,7 @@ def unaffected_names(catalogue: Catalogue, affected: Affected, pause: Callable[[
     return names
 
 
-def row_cases(
-    catalogue: Catalogue, pause: Callable[[], None] = no_pause, affected: Affected | None = None
-) -> Iterator[RowCase]:
+def row_cases(catalogue: Catalogue, affected: Affected | None = None) -> Iterator[RowCase]:
     """Yield the cases of each row that can get an answer, of those ``affected`` where that is given: one for each
     format in which a document other than a default claims it. A machine document of the row has a case of its own
     (`check_cases`)."""
@@ -113,7 +109,6 @@ def row_cases(
         return
     claims_of_rows = ClaimsOfRows(catalogue)
     for row in inventory.rows():
-        pause()
         if not row.names or not (affected is None or affected.has_any(row.names)):
             continue
         identities = tuple(row.identities().values())
@@ -122,13 +117,15 @@ def row_cases(
         except AnswerError:
             continue  # a fault of the row itself, which is reported already
         own = {machine.key.format for machine in claims.machines}
+        formats = claims.formats
+        overlays = tuple(overlay for overlay in claims.overlays if overlay.key.format in formats)
         name = row.name
         cases = [
             CheckCase(f"{inventory.place(row)}, {name} ({extension})", name, extension, identities=identities)
-            for extension in claims.formats
+            for extension in formats
             if extension not in own
         ]
-        yield RowCase(row, bool(claims.machines or claims.groups), claims.groups, tuple(cases))
+        yield RowCase(row, bool(claims.machines or claims.groups), (*claims.groups, *overlays), tuple(cases))
 
 
 def _members_without_other_cases(catalogue: Catalogue) -> Iterator[tuple[str, Document]]:
@@ -141,6 +138,10 @@ def _members_without_other_cases(catalogue: Catalogue) -> Iterator[tuple[str, Do
         extension = document.key.format
         for member in document.control.members:
             if any(machine.key.format == extension for machine in catalogue.machines.get(member, ())):
+                continue
+            if document.control.overlay is not None and any(
+                claim.document.key.format == extension for claim in catalogue.members.get(member, ())
+            ):
                 continue
             row = index.get(member)
             try:

@@ -26,7 +26,6 @@ from answerd.formats.meter import LARGEST_ANSWER, Lookup, Metered, too_large
 from answerd.formats.template import SECRETS, Placeholder
 from answerd.identity import identity_of
 from answerd.installs.states import State
-from answerd.inventory.records import no_pause
 
 Progress = Callable[[int, int], None]
 
@@ -187,36 +186,23 @@ def compare(
     before: Catalogue,
     after: Catalogue,
     progress: Progress | None = None,
-    pause: Callable[[], None] = no_pause,
 ) -> Comparison:
     """Compare the answers of two sets, each name in each format once; only those that can differ are made.
 
-    ``progress`` gets the number of compared answers and the total. ``pause`` is called between steps of a few
-    milliseconds, so that a server can answer requests in between.
+    ``progress`` gets the number of compared answers and the total, and may end the comparison by an exception.
     """
     affected = Affected(before, after)
-    tried = [_collected(_tried(catalogue, affected), pause) for catalogue in (before, after)]
+    tried = [dict(_tried(catalogue, affected)) for catalogue in (before, after)]
     names = sorted(tried[0].keys() | tried[1].keys())
-    unaffected = unaffected_names(after, affected, pause) - tried[0].keys() - tried[1].keys()
+    unaffected = unaffected_names(after, affected) - tried[0].keys() - tried[1].keys()
     differences = []
     for count, name in enumerate(names, 1):
         difference = _difference(name, before, tried[0].get(name), after, tried[1].get(name))
         if difference is not None:
             differences.append(difference)
-        pause()
         if progress:
             progress(count, len(names))
     return Comparison(len(names) + len(unaffected), tuple(differences), tuple(sorted(set(_notes(before, after)))))
-
-
-def _collected(
-    tried: Iterator[tuple[NameInKind, CheckCase | Document]], pause: Callable[[], None]
-) -> dict[NameInKind, CheckCase | Document]:
-    found = {}
-    for name, of in tried:
-        found[name] = of
-        pause()
-    return found
 
 
 def _tried(catalogue: Catalogue, affected: Affected) -> Iterator[tuple[NameInKind, CheckCase | Document]]:

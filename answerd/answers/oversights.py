@@ -50,7 +50,7 @@ class Oversights:
     machines: dict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
 
 
-def of_documents(catalogue: Catalogue, pause: Callable[[], None]) -> Oversights:
+def of_documents(catalogue: Catalogue) -> Oversights:
     """Find the oversights in names and keys."""
     found = Oversights()
     extended = {
@@ -74,7 +74,6 @@ def of_documents(catalogue: Catalogue, pause: Callable[[], None]) -> Oversights:
                 f"{document.key}: has the password hash of the examples, with which no one can log in: put in what "
                 "'openssl passwd -6' prints"
             )
-        pause()
     return found
 
 

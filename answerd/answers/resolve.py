@@ -20,6 +20,7 @@ from answerd.formats.family import LONG, Once, is_blank
 from answerd.formats.meter import LARGEST_ANSWER
 from answerd.formats.yaml_writing import escape
 from answerd.inventory.rows import Row
+from answerd.long_work import run_long
 
 _LONE_SURROGATE: Final = re.compile(r"[\ud800-\udfff]")
 
@@ -68,6 +69,8 @@ def composition_of(form: Format, selection: Selection, side_file: str | None, re
         composition += f" machine={selection.machine.key.identifier}"
     if selection.group:
         composition += f" group={selection.group.key.identifier}"
+    if selection.overlays:
+        composition += f" overlay={','.join(overlay.key.identifier for overlay in selection.overlays)}"
     if selection.default:
         composition += " default"
     if side_file:
@@ -124,7 +127,7 @@ def _answer(
     ``after_refusal``: an answer with ``once`` was already refused."""
     facts = question.facts
     selection = select(catalogue, question)
-    prepared = prepared_answer(selection.layers, may_be_blank=may_be_blank, offload=catalogue.offload)
+    prepared = prepared_answer(selection.layers, may_be_blank=may_be_blank)
     asking = None
     if prepared.once is not None and prepared.once is not Once.OFF and sources.gates is not None:
         if after_refusal:
@@ -136,9 +139,7 @@ def _answer(
     if body is None:
         values = Values(selection, facts, sources, catalogue, asking)
         try:
-            body = (
-                catalogue.offload(lambda: prepared.fill(values)) if prepared.effort == LONG else prepared.fill(values)
-            )
+            body = run_long(lambda: prepared.fill(values)) if prepared.effort == LONG else prepared.fill(values)
         except AnswerTooLarge:
             raise _too_large(selection) from None
         if is_blank(body) and not may_be_blank:

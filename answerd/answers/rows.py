@@ -6,7 +6,7 @@ An `Inventory` is never modified: `inventory_after` makes the next one, at the c
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import islice
@@ -22,9 +22,6 @@ from answerd.inventory import file_of
 from answerd.inventory.records import UnreadableError
 from answerd.inventory.rows import Layout, Row, judged
 from answerd.inventory.table import Table, table_after
-
-_INDEXED_BETWEEN_PAUSES: Final = 100
-"""Rows indexed between two pauses: 0.5 ms."""
 
 _MOST_GONE: Final = 4
 """Removed inventories whose last rows are kept: a file that is replaced may be missing for a few looks."""
@@ -242,14 +239,13 @@ def inventory_after(
     before: Inventory | None,
     added: Iterable[RawDocument],
     removed: Iterable[RawDocument],
-    pause: Callable[[], None],
     names: NamesInUse | None = None,
 ) -> Inventory | None:
     """Return the inventory without ``removed`` and with ``added``; None where there is no document left.
 
-    ``pause`` is called between slices of a millisecond. The identities of rows that come and go are noted in ``names``.
+    The identities of rows that come and go are noted in ``names``.
     """
-    change = _InventoryChange(before or Inventory(), pause, names)
+    change = _InventoryChange(before or Inventory(), names)
     after = change.made(list(added), list(removed))
     return after if after.tables or after.unreadable or after.gone else None
 
@@ -257,12 +253,11 @@ def inventory_after(
 class _InventoryChange:
     """Builds the next inventory from copies of the mappings of this one."""
 
-    def __init__(self, before: Inventory, pause: Callable[[], None], names: NamesInUse | None) -> None:
-        self.pause = pause
+    def __init__(self, before: Inventory, names: NamesInUse | None) -> None:
         self.names = names
         self.tables = dict(before.tables)
         self.unreadable = dict(before.unreadable)
-        self.index = before.index.copy(pause)
+        self.index = before.index.copy()
         self.shared = dict(before.shared)
         self.several: dict[str, dict[Row, None]] = {}  # rows of identities that have, or had, several; filed at the end
         self.faulty = dict(before.faulty)
@@ -305,7 +300,7 @@ class _InventoryChange:
         try:
             if document.fault is not None:
                 raise _fault_of(document)
-            change = table_after(before, inventory_file(document), document.text, self.pause)
+            change = table_after(before, inventory_file(document), document.text)
         except UnreadableError as error:
             where = f"{printable(inventory_file(document))}:{error.line}"
             self.unreadable[document] = f"{where}: the inventory cannot be read: {error.reason}"
@@ -319,14 +314,10 @@ class _InventoryChange:
         self._change_rows(change.removed, change.added)
 
     def _change_rows(self, removed: Iterable[Row], added: Iterable[Row]) -> None:
-        for number, row in enumerate(removed):
+        for row in removed:
             self._withdraw(row)
-            if number % _INDEXED_BETWEEN_PAUSES == 0:
-                self.pause()
-        for number, row in enumerate(added):
+        for row in added:
             self._enter(row)
-            if number % _INDEXED_BETWEEN_PAUSES == 0:
-                self.pause()
 
     def _enter(self, row: Row) -> None:
         identities, fault = judged(row.layout, row.layout.syntax.cells(row.text))
@@ -359,9 +350,7 @@ class _InventoryChange:
 
     def _file_several(self) -> None:
         """File the rows of identities with several at once: a new tuple for each row would be quadratic."""
-        for number, (identity, rows) in enumerate(self.several.items()):
-            if number % _INDEXED_BETWEEN_PAUSES == 0:
-                self.pause()
+        for identity, rows in self.several.items():
             self.shared.pop(identity, None)
             if len(rows) > 1:
                 self.index[identity] = self.shared[identity] = tuple(rows)

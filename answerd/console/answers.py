@@ -15,6 +15,7 @@ from answerd.answers.sources import Sources
 from answerd.errors import AnswerError, NotClaimed
 from answerd.facts import Facts
 from answerd.formats import FORMATS
+from answerd.long_work import run_long
 from answerd.validators import Tools, validate
 
 
@@ -61,7 +62,7 @@ class Resolver:
             return self._laid_out(answer, facts, extension)
 
         try:
-            return self._catalogue.offload(resolve_and_lay_out)
+            return run_long(resolve_and_lay_out)
         except AnswerError as error:
             return Resolved(extension, reason=with_hints(error, facts), is_unclaimed=isinstance(error, NotClaimed))
 
@@ -72,9 +73,7 @@ class Resolver:
     def steps(self, facts: Facts, extension: str = "") -> Sequence[Step]:
         """Return the reasoning behind an answer in one format or in any, step by step (`answerd.answers.reasoning`)."""
         extensions = (extension,) if extension else None
-        return self._catalogue.offload(
-            lambda: reasoning(self._catalogue, facts, extensions, sources=self._sources).steps
-        )
+        return run_long(lambda: reasoning(self._catalogue, facts, extensions, sources=self._sources).steps)
 
     def _tried(self, facts: Facts) -> Iterator[Resolved]:
         for extension in FORMATS:

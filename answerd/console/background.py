@@ -1,7 +1,7 @@
 """Long work of pages: done in a thread of its own while pages show how far it is; its result is kept.
 
-A page never waits for it. The work does without the interpreter from time to time, so that requests are answered
-meanwhile (`Breather`). The newest `MOST_KEPT` pieces of work are kept; a piece that is dropped before its end is ended.
+A page never waits for it. The newest `MOST_KEPT` pieces of work are kept; a piece that is dropped before its end is
+ended.
 """
 
 from __future__ import annotations
@@ -11,14 +11,11 @@ from collections import OrderedDict
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field
 from secrets import token_urlsafe
-from typing import Any, Generic, TypeVar
+from typing import Generic, TypeVar
 
 import gevent
 from gevent.event import Event
-from gevent.monkey import get_original
 from gevent.threadpool import ThreadPool
-
-from answerd.server import gc_tuning
 
 MOST_KEPT = 4
 """Pieces of work of one kind that are kept, finished or not."""
@@ -26,13 +23,7 @@ MOST_KEPT = 4
 PATIENCE = 0.05
 """Seconds that a page waits for work that may be short."""
 
-WORKED_SECONDS = 0.004
-"""How long work goes on before it does without the interpreter for `BREATH_SECONDS`."""
-
-BREATH_SECONDS = 0.001
-
 _T = TypeVar("_T")
-_sleep: Callable[[float], None] = get_original("time", "sleep")
 
 
 class Ended(Exception):
@@ -60,31 +51,14 @@ class Job(Generic[_T]):
         return self.finished.is_set()
 
     def progress(self, done: int, total: int) -> None:
-        """Note how far the work is. From any thread."""
+        """Note how far the work is. From any thread. Raises `Ended` where the work is not wanted any more."""
         self.done, self.total = done, total
-
-
-class Breather:
-    """Called between the steps of work in a thread. Raises `Ended` once the work is not wanted."""
-
-    def __init__(self, job: Job[Any]) -> None:
-        self._job = job
-        self._until = time.monotonic() + WORKED_SECONDS
-
-    def __call__(self) -> None:
-        """Go on, or let others run first."""
-        if time.monotonic() < self._until:
-            return
-        if not self._job.is_wanted:
+        if not self.is_wanted:
             raise Ended
-        gc_tuning.freeze_new()
-        _sleep(BREATH_SECONDS)
-        self._until = time.monotonic() + WORKED_SECONDS
 
 
-Work = Callable[[Callable[[int, int], None], Callable[[], None]], _T]
-"""Does the work in a thread: calls its first argument with how many steps are done and with their total, and its second
-between two steps."""
+Work = Callable[[Callable[[int, int], None]], _T]
+"""Does the work in a thread: calls its argument with how many steps are done and with their total."""
 
 
 class Same:
@@ -151,7 +125,7 @@ class BackgroundWork(Generic[_T]):
 
         def run() -> tuple[_T | None, str]:
             try:
-                return work(job.progress, Breather(job)), ""
+                return work(job.progress), ""
             except Ended:
                 return None, "it was given up for newer work"
             except Exception as error:  # passed as a value: gevent prints whatever leaves a thread

@@ -21,7 +21,8 @@ from answerd.formats import FORMATS
 from answerd.identity import Kind, join_limited
 from answerd.inventory import FORMAT as INVENTORY_FORMAT
 from answerd.inventory import file_of
-from answerd.server.live_set import in_thread
+from answerd.long_work import run_long
+from answerd.server.threads import in_thread
 
 NAMES_SHOWN = 20
 
@@ -63,7 +64,7 @@ class DocumentPages:
                 writable=self._backend.editing is not None,
                 view=view,
                 kinds=KINDS,
-                shown=catalogue.offload(lambda: documents_page(catalogue, listing, view)),
+                shown=run_long(lambda: documents_page(catalogue, listing, view)),
             )
         )
 
@@ -253,7 +254,7 @@ class DocumentPages:
             self._table.update(catalogue)
             return None if self._table.catalogue is None else self._table.shown(view, states)
 
-        return catalogue.offload(show)
+        return run_long(show)
 
     def _sentences(
         self, key: Key, message: str, problems: Sequence[str], consequences: Consequences | None

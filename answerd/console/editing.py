@@ -16,6 +16,7 @@ from answerd.console.background import PATIENCE, BackgroundWork, Job
 from answerd.console.rendering import counted
 from answerd.documents import Key, RawDocument
 from answerd.identity import Kind, join_limited
+from answerd.long_work import run_long
 from answerd.server.etags import UNCONDITIONAL, Conditions, etag
 from answerd.server.write_guard import ChangeSet, ConditionFailed, WriteGuard, WriteRefused
 from answerd.store import Author, HistoryEntry, HistoryFilter, StoreError
@@ -90,7 +91,7 @@ class GuardedEditing:
         """Return the accepted writes of a document, the latest first; nothing where they cannot be read."""
         try:
             entries = self._entries(key)
-            return self._guard.follower.loader.catalogue.offload(lambda: [*map(_revision, entries)])
+            return run_long(lambda: [*map(_revision, entries)])
         except StoreError:
             return []
 
@@ -129,11 +130,9 @@ def _not_saved(error: WriteRefused) -> NotSaved:
     return NotSaved(error.reason, error.problems, is_conflict=isinstance(error, ConditionFailed))
 
 
-def _compared(
-    before: Catalogue, after: Catalogue, progress: Callable[[int, int], None], pause: Callable[[], None]
-) -> Consequences:
-    found = compare(before, after, progress, pause)
-    return Consequences(found.compared, len(found.differences), _together(found.differences, pause))
+def _compared(before: Catalogue, after: Catalogue, progress: Callable[[int, int], None]) -> Consequences:
+    found = compare(before, after, progress)
+    return Consequences(found.compared, len(found.differences), _together(found.differences))
 
 
 def _so_far(job: Job[Consequences]) -> Consequences:
@@ -143,12 +142,11 @@ def _so_far(job: Job[Consequences]) -> Consequences:
     return job.result or Consequences(refused=f"the answers could not be compared: {job.fault}")
 
 
-def _together(differences: Sequence[Difference], pause: Callable[[], None]) -> list[PreviewedChange]:
+def _together(differences: Sequence[Difference]) -> list[PreviewedChange]:
     """Return answers in which the same lines change as one change, with all their names and the first as an example."""
     names: dict[tuple[str, ...], list[str]] = {}
     examples: dict[tuple[str, ...], Sequence[str]] = {}
     for difference in differences:
-        pause()
         lines = difference.unified()
         changed = tuple(line for line in lines if line[:1] in ("+", "-") and not line.startswith(("+++", "---")))
         names.setdefault(changed, []).append(difference.name)

@@ -19,7 +19,7 @@ from answerd.installs.sentences import shown_name
 from answerd.installs.shown import UnknownMachine, event_as_json, record_as_json, unknown_as_json
 from answerd.installs.states import Order, Record, State, is_silent
 from answerd.server import live_states
-from answerd.server.live_set import in_thread
+from answerd.server.threads import in_thread
 from answerd.store import StoreError
 from answerd.store.states import OrderedMachine
 

@@ -11,6 +11,7 @@ from answerd.answers.catalogue import Catalogue
 from answerd.console.named import MOST_FOLLOWED, is_small
 from answerd.documents import Document, Key, NameInKind, RawDocument
 from answerd.identity import Kind, identity_of
+from answerd.long_work import run_long
 from answerd.sorting import sorted_in_steps
 
 
@@ -57,7 +58,7 @@ class Listings:
         unless that is prepared elsewhere: then it is the listing from before, and at first an empty one, of no
         ``catalogue``."""
         if not self._followed(catalogue):
-            catalogue.offload(lambda: self.prepare(catalogue))
+            run_long(lambda: self.prepare(catalogue))
         return self._kept[1]
 
     def update(self, catalogue: Catalogue) -> None:

@@ -9,9 +9,9 @@ from urllib.parse import parse_qsl, unquote, urlencode
 
 from answerd.console.policy import COOKIE
 from answerd.console.session import Session
-from answerd.server.exchange import exchange_of
-from answerd.server.live_set import in_thread
+from answerd.server.http.responses import exchange_of
 from answerd.server.roles import Role
+from answerd.server.threads import in_thread
 
 MOST_FIELDS = 10_000
 """Fields of a form; a page of machines has one for each machine shown."""

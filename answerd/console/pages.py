@@ -26,6 +26,7 @@ from answerd.formats import FORMATS
 from answerd.identity import identity_of
 from answerd.installs.states import State
 from answerd.inventory import DEFAULT_NAME, file_of
+from answerd.long_work import run_long
 
 REQUESTS_SHOWN = 30
 PROBLEMS_SHOWN = 1_000
@@ -177,7 +178,7 @@ class Pages(DocumentPages):
                 return None, states.counts() if states is not None else {}
             return self._table.count(states), self._table.counts(states) if states is not None else {}
 
-        machines, counts = catalogue.offload(counted)
+        machines, counts = run_long(counted)
         return {
             "states": [(word, counts[word]) for word in STATES if counts.get(word)],
             "machines": machines,

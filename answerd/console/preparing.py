@@ -16,8 +16,9 @@ import gevent
 from gevent.greenlet import Greenlet
 
 from answerd.answers.catalogue import Catalogue
+from answerd.long_work import run_long
 from answerd.server import gc_tuning
-from answerd.server.live_set import in_thread
+from answerd.server.threads import in_thread
 
 USED_SECONDS = 900.0
 """How long tables are kept after the last page."""
@@ -70,12 +71,12 @@ class TablePreparation:
         """Bring all tables up to date with the set in force."""
         for table in self._tables:
             catalogue = self._catalogue()
-            if table.catalogue is catalogue or catalogue.offload(partial(_follows, table, catalogue)):
+            if table.catalogue is catalogue or run_long(partial(_follows, table, catalogue)):
                 continue
             with gc_tuning.gc_paused(makes_many=True):
                 self._run(table.prepare, catalogue)
             latest = self._catalogue()  # what was written meanwhile is there at once
-            latest.offload(partial(table.update, latest))
+            run_long(partial(table.update, latest))
 
     def _keep(self) -> None:
         try:

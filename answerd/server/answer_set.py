@@ -5,9 +5,8 @@ Knows when to poll the store and which log lines to write about it. Must not kno
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, field
-from time import perf_counter
+from functools import partial
 
 import gevent
 from gevent.event import Event
@@ -18,16 +17,13 @@ from answerd.answers.warming import warm_up
 from answerd.errors import NothingLoaded
 from answerd.server import gc_tuning
 from answerd.server.counters import Counters
-from answerd.server.live_set import LiveAnswerSet, WriteCounter, in_thread, release_gradually
+from answerd.server.http.responses import reason_line
+from answerd.server.live_set import LiveAnswerSet, WriteCounter
 from answerd.server.request_log import RequestLog
-from answerd.server.wsgi import reason_line
+from answerd.server.threads import in_thread, release_gradually
 from answerd.store import NoSetYet, StoreError
 from answerd.store.files import FileStore
 from answerd.store.loader import Loader
-
-SLICE_SECONDS = 0.001
-"""How long work in the background runs before others have a turn. A request has two or three turns, so this is a third
-of the delay that such work may cause."""
 
 
 class AnswerSet:
@@ -52,7 +48,7 @@ class AnswerSet:
 
         ``loaded`` is set once there is a set to answer from, ``warm`` once its answers are prepared.
         """
-        self.follower = LiveAnswerSet(loader, generation, CooperativeYield())
+        self.follower = LiveAnswerSet(loader, generation)
         self.log = log
         self.reports = reports
         self.is_replacement = is_replacement
@@ -104,8 +100,7 @@ class AnswerSet:
         self._poll_now.set()
 
     def refresh(self) -> None:
-        """Look at the store in a thread, and build the next set between requests. Where it cannot be read, nothing
-        changes."""
+        """Look at the store and build the next set, in a thread. Where the store cannot be read, nothing changes."""
         try:
             self.follower.refresh()
             if self.is_replacement and not self.loaded.is_set():
@@ -161,9 +156,10 @@ class AnswerSet:
             self._to_prepare_event.wait()
             self._to_prepare_event.clear()
             try:
-                self.digest.update(
-                    self.follower.loader.catalogue, CooperativeYield(), self.log if self.reports else None
-                )
+                with gc_tuning.gc_paused():
+                    lines = in_thread(partial(self.digest.update, self.follower.loader.catalogue, checks=self.reports))
+                for line in lines:
+                    self.log.service(line)
             except Exception as error:  # answers are made on request, and the next change is prepared again
                 self.log.service(f"preparing answers failed: {type(error).__name__}: {error}")
             self._prepared()
@@ -176,7 +172,7 @@ class AnswerSet:
 
 @dataclass
 class Preparation:
-    """Background work after a load: prepare answers and log new problems.
+    """Background work after a load, for a thread: prepare answers and find new problems.
 
     ``catalogue`` is the one that was prepared last, None when none was. ``problems`` are those of the last catalogue
     that was checked.
@@ -185,35 +181,22 @@ class Preparation:
     catalogue: Catalogue | None = None
     problems: ProblemIndex = field(default_factory=lambda: ProblemIndex.of(Catalogue()))
 
-    def update(self, catalogue: Catalogue, pause: Callable[[], None], log: RequestLog | None) -> None:
-        """Bring this up to date with a catalogue; the cost grows with what is new. Problems are checked where there is
-        a ``log``, which gets new problems and those that are gone."""
-        warm_up(catalogue, pause, self.catalogue)
-        if log:
-            problems = self.problems.after(catalogue, pause=pause)
-            for problem in sorted(problems.sentences() - self.problems.sentences()):
-                log.service(f"problem: {problem}")
-            for problem in sorted(self.problems.sentences() - problems.sentences()):
-                log.service(f"no longer a problem: {problem}")
+    def update(self, catalogue: Catalogue, *, checks: bool) -> list[str]:
+        """Bring this up to date with a catalogue; the cost grows with what is new.
+
+        Where this process ``checks`` the set, return lines for the log about new problems and those that are gone.
+        """
+        lines: list[str] = []
+        warm_up(catalogue, self.catalogue)
+        if checks:
+            problems = self.problems.after(catalogue)
+            known, found = self.problems.sentences(), problems.sentences()
+            lines += [f"problem: {problem}" for problem in sorted(found - known)]
+            lines += [f"no longer a problem: {problem}" for problem in sorted(known - found)]
             self.problems = problems
         before, self.catalogue = self.catalogue, catalogue
         if before is not None and before is not catalogue:
-            gone = [before.documents[raw] for raw in before.documents.keys_not_in(catalogue.documents, pause)]
+            gone = [before.documents[raw] for raw in before.documents.keys_not_in(catalogue.documents)]
             del before
-            release_gradually(gone, pause)
-
-
-class CooperativeYield:
-    """Called between the steps of long work: gives every other greenlet a turn when a slice is over."""
-
-    def __init__(self) -> None:
-        self._ends = perf_counter() + SLICE_SECONDS
-
-    def __call__(self) -> None:
-        """Continue at once, or after a turn of the others."""
-        if perf_counter() >= self._ends:
-            gc_tuning.freeze_new()
-            # gevent.sleep(0) would come back before the loop has looked at any socket, up to 50 times in a row.
-            hub = gevent.get_hub()
-            hub.wait(hub.loop.timer(0))
-            self._ends = perf_counter() + SLICE_SECONDS
+            release_gradually(gone)
+        return lines

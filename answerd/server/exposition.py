@@ -16,13 +16,13 @@ from answerd.answers.catalogue import Catalogue
 from answerd.installs.states import State
 from answerd.server import metrics
 from answerd.server.admission import Admission
-from answerd.server.answer_set import AnswerSet, CooperativeYield
+from answerd.server.answer_set import AnswerSet
 from answerd.server.counters import Counters
 from answerd.server.statuses import UNAUTHORIZED
+from answerd.server.threads import in_thread
 from answerd.store.states import Waiting
 
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
-_COUNT_AT_ONCE = 1_000  # documents, between two turns of others
 
 Value = tuple[tuple[str, ...], float]
 """The values of a metric's labels, and its number."""
@@ -109,13 +109,7 @@ class Exposition:
         """Yield documents by kind and format; counted once for each set."""
         catalogue = self._answers.follower.loader.catalogue
         if self._census is None or self._census[0] is not catalogue:
-            pause = CooperativeYield()
-            counted: Counter[tuple[str, ...]] = Counter()
-            for number, raw in enumerate(catalogue.documents):
-                counted[raw.key.kind.value, raw.key.format] += 1
-                if number % _COUNT_AT_ONCE == 0:
-                    pause()
-            self._census = catalogue, counted
+            self._census = catalogue, in_thread(_counted, catalogue)
         yield from ((key, float(number)) for key, number in sorted(self._census[1].items()))
 
     def _expiry(self) -> Iterator[Value]:
@@ -142,9 +136,13 @@ class Exposition:
         yield (), number
 
 
+def _counted(catalogue: Catalogue) -> Counter[tuple[str, ...]]:
+    return Counter((raw.key.kind.value, raw.key.format) for raw in catalogue.documents)
+
+
 _GAUGES: dict[str, Callable[[Exposition], Iterator[Value]]] = {
     "answerd_connections": lambda its: its._one(its._admission.in_flight()),
-    "answerd_connections_limit": lambda its: its._one(its._admission.limit),
+    "answerd_connections_limit": lambda its: its._one(its._admission.connections.limit),
     "answerd_ready": lambda its: its._one(not its._answers.readiness()),
     "answerd_documents": Exposition._documents,
     "answerd_problems": lambda its: its._one(its._counters.total("answerd_problems")),

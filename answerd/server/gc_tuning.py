@@ -1,11 +1,8 @@
 """Settings of the garbage collector: documents are not garbage, and there are many.
 
-A pass over the objects of 100,000 documents takes a second in which no request is answered. So the objects of a load
-are frozen, in portions small enough that the collector never meets many of them. Reference counting frees them all the
-same. Only cycles would stay, so neither requests nor documents nor looks at a store may leave any:
-`tests/unit/test_no_cycles.py` tests that. A library that a check of the set calls (pykickstart) leaves many. So before
-objects are frozen, all objects that are not frozen yet are collected, not only the youngest: a cycle in an older
-generation would stay for ever.
+A pass over the objects of 100,000 documents takes a second in which no request is answered. So nothing is collected
+during a load, and its objects are frozen afterwards. Reference counting frees them all the same. Only cycles would
+stay, so neither requests nor documents nor looks at a store may leave any: `tests/unit/test_no_cycles.py` tests that.
 """
 
 from __future__ import annotations
@@ -22,25 +19,6 @@ THRESHOLDS = (20_000, 20, 50)
 
 _PORTION = 5_000
 """Objects: a pass over them takes half a millisecond."""
-
-_MOST_SLICES = 16
-"""Calls of `freeze_new` after which objects are frozen whatever the collector counts: it takes frozen objects that die
-for young ones, and counts too few new ones."""
-
-
-def freeze_new() -> None:
-    """When there is a portion of new objects, collect the cycles among them and freeze the rest.
-
-    Call it often while many objects are made, such as after each slice of long work.
-    """
-    if _holding.count:
-        _holding.makes_many = True  # to be frozen at the end of that block
-        return
-    _holding.slices += 1
-    if gc.get_count()[0] > _PORTION or _holding.slices >= _MOST_SLICES:
-        _holding.slices = 0
-        gc.collect()
-        gc.freeze()
 
 
 @contextmanager
@@ -71,11 +49,11 @@ def gc_paused(*, makes_many: bool = False) -> Iterator[None]:
 
 class _Holding:
     """The number of blocks that disable the collector at the moment, and the number of new objects when the first
-    began. ``slices``: how often `freeze_new` was called since it froze."""
+    began."""
 
     def __init__(self) -> None:
         self.lock: AbstractContextManager[Any] = get_original("_thread", "allocate_lock")()
-        self.count = self.before = self.slices = 0
+        self.count = self.before = 0
         self.makes_many = False
 
 

@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 
 import gevent
 
-from answerd.server.live_set import in_thread
+from answerd.server.threads import in_thread
 from answerd.store import StoreError, WritableStore
 
 EVERY_SECONDS = 3_600.0

@@ -14,19 +14,15 @@ from __future__ import annotations
 
 import mmap
 from collections.abc import Callable
-from typing import Any, TypeVar, cast
+from typing import Any
 
-from gevent import get_hub
 from gevent.lock import RLock
-from gevent.threadpool import ThreadPool
 
 from answerd.answers.catalogue import Catalogue
-from answerd.inventory.records import no_pause
 from answerd.server import gc_tuning
-from answerd.store import Changes, StoreError
+from answerd.server.threads import in_thread
+from answerd.store import StoreError
 from answerd.store.loader import Loader
-
-_T = TypeVar("_T")
 
 
 class WriteCounter:
@@ -47,43 +43,6 @@ class WriteCounter:
         return self._cell[0]
 
 
-def in_thread(function: Callable[..., _T], *arguments: Any) -> _T:
-    """Run a function that waits for a disk in a native thread of gevent's pool, so that the hub goes on answering.
-    Raises what ``function`` raises.
-    """
-    return in_pool(get_hub().threadpool, function, *arguments)
-
-
-def in_pool(pool: ThreadPool, function: Callable[..., _T], *arguments: Any) -> _T:
-    """Run a function in a thread of a pool. Raises what it raises.
-
-    The exception is passed as a value: otherwise gevent would print a traceback four times a second while the store is
-    unreadable.
-    """
-
-    def run() -> tuple[_T | None, Exception | None]:
-        try:
-            return function(*arguments), None
-        except Exception as error:
-            return None, error
-
-    result, error = pool.apply(run)
-    if error is not None:
-        try:
-            raise error
-        finally:
-            del error  # or it and this frame would refer to each other: a cycle
-    return cast(_T, result)
-
-
-def release_gradually(objects: list[Any], pause: Callable[[], None]) -> None:
-    """Empty a list, object by object: where it has the last references, that takes milliseconds for 10,000
-    documents."""
-    while objects:
-        objects.pop()
-        pause()
-
-
 class LiveAnswerSet:
     """The answer set of one process, kept up to date: the only place where its loader looks and takes.
 
@@ -94,16 +53,13 @@ class LiveAnswerSet:
         self,
         loader: Loader,
         generation: WriteCounter,
-        pause: Callable[[], None] = no_pause,
         run: Callable[..., Any] = in_thread,
     ) -> None:
-        """``pause`` is called between slices of a longer load, so that requests are answered in between; ``run`` runs
-        functions that wait for the store."""
+        """``run`` runs what waits for the store, and what builds the next set, beside the loop."""
         self.loader = loader
         self._run = run
         self.lock = RLock()
         self._generation = generation
-        self._pause = pause
         self._seen = -1  # nothing: the set that was loaded before forking may be older than a write since
 
     def current(self) -> Catalogue:
@@ -125,11 +81,9 @@ class LiveAnswerSet:
         with self.lock:
             seen = self._generation.value
             with gc_tuning.gc_paused():
-                changes: Changes | None = self._run(self.loader.poll)
-            if changes is not None:
-                self.loader.apply(changes, self._pause)
+                has_changed: bool = self._run(self.loader.refresh)
             self._seen = seen
-            return changes is not None
+            return has_changed
 
     def replace(self, catalogue: Catalogue) -> None:
         """Put a set in force that this process has written to the store itself, and announce it to the others.

@@ -34,9 +34,9 @@ from answerd.installs.sentences import shown_name
 from answerd.installs.sharded import free_in_steps
 from answerd.installs.states import Order
 from answerd.installs.tokens import TokenSubject
-from answerd.server.client import Client
-from answerd.server.live_set import in_pool, in_thread
+from answerd.server.http.responses import Client
 from answerd.server.request_log import RequestLog
+from answerd.server.threads import in_pool, in_thread
 from answerd.store import StoreAway, StoreError
 from answerd.store.state_tables import ROWS_AT_ONCE, Sighting, identified
 from answerd.store.states import EventLog, OrderedMachine, Position, StateFile, wait_while_busy

@@ -46,9 +46,11 @@ def block_signals() -> None:
     signal.pthread_sigmask(signal.SIG_BLOCK, _PARENTS_SIGNALS)
 
 
-def stop_requested() -> bool:
-    """Return whether a signal to stop is waiting, once signals are blocked."""
-    return not _STOP_SIGNALS.isdisjoint(signal.sigpending())
+def wait_for_stop(seconds: float) -> bool:
+    """Wait for a signal to stop, so many seconds at most, or until SIGCHLD; return whether one came. Signals are
+    blocked."""
+    received = signal.sigtimedwait({*_STOP_SIGNALS, signal.SIGCHLD}, seconds)
+    return received is not None and received.si_signo in _STOP_SIGNALS
 
 
 def log_reopened(log: RequestLog) -> None:

@@ -14,7 +14,7 @@ from answerd.identity import printable
 from answerd.installs.reports import WORDS, read_report
 from answerd.installs.states import ReportKind
 from answerd.installs.tokens import TokenSubject, subject_of, token_fingerprint
-from answerd.server.http_parser import HttpRequest
+from answerd.server.http.parser import HttpRequest
 from answerd.server.live_states import LiveStates
 from answerd.server.request_log import REPORT
 from answerd.server.statuses import (
@@ -26,6 +26,9 @@ from answerd.server.statuses import (
     SERVICE_UNAVAILABLE,
 )
 from answerd.store import StoreAway, StoreError
+
+REPORT_LIMIT = 65_536
+"""Bytes that the body of a report may have."""
 
 METHODS = ("GET", "POST", "HEAD")
 """The methods of a report. ``GET`` is for clients that have no ``POST``; ``HEAD`` changes nothing."""
@@ -68,7 +71,7 @@ def refusal_of_report(request: HttpRequest) -> int | None:
 def take_report(request: HttpRequest, peer: str, installs: LiveStates) -> ReportReply:
     """Store a report and return the response, once it is on the disk."""
     if request.body_too_large:
-        return _refused(CONTENT_TOO_LARGE, "the body is larger than 1048576 bytes")
+        return _refused(CONTENT_TOO_LARGE, f"the body of a report is larger than {REPORT_LIMIT} bytes")
     try:
         path = _read_path(request.path, installs.key)
     except StoreError as error:

@@ -9,28 +9,34 @@ from __future__ import annotations
 
 import gc
 import os
+import signal
 import socket
 import sys
 import time
 from collections.abc import Callable
 from functools import partial
 
+from gevent.monkey import get_original
+
 from answerd.config import Config
 from answerd.server import allocator, gc_tuning, systemd
 from answerd.server.console_parts import ConsoleFactory
-from answerd.server.processes import InterimWorker, Supervisor, block_signals, stop_requested
+from answerd.server.processes import InterimWorker, Supervisor, block_signals, wait_for_stop
 from answerd.server.replication import REPLICATOR, run_replicator
 from answerd.server.request_log import RequestLog
 from answerd.server.sockets import refuse_new
 from answerd.server.startup import Service, StartupError, prepare
+from answerd.server.threads import SWITCH_SECONDS
 from answerd.server.worker import WARM_SECONDS, Worker
 from answerd.store import ReplicatingStore, StoreError
 
 __all__ = ["StartupError", "serve"]
 
-SWITCH_SECONDS = 0.0005
-"""How long a thread that looks at the store runs while the hub waits for the interpreter; a request waits several
-times."""
+_LONGEST_WAIT_SECONDS = 10.0
+
+# Of the system: gevent's would be greenlets.
+get_ident: Callable[[], int] = get_original("_thread", "get_ident")
+start_thread = get_original("_thread", "start_new_thread")
 
 INTERIM_WORKER_AFTER_SECONDS = 0.3
 """How long several workers may load before an interim worker answers in their place."""
@@ -103,7 +109,8 @@ class _Several:
             service.log.service("stopped while loading")
             return 0
         gc.freeze()
-        return Supervisor(self, service.log).run(interim_worker, service.config.timeout_seconds)
+        stop_seconds = service.config.drain_seconds + service.config.timeout_seconds
+        return Supervisor(self, service.log).run(interim_worker, stop_seconds)
 
     def run_child(self, index: int) -> int:
         """Be a worker, or the process of the admin API, or the replicator."""
@@ -172,27 +179,53 @@ def _load_for_all(service: Service, announce: Callable[[], None], watchdog: syst
     """Load the data that the children share: the answer set, its answers, its problems. Each child does the rest by
     itself.
 
-    ``announce`` is called if it takes long. Raises `_Stopped`.
+    ``announce`` is called if it takes long. Raises `_Stopped`. The work is in a thread, so that a signal to stop is
+    obeyed at once.
     """
-    loader = service.loader
     until = time.monotonic() + WARM_SECONDS
-
-    def pause() -> None:
-        if stop_requested():
+    ended = _in_raw_thread(partial(_load, service))
+    while not ended():
+        seconds = max(0.0, until - time.monotonic()) or _LONGEST_WAIT_SECONDS
+        if wait_for_stop(min(seconds, watchdog.seconds or _LONGEST_WAIT_SECONDS)):
             raise _Stopped
-        gc_tuning.freeze_new()
         watchdog.ping()
-        if time.monotonic() > until:
+        if time.monotonic() >= until:
             announce()
 
+
+def _load(service: Service) -> None:
     try:
         with gc_tuning.gc_paused():
-            changes = loader.poll()
-        if changes is not None:
-            loader.apply(changes, pause)
-        service.digest.update(loader.catalogue, pause, service.log)
+            service.loader.refresh()
+            lines = service.digest.update(service.loader.catalogue, checks=True)
     except StoreError:
-        pass
+        return
+    for line in lines:
+        service.log.service(line)
+
+
+def _in_raw_thread(work: Callable[[], None]) -> Callable[[], bool]:
+    """Begin work in a thread of the system, without gevent, whose loop the parent must not touch. Return a function
+    that says whether the work has ended, and raises what it has raised. The end wakes `wait_for_stop`."""
+    results: list[Exception | None] = []
+    parent = get_ident()
+
+    def run() -> None:
+        error: Exception | None = None
+        try:
+            work()
+        except Exception as raised:
+            error = raised
+        results.append(error)
+        signal.pthread_kill(parent, signal.SIGCHLD)
+
+    def has_ended() -> bool:
+        if results and results[0] is not None:
+            raise results[0]
+        return bool(results)
+
+    start_thread(run, ())
+    return has_ended
 
 
 class _Stopped(Exception):

@@ -24,7 +24,6 @@ from answerd.server.console_parts import ConsoleFactory
 from answerd.server.counters import Counters
 from answerd.server.live_set import WriteCounter
 from answerd.server.live_states import SharedStates
-from answerd.server.long_work import LongWork
 from answerd.server.metrics import make_counters
 from answerd.server.peer import with_port
 from answerd.server.processes import Heartbeats, log_reopened
@@ -55,7 +54,6 @@ class Service:
     certificate: Certificate | None
     admin_socket: socket.socket | None
     console_socket: socket.socket | None
-    long_work: LongWork
     access: Access
     admin_tokens: AdminTokens
     secrets: SecretFiles
@@ -139,8 +137,7 @@ class Service:
 
 def prepare(config: Config, log: RequestLog, make_console: ConsoleFactory | None = None) -> Service:
     """Do everything that can prevent a start. Raises `StartupError` and `answerd.store.StoreError`."""
-    long_work = LongWork()
-    loader = Loader(open_store(config, to_serve=True), long_work, has_states=config.has_states)
+    loader = Loader(open_store(config, to_serve=True), has_states=config.has_states)
     _catch_up(loader.store, log)
     states, state_warnings = open_states(config, loader.store)
     has_admin = config.admin is not None or config.console is not None
@@ -169,7 +166,6 @@ def prepare(config: Config, log: RequestLog, make_console: ConsoleFactory | None
         certificate,
         admin_socket,
         console_socket,
-        long_work,
         Access(config.answer_tokens, config.allow),
         AdminTokens(config.admin_tokens, named),
         secrets,

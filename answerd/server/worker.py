@@ -13,19 +13,20 @@ from functools import partial
 import gevent
 from gevent.event import Event
 
+from answerd.long_work import run_long_work_by
 from answerd.server import allocator, answer_app, systemd
 from answerd.server.administration import Administration
 from answerd.server.answer_app import make_answer_app
 from answerd.server.answer_set import AnswerSet
 from answerd.server.capture import Recorder
 from answerd.server.history_pruning import prune_for_ever
-from answerd.server.listener import Listener
-from answerd.server.live_set import in_thread
+from answerd.server.http.server import HttpServer, Limits
 from answerd.server.live_states import LiveStates
 from answerd.server.metrics import RequestCounts
 from answerd.server.processes import when_parent_exits
-from answerd.server.serving import Limits
+from answerd.server.report_app import is_report
 from answerd.server.startup import Service
+from answerd.server.threads import LongWork, in_thread
 from answerd.server.write_guard import WriteGuard
 from answerd.store.secret_files import POLL_SECONDS
 
@@ -66,7 +67,7 @@ class Worker:
         self.reports = reports
         self.parent_pipe = parent_pipe
         self.stopping = Event()
-        self.listeners: list[Listener] = []
+        self.listeners: list[HttpServer] = []
         self.guard: WriteGuard | None = None
         self._beating: int | None = None
         self.answers = AnswerSet(
@@ -92,12 +93,12 @@ class Worker:
         if service.feed is not None:
             service.feed.attach(region)
         self.listeners.append(
-            Listener(
+            HttpServer(
                 service.sockets[worker],
                 make_answer_app(
                     self.answers.current,
                     service.access,
-                    self.answers.readiness,
+                    self._readiness,
                     _recorder(service),
                     sources=service.sources,
                     installs=self.installs,
@@ -105,7 +106,8 @@ class Worker:
                 limits=Limits(timeout=config.timeout_seconds, max_lingering=service.descriptors.lingering),
                 log=service.log,
                 admission=service.admission,
-                wants_body=answer_app.make_gate(service.access, has_states=self.installs is not None),
+                body_limit=answer_app.make_gate(service.access, has_states=self.installs is not None),
+                is_reserved=is_report if self.installs is not None else None,
                 trusted_proxies=config.trusted_proxies,
                 tls=service.certificate.context if service.certificate is not None else None,
                 counts=RequestCounts(service.counters),
@@ -125,7 +127,7 @@ class Worker:
     def run(self) -> int:
         """Serve until a signal or the end of the parent ends it. Return the exit status."""
         self._install_signal_handlers()
-        self.service.long_work.begin()
+        run_long_work_by(LongWork())
         watch = gevent.spawn(self.answers.watch)
         if self._beating is not None:
             gevent.spawn(self._beat_for_ever, self._beating)
@@ -142,6 +144,8 @@ class Worker:
                 days, log = self.service.config.history_days, self.service.log.service
                 gevent.spawn(prune_for_ever, self.guard.store, days, log)
         self.stopping.wait()
+        # A load balancer that asks /ready sends no more clients, before any is refused.
+        gevent.sleep(self.service.config.drain_seconds)
         until = time.monotonic() + self.service.config.timeout_seconds
         hands_over = self.is_interim or self.service.is_activated
         drains = [gevent.spawn(listener.drain, until, hands_over=hands_over) for listener in self.listeners]
@@ -152,6 +156,9 @@ class Worker:
         # Wait for threads that still write: captures of the last requests.
         gevent.spawn(gevent.get_hub().threadpool.join).join(LAST_WRITES_SECONDS)
         return 0
+
+    def _readiness(self) -> str:
+        return "the service is stopping" if self.stopping.is_set() else self.answers.readiness()
 
     def _beat_for_ever(self, worker: int) -> None:
         """Report to the parent that the loop runs."""

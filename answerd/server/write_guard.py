@@ -25,11 +25,11 @@ from answerd.answers.problems import ProblemIndex
 from answerd.documents import Document, Key, RawDocument
 from answerd.errors import MOST_PROBLEMS
 from answerd.identity import Kind
-from answerd.inventory.records import no_pause
 from answerd.server import gc_tuning
-from answerd.server.client import Client, PatientClient
 from answerd.server.etags import UNCONDITIONAL, Conditions, etag, set_etag
-from answerd.server.live_set import LiveAnswerSet, in_thread, release_gradually
+from answerd.server.http.responses import Client, PatientClient
+from answerd.server.live_set import LiveAnswerSet
+from answerd.server.threads import in_thread, release_gradually
 from answerd.server.write_turn import Turn
 from answerd.store import (
     NOBODY,
@@ -47,9 +47,8 @@ from answerd.store import (
     WriteResult,
 )
 
-BESIDE_THE_LOOP = 20
-"""Up to this many documents of a change are read and judged in a thread, which competes with the loop only briefly. A
-larger change, and a change of an inventory, is judged in slices between requests."""
+_MANY = 20
+"""Documents of a change, whose objects the garbage collector is not to look at."""
 
 
 class WriteRefused(Exception):
@@ -123,7 +122,7 @@ Check = Callable[[Transaction], None]
 
 
 class InThread(Protocol):
-    """Runs a function that waits for the disk."""
+    """Runs a function that waits for the disk, or computes for long."""
 
     def __call__(self, function: Callable[..., Any], *arguments: Any) -> Any:
         """Return what it returns, or raise what it raises."""
@@ -139,13 +138,11 @@ class WriteGuard:
         self,
         store: WritableStore,
         follower: LiveAnswerSet,
-        pause: Callable[[], None] = no_pause,
         run: InThread = in_thread,
     ) -> None:
-        """``follower`` follows ``store``. ``pause`` lets other greenlets run; ``run`` keeps the disk off the hub."""
+        """``follower`` follows ``store``. ``run`` keeps the disk and long work off the loop."""
         self.store = store
         self.follower = follower
-        self.pause = pause
         self.run = run
         self._one_writer = RLock()
         # What takes long there is a database that is away for a moment: the client is to come back.
@@ -164,7 +161,7 @@ class WriteGuard:
         where the write had to wait until ``client`` must have its response, or is gone. It is not made then."""
         raw = RawDocument(key, text)
         if key.kind is not Kind.INVENTORY:  # an inventory is read once, with the others of the set
-            self._refuse_faulty([Document(raw, has_states=self.follower.loader.catalogue.has_states)])
+            _refuse_faulty([Document(raw, has_states=self.follower.loader.catalogue.has_states)])
 
         def check(transaction: Transaction) -> None:
             found = self.run(transaction.find, key)
@@ -201,7 +198,7 @@ class WriteGuard:
         dry_run: bool = False,
     ) -> AppliedChange:
         """Make many writes at once, all or none. ``conditions`` are about the set. Raises as `put` does."""
-        _refuse_repeated(changes, self.pause)
+        self.run(_refuse_repeated, changes)
 
         def check(transaction: Transaction) -> None:
             _judge(conditions.fault(set_etag(self.run(transaction.version)), "the set"))
@@ -209,20 +206,20 @@ class WriteGuard:
         return self._change(changes, author, check, client, dry_run=dry_run)
 
     def warm_up(self, problems: ProblemIndex | None = None) -> None:
-        """Check the whole set in slices, so that no write has to wait for that; called when the set was loaded.
+        """Check the whole set, so that no write has to wait for that; called when the set was loaded.
 
         ``problems`` are those of a set that was checked already: only the difference to it is left to do.
         """
         with self._one_writer:
             self._problems = problems or self._problems
-            self._current_problems(self.follower.loader.catalogue, self.pause)
+            self._current_problems(self.follower.loader.catalogue)
 
     def _change(
         self, changes: ChangeSet, author: Author, check: Check, client: Client, *, dry_run: bool = False
     ) -> AppliedChange:
         turn = Turn(client, self._late)
         with turn.of(self._one_writer, "the writes before it"):
-            self._current_problems(self.follower.loader.catalogue, self.pause)
+            self._current_problems(self.follower.loader.catalogue)
             try:
                 return self._changed(changes, author, check, turn, dry_run=dry_run)
             except StoreLost:  # a database that fails over: the next connection may have the new one
@@ -237,16 +234,17 @@ class WriteGuard:
             self.follower.refresh()
             turn.check()
             catalogue = self.follower.loader.catalogue
-            before = self._current_problems(catalogue, self.pause)
+            before = self._current_problems(catalogue)
             check(transaction)
             version: Version = self.run(transaction.version)
             write = partial(
                 transaction.write, changes.puts, changes.deletes, prune=changes.prune, rewrite=changes.rewrite
             )
-            with gc_tuning.gc_paused(makes_many=len(changes.puts) > BESIDE_THE_LOOP):
+            with gc_tuning.gc_paused(makes_many=len(changes.puts) > _MANY):
                 written: WriteResult = self.run(write)
             difference = self.store.difference(written)
-            after = self._judged(before, catalogue, difference)
+            with gc_tuning.gc_paused():
+                after: ProblemIndex = self.run(_judged, before, catalogue, difference)
             turn.check_deadline()
             if not dry_run:
                 self.run(transaction.commit)
@@ -256,59 +254,6 @@ class WriteGuard:
             written, set_etag(version), tuple(after.listed()), tuple(before.listed()), catalogue, after.catalogue
         )
 
-    def _judged(self, before: ProblemIndex, catalogue: Catalogue, changes: Changes) -> ProblemIndex:
-        """Return the problems of a catalogue after some changes, with that catalogue. Raises `InvalidDocument` and
-        `BreaksTheSet`."""
-        has_inventory = False
-        for raw in changes.added:
-            has_inventory = has_inventory or raw.key.kind is Kind.INVENTORY
-            self.pause()
-        if len(changes.added) + len(changes.removed) <= BESIDE_THE_LOOP and not has_inventory:
-            after = catalogue.offload(partial(_after, before, catalogue, changes, no_pause))
-        else:
-            after = _after(before, catalogue, changes, self.pause)
-        refusal = self._refusal(after, before, changes.added)
-        if refusal is not None:
-            trial: list[Document] = []
-            for document in after.catalogue.documents_of(changes.added):
-                trial.append(document)
-                self.pause()
-            del after
-            release_gradually(trial, self.pause)
-            try:
-                raise refusal
-            finally:
-                del refusal  # or it and this frame would refer to each other: a cycle
-        return after
-
-    def _refusal(self, after: ProblemIndex, before: ProblemIndex, added: Sequence[RawDocument]) -> WriteRefused | None:
-        """Return `InvalidDocument` or `BreaksTheSet` where a set has problems that the set before it did not have."""
-        try:
-            self._refuse_faulty(after.catalogue.documents_of(added))
-        except InvalidDocument as error:
-            return error.with_traceback(None)  # which would keep the set
-        inventory = after.catalogue.inventory
-        if inventory is not None and inventory is not before.catalogue.inventory:
-            found = inventory.new_faults(before.catalogue.inventory, added)
-            if found:
-                return InvalidDocument("; ".join(found[:MOST_PROBLEMS]))
-        introduced = after.introduced_after(before, self.pause)
-        if not introduced:
-            return None
-        reason = f"this would break the answer set and was rolled back: {introduced[0]}"
-        return BreaksTheSet(reason, tuple(introduced))
-
-    def _refuse_faulty(self, documents: Iterable[Document]) -> None:
-        """Raise `InvalidDocument` where documents have problems by themselves."""
-        found, count = [], 0
-        for count, document in enumerate(documents, 1):  # noqa: B007 - used below
-            self.pause()
-            document.read(self.follower.loader.catalogue.offload)
-            if document.content.problems:
-                found.append(f"{document.key}: {'; '.join(document.content.problems)}")
-        if found:
-            raise InvalidDocument(found[0], tuple(found) if count > 1 else ())
-
     @contextmanager
     def _transaction(self, author: Author, wait: float) -> Iterator[Transaction]:
         transaction: Transaction = self.run(self.store.begin, author, min(wait, WRITER_WAIT_SECONDS), wait)
@@ -317,10 +262,11 @@ class WriteGuard:
         finally:
             self.run(transaction.close)
 
-    def _current_problems(self, catalogue: Catalogue, pause: Callable[[], None] = no_pause) -> ProblemIndex:
+    def _current_problems(self, catalogue: Catalogue) -> ProblemIndex:
         """Return the problems of a catalogue that may have changed without this guard."""
         if self._problems.catalogue is not catalogue:
-            self._problems = self._problems.after(catalogue, pause=pause)
+            with gc_tuning.gc_paused():
+                self._problems = self.run(self._problems.after, catalogue)
         return self._problems
 
     def _put_in_force(self, changes: Changes, version: Version, after: ProblemIndex) -> None:
@@ -341,9 +287,49 @@ def restore_document(
     return guard.put(entry.key, entry.after, signed, conditions, client)
 
 
-def _after(before: ProblemIndex, catalogue: Catalogue, changes: Changes, pause: Callable[[], None]) -> ProblemIndex:
-    trial = catalogue.changed(changes.added, changes.removed, catalogue.unlisted, pause)
-    return before.after(trial, changes.added, changes.removed, pause)
+def _judged(before: ProblemIndex, catalogue: Catalogue, changes: Changes) -> ProblemIndex:
+    """Return the problems of a catalogue after some changes, with that catalogue. Raises `InvalidDocument` and
+    `BreaksTheSet`. Called in a thread."""
+    trial = catalogue.changed(changes.added, changes.removed, catalogue.unlisted)
+    after = before.after(trial, changes.added, changes.removed)
+    refusal = _refusal(after, before, changes.added)
+    if refusal is not None:
+        held = [*trial.documents_of(changes.added)]
+        del after, trial
+        release_gradually(held)
+        try:
+            raise refusal
+        finally:
+            del refusal  # or it and this frame would refer to each other: a cycle
+    return after
+
+
+def _refusal(after: ProblemIndex, before: ProblemIndex, added: Sequence[RawDocument]) -> WriteRefused | None:
+    """Return `InvalidDocument` or `BreaksTheSet` where a set has problems that the set before it did not have."""
+    try:
+        _refuse_faulty(after.catalogue.documents_of(added))
+    except InvalidDocument as error:
+        return error.with_traceback(None)  # which would keep the set
+    inventory = after.catalogue.inventory
+    if inventory is not None and inventory is not before.catalogue.inventory:
+        found = inventory.new_faults(before.catalogue.inventory, added)
+        if found:
+            return InvalidDocument("; ".join(found[:MOST_PROBLEMS]))
+    introduced = after.introduced_after(before)
+    if not introduced:
+        return None
+    reason = f"this would break the answer set and was rolled back: {introduced[0]}"
+    return BreaksTheSet(reason, tuple(introduced))
+
+
+def _refuse_faulty(documents: Iterable[Document]) -> None:
+    """Raise `InvalidDocument` where documents have problems by themselves."""
+    found, count = [], 0
+    for count, document in enumerate(documents, 1):  # noqa: B007 - used below
+        if document.content.problems:
+            found.append(f"{document.key}: {'; '.join(document.content.problems)}")
+    if found:
+        raise InvalidDocument(found[0], tuple(found) if count > 1 else ())
 
 
 def _judge(fault: str | None) -> None:
@@ -351,12 +337,11 @@ def _judge(fault: str | None) -> None:
         raise ConditionFailed(fault)
 
 
-def _refuse_repeated(changes: ChangeSet, pause: Callable[[], None]) -> None:
+def _refuse_repeated(changes: ChangeSet) -> None:
     """Raise `InvalidDocument` where two writes are about the same identity and format."""
     keys = [*(raw.key for raw in changes.puts), *changes.deletes]
     seen: dict[tuple[Any, str, str], Key] = {}
     for key in keys:
-        pause()
         name = key.name
         if name in seen:
             other = seen[name]

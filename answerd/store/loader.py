@@ -1,37 +1,29 @@
 """The loader: makes the next catalogue from a store's changes, and keeps everything that did not change.
 
-Split in two so that a server can poll the store in a thread and build between two requests: `poll` waits for files or
-the database and touches nothing else, `apply` computes and waits for nothing.
+Split in two: `poll` waits for files or the database and touches nothing else, `apply` computes and waits for nothing.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from answerd.answers.catalogue import Catalogue
-from answerd.documents import Offload, run_inline
-from answerd.inventory.records import no_pause
 from answerd.store import Changes, Store
 
 
 class Loader:
     """The answer set in force. ``catalogue`` is replaced in one assignment, never edited."""
 
-    def __init__(self, store: Store, offload: Offload = run_inline, *, has_states: bool = False) -> None:
-        """``offload`` runs long work on one document, or on one answer of the set. ``has_states``: the service keeps
-        states of installs."""
+    def __init__(self, store: Store, *, has_states: bool = False) -> None:
+        """``has_states``: the service keeps states of installs."""
         self.store = store
-        self.catalogue = Catalogue(offload=offload, has_states=has_states)
+        self.catalogue = Catalogue(has_states=has_states)
 
     def poll(self) -> Changes | None:
         """Return the changes in the store. May block. Raises `answerd.store.StoreError`; then nothing changes."""
         return self.store.changes()
 
-    def apply(self, changes: Changes, pause: Callable[[], None] = no_pause) -> None:
-        """Put changes in force. ``pause`` is called between slices of a few milliseconds."""
-        self.catalogue = self.catalogue.changed(
-            changes.added, changes.removed, changes.unlisted, pause, faults=changes.faults
-        )
+    def apply(self, changes: Changes) -> None:
+        """Put changes in force."""
+        self.catalogue = self.catalogue.changed(changes.added, changes.removed, changes.unlisted, faults=changes.faults)
 
     def refresh(self) -> bool:
         """`poll` and `apply`; return whether anything changed. Raises `answerd.store.StoreError`."""

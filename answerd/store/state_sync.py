@@ -27,7 +27,7 @@ from answerd.installs.memory import InstallMemory
 from answerd.installs.shown import HistoryEvent, UnknownMachine
 from answerd.installs.states import Order, Rules
 from answerd.installs.tokens import KEY_LENGTH
-from answerd.store import StoreError, StoreLost
+from answerd.store import NewerSchema, StoreError, StoreLost
 from answerd.store.migrations import STATE_MIGRATIONS, migrate
 from answerd.store.postgres_connection import READ_SECONDS, WRITE_SECONDS, CommitUnknown, PostgresServer
 from answerd.store.postgres_transaction import CHANNEL, READ_COMMITTED, end_when_silent
@@ -176,12 +176,14 @@ class NodeStates(StateFile):
 
     def before_order(self) -> None:
         """Take what the database has, so that the order begins the attempt after the newest one. Without the database
-        the order is given on what this node knows."""
+        the order is given on what this node knows. Raises `NewerSchema`."""
         if time.monotonic() < self._away_until:
             return
         try:
             with self._server.connected(ORDER_SECONDS, ORDER_SECONDS) as database, self._server.faults("read"):
                 exchange(self, database, lambda _line: None)
+        except NewerSchema:
+            raise
         except StoreError:
             self._away_until = time.monotonic() + AGAIN_SECONDS
 

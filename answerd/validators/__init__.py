@@ -48,15 +48,13 @@ def validate(
     release: str | None = None,
     product: str | None = None,
     tools: Tools | None = None,
-    offload: Callable[[Callable[[], ToolRequest | None]], ToolRequest | None] = lambda judge: judge(),
 ) -> Verdict:
     """Judge an answer by the built-in rules of its format and by the tools that are installed.
 
     ``format_extension`` is a document extension (``toml``, ``ks``, …) in any letter case. ``release`` (``8.2``) and
     ``product`` (``pve``) are those of the Proxmox installer that asked, as its request states them; None where not
     known. ``tools``: None looks on PATH now; ``Tools.none()`` for built-in rules only, as a check of thousands of
-    machines wants (each tool is a process). ``offload`` calls the built-in rules, which take long for a large answer: a
-    server has them called in another thread. Tools are started in the caller's thread.
+    machines wants (each tool is a process).
 
     A tool's consent never overrides a built-in finding. Raises nothing, whatever an answer contains.
     """
@@ -77,7 +75,7 @@ def validate(
         remarks.refuse("the answer is empty, which several installers take for success")
         remarks.judged_by("emptiness")
         return remarks.verdict()
-    request = offload(lambda: judge(answer, remarks))
+    request = judge(answer, remarks)
     if request is not None:
         (Tools.find() if tools is None else tools).judge(request, remarks)
     return remarks.verdict()

@@ -13,6 +13,7 @@ from answerd.store.postgres import ReplicatedStore
 from answerd.store.replicator import Replicator
 from tests.support.installs import Ordered
 from tests.support.states import StateWriter
+from tests.support.writes import put
 
 
 class ThreadedNode:
@@ -39,7 +40,7 @@ class ThreadedNode:
     def write(self, key: Key, text: str) -> int:
         """Store a document; return its revision."""
         with self.store.writing() as transaction:
-            stored = transaction.put(key, text)
+            stored = put(transaction, key, text)
             transaction.commit()
         return stored.revision
 

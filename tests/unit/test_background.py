@@ -3,14 +3,8 @@
 from __future__ import annotations
 
 import gc
-import weakref
 from collections.abc import Iterator
-from io import StringIO
-from itertools import count
-from typing import Any
 
-import gevent
-import gevent.socket
 import pytest
 
 from answerd.answers.catalogue import Catalogue
@@ -20,9 +14,8 @@ from answerd.documents import Key, RawDocument
 from answerd.formats import toml_family
 from answerd.formats.family import Prepared
 from answerd.identity import Kind
-from answerd.inventory.records import no_pause
-from answerd.server import answer_set, gc_tuning
-from answerd.server.answer_set import CooperativeYield, Preparation
+from answerd.server import gc_tuning
+from answerd.server.answer_set import Preparation
 from tests.support.lookups import Said
 
 GROUP = RawDocument(Key(Kind.GROUP, "g", "toml"), 'y = "1"\n')
@@ -42,44 +35,26 @@ def frozen() -> Iterator[int]:
     gc.unfreeze()
 
 
-# --- giving way -----------------------------------------------------------------------------------------------------
-
-
-def test_a_socket_that_is_ready_is_read_between_two_slices(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(answer_set, "SLICE_SECONDS", 0.0)
-    near, far = gevent.socket.socketpair()
-    reader = gevent.spawn(near.recv, 1)
-    gevent.sleep(0)
-    far.send(b"x")
-    pause = CooperativeYield()
-    turns = count(1)
-    while not reader.ready():
-        pause()
-        assert next(turns) <= 3
-
-
 # --- doing what is new ----------------------------------------------------------------------------------------------
 
 
 def test_after_a_change_only_what_is_new_is_looked_at(parsed: list[str]) -> None:
     machines = [machine(number) for number in range(500)]
     catalogue = Catalogue().changed([GROUP, *machines])
-    warm_up(catalogue, no_pause)
+    warm_up(catalogue)
     assert len(parsed) == 501
     parsed.clear()
     after = catalogue.changed([machine(7, "x = 7\n")], [machines[7]])
-    pauses: list[int] = []
-    warm_up(after, lambda: pauses.append(1), catalogue)
+    warm_up(after, catalogue)
     assert parsed == ["x = 7\n"]
-    assert len(pauses) < 10
 
 
 def test_after_a_change_of_a_group_all_that_stand_on_it_are_prepared_again() -> None:
     machines = [machine(number) for number in range(3)]
     catalogue = Catalogue().changed([GROUP, *machines])
-    warm_up(catalogue, no_pause)
+    warm_up(catalogue)
     after = catalogue.changed([RawDocument(GROUP.key, "y = 2\n")], [GROUP])
-    warm_up(after, no_pause, catalogue)
+    warm_up(after, catalogue)
     for raw in machines:
         kept = after.documents[raw].prepared
         assert kept is not None
@@ -93,32 +68,26 @@ def test_after_a_change_of_a_group_nothing_holds_its_former_version(text: str) -
     before = RawDocument(GROUP.key, form.format(1))
     top = RawDocument(Key(Kind.GROUP, "top", "toml"), 'extends = "g"\nx = 1\n[match]\nserial = "A*"\npath = "*"\n')
     catalogue = Catalogue().changed([before, top, machine(1, "x = 1\n")])
-    warm_up(catalogue, no_pause)
+    warm_up(catalogue)
     for name in ("g", "top"):
         prepared_answer((*catalogue.chain(catalogue.group(name, "toml")), *catalogue.machines["m1"]))
     after = catalogue.changed([RawDocument(GROUP.key, text if text == "z = " else form.format(2))], [before])
-    warm_up(after, no_pause, catalogue)
+    warm_up(after, catalogue)
     del catalogue
-    held = {layer for document in after.documents.values() for kept in (document.prepared, document.merged) if kept
-            for layer in kept[0]}  # fmt: skip
-    assert held <= set(after.documents.values())
+    stacks = [document.stacks for document in after.documents.values() if document.stacks]
+    last = [document.prepared[0] for document in after.documents.values() if document.prepared]
+    held = [*last, *(below for kept in stacks for below in (*kept.prepared, *kept.merged))]
+    assert {layer for below in held for layer in below} <= set(after.documents.values())
 
 
 def test_a_problem_is_logged_when_it_is_new() -> None:
-    class Log:
-        lines = StringIO()
-
-        def service(self, line: str) -> None:
-            self.lines.write(f"{line}\n")
-
-    log, digest = Log(), Preparation()
+    digest = Preparation()
     broken = machine(1, "x =")
     catalogue = Catalogue().changed([GROUP, broken])
-    digest.update(catalogue, no_pause, log)  # type: ignore[arg-type]
-    digest.update(catalogue.changed([machine(2)]), no_pause, log)  # type: ignore[arg-type]
-    assert log.lines.getvalue().count("problem: ") == 1
-    digest.update(catalogue.changed([machine(1, "y =")], [broken]), no_pause, log)  # type: ignore[arg-type]
-    assert log.lines.getvalue().count('problem: machine "m1" (toml): does not parse') == 1
+    [line] = digest.update(catalogue, checks=True)
+    assert line.startswith('problem: machine "m1" (toml): does not parse')
+    assert digest.update(catalogue.changed([machine(2)]), checks=True) == []
+    assert digest.update(catalogue.changed([machine(1, "y =")], [broken]), checks=False) == []
     assert digest.catalogue is not catalogue
 
 
@@ -129,7 +98,7 @@ def test_answers_that_share_a_block_are_what_they_were() -> None:
     texts = ["a = 1\n", 'b = "{{ x }}{{ y }}"\n', "", 'c = "{{ x }}"\n', "ä = 1\n"]
     answers = [toml_family.prepare(toml_family.parse(text)) for text in texts if "{{" not in text and text.isascii()]
     catalogue = Catalogue().changed([machine(number, text) for number, text in enumerate(texts)])
-    warm_up(catalogue, no_pause)
+    warm_up(catalogue)
     answers += [kept[1] for document in catalogue.documents.values() if (kept := document.prepared)]
     before = [(answer.fill(Said(str.upper)), answer.static, answer.parts) for answer in answers]
     Prepared.pack(answers[:3])
@@ -143,53 +112,6 @@ def test_what_is_made_while_it_is_held_back_is_no_business_of_the_collector(froz
         made = [[number] for number in range(20_000)]
     assert gc.isenabled()
     assert gc.get_freeze_count() - frozen >= len(made)
-
-
-def test_what_is_made_in_slices_is_no_business_of_the_collector(frozen: int) -> None:
-    threshold = gc.get_threshold()
-    gc.set_threshold(*gc_tuning.THRESHOLDS)
-    try:
-        made = []
-        for number in range(20_000):
-            cycle: list[Any] = [number]
-            cycle.append(cycle)  # garbage at once
-            made.append([number])
-            gc_tuning.freeze_new()
-    finally:
-        gc.set_threshold(*threshold)
-    kept = gc.get_freeze_count() - frozen
-    assert len(made) - 10_000 < kept < len(made) + 10_000
-
-
-def test_a_cycle_that_an_earlier_pass_took_for_older_is_not_kept_for_ever(frozen: int) -> None:
-    class Parser:
-        """As of a library that leaves cycles."""
-
-        def __init__(self) -> None:
-            self.itself = self
-
-    parser = Parser()
-    gone = weakref.ref(parser)
-    gc.collect(1)  # it is in use meanwhile
-    del parser
-    gc.disable()
-    made = [[number] for number in range(20_000)]
-    gc_tuning.freeze_new()
-    assert gc.get_freeze_count() - frozen >= len(made)
-    assert gone() is None
-
-
-def test_new_objects_are_frozen_now_and_then_even_where_the_collector_counts_few(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    frozen: list[int] = []
-    monkeypatch.setattr(gc, "get_count", lambda: (0, 0, 0))
-    monkeypatch.setattr(gc, "collect", lambda: 0)
-    monkeypatch.setattr(gc, "freeze", lambda: frozen.append(1))
-
-    for _ in range(3 * gc_tuning._MOST_SLICES):
-        gc_tuning.freeze_new()
-    assert len(frozen) == 3
 
 
 def test_what_makes_many_objects_is_frozen_whatever_the_collector_counts(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -206,6 +128,3 @@ def test_what_makes_many_objects_is_frozen_whatever_the_collector_counts(monkeyp
     with gc_tuning.gc_paused():
         pass
     assert frozen == [1]
-    with gc_tuning.gc_paused():
-        gc_tuning.freeze_new()
-    assert frozen == [1, 1], "what a slice of other work made meanwhile"

@@ -205,12 +205,6 @@ def test_a_cycle_of_thousands_of_groups_is_a_problem_and_no_trouble() -> None:
         catalogue.chain(catalogue.group("g1500", "toml"))
 
 
-def test_the_pause_is_called_between_slices() -> None:
-    pauses: list[int] = []
-    Catalogue().changed([raw(f"m{number}", "") for number in range(2_000)], pause=lambda: pauses.append(1))
-    assert 2 <= len(pauses) <= 20
-
-
 @pytest.mark.patches
 def test_a_change_of_one_group_files_one_selector(monkeypatch: pytest.MonkeyPatch) -> None:
     groups = [raw(f"g{number}", f'match.serial = "*x{number}"\n', Kind.GROUP) for number in range(200)]

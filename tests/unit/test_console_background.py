@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import replace
 
 import pytest
 from gevent.event import Event
@@ -12,7 +11,7 @@ from gevent.event import Event
 from answerd.answers.catalogue import Catalogue
 from answerd.answers.sources import NO_SOURCES
 from answerd.console.backend import Checked, Consequences
-from answerd.console.background import BackgroundWork, Breather, Ended, Job, Same
+from answerd.console.background import BackgroundWork, Ended, Job, Same
 from answerd.console.documents import waiting
 from answerd.console.listing import Listings
 from answerd.console.machines import MachineTable
@@ -22,6 +21,7 @@ from answerd.console.rendering import page
 from answerd.console.wiring import CheckInBackground
 from answerd.documents import Key, RawDocument
 from answerd.identity import Kind
+from answerd.long_work import run_long_work_by
 
 PATIENT = 30.0
 
@@ -34,11 +34,11 @@ class Held:
         self.release = Event()
         self.result = result
 
-    def __call__(self, progress: Callable[[int, int], None], pause: Callable[[], None]) -> str:
+    def __call__(self, progress: Callable[[int, int], None]) -> str:
         self.begun += 1
         progress(1, 2)
         while not self.release.wait(0.001):
-            pause()
+            progress(1, 2)
         return self.result
 
 
@@ -58,7 +58,7 @@ def test_work_is_begun_once_shown_while_it_goes_on_and_kept() -> None:
 def test_the_oldest_work_gives_way_and_is_ended() -> None:
     work, held = BackgroundWork[str](most_kept=1), Held()
     old = work.job("old", held, patience=0.01)
-    new = work.job("new", lambda progress, pause: "new")
+    new = work.job("new", lambda progress: "new")
     assert old.finished.wait(PATIENT)
     assert new.finished.wait(PATIENT)
     assert (old.result, new.result) == (None, "new")
@@ -66,21 +66,19 @@ def test_the_oldest_work_gives_way_and_is_ended() -> None:
 
 
 def test_a_fault_is_a_sentence_and_no_result() -> None:
-    def fail(progress: Callable[[int, int], None], pause: Callable[[], None]) -> str:
+    def fail(progress: Callable[[int, int], None]) -> str:
         raise ValueError("no such thing")
 
     job = BackgroundWork[str]().job("one", fail, PATIENT)
     assert (job.result, job.fault) == (None, "ValueError: no such thing")
 
 
-def test_work_that_is_not_wanted_ends_at_its_next_breath(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("answerd.console.background.WORKED_SECONDS", -1.0)
+def test_work_that_is_not_wanted_ends_where_it_says_how_far_it_is() -> None:
     job: Job[str] = Job()
-    breathe = Breather(job)
-    breathe()
+    job.progress(1, 2)
     job.is_wanted = False
     with pytest.raises(Ended):
-        breathe()
+        job.progress(2, 2)
 
 
 def test_the_same_object_is_one_key_and_an_equal_one_is_another() -> None:
@@ -103,10 +101,10 @@ def checks_held(monkeypatch: pytest.MonkeyPatch) -> Iterator[Event]:
     release = Event()
     real = CheckInBackground._check
 
-    def held(self: CheckInBackground, catalogue: Catalogue, *rest: Callable[..., None]) -> object:
+    def held(self: CheckInBackground, catalogue: Catalogue, progress: Callable[[int, int], None]) -> object:
         while not release.wait(0.001):
-            rest[1]()
-        return real(self, catalogue, *rest)
+            progress(0, 1)
+        return real(self, catalogue, progress)
 
     monkeypatch.setattr(CheckInBackground, "_check", held)
     yield release
@@ -169,8 +167,11 @@ def test_a_table_that_a_page_has_brought_further_is_not_made_of_the_set_before()
         table.prepare(second)
         return done
 
-    in_force = replace(first, offload=page_comes_next)  # type: ignore[arg-type]
-    TablePreparation(lambda: in_force, [table], run=pytest.fail).poll()
+    run_long_work_by(page_comes_next)
+    try:
+        TablePreparation(lambda: first, [table], run=pytest.fail).poll()
+    finally:
+        run_long_work_by(lambda work: work())
     assert table.catalogue is second
 
 

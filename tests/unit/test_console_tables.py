@@ -191,7 +191,7 @@ def test_the_keys_that_differ_are_found(steps: list[tuple[int, int | None]]) -> 
     before: CopyOnWriteMap[int, str] = CopyOnWriteMap()
     for number in range(5):
         before[number] = "first"
-    after = before.copy(lambda: None)
+    after = before.copy()
     for key, value in steps:
         if value is not None:
             after[key] = str(value)

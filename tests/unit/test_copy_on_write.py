@@ -32,7 +32,7 @@ def test_it_is_a_mapping_and_so_are_the_copies_before(
     for what, key, value in steps:
         if what == "copy":
             before.append((current, expected))
-            current, expected = current.copy(no_pause), dict(expected)
+            current, expected = current.copy(), dict(expected)
         elif what == "set":
             current[key] = expected[key] = str(value)
         elif key in expected:
@@ -43,8 +43,8 @@ def test_it_is_a_mapping_and_so_are_the_copies_before(
         assert made.intersection(range(32)) == wanted.keys() & range(32)
 
 
-def test_a_walk_with_pauses_sees_what_was_there_when_the_next_copies_are_put_together() -> None:
-    current = filled(3_000, is_searched=True).copy(no_pause)
+def test_a_walk_sees_what_was_there_when_the_next_copies_are_put_together() -> None:
+    current = filled(3_000, is_searched=True).copy()
     for number in range(1_500):
         del current[number]
     for number in range(5_000, 6_500):
@@ -52,7 +52,7 @@ def test_a_walk_with_pauses_sees_what_was_there_when_the_next_copies_are_put_tog
     seen = []
     for count, (key, value) in enumerate(current.items()):
         if count == 10:
-            following = current.copy(no_pause).copy(no_pause)
+            following = current.copy().copy()
             following[2_000] = "third"
         seen.append((key, value))
     assert dict(seen) == dict.fromkeys(range(1_500, 3_000), "first") | dict.fromkeys(range(5_000, 6_500), "second")
@@ -61,9 +61,9 @@ def test_a_walk_with_pauses_sees_what_was_there_when_the_next_copies_are_put_tog
 
 
 def test_keys_that_another_has_not() -> None:
-    current = filled(100).copy(no_pause)
-    following = current.copy(no_pause)
+    current = filled(100).copy()
+    following = current.copy()
     del following[3]
     following[200] = "new"
-    assert set(current.keys_not_in(following, no_pause)) == {3}
-    assert set(following.keys_not_in(current, no_pause)) == {200}
+    assert set(current.keys_not_in(following)) == {3}
+    assert set(following.keys_not_in(current)) == {200}

@@ -31,7 +31,7 @@ class Pauses:
 
 def inventory_of(text: str, before: tuple[Inventory, RawDocument] | None = None) -> tuple[Inventory, RawDocument]:
     document = RawDocument(Key(Kind.INVENTORY, "default", "csv"), text)
-    found = inventory_after(before[0] if before else None, [document], [before[1]] if before else [], Pauses())
+    found = inventory_after(before[0] if before else None, [document], [before[1]] if before else [])
     assert found is not None
     return found, document
 

@@ -8,15 +8,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from answerd.answers.catalogue import Catalogue
-from answerd.check import check
-from answerd.documents import Key, RawDocument, read_content
+from answerd.documents import read_content
 from answerd.formats import json_family, text_family, yaml_family
 from answerd.formats.control import LONGEST_PATTERN
 from answerd.formats.family import ParseError
 from answerd.identity import Kind
 from answerd.inventory import records
-from answerd.validators import Tools
 from tests.support.thorough import examples
 
 
@@ -98,14 +95,3 @@ def test_a_comment_of_megabytes_is_passed_over() -> None:
             text = f"{comment}{end}id;n{end}{comment}{end}a;b{end}"
             assert records.separator_of(text) == ";"
             assert [record.line for record in records.records(text, records.Syntax.of(";"))] == [2, 4]
-
-
-def test_a_check_pauses_for_each_row() -> None:
-    """Also while it writes and sorts what it has found: the service answers requests in between."""
-    count = 3_000
-    text = "id\n" + "".join(f"web-{at}\n" for at in range(count))
-    catalogue = Catalogue().changed([RawDocument(Key(Kind.INVENTORY, "lab", "csv"), text)])
-    pauses: list[None] = []
-    report = check(catalogue, Tools.none(), pause=lambda: pauses.append(None))
-    assert len(report.notes) == count
-    assert len(pauses) > 3 * count

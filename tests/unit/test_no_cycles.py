@@ -21,10 +21,8 @@ from answerd.documents import Key, RawDocument
 from answerd.errors import AnswerError
 from answerd.facts import LARGE, Facts, Request
 from answerd.identity import Kind
-from answerd.inventory.records import no_pause
-from answerd.server.header_block import BadRequest
-from answerd.server.http_parser import RequestReader
-from answerd.server.live_set import in_thread
+from answerd.server.http.parser import BadRequest, RequestReader
+from answerd.server.threads import in_thread
 from answerd.validators import Tools
 from tests.support.admin import Admin
 from tests.support.fleet import Fleet
@@ -40,7 +38,7 @@ DOCUMENTS = {
 
 
 def read(*pieces: bytes) -> None:
-    reader = RequestReader(1_048_576)
+    reader = RequestReader(lambda _: 1_048_576)
     try:
         for piece in pieces:
             reader.receive(piece)
@@ -75,7 +73,7 @@ def changed_and_forgotten() -> None:
     }
     documents = [RawDocument(Key(kind, name, "toml"), text) for (kind, name), text in texts.items()]
     catalogue = Catalogue().changed(documents)
-    warm_up(catalogue, no_pause)
+    warm_up(catalogue)
     for _ in range(3):
         for mac in ("525400000005", "525400000006"):
             resolve(catalogue, Facts(Request("/proxmox", f"mac={mac}&serial=1")))
@@ -215,7 +213,7 @@ def test_no_cycle_is_left_by_documents_that_are_replaced_after_they_were_answere
         number = next(numbers)
         written = {f"groups/base.{extension}": group, f"node.{extension}": machine, f"default.{extension}": group}
         fleet.write({name: text.format(number) for name, text in written.items()})
-        warm_up(fleet.loader.catalogue, no_pause, before[0])
+        warm_up(fleet.loader.catalogue, before[0])
         before[0] = fleet.loader.catalogue
         assert "A1" in fleet.text(f"/{extension}/node?serial=A1")
         fleet.problems()

@@ -59,4 +59,4 @@ def test_the_text_of_a_document_that_is_read_is_not_touched_for_a_request() -> N
     read = document("a = 1\n")
     assert read.content.readable
     del read.raw
-    read.read(documents.run_inline)
+    assert read.content.readable

@@ -10,8 +10,6 @@ import sys
 import time
 from contextlib import closing
 from pathlib import Path
-from types import SimpleNamespace
-from typing import cast
 
 import pytest
 
@@ -21,9 +19,7 @@ from answerd.documents import Key
 from answerd.errors import AnswerError
 from answerd.facts import Facts, Request
 from answerd.identity import Kind
-from answerd.inventory.records import no_pause
 from answerd.server.answer_set import Preparation
-from answerd.server.request_log import RequestLog
 from answerd.store import StoreError
 from answerd.store.files import FULL_LOOK_SECONDS, FileStore
 from answerd.store.loader import Loader
@@ -32,6 +28,7 @@ from answerd.store.notification import Hints, Notifier
 from answerd.store.sqlite import SqliteStore
 from tests.support.service import write_tree
 from tests.support.unprivileged import as_nobody, reachable
+from tests.support.writes import put
 
 
 @pytest.fixture(autouse=True, params=["reported by the kernel", "looking at everything"])
@@ -155,7 +152,7 @@ def test_a_database_is_compared_as_a_whole_when_that_is_asked_for(tmp_path: Path
     loader = Loader(store)
     loader.refresh()
     with store.writing() as transaction:
-        transaction.put(Key(Kind.MACHINE, "a", "ks"), "old")
+        put(transaction, Key(Kind.MACHINE, "a", "ks"), "old")
         transaction.commit()
     loader.refresh()
     with closing(sqlite3.connect(tmp_path / "answers.db")) as other, other:
@@ -369,13 +366,12 @@ def test_what_cannot_be_read_is_logged_when_it_begins_and_when_it_ends(root: Pat
     write_tree(root, {"groups/g.ks": "g"})
     reachable(root)
     lines: list[str] = []
-    log = cast(RequestLog, SimpleNamespace(service=lines.append))
     with as_nobody():
         watched, digest = Watched(root), Preparation()
         for mode in (0o700, 0, 0, 0o700):
             (root / "groups").chmod(mode)
             watched.settle()
-            digest.update(watched.loader.catalogue, no_pause, log)
+            lines += digest.update(watched.loader.catalogue, checks=True)
     first = "problem: directory groups cannot be listed: Permission denied"
     second = 'problem: group "g" (ks): cannot be opened: Permission denied (groups/g.ks)'
     assert lines == [first, second, f"no longer a {first}", f"no longer a {second}"]

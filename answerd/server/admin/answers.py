@@ -6,9 +6,13 @@ Rules: docs/admin-api.md#requests, docs/check.md.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
 from urllib.parse import parse_qsl
 
 import bottle
+import gevent
 from gevent.lock import RLock
 
 from answerd.answers.catalogue import Catalogue
@@ -20,14 +24,17 @@ from answerd.check import check
 from answerd.errors import AnswerError, NotClaimed
 from answerd.facts import Facts, Request, facts_of
 from answerd.identity import Kind
+from answerd.long_work import run_long
 from answerd.server.admin import requests
 from answerd.server.admin.requests import NotThere
 from answerd.server.admin.responses import JSON, json_response, note_outcome
 from answerd.server.admin.routes import Route
-from answerd.server.answer_set import CooperativeYield
 from answerd.server.etags import set_etag
 from answerd.server.statuses import OK
+from answerd.server.threads import on_loop
 from answerd.server.write_guard import WriteGuard
+from answerd.validators.tools import ToolRequest, Tools
+from answerd.validators.verdict import Remarks
 
 EXPLAIN = "explain=1"
 
@@ -68,7 +75,7 @@ class AnswerHandlers:
             return answer, explanation_text(answer, catalogue.inventory, shown).encode("utf-8", "replace")
 
         try:
-            answer, explanation = catalogue.offload(resolve_now)
+            answer, explanation = run_long(resolve_now)
         except NotClaimed as error:
             overridden = (
                 f'; the query string overrides the identifier "{identifier}" in the path' if query and name else ""
@@ -91,11 +98,26 @@ class AnswerHandlers:
         with self._checking:
             catalogue, version = self.follower.current(), self.sources.version()
             if self._checked is None or self._checked[0] is not catalogue or self._checked[1] != version:
-                found = check(catalogue, pause=CooperativeYield(), sources=self.sources).problems
-                self._checked = catalogue, version, [*found]
+                found = self.guard.run(partial(check, catalogue, _tools(), sources=self.sources))
+                self._checked = catalogue, version, [*found.problems]
             problems = self._checked[2]
         note_outcome(f"{len(problems)} problems")
         return json_response(OK, {"problems": problems}, {"ETag": tag})
+
+
+@dataclass(frozen=True)
+class _ToolsOfTheLoop(Tools):
+    """The installers' programs, started from the loop: a check runs in a thread, in which gevent starts none."""
+
+    hub: Any = None
+
+    def judge(self, request: ToolRequest, remarks: Remarks) -> None:
+        on_loop(self.hub, super().judge, request, remarks)
+
+
+def _tools() -> Tools:
+    found = Tools.find()
+    return _ToolsOfTheLoop(found.paths, found.search_path, found.timeout, found.isolation, hub=gevent.get_hub())
 
 
 def _without_explain(query: str) -> tuple[str, bool]:

@@ -16,13 +16,14 @@ from answerd.answers.differences import Comparison, compare
 from answerd.answers.history import diff_lines
 from answerd.documents import Key
 from answerd.identity import Kind
+from answerd.long_work import run_long
 from answerd.server.admin import requests
 from answerd.server.admin.change_body import BODY_LIMIT, ChangeRequest, read_change
 from answerd.server.admin.requests import InvalidRequest, NotThere
 from answerd.server.admin.responses import json_response, note_outcome
 from answerd.server.admin.routes import Route
-from answerd.server.live_set import release_gradually
 from answerd.server.statuses import OK
+from answerd.server.threads import release_gradually
 from answerd.server.write_guard import AppliedChange, WriteGuard, WriteRefused, restore_document
 from answerd.store import HistoryEntry, HistoryFilter, StoreError
 
@@ -57,7 +58,7 @@ class ChangeHandlers:
     def apply(self) -> bottle.HTTPResponse:
         """Make a change of many documents, or return its effect in a dry run."""
         body = requests.body()
-        asked = read_change(body, self.guard.pause)
+        asked = self.guard.run(read_change, body)
         if not isinstance(body, bytes):  # to give 64 MB back to the system takes some milliseconds
             self.guard.run(body.close)
         held: list[Any] = [*asked.changes.puts]
@@ -67,7 +68,7 @@ class ChangeHandlers:
             refusal = error.with_traceback(None)  # whose frames hold the change
         finally:
             del asked
-            release_gradually(held, self.guard.pause)
+            self.guard.run(release_gradually, held)
         try:
             raise refusal
         finally:
@@ -79,14 +80,12 @@ class ChangeHandlers:
         applied = self.guard.apply(
             asked.changes, requests.author(), requests.conditions(), requests.client(), dry_run=asked.dry_run
         )
-        offload = self.guard.follower.loader.catalogue.offload
-        fields = offload(lambda: applied_as_json(applied, dry_run=asked.dry_run))
+        fields = run_long(lambda: applied_as_json(applied, dry_run=asked.dry_run))
         if asked.dry_run:
             compared = self._compared(applied, requests.client().respond_by)
-            fields["answers"] = offload(compared.as_json)
+            fields["answers"] = run_long(compared.as_json)
             for raw in (*applied.written.new, *applied.written.changed):
                 held.append(applied.after.documents.get(raw))
-                self.guard.pause()
         counts = ", ".join(f"{fields[name]} {name}" for name in ("new", "changed", "unchanged", "removed"))
         note_outcome(f"{fields['status']}: {counts}")
         return json_response(OK, fields, {"ETag": applied.etag})
@@ -98,17 +97,18 @@ class ChangeHandlers:
             if monotonic() >= respond_by:
                 reason = f"{done} of {total} answers were compared when the time was up"
                 raise StoreError(
-                    f"{reason}: raise SERVICE_TIMEOUT_SECS, or use answerd apply --dry-run on the database"
+                    f"{reason}: raise SERVICE_ADMIN_TIMEOUT_SECS, or use answerd apply --dry-run on the database"
                 )
 
-        return compare(applied.before, applied.after, check_deadline, self.guard.pause)
+        compared: Comparison = self.guard.run(compare, applied.before, applied.after, check_deadline)
+        return compared
 
     def history(self) -> bottle.HTTPResponse:
         """Return accepted changes, the newest first."""
         wanted = _filter(requests.query())
         found: list[HistoryEntry] = self.guard.run(self.store.history, wanted)
         note_outcome(f"{len(found)} changes")
-        entries = self.guard.follower.loader.catalogue.offload(lambda: [entry_as_json(entry) for entry in found])
+        entries = run_long(lambda: [entry_as_json(entry) for entry in found])
         return json_response(OK, {"history": entries})
 
     def restore(self, revision: str) -> bottle.HTTPResponse:

@@ -19,10 +19,10 @@ from answerd.server.admin import requests
 from answerd.server.admin.requests import InvalidRequest, NotThere
 from answerd.server.admin.responses import json_response, note_outcome
 from answerd.server.admin.routes import Route
-from answerd.server.live_set import in_thread
 from answerd.server.live_states import LiveStates
 from answerd.server.roles import Role
 from answerd.server.statuses import OK
+from answerd.server.threads import in_thread
 from answerd.sorting import first_in_steps
 
 MOST_LISTED = 10_000

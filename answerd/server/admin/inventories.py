@@ -22,13 +22,14 @@ from answerd.inventory.editing import in_columns, with_row, with_rows_added, wit
 from answerd.inventory.records import BYTE_ORDER_MARK, UnreadableError
 from answerd.inventory.rows import Row, judged
 from answerd.inventory.table import Table, read_table
+from answerd.long_work import run_long
 from answerd.server.admin import requests
 from answerd.server.admin.answers import CannotRender
 from answerd.server.admin.requests import InvalidRequest, NotThere
 from answerd.server.admin.responses import json_response, note_outcome
 from answerd.server.admin.routes import INVENTORY_LIMIT, Route
 from answerd.server.etags import Conditions, etag
-from answerd.server.exchange import exchange_of
+from answerd.server.http.responses import exchange_of
 from answerd.server.statuses import NOT_MODIFIED, OK
 from answerd.server.write_guard import ConditionFailed, WriteGuard, WrittenDocument
 
@@ -134,10 +135,9 @@ class InventoryHandlers:
             key, body, tag = self._stored(name)
             if fault := asked.fault(tag):
                 raise ConditionFailed(fault)
-            offload = self.guard.follower.loader.catalogue.offload
-            text = offload(partial(_text, key, body))
+            text = run_long(partial(_text, key, body))
             table = self._table(key, text)
-            edited = offload(partial(edit, text, table, self._row(table, identity)))
+            edited = run_long(partial(edit, text, table, self._row(table, identity)))
             try:
                 return self.guard.put(key, edited, requests.author(), Conditions(if_match=tag), requests.client())
             except ConditionFailed:
@@ -161,7 +161,7 @@ class InventoryHandlers:
                 return table
         source = inventory_file(RawDocument(key, ""))
         try:
-            return read_table(source, text, self.guard.pause)
+            return run_long(partial(read_table, source, text))
         except UnreadableError as error:
             reason = f"{source}:{error.line}: the inventory cannot be read: {error.reason}; store it as a whole"
             raise CannotRender(reason) from None
@@ -172,11 +172,7 @@ class InventoryHandlers:
         if inventory is not None and inventory.by_layout.get(table.layout) is table:
             found = [row for row in inventory.rows_of(identity) if row.layout is table.layout]
         else:
-            found = []
-            for row in table.rows:
-                self.guard.pause()
-                if identity in row.identities():
-                    found.append(row)
+            found = run_long(lambda: [row for row in table.rows if identity in row.identities()])
         if len(found) > 1:
             places = " and ".join(f"{table.layout.source}:{_line(table, row)}" for row in found)
             raise CannotRender(f"{places}: rows with one identity; store the inventory as a whole")

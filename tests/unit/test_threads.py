@@ -9,17 +9,15 @@ import pytest
 from gevent.event import Event
 from gevent.monkey import get_original
 
-from answerd.server.client import PatientClient
-from answerd.server.long_work import LongWork, TooLate, waiting_client
+from answerd.server.http.responses import PatientClient
+from answerd.server.threads import LongWork, TooLate, waiting_client
 
 _Lock = get_original("_thread", "allocate_lock")
 
 
 @pytest.fixture
 def long_work() -> LongWork:
-    work = LongWork()
-    work.begin()
-    return work
+    return LongWork()
 
 
 def test_work_that_waits_beyond_its_clients_deadline_is_dropped(long_work: LongWork) -> None:

@@ -1,0 +1,131 @@
+"""Threads beside the loop: for what waits for a disk, and for long work.
+
+The interpreter switches between threads every half millisecond (`SWITCH_SECONDS`), so Python code in a thread delays a
+request by a few of these, however long it takes.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from contextvars import ContextVar
+from typing import Any, TypeVar, cast
+
+import gevent
+from gevent.lock import BoundedSemaphore
+from gevent.monkey import get_original
+from gevent.threadpool import ThreadPool
+
+from answerd.server import gc_tuning
+from answerd.server.http.responses import Client
+
+SWITCH_SECONDS = 0.0005
+"""How long a thread runs while the loop waits for the interpreter; a request waits several times."""
+
+waiting_client: ContextVar[Client | None] = ContextVar("waiting_client", default=None)
+"""The client that waits for the work of the current greenlet. None: the work is never dropped."""
+
+_T = TypeVar("_T")
+_thread_now: Callable[[], int] = get_original("_thread", "get_ident")  # gevent's version identifies greenlets
+_lock = get_original("_thread", "allocate_lock")
+
+
+def in_thread(function: Callable[..., _T], *arguments: Any) -> _T:
+    """Run a function in a thread of gevent's pool, so that the loop goes on. Raises what ``function`` raises."""
+    return in_pool(gevent.get_hub().threadpool, function, *arguments)
+
+
+def in_pool(pool: ThreadPool, function: Callable[..., _T], *arguments: Any) -> _T:
+    """Run a function in a thread of a pool. Raises what it raises.
+
+    The exception is passed as a value: otherwise gevent would print a traceback four times a second while the store is
+    unreadable.
+    """
+
+    def run() -> tuple[_T | None, Exception | None]:
+        try:
+            return function(*arguments), None
+        except Exception as error:
+            return None, error
+
+    result, error = pool.apply(run)
+    if error is not None:
+        try:
+            raise error
+        finally:
+            del error  # or it and this frame would refer to each other: a cycle
+    return cast(_T, result)
+
+
+def on_loop(hub: Any, function: Callable[..., _T], *arguments: Any) -> _T:
+    """Run a function in a greenlet of a hub, called in another thread, which waits. Raises what ``function`` raises."""
+    if _thread_now() == hub.thread_ident:
+        return function(*arguments)
+    results: list[tuple[_T | None, Exception | None]] = []
+    done = _lock()
+    done.acquire()
+
+    def run() -> None:
+        try:
+            results.append((function(*arguments), None))
+        except Exception as error:
+            results.append((None, error))
+        finally:
+            done.release()
+
+    hub.loop.run_callback_threadsafe(gevent.spawn, run)
+    done.acquire()
+    result, error = results.pop()
+    if error is not None:
+        try:
+            raise error
+        finally:
+            del error  # or it and this frame would refer to each other: a cycle
+    return cast(_T, result)
+
+
+def release_gradually(objects: list[Any]) -> None:
+    """Empty a list, object by object. In a thread: where it has the last references, one step would take milliseconds
+    for 10,000 documents, in which no other thread runs."""
+    while objects:
+        objects.pop()
+
+
+class TooLate(Exception):
+    """The thread was not free before the client's deadline: the work was dropped."""
+
+
+class LongWork:
+    """Does work on one large document or one large answer in a thread of its own, while the caller's greenlet waits.
+
+    There is one thread, so that only one piece of such work competes with the loop. For a caller in another thread
+    than the loop, the work is done in the caller's thread.
+    """
+
+    def __init__(self) -> None:
+        """In the thread of the loop, after forking."""
+        self._loop_thread = _thread_now()
+        self._pool = ThreadPool(1)
+        self._turn = BoundedSemaphore(1)
+
+    def __call__(self, work: Callable[[], _T]) -> _T:
+        """Return what ``work`` returns, or raise what it raises.
+
+        Raises `TooLate` where other work occupies the thread until the client no longer waits.
+        """
+        if _thread_now() != self._loop_thread:
+            return work()
+        client = waiting_client.get()
+        timeout = None if client is None else max(0.0, client.respond_by - time.monotonic())
+        if not self._turn.acquire(timeout=timeout):
+            raise TooLate
+        try:
+            result: _T = in_pool(self._pool, _uncollected, work)
+            return result
+        finally:
+            self._turn.release()
+
+
+def _uncollected(work: Callable[[], Any]) -> Any:
+    with gc_tuning.gc_paused():
+        return work()
