@@ -166,8 +166,8 @@ def test_every_installers_own_bytes_mean_what_the_table_says(serving: Callable[.
         assert (reply.status, reply.text) == (200, "OK\n"), name
         sent = {header: reply.headers[header] for header in ("content-length", "connection", "cache-control")}
         assert sent == {"content-length": "3", "connection": "close", "cache-control": "no-store"}, name
-    found = StateWriter(open_state_file(str(states), Rules())[0]).all()
-    records = {name: remembered.record for name, remembered in found.items()}
+    remembered = StateWriter(open_state_file(str(states), Rules())[0]).all()
+    records = {name: one.record for name, one in remembered.items()}
     assert {name: records[name].state.value for name in CASES} == {name: case.state for name, case in CASES.items()}
     messages = {name: case.message for name, case in CASES.items() if case.message is not None}
     assert {name: records[name].message for name in messages} == messages

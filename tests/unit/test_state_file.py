@@ -227,7 +227,12 @@ def test_reports_that_come_together_share_a_sync(states: StateFile, monkeypatch:
     process = Process(states)
     syncs: list[None] = []
     sync = StateFile.sync_log
-    monkeypatch.setattr(StateFile, "sync_log", lambda self: (syncs.append(None), sync(self)))
+
+    def counted(self: StateFile) -> None:
+        syncs.append(None)
+        sync(self)
+
+    monkeypatch.setattr(StateFile, "sync_log", counted)
     reports = [gevent.spawn(process.report, f"node{number}") for number in range(200)]
     gevent.joinall(reports, raise_error=True)
     assert 1 <= len(syncs) <= 3
