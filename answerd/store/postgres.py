@@ -235,11 +235,13 @@ class ReplicatedStore(PostgresStore):
         raise NoSetYet(f"there is no set yet: the database {self.described} was never read")
 
     def age_seconds(self) -> float:
-        """Return the time since the database was last asked by any process of this node."""
+        """Return the time since the database was last asked by any process of this node; infinity where it never
+        was."""
         try:
-            return max(0.0, time.time() - self.replica.position().asked)
+            asked = self.replica.position().asked
         except StoreError:
-            return float("inf")
+            return math.inf
+        return max(0.0, time.time() - asked) if asked else math.inf
 
     def refusal(self) -> str:
         """Return why the replicator has this node take no write; empty where it takes them."""
