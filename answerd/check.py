@@ -25,7 +25,7 @@ from answerd.answers.resolve import Answer, known_facts, resolve
 from answerd.answers.select import question_of, select
 from answerd.answers.sources import NO_SOURCES, REPORT, Sources, Values
 from answerd.documents import Document
-from answerd.errors import AnswerError, CannotFill
+from answerd.errors import AnswerError, CannotFill, NotClaimed
 from answerd.facts import SHORTEST_BODY_IDENTITY
 from answerd.formats.family import Once
 from answerd.identity import brief, identity_of
@@ -156,6 +156,11 @@ class _Rendering:
                 _file(found, f"{trial.label}: {error.general}", trial)
             elif lacking := self._lacking(trial):
                 found.notes.add(f"{trial.label}: not tried whole, only a request has {lacking}")
+        except NotClaimed as error:
+            if trial.document is not None and trial.document.control.overlay is not None:
+                found.notes.add(f"{trial.label}: not tried, only a request tells what it is laid over")
+            else:
+                _file(found, f"{trial.label}: {error.reason}", trial)
         except AnswerError as error:
             # A problem of the set is not repeated for each machine that it affects.
             _file(found, error.reason if error.reason in found.problems else f"{trial.label}: {error.reason}", trial)

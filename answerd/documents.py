@@ -98,6 +98,17 @@ _NOT_KEPT: Final = Tree(object())
 """A placeholder for a tree that is not parsed yet, or was dropped."""
 
 
+class Stacks:
+    """What was made of the stacks with one group on top, by the layers below it: trees that more is laid over, and
+    answers. Both are bounded (`answerd.answers.compose`)."""
+
+    __slots__ = ("merged", "prepared")
+
+    def __init__(self) -> None:
+        self.merged: dict[tuple[Document, ...], Tree] = {}
+        self.prepared: dict[tuple[Document, ...], Prepared] = {}
+
+
 class Document:
     """A document of an answer set. Immutable; compared by object identity.
 
@@ -105,7 +116,7 @@ class Document:
     """
 
     # There may be a million of these.
-    __slots__ = ("_content", "_problems", "_tree", "has_states", "identity", "key", "merged", "prepared", "raw")
+    __slots__ = ("_content", "_problems", "_tree", "has_states", "identity", "key", "prepared", "raw", "stacks")
 
     def __init__(self, raw: RawDocument, *, has_states: bool = False) -> None:
         """``has_states``: the service keeps states of installs, so ``once`` is no problem."""
@@ -116,10 +127,10 @@ class Document:
         self._content: Content | None = None
         self._problems: tuple[str, ...] = ()
         self._tree: Tree = _NOT_KEPT
-        # The prepared answers of `answerd.answers.compose` for stacks with this document on top, with the layers below
-        # it.
+        # What `answerd.answers.compose` made of stacks with this document on top, by the layers below it: the last
+        # answer, and of a group all.
         self.prepared: tuple[tuple[Document, ...], Prepared] | None = None
-        self.merged: tuple[tuple[Document, ...], Tree] | None = None
+        self.stacks: Stacks | None = None
 
     @property
     def content(self) -> Content:

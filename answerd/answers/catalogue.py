@@ -21,6 +21,7 @@ from answerd.answers.problem_sentences import (
     cycle_problem,
     duplicate_problem,
     duplicates_of,
+    extended_overlay_problem,
     height_problem,
     unknown_group,
     unknown_group_problem,
@@ -36,8 +37,8 @@ from answerd.identity import Kind, identity_of
 _K = TypeVar("_K")
 _V = TypeVar("_V", bound="Document | GroupClaim")
 
-Claimed = tuple[tuple[str, ...], tuple[Criterion, ...]]
-"""The ``members`` and ``match`` of a group."""
+Claimed = tuple[tuple[str, ...], tuple[Criterion, ...], int | None]
+"""The ``members``, ``match`` and ``overlay`` of a group."""
 
 _MOST_GONE: Final = 100
 """Removed groups whose last claims are kept: a file that is moved may be missing for a few looks."""
@@ -53,6 +54,7 @@ class GroupClaim:
     document: Document
     members: tuple[str, ...]
     match: tuple[Criterion, ...]
+    overlay: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,8 +65,9 @@ class Catalogue:
     says which part of the store has never been listed, for the same reason. ``faults`` says which part could be listed
     before and cannot be now: a problem, but the claims are known. ``gone`` has what removed groups claimed, for the
     case that a group returns and cannot be read. ``inventory`` has the rows of all inventories, None where there is
-    none. ``has_states``: whether the service keeps states of installs. ``names`` are those of ``machines``, ``members``
-    and the inventory's rows, where there are rows and others.
+    none. ``has_states``: whether the service keeps states of installs. ``overlay_members`` and ``overlay_selectors``
+    are ``members`` and ``selectors`` for overlays. ``names`` are those of ``machines``, both kinds of members and the
+    inventory's rows, where there are rows and others.
     """
 
     documents: CopyOnWriteMap[RawDocument, Document] = field(default_factory=CopyOnWriteMap)
@@ -78,6 +81,11 @@ class Catalogue:
         default_factory=partial(CopyOnWriteMap, is_searched=True)
     )
     selectors: SelectorIndex[GroupClaim] = field(default_factory=SelectorIndex)
+    overlay_members: CopyOnWriteMap[str, tuple[GroupClaim, ...]] = field(
+        default_factory=partial(CopyOnWriteMap, is_searched=True)
+    )
+    overlay_selectors: SelectorIndex[GroupClaim] = field(default_factory=SelectorIndex)
+    has_overlays: bool = False
     unreadable: tuple[Document, ...] = ()
     unlisted: tuple[str, ...] = ()
     gone: Mapping[NameInKind, Claimed] = field(default_factory=dict)
@@ -136,7 +144,10 @@ class Catalogue:
         if group is None:
             if (identity_of(name), extension) not in self.groups:
                 raise BrokenDocument(unknown_group_problem(document))
-            group = self._extended[name, extension] = self.group(name, extension)
+            group = self.group(name, extension)
+            if group.control.overlay is not None:
+                raise BrokenDocument(extended_overlay_problem(document, group))
+            self._extended[name, extension] = group
         return group
 
     def chain(self, group: Document) -> tuple[Document, ...]:
@@ -201,7 +212,9 @@ class _Change:
         self.defaults = before.defaults.copy()
         self.claims = before.claims.copy()
         self.members = before.members.copy()
+        self.overlay_members = before.overlay_members.copy()
         self.selectors = before.selectors
+        self.overlay_selectors = before.overlay_selectors
         self.unreadable = dict.fromkeys(before.unreadable)
         self.names = None if before.names is None else before.names.copy()
         self.lapsed: dict[NameInKind, dict[str, Claimed]] = {}  # by source
@@ -228,10 +241,11 @@ class _Change:
             self._add(raw)
         if tables_added or tables_removed:
             inventory = inventory_after(inventory, tables_added, tables_removed, self.names)
-        if inventory is None or (self.machines.is_empty and self.members.is_empty):
+        named = (self.machines, self.members, self.overlay_members)
+        if inventory is None or all(mapping.is_empty for mapping in named):
             self.names = None
         elif self.names is None:
-            self.names = collected((self.machines, self.members, inventory.index))
+            self.names = collected((*named, inventory.index))
         return Catalogue(
             documents=self.documents,
             machines=self.machines,
@@ -240,6 +254,9 @@ class _Change:
             claims=self.claims,
             members=self.members,
             selectors=self.selectors,
+            overlay_members=self.overlay_members,
+            overlay_selectors=self.overlay_selectors,
+            has_overlays=not self.overlay_members.is_empty or len(self.overlay_selectors) > 0,
             unreadable=tuple(sorted(self.unreadable, key=_order)),
             unlisted=unlisted,
             gone=self._gone(),
@@ -263,7 +280,7 @@ class _Change:
             claim = self.claims.pop(document, None)
             if claim:
                 of_name = self.lapsed.setdefault((document.identity, raw.key.format), {})
-                of_name[raw.source] = claim.members, claim.match
+                of_name[raw.source] = claim.members, claim.match, claim.overlay
                 self._withdraw(claim)
         else:
             _drop(self.defaults, raw.key.format, document)
@@ -288,18 +305,20 @@ class _Change:
             _append(self.defaults, raw.key.format, document)
 
     def _enter(self, claim: GroupClaim) -> None:
+        members = self.members if claim.overlay is None else self.overlay_members
         for member in claim.members:
-            _append(self.members, member, claim)
+            _append(members, member, claim)
             self._use_name(member)
         if _rests_on_match(claim):
-            self._own_selectors().add(claim, claim.match)
+            self._own_selectors(claim).add(claim, claim.match)
 
     def _withdraw(self, claim: GroupClaim) -> None:
+        members = self.members if claim.overlay is None else self.overlay_members
         for member in claim.members:
-            _drop(self.members, member, claim)
+            _drop(members, member, claim)
             self._give_up_name()
         if _rests_on_match(claim):
-            self._own_selectors().discard(claim)
+            self._own_selectors(claim).discard(claim)
 
     def _use_name(self, name: str) -> None:
         if self.names is not None:
@@ -309,11 +328,15 @@ class _Change:
         if self.names is not None:
             self.names.give_up()
 
-    def _own_selectors(self) -> SelectorIndex[GroupClaim]:
-        """Return the index of selectors, for modification."""
-        if self.selectors is self.before.selectors:
-            self.selectors = self.before.selectors.copy()
-        return self.selectors
+    def _own_selectors(self, claim: GroupClaim) -> SelectorIndex[GroupClaim]:
+        """Return the index of selectors that has a claim, for modification."""
+        if claim.overlay is None:
+            if self.selectors is self.before.selectors:
+                self.selectors = self.before.selectors.copy()
+            return self.selectors
+        if self.overlay_selectors is self.before.overlay_selectors:
+            self.overlay_selectors = self.before.overlay_selectors.copy()
+        return self.overlay_selectors
 
     def _claim(self, document: Document) -> GroupClaim | None:
         """Return the claims of a group; when it cannot be read, those of its last readable version, if there was one.
@@ -322,7 +345,8 @@ class _Change:
         When two files have the name, the version from the same file counts; otherwise it is not known.
         """
         if document.content.readable:
-            return GroupClaim(document, document.control.members, document.control.match)
+            control = document.control
+            return GroupClaim(document, control.members, control.match, control.overlay)
         name = document.identity, document.key.format
         before = self.before.gone.get(name)
         lapsed = self.lapsed.get(name) or ({"": before} if before else {})

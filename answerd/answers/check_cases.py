@@ -52,8 +52,8 @@ class CheckCase:
 
 @dataclass(frozen=True, slots=True)
 class RowCase:
-    """A row with the groups that claim it and its cases. ``claimed``: whether anything other than a default claims
-    it."""
+    """A row with the groups that claim it, overlays too, and its cases. ``claimed``: whether anything other than a
+    default claims it."""
 
     row: Row
     claimed: bool
@@ -117,13 +117,15 @@ def row_cases(catalogue: Catalogue, affected: Affected | None = None) -> Iterato
         except AnswerError:
             continue  # a fault of the row itself, which is reported already
         own = {machine.key.format for machine in claims.machines}
+        formats = claims.formats
+        overlays = tuple(overlay for overlay in claims.overlays if overlay.key.format in formats)
         name = row.name
         cases = [
             CheckCase(f"{inventory.place(row)}, {name} ({extension})", name, extension, identities=identities)
-            for extension in claims.formats
+            for extension in formats
             if extension not in own
         ]
-        yield RowCase(row, bool(claims.machines or claims.groups), claims.groups, tuple(cases))
+        yield RowCase(row, bool(claims.machines or claims.groups), (*claims.groups, *overlays), tuple(cases))
 
 
 def _members_without_other_cases(catalogue: Catalogue) -> Iterator[tuple[str, Document]]:
@@ -136,6 +138,10 @@ def _members_without_other_cases(catalogue: Catalogue) -> Iterator[tuple[str, Do
         extension = document.key.format
         for member in document.control.members:
             if any(machine.key.format == extension for machine in catalogue.machines.get(member, ())):
+                continue
+            if document.control.overlay is not None and any(
+                claim.document.key.format == extension for claim in catalogue.members.get(member, ())
+            ):
                 continue
             row = index.get(member)
             try:

@@ -2,17 +2,18 @@
 
 Rules: docs/merging.md, docs/templates.md.
 
-This happens once for each stack of layers. The result is stored on the top document, together with the layers below it:
-it is valid only for that stack. The top document itself is not stored in its result, because only the garbage collector
+This happens once for each stack of layers. The result is stored on the top document, by the layers below it: it is
+valid only for that stack. A machine's document keeps the last one; a group, which overlays make the top of several
+stacks, keeps those that occur. The top document itself is not stored in its result, because only the garbage collector
 frees a document that refers to itself, and it does not look at documents (`answerd.server.gc_tuning`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Final
+from typing import Final, TypeVar
 
-from answerd.documents import LARGE_TEXT, Document, RawDocument
+from answerd.documents import LARGE_TEXT, Document, RawDocument, Stacks
 from answerd.errors import BrokenDocument, EmptyAnswer
 from answerd.formats.family import MergeError, Once, Prepared, Tree
 from answerd.identity import join_limited
@@ -20,8 +21,21 @@ from answerd.long_work import run_long
 
 Layers = tuple[Document, ...]
 
+_T = TypeVar("_T")
+
 _MOST_NAMED: Final = 4
 """Layers that a sentence names."""
+
+_MOST_STACKS: Final = 1_000
+"""Stacks with one group on top whose answers are kept: requests may vary which overlays hold."""
+
+_FEWEST_STACKS: Final = 4
+
+_MOST_CHARACTERS: Final = 8 * 1024 * 1024
+"""Characters of the layers of all these stacks."""
+
+_MOST_TREES: Final = 32
+"""Stacks with one group on top whose trees are kept; a tree takes some times the memory of its text."""
 
 
 def prepared_answer(layers: Layers, *, may_be_blank: bool = False) -> Prepared:
@@ -32,23 +46,47 @@ def prepared_answer(layers: Layers, *, may_be_blank: bool = False) -> Prepared:
     """
     top = layers[-1]
     below = layers[:-1]
-    if top.prepared is None or not _is_made_of(top.prepared, below):
-        is_large = sum([len(layer.raw.text) for layer in layers]) > LARGE_TEXT
-        top.prepared = (below, run_long(lambda: _prepare(layers)) if is_large else _prepare(layers))
-        if not top.is_shared:
-            top.forget_tree()  # needed again only when the layers below it change
-    prepared = top.prepared[1]
+    kept = top.prepared
+    # Documents are compared by object identity, so equal tuples are the same versions of the same documents.
+    if kept is None or kept[0] != below:
+        kept = top.prepared = (below, _of_stack(layers))
+    prepared = kept[1]
     if prepared.is_blank and not may_be_blank:
         raise EmptyAnswer(f"the answer of {layer_names(layers)} is empty")
     return prepared
+
+
+def _of_stack(layers: Layers) -> Prepared:
+    """Return the answer of a stack; that of a stack with a group on top is kept beside those of its other stacks."""
+    top, below = layers[-1], layers[:-1]
+    stacks = top.stacks
+    if stacks is not None and below in stacks.prepared:
+        return stacks.prepared[below]
+    size = sum([len(layer.raw.text) for layer in layers])
+    prepared = run_long(lambda: _prepare(layers)) if size > LARGE_TEXT else _prepare(layers)
+    if top.is_shared:
+        stacks = top.stacks = top.stacks or Stacks()
+        _keep(stacks.prepared, below, prepared, max(_FEWEST_STACKS, min(_MOST_STACKS, _MOST_CHARACTERS // (size + 1))))
+    else:
+        top.forget_tree()  # needed again only when the layers below it change
+    return prepared
+
+
+def _keep(of_stacks: dict[Layers, _T], below: Layers, made: _T, most: int) -> None:
+    """Keep the result of a stack, and drop the oldest of more than ``most``."""
+    while len(of_stacks) >= most:
+        of_stacks.pop(next(iter(of_stacks)), None)
+    of_stacks[below] = made
 
 
 def forget_outdated(document: Document, in_force: Mapping[RawDocument, Document]) -> None:
     """Drop results that were made of layers no longer in force: they would keep these layers in memory."""
     if document.prepared and not _are_in_force(document.prepared[0], in_force):
         document.prepared = None
-    if document.merged and not _are_in_force(document.merged[0], in_force):
-        document.merged = None
+    if document.stacks is not None:
+        for of_stacks in (document.stacks.prepared, document.stacks.merged):
+            for below in [below for below in of_stacks if not _are_in_force(below, in_force)]:
+                of_stacks.pop(below, None)
 
 
 def _are_in_force(layers: Layers, in_force: Mapping[RawDocument, Document]) -> bool:
@@ -70,21 +108,21 @@ def once_of(layers: Layers) -> Once | None:
 
 
 def _merged(layers: Layers) -> Tree:
-    """Return the tree of a stack. The tree of a chain of groups is kept with its top group: many machines extend it."""
-    height = next((at for at in range(len(layers), 1, -1) if _is_made_of(layers[at - 1].merged, layers[: at - 1])), 1)
-    kept = layers[height - 1].merged
-    tree = kept[1] if height > 1 and kept else layers[0].tree
+    """Return the tree of a stack. The tree of a stack with a group on top is kept with that group: more is laid over
+    it."""
+    height, tree = 1, layers[0].tree
+    for at in range(len(layers) - 1, 0, -1):
+        stacks = layers[at].stacks
+        if stacks is not None and layers[:at] in stacks.merged:
+            height, tree = at + 1, stacks.merged[layers[:at]]
+            break
     for at in range(height, len(layers)):
         top = layers[at]
         tree = _laid_over(tree, top, layers[at - 1])
         if top.is_shared:
-            top.merged = (layers[:at], tree)
+            top.stacks = top.stacks or Stacks()
+            _keep(top.stacks.merged, layers[:at], tree, _MOST_TREES)
     return tree
-
-
-def _is_made_of(kept: tuple[Layers, object] | None, below: Layers) -> bool:
-    # Documents are compared by object identity, so equal tuples are the same versions of the same documents.
-    return kept is not None and kept[0] == below
 
 
 def _laid_over(lower: Tree, top: Document, below: Document) -> Tree:

@@ -40,7 +40,7 @@ def machine_named(catalogue: Catalogue, memory: InstallMemory, name: str) -> Mac
         return Machine(records[0].record.name, identities, records)
     for document in catalogue.machines.get(identity, ()):
         return Machine(document.key.identifier, identities, ())
-    for claim in catalogue.members.get(identity, ()):
+    for claim in (*catalogue.members.get(identity, ()), *catalogue.overlay_members.get(identity, ())):
         return Machine(claim.document.control.spelled(identity), identities, ())
     return Machine(name, identities, ()) if mac_digits(name) else None
 
@@ -93,7 +93,8 @@ def _row_of(catalogue: Catalogue, identity: str) -> Row | None:
 
 def _groups_of_row(catalogue: Catalogue, row: Row) -> tuple[Document, ...]:
     try:
-        return claims_of(catalogue, row).groups
+        claims = claims_of(catalogue, row)
+        return *claims.groups, *claims.overlays
     except AnswerError:
         return ()
 

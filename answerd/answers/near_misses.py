@@ -7,7 +7,7 @@ more than requests that are answered. Does not change the selection (`answerd.an
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import islice
 from typing import TYPE_CHECKING
 
@@ -49,10 +49,14 @@ MOST_CHARACTERS = 320
 """Characters that are added to a reason: console lines and log lines are cut at 800."""
 
 
-def unclaimed(catalogue: Catalogue, question: Question) -> str:
-    """Return why nothing claims a request: who asked, for which formats, and the nearest miss. One line, bounded."""
+def unclaimed(catalogue: Catalogue, question: Question, overlays: Sequence[Document] = ()) -> str:
+    """Return why nothing claims a request: who asked, for which formats, and the nearest miss. One line, bounded.
+    ``overlays`` are those that hold for it."""
     facts = question.facts
     parts = [f"no document claims {shortened(facts.described, LONGEST_NAME)}, and {_why_no_default(question)}"]
+    if overlays:
+        names = join_shortened([f"{overlay.key.identifier} ({overlay.key.format})" for overlay in overlays])
+        parts.append(f"overlays hold, but are only laid over the answer of a group, a default or a machine: {names}")
     if question.only_naming is None:
         near = nearest_miss(catalogue, question)
         parts += [near] if near else []

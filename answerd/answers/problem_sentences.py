@@ -60,6 +60,11 @@ def unknown_group(name: str) -> str:
     return f'unknown group "{name}"'
 
 
+def extended_overlay_problem(document: Document, overlay: Document) -> str:
+    """Return why a document cannot extend the group that it names, where that is an overlay."""
+    return f"{document.key}: extends {overlay.key}, which is an overlay: it is laid over answers, nothing extends it"
+
+
 def height_problem(group: Document) -> str:
     """Return why a group that extends too many others cannot be used."""
     return f"{group.key}: extends more groups than an answer may have, which is {MOST_GROUPS} with itself"

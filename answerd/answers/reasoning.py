@@ -229,12 +229,43 @@ class _Considered:
         if machine and machine.control.extends is not None:
             name = _quoted(machine.control.extends)
             self._add_step("group", f"the machine itself extends {name}: no other group is looked at")
+            self._overlays()
             return
         extensions = (machine.key.format,) if machine else self.question.extensions
         if not self._groups(extensions):
             self._unreadable_groups(extensions)
         if machine is None:
             self._defaults()
+        self._overlays()
+
+    def _overlays(self) -> None:
+        """Add a step for each overlay: that it applies, or why not."""
+        outcome = self.outcome
+        answered = outcome.layers[-1].key.format if isinstance(outcome, Selection) else None
+        named = {
+            claim.document: None
+            for identity in self.facts.identities
+            for claim in self.catalogue.overlay_members.get(identity, ())
+        }
+        overlays = [claim for claim in self.catalogue.claims.values() if claim.overlay is not None]
+        shown = 0
+        for claim in sorted(overlays, key=lambda claim: (claim.overlay, claim.document.key)):
+            document = claim.document
+            if claim.members and document not in named:
+                refused: str | None = "its members are none of these identities"
+            elif answered is None:
+                refused = self._refusal(document, claim.match, self.question.extensions)
+            else:
+                refused = self._refusal(document, claim.match, (answered,))
+            shown += refused is not None
+            if refused is not None and shown > MOST_MATCHES:
+                continue
+            holds = "applies" if answered else "holds, but makes no answer by itself"
+            fate = holds if refused is None else f"does not apply: {refused}"
+            sentence = f"{claim.overlay}. {document_and_source(document)}: {fate}"
+            self._add_step("overlay", sentence, self._details(_Claim(document, claim.match, refused)))
+        if shown > MOST_MATCHES:
+            self._add_step("overlay", f"{shown - MOST_MATCHES} more do not apply")
 
     def _machines(self) -> Document | None:
         documents = [document for name in self.facts.identities for document in self.catalogue.machines.get(name, ())]
@@ -260,7 +291,7 @@ class _Considered:
         selecting = [
             claim
             for claim in self.catalogue.claims.values()
-            if claim.match and not claim.members and claim.document.key.format in extensions
+            if claim.match and not claim.members and claim.overlay is None and claim.document.key.format in extensions
         ]
         if by_members:
             if selecting:

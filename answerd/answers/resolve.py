@@ -69,6 +69,8 @@ def composition_of(form: Format, selection: Selection, side_file: str | None, re
         composition += f" machine={selection.machine.key.identifier}"
     if selection.group:
         composition += f" group={selection.group.key.identifier}"
+    if selection.overlays:
+        composition += f" overlay={','.join(overlay.key.identifier for overlay in selection.overlays)}"
     if selection.default:
         composition += " default"
     if side_file:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from answerd.answers.catalogue import Catalogue
-from answerd.answers.select import Question, select
+from answerd.answers.select import Question, overlays_holding, select
 from answerd.documents import Document
 from answerd.errors import AnswerError, BrokenDocument
 from answerd.facts import Facts, facts_of
@@ -26,10 +26,12 @@ _MOST_KINDS: Final = 10_000
 
 @dataclass(frozen=True, slots=True)
 class RowClaims:
-    """The documents that claim a row: machine documents by their identity, groups by ``members`` or by ``match``."""
+    """The documents that claim a row: machine documents by their identity, groups by ``members`` or by ``match``; and
+    the overlays that hold for it, lowest first, of whatever format."""
 
     machines: tuple[Document, ...]
     groups: tuple[Document, ...]
+    overlays: tuple[Document, ...] = ()
 
     @property
     def formats(self) -> tuple[str, ...]:
@@ -62,7 +64,8 @@ def claims_of(catalogue: Catalogue, row: Row) -> RowClaims:
         if question.holds_for(claim.document, claim.match)
     ]
     groups += [claim.document for claim in catalogue.selectors.holding(facts)]
-    return RowClaims(tuple(machines), tuple(dict.fromkeys(groups)))
+    overlays = tuple(claim.document for claim in overlays_holding(catalogue, question, ALL_EXTENSIONS))
+    return RowClaims(tuple(machines), tuple(dict.fromkeys(groups)), overlays)
 
 
 class ClaimsOfRows:
@@ -71,8 +74,9 @@ class ClaimsOfRows:
 
     def __init__(self, catalogue: Catalogue) -> None:
         self._catalogue = catalogue
-        self._labels = sorted({criterion.label for _, match in catalogue.selectors.items() for criterion in match})
-        self._selecting: dict[tuple[str, ...], list[Document]] = {}
+        selectors = (*catalogue.selectors.items(), *catalogue.overlay_selectors.items())
+        self._labels = sorted({criterion.label for _, match in selectors for criterion in match})
+        self._selecting: dict[tuple[str, ...], tuple[list[Document], tuple[Document, ...]]] = {}
 
     def of(self, row: Row) -> RowClaims:
         """Return `claims_of` a row."""
@@ -86,6 +90,7 @@ class ClaimsOfRows:
             or any(inventory.index.get(name) is not row for name in row.names)
             or any(document.content.readable and document.control.match for document in machines)
             or any(claim.match for claim in members)
+            or not catalogue.overlay_members.is_empty
             or "01-" in row.text  # perhaps PXELINUX's prefix, without which a value is a name too
         ):
             return claims_of(catalogue, row)
@@ -93,6 +98,7 @@ class ClaimsOfRows:
         if fault is not None:
             raise BrokenDocument(fault)
         groups = [claim.document for claim in members]
+        overlays: tuple[Document, ...] = ()
         if self._labels:
             cells, places = row.cells(), row.layout.labels
             kind = tuple([cells[places[label]] if label in places else "" for label in self._labels])
@@ -100,10 +106,12 @@ class ClaimsOfRows:
             if selecting is None:
                 if len(self._selecting) >= _MOST_KINDS:
                     self._selecting.clear()
-                selecting = self._selecting[kind] = groups_matching(catalogue, row)
-            groups += selecting
+                known = claims_of(catalogue, row).overlays if catalogue.has_overlays else ()
+                selecting = self._selecting[kind] = groups_matching(catalogue, row), known
+            groups += selecting[0]
+            overlays = selecting[1]
         named = (document for document in machines if not document.is_named_like_an_alias)
-        return RowClaims(tuple(named), tuple(dict.fromkeys(groups)))
+        return RowClaims(tuple(named), tuple(dict.fromkeys(groups)), overlays)
 
 
 def groups_matching(catalogue: Catalogue, row: Row) -> list[Document]:

@@ -18,9 +18,10 @@ from answerd.formats.control import Criterion
 
 
 class Selection:
-    """The documents of one answer. ``layers`` are all of them, lowest first."""
+    """The documents of one answer. ``layers`` are all of them, lowest first; ``overlays`` those that are laid over what
+    ``group`` or ``default`` make, and below ``machine``."""
 
-    __slots__ = ("default", "group", "layers", "machine")
+    __slots__ = ("default", "group", "layers", "machine", "overlays")
 
     # Not a named tuple: that could not be compiled, and takes twice as long to make.
     def __init__(
@@ -29,8 +30,10 @@ class Selection:
         machine: Document | None = None,
         group: Document | None = None,
         default: Document | None = None,
+        overlays: tuple[Document, ...] = (),
     ) -> None:
         self.layers = layers
+        self.overlays = overlays
         self.machine = machine
         self.group = group
         self.default = default
@@ -95,8 +98,48 @@ def select(catalogue: Catalogue, question: Question) -> Selection:
     if catalogue.unreadable and not by_members:
         _refuse_unreadable_groups(catalogue, question, question.extensions)
     if claim:
-        return Selection(_checked_chain(catalogue, claim.document), group=claim.document)
+        chain = _checked_chain(catalogue, claim.document)
+        return _laid_over(catalogue, question, chain, group=claim.document)
     return _default(catalogue, question)
+
+
+def _laid_over(
+    catalogue: Catalogue,
+    question: Question,
+    below: tuple[Document, ...],
+    machine: Document | None = None,
+    group: Document | None = None,
+    default: Document | None = None,
+) -> Selection:
+    """Return the selection of ``below``, the overlays that apply to it, and the machine's document."""
+    overlays: tuple[Document, ...] = ()
+    if catalogue.has_overlays or catalogue.unreadable:
+        extension = (machine or below[-1]).key.format
+        _refuse_unreadable_groups(catalogue, question, (extension,), only_overlays=True)
+        overlays = tuple(claim.document for claim in overlays_holding(catalogue, question, (extension,)))
+        for overlay in overlays:
+            catalogue.check_unique(overlay)
+            refuse_broken(overlay)
+        below += overlays
+    return Selection(below if machine is None else (*below, machine), machine, group, default, overlays)
+
+
+def overlays_holding(catalogue: Catalogue, question: Question, extensions: Collection[str]) -> list[GroupClaim]:
+    """Return the overlays that apply to answers of some formats, lowest first: by number, then by name."""
+    if not catalogue.has_overlays:
+        return []
+    members = catalogue.overlay_members
+    found = {
+        claim: None
+        for identity in question.facts.identities_in(members.intersection, catalogue.names)
+        for claim in members[identity]
+        if question.holds_for(claim.document, claim.match)
+    }
+    for claim in catalogue.overlay_selectors.holding(question.facts):
+        if question.is_named_by(claim.match):
+            found[claim] = None
+    acceptable = [claim for claim in found if claim.document.key.format in extensions]
+    return sorted(acceptable, key=lambda claim: (claim.overlay, claim.document.key))
 
 
 def _best_machine(catalogue: Catalogue, question: Question) -> Document | None:
@@ -141,14 +184,14 @@ def _with_its_group(catalogue: Catalogue, question: Question, machine: Document)
     it."""
     group = catalogue.extended_by(machine)
     if group:
-        return Selection((*catalogue.chain(group), machine), machine, group)
+        return _laid_over(catalogue, question, catalogue.chain(group), machine, group)
     extensions = (machine.key.format,)
     claim, by_members = _best_group(catalogue, question, extensions)
     if catalogue.unreadable and not by_members:
         _refuse_unreadable_groups(catalogue, question, extensions)
     if claim is None:
-        return Selection((machine,), machine)
-    return Selection((*_checked_chain(catalogue, claim.document), machine), machine, claim.document)
+        return _laid_over(catalogue, question, (), machine)
+    return _laid_over(catalogue, question, _checked_chain(catalogue, claim.document), machine, claim.document)
 
 
 def _best_group(
@@ -187,11 +230,13 @@ def _checked_chain(catalogue: Catalogue, group: Document) -> tuple[Document, ...
     return catalogue.chain(group)
 
 
-def _refuse_unreadable_groups(catalogue: Catalogue, question: Question, extensions: Collection[str]) -> None:
+def _refuse_unreadable_groups(
+    catalogue: Catalogue, question: Question, extensions: Collection[str], *, only_overlays: bool = False
+) -> None:
     """Raise `UnreadableClaim` where a group was never readable: it might claim this request, and the answer without it
-    may be wrong."""
+    may be wrong. Where it is known to be an overlay, that is so for every answer of its format."""
     for group in () if question.past_unreadable else catalogue.unreadable:
-        if group.key.format in extensions:
+        if group.key.format in extensions and (group.control.overlay is not None or not only_overlays):
             raise UnreadableClaim(f"{group.key} might claim this request but cannot be read: {group.problems[0]}")
 
 
@@ -205,5 +250,6 @@ def _default(catalogue: Catalogue, question: Question) -> Selection:
             refuse_broken(default)
             extended = catalogue.extended_by(default)
             below = catalogue.chain(extended) if extended else ()
-            return Selection((*below, default), group=extended, default=default)
-    raise NotClaimed(unclaimed(catalogue, question))
+            return _laid_over(catalogue, question, (*below, default), group=extended, default=default)
+    overlays = [claim.document for claim in overlays_holding(catalogue, question, question.extensions)]
+    raise NotClaimed(unclaimed(catalogue, question, overlays))

@@ -12,8 +12,10 @@ from itertools import chain
 from answerd.answers.catalogue import Catalogue
 from answerd.answers.compose import Layers, forget_outdated, prepared_answer
 from answerd.answers.ranking import rank
+from answerd.answers.select import Question, overlays_holding
 from answerd.documents import Document
 from answerd.errors import AnswerError
+from answerd.facts import facts_of
 from answerd.formats.family import Prepared
 from answerd.identity import Kind
 
@@ -29,6 +31,9 @@ def warm_up(catalogue: Catalogue, before: Catalogue | None = None) -> None:
     were made of a group's former version, and are not among those stacks, are dropped.
     """
     block: list[Prepared] = []
+    if catalogue.has_overlays:  # an overlay's stacks may have any default and any group below it
+        for group in catalogue.claims:
+            forget_outdated(group, catalogue.documents)
     for document in _to_prepare(catalogue, before):
         forget_outdated(document, catalogue.documents)
         if document.content.readable:
@@ -55,11 +60,18 @@ def _to_prepare(catalogue: Catalogue, before: Catalogue | None) -> Iterable[Docu
 
 def _stacks(catalogue: Catalogue, document: Document) -> Iterator[Layers]:
     if document.is_shared:
-        if document.control.members or document.control.match:
+        if document.control.overlay is None and (document.control.members or document.control.match):
             yield catalogue.chain(document)
         return
     group = _expected_group(catalogue, document)
-    yield (*catalogue.chain(group), document) if group else (document,)
+    chain = catalogue.chain(group) if group else ()
+    if not catalogue.has_overlays:
+        yield (*chain, document)
+        return
+    facts = catalogue.facts(facts_of(filter(None, (document.key.identifier,))))
+    claims = overlays_holding(catalogue, Question(facts, (document.key.format,)), (document.key.format,))
+    overlays = [claim.document for claim in claims]
+    yield (*chain, *overlays, document) if document.key.identifier else (*chain, document, *overlays)
 
 
 def _expected_group(catalogue: Catalogue, document: Document) -> Document | None:

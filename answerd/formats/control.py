@@ -13,7 +13,7 @@ from numbers import Number
 from typing import Final
 
 from answerd.formats.family import Once, Path, RawControl, RawValue
-from answerd.identity import Kind, brief, identity_of, normalize
+from answerd.identity import Kind, brief, identifier_fault, identity_of, normalize
 
 CONTROL_KEYS: Final[dict[str, frozenset[Kind]]] = {
     "extends": frozenset(Kind),
@@ -21,17 +21,23 @@ CONTROL_KEYS: Final[dict[str, frozenset[Kind]]] = {
     "match": frozenset({Kind.GROUP, Kind.MACHINE}),
     "append": frozenset(Kind),
     "once": frozenset(Kind),
+    "overlay": frozenset({Kind.GROUP}),
     "unset": frozenset(Kind),
     "template": frozenset(Kind),
 }
 """Every control key and the kinds of document in which it has a meaning."""
 
-CLAIMING_KEYS: Final = frozenset({"members", "match"})
+CLAIMING_KEYS: Final = frozenset({"members", "match", "overlay"})
 """A group in which one of these is malformed might claim anything: it cannot be read.
 
 Rules: docs/selection.md#broken-documents.
 """
 
+
+HIGHEST_OVERLAY: Final = 999
+
+UNKNOWN_OVERLAY: Final = 0
+"""The number of an overlay whose number cannot be read."""
 
 LONGEST_PATTERN: Final = 65_536
 """Characters of a pattern or a label in a ``match``: no header of a request is longer."""
@@ -120,7 +126,8 @@ class Criterion:
 class Control:
     """The control keys of a document, understood.
 
-    ``members`` are identities; `spelled` returns the text of a member. ``problems`` are sentences without the
+    ``members`` are identities; `spelled` returns the text of a member. ``overlay`` is the number of a group that is
+    laid over other answers (docs/overlays.md), None for any other document. ``problems`` are sentences without the
     document's name. ``claims_known`` is False when ``members`` or ``match`` is malformed, or may be misspelled in a
     group, so that it is not known what the document claims.
     """
@@ -130,6 +137,7 @@ class Control:
     match: tuple[Criterion, ...] = ()
     append: tuple[Path, ...] = ()
     once: Once | None = None
+    overlay: int | None = None
     unset: tuple[Path, ...] = ()
     template: bool = True
     problems: tuple[str, ...] = ()
@@ -163,6 +171,11 @@ def read_control(written: RawControl, kind: Kind) -> Control:
         except _Wrong as error:
             spoiled.add(key)
             problems.append(f"{key} {error}{place}")
+    if kind is Kind.GROUP and "overlay" in spoiled:
+        meaning["overlay"] = UNKNOWN_OVERLAY
+    if "overlay" in meaning and isinstance(extends := meaning.get("extends"), str):
+        what = "a text that is no group's name" if identifier_fault(Kind.GROUP, extends) else f'"{extends}"'
+        problems.append(f"an overlay extends nothing, and this one extends {what}")
     hidden = kind is Kind.GROUP and any(fault.hides_claims for fault in written.faults)
     return Control(
         **meaning,  # type: ignore[arg-type]  # the readers' table gives each key the type of its field
@@ -254,6 +267,19 @@ def _once(written: RawValue) -> Once:
     return once
 
 
+def _overlay(written: RawValue) -> int:
+    value = written.value
+    if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= HIGHEST_OVERLAY:
+        what = "another number" if isinstance(value, int) and not isinstance(value, bool) else _described(value)
+        raise _Wrong(f"must be a number from 1 to {HIGHEST_OVERLAY}, not {what}")
+    return value
+
+
+def overlay_number(text: str) -> int | str:
+    """Return the number that ``overlay`` has in a format whose values are texts; other texts as they are."""
+    return int(text) if text.isascii() and text.isdigit() and len(text) <= len(str(HIGHEST_OVERLAY)) else text
+
+
 def _paths(written: RawValue) -> tuple[Path, ...]:
     value = written.value
     if not isinstance(value, list):
@@ -297,6 +323,7 @@ _READERS: Final[dict[str, Callable[[RawValue], object]]] = {
     "match": _match,
     "append": _append,
     "once": _once,
+    "overlay": _overlay,
     "unset": _paths,
     "template": _template,
 }

@@ -17,12 +17,14 @@ from typing import Any, NoReturn
 
 from answerd.errors import CannotFill
 from answerd.formats import plain
+from answerd.formats.control import overlay_number
 from answerd.formats.family import (
     DEEPEST,
     ParseError,
     Path,
     Prepared,
     RawControl,
+    RawValue,
     Slot,
     TypedSlot,
     line_and_column,
@@ -144,7 +146,14 @@ def is_key(text: str, token: re.Match[str]) -> bool:
 
 def control(tree: Value) -> tuple[RawControl, Value]:
     """Return the control keys at the top of an object; other values have none."""
-    return plain.take_control(tree) if isinstance(tree, dict) else (RawControl(), tree)
+    if not isinstance(tree, dict):
+        return RawControl(), tree
+    written, rest = plain.take_control(tree)
+    number = written.values.get("overlay")
+    if number is not None and isinstance(number.value, NumberText):
+        values = {**written.values, "overlay": RawValue(overlay_number(number.value.text))}
+        written = RawControl(values, written.faults)
+    return written, rest
 
 
 def placeholders(tree: Value, reader: TemplateReader) -> Value:

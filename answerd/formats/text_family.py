@@ -10,6 +10,7 @@ import re
 from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
 
+from answerd.formats.control import overlay_number
 from answerd.formats.family import (
     ControlFault,
     Path,
@@ -151,6 +152,12 @@ class _Directives:
             raise ValueError("is said once in a document, this is the second line")
         self.values["once"] = RawValue(_ONCE[rest], place)
 
+    def take_overlay(self, rest: str, place: str) -> None:
+        """Read ``overlay 20``; at most one line."""
+        if "overlay" in self.values:
+            raise ValueError("is said once in a document, this is the second line")
+        self.values["overlay"] = RawValue(overlay_number(rest), place)
+
     def refuse(self, _rest: str, _place: str) -> None:
         """Refuse a directive: nothing can be removed from concatenated text, and it has no arrays."""
         raise ValueError("has no meaning in a text document")
@@ -201,6 +208,7 @@ _KEY_OF_VERB = {
     "members": "members",
     "match": "match",
     "once": "once",
+    "overlay": "overlay",
     "template": "template",
     "append": "append",
     "unset": "unset",
@@ -213,6 +221,7 @@ _TAKE: dict[str, Callable[[_Directives, str, str], None]] = {
     "members": _Directives.take_members,
     "match": _Directives.take_match,
     "once": _Directives.take_once,
+    "overlay": _Directives.take_overlay,
     "template": _Directives.take_template,
     "append": _Directives.refuse,
     "unset": _Directives.refuse,

@@ -19,7 +19,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 
-from answerd.formats.control import CONTROL_KEYS
+from answerd.formats.control import CONTROL_KEYS, overlay_number
 from answerd.formats.family import Branches, ControlFault, Path, RawControl, RawValue, branches
 from answerd.formats.xml_tree import META, Element, Instruction, Shape, Text, shape
 from answerd.suggestion import did_you_mean
@@ -68,7 +68,7 @@ class _Reading:
             elif label in self.values:
                 self.fault(label, "occurs twice", meta)
             else:
-                meaning = value if label == "extends" else _TRUTH.get(value.strip(), value.strip())
+                meaning = _MEANING[label](value)
                 self.values[label] = RawValue(meaning, f"line {meta.line}")
         if shape(meta) in (Shape.TEXT, Shape.MIXED):
             self.fault("", f"<{META}> holds text beside its elements", meta)
@@ -130,9 +130,21 @@ _TAKE: dict[str, Callable[[_Reading, Element], None]] = {
 }
 
 
-_ATTRIBUTES = ("extends", "once", "template")
+_ATTRIBUTES = ("extends", "once", "overlay", "template")
 _TRUTH: dict[str, bool] = {"true": True, "false": False}
-_CLAIMING = ("member", "members", "match")
+
+
+def _truth(value: str) -> bool | str:
+    return _TRUTH.get(value.strip(), value.strip())
+
+
+_MEANING: dict[str, Callable[[str], object]] = {
+    "extends": str,
+    "once": _truth,
+    "overlay": lambda value: overlay_number(value.strip()),
+    "template": _truth,
+}
+_CLAIMING = ("member", "members", "match", "overlay")
 
 
 def _attributes(element: Element) -> dict[str, str]:

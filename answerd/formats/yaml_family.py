@@ -8,10 +8,10 @@ the top of the document are kept in a merge; anchors and directives (``%YAML``) 
 from __future__ import annotations
 
 import re
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from typing import NamedTuple
 
-from answerd.formats.control import CONTROL_KEYS
+from answerd.formats.control import CONTROL_KEYS, overlay_number
 from answerd.formats.family import (
     NO_BRANCHES,
     Branches,
@@ -38,8 +38,6 @@ _COMMENT = re.compile("(#[^\r\n\x85\u2028\u2029]*)(?:\r\n|[\r\n\x85\u2028\u2029]
 """A line that is a comment: libyaml ends a line at the same characters."""
 _SIGNIFICANT_COMMENT = re.compile(r"^(?:#cloud-config|##[ \t]*template:)", re.MULTILINE)
 _TRUE = ("true", "yes", "on")
-_BOOLEANS = frozenset({"template", "once"})
-"""Control keys whose value may be true or false. For other keys the text of true or false counts."""
 
 
 class YamlDocument(NamedTuple):
@@ -108,8 +106,7 @@ def control(tree: YamlTree) -> tuple[RawControl, YamlTree]:
     if not found:
         return RawControl(), tree
     written = {
-        key: RawValue(_truth(value) if key in _BOOLEANS else _texts(value), position(value.line, value.column))
-        for key, value in found.items()
+        key: RawValue(_READ.get(key, _texts)(value), position(value.line, value.column)) for key, value in found.items()
     }
     rest = {key: pair for key, pair in root.pairs.items() if key[0] != STRING or key[1] not in found}
     return RawControl(written), tree._replace(root=root._replace(pairs=rest))
@@ -119,6 +116,15 @@ def _truth(value: Node) -> object:
     if isinstance(value, Scalar) and scalar_tag(value) == BOOLEAN:
         return str(value.text).lower() in _TRUE
     return _texts(value)
+
+
+def _number(value: Node) -> object:
+    text = _texts(value)
+    return overlay_number(text) if isinstance(text, str) and isinstance(value, Scalar) and not value.style else text
+
+
+_READ: dict[str, Callable[[Node], object]] = {"template": _truth, "once": _truth, "overlay": _number}
+"""The control keys that may be true, false or a number. Of the others the text counts."""
 
 
 def _texts(node: Node) -> object:

@@ -34,7 +34,6 @@ from answerd.server.threads import in_thread
 from answerd.server.write_guard import WriteGuard
 from answerd.store import ReplicatingStore, StoreError, WritableStore
 from answerd.store.outbox import Waiting
-from answerd.store.read_only import ReadOnlyStore
 
 ADMIN_ACCEPTS_AT_ONCE = 32
 """Connections accepted at a time: a connection that has sent its request is not idle when the next connections
@@ -93,7 +92,7 @@ class Administration:
     def _reading_guard(self) -> WriteGuard:
         """Return a guard of documents that are read only."""
         follower = self._answers.follower
-        return WriteGuard(ReadOnlyStore(self._service.loader.store, follower.current), follower)
+        return WriteGuard(cast(WritableStore, self._service.loader.store), follower)
 
     def _parts(self, block: FailureBlock, api: WSGIApplication, api_gate: Gate) -> ConsoleParts:
         service = self._service

@@ -235,10 +235,10 @@ def test_a_text_group_with_a_match_that_is_none_is_unreadable(fleet: Fleet) -> N
 
 MISSPELLED = {
     "a verb": ("ks", "# answer: membres A\nlang\n", "did you mean 'member'?"),
-    "a verb like no other": ("ipxe", "// answer: xyz\n#!ipxe\n", "there are extends, member, match, once, template"),
+    "a verb like no other": ("ipxe", "// answer: xyz\n#!ipxe\n", "there are extends, member, match"),
     "a verb beside one that claims": ("cfg", "# answer: member B\n# answer: mach rack=1\n", "did you mean 'match'?"),
     "an element": ("xml", "<r><answer-meta><mebmer>A</mebmer></answer-meta></r>", "did you mean 'member'?"),
-    "an attribute": ("xml", '<r><answer-meta member="A"/></r>', "there are extends, once, template"),
+    "an attribute": ("xml", '<r><answer-meta member="A"/></r>', "there are extends, once, overlay, template"),
 }
 
 

@@ -61,6 +61,7 @@ class Doc:
     match: tuple[tuple[str, tuple[str, ...]], ...] = ()
     extends: str = ""
     fault: str = ""
+    overlay: int = 0
 
     @property
     def file(self) -> str:
@@ -189,24 +190,40 @@ class Oracle:
             return self.over_its_group(machine)
         group = self.best_group(self.asked.formats)
         if group:
-            return self.chain(group)
+            return [*self.chain(group), *self.overlays(group.format)]
         for extension in self.asked.formats:
             for default in self.of("default", [extension]):
                 if not self.no_default:
-                    return self.chain(default)
+                    return [*self.chain(default), *self.overlays(extension)]
         raise Unclaimed
 
     def over_its_group(self, machine: Doc) -> list[Doc]:
         if machine.fault:
             raise Refused
         if machine.extends:
-            return self.chain(machine)
+            return [*self.chain(machine)[:-1], *self.overlays(machine.format), machine]
         group = self.best_group([machine.format])
-        return [*(self.chain(group) if group else []), machine]
+        chain = self.chain(group) if group else []
+        return [*chain, *self.overlays(machine.format), machine]
+
+    def overlays(self, extension: str) -> list[Doc]:
+        """What is laid over an answer of a format: whatever holds, by number, then by name."""
+        found = []
+        for doc in self.of("group", [extension]):
+            named = {plain(member) for member in doc.members} & self.asked.identities
+            if doc.overlay and doc.readable and (named or (doc.match and not doc.members)) and self.may_claim(doc):
+                if doc.fault or doc.extends:
+                    raise Refused
+                found.append(doc)
+        if not self.past_unreadable and any(
+            doc.overlay and doc.fault == "verb" for doc in self.of("group", [extension])
+        ):
+            raise MayBeClaimed
+        return sorted(found, key=lambda doc: (doc.overlay, doc.name))
 
     def best_group(self, formats: Sequence[str]) -> Doc | None:
         """The group that claims best; refused where a group that cannot be read might claim too."""
-        groups = [doc for doc in self.of("group", formats) if doc.readable]
+        groups = [doc for doc in self.of("group", formats) if doc.readable and not doc.overlay]
         by_members = [
             doc
             for doc in groups
@@ -228,7 +245,7 @@ class Oracle:
             if not layers[0].extends:
                 return layers
             found = [group for group in self.of("group", [doc.format]) if plain(group.name) == plain(layers[0].extends)]
-            if not found or found[0] in layers:
+            if not found or found[0] in layers or found[0].overlay:
                 raise Refused
             layers = [found[0], *layers]
 
@@ -302,6 +319,7 @@ def listed(texts: Sequence[str]) -> str:
 def toml_of(doc: Doc) -> str:
     lines = {"parse": ["x = = 1"], "verb": ["members = 7"], "other": ['bad = "{{ a b }}"'], "": []}[doc.fault]
     lines += [f'extends = "{doc.extends}"'] if doc.extends else []
+    lines += [f"overlay = {doc.overlay}"] if doc.overlay else []
     lines += [f"members = {listed(doc.members)}"] if doc.members and doc.fault != "verb" else []
     lines += ["a = 1", *(["[match]"] if doc.match else []), *(f"{label} = {listed(of)}" for label, of in doc.match)]
     return "\n".join(lines) + "\n"
@@ -310,6 +328,7 @@ def toml_of(doc: Doc) -> str:
 def yaml_of(doc: Doc) -> str:
     lines = {"parse": ["x: ["], "verb": ["match: 7"], "other": ["bad: '{{ a b }}'"], "": []}[doc.fault]
     lines += [f"extends: {doc.extends}"] if doc.extends else []
+    lines += [f"overlay: {doc.overlay}"] if doc.overlay else []
     lines += [f"members: {listed(doc.members)}"] if doc.members else []
     lines += ["match:"] if doc.match and doc.fault != "verb" else []
     lines += [f"  {label}: {listed(of)}" for label, of in doc.match] if doc.fault != "verb" else []
@@ -318,6 +337,7 @@ def yaml_of(doc: Doc) -> str:
 
 def xml_of(doc: Doc) -> str:
     extends = f' extends="{doc.extends}"' if doc.extends else ""
+    extends += f' overlay="{doc.overlay}"' if doc.overlay else ""
     inside = "".join(f"<member>{member}</member>" for member in doc.members)
     inside += "".join(f'<match {label}="{pattern}"/>' for label, of in doc.match for pattern in of)
     inside += "<mebmer>x</mebmer>" if doc.fault == "verb" else ""
@@ -327,6 +347,7 @@ def xml_of(doc: Doc) -> str:
 
 def directives_of(doc: Doc) -> str:
     lines = [f"# answer: extends {doc.extends}"] if doc.extends else []
+    lines += [f"// answer: overlay {doc.overlay}"] if doc.overlay else []
     lines += [f"# answer: member {', '.join(doc.members)}"] if doc.members else []
     lines += [f'# answer: match {label}="{pattern}"' for label, of in doc.match for pattern in of]
     lines += {"parse": ["# answer: match x"], "verb": ["# answer: membres a"], "other": ["{{ a b }}"], "": []}[
@@ -362,13 +383,15 @@ def fleet_of(dice: Random) -> list[Doc]:
         labels = dice.choice([(), (), (), ("h",), ("file",), ("s",), ("h", "file"), ("h", "s")])
         doc = Doc(
             kind,
-            dice.choice({"machine": [*NAMES, "pve"], "group": ["g1", "g2", "g3"], "default": [""]}[kind]),
+            dice.choice({"machine": [*NAMES, "pve"], "group": ["g1", "g2", "g3", "g4"], "default": [""]}[kind]),
             dice.choice(formats),
             some(dice, NAMES, 2) if kind == "group" and dice.random() < 0.5 else (),
             tuple((label, some(dice, PATTERNS, 2)) for label in labels) if kind != "default" else (),
             dice.choice(["", "", "", "", "g1", "g2", "G-3", "ghost"]),
             # What is unknown in a document that is no group is a problem of it, no more: its claims are as written.
             "other" if fault == "verb" and kind != "group" else fault,
+            # Of a text that does not parse nobody knows whether it is an overlay.
+            dice.choice([0, 0, 7, 7, 20]) if kind == "group" and fault != "parse" else 0,
         )
         found[doc.file] = doc
     return list(found.values())

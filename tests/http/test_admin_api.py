@@ -23,6 +23,7 @@ from answerd.store.sqlite import SqliteStore
 from tests.support.replies import Reply, exchange, request_bytes
 from tests.support.service import Service, run
 from tests.support.waiting import wait_until
+from tests.support.writes import put
 
 TOKEN = "admin-token-for-tests-0123456789"
 LIMIT = 262_144
@@ -92,7 +93,7 @@ def test_every_worker_answers_from_a_write_with_the_next_request(
 
 
 def test_a_write_by_another_program_is_in_force_within_a_second(fleet: Fleet) -> None:
-    SqliteStore(fleet.database).put(Key(Kind.DEFAULT, "", "toml"), "x = 1\n")
+    put(SqliteStore(fleet.database), Key(Kind.DEFAULT, "", "toml"), "x = 1\n")
     wait_until(lambda: fleet.service.get("/pve").status == 200)
     assert fleet.service.get("/pve").text == "x = 1\n"
     wait_until(lambda: fleet.ask("GET", "/resolve").text == "x = 1\n")  # another process than the one that answers
@@ -167,9 +168,9 @@ def test_behind_a_trusted_proxy_the_forwarded_address_is_blocked(
 
 def test_check_says_what_the_command_says(fleet: Fleet) -> None:
     store = SqliteStore(fleet.database)
-    store.put(Key(Kind.MACHINE, "broken", "toml"), "= =")
-    store.put(Key(Kind.MACHINE, "orphan", "toml"), 'extends = "ghost"')
-    store.put(Key(Kind.MACHINE, "proxmox-node", "toml"), "[global]\nkeyboard = 'nowhere'\n")
+    put(store, Key(Kind.MACHINE, "broken", "toml"), "= =")
+    put(store, Key(Kind.MACHINE, "orphan", "toml"), 'extends = "ghost"')
+    put(store, Key(Kind.MACHINE, "proxmox-node", "toml"), "[global]\nkeyboard = 'nowhere'\n")
     command = run("check", "--json", SERVICE_STORE="sqlite", SERVICE_DB_PATH=fleet.database)
     wait_until(lambda: len(json.loads(fleet.ask("GET", "/check").body)["problems"]) >= 3)
     served = json.loads(fleet.ask("GET", "/check").body)

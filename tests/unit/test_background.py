@@ -74,9 +74,10 @@ def test_after_a_change_of_a_group_nothing_holds_its_former_version(text: str) -
     after = catalogue.changed([RawDocument(GROUP.key, text if text == "z = " else form.format(2))], [before])
     warm_up(after, catalogue)
     del catalogue
-    held = {layer for document in after.documents.values() for kept in (document.prepared, document.merged) if kept
-            for layer in kept[0]}  # fmt: skip
-    assert held <= set(after.documents.values())
+    stacks = [document.stacks for document in after.documents.values() if document.stacks]
+    last = [document.prepared[0] for document in after.documents.values() if document.prepared]
+    held = [*last, *(below for kept in stacks for below in (*kept.prepared, *kept.merged))]
+    assert {layer for below in held for layer in below} <= set(after.documents.values())
 
 
 def test_a_problem_is_logged_when_it_is_new() -> None:

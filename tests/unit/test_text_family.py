@@ -115,7 +115,7 @@ def test_match_is_read_with_shell_quoting(directive: str, criteria: dict[str, li
         ("", "unknown directive", False),
         (
             "s3cret",
-            "unknown directive after 'answer:' (line 1); there are extends, member, match, once, template",
+            "unknown directive after 'answer:' (line 1); there are extends, member, match, once, overlay, template",
             False,
         ),
         ("extends", "one group", True),

@@ -461,7 +461,7 @@ CONTROL_FAULTS = {
     "extends in both": ('<answer-meta extends="a"/><answer-meta extends="b"/>', "extends: occurs twice", True),
     "an unknown attribute": (
         '<answer-meta extend="x"/>',
-        "there are extends, once, template; did you mean 'extends'?",
+        "there are extends, once, overlay, template; did you mean 'extends'?",
         True,
     ),
     "members as an attribute": ('<answer-meta members="a"/>', "members: <answer-meta> has no such attribute", False),
