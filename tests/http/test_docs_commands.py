@@ -68,8 +68,6 @@ ELSEWHERE: dict[str, str] = {
     "ftp -o ": "a command of OpenBSD: tests/unit/test_installer_pages.py asks for the script",
     "proxmox-auto-install-assistant prepare-iso": "needs an ISO: tests/unit/test_installer_pages.py asks the URL",
     "wpeinit": "a batch of Windows PE: tests/unit/test_installer_pages.py asks the URL",
-    "for /f ": "a batch of Windows PE: tests/unit/test_installer_pages.py asks the URL",
-    "curl.exe ": "a batch of Windows PE: tests/unit/test_installer_pages.py asks the URL",
     "net use ": "a batch of Windows PE: tests/unit/test_installer_pages.py asks the URL",
     "Z:\\setup.exe": "a batch of Windows PE: tests/unit/test_installer_pages.py asks the URL",
     "ssh ": "needs the machine: tests/unit/test_inventory_command.py reads what lshw prints",
@@ -277,7 +275,9 @@ SCENES: dict[str, Callable[[Home], None]] = {
     "docs/troubleshooting.md": troubleshooting,
     "docs/validators.md": plain,
     "docs/tutorial.md": tutorial,
+    "docs/overlays.md": lambda _home: None,
     "examples/lab/README.md": lambda _home: None,
+    "examples/hospital/README.md": lambda _home: None,
 }
 
 

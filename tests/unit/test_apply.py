@@ -544,7 +544,7 @@ def test_a_line_that_is_no_token_is_named_and_not_quoted(line: str, reason: str)
 def test_a_comparison_that_takes_too_long_says_so(admin: Admin) -> None:
     applied = admin.guard.apply(ChangeSet((RawDocument(Key(Kind.DEFAULT, "", "ks"), "x"),)), dry_run=True)
 
-    with pytest.raises(StoreError, match=r"\d+ of \d+ answers were compared .* SERVICE_TIMEOUT_SECS"):
+    with pytest.raises(StoreError, match=r"\d+ of \d+ answers were compared .* SERVICE_ADMIN_TIMEOUT_SECS"):
         ChangeHandlers(admin.guard)._compared(applied, -1.0)
 
 

@@ -27,17 +27,15 @@ from answerd.documents import Key
 from answerd.identity import Kind
 from answerd.installs.states import Order, Ordered, Rules, State
 from answerd.server.admission import Admission
-from answerd.server.client import PatientClient
+from answerd.server.http.responses import PatientClient, Response
+from answerd.server.http.server import HttpServer, Limits
 from answerd.server.install_faults import wait_in_time
 from answerd.server.installs import LiveInstalls
-from answerd.server.listener import Listener
 from answerd.server.live_set import LiveAnswerSet, WriteCounter
 from answerd.server.request_log import RequestLog
-from answerd.server.serving import Limits
 from answerd.server.shared_installs import SharedInstalls
 from answerd.server.sockets import bind
 from answerd.server.write_guard import WriteGuard
-from answerd.server.wsgi import Response
 from answerd.store import StoreAway, StoreError, StoreLost, database_installs, host_names
 from answerd.store.database_installs import DatabaseInstalls
 from answerd.store.host_names import addresses_of
@@ -253,14 +251,14 @@ def test_a_write_that_waits_too_long_for_others_is_to_come_back_where_nodes_shar
 def test_the_deadline_of_a_request_that_waits_for_a_shared_database_is_a_503() -> None:
     def late(*, is_shared: bool) -> Response:
         log = RequestLog("stderr", "off")
-        return Listener(
+        return HttpServer(
             bind("127.0.0.1", 0),
             lambda *_: [],
             limits=Limits(),
             log=log,
             admission=Admission(1),
             is_shared=is_shared,
-        ).serving.late
+        ).late
 
     assert late(is_shared=False).status == 500
     assert late(is_shared=True).status == 503
