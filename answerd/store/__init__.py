@@ -200,7 +200,7 @@ class Store(Protocol):
 
     def age_seconds(self) -> float:
         """Return for how long the set that was handed out may have been out of date: 0.0 where the store is on this
-        machine, else the time since the database was last asked."""
+        machine, else the time since the database was last asked; infinity where it was never read."""
         return 0.0
 
 

@@ -294,11 +294,13 @@ class ReplicatedStore(PostgresStore):
         raise NoSetYet(f"there is no set yet: {self._away.get() or never}")
 
     def age_seconds(self) -> float:
-        """Return the time since the database was last asked by any process of this node."""
+        """Return the time since the database was last asked by any process of this node; infinity where it never
+        was."""
         try:
-            return max(0.0, time.time() - self.replica.position().asked)
+            asked = self.replica.position().asked
         except StoreError:
-            return float("inf")
+            return math.inf
+        return max(0.0, time.time() - asked) if asked else math.inf
 
     @contextmanager
     def _reading(self) -> Iterator[Any]:
