@@ -26,7 +26,7 @@ from answerd.answers.sources import Sources, Values
 from answerd.facts import Facts
 from answerd.formats import FORMATS
 from answerd.formats.family import ParseError, Path, Slot
-from answerd.formats.meter import Lookup, Metered
+from answerd.formats.filters import FilterBudget, Lookup
 from answerd.formats.spans import ValueSpan, value_spans, written_spans
 from answerd.formats.template import Placeholder
 from answerd.inventory import FORMAT as INVENTORY_FORMAT
@@ -176,8 +176,8 @@ def _known_values(catalogue: Catalogue, answer: Answer, facts: Facts, sources: S
     return found
 
 
-def _lookup(catalogue: Catalogue, answer: Answer, facts: Facts, sources: Sources) -> Metered:
-    return Metered(Values(answer.selection, known_facts(catalogue, facts, sources), sources, catalogue))
+def _lookup(catalogue: Catalogue, answer: Answer, facts: Facts, sources: Sources) -> FilterBudget:
+    return FilterBudget(Values(answer.selection, known_facts(catalogue, facts, sources), sources, catalogue))
 
 
 def _slots(answer: Answer) -> tuple[Slot, ...]:
