@@ -143,7 +143,7 @@ def test_a_start_that_was_refused_is_noted_and_adds_no_identity(store: InstallSt
 def test_unknown_machines_are_counted_and_the_last_ones_kept(store: InstallStore) -> None:
     store.write([], RULES, [Sighting("98:fa:9b:50:d8:10", 1, '{"mac": "x"}'), Sighting("98-FA-9B-50-D8-10", 2, "")])
     (found,) = store.unknown()
-    assert found == ("98:fa:9b:50:d8:10", 1, 2, 2, '{"mac": "x"}')
+    assert tuple(found) == ("98:fa:9b:50:d8:10", 1, 2, 2, '{"mac": "x"}', False)
     store.write([], RULES, [Sighting(f"serial{at}", 10 + at, "") for at in range(MOST_UNKNOWN)])
     found_now = store.unknown()
     assert len(found_now) == MOST_UNKNOWN
