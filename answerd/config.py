@@ -116,15 +116,15 @@ def _choice(name: str, choices: tuple[str, ...], meaning: str) -> Any:
     return _setting(name, choices[0], meaning, parse, choices=choices)
 
 
-def _number(name: str, default: int | None, meaning: str, most: int) -> Any:
-    """Declare a setting that is a whole number from 1 to ``most``; anything else falls back to the default, where
-    None is unset."""
+def _number(name: str, default: int | None, meaning: str, most: int, *, least: int = 1) -> Any:
+    """Declare a setting that is a whole number from ``least`` to ``most``; anything else falls back to the default,
+    where None is unset."""
 
     def parse(text: str) -> int:
         if not _DIGITS.match(text):
-            raise ValueError("not a whole number above zero")
-        digits = text.lstrip("0")
-        if not digits:
+            raise ValueError("not a whole number above zero" if least else "not a whole number")
+        digits = text.lstrip("0") or "0"
+        if int(digits[:1]) < least:
             raise ValueError("it must be above zero")
         if len(digits) > len(str(most)) or int(digits) > most:
             raise ValueError(f"more than {most}")
@@ -183,6 +183,16 @@ class Config:
         "SERVICE_MAX_CONNECTIONS", 2048, "connections in flight, all workers", MOST_CONNECTIONS
     )
     timeout_seconds: int = _number("SERVICE_TIMEOUT_SECS", 10, "deadline of a connection, in seconds", LONGEST_TIMEOUT)
+    admin_timeout_seconds: int = _number(
+        "SERVICE_ADMIN_TIMEOUT_SECS", 60, "the same for the admin API and the console", LONGEST_TIMEOUT
+    )
+    drain_seconds: int = _number(
+        "SERVICE_DRAIN_SECS",
+        0,
+        "after SIGTERM, how long /ready says 503 while connections are still accepted",
+        LONGEST_TIMEOUT,
+        least=0,
+    )
     answer_tokens: tuple[str, ...] = _setting(
         "SERVICE_ANSWER_TOKEN", None, "bearer token of the answer endpoint", parse_tokens, unset=(), secret=True
     )

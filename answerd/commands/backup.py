@@ -72,8 +72,6 @@ def back_up(arguments: Arguments) -> int:
             print(printable_line(f"not in the backup: {name}: {why}"), file=sys.stderr)
         print(f"{counted(summary.taken, 'document')} of {printable_line(store.described)} are in {printable(file)}")
         return 1 if summary.unreadable else 0
-    if not hasattr(store, "backup"):
-        raise CommandError(f"{store.described} cannot be backed up by this command")
     if Path(file).exists() and Path(config.db_path).exists() and Path(file).samefile(config.db_path):
         raise CommandError(f"{file} is the database itself: name another file")
     database = cast(WritableStore, store)  # every store with a backup is writable

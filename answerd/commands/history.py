@@ -55,6 +55,7 @@ from answerd.documents import Key
 from answerd.formats import split_extension
 from answerd.identity import Kind
 from answerd.store import HistoryEntry, HistoryFilter, StoreError
+from answerd.store.files import FileStore
 
 _COLOURS = {"+": "green", "-": "red", "@": "cyan"}
 _TIME = re.compile(r"\d{4}-\d\d-\d\d(T\d\d(:\d\d(:\d\d)?)?)?Z?\Z")
@@ -88,7 +89,7 @@ def print_history(arguments: Arguments) -> int:
 def database() -> Any:
     """Open the database of the settings, which must exist, and print its name. Raises `StoreError`."""
     store: Any = configured_store()
-    if not hasattr(store, "history"):
+    if isinstance(store, FileStore):
         raise StoreError(f"{store.described} has no history: set SERVICE_STORE=sqlite and SERVICE_DB_PATH")
     announce_store(store, len(store.keys()))
     return store

@@ -11,7 +11,7 @@ from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from time import monotonic
-from typing import Any, Final
+from typing import Final
 
 import bottle
 from gevent.lock import BoundedSemaphore
@@ -29,12 +29,14 @@ from answerd.facts import LARGE, Facts, Request
 from answerd.server.access import METHODS, Access
 from answerd.server.bottle_locals import use_context_variables
 from answerd.server.capture import Recorder
-from answerd.server.exchange import KEY, Exchange
-from answerd.server.http_parser import HttpRequest
+from answerd.server.http.parser import HttpRequest
+from answerd.server.http.responses import PLAIN_TEXT, Exchange, exchange_of, reason_line
+from answerd.server.http.server import LARGEST_BODY, Gate
 from answerd.server.installs import LiveInstalls
 from answerd.server.metrics import PROBE, REPORT
 from answerd.server.probes import PROBES, Readiness, is_probe, probe
-from answerd.server.report_app import is_report, refusal_of_report, take_report, token_in
+from answerd.server.report_app import METHODS as REPORT_METHODS
+from answerd.server.report_app import REPORT_LIMIT, is_report, refusal_of_report, take_report, token_in
 from answerd.server.request_log import without_token
 from answerd.server.statuses import (
     CONTENT_TOO_LARGE,
@@ -46,10 +48,13 @@ from answerd.server.statuses import (
     SERVICE_UNAVAILABLE,
 )
 from answerd.server.threads import TooLate, waiting_client
-from answerd.server.wsgi import PLAIN_TEXT, reason_line
 
 _LONGEST_SHOWN: Final = 100
 """Characters of a value in a log line."""
+
+EVERY_PATH: Final = "<:re:(?s:.*)>"
+REPORTS: Final = "<:re:(?is:/+report(?:/.*)?)>"
+"""Rules of Bottle's router. A path may hold a line feed, and need not begin with a slash."""
 
 _readers: Final[list[ThreadPool]] = []
 """The thread of this process that reads large bodies: 1 MB of JSON can take 50 MB while it is read, and a second thread
@@ -81,43 +86,48 @@ def make_answer_app(
     app.catchall = False  # the listener answers unexpected exceptions, and logs them in one line
     app.uninstall(bottle.JSONPlugin)
 
-    def answer(exchange: Exchange) -> bytes:
-        if exchange.request.path in PROBES and is_probe(exchange.request):
-            return _probe(exchange, readiness)
-        if installs is not None and is_report(exchange.request.path):
-            body = _report(exchange, installs)
-        else:
-            fault = access.fault(exchange.request, exchange.peer)
-            body = _refusal(exchange, fault) if fault is not None else _answer(exchange, catalogue, sources, installs)
-        if recorder is not None:
+    def answer() -> bytes:
+        exchange = exchange_of(bottle.request.environ)
+        fault = access.fault(exchange.request, exchange.peer)
+        return _answer(exchange, catalogue, sources, installs) if fault is None else _refusal(exchange, fault)
+
+    def report() -> bytes:
+        exchange = exchange_of(bottle.request.environ)
+        if installs is None or not is_report(exchange.request.path):  # such as /report%2Fx
+            return answer()
+        return _report(exchange, installs)
+
+    def health_or_ready() -> bytes:
+        exchange = exchange_of(bottle.request.environ)
+        if not is_probe(exchange.request):  # Bottle takes "get" for GET
+            return answer()
+        return _probe(exchange, readiness)
+
+    def record() -> None:
+        exchange = exchange_of(bottle.request.environ)
+        if recorder is not None and exchange.kind != PROBE:
             _record(exchange, recorder)
-        return body
 
-    request, response = bottle.request, bottle.response
-
-    def wsgi(environ: dict[str, Any], start_response: Callable[[str, list[tuple[str, str]]], object]) -> list[bytes]:
-        request.bind(environ)
-        response.bind()
-        body = answer(environ[KEY])
-        start_response(response.status_line, response.headerlist)
-        return [body]
-
-    # Bottle's own asks hooks, plugins and a router, which this app has none of, takes 3 µs more, and its router has no
-    # rule for every path: one with a newline in it would be 404.
-    app.wsgi = wsgi
+    for path in PROBES:
+        app.get(path, callback=health_or_ready)
+    if installs is not None:
+        app.route(REPORTS, "ANY", report)
+    app.route(EVERY_PATH, "ANY", answer)
+    if recorder is not None:
+        app.add_hook("after_request", record)
     return app
 
 
-def make_gate(access: Access, *, has_states: bool = False) -> Callable[[HttpRequest, str], bool]:
-    """Return whether the body of a request is worth reading, from its header: not where `make_answer_app` refuses it
-    anyway, and not for ``/health`` and ``/ready``. ``has_states``: reports are taken, which need no token."""
+def make_gate(access: Access, *, has_states: bool = False) -> Gate:
+    """Return the gate of the bodies of requests: one is not worth reading where `make_answer_app` refuses the request
+    by its header, and of ``/health`` and ``/ready``. ``has_states``: reports are taken, which need no token."""
 
-    def wants_body(request: HttpRequest, peer: str) -> bool:
+    def body_limit(request: HttpRequest, peer: str) -> int:
         if has_states and is_report(request.path):
-            return refusal_of_report(request) is None
-        return not is_probe(request) and access.fault(request, peer) is None
+            return REPORT_LIMIT if refusal_of_report(request) is None else 0
+        return 0 if is_probe(request) or access.fault(request, peer) is not None else LARGEST_BODY
 
-    return wants_body
+    return body_limit
 
 
 def _probe(exchange: Exchange, readiness: Readiness) -> bytes:
@@ -143,8 +153,8 @@ def _refusal(exchange: Exchange, fault: int) -> bytes:
 def _report(exchange: Exchange, installs: LiveInstalls) -> bytes:
     refused = refusal_of_report(exchange.request)
     if refused is not None:
-        bottle.response.set_header("Allow", ", ".join(METHODS))
-        return _refuse(exchange, refused, f"only {' and '.join(METHODS)} are answered here")
+        bottle.response.set_header("Allow", ", ".join(REPORT_METHODS))
+        return _refuse(exchange, refused, f"a report takes only {', '.join(REPORT_METHODS)}")
     reply = take_report(exchange.request, exchange.peer, installs)
     exchange.outcome = reply.outcome
     if reply.status >= FIRST_PROBLEM:
@@ -161,7 +171,7 @@ def _answer(
 ) -> bytes:
     received = exchange.request
     if received.body_too_large:
-        return _refuse(exchange, CONTENT_TOO_LARGE, "the body is larger than 1048576 bytes")
+        return _refuse(exchange, CONTENT_TOO_LARGE, f"the body is larger than {LARGEST_BODY} bytes")
     request = Request(received.path, received.query, received.headers, received.body, exchange.peer)
     if len(request.body) <= LARGE:
         return _resolved(exchange, catalogue, Facts(request), sources, installs)

@@ -18,7 +18,7 @@ import orjson
 
 from answerd.installs.memory import Remembered
 from answerd.installs.shown import record_as_json, timestamp
-from answerd.server.client import Sink
+from answerd.server.http.responses import Sink
 from answerd.server.installs import LiveInstalls
 from answerd.server.request_feed import FedLine, RequestFeed
 

@@ -142,7 +142,7 @@ def _counted(catalogue: Catalogue) -> Counter[tuple[str, ...]]:
 
 _GAUGES: dict[str, Callable[[Exposition], Iterator[Value]]] = {
     "answerd_connections": lambda its: its._one(its._admission.in_flight()),
-    "answerd_connections_limit": lambda its: its._one(its._admission.limit),
+    "answerd_connections_limit": lambda its: its._one(its._admission.connections.limit),
     "answerd_ready": lambda its: its._one(not its._answers.readiness()),
     "answerd_documents": Exposition._documents,
     "answerd_problems": lambda its: its._one(its._counters.total("answerd_problems")),

@@ -12,7 +12,7 @@ from typing import Any
 import gevent
 from gevent.event import AsyncResult
 
-from answerd.server.client import Client
+from answerd.server.http.responses import Client
 from answerd.server.request_log import RequestLog
 from answerd.store import StoreError
 

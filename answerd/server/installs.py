@@ -29,7 +29,7 @@ from answerd.installs.sentences import shown_name
 from answerd.installs.sharded import free_in_steps
 from answerd.installs.states import UNDER_WAY
 from answerd.server import gc_tuning
-from answerd.server.client import Client
+from answerd.server.http.responses import Client
 from answerd.server.install_faults import FaultLog, wait_in_time
 from answerd.server.request_log import RequestLog
 from answerd.server.shared_installs import MOST_AT_ONCE, SharedInstalls

@@ -14,7 +14,7 @@ from answerd.identity import printable
 from answerd.installs.reports import WORDS, read_report
 from answerd.installs.states import Reported, ReportKind
 from answerd.installs.tokens import TokenSubject, subject_of, token_fingerprint
-from answerd.server.http_parser import HttpRequest
+from answerd.server.http.parser import HttpRequest
 from answerd.server.installs import LiveInstalls
 from answerd.server.request_log import REPORT
 from answerd.server.statuses import (
@@ -27,6 +27,9 @@ from answerd.server.statuses import (
 )
 from answerd.store import StoreAway, StoreError
 from answerd.store.install_batch import PendingEvent
+
+REPORT_LIMIT = 65_536
+"""Bytes that the body of a report may have."""
 
 METHODS = ("GET", "POST", "HEAD")
 """The methods of a report. ``GET`` is for clients that have no ``POST``; ``HEAD`` changes nothing."""
@@ -69,7 +72,7 @@ def refusal_of_report(request: HttpRequest) -> int | None:
 def take_report(request: HttpRequest, peer: str, installs: LiveInstalls) -> ReportReply:
     """Store a report and return the response, once it is on the disk."""
     if request.body_too_large:
-        return _refused(CONTENT_TOO_LARGE, "the body is larger than 1048576 bytes")
+        return _refused(CONTENT_TOO_LARGE, f"the body of a report is larger than {REPORT_LIMIT} bytes")
     try:
         path = _read_path(request.path, installs.key)
     except StoreError as error:

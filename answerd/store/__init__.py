@@ -7,8 +7,8 @@ the stores uses these and no particular store.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
@@ -173,9 +173,8 @@ class Store(Protocol):
     It can be made without its database: each call of `changes` then raises `StoreError` until the database is back.
     """
 
-    @property
-    def poll_seconds(self) -> float:
-        """How long to wait between two calls of `changes`."""
+    poll_seconds: float
+    """How long to wait between two calls of `changes`."""
 
     @property
     def described(self) -> str:
@@ -183,6 +182,7 @@ class Store(Protocol):
 
     def warnings(self) -> list[str]:
         """Return warnings about the store for the operator, at the start; the store works all the same."""
+        return []
 
     def force_full_poll(self) -> None:
         """Have the next call of `changes` compare everything, even where the kernel or the database reports no
@@ -193,19 +193,18 @@ class Store(Protocol):
         `StoreError`; the documents that were handed out before then stay in force.
         """
 
-    def wake_up_descriptor(self) -> int | None:
-        """Return a file descriptor that can be read from when a call of `changes` is due before `poll_seconds` are
-        over, None where the store has none."""
-
     def refusal(self) -> str:
         """Return why this node takes no write, order or report at this moment, and is not ready; empty where it does
         and is."""
+        return ""
 
     def age_seconds(self) -> float:
         """Return for how long the set that was handed out may have been out of date: 0.0 where the store is on this
         machine, else the time since the database was last asked."""
+        return 0.0
 
 
+@runtime_checkable
 class Transaction(Protocol):
     """A change that is being made. It holds the store's write lock, and leaves no trace unless it is committed."""
 
@@ -258,7 +257,8 @@ class ReplicatingStore(Protocol):
 
 
 class WritableStore(Store, Protocol):
-    """A store that the admin API, ``apply``, ``import`` and ``export`` work on. Every method raises `StoreError`."""
+    """A store that the admin API, the console, ``apply``, ``import`` and ``export`` work on. Every method raises
+    `StoreError`; where documents are files, so does each that would write."""
 
     def version(self) -> Version:
         """Return the state of the database. Documents that are read afterwards are of this state or of a newer one."""
@@ -285,8 +285,14 @@ class WritableStore(Store, Protocol):
         """Take the write lock, after up to ``wait`` seconds; ``author`` is recorded with each change. A database server
         is waited for ``within`` seconds in all, from now to the end of the transaction."""
 
-    def writing(self, author: Author = NOBODY) -> AbstractContextManager[Transaction]:
+    @contextmanager
+    def writing(self, author: Author = NOBODY) -> Iterator[Transaction]:
         """`begin`, and `Transaction.close` at the end of the block."""
+        transaction = self.begin(author)
+        try:
+            yield transaction
+        finally:
+            transaction.close()
 
     def difference(self, written: WriteResult) -> Changes:
         """Return the changes by a write, compared with the documents that `changes` handed out last."""

@@ -7,26 +7,45 @@ minute and on request. Not safe for use by two greenlets at a time; its loader i
 
 from __future__ import annotations
 
+import hashlib
+import math
 import os
 import time
 from pathlib import Path
 
 from answerd.documents import Key, RawDocument
-from answerd.identity import printable
-from answerd.store import Changes, StoreError
+from answerd.identity import Kind, printable
+from answerd.store import (
+    NOBODY,
+    WRITER_WAIT_SECONDS,
+    Author,
+    Changes,
+    DocumentEntry,
+    HistoryEntry,
+    HistoryFilter,
+    StoredDocument,
+    StoreError,
+    Transaction,
+    Version,
+    WritableStore,
+    WriteResult,
+)
 from answerd.store.layout import flat_name, is_groups, is_inventories
 from answerd.store.mounts import Mounts, read_table
 from answerd.store.notification import Hints, Watch, device_and_inode
 from answerd.store.reading import Boundary, Signature, is_settled, read_document, unopened
 from answerd.store.scan import Attached, Before, DirectoryState, KnownFile, Scan
-from answerd.store.writing import sync_directory, write_atomically
+from answerd.store.writing import write_atomically
 
 FULL_LOOK_SECONDS = 60.0
 """The most time between two scans at everything, whatever the kernel reports: it does not report all there is."""
 
 
-class FileStore:
-    """Documents in a directory. `changes` takes one scan at the directory and reads what has settled."""
+_TOKEN_DIGITS = 16
+
+
+class FileStore(WritableStore):
+    """Documents in a directory, which others edit. `changes` takes one scan at it and reads what has settled."""
 
     poll_seconds = 0.25
     """A change is in force after two scans, within a second."""
@@ -247,17 +266,60 @@ class FileStore:
         self._unsettled -= gone
         return [document for source in gone if (document := self._files.pop(source).document)]
 
-    def wake_up_descriptor(self) -> int | None:
-        """Return None: a change counts after two scans only, so an early scan gains nothing."""
-        return None
+    # --- for the console and the admin API, which read only -----------------------------------------------------------
 
-    def refusal(self) -> str:
-        """Return nothing: a fault is met where something is written."""
-        return ""
+    def find(self, key: Key) -> StoredDocument | None:
+        found = [raw for raw in self._documents() if raw.key.name == key.name]
+        exactly = [raw for raw in found if raw.key == key]
+        return next(map(_stored, exactly + found), None)
 
-    def age_seconds(self) -> float:
-        """Return 0.0: the directory is on this machine."""
-        return 0.0
+    def keys(self, kind: Kind | None = None) -> list[Key]:
+        return sorted(raw.key for raw in self._documents() if kind in (None, raw.key.kind))
+
+    def entries(self, kind: Kind, after: str = "", limit: int | None = None) -> list[DocumentEntry]:
+        """Return the documents of a kind (`WritableStore.entries`); when they changed is not known."""
+        wanted = sorted(
+            (raw for raw in self._documents() if raw.key.kind is kind and raw.key.identifier > after),
+            key=lambda raw: raw.key,
+        )
+        if limit is not None and len(wanted) > limit:
+            last = wanted[limit - 1].key.identifier
+            wanted = [raw for number, raw in enumerate(wanted) if number < limit or raw.key.identifier == last]
+        return [DocumentEntry(raw.key, len(raw.text.encode()), "", 0, _hash(raw)) for raw in wanted]
+
+    def all(self) -> list[StoredDocument]:
+        return sorted(map(_stored, self._documents()), key=lambda stored: stored.key)
+
+    def version(self) -> Version:
+        """Return a hash of all texts in place of a revision."""
+        together = hashlib.sha256()
+        for raw in sorted(self._documents(), key=lambda raw: (raw.key, raw.source)):
+            together.update(f"{raw.key}\0{raw.text}\0".encode("utf-8", "surrogatepass"))
+        return Version(0, together.hexdigest()[:_TOKEN_DIGITS])
+
+    def history(self, wanted: HistoryFilter) -> list[HistoryEntry]:  # noqa: ARG002 - the protocol's
+        """Return nothing: files have no history here."""
+        return []
+
+    def prune_history(self, before: str) -> int:  # noqa: ARG002 - the protocol's
+        return 0
+
+    def backup(self, path: str) -> None:  # noqa: ARG002 - the protocol's
+        raise StoreError("documents of this service are files: copy the answers directory")
+
+    def begin(
+        self,
+        author: Author = NOBODY,  # noqa: ARG002 - the protocol's
+        wait: float = WRITER_WAIT_SECONDS,  # noqa: ARG002
+        within: float = math.inf,  # noqa: ARG002
+    ) -> Transaction:
+        raise StoreError("documents of this service are files: change them in the answers directory")
+
+    def difference(self, written: WriteResult) -> Changes:  # noqa: ARG002 - the protocol's
+        return Changes()
+
+    def adopt(self, changes: Changes, version: Version) -> None:
+        """Nothing was written."""
 
     def put(self, key: Key, text: str) -> None:
         """Write a document to its current file, else as a flat file. Raises `StoreError`."""
@@ -267,14 +329,15 @@ class FileStore:
         except OSError as error:
             raise StoreError(f"{source} cannot be written: {error.strerror}") from None
 
-    def delete(self, key: Key) -> None:
-        """Remove a document's file. Raises KeyError when there is none, `StoreError`."""
-        sources = [name for name, file in self._files.items() if file.key == key]
-        if not sources:
-            raise KeyError(key)
-        try:
-            for source in sources:
-                (self.directory / source).unlink()
-                sync_directory((self.directory / source).parent)
-        except OSError as error:
-            raise StoreError(f"{sources[0]} cannot be removed: {error.strerror}") from None
+    def _documents(self) -> list[RawDocument]:
+        """Return the documents in force. From any thread: the table is copied in one step."""
+        return [file.document for file in tuple(self._files.values()) if file.document]
+
+
+def _stored(raw: RawDocument) -> StoredDocument:
+    return StoredDocument(raw.key, raw.text.encode(), 0, _hash(raw))
+
+
+def _hash(raw: RawDocument) -> str:
+    """Return the tag of a document: a hash of its text."""
+    return hashlib.sha256(raw.text.encode()).hexdigest()[:_TOKEN_DIGITS]

@@ -25,7 +25,8 @@ _ROWS_AT_ONCE = 500
 
 def find_changes(database: peewee.Database, wanted: HistoryFilter) -> list[HistoryEntry]:
     """Return the changes that a filter lets through, the newest first."""
-    query = ChangeRow.select(ChangeRow.id).where(is_known(ChangeRow))
+    # A replica has the texts of the newest changes only; of the others it has no time either.
+    query = ChangeRow.select(ChangeRow.id).where(is_known(ChangeRow) & (ChangeRow.at != ""))
     for condition in _conditions(database, wanted):
         query = query.where(condition)
     chosen = [number for (number,) in fetched(query.order_by(ChangeRow.id.desc()).limit(wanted.limit), database)]

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from answerd.config import Config
 from answerd.identity import printable
 from answerd.installs.states import Rules
-from answerd.store import Store, StoreError, WritableStore
+from answerd.store import NewerSchema, Store, StoreAway, StoreError, WritableStore
 from answerd.store.files import FileStore
 
 if TYPE_CHECKING:
@@ -141,7 +141,7 @@ def open_existing(config: Config) -> Store:
     if config.store == "sqlite":
         require_database(config.db_path)
     elif config.store == "postgres":
-        return _existing_postgres(config)
+        return _readable_postgres(config)
     store = open_store(config)
     fault = store.fault() if isinstance(store, FileStore) else None
     if fault:
@@ -155,7 +155,7 @@ def open_existing_database(config: Config) -> WritableStore:
     Raises `answerd.store.StoreError` when it is not there or cannot be read.
     """
     if config.store == "postgres":
-        return _existing_postgres(config)
+        return _readable_postgres(config)
     require_database(config.db_path)
     return _sqlite(config)
 
@@ -184,6 +184,20 @@ def _existing_postgres(config: Config) -> PostgresStore:
     store = PostgresStore(_url(config))
     store.require_prepared()
     return store
+
+
+def _readable_postgres(config: Config) -> WritableStore:
+    """Open the database that nodes share for reading; the replica of this machine's node while it is away."""
+    from answerd.store.postgres import ReplicaReader  # noqa: PLC0415
+
+    try:
+        return _existing_postgres(config)
+    except NewerSchema:
+        raise
+    except StoreAway as away:
+        if config.replica_path is None or not Path(config.replica_path).exists():
+            raise
+        return ReplicaReader(Path(config.replica_path), away)
 
 
 def require_database(path: str) -> None:

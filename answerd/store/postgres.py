@@ -12,7 +12,7 @@ import math
 import mmap
 import time
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, contextmanager, suppress
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -44,6 +44,7 @@ from answerd.store.postgres_transaction import PostgresTransaction
 from answerd.store.replica import ROWS_AT_ONCE, Replica, position_in
 from answerd.store.replicator import Replicator
 from answerd.store.sqlite_changes import ChangeReader, difference_from
+from answerd.store.sqlite_file import SqliteFile
 from answerd.store.state_replicator import StateReplicator
 from answerd.store.tables import BEFORE_ALL, StoredRow, rows_in_parts
 
@@ -122,14 +123,6 @@ class PostgresStore(DatabaseStore):
         with self.server.connected() as database, self.server.faults("read"), database.atomic("REPEATABLE READ"):
             copy_to_file(database, Path(path))
 
-    def wake_up_descriptor(self) -> int | None:
-        """Return None: the replicator listens, not the store."""
-        return None
-
-    def refusal(self) -> str:
-        """Return nothing: a command meets a fault where it writes."""
-        return ""
-
     def age_seconds(self) -> float:
         """Return the time since the database was last asked."""
         return time.monotonic() - self._asked
@@ -191,7 +184,75 @@ class _ReplicatedTransaction(PostgresTransaction):
                 raise
 
 
-_REFUSAL_BYTES = 1024
+class ReplicaReader(DatabaseStore):
+    """The set that a node's replica has, for commands on that node while the database is away. Nothing is written."""
+
+    poll_seconds = 1.0
+
+    def __init__(self, path: Path, away: StoreAway) -> None:
+        """``away`` says why the database is not read. Raises `StoreError` where the replica was never filled."""
+        self._file = SqliteFile(path)
+        self._away = away
+        self._feed = ChangeReader(self._file)
+        with self.faults("read"), self.connected() as local:
+            if position_in(local).revision is None:
+                raise away
+
+    @property
+    def described(self) -> str:
+        return f"the replica {self._file.path}, because {self._away}"
+
+    def connected(self) -> AbstractContextManager[peewee.SqliteDatabase]:
+        return self._file.connected()
+
+    def faults(self, done: str) -> AbstractContextManager[None]:
+        return self._file.faults(done)
+
+    def changes(self) -> Changes | None:
+        with self.faults("read"):
+            return self._feed.changes()
+
+    def force_full_poll(self) -> None:
+        self._feed.force_full_poll()
+
+    def difference(self, written: WriteResult) -> Changes:
+        return self._feed.difference(written)
+
+    def adopt(self, changes: Changes, version: Version) -> None:
+        self._feed.adopt(changes, version)
+
+    def begin(
+        self,
+        author: Author = NOBODY,  # noqa: ARG002 - the protocol's
+        wait: float = WRITER_WAIT_SECONDS,  # noqa: ARG002
+        within: float = math.inf,  # noqa: ARG002
+    ) -> PostgresTransaction:
+        raise self._away
+
+    def prune_history(self, before: str) -> int:  # noqa: ARG002 - the protocol's
+        raise self._away
+
+    def backup(self, path: str) -> None:  # noqa: ARG002 - the protocol's
+        raise self._away
+
+
+class _SharedSentence:
+    """A sentence that one process of a node writes and all of them read. To be made before they are forked."""
+
+    _BYTES = 1024
+
+    def __init__(self) -> None:
+        self._cells = mmap.mmap(-1, self._BYTES)
+
+    def get(self) -> str:
+        return self._cells[:].rstrip(b"\0").decode("utf-8", "replace")
+
+    def set(self, text: str) -> None:
+        self._cells[:] = text.encode()[: self._BYTES].ljust(self._BYTES, b"\0")
+
+
+_AWAY_AFTER_SECONDS = 2.0
+"""The replicator asks the database every half second. One that it has not reached for so long is not waited for."""
 
 
 class ReplicatedStore(PostgresStore):
@@ -206,7 +267,7 @@ class ReplicatedStore(PostgresStore):
         super().__init__(url)
         self.replica = Replica(replica_path)
         self.server = PostgresServer(url, self.replica, partial(refuse_newer_postgres, described=self.described))
-        self._refusal = mmap.mmap(-1, _REFUSAL_BYTES)
+        self._refusal, self._away = _SharedSentence(), _SharedSentence()
         self._rules = rules or Rules()
         shared = DatabaseInstalls(self.server, self._rules)
         self.states = NodeInstallStore(states_path(replica_path), shared, self.refusal)
@@ -232,7 +293,8 @@ class ReplicatedStore(PostgresStore):
             return
         if self._feed.looked_before:  # the replica was removed: the set that it had stays in force
             raise StoreError(f"the replica {self.replica.file.path} is empty: it is made again")
-        raise NoSetYet(f"there is no set yet: the database {self.described} was never read")
+        never = f"the database {self.described} was never read"
+        raise NoSetYet(f"there is no set yet: {self._away.get() or never}")
 
     def age_seconds(self) -> float:
         """Return the time since the database was last asked by any process of this node."""
@@ -241,13 +303,30 @@ class ReplicatedStore(PostgresStore):
         except StoreError:
             return float("inf")
 
+    @contextmanager
+    def _reading(self) -> Iterator[Any]:
+        """Yield a connection to the database; to the replica while the database is away."""
+        database = None
+        if self.age_seconds() < _AWAY_AFTER_SECONDS:
+            with suppress(StoreAway):
+                database = self.server.connect(READ_SECONDS)
+        if database is None:
+            with self.replica.file.faults("read"), self.replica.file.connected() as local:
+                yield local
+            return
+        try:
+            with self.faults("read"):
+                yield database
+        finally:
+            database.close()
+
+    def all(self) -> list[StoredDocument]:
+        """Return every document of the replica, sorted by key, without tokens. Raises `StoreError`."""
+        return DatabaseStore.all(self)
+
     def refusal(self) -> str:
         """Return why the replicator has this node take no write; empty where it takes them."""
-        return self._refusal[:].rstrip(b"\0").decode("utf-8", "replace")
-
-    def _refuse(self, reason: str) -> None:
-        """Have `refusal` return this in all processes that were forked from the one which made the store."""
-        self._refusal[:] = reason.encode()[:_REFUSAL_BYTES].ljust(_REFUSAL_BYTES, b"\0")
+        return self._refusal.get()
 
     def difference(self, written: WriteResult) -> Changes:
         """Return the changes by a write, compared with the documents that were handed out last."""
@@ -272,7 +351,8 @@ class ReplicatedStore(PostgresStore):
         except NewerSchema as error:
             self.replica.note_newer_schema(str(error))
             raise
-        except StoreAway:
+        except StoreAway as error:
+            self._away.set(str(error))
             newer = self.replica.newer_schema()
             if newer:
                 raise NewerSchema(newer) from None
@@ -299,7 +379,8 @@ class ReplicatedStore(PostgresStore):
             log,
             changed,
             stop,
-            refuse=self._refuse,
+            refuse=self._refusal.set,
+            away=self._away.set,
             states=states,
             is_known_away=is_known_away,
         ).run()

@@ -44,6 +44,9 @@ ROWS_AT_ONCE = 200
 _CHANGES_KEPT = 10_000
 """Changes that a reader of the replica may be behind before it compares everything."""
 
+_TEXTS_KEPT = 200
+"""Of these the newest that have their texts too."""
+
 _LOCK_RETRY_SECONDS = 0.05
 
 _WITHOUT_TRIGGERS = (
@@ -212,9 +215,9 @@ def _copy(database: peewee.Database, local: peewee.SqliteDatabase) -> bool:
     token = (revision_token(database, newest) or "") if newest else ""
     has_changed = (newest, token) != (known.revision, known.token)
     if has_changed and known.revision is not None and _is_in_history(database, known.revision, known.token, newest):
-        _copy_since(database, local, known.revision)
+        _copy_since(database, local, known.revision, newest)
     elif has_changed:
-        _copy_all(database, local, newest, token)
+        _copy_all(database, local, newest)
     _note(local, newest, token)
     return has_changed
 
@@ -244,7 +247,7 @@ def _note(local: peewee.SqliteDatabase, revision: int, token: str) -> None:
     )
 
 
-def _copy_since(database: peewee.Database, local: peewee.SqliteDatabase, revision: int) -> None:
+def _copy_since(database: peewee.Database, local: peewee.SqliteDatabase, revision: int, newest: int) -> None:
     """Copy the changes after ``revision``."""
     for kind, name, extension in [(key.kind, key.identifier, key.format) for key in deleted_since(database, revision)]:
         _delete(local, Key(kind, name, extension))
@@ -252,38 +255,52 @@ def _copy_since(database: peewee.Database, local: peewee.SqliteDatabase, revisio
         for row in part:
             _delete(local, row.key)
         _insert(local, part)
-    _copy_log(database, local, revision)
+    _copy_log(database, local, revision, newest)
 
 
-def _copy_all(database: peewee.Database, local: peewee.SqliteDatabase, newest: int, token: str) -> None:
+def _copy_all(database: peewee.Database, local: peewee.SqliteDatabase, newest: int) -> None:
     """Copy every document: the replica is empty, or its last change is not one of the database's history."""
     DocumentRow.delete().bind(local).execute()
     ChangeRow.delete().bind(local).execute()
     for part in rows_in_parts(database, BEFORE_ALL, ROWS_AT_ONCE):
         _insert(local, part)
-    if newest:
-        _log(local, [(newest, token, "default", "", "toml", "")])
+    _copy_log(database, local, newest - _TEXTS_KEPT, newest)
 
 
-def _copy_log(database: peewee.Database, local: peewee.SqliteDatabase, revision: int) -> None:
-    """Copy which documents changed: readers of the replica follow this log. Texts stay in the database."""
+def _copy_log(database: peewee.Database, local: peewee.SqliteDatabase, revision: int, newest: int) -> None:
+    """Copy which documents changed after ``revision``: readers of the replica follow this log. Only the newest changes
+    have their texts, for the history while the database is away."""
+    whole = newest - _TEXTS_KEPT
     found = execute(
         database,
-        "SELECT id, token, kind, identifier, format, CASE WHEN text_after IS NULL THEN NULL ELSE '' END "
+        "SELECT id, token, kind, identifier, format, peer, author, note, CASE WHEN id > %s THEN at ELSE '' END, "
+        "CASE WHEN id > %s THEN text_before END, CASE WHEN text_after IS NULL OR id > %s THEN text_after ELSE '' END "
         "FROM changes WHERE id > %s ORDER BY id",
-        (revision,),
+        (whole, whole, whole, revision),
     )
-    newest = revision
+    columns = (
+        "id",
+        "token",
+        "kind",
+        "identifier",
+        "format",
+        "peer",
+        "author",
+        "note",
+        "at",
+        "text_before",
+        "text_after",
+    )
     while part := found.fetchmany(ROWS_AT_ONCE):
-        _log(local, part)
-        newest = part[-1][0]
+        rows = [dict(zip(columns, change, strict=True)) for change in part]
+        ChangeRow.insert_many(rows).bind(local).execute()
     ChangeRow.delete().where(ChangeRow.id <= newest - _CHANGES_KEPT).bind(local).execute()
-
-
-def _log(local: peewee.SqliteDatabase, changes: Sequence[tuple[int, str, str, str, str, str | None]]) -> None:
-    names = ("id", "token", "kind", "identifier", "format", "text_after")
-    columns = [dict(zip(names, change, strict=True)) | {"at": ""} for change in changes]
-    ChangeRow.insert_many(columns).bind(local).execute()
+    execute(
+        local,
+        "UPDATE changes SET at = '', text_before = NULL, text_after = CASE WHEN text_after IS NOT NULL THEN '' END "
+        "WHERE id > ? AND id <= ?",
+        (revision - _TEXTS_KEPT, whole),
+    )
 
 
 def _delete(local: peewee.SqliteDatabase, key: Key) -> None:

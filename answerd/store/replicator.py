@@ -48,12 +48,13 @@ class Replicator:
         stop: int,
         *,
         refuse: Callable[[str], None] = lambda _reason: None,
+        away: Callable[[str], None] = lambda _reason: None,
         states: StateReplicator | None = None,
         is_known_away: bool = False,
     ) -> None:
         """``log`` takes a line about the service; ``changed`` is called when the replica has something new; the
         replicator ends once the file descriptor ``stop`` can be read from. ``refuse`` takes why this node is to take no
-        write, empty where it is to take them. ``states`` are kept equal too.
+        write, empty where it is to take them; ``away`` why the database is not followed. ``states`` are kept equal too.
         ``is_known_away``: the log says already that the database is away."""
         self._states = states
         self._server = server
@@ -62,6 +63,7 @@ class Replicator:
         self._changed = changed
         self._stop = stop
         self._refuse = refuse
+        self._away = away
         self._newer_schema = ""
         self._disk_fault = ""
         self._is_away = is_known_away
@@ -140,6 +142,7 @@ class Replicator:
         return bool(select.select([self._stop], [], [], spread)[0])
 
     def _note_away(self, error: Exception) -> None:
+        self._away(str(error))
         if not self._is_away:
             self._log(f"warning: {error}; answers come from the replica {self._replica.file.path}")
         self._is_away = True
@@ -173,6 +176,7 @@ class Replicator:
         self._refused = refused
 
     def _note_back(self) -> None:
+        self._away("")
         if self._is_away:
             self._log(f"the database {self._server.described} can be reached again")
         self._is_away = False

@@ -7,7 +7,7 @@ write guard decides which writes are allowed.
 from __future__ import annotations
 
 import sqlite3
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ import peewee
 
 from answerd.documents import DocumentName, Key, RawDocument
 from answerd.identity import identity_of
-from answerd.store import CannotBeStored, Progress, StoredDocument, Version, WriteResult, no_progress
+from answerd.store import CannotBeStored, Progress, StoredDocument, Transaction, Version, WriteResult, no_progress
 from answerd.store.tables import (
     StoredRow,
     find_document,
@@ -48,16 +48,12 @@ class Found:
     is_same: bool
 
 
-class RowTransaction(ABC):
+class RowTransaction(Transaction):
     """An `answerd.store.Transaction` on the tables of `answerd.store.tables`. An engine's has the abstract methods."""
 
     def __init__(self, database: peewee.Database) -> None:
         """``database``: a connection that has the write lock."""
         self._database = database
-
-    @abstractmethod
-    def commit(self) -> None:
-        """Make it durable: on return it survives a crash and a power failure. Raises `StoreError`."""
 
     @abstractmethod
     def faults(self, done: str) -> AbstractContextManager[None]:
@@ -75,16 +71,14 @@ class RowTransaction(ABC):
     def remove(self, documents: Sequence[Found]) -> None:
         """Remove stored documents."""
 
-    def sign(self, before: int) -> None:  # noqa: B027 - an engine may record the author as it writes
+    def sign(self, before: int) -> None:
         """Record the author of the changes after the one of this number."""
 
     def find(self, key: Key) -> StoredDocument | None:
-        """Return the document of exactly this identifier, else of this identity."""
         with self.faults("read"):
             return find_document(self._database, key)
 
     def version(self) -> Version:
-        """Return the state of the database, with what this transaction has written."""
         with self.faults("read"):
             return version_of(self._database)
 
@@ -97,7 +91,6 @@ class RowTransaction(ABC):
         rewrite: bool = False,
         progress: Progress = no_progress,
     ) -> WriteResult:
-        """Store documents and remove others (`answerd.store.Transaction.write`)."""
         wanted = {raw.key.name: raw for raw in puts}
         with self.faults("written"):
             before = newest_revision(self._database)
@@ -127,20 +120,7 @@ class RowTransaction(ABC):
             version,
         )
 
-    def put(self, key: Key, text: str) -> StoredDocument:
-        """Store one document. Return it as it is stored."""
-        self.write([RawDocument(key, text)], rewrite=True)
-        stored = self.find(key)
-        assert stored is not None  # noqa: S101 - it was written
-        return stored
-
-    def delete(self, key: Key) -> None:
-        """Remove one document. Raises KeyError when there is none."""
-        if not self.write([], [key]).removed:
-            raise KeyError(key)
-
     def close(self) -> None:
-        """Undo changes that were not committed, and release the lock."""
         try:
             self._database.rollback()
         except (peewee.PeeweeException, sqlite3.Error, OSError):

@@ -86,18 +86,6 @@ class SqliteStore(DatabaseStore):
         """Count a `difference` as handed out: the caller has put its own write in force itself."""
         self._feed.adopt(changes, version)
 
-    def wake_up_descriptor(self) -> int | None:
-        """Return None: SQLite has no notices, and a poll is cheap."""
-        return None
-
-    def refusal(self) -> str:
-        """Return nothing: a fault is met where something is written."""
-        return ""
-
-    def age_seconds(self) -> float:
-        """Return 0.0: the file is on this machine."""
-        return 0.0
-
     def close(self) -> None:
         """Close the connection of `changes`, whose next call opens it again and goes on where it was."""
         self._feed.close()

@@ -31,6 +31,7 @@ from answerd.store.files import FileStore
 from answerd.store.loader import Loader, loaded
 from answerd.validators import Tools, validate
 from tests.support.fleet import STORES
+from tests.support.writes import put
 
 EXAMPLES = Path(__file__).parents[2] / "examples" / "answers"
 DIRECTORY = "the directory itself"
@@ -44,7 +45,7 @@ def catalogue(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathF
         return directory
     store = STORES[request.param](tmp_path_factory.mktemp("examples"))
     for raw in directory.documents:
-        store.put(raw.key, raw.text)
+        put(store, raw.key, raw.text)
     loader = Loader(store)
     loader.refresh()
     loader.refresh()

@@ -22,8 +22,7 @@ from answerd.documents import RawDocument
 from answerd.errors import GateClosed
 from answerd.facts import Facts, Request
 from answerd.installs.states import Order, Ordered
-from answerd.server.header_block import HeaderBlock
-from answerd.server.http_parser import HttpRequest
+from answerd.server.http.parser import HeaderBlock, HttpRequest
 from answerd.server.installs import LiveInstalls
 from answerd.server.report_app import take_report
 from answerd.server.request_log import RequestLog

@@ -15,6 +15,7 @@ from answerd.errors import BrokenDocument, NotClaimed
 from answerd.facts import Facts, Request, facts_of
 from answerd.identity import Kind
 from tests.support.fleet import Fleet
+from tests.support.writes import delete
 
 ROWS = """id,mac,serial,role,addr
 web-01,98:fa:9b:50:d8:10 98:fa:9b:50:d8:20,7ABC123,web,10.0.0.5
@@ -234,7 +235,7 @@ def test_one_row_and_one_document_answer_as_a_document_of_the_machine_does(fleet
     fleet.write({f"{name}.toml": body % (name, mac) for name, mac in machines.items()})
     single = {name: fleet.ask(f"/pve/{name}").body for name in machines}
     for name in machines:
-        fleet.store.delete(Key(Kind.MACHINE, name, "toml"))
+        delete(fleet.store, Key(Kind.MACHINE, name, "toml"))
     fleet.poll()
     rows = "".join(f"{name},{mac},lab\n" for name, mac in machines.items())
     group = body % ("{{ id }}", "{{ mac }}") + '[match]\nrole = "lab"\n'

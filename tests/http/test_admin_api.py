@@ -23,6 +23,7 @@ from answerd.store.sqlite import SqliteStore
 from tests.support.replies import Reply, exchange, request_bytes
 from tests.support.service import Service, run
 from tests.support.waiting import wait_until
+from tests.support.writes import put
 
 TOKEN = "admin-token-for-tests-0123456789"
 LIMIT = 262_144
@@ -92,7 +93,7 @@ def test_every_worker_answers_from_a_write_with_the_next_request(
 
 
 def test_a_write_by_another_program_is_in_force_within_a_second(fleet: Fleet) -> None:
-    SqliteStore(fleet.database).put(Key(Kind.DEFAULT, "", "toml"), "x = 1\n")
+    put(SqliteStore(fleet.database), Key(Kind.DEFAULT, "", "toml"), "x = 1\n")
     wait_until(lambda: fleet.service.get("/pve").status == 200)
     assert fleet.service.get("/pve").text == "x = 1\n"
     wait_until(lambda: fleet.ask("GET", "/resolve").text == "x = 1\n")  # another process than the one that answers
@@ -167,9 +168,9 @@ def test_behind_a_trusted_proxy_the_forwarded_address_is_blocked(
 
 def test_check_says_what_the_command_says(fleet: Fleet) -> None:
     store = SqliteStore(fleet.database)
-    store.put(Key(Kind.MACHINE, "broken", "toml"), "= =")
-    store.put(Key(Kind.MACHINE, "orphan", "toml"), 'extends = "ghost"')
-    store.put(Key(Kind.MACHINE, "proxmox-node", "toml"), "[global]\nkeyboard = 'nowhere'\n")
+    put(store, Key(Kind.MACHINE, "broken", "toml"), "= =")
+    put(store, Key(Kind.MACHINE, "orphan", "toml"), 'extends = "ghost"')
+    put(store, Key(Kind.MACHINE, "proxmox-node", "toml"), "[global]\nkeyboard = 'nowhere'\n")
     command = run("check", "--json", SERVICE_STORE="sqlite", SERVICE_DB_PATH=fleet.database)
     wait_until(lambda: len(json.loads(fleet.ask("GET", "/check").body)["problems"]) >= 3)
     served = json.loads(fleet.ask("GET", "/check").body)
@@ -245,7 +246,7 @@ def test_a_client_that_says_nothing_costs_the_others_nothing(fleet: Fleet) -> No
 
 
 def test_a_database_that_stays_locked_is_500_with_the_reason(serving: Callable[..., Service], tmp_path: Path) -> None:
-    fleet = Fleet(serving, tmp_path / "answers.db", SERVICE_TIMEOUT_SECS=15)
+    fleet = Fleet(serving, tmp_path / "answers.db", SERVICE_ADMIN_TIMEOUT_SECS=15)
     with SqliteStore(fleet.database).writing():
         reply = fleet.put("/default", "x = 1\n")
 
@@ -287,7 +288,7 @@ def put_bytes(name: str) -> bytes:
 def test_writes_that_wait_for_another_program_are_500_before_the_deadline_and_are_never_made(
     serving: Callable[..., Service], tmp_path: Path
 ) -> None:
-    fleet = Fleet(serving, tmp_path / "a.db", SERVICE_TIMEOUT_SECS=2)
+    fleet = Fleet(serving, tmp_path / "a.db", SERVICE_ADMIN_TIMEOUT_SECS=2)
     assert fleet.service.admin
     with ExitStack() as clients:
         with Locked(fleet.database):
@@ -309,7 +310,7 @@ def test_writes_that_wait_for_another_program_are_500_before_the_deadline_and_ar
 def test_a_write_whose_client_is_gone_while_it_waits_is_not_begun(
     serving: Callable[..., Service], tmp_path: Path, how: str
 ) -> None:
-    fleet = Fleet(serving, tmp_path / "a.db", SERVICE_TIMEOUT_SECS=10)
+    fleet = Fleet(serving, tmp_path / "a.db", SERVICE_ADMIN_TIMEOUT_SECS=10)
     assert fleet.service.admin
     with Locked(fleet.database):
         for number in range(2):

@@ -25,6 +25,7 @@ from answerd.store.sqlite_file import SqliteFile
 from tests.support.replies import exchange
 from tests.support.service import PROGRAM, Service, write_tree
 from tests.support.waiting import wait_until
+from tests.support.writes import put
 
 TOKEN = "apply-admin-token-0123456789"
 
@@ -263,8 +264,8 @@ def test_a_backup_is_restored_under_load(serving: Callable[..., Service], tmp_pa
     service = serve(serving, tmp_path)
     environ = {"SERVICE_STORE": "sqlite", "SERVICE_DB_PATH": str(tmp_path / "served.db")}
     store = SqliteStore(tmp_path / "served.db")
-    store.put(Key(Kind.GROUP, "base", "toml"), "x = 1\n")
-    store.put(Key(Kind.MACHINE, "n1", "toml"), 'extends = "base"\n')
+    put(store, Key(Kind.GROUP, "base", "toml"), "x = 1\n")
+    put(store, Key(Kind.MACHINE, "n1", "toml"), 'extends = "base"\n')
     stop = threading.Event()
     answers: set[str] = set()
 
@@ -276,7 +277,7 @@ def test_a_backup_is_restored_under_load(serving: Callable[..., Service], tmp_pa
         number = 0
         while not stop.is_set():
             number += 1
-            store.put(Key(Kind.MACHINE, f"other{number % 7}", "toml"), f"y = {number}\n")
+            put(store, Key(Kind.MACHINE, f"other{number % 7}", "toml"), f"y = {number}\n")
 
     wait_until(lambda: service.get("/pve/n1").status == 200)
     threads = [threading.Thread(target=ask), threading.Thread(target=write)]
@@ -284,7 +285,7 @@ def test_a_backup_is_restored_under_load(serving: Callable[..., Service], tmp_pa
         thread.start()
     try:
         assert answerd(environ, "backup", str(tmp_path / "backup.db")) == 0
-        store.put(Key(Kind.GROUP, "base", "toml"), "x = 2\n")
+        put(store, Key(Kind.GROUP, "base", "toml"), "x = 2\n")
         wait_until(lambda: "x = 2\n" in answers)
         assert answerd(environ, "restore", str(tmp_path / "backup.db")) == 1, "it is not empty"
         assert answerd(environ, "restore", "--force", str(tmp_path / "backup.db")) == 0
@@ -338,7 +339,7 @@ def test_the_states_beside_a_directory_are_in_its_backup(tmp_path: Path) -> None
 @pytest.mark.parametrize("content", [b"", b"x = 1\n" * 1_000, b"SQLite format 3\0" + b"\0" * 4_000])
 def test_a_file_that_is_no_backup_is_refused_and_nothing_is_changed(tmp_path: Path, content: bytes) -> None:
     store = SqliteStore(tmp_path / "answers.db")
-    store.put(Key(Kind.DEFAULT, "", "ks"), "kept")
+    put(store, Key(Kind.DEFAULT, "", "ks"), "kept")
     (tmp_path / "backup.db").write_bytes(content)
     environ = {"SERVICE_STORE": "sqlite", "SERVICE_DB_PATH": str(tmp_path / "answers.db")}
 

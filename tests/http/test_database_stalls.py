@@ -105,6 +105,7 @@ def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
                 SERVICE_ADMIN_TOKEN=TOKEN,
                 SERVICE_WORKERS=2,
                 SERVICE_TIMEOUT_SECS=SECONDS,
+                SERVICE_ADMIN_TIMEOUT_SECS=SECONDS,
             ) as node,
         ):
             yield Lab(node, proxy, hangs)

@@ -28,6 +28,7 @@ from answerd.store.installs import open_state_file
 from answerd.store.sqlite import SqliteStore
 from tests.support.commands import run_forked
 from tests.support.service import Service, environment, write_tree
+from tests.support.writes import put
 from tests.unit.test_docs_blocks import FENCE, RUN
 
 CHECKOUT = Path(__file__).parents[2]
@@ -67,8 +68,6 @@ ELSEWHERE: dict[str, str] = {
     "ftp -o ": "a command of OpenBSD: tests/unit/test_installer_pages.py asks for the script",
     "proxmox-auto-install-assistant prepare-iso": "needs an ISO: tests/unit/test_installer_pages.py asks the URL",
     "wpeinit": "a batch of Windows PE: tests/unit/test_installer_pages.py asks the URL",
-    "for /f ": "a batch of Windows PE: tests/unit/test_installer_pages.py asks the URL",
-    "curl.exe ": "a batch of Windows PE: tests/unit/test_installer_pages.py asks the URL",
     "net use ": "a batch of Windows PE: tests/unit/test_installer_pages.py asks the URL",
     "Z:\\setup.exe": "a batch of Windows PE: tests/unit/test_installer_pages.py asks the URL",
     "ssh ": "needs the machine: tests/unit/test_inventory_command.py reads what lshw prints",
@@ -191,7 +190,7 @@ def history(home: Home) -> None:
     """A database with a group that was changed often."""
     store = SqliteStore(home.place("/srv/answers.db"))
     for number in range(18):
-        store.put(Key(Kind.GROUP, "rack-a", "toml"), f"x = {number}\n")
+        put(store, Key(Kind.GROUP, "rack-a", "toml"), f"x = {number}\n")
     home.place("/etc/answerd/tokens")
     home.environ |= {"SERVICE_STORE": "sqlite", "SERVICE_DB_PATH": str(home.place("/srv/answers.db"))}
 
@@ -287,7 +286,7 @@ def asked(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
     """The service that the pages ask: documents and a table in a database, and the admin API."""
     scratch = tmp_path_factory.mktemp("asked")
     store = SqliteStore(scratch / "answers.db")
-    store.put(Key(Kind.INVENTORY, "default", "csv"), "id,mac,role\nweb-01,98:fa:9b:50:d8:10,web\n")
+    put(store, Key(Kind.INVENTORY, "default", "csv"), "id,mac,role\nweb-01,98:fa:9b:50:d8:10,web\n")
     with Service(
         SERVICE_STORE="sqlite",
         SERVICE_DB_PATH=scratch / "answers.db",

@@ -15,6 +15,7 @@ from typing import Any
 
 import pytest
 
+from answerd.store.postgres import PostgresStore
 from answerd.store.postgres_connection import PostgresServer
 from answerd.store.tables import execute
 from tests.support.postgres import MISSING, Cluster, binaries, clusters, home_of
@@ -119,7 +120,12 @@ def test_a_node_that_starts_without_the_database_answers_from_its_replica(
 
 def test_a_node_without_database_and_replica_is_not_ready_and_says_so(node: Callable[..., Service]) -> None:
     service = node("new", AWAY)
-    wait_until(lambda: b"was never read" in service.get("/ready").body)
+    wait_until(
+        lambda: (
+            b"there is no set yet: the database postgresql://127.0.0.1:1/none cannot be reached"
+            in service.get("/ready").body
+        )
+    )
     assert service.get("/ready").status == 503
     assert answer(service, "aabbccddee01")[0] == 503
     assert service.get("/health").status == 200
@@ -347,4 +353,68 @@ def test_a_second_node_on_one_replica_does_not_start(
     assert b"belongs to another node" in refused.stderr
     first.process.kill()
     first.process.wait()
-    assert node("only", url).get("/ready").status == 200  # at once: its processes end with their parent
+    again = node("only", url)  # at once: the processes of a node end with their parent
+    wait_until(lambda: again.get("/ready").status == 200)
+
+
+READING = {
+    "/machines": "aabbccddee01",
+    "/machines/aabbccddee01?format=ks": "# second",
+    "/groups": "rack",
+    "/inventory": "inventory",
+    "/inventory/inventory": "web-01",
+    "/check": "problems",
+    "/history": "# second",
+}
+
+
+def test_reading_goes_on_from_the_replica_while_the_database_is_away(
+    cluster: Cluster, node: Callable[..., Service], tmp_path: Path
+) -> None:
+    url = cluster.database()
+    service = node("only", url)
+    authorized: Any = {"Authorization": f"Bearer {TOKEN}"}
+    for target, text in (
+        ("/machines/aabbccddee01?format=ks", "# first\n"),
+        ("/machines/aabbccddee01?format=ks", "# second\n"),
+        ("/groups/rack?format=ks", "# answer: members x1\nlang fr\n"),
+        ("/inventory/inventory", "id,mac\nweb-01,aabbccddee09\n"),
+    ):
+        assert service.ask_admin("PUT", target, text.encode(), **authorized).status == 200, target
+    before = {target: service.ask_admin("GET", target, **authorized) for target in READING}
+    for target, words in READING.items():
+        assert (before[target].status, words in before[target].text) == (200, True), target
+    cluster.stop(signal.SIGQUIT)
+    for target in READING:  # at once, and when the node knows for long that it is away
+        assert service.ask_admin("GET", target, **authorized).text == before[target].text, target
+    wait_until(lambda: metric(service, "answerd_set_age_seconds") > 3)
+    for target in READING:
+        again = service.ask_admin("GET", target, **authorized)
+        assert (again.status, again.text, again.headers.get("etag")) == (
+            200,
+            before[target].text,
+            before[target].headers.get("etag"),
+        ), target
+
+    settings: dict[str, Any] = {"SERVICE_STORE": "postgres", "SERVICE_REPLICA_PATH": tmp_path / "only.db"}
+    for command in (["check"], ["render", "aabbccddee01", "--format", "ks"], ["history"]):
+        done = run(*command, SERVICE_DB_URL=url, **settings)
+        assert done.returncode == 0, done.stderr
+        assert f"the replica {tmp_path / 'only.db'}, because the database".encode() in done.stderr
+    assert run("render", "aabbccddee01", "--format", "ks", SERVICE_DB_URL=url, **settings).stdout == b"# second\n"
+    refused = run("restore-document", "--revision", "1", "aabbccddee01.ks", SERVICE_DB_URL=url, **settings)
+    assert refused.returncode == 1
+    assert b"cannot be reached" in refused.stderr
+
+
+def test_a_right_that_is_missing_is_named_by_a_node_without_a_set(
+    cluster: Cluster, node: Callable[..., Service]
+) -> None:
+    url = cluster.database()
+    PostgresStore(url).prepare()
+    with PostgresServer(url).connected() as database:
+        execute(database, "CREATE ROLE reader LOGIN")
+    service = node("only", url.replace("answerd@", "reader@"))
+    assert service.get("/ready").status == 503
+    wait_until(lambda: "permission denied for table" in service.get("/ready").text)
+    assert put(service, "aabbccddee01", "# new\n") == 503

@@ -18,6 +18,7 @@ from answerd.identity import Kind
 from answerd.store.sqlite import SqliteStore
 from answerd.store.writing import write_atomically
 from tests.support.service import environment, run, write_tree
+from tests.support.writes import put
 
 SECRET = b"rootpw --iscrypted $6$x\n"
 
@@ -27,8 +28,8 @@ def database(tmp_path: Path) -> Path:
     """A database with a machine and a group."""
     path = tmp_path / "answers.db"
     store = SqliteStore(path)
-    store.put(Key(Kind.MACHINE, "n1", "ks"), SECRET.decode())
-    store.put(Key(Kind.GROUP, "g", "ks"), "g\n")
+    put(store, Key(Kind.MACHINE, "n1", "ks"), SECRET.decode())
+    put(store, Key(Kind.GROUP, "g", "ks"), "g\n")
     return path
 
 
@@ -96,7 +97,7 @@ def test_a_new_database_and_the_files_beside_it_are_for_their_owner_only(tmp_pat
     store = SqliteStore(path)
     store.changes()
     with store.writing() as transaction:
-        transaction.put(Key(Kind.MACHINE, "n1", "ks"), "x")
+        put(transaction, Key(Kind.MACHINE, "n1", "ks"), "x")
         transaction.commit()
         assert {(file.name, mode(file)) for file in path.parent.iterdir()} == {
             (f"answers.db{end}", 0o600) for end in ("", "-wal", "-shm")
@@ -138,7 +139,7 @@ def test_a_file_of_3_gb_is_named_and_the_rest_is_imported(tmp_path: Path) -> Non
 def test_an_export_to_a_full_disk_says_so_and_loses_nothing(tmp_path: Path) -> None:
     store = SqliteStore(tmp_path / "answers.db")
     for name in ("a", "b", "c"):
-        store.put(Key(Kind.MACHINE, name, "ks"), "#" * (200_000 if name == "b" else 10))
+        put(store, Key(Kind.MACHINE, name, "ks"), "#" * (200_000 if name == "b" else 10))
     out = tmp_path / "out"
     write_tree(out, {"b.ks": "old"})
     limits = resource.getrlimit(resource.RLIMIT_FSIZE)
@@ -218,7 +219,7 @@ def test_an_export_that_is_killed_leaves_whole_files_only(tmp_path: Path) -> Non
 def test_an_import_that_is_killed_imports_nothing(database: Path, tmp_path: Path, moment: int) -> None:
     write_tree(tmp_path, {f"answers/n{number}.ks": "#" * 1_000 for number in range(300)})
     for number in (2, 200, 298):  # documents that are there already are written one by one
-        SqliteStore(database).put(Key(Kind.MACHINE, f"n{number}", "ks"), "old")
+        put(SqliteStore(database), Key(Kind.MACHINE, f"n{number}", "ks"), "old")
     before = SqliteStore(database).all()
     script = (
         "import os, signal, sys\n"

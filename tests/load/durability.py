@@ -24,6 +24,7 @@ from answerd.store.sqlite import SqliteStore
 from tests.support.processes import kill
 from tests.support.service import Service
 from tests.support.waiting import PATIENCE
+from tests.support.writes import put
 
 TOKEN = "durability-token-0123456789"
 WRITERS = 3
@@ -120,9 +121,9 @@ def service_on(database: Path) -> Service:
 def prepare(database: Path) -> list[Writer]:
     """A set with a group that all machines extend, a default, and one document that is broken from the start."""
     store = SqliteStore(database)
-    store.put(Key(Kind.GROUP, "base", "toml"), BASE)
-    store.put(Key(Kind.DEFAULT, "", "toml"), BASE)
-    store.put(Key(Kind.MACHINE, "broken", "toml"), BROKEN)
+    put(store, Key(Kind.GROUP, "base", "toml"), BASE)
+    put(store, Key(Kind.DEFAULT, "", "toml"), BASE)
+    put(store, Key(Kind.MACHINE, "broken", "toml"), BROKEN)
     return [Writer(number, random.Random(number)) for number in range(WRITERS)]
 
 

@@ -29,6 +29,7 @@ from tests.support.processes import children, is_alive, kill, with_descendants
 from tests.support.replies import Reply, exchange, request_bytes
 from tests.support.service import Service
 from tests.support.waiting import wait_until
+from tests.support.writes import put
 
 MACHINES = 12
 LONGEST_INSTALL_SECONDS = 0.3
@@ -202,7 +203,7 @@ def _write_documents(database: Path, machines: int) -> None:
     for name, text in once_fleet(machines):
         folder, _, file = name.rpartition("/")
         identifier, _, extension = file.rpartition(".")
-        store.put(Key(Kind.GROUP if folder == "groups" else Kind.INVENTORY, identifier, extension), text)
+        put(store, Key(Kind.GROUP if folder == "groups" else Kind.INVENTORY, identifier, extension), text)
     store.close()
 
 

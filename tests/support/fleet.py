@@ -20,6 +20,7 @@ from answerd.documents import Key, RawDocument
 from answerd.facts import Facts, Request
 from answerd.formats import split_extension
 from answerd.identity import Kind
+from answerd.store import WritableStore
 from answerd.store.database_store import DatabaseStore
 from answerd.store.files import FileStore
 from answerd.store.loader import Loader
@@ -27,7 +28,7 @@ from answerd.store.sqlite import SqliteStore
 from answerd.validators import Tools
 from tests.support import postgres
 from tests.support.installs import RememberedInstalls
-from tests.support.stores import SingleWrites
+from tests.support.writes import delete, put
 
 
 @lru_cache(maxsize=1)
@@ -47,7 +48,7 @@ def empty_database(path: Path) -> SqliteStore:
     return SqliteStore(path)
 
 
-STORES: dict[str, Callable[[Path], SingleWrites]] = {
+STORES: dict[str, Callable[[Path], WritableStore]] = {
     "files": lambda scratch: FileStore(scratch / "answers"),
     "sqlite": lambda scratch: empty_database(scratch / "answers.db"),
 }
@@ -74,7 +75,7 @@ _CLOSING = ThreadPoolExecutor(1)
 class Fleet:
     """An answer set in one store, asked without a network."""
 
-    def __init__(self, store: SingleWrites, *, has_states: bool = False) -> None:
+    def __init__(self, store: WritableStore, *, has_states: bool = False) -> None:
         self.store = store
         self.sources = NO_SOURCES
         self.loader = Loader(store, has_states=has_states)
@@ -100,13 +101,13 @@ class Fleet:
                 transaction.commit()
         else:  # a directory; or two spellings of one name, of which a single write takes the last
             for document in documents:
-                self.store.put(document.key, document.text)
+                put(self.store, document.key, document.text)
         self.poll()
         return self
 
     def remove(self, name: str) -> None:
         """Remove a document and put that in force."""
-        self.store.delete(key_of(name))
+        delete(self.store, key_of(name))
         self.poll()
 
     def poll(self) -> None:

@@ -13,6 +13,7 @@ from answerd.store.loader import Loader
 from answerd.store.postgres import ReplicatedStore
 from answerd.store.replicator import Replicator
 from answerd.store.state_replicator import StateReplicator
+from tests.support.writes import put
 
 RULES = Rules()
 
@@ -41,7 +42,7 @@ class ThreadedNode:
     def write(self, key: Key, text: str) -> int:
         """Store a document; return its revision."""
         with self.store.writing() as transaction:
-            stored = transaction.put(key, text)
+            stored = put(transaction, key, text)
             transaction.commit()
         return stored.revision
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any, Protocol
+from typing import Any
 
 from answerd.documents import Key, RawDocument
 from answerd.identity import Kind
@@ -21,23 +21,12 @@ from answerd.store import (
     DocumentEntry,
     HistoryEntry,
     HistoryFilter,
-    Store,
     StoredDocument,
     StoreError,
     Transaction,
     Version,
     WriteResult,
 )
-
-
-class SingleWrites(Store, Protocol):
-    """A store of the service, whose documents a test writes one by one."""
-
-    def put(self, key: Key, text: str) -> None:
-        """Store a document durably, in place of the one under its key."""
-
-    def delete(self, key: Key) -> None:
-        """Remove a document durably. Raises KeyError when there is none."""
 
 
 class FixedStore:
@@ -59,9 +48,6 @@ class FixedStore:
     def changes(self) -> Changes | None:
         first, self._was_asked = not self._was_asked, True
         return Changes(tuple(self._documents.values())) if first else None
-
-    def wake_up_descriptor(self) -> int | None:
-        return None
 
     def refusal(self) -> str:
         return ""

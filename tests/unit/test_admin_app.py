@@ -14,6 +14,7 @@ from answerd.identity import Kind
 from answerd.server.admin import answers
 from tests.support.admin import TOKEN, Admin, AdminOf
 from tests.support.stores import EmptyStore, FailingStore, FixedStore
+from tests.support.writes import put
 
 LIMIT = 262_144
 
@@ -231,7 +232,7 @@ def test_a_reader_that_has_the_document_is_told_so(admin: Admin) -> None:
 
 
 def test_a_write_that_would_break_the_set_is_409_with_exactly_what_it_would_break(admin: Admin) -> None:
-    admin.store.put(Key(Kind.MACHINE, "old", "toml"), "= =")
+    put(admin.store, Key(Kind.MACHINE, "old", "toml"), "= =")
     admin.put("/groups/base", "x = 1\n")
     stored = admin.put("/machines/node1", 'extends = "base"\n')
     refused = admin.delete("/groups/base")

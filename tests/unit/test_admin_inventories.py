@@ -16,6 +16,7 @@ from answerd.facts import facts_of
 from answerd.identity import Kind
 from tests.support.admin import Admin
 from tests.support.replies import Reply
+from tests.support.writes import put
 
 TEXT = "# mine\r\nid,mac,Serial\r\nweb-01, 98:fa:9b:50:d8:10 ,A 1\r\n\r\nweb-02,98:fa:9b:50:d8:11,"
 _SHARED = "rows with one identity, so none of them counts"
@@ -83,7 +84,7 @@ def test_an_inventory_with_a_row_that_is_there_already_is_refused(admin: Admin) 
 
 def test_a_problem_that_is_there_already_refuses_no_write_when_its_row_moves(admin: Admin) -> None:
     with admin.store.writing() as writing:
-        writing.put(_KEY, "id,mac\nweb-01,x\nweb-02,98fa9b50d810\nweb-03,98fa9b50d810\n")
+        put(writing, _KEY, "id,mac\nweb-01,x\nweb-02,98fa9b50d810\nweb-03,98fa9b50d810\n")
         writing.commit()
     moved = admin.put("/inventory/default", "id,mac\nnew-01,\nweb-01,x\nweb-02,98fa9b50d810\nweb-03,98fa9b50d810\n")
     assert moved.status == 200
@@ -182,7 +183,7 @@ def test_the_condition_of_a_row_is_about_the_inventory(admin: Admin) -> None:
 
 def test_rows_of_one_identity_are_not_changed_one_by_one(admin: Admin) -> None:
     with admin.store.writing() as writing:
-        writing.put(_KEY, "id,n\nweb-01,a\nweb-01,b\n")
+        put(writing, _KEY, "id,n\nweb-01,a\nweb-01,b\n")
         writing.commit()
     for refused in (admin.get("/inventory/default/web-01"), put_row(admin, "web-01", id="web-01")):
         assert refused.status == 409

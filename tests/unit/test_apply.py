@@ -21,6 +21,7 @@ from answerd.server.admin_app import ROUTE
 from answerd.server.roles import Role, TokensError, new_token, parse_token_file
 from answerd.server.write_guard import ChangeSet
 from answerd.store import HistoryFilter, StoreError
+from tests.support import writes
 from tests.support.admin import Admin
 from tests.support.replies import Reply
 
@@ -185,7 +186,7 @@ def test_if_match_holds_for_the_whole_set(admin: Admin) -> None:
 
 
 def test_problems_that_are_there_already_hinder_nothing_and_are_told(admin: Admin) -> None:
-    admin.store.put(Key(Kind.MACHINE, "n1", "toml"), 'extends = "base"\n')
+    writes.put(admin.store, Key(Kind.MACHINE, "n1", "toml"), 'extends = "base"\n')
 
     reply = apply(admin, put("base", "x = 1\n", "group"))
 
@@ -391,7 +392,7 @@ def test_secrets_are_masked_in_the_diff(admin: Admin) -> None:
 
 def test_the_history_of_a_response_is_bounded(admin: Admin) -> None:
     for number in range(20):
-        admin.store.put(Key(Kind.DEFAULT, "", "ks"), f"{number}" + "x" * 250_000)
+        writes.put(admin.store, Key(Kind.DEFAULT, "", "ks"), f"{number}" + "x" * 250_000)
 
     first = admin.get("/history").json["history"]
     rest = admin.get(f"/history?before={first[-1]['revision']}").json["history"]
@@ -423,9 +424,9 @@ def test_a_change_is_taken_back_through_the_guard(admin: Admin) -> None:
 
 def test_old_changes_are_forgotten_but_never_the_newest_of_a_document(admin: Admin, tmp_path: Path) -> None:
     for text in ("1", "2", "3"):
-        admin.store.put(Key(Kind.DEFAULT, "", "ks"), text)
-    admin.store.put(Key(Kind.GROUP, "g", "ks"), "a")
-    admin.store.delete(Key(Kind.GROUP, "g", "ks"))
+        writes.put(admin.store, Key(Kind.DEFAULT, "", "ks"), text)
+    writes.put(admin.store, Key(Kind.GROUP, "g", "ks"), "a")
+    writes.delete(admin.store, Key(Kind.GROUP, "g", "ks"))
     tag = admin.get("/default?format=ks").headers["etag"]
 
     assert admin.store.prune_history("2020-01-01") == 0
@@ -528,7 +529,7 @@ def test_a_line_that_is_no_token_is_named_and_not_quoted(line: str, reason: str)
 def test_a_comparison_that_takes_too_long_says_so(admin: Admin) -> None:
     applied = admin.guard.apply(ChangeSet((RawDocument(Key(Kind.DEFAULT, "", "ks"), "x"),)), dry_run=True)
 
-    with pytest.raises(StoreError, match=r"\d+ of \d+ answers were compared .* SERVICE_TIMEOUT_SECS"):
+    with pytest.raises(StoreError, match=r"\d+ of \d+ answers were compared .* SERVICE_ADMIN_TIMEOUT_SECS"):
         ChangeHandlers(admin.guard)._compared(applied, -1.0)
 
 

@@ -21,6 +21,7 @@ from answerd.store.postgres import PostgresStore
 from answerd.store.sqlite import SqliteStore
 from answerd.store.tables import execute
 from tests.support.postgres import MISSING, Cluster, binaries, clusters, home_of
+from tests.support.writes import put
 
 needs_postgres = pytest.mark.skipif(binaries() is None, reason=MISSING)
 
@@ -81,7 +82,7 @@ def one_after_the_other(store: Store) -> None:
 
 def test_a_name_is_found_in_every_spelling_and_no_other_name_with_it(store: Store) -> None:
     one_after_the_other(store)
-    store.put(Key(Kind.GROUP, "98fa9b50d810", "ks"), "x\n")
+    put(store, Key(Kind.GROUP, "98fa9b50d810", "ks"), "x\n")
     for spellings in NAMES:
         assert len({identity_of(spelled) for spelled in spellings}) == 1
         for asked in spellings:
@@ -118,7 +119,7 @@ def test_as_many_changes_are_read_as_have_so_many_bytes_and_at_least_one(
 ) -> None:
     texts = ("a", "bb", "ccc", "d" * 500, "e" * 500)  # each change has its text and the one before
     for text in texts:
-        store.put(machine("n1"), text)
+        put(store, machine("n1"), text)
     found = store.history(HistoryFilter(kind=Kind.MACHINE, identifier="n1", most_bytes=most_bytes))
     assert [entry.after for entry in found] == [*reversed(texts)][:shown]
 

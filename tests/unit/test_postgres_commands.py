@@ -16,6 +16,7 @@ from answerd.store.sqlite import SqliteStore
 from answerd.store.tables import execute
 from tests.support.postgres import MISSING, Cluster, binaries, clusters, home_of
 from tests.support.service import write_tree
+from tests.support.writes import put
 from tests.unit.test_commands import Shell, shell
 
 pytestmark = pytest.mark.skipif(binaries() is None, reason=MISSING)
@@ -169,7 +170,7 @@ def test_a_backup_holds_documents_and_history_and_can_be_restored_and_imported(s
     assert tree(shell.place / "out") == tree(rack)
     # The restored database goes on numbering its changes.
     store = SqliteStore(shell.place / "restored.db")
-    store.put(Key(Kind.DEFAULT, "", "ks"), "# newer\n")
+    put(store, Key(Kind.DEFAULT, "", "ks"), "# newer\n")
     assert store.version().revision == len(before["history"]) + 1
 
 

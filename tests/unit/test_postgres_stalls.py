@@ -27,17 +27,15 @@ from answerd.documents import Key
 from answerd.identity import Kind
 from answerd.installs.states import Order, Ordered, Rules, State
 from answerd.server.admission import Admission
-from answerd.server.client import PatientClient
+from answerd.server.http.responses import PatientClient, Response
+from answerd.server.http.server import HttpServer, Limits
 from answerd.server.install_faults import wait_in_time
 from answerd.server.installs import LiveInstalls
-from answerd.server.listener import Listener
 from answerd.server.live_set import LiveAnswerSet, WriteCounter
 from answerd.server.request_log import RequestLog
-from answerd.server.serving import Limits
 from answerd.server.shared_installs import SharedInstalls
 from answerd.server.sockets import bind
 from answerd.server.write_guard import WriteGuard
-from answerd.server.wsgi import Response
 from answerd.store import StoreAway, StoreError, StoreLost, database_installs, host_names
 from answerd.store.database_installs import DatabaseInstalls
 from answerd.store.host_names import addresses_of
@@ -55,6 +53,7 @@ from tests.support.nodes import ThreadedNode
 from tests.support.postgres import MISSING, Cluster, binaries, clusters, home_of
 from tests.support.proxy import proxy_to
 from tests.support.waiting import wait_until
+from tests.support.writes import put
 
 psycopg = pytest.importorskip("psycopg", reason=MISSING)
 pytestmark = pytest.mark.skipif(binaries() is None, reason=MISSING)
@@ -196,7 +195,7 @@ def test_a_connection_is_given_up_when_the_time_of_its_request_is_over(
     try:
         connection.until = 0.0
         with pytest.raises(StoreAway, match="cannot be"):
-            transaction.put(A, "x = 1\n")
+            put(transaction, A, "x = 1\n")
         transaction.close()  # waits for nothing either
     finally:
         cluster.resume()
@@ -252,14 +251,14 @@ def test_a_write_that_waits_too_long_for_others_is_to_come_back_where_nodes_shar
 def test_the_deadline_of_a_request_that_waits_for_a_shared_database_is_a_503() -> None:
     def late(*, is_shared: bool) -> Response:
         log = RequestLog("stderr", "off")
-        return Listener(
+        return HttpServer(
             bind("127.0.0.1", 0),
             lambda *_: [],
             limits=Limits(),
             log=log,
             admission=Admission(1),
             is_shared=is_shared,
-        ).serving.late
+        ).late
 
     assert late(is_shared=False).status == 500
     assert late(is_shared=True).status == 503
@@ -333,12 +332,12 @@ def test_writers_wait_for_one_another_whatever_isolation_is_the_databases_defaul
             f"ALTER DATABASE {name} SET default_transaction_isolation = 'serializable'"
         )
     with store.writing() as first:
-        first.put(A, "x = 1\n")
+        put(first, A, "x = 1\n")
         second: list[int] = []
 
         def write() -> None:
             with store.writing() as transaction:
-                second.append(transaction.put(A, "x = 2\n").revision)
+                second.append(put(transaction, A, "x = 2\n").revision)
                 transaction.commit()
 
         waiting = threading.Thread(target=write)
@@ -448,7 +447,7 @@ def _wake_the_old_primary(old: Cluster, new: Cluster, nodes: list[ThreadedNode],
     before = first.write(A, "x = 'before'\n")
     wait_until(lambda: second.revision == before)
     under_way = first.store.begin()  # and it is stopped meanwhile
-    under_way.put(B, "y = 'under way'\n")
+    put(under_way, B, "y = 'under way'\n")
     old.pause()
     new.promote()
     for node in nodes:
@@ -501,7 +500,7 @@ def test_an_engine_that_tells_no_timeline_is_used_as_it_is(
     node.replica.note(Lineage("a", 7))
     for number in range(2):
         with node.writing() as transaction:
-            transaction.put(A, f"x = {number}\n")
+            put(transaction, A, f"x = {number}\n")
             transaction.commit()
     assert asked == ["once"]
 
@@ -522,7 +521,7 @@ def test_a_proxy_that_falls_silent_is_given_up_and_followed_again(
             under_way = node.store.begin(within=1.0)
             proxy.silence()  # the server does not hear that its client gives up, and keeps the lock for a while
             with pytest.raises(StoreAway):
-                under_way.put(B, "y = 1\n")
+                put(under_way, B, "y = 1\n")
             under_way.close()
             with pytest.raises(StoreAway, match="cannot be reached"):
                 node.write(B, "y = 1\n")

@@ -26,6 +26,7 @@ from answerd.store.tables import execute
 from tests.support.admin import directly
 from tests.support.postgres import MISSING, Cluster, binaries, clusters, home_of
 from tests.support.waiting import wait_until
+from tests.support.writes import delete, put
 
 pytestmark = pytest.mark.skipif(binaries() is None, reason=MISSING)
 
@@ -54,7 +55,7 @@ def store(url: str) -> PostgresStore:
 
 def written(store: PostgresStore, key: Key, text: str) -> tuple[int, str]:
     with store.writing(Author(peer="127.0.0.1")) as transaction:
-        stored = transaction.put(key, text)
+        stored = put(transaction, key, text)
         transaction.commit()
     return stored.revision, stored.token
 
@@ -81,7 +82,7 @@ def test_another_spelling_replaces_and_keeps_the_stored_spelling(store: Postgres
 def test_revisions_count_without_gaps_and_never_with_one_token_twice(store: PostgresStore) -> None:
     signed = [written(store, A, f"x = {number}\n") for number in range(5)]
     with store.writing() as transaction:
-        transaction.put(B, "y = 1\n")  # undone
+        put(transaction, B, "y = 1\n")  # undone
     signed.append(written(store, B, "y = 2\n"))
     assert [revision for revision, _ in signed] == [1, 2, 3, 4, 5, 6]
     assert len({token for _, token in signed}) == len(signed)
@@ -89,18 +90,18 @@ def test_revisions_count_without_gaps_and_never_with_one_token_twice(store: Post
 
 def test_what_is_not_committed_leaves_no_trace(store: PostgresStore) -> None:
     with store.writing() as transaction:
-        transaction.put(A, "x = 1\n")
+        put(transaction, A, "x = 1\n")
     assert store.keys() == []
 
 
 def test_a_removed_document_is_gone_and_removing_it_again_is_an_error(store: PostgresStore) -> None:
     written(store, A, "x = 1\n")
     with store.writing() as transaction:
-        transaction.delete(A)
+        delete(transaction, A)
         transaction.commit()
     assert store.keys() == []
     with store.writing() as transaction, pytest.raises(KeyError):
-        transaction.delete(A)
+        delete(transaction, A)
 
 
 def test_many_documents_are_stored_at_once_and_unchanged_ones_left_alone(store: PostgresStore) -> None:
@@ -115,12 +116,12 @@ def test_many_documents_are_stored_at_once_and_unchanged_ones_left_alone(store: 
 
 def test_a_text_with_nul_is_refused(store: PostgresStore) -> None:
     with store.writing() as transaction, pytest.raises(StoreError, match="NUL"):
-        transaction.put(A, "x = '\0'\n")
+        put(transaction, A, "x = '\0'\n")
 
 
 def test_writers_wait_for_one_another_and_for_no_longer_than_they_are_told(store: PostgresStore) -> None:
     with store.writing() as first:
-        first.put(A, "x = 1\n")
+        put(first, A, "x = 1\n")
         with pytest.raises(StoreError, match="cannot be written"):
             store.begin(wait=0.05)
         first.commit()
@@ -230,10 +231,10 @@ def test_a_replica_follows_what_is_stored_changed_and_removed(node: ReplicatedSt
     for key, text in steps:
         with store.writing() as transaction:
             if text is None:
-                transaction.delete(key)
+                delete(transaction, key)
                 expected.pop(key)
             else:
-                transaction.put(key, text)
+                put(transaction, key, text)
                 expected[key] = text
             transaction.commit()
         assert copied(node)
@@ -245,7 +246,7 @@ def test_a_replica_follows_what_is_stored_changed_and_removed(node: ReplicatedSt
 def test_an_own_write_is_in_the_replica_once_it_is_committed(node: ReplicatedStore) -> None:
     copied(node)
     with node.writing() as transaction:
-        stored = transaction.put(A, "x = 1\n")
+        stored = put(transaction, A, "x = 1\n")
         transaction.commit()
     assert node.replica.position().revision == stored.revision
     assert texts(node) == {A: "x = 1\n"}
@@ -262,7 +263,7 @@ def test_an_own_write_is_in_force_even_if_the_database_is_gone_right_after_the_c
 
     monkeypatch.setattr(PostgresTransaction, "end", end_and_break)
     with node.writing() as transaction:
-        transaction.put(A, "x = 1\n")
+        put(transaction, A, "x = 1\n")
         transaction.commit()
     assert texts(node) == {A: "x = 1\n"}
 
@@ -279,7 +280,7 @@ def test_a_write_that_is_lost_during_the_commit_leaves_the_replica_as_it_was(
 
     monkeypatch.setattr(PostgresTransaction, "end", broken)
     with node.writing() as transaction:
-        transaction.put(A, "x = 2\n")
+        put(transaction, A, "x = 2\n")
         with pytest.raises(CommitUnknown):
             transaction.commit()
     after = node.replica.position()
@@ -291,7 +292,7 @@ def test_a_write_that_cannot_be_put_in_force_here_is_not_stored(
     node: ReplicatedStore, store: PostgresStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with node.writing() as transaction:
-        transaction.put(A, "x = 1\n")
+        put(transaction, A, "x = 1\n")
         monkeypatch.setattr("answerd.store.replica.WRITER_WAIT_SECONDS", 0.05)
         with (
             node.replica.file.connected() as local,
@@ -306,7 +307,7 @@ def test_a_database_that_is_lost_before_the_commit_is_the_one_that_is_named(
     node: ReplicatedStore, store: PostgresStore
 ) -> None:
     with node.writing() as transaction:
-        transaction.put(A, "x = 1\n")
+        put(transaction, A, "x = 1\n")
         end_backends(store)
         with pytest.raises(StoreAway, match="postgresql://"):
             transaction.commit()
@@ -353,7 +354,7 @@ def test_a_database_that_lost_its_last_changes_is_compared_whole(node: Replicate
 def test_a_kind_that_only_a_newer_version_knows_is_left_out_also_where_it_is_removed(
     node: ReplicatedStore, store: PostgresStore
 ) -> None:
-    store.put(A, "x = 1\n")
+    put(store, A, "x = 1\n")
     node.catch_up(print)
     with store.server.connected() as database:
         execute(
@@ -361,7 +362,7 @@ def test_a_kind_that_only_a_newer_version_knows_is_left_out_also_where_it_is_rem
             "INSERT INTO changes (id, at, token, kind, identifier, format) VALUES (2, '', 't', 'future', 'f', 'toml')",
         )
         execute(database, "UPDATE counter SET revision = 2")
-    store.put(A, "x = 2\n")
+    put(store, A, "x = 2\n")
     node.catch_up(print)
     assert [raw.text for raw in loaded(node).documents] == ["x = 2\n"]
 
@@ -375,7 +376,7 @@ def test_a_standby_that_lags_takes_nothing_back(tmp_path: Path) -> None:
             urls = [f"postgresql://answerd@127.0.0.1:{cluster.port}/{name}" for cluster in (primary, standby)]
             node = ReplicatedStore(urls[0], tmp_path / "replica.db")
             node.catch_up(print)
-            node.put(A, "x = 1\n")
+            put(node, A, "x = 1\n")
             lagging = PostgresServer(urls[1], node.replica)
 
             def standby_has_it() -> bool:
@@ -385,7 +386,7 @@ def test_a_standby_that_lags_takes_nothing_back(tmp_path: Path) -> None:
             wait_until(standby_has_it)
             with lagging.connected() as database:
                 execute(database, "SELECT pg_wal_replay_pause()")
-            node.put(A, "x = 2\n")
+            put(node, A, "x = 2\n")
             with lagging.connected() as database:
                 assert node.replica.bring_up_to_date(database) is False
             assert [raw.text for raw in loaded(node).documents] == ["x = 2\n"]

@@ -18,8 +18,7 @@ from answerd.errors import StatesUnknown
 from answerd.formats.family import Once
 from answerd.installs.memory import Remembered
 from answerd.installs.states import Asked, Gate, Order, Ordered, Reported, ReportKind, Rules, State
-from answerd.server.header_block import HeaderBlock
-from answerd.server.http_parser import HttpRequest
+from answerd.server.http.parser import HeaderBlock, HttpRequest
 from answerd.server.installs import LiveInstalls
 from answerd.server.report_app import take_report
 from answerd.server.request_log import RequestLog

@@ -19,6 +19,7 @@ from answerd.store.migrations import MIGRATIONS, SQLITE, Migration
 from answerd.store.sqlite import SqliteStore
 from answerd.store.tables import execute
 from tests.support.unprivileged import NOBODY
+from tests.support.writes import delete, put
 
 
 def machine(name: str, extension: str = "toml") -> Key:
@@ -70,7 +71,7 @@ def sql(path: Path, *statements: str) -> list[tuple[object, ...]]:
     ],
 )
 def test_a_document_is_kept_byte_for_byte(store: SqliteStore, text: str) -> None:
-    store.put(machine("a", "ks"), text)
+    put(store, machine("a", "ks"), text)
 
     found = store.find(machine("a", "ks"))
 
@@ -80,8 +81,8 @@ def test_a_document_is_kept_byte_for_byte(store: SqliteStore, text: str) -> None
 
 
 def test_a_put_under_another_spelling_replaces_and_keeps_the_stored_spelling(store: SqliteStore) -> None:
-    store.put(NODE, "x = 1")
-    store.put(machine("98-fa-9b"), "x = 2")
+    put(store, NODE, "x = 1")
+    put(store, machine("98-fa-9b"), "x = 2")
 
     found = store.find(machine("98fa9b"))
 
@@ -91,21 +92,21 @@ def test_a_put_under_another_spelling_replaces_and_keeps_the_stored_spelling(sto
 
 
 def test_a_delete_finds_by_identity(store: SqliteStore) -> None:
-    store.put(NODE, "x = 1")
-    store.delete(machine("98fa9b"))
+    put(store, NODE, "x = 1")
+    delete(store, machine("98fa9b"))
 
     assert store.keys() == []
 
 
 def test_deleting_what_is_not_there_is_a_key_error(store: SqliteStore) -> None:
     with pytest.raises(KeyError):
-        store.delete(NODE)
+        delete(store, NODE)
 
 
 def test_kinds_and_formats_are_apart(store: SqliteStore) -> None:
     keys = [machine("a"), machine("a", "ks"), Key(Kind.GROUP, "a", "toml"), DEFAULT]
     for key in keys:
-        store.put(key, f"# {key}")
+        put(store, key, f"# {key}")
 
     assert store.keys() == sorted(keys)
     assert store.keys(Kind.MACHINE) == [machine("a", "ks"), machine("a")]
@@ -126,7 +127,7 @@ def test_kinds_and_formats_are_apart(store: SqliteStore) -> None:
 )
 def test_a_key_that_none_may_have_is_refused(store: SqliteStore, key: Key) -> None:
     with pytest.raises(StoreError, match="cannot be stored"):
-        store.put(key, "")
+        put(store, key, "")
 
     assert store.keys() == []
 
@@ -134,13 +135,13 @@ def test_a_key_that_none_may_have_is_refused(store: SqliteStore, key: Key) -> No
 def test_every_write_has_a_revision_that_no_other_has(store: SqliteStore) -> None:
     revisions = []
     for text in ("a", "a", "b"):
-        store.put(NODE, text)
+        put(store, NODE, text)
         found = store.find(NODE)
         assert found
         revisions.append(found.revision)
-        store.put(GROUP, text)
-    store.delete(NODE)
-    store.put(NODE, "b")
+        put(store, GROUP, text)
+    delete(store, NODE)
+    put(store, NODE, "b")
     again = store.find(NODE)
     assert again
 
@@ -150,13 +151,13 @@ def test_every_write_has_a_revision_that_no_other_has(store: SqliteStore) -> Non
 
 def test_each_accepted_write_is_recorded(store: SqliteStore, path: Path) -> None:
     with store.writing(Author("192.0.2.7")) as transaction:
-        transaction.put(NODE, "one")
+        put(transaction, NODE, "one")
         transaction.commit()
-    store.put(machine("98-fa-9b"), "two")
+    put(store, machine("98-fa-9b"), "two")
     with store.writing(Author("192.0.2.8")) as transaction:
-        transaction.put(GROUP, "never committed")
+        put(transaction, GROUP, "never committed")
     with store.writing(Author("192.0.2.9", "ci", "why")) as transaction:
-        transaction.delete(NODE)
+        delete(transaction, NODE)
         transaction.commit()
 
     columns = "kind, identifier, format, text_before, text_after, peer, author, note"
@@ -176,20 +177,20 @@ def test_each_accepted_write_is_recorded(store: SqliteStore, path: Path) -> None
 
 def test_the_first_look_is_the_whole_set_and_the_next_only_what_changed(store: SqliteStore) -> None:
     assert texts(store.changes()) == ({}, {})
-    store.put(NODE, "one")
-    store.put(GROUP, "g")
+    put(store, NODE, "one")
+    put(store, GROUP, "g")
     assert texts(store.changes()) == ({NODE: "one", GROUP: "g"}, {})
-    store.put(NODE, "two")
+    put(store, NODE, "two")
     assert texts(store.changes()) == ({NODE: "two"}, {NODE: "one"})
-    store.delete(GROUP)
+    delete(store, GROUP)
     assert texts(store.changes()) == ({}, {GROUP: "g"})
     assert store.changes() is None
 
 
 def test_what_is_removed_is_the_object_that_was_handed_out(store: SqliteStore) -> None:
-    store.put(NODE, "one")
+    put(store, NODE, "one")
     first = store.changes()
-    store.put(NODE, "two")
+    put(store, NODE, "two")
     second = store.changes()
 
     assert first
@@ -199,25 +200,25 @@ def test_what_is_removed_is_the_object_that_was_handed_out(store: SqliteStore) -
 
 def test_a_document_that_came_and_went_between_two_looks_is_no_change(store: SqliteStore) -> None:
     store.changes()
-    store.put(NODE, "one")
-    store.delete(NODE)
+    put(store, NODE, "one")
+    delete(store, NODE)
 
     assert store.changes() is None
 
 
 def test_a_document_that_is_deleted_and_put_again_under_another_spelling_changes_its_key(store: SqliteStore) -> None:
-    store.put(NODE, "one")
+    put(store, NODE, "one")
     store.changes()
-    store.delete(NODE)
-    store.put(machine("98fa9b"), "one")
+    delete(store, NODE)
+    put(store, machine("98fa9b"), "one")
 
     assert texts(store.changes()) == ({machine("98fa9b"): "one"}, {NODE: "one"})
 
 
 def test_writing_the_same_text_again_changes_nothing_for_readers(store: SqliteStore) -> None:
-    store.put(NODE, "one")
+    put(store, NODE, "one")
     store.changes()
-    store.put(NODE, "one")
+    put(store, NODE, "one")
 
     assert store.changes() is None
 
@@ -225,7 +226,7 @@ def test_writing_the_same_text_again_changes_nothing_for_readers(store: SqliteSt
 def test_what_is_not_committed_is_seen_by_nobody(store: SqliteStore) -> None:
     store.changes()
     with store.writing() as transaction:
-        transaction.put(NODE, "one")
+        put(transaction, NODE, "one")
         assert transaction.find(NODE) is not None
         assert store.changes() is None
         assert store.find(NODE) is None
@@ -236,14 +237,14 @@ def test_what_is_not_committed_is_seen_by_nobody(store: SqliteStore) -> None:
 
 def test_what_another_store_object_wrote_is_seen(store: SqliteStore, path: Path) -> None:
     store.changes()
-    SqliteStore(path).put(NODE, "one")
+    put(SqliteStore(path), NODE, "one")
 
     assert texts(store.changes()) == ({NODE: "one"}, {})
 
 
 def test_what_plain_sql_wrote_is_seen_and_recorded(store: SqliteStore, path: Path) -> None:
-    store.put(NODE, "one")
-    store.put(GROUP, "g")
+    put(store, NODE, "one")
+    put(store, GROUP, "g")
     store.changes()
     sql(path, "UPDATE documents SET text = 'two' WHERE kind = 'machine'", "DELETE FROM documents WHERE kind = 'group'")
 
@@ -252,7 +253,7 @@ def test_what_plain_sql_wrote_is_seen_and_recorded(store: SqliteStore, path: Pat
 
 
 def test_renaming_a_row_with_sql_takes_the_old_name_away(store: SqliteStore, path: Path) -> None:
-    store.put(NODE, "one")
+    put(store, NODE, "one")
     store.changes()
     sql(path, "UPDATE documents SET identifier = 'b', identity = 'b'")
 
@@ -260,7 +261,7 @@ def test_renaming_a_row_with_sql_takes_the_old_name_away(store: SqliteStore, pat
 
 
 def test_text_that_is_not_utf8_is_a_fault_of_that_document_alone(store: SqliteStore, path: Path) -> None:
-    store.put(NODE, "one")
+    put(store, NODE, "one")
     sql(
         path,
         "INSERT INTO documents (kind, identifier, identity, format, text)"
@@ -289,11 +290,11 @@ def test_a_document_of_an_unknown_format_is_ignored_with_a_warning(store: Sqlite
 
 
 def test_a_writer_that_holds_the_lock_keeps_no_reader_waiting(store: SqliteStore, path: Path) -> None:
-    store.put(NODE, "one")
+    put(store, NODE, "one")
     store.changes()
     other = SqliteStore(path)
     with other.writing() as transaction:
-        transaction.put(GROUP, "g")
+        put(transaction, GROUP, "g")
         assert store.changes() is None
         assert store.find(NODE) is not None
         transaction.commit()
@@ -309,7 +310,7 @@ def test_a_write_that_cannot_get_the_lock_says_so(store: SqliteStore, path: Path
 def test_many_threads_may_write_and_every_write_is_kept(store: SqliteStore) -> None:
     def write(number: int) -> None:
         for turn in range(10):
-            store.put(machine(f"node-{number}-{turn}"), "x = 1")
+            put(store, machine(f"node-{number}-{turn}"), "x = 1")
 
     threads = [threading.Thread(target=write, args=(number,)) for number in range(5)]
     for thread in threads:
@@ -321,7 +322,7 @@ def test_many_threads_may_write_and_every_write_is_kept(store: SqliteStore) -> N
 
 
 def test_a_forked_process_goes_on_from_what_was_loaded_before(store: SqliteStore) -> None:
-    store.put(NODE, "one")
+    put(store, NODE, "one")
     store.changes()
     context = multiprocessing.get_context("fork")
     receiver, sender = context.Pipe(duplex=False)
@@ -329,7 +330,7 @@ def test_a_forked_process_goes_on_from_what_was_loaded_before(store: SqliteStore
     def child() -> None:
         inherited = [link for link in Path("/proc/self/fd").iterdir() if link.exists() and link.samefile(store.path)]
         before = (len(inherited), store.changes())
-        store.put(GROUP, "from the child")
+        put(store, GROUP, "from the child")
         sender.send((before, texts(store.changes())))
 
     process = context.Process(target=child)
@@ -343,11 +344,11 @@ def test_a_forked_process_goes_on_from_what_was_loaded_before(store: SqliteStore
 
 
 def test_close_lets_the_next_look_go_on_where_it_was(store: SqliteStore) -> None:
-    store.put(NODE, "one")
+    put(store, NODE, "one")
     store.changes()
     store.close()
     assert store.changes() is None
-    store.put(NODE, "two")
+    put(store, NODE, "two")
 
     assert texts(store.changes()) == ({NODE: "two"}, {NODE: "one"})
 
@@ -355,12 +356,12 @@ def test_close_lets_the_next_look_go_on_where_it_was(store: SqliteStore) -> None
 def test_a_restored_backup_in_the_place_of_the_file_is_what_counts(
     store: SqliteStore, path: Path, tmp_path: Path
 ) -> None:
-    store.put(NODE, "one")
+    put(store, NODE, "one")
     store.changes()
     backup = tmp_path / "backup.db"
     sql(path, f"VACUUM INTO '{backup}'")
-    store.put(NODE, "two")
-    store.put(GROUP, "g")
+    put(store, NODE, "two")
+    put(store, GROUP, "g")
     store.changes()
     for name in ("answers.db-wal", "answers.db-shm"):
         (tmp_path / name).unlink(missing_ok=True)
@@ -370,14 +371,14 @@ def test_a_restored_backup_in_the_place_of_the_file_is_what_counts(
 
 
 def test_a_database_that_has_vanished_is_no_empty_one(store: SqliteStore, path: Path) -> None:
-    store.put(NODE, "one")
+    put(store, NODE, "one")
     store.changes()
     path.unlink()
 
     with pytest.raises(StoreError, match="cannot be read: No such file"):
         store.changes()
     with pytest.raises(StoreError, match="cannot be written"):
-        store.put(NODE, "two")
+        put(store, NODE, "two")
     assert not path.exists()
 
 
@@ -387,7 +388,7 @@ def test_a_database_that_has_vanished_is_no_empty_one(store: SqliteStore, path: 
 def test_the_parent_directory_is_created_and_the_file_is_the_owners_alone(tmp_path: Path) -> None:
     path = tmp_path / "a" / "b" / "answers.db"
 
-    SqliteStore(path).put(NODE, "x = 1")
+    put(SqliteStore(path), NODE, "x = 1")
 
     assert path.stat().st_mode & 0o777 == 0o600
 
@@ -396,7 +397,7 @@ def test_the_parent_directory_is_created_and_the_file_is_the_owners_alone(tmp_pa
 def test_a_file_that_root_makes_belongs_to_the_owner_of_its_directory(tmp_path: Path) -> None:
     os.chown(tmp_path, NOBODY, NOBODY)
 
-    SqliteStore(tmp_path / "answers.db").put(NODE, "x = 1")
+    put(SqliteStore(tmp_path / "answers.db"), NODE, "x = 1")
 
     owners = {path.name: (path.stat().st_uid, path.stat().st_gid) for path in tmp_path.iterdir()}
     assert owners["answers.db"] == (NOBODY, NOBODY)
@@ -410,12 +411,12 @@ def test_the_file_is_in_wal_mode_and_carries_its_schema_version(store: SqliteSto
 
 def test_a_text_with_nul_is_refused(store: SqliteStore) -> None:
     with store.writing() as transaction, pytest.raises(StoreError, match="NUL"):
-        transaction.put(Key(Kind.MACHINE, "m1", "ks"), "a\0b\n")
+        put(transaction, Key(Kind.MACHINE, "m1", "ks"), "a\0b\n")
     assert store.keys() == []
 
 
 def test_a_commit_waits_for_the_disk(store: SqliteStore) -> None:
-    with store.writing() as transaction:
+    with closing(store.begin()) as transaction:
         assert execute(transaction._database, "PRAGMA synchronous").fetchone() == (2,), "FULL"
 
 
@@ -428,7 +429,7 @@ def _with(*statements: str) -> tuple[Migration, ...]:
 
 
 def test_an_older_schema_is_migrated_and_keeps_its_documents(path: Path) -> None:
-    SqliteStore(path).put(NODE, "one")
+    put(SqliteStore(path), NODE, "one")
     newer = _with("ALTER TABLE documents ADD COLUMN note TEXT", "UPDATE documents SET note = 'migrated'")
 
     migrated = SqliteStore(path, newer)
@@ -453,7 +454,7 @@ def test_a_database_of_the_first_schema_keeps_documents_revisions_and_history(pa
     found = store.find(machine("n1"))
     assert found is not None
     assert (found.revision, found.token) == (3, "")
-    store.put(machine("n1"), "four")
+    put(store, machine("n1"), "four")
     found = store.find(machine("n1"))
     assert found is not None
     assert (found.revision, len(found.token)) == (4, 16)
@@ -461,8 +462,8 @@ def test_a_database_of_the_first_schema_keeps_documents_revisions_and_history(pa
 
 
 def test_a_history_that_was_replaced_is_seen_although_its_numbers_are_the_same(store: SqliteStore, path: Path) -> None:
-    store.put(NODE, "one")
-    store.put(NODE, "two")
+    put(store, NODE, "one")
+    put(store, NODE, "two")
     assert texts(store.changes())[0] == {NODE: "two"}
     # What a restored backup leads to: the change of the same number is another one, the document another text.
     sql(path, "DROP TRIGGER document_updated")
@@ -474,7 +475,7 @@ def test_a_history_that_was_replaced_is_seen_although_its_numbers_are_the_same(s
 
 
 def test_a_migration_that_fails_leaves_the_old_schema(path: Path) -> None:
-    SqliteStore(path).put(NODE, "one")
+    put(SqliteStore(path), NODE, "one")
     broken = _with("ALTER TABLE documents ADD COLUMN note TEXT", "UPDATE nowhere SET x = 1")
 
     with pytest.raises(StoreError, match="no such table: nowhere"):
@@ -519,7 +520,7 @@ def test_a_directory_that_cannot_be_made_is_one_line(tmp_path: Path) -> None:
 def test_an_odd_path_is_no_uri(tmp_path: Path) -> None:
     path = tmp_path / "50% ?mode=memory#x.db"
 
-    SqliteStore(path).put(NODE, "one")
+    put(SqliteStore(path), NODE, "one")
 
     assert path.exists()
     assert SqliteStore(path).keys() == [NODE]
@@ -538,4 +539,4 @@ def test_many_processes_may_open_a_new_file_at_once(path: Path) -> None:
 
 
 def _open_and_put(path: Path, number: int) -> None:
-    SqliteStore(path).put(machine(f"node-{number}"), "x = 1")
+    put(SqliteStore(path), machine(f"node-{number}"), "x = 1")

@@ -17,6 +17,7 @@ from answerd.store.backup import restore_database
 from answerd.store.sqlite import SqliteStore
 from answerd.store.transfer import export_directory, import_directory
 from tests.support.service import write_tree
+from tests.support.writes import put
 
 FLAT: dict[str, str | bytes] = {
     "98:fa:9b:50:d8:10.toml": b"# \xc3\xa9\r\nx   = 1\r\n",
@@ -79,8 +80,8 @@ def test_both_layouts_are_read(store: SqliteStore, directory: Path) -> None:
 
 
 def test_documents_of_the_same_identity_are_replaced_and_others_kept(store: SqliteStore, directory: Path) -> None:
-    store.put(Key(Kind.MACHINE, "98:FA", "toml"), "old")
-    store.put(Key(Kind.MACHINE, "other", "toml"), "kept")
+    put(store, Key(Kind.MACHINE, "98:FA", "toml"), "old")
+    put(store, Key(Kind.MACHINE, "other", "toml"), "kept")
     write_tree(directory, {"98-fa.toml": "x = 1", "98-fa.ks": "new"})
 
     summary = import_directory(directory, store)
@@ -104,9 +105,9 @@ def test_importing_the_same_directory_again_writes_nothing(store: SqliteStore, d
 
 
 def test_pruning_removes_what_the_directory_does_not_have(store: SqliteStore, directory: Path) -> None:
-    store.put(Key(Kind.MACHINE, "98:FA", "toml"), "old")
-    store.put(Key(Kind.GROUP, "gone", "toml"), "x = 1")
-    store.put(Key(Kind.MACHINE, "unread", "toml"), "kept, because the file that is there cannot be read")
+    put(store, Key(Kind.MACHINE, "98:FA", "toml"), "old")
+    put(store, Key(Kind.GROUP, "gone", "toml"), "x = 1")
+    put(store, Key(Kind.MACHINE, "unread", "toml"), "kept, because the file that is there cannot be read")
     write_tree(directory, {"98-fa.toml": "x = 1", "unread.toml": b"\xff"})
 
     summary = import_directory(directory, store, prune=True)
@@ -116,7 +117,7 @@ def test_pruning_removes_what_the_directory_does_not_have(store: SqliteStore, di
 
 
 def test_pruning_by_an_empty_directory_is_refused(store: SqliteStore, directory: Path) -> None:
-    store.put(Key(Kind.MACHINE, "a", "toml"), "x = 1")
+    put(store, Key(Kind.MACHINE, "a", "toml"), "x = 1")
     write_tree(directory, {"README.md": ""})
 
     with pytest.raises(StoreError, match="is its file system mounted"):
@@ -154,7 +155,7 @@ def test_a_broken_document_is_taken_and_reported(store: SqliteStore, directory: 
 def test_two_files_for_one_document_stop_the_whole_import(
     store: SqliteStore, directory: Path, files: Mapping[str, str | bytes], named: tuple[str, str]
 ) -> None:
-    store.put(Key(Kind.MACHINE, "kept", "toml"), "kept")
+    put(store, Key(Kind.MACHINE, "kept", "toml"), "kept")
     write_tree(directory, {**files, "good.toml": "x = 1"})
 
     with pytest.raises(StoreError) as refused:
@@ -255,7 +256,7 @@ def test_export_with_force_replaces_files_of_the_same_names_and_keeps_others(
 ) -> None:
     out = tmp_path / "out"
     write_tree(out, {"a.toml": "old", "notes.txt": "kept"})
-    store.put(Key(Kind.MACHINE, "a", "toml"), "new")
+    put(store, Key(Kind.MACHINE, "a", "toml"), "new")
 
     export_directory(store, out, force=True)
 
@@ -265,7 +266,7 @@ def test_export_with_force_replaces_files_of_the_same_names_and_keeps_others(
 def test_export_with_force_makes_no_second_file_for_a_document(store: SqliteStore, tmp_path: Path) -> None:
     out = tmp_path / "out"
     write_tree(out, {"A/proxmox.toml": "old"})
-    store.put(Key(Kind.MACHINE, "a", "toml"), "new")
+    put(store, Key(Kind.MACHINE, "a", "toml"), "new")
 
     with pytest.raises(StoreError, match=r"A/proxmox\.toml .* a\.toml"):
         export_directory(store, out, force=True)
@@ -274,7 +275,7 @@ def test_export_with_force_makes_no_second_file_for_a_document(store: SqliteStor
 
 
 def test_export_into_an_empty_directory_or_a_new_one_is_fine(store: SqliteStore, tmp_path: Path) -> None:
-    store.put(Key(Kind.MACHINE, "a", "toml"), "x")
+    put(store, Key(Kind.MACHINE, "a", "toml"), "x")
     (tmp_path / "empty").mkdir()
 
     for name in ("empty", "new/deep"):
@@ -285,7 +286,7 @@ def test_export_into_an_empty_directory_or_a_new_one_is_fine(store: SqliteStore,
 def test_what_another_program_stored_cannot_lead_export_out_of_its_directory(
     store: SqliteStore, tmp_path: Path
 ) -> None:
-    with store.writing() as transaction:
+    with closing(store.begin()) as transaction:
         transaction._database.execute_sql(  # type: ignore[no-untyped-call]
             "INSERT INTO documents (kind, identifier, identity, format, text) VALUES"
             " ('machine', '../escaped', 'escaped', 'toml', 'x'), ('machine', 'bad', 'bad', 'toml', CAST(x'ff' AS TEXT))"
@@ -300,7 +301,7 @@ def test_what_another_program_stored_cannot_lead_export_out_of_its_directory(
 
 
 def test_export_writes_nothing_through_a_link_that_somebody_has_put_there(store: SqliteStore, tmp_path: Path) -> None:
-    store.put(Key(Kind.GROUP, "rack", "toml"), "x = 1\n")
+    put(store, Key(Kind.GROUP, "rack", "toml"), "x = 1\n")
     (tmp_path / "elsewhere").mkdir()
     (tmp_path / "out").mkdir()
     (tmp_path / "out" / "groups").symlink_to(tmp_path / "elsewhere")
@@ -312,7 +313,7 @@ def test_export_writes_nothing_through_a_link_that_somebody_has_put_there(store:
 def test_a_restore_takes_rows_and_nothing_else_of_a_backup(store: SqliteStore, tmp_path: Path) -> None:
     key = Key(Kind.MACHINE, "m1", "yaml")
     with store.writing(Author("192.0.2.1", "olga", "why")) as transaction:
-        transaction.put(key, "a: 1\n")
+        put(transaction, key, "a: 1\n")
         transaction.commit()
     store.backup(tmp_path / "backup.db")
     with closing(sqlite3.connect(tmp_path / "backup.db")) as planted:
@@ -326,7 +327,7 @@ def test_a_restore_takes_rows_and_nothing_else_of_a_backup(store: SqliteStore, t
     again = SqliteStore(restored)
     assert again.version() == store.version()
     assert [entry.author for entry in again.history(HistoryFilter())] == [Author("192.0.2.1", "olga", "why")]
-    again.put(key, "a: 2\n")
+    put(again, key, "a: 2\n")
     assert again.find(key).body == b"a: 2\n"  # type: ignore[union-attr]
     assert again.version().revision == store.version().revision + 1
     named = "SELECT name, sql FROM sqlite_master ORDER BY name"

@@ -28,6 +28,7 @@ from answerd.store.notification import Hints, Notifier
 from answerd.store.sqlite import SqliteStore
 from tests.support.service import write_tree
 from tests.support.unprivileged import as_nobody, reachable
+from tests.support.writes import put
 
 
 @pytest.fixture(autouse=True, params=["reported by the kernel", "looking at everything"])
@@ -151,7 +152,7 @@ def test_a_database_is_compared_as_a_whole_when_that_is_asked_for(tmp_path: Path
     loader = Loader(store)
     loader.refresh()
     with store.writing() as transaction:
-        transaction.put(Key(Kind.MACHINE, "a", "ks"), "old")
+        put(transaction, Key(Kind.MACHINE, "a", "ks"), "old")
         transaction.commit()
     loader.refresh()
     with closing(sqlite3.connect(tmp_path / "answers.db")) as other, other:

@@ -28,6 +28,7 @@ from answerd.store.loader import Loader
 from answerd.store.sqlite import SqliteStore
 from answerd.store.sqlite_transaction import SqliteTransaction
 from tests.support.admin import Admin
+from tests.support.writes import put
 
 PEER = Author("192.0.2.1")
 BASE = Key(Kind.GROUP, "base", "toml")
@@ -136,8 +137,8 @@ def test_a_delete_that_would_break_the_set_is_refused_with_everything_it_would_b
 
 
 def test_problems_that_exist_already_hinder_no_write_and_are_listed(admin: Admin) -> None:
-    admin.store.put(Key(Kind.MACHINE, "broken", "toml"), "= =")
-    admin.store.put(Key(Kind.MACHINE, "orphan", "toml"), 'extends = "base"')
+    put(admin.store, Key(Kind.MACHINE, "broken", "toml"), "= =")
+    put(admin.store, Key(Kind.MACHINE, "orphan", "toml"), 'extends = "base"')
 
     written = admin.guard.put(NODE, "x = 1\n", PEER)
     assert [problem.partition(":")[0] for problem in written.problems] == [
@@ -168,7 +169,7 @@ def test_what_a_document_itself_shows_to_be_wrong_is_said_first(admin: Admin, te
 
 def test_what_another_program_wrote_counts_before_the_look(admin: Admin) -> None:
     admin.guard.put(BASE, "x = 1\n", PEER)
-    SqliteStore(admin.store.path).put(NODE, 'extends = "base"\n')
+    put(SqliteStore(admin.store.path), NODE, 'extends = "base"\n')
 
     with pytest.raises(BreaksTheSet, match="node1"):
         admin.guard.delete(BASE, PEER)
@@ -236,7 +237,7 @@ def test_a_commit_that_fails_changes_nothing_and_the_next_succeeds(
 @pytest.mark.patches
 def test_a_write_parses_only_what_it_touches(admin: Admin, monkeypatch: pytest.MonkeyPatch) -> None:
     for number in range(20):
-        admin.store.put(Key(Kind.MACHINE, f"n{number}", "toml"), "x = 1\n")
+        put(admin.store, Key(Kind.MACHINE, f"n{number}", "toml"), "x = 1\n")
     admin.guard.put(NODE, "x = 1\n", PEER)
     parsed: list[str] = []
     read_content = documents.read_content
@@ -326,7 +327,7 @@ def test_a_waiting_writer_lets_other_greenlets_run(tmp_path: Path) -> None:
 
 
 def test_a_set_that_was_warmed_up_is_not_looked_at_again(admin: Admin) -> None:
-    admin.store.put(NODE, "x = 1\n")
+    put(admin.store, NODE, "x = 1\n")
     admin.follower.refresh()
     admin.guard.warm_up()
     index = admin.guard._problems

@@ -97,7 +97,7 @@ class ChangeHandlers:
             if monotonic() >= respond_by:
                 reason = f"{done} of {total} answers were compared when the time was up"
                 raise StoreError(
-                    f"{reason}: raise SERVICE_TIMEOUT_SECS, or use answerd apply --dry-run on the database"
+                    f"{reason}: raise SERVICE_ADMIN_TIMEOUT_SECS, or use answerd apply --dry-run on the database"
                 )
 
         compared: Comparison = self.guard.run(compare, applied.before, applied.after, check_deadline)

@@ -29,7 +29,7 @@ from answerd.server.admin.requests import InvalidRequest, NotThere
 from answerd.server.admin.responses import json_response, note_outcome
 from answerd.server.admin.routes import INVENTORY_LIMIT, Route
 from answerd.server.etags import Conditions, etag
-from answerd.server.exchange import exchange_of
+from answerd.server.http.responses import exchange_of
 from answerd.server.statuses import NOT_MODIFIED, OK
 from answerd.server.write_guard import ConditionFailed, WriteGuard, WrittenDocument
 

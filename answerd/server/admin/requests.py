@@ -14,10 +14,9 @@ import bottle
 from answerd.documents import Key
 from answerd.formats import FORMATS
 from answerd.identity import Kind, identifier_fault, printable
-from answerd.server.client import Client
 from answerd.server.etags import Conditions
-from answerd.server.exchange import exchange_of
-from answerd.server.spool import Content
+from answerd.server.http.bodies import Content
+from answerd.server.http.responses import Client, exchange_of
 from answerd.store import Author
 
 DEFAULT_FORMAT = "toml"

@@ -1,20 +1,24 @@
-"""WSGI without a server: the environ of a request, and the bytes of an app's response. Knows PEP 3333, and the headers
-of every response (docs/http.md#response-headers). Must not know sockets, deadlines or apps.
+"""WSGI: a request as an app sees it (environ and exchange), and an app's response as bytes (PEP 3333,
+docs/http.md#response-headers). In pywsgi this is `get_environ`, `start_response` and `finalize_headers`.
 """
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
 from http import HTTPStatus
 from io import BytesIO
 from typing import Any, Final, Protocol
 from wsgiref.types import WSGIApplication
 
-from answerd.server.exchange import KEY, Exchange
-from answerd.server.header_block import HeaderBlock
+from answerd.server.http.parser import HttpRequest
 from answerd.server.request_log import escape
 from answerd.server.statuses import FIRST_PROBLEM
+
+KEY: Final = "answerd.exchange"
+"""The key of the `Exchange` in an environ, the only one that is not WSGI's."""
 
 PLAIN_TEXT: Final = "text/plain; charset=utf-8"
 MAX_REASON: Final = 800  # characters of an error's plain-text line, its line end included: it is read on a console
@@ -28,26 +32,95 @@ _ON_EVERY_RESPONSE: Final[tuple[tuple[str, str], ...]] = (
 )
 # Headers that the listener decides: every answer has a length and closes its connection.
 _DECIDED_HERE: Final = frozenset({"content-length", "connection", "keep-alive", "transfer-encoding", "date", "server"})
-# The body has been read: CONTENT_LENGTH is its size.
-_NOT_FOR_APPS: Final = frozenset({"content-length", "transfer-encoding"})
 
 
-class Response:
-    """An answer ready to be sent. ``body`` is empty for HEAD, ``head`` still has its length."""
+# --- the request ------------------------------------------------------------------------------------------------------
 
-    __slots__ = ("body", "head", "status")
 
-    def __init__(self, status: int, head: bytes, body: bytes) -> None:
-        self.status = status
-        self.head = head
-        self.body = body
+class Client(Protocol):
+    """The client that waits for a response, as an app that writes sees it. Times are on the monotonic clock."""
 
     @property
-    def reason(self) -> str:
-        """The words for the log where an app gave none: the body of an error is its reason."""
-        if self.status < FIRST_PROBLEM:
-            return "-"
-        return self.body.decode("utf-8", "replace").strip().partition("\n")[0] or "-"
+    def respond_by(self) -> float:
+        """When waiting must end, so that a response still arrives."""
+
+    @property
+    def deadline(self) -> float:
+        """When the connection is closed."""
+
+    def is_gone(self) -> bool:
+        """Return whether it has closed its connection. A client that has only finished sending looks the same."""
+
+
+@dataclass(frozen=True, slots=True)
+class PatientClient:
+    """A client that waits as long as it takes."""
+
+    respond_by: float = math.inf
+    deadline: float = math.inf
+
+    def is_gone(self) -> bool:
+        """Return False."""
+        return False
+
+
+class Sink(Protocol):
+    """A connection that an app has taken over, to go on sending after its response's head."""
+
+    @property
+    def closed(self) -> bool:
+        """Whether it has ended."""
+
+    def push(self, data: bytes, /) -> bool:
+        """Send more, and return at once; False where the connection has ended. A client that does not read is cut
+        off."""
+
+    def close(self) -> None:
+        """End the connection."""
+
+
+class Exchange:
+    """A request and its surroundings. An app reads all of it, and writes what follows ``client``.
+
+    ``request`` holds the request as it was sent: its headers include those that no ``HTTP_`` key can hold; its body is
+    empty where the app's gate did not want it. ``peer`` is the address the request came from
+    (docs/http.md#behind-a-proxy), without port. ``outcome``: the words for the log line, ``describe``
+    makes them where the line is written, in place of ``outcome``; it must not keep the request. ``extension`` and
+    ``kind``: the format of the answer and what answered, for the metrics (`answerd.server.metrics.OUTCOMES`).
+    ``token_name``: the name of the token that it presented, where it has one, ``role`` what it may do
+    (`answerd.server.roles.Role`). ``is_session``: it presented no token, but comes with a session of the console.
+    ``takeover``: what an app sets that goes on sending after its response: it is called with the connection once the
+    head is sent, whose body it is to send; the connection has no deadline from then on.
+    """
+
+    __slots__ = (
+        "client", "describe", "extension", "is_session", "kind", "outcome", "peer", "request", "role", "takeover",
+        "token_name",
+    )  # fmt: skip
+
+    def __init__(self, request: HttpRequest, peer: str, client: Client) -> None:
+        self.request = request
+        self.peer = peer
+        self.client = client
+        self.outcome = ""
+        self.describe: Callable[[], str] | None = None
+        self.extension = ""
+        self.kind = ""
+        self.token_name: str | None = None
+        self.role = 0
+        self.is_session = False
+        self.takeover: Callable[[Sink], object] | None = None
+
+    @property
+    def words(self) -> str:
+        """The words for the log line."""
+        return self.outcome if self.describe is None else self.describe()
+
+
+def exchange_of(environ: Mapping[str, Any]) -> Exchange:
+    """Return the exchange in an environ, which an app answers."""
+    exchange: Exchange = environ[KEY]
+    return exchange
 
 
 class _Log(Protocol):
@@ -75,37 +148,11 @@ class ErrorLines:
         """Do nothing: each write is logged at once."""
 
 
-BASE_ENVIRON: Final[Mapping[str, Any]] = {
-    "GATEWAY_INTERFACE": "CGI/1.1",
-    "SCRIPT_NAME": "",
-    "wsgi.version": (1, 0),
-    "wsgi.multithread": False,
-    "wsgi.multiprocess": False,
-    "wsgi.run_once": False,
-    "wsgi.input_terminated": True,
-}
-"""The keys that are the same in every environ of every listener."""
-
-
-def base_environ(address: tuple[Any, ...], scheme: str, log: _Log) -> dict[str, Any]:
-    """Return the keys that are the same in every environ of a listener. ``address``: its socket's; ``scheme``: that of
-    URLs."""
-    return {
-        **BASE_ENVIRON,
-        "SERVER_NAME": str(address[0]),
-        "SERVER_PORT": str(address[1]),
-        "wsgi.url_scheme": scheme,
-        "wsgi.errors": ErrorLines(log),
-    }
-
-
 def environ_of(exchange: Exchange, base: dict[str, Any], port: int) -> dict[str, Any]:
-    """Return the environ of a request: ``base`` (of `base_environ`), PEP 3333's keys and `answerd.server.exchange.KEY`.
-
-    ``port`` is the client's.
-    """
+    """Return the environ of a request: ``base`` (that of the server), PEP 3333's keys and `KEY`. ``port`` is the
+    client's."""
     request = exchange.request
-    environ = base | keys_of(request.header)
+    environ = base | request.header.keys
     environ["REQUEST_METHOD"] = request.method
     environ["PATH_INFO"] = request.decoded_path()
     environ["QUERY_STRING"] = request.query
@@ -118,39 +165,29 @@ def environ_of(exchange: Exchange, base: dict[str, Any], port: int) -> dict[str,
     return environ
 
 
-_keys_of_blocks: Final[dict[HeaderBlock, dict[str, str]]] = {}
-_KEPT_KEYS: Final = 512
-"""Header blocks whose keys are remembered: as many as `answerd.server.header_block` keeps, and only those."""
+# --- the response -----------------------------------------------------------------------------------------------------
 
 
-def keys_of(header: HeaderBlock) -> dict[str, str]:
-    """Return the keys of a header block in an environ. Do not modify: requests with the same header share them."""
-    keys = _keys_of_blocks.get(header)
-    if keys is None:
-        keys = _header_keys(header)
-        if header.is_kept:
-            if len(_keys_of_blocks) >= _KEPT_KEYS:
-                _keys_of_blocks.clear()
-            _keys_of_blocks[header] = keys
-    return keys
+class Response:
+    """An answer ready to be sent. ``body`` is empty for HEAD, ``head`` still has its length."""
 
+    __slots__ = ("body", "head", "status")
 
-def _header_keys(header: HeaderBlock) -> dict[str, str]:
-    keys: dict[str, str] = {}
-    for name, value in header.lines:
-        # ``X_A`` would arrive as the same key as ``X-A`` and shadow it.
-        if "_" in name or name in _NOT_FOR_APPS:
-            continue
-        key = "CONTENT_TYPE" if name == "content-type" else "HTTP_" + name.upper().replace("-", "_")
-        if key in keys:
-            keys[key] += ("; " if key == "HTTP_COOKIE" else ", ") + value
-        else:
-            keys[key] = value
-    return keys
+    def __init__(self, status: int, head: bytes, body: bytes) -> None:
+        self.status = status
+        self.head = head
+        self.body = body
+
+    @property
+    def reason(self) -> str:
+        """The words for the log where an app gave none: the body of an error is its reason."""
+        if self.status < FIRST_PROBLEM:
+            return "-"
+        return self.body.decode("utf-8", "replace").strip().partition("\n")[0] or "-"
 
 
 class _StartResponse:
-    """PEP 3333's ``start_response`` of one call; the last call of an app counts."""
+    """PEP 3333's ``start_response`` of one request; the last call of an app counts."""
 
     __slots__ = ("headers", "status", "written")
 

@@ -1,0 +1,42 @@
+"""Single writes for tests: the program itself changes many documents at once, under the write guard."""
+
+from __future__ import annotations
+
+from answerd.documents import Key, RawDocument
+from answerd.store import StoredDocument, Transaction, WritableStore
+from answerd.store.files import FileStore
+from answerd.store.row_transaction import RowTransaction
+
+
+def put(target: WritableStore | Transaction, key: Key, text: str) -> StoredDocument:
+    """Store a document in place of the one of its identity and format, durably where ``target`` is a store."""
+    if isinstance(target, FileStore):
+        target.put(key, text)
+        return StoredDocument(key, text.encode(), 0)
+    if not isinstance(target, RowTransaction):
+        assert not isinstance(target, Transaction)
+        with target.writing() as transaction:
+            stored = put(transaction, key, text)
+            transaction.commit()
+        return stored
+    target.write([RawDocument(key, text)], rewrite=True)
+    found = target.find(key)
+    assert found is not None
+    return found
+
+
+def delete(target: WritableStore | Transaction, key: Key) -> None:
+    """Remove a document, durably where ``target`` is a store. Raises KeyError when there is none."""
+    if isinstance(target, FileStore):
+        sources = [name for name, file in target._files.items() if file.key == key]
+        if not sources:
+            raise KeyError(key)
+        for source in sources:
+            (target.directory / source).unlink()
+    elif not isinstance(target, RowTransaction):
+        assert not isinstance(target, Transaction)
+        with target.writing() as transaction:
+            delete(transaction, key)
+            transaction.commit()
+    elif not target.write([], [key]).removed:
+        raise KeyError(key)
