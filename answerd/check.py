@@ -29,7 +29,7 @@ from answerd.documents import Document
 from answerd.errors import AnswerError, CannotFill, NotClaimed
 from answerd.facts import SHORTEST_BODY_IDENTITY
 from answerd.formats.family import Once
-from answerd.identity import brief, identity_of
+from answerd.identity import brief, identity_of, printable
 from answerd.inventory.rows import notes as row_notes
 from answerd.validators import TOOL_OF_FORMAT, Finding, Tools, Verdict, validate
 
@@ -227,6 +227,8 @@ def _row_notes(catalogue: Catalogue) -> Iterator[str]:
     inventory = catalogue.inventory
     if inventory is None:
         return
+    for layout in inventory.by_layout:
+        yield from (f"{printable(layout.source)}:{layout.line}: {note}" for note in layout.notes)
     for row in inventory.rows():
         yield from (f"{inventory.place(row)}: {note}" for note in row_notes(row.layout, row.cells()))
 
