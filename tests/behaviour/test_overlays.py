@@ -20,6 +20,7 @@ from answerd.documents import Document, RawDocument
 from answerd.errors import BrokenDocument, NotClaimed
 from answerd.facts import Facts, Request, facts_of
 from answerd.installs.memory import InstallMemory
+from answerd.installs.states import Rules
 from tests.support.fleet import Fleet, key_of
 from tests.support.thorough import examples
 
@@ -365,5 +366,5 @@ def test_the_documents_of_a_row_and_the_machines_of_a_group_know_them(fleet: Fle
         [document.key.identifier for document in winners(catalogue, row)] for row in catalogue.inventory.rows()
     ]
     assert answering == [["base", "er", "m1"], ["base", "m1"]]
-    assert machines_of_group(catalogue, InstallMemory(), "er") == ["pc-01"]
-    assert machines_of_group(catalogue, InstallMemory(), "m1") == ["pc-01", "pc-02"]
+    assert machines_of_group(catalogue, InstallMemory(Rules()), "er") == ["pc-01"]
+    assert machines_of_group(catalogue, InstallMemory(Rules()), "m1") == ["pc-01", "pc-02"]
