@@ -21,7 +21,7 @@ from typing import Any, Literal
 
 from answerd.addresses import Address, Network, is_public, parse_networks
 from answerd.env_file import EnvFile, open_env_file, parse_env_file
-from answerd.identity import brief, printable
+from answerd.identity import brief, folded, is_label, printable
 
 Source = Literal["default", "file", "environment", "token file"]
 
@@ -116,15 +116,15 @@ def _choice(name: str, choices: tuple[str, ...], meaning: str) -> Any:
     return _setting(name, choices[0], meaning, parse, choices=choices)
 
 
-def _number(name: str, default: int | None, meaning: str, most: int) -> Any:
-    """Declare a setting that is a whole number from 1 to ``most``; anything else falls back to the default, where
-    None is unset."""
+def _number(name: str, default: int | None, meaning: str, most: int, *, least: int = 1) -> Any:
+    """Declare a setting that is a whole number from ``least`` to ``most``; anything else falls back to the default,
+    where None is unset."""
 
     def parse(text: str) -> int:
         if not _DIGITS.match(text):
-            raise ValueError("not a whole number above zero")
-        digits = text.lstrip("0")
-        if not digits:
+            raise ValueError("not a whole number above zero" if least else "not a whole number")
+        digits = text.lstrip("0") or "0"
+        if int(digits[:1]) < least:
             raise ValueError("it must be above zero")
         if len(digits) > len(str(most)) or int(digits) > most:
             raise ValueError(f"more than {most}")
@@ -138,6 +138,19 @@ def _parse_url(text: str) -> str:
     if not _URL.match(text):
         raise ValueError("not http:// or https:// with a host, and perhaps a port and a path")
     return text.rstrip("/")
+
+
+def _parse_columns(text: str) -> tuple[tuple[str, str], ...]:
+    """Return the folded names of columns with their labels. Raise `ValueError` with the reason."""
+    labels: dict[str, str] = {}
+    for pair in text.split(","):
+        name, equals, label = pair.rpartition("=")
+        name, label = folded(name.strip()), folded(label.strip())
+        if not equals or not name or not is_label(label):
+            raise ValueError("not NAME=LABEL, with commas between several: Seriennummer=serial,Asset Tag=asset")
+        if labels.setdefault(name, label) != label:
+            raise ValueError("a column is given two labels")
+    return tuple(labels.items())
 
 
 def parse_tokens(text: str) -> tuple[str, ...]:
@@ -183,6 +196,16 @@ class Config:
         "SERVICE_MAX_CONNECTIONS", 2048, "connections in flight, all workers", MOST_CONNECTIONS
     )
     timeout_seconds: int = _number("SERVICE_TIMEOUT_SECS", 10, "deadline of a connection, in seconds", LONGEST_TIMEOUT)
+    admin_timeout_seconds: int = _number(
+        "SERVICE_ADMIN_TIMEOUT_SECS", 60, "the same for the admin API and the console", LONGEST_TIMEOUT
+    )
+    drain_seconds: int = _number(
+        "SERVICE_DRAIN_SECS",
+        0,
+        "after SIGTERM, how long /ready says 503 while connections are still accepted",
+        LONGEST_TIMEOUT,
+        least=0,
+    )
     answer_tokens: tuple[str, ...] = _setting(
         "SERVICE_ANSWER_TOKEN", None, "bearer token of the answer endpoint", parse_tokens, unset=(), secret=True
     )
@@ -244,6 +267,13 @@ class Config:
         "SERVICE_INSTALL_START_SECS", 120, "when a repeated question counts as another start", LONGEST_INSTALL
     )
     install_starts: int = _number("SERVICE_INSTALL_STARTS", 5, "starts before a machine is exhausted", MOST_STARTS)
+    inventory_columns: tuple[tuple[str, str], ...] = _setting(
+        "SERVICE_INVENTORY_COLUMNS",
+        None,
+        "labels of an inventory's columns that have other names: Seriennummer=serial,Asset Tag=asset",
+        _parse_columns,
+        unset=(),
+    )
     log: Literal["all", "problems", "off"] = _choice(
         "SERVICE_LOG", ("all", "problems", "off"), "which requests are logged"
     )
@@ -255,6 +285,11 @@ class Config:
     def own_url(self) -> str:
         """The URL by which machines reach this service, according to the settings."""
         return self.url or f"{'https' if self.tls_cert else 'http'}://{self.listen}"
+
+    @property
+    def labels_of_columns(self) -> Mapping[str, str]:
+        """The label of each column that ``inventory_columns`` names, by its folded name."""
+        return dict(self.inventory_columns)
 
     @property
     def has_states(self) -> bool:

@@ -29,7 +29,7 @@ from answerd.console.policy import (
 from answerd.console.rendering import link, page, static_files
 from answerd.console.session import SESSION_SECONDS, Session, Sessions
 from answerd.server.bearer import FailureBlock
-from answerd.server.exchange import exchange_of
+from answerd.server.http.responses import exchange_of
 from answerd.server.roles import Role
 
 LOGIN, LOGOUT, DOCUMENT = "/console/login", "/console/logout", "/console/document"

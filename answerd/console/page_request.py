@@ -9,7 +9,7 @@ from urllib.parse import parse_qsl, unquote, urlencode
 
 from answerd.console.policy import COOKIE
 from answerd.console.session import Session
-from answerd.server.exchange import exchange_of
+from answerd.server.http.responses import exchange_of
 from answerd.server.roles import Role
 from answerd.server.threads import in_thread
 

@@ -25,9 +25,10 @@ from answerd.console.page_request import cookie_of
 from answerd.console.pages import Pages
 from answerd.console.preparing import TablePreparation
 from answerd.console.session import Sessions
+from answerd.server.admin.routes import DOCUMENT_LIMIT
 from answerd.server.console_parts import ConsoleParts
-from answerd.server.http_parser import HttpRequest
-from answerd.server.serving import Gate
+from answerd.server.http.parser import HttpRequest
+from answerd.server.http.server import Gate
 from answerd.validators import Tools
 
 PAGES = ("/console", "/console/")
@@ -62,18 +63,19 @@ def make_console(parts: ConsoleParts) -> tuple[WSGIApplication, Gate]:
     preparation = TablePreparation(parts.follower.current, pages.tables)
     console = Console(pages, access, parts.api, api_writes=config.shares_console, note_use=preparation.note_use)
 
-    def wants_body(request: HttpRequest, peer: str) -> bool:
+    def body_limit(request: HttpRequest, peer: str) -> int:
         path = request.path
         if path not in PAGES and not path.startswith("/console/"):
             return parts.api_gate(request, peer)
         if request.method != "POST" or parts.block.seconds_left(peer):
-            return False
+            return 0
         headers = {name: value for name, value in request.headers if name == "cookie"}
         # The text of an editor is carried through a log-in where the session has ended, or the service was restarted.
         kept = path == DOCUMENT and bool(cookie_of(headers))
-        return path == LOGIN or kept or sessions.find(cookie_of(headers)) is not None
+        is_wanted = path == LOGIN or kept or sessions.find(cookie_of(headers)) is not None
+        return DOCUMENT_LIMIT if is_wanted else 0
 
-    return console, wants_body
+    return console, body_limit
 
 
 class CheckInBackground:

@@ -10,10 +10,9 @@ from typing import Final
 
 from answerd.addresses import Network
 from answerd.server.bearer import Tokens
-from answerd.server.http_parser import HttpRequest
+from answerd.server.http.parser import HttpRequest
 from answerd.server.peer import is_within
 from answerd.server.statuses import FORBIDDEN, METHOD_NOT_ALLOWED, UNAUTHORIZED
-from answerd.server.wsgi import keys_of
 
 METHODS: Final[tuple[str, ...]] = ("GET", "POST")
 
@@ -42,6 +41,6 @@ class Access:
             return None
         if self._allow and not is_within(peer, self._allow):
             return FORBIDDEN
-        if self._tokens and not self._tokens.accept(keys_of(request.header).get("HTTP_AUTHORIZATION")):
+        if self._tokens and not self._tokens.accept(request.header.keys.get("HTTP_AUTHORIZATION")):
             return UNAUTHORIZED
         return None

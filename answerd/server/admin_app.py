@@ -30,9 +30,11 @@ from answerd.server.admin.routes import Handlers, Route
 from answerd.server.bearer import FAILURES, FailureBlock, is_guess
 from answerd.server.bottle_locals import use_context_variables
 from answerd.server.event_streams import EventStreams
-from answerd.server.exchange import Exchange, exchange_of
-from answerd.server.http_parser import HttpRequest
-from answerd.server.installs import LiveInstalls
+from answerd.server.http.parser import HttpRequest
+from answerd.server.http.responses import Exchange, Response, exchange_of, reason_line
+from answerd.server.http.responses import error_response as listener_error
+from answerd.server.http.server import Gate
+from answerd.server.live_states import LiveStates
 from answerd.server.probes import Readiness, is_probe
 from answerd.server.roles import AdminTokens, Role
 from answerd.server.statuses import (
@@ -56,8 +58,6 @@ from answerd.server.write_guard import (
     WriteGuard,
     WriteRefused,
 )
-from answerd.server.wsgi import Response, keys_of, reason_line
-from answerd.server.wsgi import error_response as listener_error
 from answerd.store import CannotBeStored, StoreAway, StoreError
 
 METHODS_WITH_BODY = ("PUT", "POST")
@@ -92,7 +92,7 @@ def make_admin_app(
     *,
     readiness: Readiness = lambda: "",
     sources: Sources = NO_SOURCES,
-    installs: LiveInstalls | None = None,
+    installs: LiveStates | None = None,
     exposition: Callable[[], bytes] = bytes,
     events: EventStreams | None = None,
 ) -> bottle.Bottle:
@@ -121,28 +121,20 @@ def make_admin_app(
     return app
 
 
-def make_gate(app: bottle.Bottle, tokens: AdminTokens, block: FailureBlock) -> Callable[[HttpRequest, str], bool]:
-    """Return whether the body of a request is worth reading, from its header: only where ``app`` (of `make_admin_app`)
-    lets the request in and has a place for its body. Counts no failure: the app does."""
+def make_gate(app: bottle.Bottle, tokens: AdminTokens, block: FailureBlock) -> Gate:
+    """Return the gate of the bodies of requests: a body is read where ``app`` (of `make_admin_app`) lets the request in
+    and has a place for it. Counts no failure: the app does."""
 
-    def wants_body(request: HttpRequest, peer: str) -> bool:
+    def body_limit(request: HttpRequest, peer: str) -> int:
         if request.method not in METHODS_WITH_BODY or block.seconds_left(peer):
-            return False
-        caller = tokens.find(keys_of(request.header).get("HTTP_AUTHORIZATION"))
+            return 0
+        caller = tokens.find(request.header.keys.get("HTTP_AUTHORIZATION"))
         route = _route_of(app, request)
-        return caller is not None and route is not None and caller.role >= route.role
+        if caller is None or route is None or caller.role < route.role:
+            return 0
+        return route.body_limit
 
-    return wants_body
-
-
-def make_larger_body(app: bottle.Bottle) -> Callable[[HttpRequest], int]:
-    """Return how many bytes the body of a request may have, from its header."""
-
-    def larger_body(request: HttpRequest) -> int:
-        route = _route_of(app, request)
-        return route.body_limit if route is not None else 0
-
-    return larger_body
+    return body_limit
 
 
 def _route_of(app: bottle.Bottle, request: HttpRequest) -> Route | None:

@@ -15,7 +15,6 @@ from wsgiref.types import WSGIApplication
 from answerd.errors import StatesUnknown
 from answerd.installs.states import State
 from answerd.server import admin_app
-from answerd.server.admin.routes import DOCUMENT_LIMIT
 from answerd.server.admin_app import make_admin_app
 from answerd.server.admission import Admission
 from answerd.server.answer_set import AnswerSet
@@ -23,17 +22,15 @@ from answerd.server.bearer import FailureBlock
 from answerd.server.console_parts import ConsoleParts
 from answerd.server.event_streams import EventStreams
 from answerd.server.exposition import Exposition
-from answerd.server.http_parser import LargerBody
-from answerd.server.installs import LiveInstalls
-from answerd.server.listener import Listener
+from answerd.server.http.server import Gate, HttpServer, Limits
+from answerd.server.live_states import LiveStates
 from answerd.server.metrics import AdminCounts
 from answerd.server.metrics_app import make_metrics_app
-from answerd.server.serving import Gate, Limits
 from answerd.server.startup import Service
 from answerd.server.threads import in_thread
 from answerd.server.write_guard import WriteGuard
 from answerd.store import ReplicatingStore, StoreError, WritableStore
-from answerd.store.outbox import Waiting
+from answerd.store.states import Waiting
 
 ADMIN_ACCEPTS_AT_ONCE = 32
 """Connections accepted at a time: a connection that has sent its request is not idle when the next connections
@@ -47,7 +44,7 @@ class Administration:
     """The parts of the administration of a service. ``guard`` is None where documents are files, which are changed by
     other means."""
 
-    def __init__(self, service: Service, answers: AnswerSet, installs: LiveInstalls | None = None) -> None:
+    def __init__(self, service: Service, answers: AnswerSet, installs: LiveStates | None = None) -> None:
         self._service = service
         self._installs = installs
         self._answers = answers
@@ -56,7 +53,7 @@ class Administration:
             store = cast(WritableStore, service.loader.store)
             self.guard = WriteGuard(store, answers.follower)
 
-    def listeners(self) -> Iterator[Listener]:
+    def listeners(self) -> Iterator[HttpServer]:
         """Yield the listeners that the settings ask for."""
         service = self._service
         if service.metrics_socket is not None:
@@ -83,11 +80,11 @@ class Administration:
         if service.make_console is not None and service.config.console is not None:
             console, console_gate = service.make_console(self._parts(block, app, gate))
             if service.console_socket is not None:
-                yield self._listener(service.console_socket, console, console_gate, None)
+                yield self._listener(service.console_socket, console, console_gate)
             else:
                 app, gate = console, console_gate
         if service.admin_socket is not None:
-            yield self._listener(service.admin_socket, app, gate, admin_app.make_larger_body(api))
+            yield self._listener(service.admin_socket, app, gate)
 
     def _reading_guard(self) -> WriteGuard:
         """Return a guard of documents that are read only."""
@@ -150,39 +147,34 @@ class Administration:
         if self._installs is None or self._states() is None:
             return None
         installs = self._installs
-        return in_thread(installs.current().silent, installs.now(), installs.rules, lambda: None)
+        return in_thread(installs.current().silent, installs.now(), lambda: None)
 
-    def _metrics(self, listening: socket.socket) -> Listener:
-        return Listener(
+    def _metrics(self, listening: socket.socket) -> HttpServer:
+        return HttpServer(
             listening,
             make_metrics_app(self._exposition(), self._answers.readiness),
-            limits=Limits(
-                timeout=self._service.config.timeout_seconds, max_body=0, accept_at_once=ADMIN_ACCEPTS_AT_ONCE
-            ),
+            limits=Limits(timeout=self._service.config.timeout_seconds, accept_at_once=ADMIN_ACCEPTS_AT_ONCE),
+            body_limit=lambda _request, _peer: 0,
             log=self._service.log,
             admission=Admission(METRICS_CONNECTIONS),
         )
 
-    def _listener(
-        self, listening: socket.socket, app: WSGIApplication, gate: Gate, larger_body: LargerBody | None
-    ) -> Listener:
+    def _listener(self, listening: socket.socket, app: WSGIApplication, gate: Gate) -> HttpServer:
         service, config = self._service, self._service.config
         limits = Limits(
-            timeout=config.timeout_seconds,
-            max_body=DOCUMENT_LIMIT,
-            larger_body=larger_body,
+            timeout=config.admin_timeout_seconds,
             max_lingering=service.descriptors.admin,
             accept_at_once=ADMIN_ACCEPTS_AT_ONCE,
             idle_give_way=True,
         )
-        return Listener(
+        return HttpServer(
             listening,
             app,
             limits=limits,
             log=service.log,
             admission=Admission(service.descriptors.admin),
             trusted_proxies=config.trusted_proxies,
-            wants_body=gate,
+            body_limit=gate,
             error=admin_app.json_error,
             counts=AdminCounts(service.counters),
             is_shared=isinstance(service.loader.store, ReplicatingStore),

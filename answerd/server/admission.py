@@ -21,6 +21,9 @@ LEAST_FOR_BODIES: Final = 1_048_576
 LEAST_FOR_ANSWERS: Final = 8_388_608
 """One body and one answer of the largest size always fit, however low the limit of connections is."""
 
+RESERVED: Final = 64
+"""Places for reports where the limit of connections is reached, over all workers."""
+
 _UNLIMITED_FILES: Final = 1_048_576  # requested where the hard limit is "unlimited": the kernel's usual fs.nr_open
 
 FILES_BESIDE_CONNECTIONS: Final = 64
@@ -69,30 +72,44 @@ def divide(files: int, max_connections: int, workers: int) -> Descriptors:
     return Descriptors(answers, lingering, admin, warning if answers < max_connections else "")
 
 
-class SharedBytes:
-    """Bytes that the connections of all workers hold, with a limit. Shared as the counts of `Admission` are."""
+class SharedCount:
+    """A number that each worker has a part of, with a limit on the sum: in memory that forked workers share.
+
+    Made before forking. Each worker counts in a region of its own (no lock, no torn write) and reads all of them, which
+    takes 0.3 µs. Two workers that read at the same instant can both take the last place, so the sum can exceed the
+    limit by at most the number of workers less one.
+    """
 
     def __init__(self, limit: int, workers: int) -> None:
+        """The calling process counts as worker 0 until `attach`."""
         self.limit = limit
         self._regions = memoryview(mmap.mmap(-1, workers * _REGION_BYTES)).cast("q")
         self._worker = 0
 
     def attach(self, worker: int) -> None:
-        """Count in this worker's region from now on."""
+        """Count in this worker's region from now on; called in the worker, which has nothing to count yet."""
         self._worker = worker
         self._regions[worker] = 0
 
     def reset(self, worker: int) -> None:
-        """Clear the count of a dead worker."""
+        """Clear the part of a dead worker; called by the process that reaps it, before it is replaced."""
         self._regions[worker] = 0
 
-    def add(self, size: int) -> None:
-        """Add to the count; negative to subtract."""
-        self._regions[self._worker] += size
+    def add(self, number: int) -> None:
+        """Add to this worker's part, whatever the limit is; negative to subtract."""
+        self._regions[self._worker] += number
+
+    def take(self) -> bool:
+        """Add one unless the limit is reached; return whether that was done."""
+        regions = self._regions
+        if sum(regions) >= self.limit:
+            return False
+        regions[self._worker] += 1
+        return True
 
     @property
     def total(self) -> int:
-        """Bytes held over all workers."""
+        """The sum over all workers."""
         return sum(self._regions)
 
     @property
@@ -102,53 +119,33 @@ class SharedBytes:
 
 
 class Admission:
-    """Connections in flight with a limit, counted in memory that forked workers share.
+    """What the connections of one listener may take, over all workers: places, and memory in bytes.
 
-    Made once, before forking. Each worker counts in a region of its own (no lock, no torn write) and reads all of them,
-    which takes 0.3 µs. Two workers that read at the same instant can both take the last permit, so the sum can exceed
-    the limit by at most the number of workers less one.
+    ``connections``: places of connections in flight. ``reserved``: further places, for requests that are never shed.
+    ``bodies``, ``answers``: bytes of bodies that arrive, and of answers that wait to be read.
     """
 
     def __init__(self, limit: int, workers: int = 1) -> None:
-        """``limit``: connections over all workers. The calling process counts as worker 0 until `attach`."""
-        self.limit = limit
-        self._regions = memoryview(mmap.mmap(-1, workers * _REGION_BYTES)).cast("q")
-        self._worker = 0
-        self.bodies = SharedBytes(max(limit * SHARE, LEAST_FOR_BODIES), workers)
-        self.answers = SharedBytes(max(limit * SHARE, LEAST_FOR_ANSWERS), workers)
+        """``limit``: connections in flight over all workers."""
+        self.connections = SharedCount(limit, workers)
+        self.reserved = SharedCount(RESERVED, workers)
+        self.bodies = SharedCount(max(limit * SHARE, LEAST_FOR_BODIES), workers)
+        self.answers = SharedCount(max(limit * SHARE, LEAST_FOR_ANSWERS), workers)
+        self._all = (self.connections, self.reserved, self.bodies, self.answers)
 
     def attach(self, worker: int) -> None:
-        """Count in this worker's region from now on; called in the worker, which has no connection yet."""
-        self._worker = worker
-        self._regions[worker] = 0
-        self.bodies.attach(worker)
-        self.answers.attach(worker)
+        """Count in this worker's regions from now on."""
+        for count in self._all:
+            count.attach(worker)
 
-    def admit(self) -> bool:
-        """Take a permit if there is one; return whether there was."""
-        regions = self._regions
-        if sum(regions) >= self.limit:
-            return False
-        regions[self._worker] += 1
-        return True
-
-    def readmit(self) -> None:
-        """Take a permit in any case: for a connection that released its own too early."""
-        self._regions[self._worker] += 1
-
-    def release(self) -> None:
-        """Release a permit."""
-        self._regions[self._worker] -= 1
+    def reset(self, worker: int) -> None:
+        """Clear the counts of a dead worker."""
+        for count in self._all:
+            count.reset(worker)
 
     def in_flight(self) -> int:
         """Connections in flight over all workers."""
-        return sum(self._regions)
-
-    def reset(self, worker: int) -> None:
-        """Clear the count of a dead worker; called by the process that reaps it, before it is replaced."""
-        self._regions[worker] = 0
-        self.bodies.reset(worker)
-        self.answers.reset(worker)
+        return self.connections.total + self.reserved.total
 
 
 def raise_file_limit() -> int:

@@ -11,7 +11,7 @@ from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from time import monotonic
-from typing import Any, Final
+from typing import Final
 
 import bottle
 from gevent.lock import BoundedSemaphore
@@ -28,12 +28,14 @@ from answerd.facts import LARGE, Facts, Request
 from answerd.server.access import METHODS, Access
 from answerd.server.bottle_locals import use_context_variables
 from answerd.server.capture import Recorder
-from answerd.server.exchange import KEY, Exchange
-from answerd.server.http_parser import HttpRequest
-from answerd.server.installs import LiveInstalls
+from answerd.server.http.parser import HttpRequest
+from answerd.server.http.responses import PLAIN_TEXT, Exchange, exchange_of, reason_line
+from answerd.server.http.server import LARGEST_BODY, Gate
+from answerd.server.live_states import LiveStates
 from answerd.server.metrics import PROBE, REPORT
 from answerd.server.probes import PROBES, Readiness, is_probe, probe
-from answerd.server.report_app import is_report, refusal_of_report, take_report, token_in
+from answerd.server.report_app import METHODS as REPORT_METHODS
+from answerd.server.report_app import REPORT_LIMIT, is_report, refusal_of_report, take_report, token_in
 from answerd.server.request_log import without_token
 from answerd.server.statuses import (
     CONTENT_TOO_LARGE,
@@ -45,10 +47,13 @@ from answerd.server.statuses import (
     SERVICE_UNAVAILABLE,
 )
 from answerd.server.threads import TooLate, waiting_client
-from answerd.server.wsgi import PLAIN_TEXT, reason_line
 
 _LONGEST_SHOWN: Final = 100
 """Characters of a value in a log line."""
+
+EVERY_PATH: Final = "<:re:(?s:.*)>"
+REPORTS: Final = "<:re:(?is:/+report(?:/.*)?)>"
+"""Rules of Bottle's router. A path may hold a line feed, and need not begin with a slash."""
 
 _readers: Final[list[ThreadPool]] = []
 """The thread of this process that reads large bodies: 1 MB of JSON can take 50 MB while it is read, and a second thread
@@ -65,7 +70,7 @@ def make_answer_app(
     recorder: Recorder | None = None,
     *,
     sources: Sources = NO_SOURCES,
-    installs: LiveInstalls | None = None,
+    installs: LiveStates | None = None,
 ) -> bottle.Bottle:
     """Return the application.
 
@@ -80,43 +85,48 @@ def make_answer_app(
     app.catchall = False  # the listener answers unexpected exceptions, and logs them in one line
     app.uninstall(bottle.JSONPlugin)
 
-    def answer(exchange: Exchange) -> bytes:
-        if exchange.request.path in PROBES and is_probe(exchange.request):
-            return _probe(exchange, readiness)
-        if installs is not None and is_report(exchange.request.path):
-            body = _report(exchange, installs)
-        else:
-            fault = access.fault(exchange.request, exchange.peer)
-            body = _refusal(exchange, fault) if fault is not None else _answer(exchange, catalogue, sources, installs)
-        if recorder is not None:
+    def answer() -> bytes:
+        exchange = exchange_of(bottle.request.environ)
+        fault = access.fault(exchange.request, exchange.peer)
+        return _answer(exchange, catalogue, sources, installs) if fault is None else _refusal(exchange, fault)
+
+    def report() -> bytes:
+        exchange = exchange_of(bottle.request.environ)
+        if installs is None or not is_report(exchange.request.path):  # such as /report%2Fx
+            return answer()
+        return _report(exchange, installs)
+
+    def health_or_ready() -> bytes:
+        exchange = exchange_of(bottle.request.environ)
+        if not is_probe(exchange.request):  # Bottle takes "get" for GET
+            return answer()
+        return _probe(exchange, readiness)
+
+    def record() -> None:
+        exchange = exchange_of(bottle.request.environ)
+        if recorder is not None and exchange.kind != PROBE:
             _record(exchange, recorder)
-        return body
 
-    request, response = bottle.request, bottle.response
-
-    def wsgi(environ: dict[str, Any], start_response: Callable[[str, list[tuple[str, str]]], object]) -> list[bytes]:
-        request.bind(environ)
-        response.bind()
-        body = answer(environ[KEY])
-        start_response(response.status_line, response.headerlist)
-        return [body]
-
-    # Bottle's own asks hooks, plugins and a router, which this app has none of, takes 3 µs more, and its router has no
-    # rule for every path: one with a newline in it would be 404.
-    app.wsgi = wsgi
+    for path in PROBES:
+        app.get(path, callback=health_or_ready)
+    if installs is not None:
+        app.route(REPORTS, "ANY", report)
+    app.route(EVERY_PATH, "ANY", answer)
+    if recorder is not None:
+        app.add_hook("after_request", record)
     return app
 
 
-def make_gate(access: Access, *, has_states: bool = False) -> Callable[[HttpRequest, str], bool]:
-    """Return whether the body of a request is worth reading, from its header: not where `make_answer_app` refuses it
-    anyway, and not for ``/health`` and ``/ready``. ``has_states``: reports are taken, which need no token."""
+def make_gate(access: Access, *, has_states: bool = False) -> Gate:
+    """Return the gate of the bodies of requests: one is not worth reading where `make_answer_app` refuses the request
+    by its header, and of ``/health`` and ``/ready``. ``has_states``: reports are taken, which need no token."""
 
-    def wants_body(request: HttpRequest, peer: str) -> bool:
+    def body_limit(request: HttpRequest, peer: str) -> int:
         if has_states and is_report(request.path):
-            return refusal_of_report(request) is None
-        return not is_probe(request) and access.fault(request, peer) is None
+            return REPORT_LIMIT if refusal_of_report(request) is None else 0
+        return 0 if is_probe(request) or access.fault(request, peer) is not None else LARGEST_BODY
 
-    return wants_body
+    return body_limit
 
 
 def _probe(exchange: Exchange, readiness: Readiness) -> bytes:
@@ -139,16 +149,15 @@ def _refusal(exchange: Exchange, fault: int) -> bytes:
     return _refuse(exchange, fault, "this endpoint needs its bearer token")
 
 
-def _report(exchange: Exchange, installs: LiveInstalls) -> bytes:
+def _report(exchange: Exchange, installs: LiveStates) -> bytes:
     refused = refusal_of_report(exchange.request)
     if refused is not None:
-        bottle.response.set_header("Allow", ", ".join(METHODS))
-        return _refuse(exchange, refused, f"only {' and '.join(METHODS)} are answered here")
+        bottle.response.set_header("Allow", ", ".join(REPORT_METHODS))
+        return _refuse(exchange, refused, f"a report takes only {', '.join(REPORT_METHODS)}")
     reply = take_report(exchange.request, exchange.peer, installs)
     exchange.outcome = reply.outcome
     if reply.status >= FIRST_PROBLEM:
-        if reply.status == SERVICE_UNAVAILABLE:
-            bottle.response.set_header("Retry-After", "5")
+        _say_when_to_retry(reply.status)
         return _refuse(exchange, reply.status, reply.outcome)
     exchange.extension, exchange.kind = reply.word, REPORT
     bottle.response.content_type = PLAIN_TEXT
@@ -156,11 +165,11 @@ def _report(exchange: Exchange, installs: LiveInstalls) -> bytes:
 
 
 def _answer(
-    exchange: Exchange, catalogue: Callable[[], Catalogue], sources: Sources, installs: LiveInstalls | None
+    exchange: Exchange, catalogue: Callable[[], Catalogue], sources: Sources, installs: LiveStates | None
 ) -> bytes:
     received = exchange.request
     if received.body_too_large:
-        return _refuse(exchange, CONTENT_TOO_LARGE, "the body is larger than 1048576 bytes")
+        return _refuse(exchange, CONTENT_TOO_LARGE, f"the body is larger than {LARGEST_BODY} bytes")
     request = Request(received.path, received.query, received.headers, received.body, exchange.peer)
     if len(request.body) <= LARGE:
         return _resolved(exchange, catalogue, Facts(request), sources, installs)
@@ -184,7 +193,7 @@ def _resolved(
     catalogue: Callable[[], Catalogue],
     facts: Facts,
     sources: Sources,
-    installs: LiveInstalls | None,
+    installs: LiveStates | None,
 ) -> bytes:
     waiting_client.set(exchange.client)
     try:
@@ -198,6 +207,7 @@ def _resolved(
         large = len(exchange.request.body) > LARGE
         reason = error.reason if large else with_hints(error, facts)
         if not isinstance(error, GateClosed):
+            _say_when_to_retry(OF_ERRORS[type(error)])
             return _refuse(exchange, OF_ERRORS[type(error)], reason)
         body = _refuse(exchange, OF_ERRORS[GateClosed], error.reason)
         exchange.outcome = reason_line(reason)  # the log names the identity that asked; the sentence has the machine
@@ -278,6 +288,11 @@ def _busy(exchange: Exchange, what: str) -> bytes:
     """Return the refusal of a request that was not processed before its client's deadline."""
     bottle.response.set_header("Retry-After", "2")
     return _refuse(exchange, SERVICE_UNAVAILABLE, f"the service is busy with {what}, try again in 2 seconds")
+
+
+def _say_when_to_retry(status: int) -> None:
+    if status == SERVICE_UNAVAILABLE:
+        bottle.response.set_header("Retry-After", "5")
 
 
 def _refuse(exchange: Exchange, status: int, reason: str) -> bytes:

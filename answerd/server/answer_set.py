@@ -17,10 +17,10 @@ from answerd.answers.warming import warm_up
 from answerd.errors import NothingLoaded
 from answerd.server import gc_tuning
 from answerd.server.counters import Counters
+from answerd.server.http.responses import reason_line
 from answerd.server.live_set import LiveAnswerSet, WriteCounter
 from answerd.server.request_log import RequestLog
 from answerd.server.threads import in_thread, release_gradually
-from answerd.server.wsgi import reason_line
 from answerd.store import NoSetYet, StoreError
 from answerd.store.files import FileStore
 from answerd.store.loader import Loader

@@ -16,7 +16,7 @@ from gevent import get_hub
 
 from answerd import captures
 from answerd.captures import Capture
-from answerd.server.header_block import Headers
+from answerd.server.http.parser import Headers
 from answerd.server.request_log import RequestLog
 
 MOST_WAITING = 100

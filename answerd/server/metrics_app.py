@@ -7,11 +7,10 @@ from http import HTTPStatus
 from typing import Any
 from wsgiref.types import StartResponse, WSGIApplication
 
-from answerd.server.exchange import exchange_of
 from answerd.server.exposition import CONTENT_TYPE
+from answerd.server.http.responses import PLAIN_TEXT, exchange_of
 from answerd.server.probes import METHODS, Readiness, is_probe, probe
 from answerd.server.statuses import METHOD_NOT_ALLOWED, NOT_FOUND, OK
-from answerd.server.wsgi import PLAIN_TEXT
 
 PATH = "/metrics"
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final, NamedTuple
 
-from answerd.server.http_parser import HttpRequest
+from answerd.server.http.parser import HttpRequest
 from answerd.server.statuses import OK, SERVICE_UNAVAILABLE
 
 HEALTH: Final = "/health"

@@ -109,7 +109,8 @@ class _Several:
             service.log.service("stopped while loading")
             return 0
         gc.freeze()
-        return Supervisor(self, service.log).run(interim_worker, service.config.timeout_seconds)
+        stop_seconds = service.config.drain_seconds + service.config.timeout_seconds
+        return Supervisor(self, service.log).run(interim_worker, stop_seconds)
 
     def run_child(self, index: int) -> int:
         """Be a worker, or the process of the admin API, or the replicator."""

@@ -20,6 +20,7 @@ from answerd.errors import (
     NotClaimed,
     NothingLoaded,
     StatesUnknown,
+    UnreadableClaim,
 )
 
 OK: Final = 200
@@ -80,6 +81,7 @@ OF_ERRORS: Final[Mapping[type[AnswerError], int]] = {
     GateClosed: NOT_FOUND,
     StatesUnknown: SERVICE_UNAVAILABLE,
     BrokenDocument: INTERNAL_ERROR,
+    UnreadableClaim: INTERNAL_ERROR,
     CannotFill: INTERNAL_ERROR,
     EmptyAnswer: INTERNAL_ERROR,
     AnswerTooLarge: INTERNAL_ERROR,

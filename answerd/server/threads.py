@@ -17,7 +17,7 @@ from gevent.monkey import get_original
 from gevent.threadpool import ThreadPool
 
 from answerd.server import gc_tuning
-from answerd.server.client import Client
+from answerd.server.http.responses import Client
 
 SWITCH_SECONDS = 0.0005
 """How long a thread runs while the loop waits for the interpreter; a request waits several times."""

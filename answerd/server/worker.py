@@ -20,11 +20,11 @@ from answerd.server.answer_app import make_answer_app
 from answerd.server.answer_set import AnswerSet
 from answerd.server.capture import Recorder
 from answerd.server.history_pruning import prune_for_ever
-from answerd.server.installs import LiveInstalls
-from answerd.server.listener import Listener
+from answerd.server.http.server import HttpServer, Limits
+from answerd.server.live_states import LiveStates
 from answerd.server.metrics import RequestCounts
 from answerd.server.processes import when_parent_exits
-from answerd.server.serving import Limits
+from answerd.server.report_app import is_report
 from answerd.server.startup import Service
 from answerd.server.threads import LongWork, in_thread
 from answerd.server.write_guard import WriteGuard
@@ -67,7 +67,7 @@ class Worker:
         self.reports = reports
         self.parent_pipe = parent_pipe
         self.stopping = Event()
-        self.listeners: list[Listener] = []
+        self.listeners: list[HttpServer] = []
         self.guard: WriteGuard | None = None
         self._beating: int | None = None
         self.answers = AnswerSet(
@@ -80,7 +80,7 @@ class Worker:
             prepares=not is_interim,
             counters=service.counters,
         )
-        self.installs = LiveInstalls(service.installs, service.log) if service.installs is not None else None
+        self.installs = LiveStates(service.installs, service.log) if service.installs is not None else None
 
     def answer(self, worker: int) -> None:
         """Serve the answer endpoint in this process, as this worker."""
@@ -92,15 +92,13 @@ class Worker:
         service.counters.attach(region)
         if service.feed is not None:
             service.feed.attach(region)
-        if self.installs is not None:
-            self.installs.attach(config.workers + 1 if self.is_interim else worker)
         self.listeners.append(
-            Listener(
+            HttpServer(
                 service.sockets[worker],
                 make_answer_app(
                     self.answers.current,
                     service.access,
-                    self.answers.readiness,
+                    self._readiness,
                     _recorder(service),
                     sources=service.sources,
                     installs=self.installs,
@@ -108,7 +106,8 @@ class Worker:
                 limits=Limits(timeout=config.timeout_seconds, max_lingering=service.descriptors.lingering),
                 log=service.log,
                 admission=service.admission,
-                wants_body=answer_app.make_gate(service.access, has_states=self.installs is not None),
+                body_limit=answer_app.make_gate(service.access, has_states=self.installs is not None),
+                is_reserved=is_report if self.installs is not None else None,
                 trusted_proxies=config.trusted_proxies,
                 tls=service.certificate.context if service.certificate is not None else None,
                 counts=RequestCounts(service.counters),
@@ -119,8 +118,6 @@ class Worker:
     def administer(self) -> None:
         """Serve the other listeners (`answerd.server.administration`): in one process, which answers no machine."""
         self.service.counters.attach(self.service.config.workers + 1)
-        if self.installs is not None:
-            self.installs.attach(self.service.config.workers)
         administration = Administration(self.service, self.answers, self.installs)
         self.guard = administration.guard
         self.listeners += administration.listeners()
@@ -137,7 +134,7 @@ class Worker:
         gevent.spawn(self._trim_for_ever)
         if self.installs is not None:
             gevent.spawn(self.installs.watch)
-            gevent.spawn(self.installs.write_forever)
+            gevent.spawn(self.installs.keep_up)
         gevent.spawn(self._watch_secrets)
         for listener in self.listeners:
             listener.start()
@@ -147,6 +144,8 @@ class Worker:
                 days, log = self.service.config.history_days, self.service.log.service
                 gevent.spawn(prune_for_ever, self.guard.store, days, log)
         self.stopping.wait()
+        # A load balancer that asks /ready sends no more clients, before any is refused.
+        gevent.sleep(self.service.config.drain_seconds)
         until = time.monotonic() + self.service.config.timeout_seconds
         hands_over = self.is_interim or self.service.is_activated
         drains = [gevent.spawn(listener.drain, until, hands_over=hands_over) for listener in self.listeners]
@@ -157,6 +156,9 @@ class Worker:
         # Wait for threads that still write: captures of the last requests.
         gevent.spawn(gevent.get_hub().threadpool.join).join(LAST_WRITES_SECONDS)
         return 0
+
+    def _readiness(self) -> str:
+        return "the service is stopping" if self.stopping.is_set() else self.answers.readiness()
 
     def _beat_for_ever(self, worker: int) -> None:
         """Report to the parent that the loop runs."""

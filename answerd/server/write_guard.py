@@ -26,8 +26,8 @@ from answerd.documents import Document, Key, RawDocument
 from answerd.errors import MOST_PROBLEMS
 from answerd.identity import Kind
 from answerd.server import gc_tuning
-from answerd.server.client import Client, PatientClient
 from answerd.server.etags import UNCONDITIONAL, Conditions, etag, set_etag
+from answerd.server.http.responses import Client, PatientClient
 from answerd.server.live_set import LiveAnswerSet
 from answerd.server.threads import in_thread, release_gradually
 from answerd.server.write_turn import Turn

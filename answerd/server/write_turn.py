@@ -12,7 +12,7 @@ from time import monotonic
 
 from gevent.lock import RLock
 
-from answerd.server.client import Client
+from answerd.server.http.responses import Client
 from answerd.store import StoreError
 
 HALF_CLOSED_SECONDS = 0.5

@@ -6,14 +6,13 @@
 from __future__ import annotations
 
 import sys
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from typing import Any
 
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from answerd.server.header_block import BadRequest
-from answerd.server.http_parser import HttpRequest, Progress, RequestReader
+from answerd.server.http.parser import BadRequest, HttpRequest, Progress, RequestReader
 
 MAX_BODY = 1_048_576
 
@@ -67,12 +66,14 @@ class Outcome:
 
 def parts_of(request: HttpRequest) -> dict[str, Any]:
     names = ("method", "target", "path", "query", "minor_version", "body", "body_too_large")
-    return {name: getattr(request, name) for name in names} | {"header": asdict(request.header)}
+    header = request.header
+    framing = (header.length, header.is_chunked, header.expects_continue)
+    return {name: getattr(request, name) for name in names} | {"lines": header.lines, "framing": framing}
 
 
 def judge(pieces: list[bytes], max_body: int = MAX_BODY) -> Outcome:
     """Feeds the pieces until something is known."""
-    reader = RequestReader(max_body)
+    reader = RequestReader(lambda _: max_body)
     try:
         for piece in pieces:
             if piece and reader.receive(piece) is Progress.COMPLETE:

@@ -66,8 +66,27 @@ def _stream(pieces: int, size: int) -> Callable[[Any], object]:
     return lambda sink: spawn(send, sink)
 
 
+class _Counted:
+    """The statuses that were counted for the metrics."""
+
+    def __init__(self) -> None:
+        self.statuses: list[int] = []
+
+    def answered(self, status: int, _extension: str, _outcome: str, _seconds: float) -> None:
+        self.statuses.append(status)
+
+    def aborted(self) -> None:
+        self.statuses.append(0)
+
+    def shed(self, _what: str) -> None:
+        """Not counted here."""
+
+
+_COUNTED = _Counted()
+
 _LOOKS: dict[str, Callable[[], bytes]] = {
     "/cycles": _cycles,
+    "/counted": lambda: json.dumps(_COUNTED.statuses).encode(),
     "/remember": _remember,
     "/remembered": lambda: str(len(_LARGE)).encode(),
 }
@@ -77,7 +96,7 @@ def application(environ: dict[str, Any], start_response: Any) -> Iterable[bytes]
     """Answers by path; like the apps of the service it judges method, then size, and reads the whole body."""
     from gevent import sleep
 
-    from answerd.server.exchange import exchange_of
+    from answerd.server.http.responses import exchange_of
 
     exchange = exchange_of(environ)
     request = exchange.request
@@ -136,9 +155,8 @@ def main(options: dict[str, Any]) -> None:
     from gevent.event import Event
 
     from answerd.server.admission import Admission
-    from answerd.server.listener import Listener
+    from answerd.server.http.server import HttpServer, Limits
     from answerd.server.request_log import RequestLog
-    from answerd.server.serving import Limits
     from answerd.server.sockets import bind
 
     log = RequestLog(options.get("log", "stderr"), options.get("level", "all"))
@@ -147,7 +165,7 @@ def main(options: dict[str, Any]) -> None:
         tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         tls.load_cert_chain(options["certificate"])
     limits = Limits(**options.get("limits", {}))
-    listener = Listener(
+    listener = HttpServer(
         bind(options.get("host", HOST), 0),
         application,
         limits=limits,
@@ -155,11 +173,13 @@ def main(options: dict[str, Any]) -> None:
         admission=Admission(options.get("max_connections", 2048)),
         trusted_proxies=[ipaddress.ip_network(network) for network in options.get("trusted", [])],
         tls=tls,
+        counts=_COUNTED,
+        is_reserved=lambda path: path.startswith("/report/"),
     )
     if "files" in options:
         resource.setrlimit(resource.RLIMIT_NOFILE, (options["files"], options["files"]))
     if options.get("without_spare_file"):
-        listener.acceptor.drop_spare_file()
+        listener.drop_spare_file()
     ended = Event()
     gevent.signal_handler(signal.SIGTERM, ended.set)
     gevent.signal_handler(signal.SIGHUP, log.reopen)

@@ -246,7 +246,7 @@ def test_a_client_that_says_nothing_costs_the_others_nothing(fleet: Fleet) -> No
 
 
 def test_a_database_that_stays_locked_is_500_with_the_reason(serving: Callable[..., Service], tmp_path: Path) -> None:
-    fleet = Fleet(serving, tmp_path / "answers.db", SERVICE_TIMEOUT_SECS=15)
+    fleet = Fleet(serving, tmp_path / "answers.db", SERVICE_ADMIN_TIMEOUT_SECS=15)
     with SqliteStore(fleet.database).writing():
         reply = fleet.put("/default", "x = 1\n")
 
@@ -288,7 +288,7 @@ def put_bytes(name: str) -> bytes:
 def test_writes_that_wait_for_another_program_are_500_before_the_deadline_and_are_never_made(
     serving: Callable[..., Service], tmp_path: Path
 ) -> None:
-    fleet = Fleet(serving, tmp_path / "a.db", SERVICE_TIMEOUT_SECS=2)
+    fleet = Fleet(serving, tmp_path / "a.db", SERVICE_ADMIN_TIMEOUT_SECS=2)
     assert fleet.service.admin
     with ExitStack() as clients:
         with Locked(fleet.database):
@@ -310,7 +310,7 @@ def test_writes_that_wait_for_another_program_are_500_before_the_deadline_and_ar
 def test_a_write_whose_client_is_gone_while_it_waits_is_not_begun(
     serving: Callable[..., Service], tmp_path: Path, how: str
 ) -> None:
-    fleet = Fleet(serving, tmp_path / "a.db", SERVICE_TIMEOUT_SECS=10)
+    fleet = Fleet(serving, tmp_path / "a.db", SERVICE_ADMIN_TIMEOUT_SECS=10)
     assert fleet.service.admin
     with Locked(fleet.database):
         for number in range(2):

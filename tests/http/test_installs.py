@@ -5,9 +5,12 @@ from __future__ import annotations
 import os
 import re
 import signal
+import socket
 from collections.abc import Callable
+from contextlib import ExitStack
 from pathlib import Path
 
+import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from answerd.installs.tokens import token_fingerprint
@@ -76,7 +79,7 @@ def test_no_token_is_shown_and_the_statuses_of_reports(serving: Callable[..., Se
     assert service.send(sent("HEAD", f"{report}/installed")).status == 200
     assert "vmlinuz" in service.send(sent("GET", "/ipxe/node1")).text
     refused = service.send(sent("PUT", f"{report}/installed", "Content-Length: 1", body="x"))
-    assert (refused.status, refused.headers["allow"]) == (405, "GET, POST")
+    assert (refused.status, refused.headers["allow"]) == (405, "GET, POST, HEAD")
     unknown = service.send(sent("GET", f"{report}/done"))
     assert unknown.status == 404
     assert all(word in unknown.text for word in ("installed", "copied", "failed", "progress"))
@@ -103,6 +106,32 @@ def test_no_token_is_shown_and_the_statuses_of_reports(serving: Callable[..., Se
     )
     assert b"node1 is installed" in history.stdout
     assert token.encode() not in history.stdout
+
+
+@pytest.mark.parametrize("count", [1, 2])
+def test_a_report_is_taken_where_answers_are_shed(serving: Callable[..., Service], tmp_path: Path, count: int) -> None:
+    settings = {"SERVICE_STATE_PATH": tmp_path / "state.db", "SERVICE_WORKERS": count, "SERVICE_MAX_CONNECTIONS": 5}
+    service = serving({"node1.ipxe": IPXE}, **settings)
+    assert service.address
+    report = url_in(service.send(sent("GET", "/ipxe/node1")).text)
+    with ExitStack() as clients:
+        for _ in range(5):
+            clients.enter_context(socket.create_connection(service.address))
+        wait_until(lambda: service.get("/ipxe/node1").status == 503)
+        assert service.send(sent("POST", f"{report}/installed", "Content-Length: 4", body="done")).body == b"OK\n"
+        assert service.get("/ipxe/node1").status == 503
+
+
+def test_the_methods_and_the_size_of_reports(serving: Callable[..., Service], tmp_path: Path) -> None:
+    service = serving({"node1.ipxe": IPXE}, SERVICE_STATE_PATH=tmp_path / "state.db")
+    report = url_in(service.send(sent("GET", "/ipxe/node1")).text)
+    refused = service.send(sent("PUT", f"{report}/installed"))
+    assert (refused.status, refused.headers["allow"]) == (405, "GET, POST, HEAD")
+    assert service.send(sent("HEAD", f"{report}/installed")).status == 200
+    for size, status in ((65_536, 200), (65_537, 413), (1_000_000, 413)):
+        reply = service.post(f"{report}/progress", b"x" * size)
+        assert reply.status == status
+        assert status == 200 or b"65536 bytes" in reply.body
 
 
 def test_a_state_file_that_vanishes_stops_reports_and_keeps_what_is_known(

@@ -10,6 +10,7 @@ import subprocess
 import threading
 import time
 from collections.abc import Iterator
+from contextlib import ExitStack
 from ipaddress import ip_network
 from pathlib import Path
 
@@ -340,17 +341,32 @@ def test_an_app_that_takes_too_long_is_a_500_at_the_deadline(impatient: Server) 
     assert " 500 the service had no answer before the deadline" in impatient.wait_for_line("GET /slow?9 ")
 
 
-def test_idle_connections_cost_a_buffer_and_keep_no_other_client_from_its_answer() -> None:
+def test_an_app_that_takes_too_long_is_counted_once_as_what_its_client_got() -> None:
+    with serving(limits={"timeout": 0.3}) as server:
+        assert server.send(b"GET /slow?0.6 HTTP/1.1\r\nHost: s\r\n\r\n").status == 500
+        server.wait_for_line("/slow")
+        assert server.send(b"GET /slow?0.3 HTTP/1.1\r\nHost: s\r\n\r\n").status == 500  # the first app has ended now
+        counted = json.loads(server.send(b"GET /counted HTTP/1.1\r\nHost: s\r\n\r\n").body)
+    assert counted == [500, 500]
+
+
+def test_idle_connections_cost_little_and_keep_no_other_client_from_its_answer() -> None:
     count = 2_000
     raise_file_limit()  # before the start: the service inherits the limit
     with serving(limits={"timeout": 3}, max_connections=5_000) as server:
         server.send(GET)
         before = resident_bytes(server.process.pid)
-        idle = [server.connect(source=f"127.0.0.{2 + i % 4}") for i in range(count)]
-        for client in idle[: count // 2]:
-            client.sendall(b"GET / HT")
+        idle = [server.connect(source=f"127.0.0.{2 + i % 4}") for i in range(count // 2)]
         assert server.send(GET).status == 200
-        assert (resident_bytes(server.process.pid) - before) / count < 3_000
+        silent = resident_bytes(server.process.pid) - before
+        for _ in range(count // 2):
+            client = server.connect(source=f"127.0.0.{2 + len(idle) % 4}")
+            client.sendall(b"GET / HT")
+            idle.append(client)
+        assert server.send(GET).status == 200
+        begun = resident_bytes(server.process.pid) - before - silent
+        assert silent / (count / 2) < 2_000
+        assert begun / (count / 2) < 10_240
         for _ in range(50):
             assert server.send(GET).status == 200
         for client in idle:
@@ -381,6 +397,46 @@ def test_above_the_limit_clients_get_a_503_at_once_and_service_again_when_there_
             assert receive(client).status == 200
             client.close()
         assert "limit 3" in server.wait_for_line("503 shed")
+
+
+REPORT = b"POST /report/token/done HTTP/1.1\r\nHost: s\r\nContent-Length: 5\r\n\r\nhello"
+
+
+def test_above_the_limit_there_are_64_places_for_what_is_reserved() -> None:
+    with serving(max_connections=2) as server, ExitStack() as clients:
+        held = [clients.enter_context(server.connect()) for _ in range(2)]
+        wait_until(lambda: server.send(GET).status == 503)
+        for step in (len(REPORT), 7):
+            assert server.send(*[REPORT[at : at + step] for at in range(0, len(REPORT), step)]).status == 200
+        slow = [clients.enter_context(server.connect()) for _ in range(64)]
+        for client in slow:
+            client.sendall(REPORT[:-1])
+        wait_until(lambda: server.send(REPORT).status == 503)
+        for client in slow:
+            client.sendall(REPORT[-1:])
+            assert receive(client).status == 200
+        assert server.send(REPORT).status == 200
+        assert server.send(GET).status == 503
+        for client in held:
+            client.sendall(GET)
+            assert receive(client).status == 200
+        assert server.send(GET).status == 200
+
+
+def test_what_is_reserved_is_answered_before_the_others_that_wait(server: Server) -> None:
+    server.process.send_signal(signal.SIGSTOP)
+    clients = [server.connect() for _ in range(20)]
+    for client in clients[:-1]:
+        client.sendall(GET)
+    clients[-1].sendall(REPORT)
+    said = len(server.lines)
+    server.process.send_signal(signal.SIGCONT)
+    assert {receive(client).status for client in clients} == {200}
+    server.wait_for_line("/report/")
+    wait_until(lambda: len(server.lines) >= said + 20)
+    assert "/report/" in server.lines[said]
+    for client in clients:
+        client.close()
 
 
 def test_a_storm_of_503s_is_a_line_a_second() -> None:
@@ -458,16 +514,17 @@ def test_accepting_that_fails_does_not_spin() -> None:
 
 def test_workers_share_one_count() -> None:
     admission = Admission(3, workers=2)
+    places = admission.connections
     admission.attach(1)
-    assert admission.admit()
-    assert admission.admit()
+    assert places.take()
+    assert places.take()
     admission.attach(0)
-    assert admission.admit()
-    assert not admission.admit()
+    assert places.take()
+    assert not places.take()
     assert admission.in_flight() == 3
     admission.reset(1)
     assert admission.in_flight() == 1
-    admission.release()
+    places.add(-1)
     assert admission.in_flight() == 0
 
 
@@ -581,9 +638,16 @@ def test_an_app_goes_on_sending_under_tls(certificate: str) -> None:
         assert len(tls_send(server, b"GET /stream?3x65536 HTTP/1.1\r\nHost: s\r\n\r\n").body) == 3 * 65_536
 
 
+def test_a_tls_handshake_on_a_plain_port_is_named_in_the_log(server: Server) -> None:
+    with pytest.raises(ssl.SSLError):
+        tls_send(server, GET)
+    assert " 400 a TLS handshake on a port that speaks plain HTTP" in server.wait_for_line("TLS handshake")
+
+
 def test_tls_clients_above_the_limit_get_their_503(certificate: str) -> None:
     with serving(certificate=certificate, max_connections=1) as server, server.connect():
         wait_until(lambda: tls_send(server, GET).status == 503)
+        assert tls_send(server, REPORT).status == 200
         assert tls_send(server, GET).headers["retry-after"] == "2"
 
 

@@ -8,14 +8,11 @@ from typing import Any, Generic, TypeVar
 
 from answerd.server.admin_app import make_admin_app
 from answerd.server.bearer import FailureBlock
-from answerd.server.client import Client, PatientClient
-from answerd.server.exchange import Exchange
-from answerd.server.header_block import HeaderBlock
-from answerd.server.http_parser import HttpRequest
+from answerd.server.http.parser import HeaderBlock, HttpRequest
+from answerd.server.http.responses import Client, Exchange, PatientClient, environ_of
 from answerd.server.live_set import LiveAnswerSet, WriteCounter
 from answerd.server.roles import AdminTokens, NamedToken
 from answerd.server.write_guard import WriteGuard
-from answerd.server.wsgi import environ_of
 from answerd.store import WritableStore
 from answerd.store.loader import Loader
 from answerd.store.sqlite import SqliteStore

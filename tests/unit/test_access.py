@@ -10,14 +10,11 @@ from answerd.addresses import is_public, parse_networks
 from answerd.server.access import Access
 from answerd.server.answer_app import make_answer_app, make_gate
 from answerd.server.answer_set import AnswerSet, Preparation
-from answerd.server.client import PatientClient
-from answerd.server.exchange import Exchange
-from answerd.server.header_block import HeaderBlock
-from answerd.server.http_parser import HttpRequest
+from answerd.server.http.parser import HeaderBlock, HttpRequest
+from answerd.server.http.responses import Exchange, PatientClient, environ_of, respond
 from answerd.server.live_set import WriteCounter
 from answerd.server.peer import is_within
 from answerd.server.request_log import RequestLog
-from answerd.server.wsgi import environ_of, respond
 from answerd.store.files import FileStore
 from answerd.store.loader import Loader
 
@@ -46,7 +43,7 @@ def ask(method: str, path: str, *, token: str | None = None, length: int = 0, to
 def test_the_header_alone_decides_in_order(request_: HttpRequest, peer: str, status: int | None) -> None:
     access = Access([TOKEN], NETWORKS)
     assert access.fault(request_, peer) == status
-    assert make_gate(access)(request_, peer) is (status is None)
+    assert (make_gate(access)(request_, peer) > 0) is (status is None)
 
 
 @pytest.mark.parametrize("path", ["/health", "/ready"])

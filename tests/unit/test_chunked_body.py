@@ -8,8 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from answerd.server.header_block import BadRequest
-from answerd.server.http_parser import HttpRequest, Progress, RequestReader
+from answerd.server.http.parser import BadRequest, HttpRequest, Progress, RequestReader
 from tests.support.thorough import examples
 
 HEAD = b"POST / HTTP/1.1\r\nHost: s\r\nTransfer-Encoding: chunked\r\n\r\n"
@@ -19,7 +18,7 @@ TRICKY = st.sampled_from([b"a", b"0", b"fF", b"\r", b"\n", b"\r\n", b";", b":", 
 
 def read(data: bytes, cuts: set[int], limit: int = LIMIT) -> HttpRequest | None:
     """The request once it is complete, of a stream in pieces."""
-    reader = RequestReader(limit)
+    reader = RequestReader(lambda _: limit)
     places = sorted({0, len(data)} | {cut for cut in cuts if cut < len(data)})
     for begin, end in pairwise(places):
         if reader.receive(data[begin:end]) is Progress.COMPLETE:
@@ -79,11 +78,11 @@ def test_a_chunk_as_large_as_the_limit_is_waited_for_and_read() -> None:
 def test_a_body_nobody_wants_is_not_read_and_not_judged() -> None:
     for unwanted in (HEAD, HEAD + b"zz\r\n", b"POST / HTTP/1.1\r\nHost: s\r\nContent-Length: 9\r\n\r\n1234"):
         for step in (1, len(unwanted)):
-            reader = RequestReader(LIMIT, lambda _: False)
+            reader = RequestReader(lambda _: 0)
             pieces = [unwanted[at : at + step] for at in range(0, len(unwanted), step)]
             progress = [reader.receive(piece) for piece in pieces if reader.request is None]
             assert progress[-1] is Progress.COMPLETE
             assert reader.request is not None
             assert (reader.request.body, reader.sent_more) == (b"", True)
     with pytest.raises(BadRequest):
-        RequestReader(LIMIT).receive(HEAD + b"zz\r\n")
+        RequestReader(lambda _: LIMIT).receive(HEAD + b"zz\r\n")

@@ -23,7 +23,7 @@ from answerd.documents import Key, RawDocument
 from answerd.errors import CannotFill, NotClaimed
 from answerd.facts import Facts, Request
 from answerd.identity import Kind
-from answerd.server.connection import Connection
+from answerd.server.admission import SharedCount
 from answerd.server.request_log import describe_error
 
 KS = RawDocument(Key(Kind.DEFAULT, "", "ks"), "{{ id }} {{ secret.word }} {{ id }}\n")
@@ -97,7 +97,7 @@ def test_an_error_in_the_middle_leaves_nothing_behind() -> None:
 
 
 def test_what_is_no_argument_of_a_function_is_refused() -> None:
-    broken: Any = Connection
+    broken: Any = SharedCount
     with pytest.raises(TypeError):
         broken()
 

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from answerd.server import chunked_body, http_parser, listener
-from answerd.server.serving import Limits
+from answerd.server.http import bodies, parser, server
+from answerd.server.http.server import Limits
 from answerd.server.statuses import ANSWER_STATUSES
 from tests.unit.test_docs import rows
 
@@ -35,10 +35,10 @@ def test_every_status_but_200_has_its_place_in_the_order() -> None:
 @pytest.mark.parametrize(
     ("what", "limit"),
     [
-        ("request line, without its line end", http_parser.MAX_REQUEST_LINE),
-        ("header lines with their line ends", http_parser.MAX_HEADER_BLOCK),
-        ("body, without the framing of chunks", Limits().max_body),
-        ("extensions and trailers of a chunked body", chunked_body.CHUNK_OVERHEAD_ALLOWED),
+        ("request line, without its line end", parser.MAX_REQUEST_LINE),
+        ("header lines with their line ends", parser.MAX_HEADER_BLOCK),
+        ("body, without the framing of chunks", server.LARGEST_BODY),
+        ("extensions and trailers of a chunked body", bodies.OVERHEAD_ALLOWED),
         ("what a client sends after its response", Limits().linger_bytes),
     ],
 )
@@ -54,4 +54,4 @@ def test_the_bounds_of_clients_that_are_still_sending_are_those_of_the_code() ->
 
 
 def test_the_bound_of_refusals_under_tls_is_that_of_the_code() -> None:
-    assert f"at most {listener.SHED_UNDER_TLS} clients" in section("503 and Retry-After")
+    assert f"at most {server.SHED_UNDER_TLS} clients" in section("503 and Retry-After")

@@ -38,6 +38,8 @@ def test_the_table_has_every_choice_of_the_setting(setting: Setting) -> None:
         ("SERVICE_WORKERS", config.MOST_WORKERS),
         ("SERVICE_MAX_CONNECTIONS", config.MOST_CONNECTIONS),
         ("SERVICE_TIMEOUT_SECS", config.LONGEST_TIMEOUT),
+        ("SERVICE_ADMIN_TIMEOUT_SECS", config.LONGEST_TIMEOUT),
+        ("SERVICE_DRAIN_SECS", config.LONGEST_TIMEOUT),
     ],
 )
 def test_the_table_has_the_ceiling_of_the_number(name: str, ceiling: int) -> None:

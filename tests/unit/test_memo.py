@@ -11,8 +11,8 @@ import pytest
 from answerd.formats import family, template_reading, yaml_nodes
 from answerd.formats.template import Placeholder
 from answerd.memo import remembered
-from answerd.server import header_block, wsgi
-from answerd.server.http_parser import RequestReader
+from answerd.server.http import parser, responses
+from answerd.server.http.parser import RequestReader
 
 
 def test_a_call_with_a_large_argument_is_not_kept() -> None:
@@ -57,30 +57,26 @@ def test_a_large_text_of_a_document_is_not_kept_for_others(name: str) -> None:
 
 
 def read_header(line: bytes) -> None:
-    reader = RequestReader(1_000)
+    reader = RequestReader(lambda _: 1_000)
     reader.receive(b"GET / HTTP/1.1\r\nHost: s\r\n" + line + b"\r\n\r\n")
     assert reader.request
-    wsgi.keys_of(reader.request.header)
 
 
 def test_what_clients_send_fills_no_cache_beyond_its_bound() -> None:
     caches: list[dict[Any, Any]] = [
-        header_block._known_names,
-        header_block._validated_blocks,
-        wsgi._known_heads,
-        wsgi._keys_of_blocks,
+        parser._known_names,
+        parser._validated_blocks,
+        responses._known_heads,
     ]
     for cache in caches:
         cache.clear()
     for number in range(2_000):
         read_header(b"x-%d: %d" % (number, number))
-        wsgi._head("200 OK", [("ETag", str(number))], 1, False)
+        responses._head("200 OK", [("ETag", str(number))], 1, False)
     read_header(b"y" * 5_000 + b": 1")
     read_header(b"Final: 1")
-    names, blocks = header_block._known_names, header_block._validated_blocks
-    assert (len(names) <= 512, len(blocks) <= 512, len(wsgi._known_heads) <= 256) == (True, True, True)
-    assert 0 < len(wsgi._keys_of_blocks) <= 512
-    assert all(header.is_kept for header in wsgi._keys_of_blocks)
+    names, blocks = parser._known_names, parser._validated_blocks
+    assert (len(names) <= 512, len(blocks) <= 512, len(responses._known_heads) <= 256) == (True, True, True)
     assert max(map(len, names)) <= 64
     assert b"Final" in names  # a full table makes room
     assert max(len(block) for _, block in blocks) <= 1_024
@@ -90,4 +86,4 @@ def test_random_headers_are_read_the_same_from_a_full_table() -> None:
     rng = random.Random(3)
     for _ in range(1_500):
         name = "".join(rng.choices("aBcDe-", k=rng.randrange(1, 80)))
-        assert header_block._name(name.encode()) == name.lower()
+        assert parser._name(name.encode()) == name.lower()

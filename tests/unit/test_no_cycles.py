@@ -21,8 +21,7 @@ from answerd.documents import Key, RawDocument
 from answerd.errors import AnswerError
 from answerd.facts import LARGE, Facts, Request
 from answerd.identity import Kind
-from answerd.server.header_block import BadRequest
-from answerd.server.http_parser import RequestReader
+from answerd.server.http.parser import BadRequest, RequestReader
 from answerd.server.threads import in_thread
 from answerd.validators import Tools
 from tests.support.admin import Admin
@@ -39,7 +38,7 @@ DOCUMENTS = {
 
 
 def read(*pieces: bytes) -> None:
-    reader = RequestReader(1_048_576)
+    reader = RequestReader(lambda _: 1_048_576)
     try:
         for piece in pieces:
             reader.receive(piece)

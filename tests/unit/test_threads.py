@@ -9,7 +9,7 @@ import pytest
 from gevent.event import Event
 from gevent.monkey import get_original
 
-from answerd.server.client import PatientClient
+from answerd.server.http.responses import PatientClient
 from answerd.server.threads import LongWork, TooLate, waiting_client
 
 _Lock = get_original("_thread", "allocate_lock")

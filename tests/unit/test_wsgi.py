@@ -7,7 +7,7 @@ import unicodedata
 from hypothesis import given
 from hypothesis import strategies as st
 
-from answerd.server.wsgi import MAX_REASON, plain_text, reason_line
+from answerd.server.http.responses import MAX_REASON, plain_text, reason_line
 
 
 @given(st.text(max_size=2_000) | st.text("a \n\x1b\u2028", min_size=700, max_size=900))

@@ -11,7 +11,7 @@ from answerd.formats import FORMATS
 from answerd.identity import IDENTIFIER_LENGTH, Kind
 from answerd.server.admin.requests import DEFAULT_FORMAT, InvalidRequest
 from answerd.server.admin.routes import DOCUMENT_LIMIT, INVENTORY_LIMIT
-from answerd.server.spool import Content
+from answerd.server.http.bodies import Content
 from answerd.server.write_guard import ChangeSet
 from answerd.store.tables import key_fault
 

@@ -17,9 +17,9 @@ import yaml
 from answerd import __version__
 from answerd.server.admin.responses import JSON, note_outcome
 from answerd.server.admin.routes import Route
+from answerd.server.http.responses import PLAIN_TEXT
 from answerd.server.probes import HEALTH, READY, Readiness, probe
 from answerd.server.statuses import OK
-from answerd.server.wsgi import PLAIN_TEXT
 
 
 def description() -> dict[str, Any]:

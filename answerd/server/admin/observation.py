@@ -11,8 +11,8 @@ from answerd.server.admin.requests import environ
 from answerd.server.admin.responses import error_response, note_outcome
 from answerd.server.admin.routes import Route
 from answerd.server.event_streams import MOST_STREAMS, EventStreams
-from answerd.server.exchange import exchange_of
 from answerd.server.exposition import CONTENT_TYPE
+from answerd.server.http.responses import exchange_of
 from answerd.server.statuses import OK, SERVICE_UNAVAILABLE
 
 EVENT_STREAM = "text/event-stream"

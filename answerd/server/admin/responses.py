@@ -8,8 +8,7 @@ from typing import Any
 import bottle
 import orjson
 
-from answerd.server.exchange import exchange_of
-from answerd.server.wsgi import reason_line
+from answerd.server.http.responses import exchange_of, reason_line
 
 JSON = "application/json"
 

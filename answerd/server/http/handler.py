@@ -1,0 +1,794 @@
+"""One connection, from its accept over one request and one response to its close: what `WSGIHandler` is in pywsgi.
+
+A connection goes through these stages, in this order, some of which it may skip:
+
+- ``WAITING``: it was accepted, and its first bytes have not been read. The server calls `Handler.begin` in the loop, at
+  the accept and, where nothing was there yet, when something is: a silent client costs a watcher and no greenlet.
+- ``READING``: a part of its request is there, and a greenlet of the Pool (`Handler.handle`) waits for the rest.
+- ``READY``: its request is there. The server has a row of such connections answered by one greenlet.
+- ``ASKING``: the app runs, in a greenlet, where it may wait.
+- ``ANSWERED``: the response is there or partly sent. Where the client is slow, a greenlet waits for it.
+- ``STREAMING``: an app goes on sending (`Exchange.takeover`), without a deadline.
+- ``LINGERING``: it was answered, and what the client still sends is thrown away: closing a socket with unread bytes
+  resets the connection, and the response would be lost.
+- ``CLOSED``.
+
+Wherever a greenlet waits for the client, the server can end that by `Handler.interrupt`; an app that runs is never
+interrupted: at the deadline its client gets an error, and the app's result is dropped.
+"""
+
+from __future__ import annotations
+
+import ssl
+import struct
+from _socket import MSG_DONTWAIT, MSG_NOSIGNAL, MSG_PEEK, SHUT_WR, SO_LINGER, SOL_SOCKET
+from _socket import socket as Socket
+from collections.abc import Callable
+from fcntl import ioctl
+from termios import FIONREAD
+from time import monotonic
+from typing import TYPE_CHECKING, Any, Final, Literal
+
+from gevent import getcurrent
+from greenlet import greenlet
+
+from answerd.server.admission import SharedCount
+from answerd.server.http.parser import COMPLETE, BadRequest, HttpRequest, Progress, RequestReader
+from answerd.server.http.responses import Exchange, Response, Sink, environ_of, respond, without_length
+from answerd.server.peer import forwarded_for, peer_address, with_port
+from answerd.server.request_log import describe_error, without_token
+from answerd.server.statuses import INTERNAL_ERROR
+
+if TYPE_CHECKING:
+    from answerd.server.http.server import HttpServer
+
+WAITING: Final = 0
+READING: Final = 1
+READY: Final = 2
+ASKING: Final = 3
+ANSWERED: Final = 4
+STREAMING: Final = 5
+LINGERING: Final = 6
+CLOSED: Final = 7
+
+READ: Final = 1  # events of the loop
+WRITE: Final = 2
+
+READ_SIZE: Final = 65_536
+UNCOUNTED_BODY: Final = 8_192  # bytes of a body that came with its header; real ones have up to 4 KB
+SMALL_ANSWER: Final = 65_536  # bytes that the socket's send buffer takes at once
+TLS_PIECE: Final = 65_536  # bytes of an answer that are encrypted at a time
+STREAM_BACKLOG: Final = 262_144  # bytes of a stream that wait for its client; one that lags further is cut
+LATE: Final = "the service had no answer before the deadline"
+CONTINUE: Final = b"HTTP/1.1 100 Continue\r\n\r\n"
+_DISCARD_SIZE: Final = 262_144
+_TO_RESPOND_SECONDS: Final = 1.0  # before the deadline, an app stops waiting
+_RESET_ON_CLOSE: Final = struct.pack("ii", 1, 0)
+_FLAGS: Final = MSG_DONTWAIT | MSG_NOSIGNAL
+_unread: Final = bytearray(4)  # an int: how many bytes the kernel holds
+_discarded: Final = bytearray(_DISCARD_SIZE)  # where the bytes go that are thrown away
+
+
+Shed = Literal["connections", "bodies", "answers"]
+"""What is at its limit where a client gets a 503: connections in flight, bodies that arrive, answers that wait to be
+read."""
+
+
+class ClientGone(Exception):
+    """The client has closed or reset the connection."""
+
+
+class Interrupted(Exception):
+    """The server ends the wait for a client (`Handler.interrupt`)."""
+
+
+class Handler:
+    """One client. It has `WSGIHandler`'s constructor and `handle`, and nothing else of it.
+
+    It is the `answerd.server.http.responses.Client` and `Sink` of its exchange, and the
+    `answerd.server.http.bodies.Holder` of its bytes. ``place`` is the count in which it holds a place: that of the
+    connections in flight, or the reserved ones; None where it has given its place back, or never had one.
+    """
+
+    __slots__ = (
+        "_body_size", "_discarded_bytes", "_events", "_interruption", "_is_shed", "_outcome", "_reader", "_rest",
+        "_takeover", "_tls", "_unsent", "_waiting", "_watcher", "address", "answer_held", "body_held", "deadline",
+        "place", "response", "server", "shed_at", "socket", "stage",
+    )  # fmt: skip
+
+    def __init__(self, socket: Socket, address: tuple[Any, ...], server: HttpServer) -> None:
+        self.socket = socket
+        self.address = address
+        self.server = server
+        self.deadline = monotonic() + server.limits.timeout
+        self.shed_at = 0.0  # when it gets a 503, where it has no place
+        self.stage = WAITING
+        self.place: SharedCount | None = None
+        self.response: Response | None = None
+        self.body_held = 0  # bytes, as counted by the server
+        self.answer_held: bytes | None = None  # as counted by the server
+        self._reader: RequestReader | None = None
+        self._tls: TlsLayer | None = None
+        self._watcher: Any = None
+        self._events = 0
+        self._waiting: greenlet | None = None
+        self._interruption: tuple[str, Shed | None] | None = None
+        self._unsent: memoryview | None = None  # bytes for the socket
+        self._rest: memoryview | None = None  # what follows them; under TLS still to be encrypted
+        self._takeover: Callable[[Sink], object] | None = None
+        self._is_shed = False  # its response is a 503 of the server, which the log sums up
+        self._outcome: str | Callable[[], str] = ""
+        self._body_size = self._discarded_bytes = 0
+
+    @property
+    def closed(self) -> bool:
+        """Whether the connection has ended."""
+        return self.stage == CLOSED
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether the client has not sent a whole header yet, so that nothing is known of it but its address."""
+        if self.stage == READING:
+            return self._reader is None or self._reader.request is None
+        return self.stage == WAITING
+
+    @property
+    def path(self) -> str:
+        """The undecoded path of the request."""
+        return self._reader.request.path if self._reader is not None and self._reader.request is not None else ""
+
+    @property
+    def respond_by(self) -> float:
+        """When an app that waits for something must give up (monotonic clock), so that its response still arrives."""
+        return self.deadline - min(_TO_RESPOND_SECONDS, self.server.limits.timeout / 4)
+
+    def is_gone(self) -> bool:
+        """Return whether the client has closed its connection, as far as can be known without writing to it.
+
+        A client that has only finished sending looks the same: use this for a client that has been waiting.
+        """
+        if self.stage != ASKING:
+            return True
+        try:
+            return not self.socket.recv(1, MSG_DONTWAIT | MSG_PEEK)
+        except BlockingIOError:
+            return False
+        except OSError:
+            return True
+
+    # --- reading ------------------------------------------------------------------------------------------------------
+
+    def begin(self) -> None:
+        """Read what has arrived by now; in the loop. Nearly every request is wholly there, and needs no greenlet yet.
+
+        A connection without a place is read here until its request line is there: it must not cost a greenlet.
+        """
+        try:
+            data = self.socket.recv(READ_SIZE, MSG_DONTWAIT)
+        except BlockingIOError:
+            self._watch(READ, self.begin)
+            return
+        except OSError:
+            self.close()
+            return
+        try:
+            if not data and self._reader is None:  # it never sent a byte
+                self.close()
+                return
+            self.stage = READING
+            if self._watcher is not None:
+                self._watcher.stop()
+            if self.server.tls is not None:
+                self.server.pool.spawn(self.handle, data)
+            elif self._take(data):
+                if self.stage == READY:
+                    self.server.ready(self)
+                else:
+                    self.deliver()
+            elif self.place is None:
+                self._watch(READ, self.begin)
+            else:
+                self.server.pool.spawn(self.handle)
+        except Exception as error:
+            self._fail(error)
+
+    def handle(self, ciphertext: bytes = b"") -> None:
+        """Read on, ask the app, send, leave; in a greenlet, which waits for the client where that is needed.
+
+        ``ciphertext``: the first bytes of a client that speaks TLS.
+        """
+        try:
+            try:
+                self._read(ciphertext)
+                if self.stage == READY and not self.ask():
+                    return
+            except Interrupted:
+                self._obey()
+        except Exception as error:
+            self._fail(error)
+            return
+        if self.stage == ANSWERED:
+            self.finish()
+
+    def _read(self, ciphertext: bytes) -> None:
+        """Read until the request is there, or refused."""
+        if ciphertext and self.server.tls is not None:
+            self._tls = TlsLayer(self.server.tls)
+            plaintext = self._decrypted(ciphertext)
+            if plaintext and self._take(plaintext):
+                return
+        while not self._take(self._receive()):
+            pass
+
+    def _receive(self) -> bytes:
+        """Wait for bytes from the client; none at the end of what it sends. Raises `ClientGone`, SSLError,
+        `Interrupted`."""
+        tls = self._tls
+        while tls is None or not tls.ended:
+            try:
+                data = self.socket.recv(READ_SIZE, MSG_DONTWAIT)
+            except BlockingIOError:
+                self._wait(READ)
+                continue
+            except OSError:
+                raise ClientGone from None
+            if tls is None or not data:
+                return data
+            plaintext = self._decrypted(data)
+            if plaintext:
+                return plaintext
+        return b""
+
+    def _decrypted(self, data: bytes) -> bytes:
+        """Return the plaintext that is complete now, often none. Raises SSLError."""
+        tls = self._tls
+        if tls is None:  # pragma: no cover: called under TLS only
+            return data
+        try:
+            return tls.receive(data)
+        finally:
+            self._send_at_once(b"")  # of the handshake, or the alert
+
+    def _take(self, data: bytes) -> bool:
+        """Take bytes of the request, none where the client sends nothing more. Return whether it is ready, or refused:
+        whether there is nothing more to read."""
+        reader = self._reader
+        if reader is None:
+            if not data:  # the end, after a handshake
+                self.close()
+                return True
+            reader = self._reader = RequestReader(self._body_limit)
+        try:
+            if data:
+                progress = reader.receive(data)
+            else:
+                reader.end()
+                self.close()
+                return True
+        except BadRequest as refusal:
+            if self.place is None:
+                self._shed_because_of("connections")
+            else:
+                self._refuse(refusal)
+            return True
+        if self.place is None and not self._finds_place(reader):
+            return self.stage == ANSWERED
+        if progress is COMPLETE:
+            size = len(reader.request.body) if reader.request is not None else 0
+            if (size > UNCOUNTED_BODY or self.body_held) and not self._hold_complete_body(size):
+                return True
+            self.stage = READY
+            return True
+        if reader.held > self.body_held and not self.server.memory.hold_body(self, reader.held):
+            self._drop_body()
+            self._shed_because_of("bodies")
+            return True
+        if progress is Progress.CONTINUE:
+            self._send_at_once(CONTINUE)
+        return False
+
+    def _finds_place(self, reader: RequestReader) -> bool:
+        """Return whether a connection above the limit has one of the reserved places now. It gets a 503 where its
+        request line says that it may not."""
+        path = reader.path
+        if path is None:
+            return False
+        if self.server.reserve(self, path):
+            return True
+        self._shed_because_of("connections")
+        return False
+
+    def _body_limit(self, request: HttpRequest) -> int:
+        return self.server.body_limit(request, self._peer(request))
+
+    def _hold_complete_body(self, size: int) -> bool:
+        """Count a body; return False if the memory is full, and then a 503 is the response."""
+        if self.server.memory.hold_body(self, size):
+            self.server.memory.keep_body(self, size)
+            return True
+        self._drop_body()
+        self._shed_because_of("bodies")
+        return False
+
+    def _drop_body(self) -> None:
+        if self._reader is not None:
+            self._reader.drop_body()
+        if self.body_held:
+            self.server.memory.release_body(self)
+
+    def refuse_body(self) -> None:
+        """Make room for smaller bodies: drop this one, and answer with a 503. Called from anywhere."""
+        self._drop_body()
+        self.interrupt(shed="bodies")
+
+    def _refuse(self, refusal: BadRequest) -> None:
+        self._drop_body()
+        self._outcome = refusal.reason
+        self._count(refusal.status)
+        self.response = self.server.error(refusal.status, refusal.reason)
+        self.stage = ANSWERED
+
+    # --- waiting ------------------------------------------------------------------------------------------------------
+
+    def _wait(self, events: int) -> None:
+        """Wait in this greenlet until the socket is ready. Raises `Interrupted`."""
+        if self._interruption is None:
+            self._prepare_watcher(events)
+            self._waiting = getcurrent()
+            try:
+                self.server.hub.wait(self._watcher)
+            finally:
+                self._waiting = None
+        if self._interruption is not None:
+            raise Interrupted
+
+    def interrupt(self, reason: str = "", *, shed: Shed | None = None) -> None:
+        """End the wait for the client: close the connection for this reason, or send a 503 because ``shed`` is at its
+        limit. Called from anywhere."""
+        self._interruption = (reason, shed)
+        if getcurrent() is self.server.hub:
+            self._raise_interrupted()
+        else:  # a direct throw would never come back to the caller
+            self.server.loop.run_callback(self._raise_interrupted)
+
+    def _raise_interrupted(self) -> None:
+        if self._waiting is not None:
+            self._waiting.throw(Interrupted)
+        elif self.stage == WAITING or (self.stage == READING and self.place is None):  # without a greenlet
+            self._obey()
+            self.deliver()
+
+    def _obey(self) -> None:
+        reason, shed = self._interruption or ("", None)
+        self._interruption = None
+        if shed is None:
+            self.cut(reason)
+        else:
+            self._shed_because_of(shed)
+
+    def overdue(self) -> None:
+        """Handle the deadline: cut a slow client off; send an error where the app is slow."""
+        if self.stage == ASKING:
+            self._outcome = LATE
+            self._count(self.server.late.status)
+            self.response = self.server.late
+            self.stage = ANSWERED
+            self.deliver()
+        else:
+            self.end("deadline")
+
+    def end(self, reason: str) -> None:
+        """End the connection from outside; in the loop."""
+        if self._waiting is not None:
+            self.interrupt(reason)
+        else:
+            self.cut(reason)
+
+    def shed(self) -> None:
+        """Send a 503 in place of reading on; in the loop. Under TLS only once the handshake is done."""
+        if self.server.tls is None or (self._tls is not None and self._tls.handshaken):
+            self.interrupt(shed="connections")
+        elif self._tls is None:
+            self.close()
+
+    # --- answering ----------------------------------------------------------------------------------------------------
+
+    def ask(self) -> bool:
+        """Ask the app for the response; in a greenlet, where the app may wait. Return whether there is one to send."""
+        server, reader = self.server, self._reader
+        if self.stage != READY or reader is None or reader.request is None:  # cut off while it waited for its turn
+            return False
+        request = reader.request
+        self.stage = ASKING
+        # Before the app runs, which may close a spooled body.
+        self._body_size = len(request.body if request.spooled is None else request.spooled)
+        exchange = Exchange(request, self._peer(request), self)
+        try:
+            response = respond(server.application, environ_of(exchange, server.environ, self.address[1]))
+            outcome = exchange.describe or exchange.outcome
+        except Exception as error:
+            failed = f"{request.method} {without_token(request.target)}"
+            server.request_log.service(f"an app failed on {failed}: {describe_error(error)}")
+            outcome = "the service failed unexpectedly"
+            response = server.error(INTERNAL_ERROR, "the service failed unexpectedly, its log says why")
+        request.body, request.spooled = b"", None
+        if self.body_held:
+            server.memory.release_body(self)
+        if self.stage != ASKING:  # the deadline has come, and its error was sent
+            return False
+        self._count(response.status, exchange.extension, exchange.kind)
+        self._outcome = outcome
+        if exchange.takeover is not None:
+            self._takeover, response = exchange.takeover, without_length(response)
+        self.response = response
+        self.stage = ANSWERED
+        return True
+
+    def _count(self, status: int, extension: str = "", kind: str = "") -> None:
+        seconds = monotonic() - self.deadline + self.server.limits.timeout  # since the accept
+        self.server.counts.answered(status, extension, kind, seconds)
+
+    def _shed_because_of(self, what: Shed) -> None:
+        """Make a 503 the response, which has no line of its own in the log."""
+        self._is_shed = True
+        self.server.count_shed(what)
+        self.response = self.server.busy if what == "connections" else self.server.out_of_memory
+        self.stage = ANSWERED
+
+    # --- sending ------------------------------------------------------------------------------------------------------
+
+    def deliver(self) -> None:
+        """Send the response; in the loop."""
+        try:
+            if self.stage == ANSWERED and not self.send():
+                self.server.pool.spawn(self.send_rest)
+        except Exception as error:
+            self._fail(error)
+
+    def send(self) -> bool:
+        """Send as much of the response as the socket takes; return whether that was all. Raises `ClientGone`."""
+        response = self.response
+        if response is None:  # pragma: no cover: called once it is there
+            return True
+        body, memory = response.body, self.server.memory
+        is_large = len(body) > SMALL_ANSWER
+        if is_large and not memory.has_room_for(body):
+            self._shed_because_of("answers")
+            return self.send()
+        # Give the place back before the client can know that it was answered: its next connection could get a 503.
+        place = self.place
+        self._give_place_back()
+        if self._tls is not None or is_large:
+            self._unsent, self._rest = memoryview(response.head), memoryview(body)
+            if self._tls is not None:
+                self._unsent = memoryview(self._encrypted(response.head, is_last=not body and self._takeover is None))
+            is_sent = self._push()
+        else:
+            is_sent = self._send_small(response.head + body)
+        if is_sent:
+            self._sent()
+            return True
+        if place is not None:
+            place.add(1)
+            self.place = place
+        if is_large:
+            memory.hold_answer(self, body)
+        return False
+
+    def finish(self) -> None:
+        """Send the response; in a greenlet, which waits for a slow client."""
+        try:
+            is_sent = self.send()
+        except Exception as error:
+            self._fail(error)
+            return
+        if not is_sent:
+            self.send_rest()
+
+    def send_rest(self) -> None:
+        """Send what the socket did not take at once, as the client reads; in a greenlet."""
+        try:
+            try:
+                while not self._push():
+                    self._wait(WRITE)
+            except Interrupted:
+                self._obey()
+            else:
+                self._sent()
+        except Exception as error:
+            self._fail(error)
+
+    def _send_small(self, data: bytes) -> bool:
+        try:
+            sent = self.socket.send(data, _FLAGS)
+        except BlockingIOError:
+            sent = 0
+        except OSError:
+            raise ClientGone from None
+        if sent == len(data):
+            return True
+        self._unsent = memoryview(data)[sent:]
+        return False
+
+    def _push(self) -> bool:
+        """Send as much as the socket takes of what is unsent; return whether that was all. Raises `ClientGone`."""
+        while True:
+            if self._unsent:
+                try:
+                    sent = self.socket.send(self._unsent, _FLAGS)
+                except BlockingIOError:
+                    return False
+                except OSError:
+                    raise ClientGone from None
+                if sent < len(self._unsent):
+                    self._unsent = self._unsent[sent:]
+                    return False
+            if not self._rest:
+                self._unsent = self._rest = None
+                return True
+            if self._tls is None:
+                self._unsent, self._rest = self._rest, None
+            else:
+                piece, self._rest = self._rest[:TLS_PIECE], self._rest[TLS_PIECE:]
+                self._unsent = memoryview(self._encrypted(piece, is_last=not self._rest))
+
+    def _encrypted(self, plaintext: bytes | memoryview, *, is_last: bool) -> bytes:
+        tls = self._tls
+        if tls is None:  # pragma: no cover: called under TLS only
+            return bytes(plaintext)
+        tls.send(plaintext)
+        if is_last:
+            tls.close()
+        return tls.outgoing()
+
+    def _send_at_once(self, data: bytes) -> None:
+        """Send something small that the socket always has room for; else the deadline ends the connection."""
+        if self._tls is not None:
+            if data:
+                self._tls.send(data)
+            data = self._tls.outgoing()
+        if data:
+            try:
+                self.socket.send(data, _FLAGS)
+            except OSError:  # the next read says what is wrong
+                pass
+
+    def _sent(self) -> None:
+        """Log the response, then leave."""
+        response, reader = self.response, self._reader
+        if self.answer_held is not None:
+            self.server.memory.release_answer(self)
+        self._give_place_back()
+        if response is not None and not self._is_shed:
+            self._log(response.status, self._outcome, len(response.body))
+            self._outcome = ""
+        if self._takeover is not None:
+            self._begin_stream(self._takeover)
+            return
+        # Under TLS the client still sends its close notification.
+        if reader is not None and not reader.sent_more and self._tls is None and not self._has_unread():
+            self.close()
+        else:
+            self._linger()
+
+    def _give_place_back(self) -> None:
+        if self.place is not None:
+            self.place.add(-1)
+            self.place = None
+
+    def _has_unread(self) -> bool:
+        """Return whether the client has sent more since its request was read."""
+        ioctl(self.socket.fileno(), FIONREAD, _unread)
+        return any(_unread)
+
+    def _log(self, status: int | None, outcome: str | Callable[[], str], sent: int) -> None:
+        log, feed = self.server.request_log, self.server.feed
+        if feed is None and not log.keeps(status):
+            return
+        reader = self._reader
+        request = reader.request if reader is not None else None
+        method, target = reader.line if reader is not None else ("-", "-")
+        body = 0 if request is None else self._body_size or len(request.body)
+        if not isinstance(outcome, str):
+            outcome = outcome()
+        if not outcome and self.response is not None:
+            outcome = self.response.reason
+        peer = with_port(self._peer(request), self.address[1])
+        log.request(peer, method, target, body=body, status=status, outcome=outcome, sent=sent)
+        if feed is not None:
+            feed.add(peer, method, target, status, outcome, body=body, sent=sent)
+
+    def _peer(self, request: HttpRequest | None) -> str:
+        """Return the address that counts; without a header to read, the connection's own."""
+        trusted = self.server.trusted_proxies
+        address: str = self.address[0]
+        if not trusted and ":" not in address:
+            return address
+        forwarded = forwarded_for(request.headers) if trusted and request is not None else ()
+        return peer_address(address, forwarded, trusted)
+
+    # --- going on after the response ----------------------------------------------------------------------------------
+
+    def _begin_stream(self, takeover: Callable[[Sink], object]) -> None:
+        self._takeover = None
+        self.stage = STREAMING
+        self.server.stream(self)
+        if self.stage == STREAMING:
+            self._watch(READ, self._move)
+            takeover(self)
+
+    def push(self, data: bytes) -> bool:
+        """Send more of a stream, and return at once. A client that does not read is cut off; return False where the
+        connection has ended."""
+        if self.stage == CLOSED:
+            return False
+        if self._tls is not None:
+            data = self._encrypted(data, is_last=False)
+        self._unsent = memoryview(data if self._unsent is None else bytes(self._unsent) + data)
+        try:
+            is_sent = self._push()
+        except ClientGone:
+            self.close()
+            return False
+        if self._unsent is not None and len(self._unsent) > STREAM_BACKLOG:
+            self.cut("the client does not read what it asked for")
+            return False
+        self._watch(READ if is_sent else READ | WRITE, self._move)
+        return True
+
+    def _move(self) -> None:
+        """Handle an event of a stream's socket: the client reads on, sends unexpected bytes, or has gone."""
+        try:
+            if self._discard() == 0:
+                self.close()
+            elif self._unsent is not None and self._push():
+                self._watch(READ, self._move)
+        except ClientGone:
+            self.close()
+
+    # --- the end ------------------------------------------------------------------------------------------------------
+
+    def _linger(self) -> None:
+        """Read on without a greenlet, for a bounded time and amount, until the client has closed its side."""
+        try:
+            self.socket.shutdown(SHUT_WR)
+        except OSError:
+            self.close()
+            return
+        self._give_place_back()
+        self._reader = self._tls = self.response = None
+        self.stage = LINGERING
+        self.server.linger(self)
+        if self.stage == LINGERING:
+            self._drain()
+
+    def _drain(self) -> None:
+        size = self._discard()
+        self._discarded_bytes += max(0, size)
+        if not size or self._discarded_bytes > self.server.limits.linger_bytes:
+            self.close()
+        else:
+            self._watch(READ, self._drain)
+
+    def _discard(self) -> int:
+        """Throw away what the client has sent; return how many bytes, 0 at the end, -1 where nothing is there."""
+        try:
+            return self.socket.recv_into(_discarded, _DISCARD_SIZE, MSG_DONTWAIT)
+        except BlockingIOError:
+            return -1
+        except OSError:
+            return 0
+
+    def cut(self, reason: str) -> None:
+        """Close the connection without a response, or in the middle of one, and log that."""
+        if self.stage == CLOSED:
+            return
+        sent = 0
+        if self.response is not None and self._unsent is not None:
+            sent = max(0, len(self.response.body) - len(self._unsent) - len(self._rest or b""))
+            # Have the kernel drop the bytes that it still holds for a client that does not read.
+            self.socket.setsockopt(SOL_SOCKET, SO_LINGER, _RESET_ON_CLOSE)
+        self._note_cut(reason, sent)
+        self.close()
+
+    def _note_cut(self, reason: str, sent: int) -> None:
+        if self._reader is not None or self._tls is not None:  # it has sent something
+            self._log(None, reason, sent)
+            self.server.counts.aborted()
+
+    def _fail(self, error: Exception) -> None:
+        """End the connection because of an exception."""
+        if isinstance(error, ClientGone):
+            self.cut("the client went away")
+        elif isinstance(error, ssl.SSLError):
+            self._note_cut(f"TLS failed: {error.reason or error}", 0)
+            self._linger()  # else the alert would be lost where the client has sent more
+        else:
+            self.server.request_log.service(f"a connection failed: {describe_error(error)}")
+            self.close()
+
+    def close(self) -> None:
+        """Close the connection and release its resources. Safe to call twice."""
+        if self.stage == CLOSED:
+            return
+        was_asking = self.stage == ASKING
+        self.stage = CLOSED
+        if self.answer_held is not None:
+            self.server.memory.release_answer(self)
+        if self.body_held and not was_asking:  # else the app still uses it
+            self.server.memory.release_body(self)
+        self._give_place_back()
+        self._unwatch()
+        self.socket.close()
+        self._reader = self._tls = self._unsent = self._rest = self.response = None
+        self.server.forget(self)
+
+    # --- watching without a greenlet ----------------------------------------------------------------------------------
+
+    def _watch(self, events: int, callback: Callable[[], None]) -> None:
+        """Have the loop call ``callback`` whenever the socket is ready."""
+        watcher = self._watcher
+        if watcher is not None and self._events == events and watcher.callback == callback:
+            return
+        self._prepare_watcher(events)
+        self._watcher.stop()
+        self._watcher.start(callback)
+
+    def _prepare_watcher(self, events: int) -> None:
+        if self._watcher is not None and self._events != events:
+            self._unwatch()
+        if self._watcher is None:
+            self._watcher = self.server.loop.io(self.socket.fileno(), events)
+            self._events = events
+
+    def _unwatch(self) -> None:
+        if self._watcher is not None:
+            self._watcher.stop()
+            self._watcher.close()
+            self._watcher = None
+
+
+class TlsLayer:
+    """TLS on bytes: ciphertext in, plaintext out, and the other way round. It knows no socket, so that a connection
+    waits in one place under TLS too. What is to be sent is collected until `outgoing` takes it."""
+
+    __slots__ = ("_incoming", "_outgoing", "_tls", "ended", "handshaken")
+
+    def __init__(self, context: ssl.SSLContext) -> None:
+        self._incoming = ssl.MemoryBIO()
+        self._outgoing = ssl.MemoryBIO()
+        self._tls = context.wrap_bio(self._incoming, self._outgoing, server_side=True)
+        self.handshaken = False  # plaintext can be sent
+        self.ended = False  # the client has announced that it sends nothing more
+
+    def receive(self, ciphertext: bytes) -> bytes:
+        """Return the plaintext that is complete now, often none. Raises SSLError, and then an alert is outgoing."""
+        self._incoming.write(ciphertext)
+        pieces = []
+        try:
+            if not self.handshaken:
+                self._tls.do_handshake()
+                self.handshaken = True
+            while piece := self._tls.read(READ_SIZE):
+                pieces.append(piece)
+            self.ended = True
+        except ssl.SSLWantReadError:
+            pass
+        except ssl.SSLZeroReturnError:
+            self.ended = True
+        return b"".join(pieces)
+
+    def send(self, plaintext: bytes | memoryview) -> None:
+        """Encrypt for `outgoing`."""
+        self._tls.write(plaintext)
+
+    def close(self) -> None:
+        """Queue the close notification: nothing more will be sent."""
+        try:
+            self._tls.unwrap()
+        except ssl.SSLError:  # it would wait for the client's close notification
+            pass
+
+    def outgoing(self) -> bytes:
+        """Take the ciphertext that is to be sent."""
+        return self._outgoing.read()

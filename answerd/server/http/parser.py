@@ -1,0 +1,460 @@
+"""One HTTP request: bytes in, a request out. llhttp (through httptools) parses, and what it lets through that two
+programs could read in two ways is refused here (docs/http.md#malformed-requests).
+
+The result never depends on how the bytes were cut into packets: each rule fires at a position in the stream, and the
+earliest position wins. A header block is judged as a whole when its last byte is there; a request line, a bare line
+feed and a part over its limit as soon as they are seen. The request line is read here and not by llhttp, which knows a
+closed list of methods: the apps answer 405 to any.
+"""
+
+from __future__ import annotations
+
+import mmap
+import re
+from collections.abc import Callable, Sequence
+from enum import Enum
+from typing import Final
+from urllib.parse import unquote_to_bytes
+
+from httptools import HttpParserError, HttpParserUpgrade, HttpRequestParser
+
+from answerd.server.http.bodies import (
+    PLACEHOLDER_LINE,
+    SPOOL_ABOVE,
+    ChunkedBody,
+    MalformedChunks,
+    Spool,
+    parser_reason,
+)
+from answerd.server.statuses import BAD_REQUEST, HEADER_TOO_LARGE, URI_TOO_LONG
+
+MAX_REQUEST_LINE: Final = 8_192  # bytes without its line end (docs/http.md#limits: 414 above)
+MAX_HEADER_BLOCK: Final = 65_536  # bytes of all header lines with their line ends (docs/http.md#limits: 431 above)
+
+# request-line = method SP request-target SP HTTP-version (RFC 9112, 3). The method is a token (RFC 9110, 5.6.2); the
+# target may hold bytes beyond ASCII, which no RFC allows and some installers send.
+_REQUEST_LINE: Final = re.compile(r"([!#$%&'*+.^_`|~0-9A-Za-z-]+) ([!-~\x80-\xff]+) HTTP/1\.([01])")
+
+# The first bytes of a TLS ClientHello: a handshake record (RFC 8446, 5.1) of version 3.x.
+_CLIENT_HELLO: Final = tuple(bytes((0x16, 3, minor)) for minor in range(5))
+
+# Empty lines before a request are skipped (RFC 9112, 2.2).
+_EMPTY_LINES: Final = re.compile(rb"\A(?:\r\n)+")
+
+# absolute-form (RFC 9112, 3.2.2) without its fragment; the group is path and query.
+_ABSOLUTE_TARGET: Final = re.compile(r"[Hh][Tt][Tt][Pp][Ss]?://[^/?#\\]+([^#]*)")
+
+# Characters that no host and no port can have (RFC 9110, 7.2, and RFC 3986, 3.2.2). An empty Host is allowed.
+_NOT_IN_HOST: Final = re.compile(r'[\s/\\?#@"<>]')
+
+# A Content-Length (RFC 9110, 8.6: 1*DIGIT) that may exceed the 64 bits that llhttp counts with.
+_OVERLONG_LENGTH: Final = re.compile(rb"(?i)(\r\ncontent-length:[ \t]*)[0-9]{19,}([ \t]*\r\n)")
+
+
+class BadRequest(Exception):
+    """A request that is refused before any app sees it: the status (400, 414 or 431) and a one-line reason."""
+
+    def __init__(self, status: int, reason: str) -> None:
+        super().__init__(reason)
+        self.status = status
+        self.reason = reason
+
+
+Headers = Sequence[tuple[str, str]]
+"""(name in lower case, value without surrounding blanks) in order of arrival. Latin-1 of the bytes on the wire."""
+
+
+class HeaderBlock:
+    """A validated header block, not to be changed: many requests share it. Compared by identity.
+
+    ``lines``: all of them. ``length``: the bytes that it claims for its body, 0 where it claims none.
+    ``expects_continue``: whether the client waits for ``100 Continue``.
+    """
+
+    __slots__ = ("_keys", "expects_continue", "is_chunked", "length", "lines")
+
+    def __init__(
+        self, lines: Headers, length: int = 0, *, is_chunked: bool = False, expects_continue: bool = False
+    ) -> None:
+        self.lines = lines
+        self.length = length
+        self.is_chunked = is_chunked
+        self.expects_continue = expects_continue
+        self._keys: dict[str, str] | None = None
+
+    @property
+    def keys(self) -> dict[str, str]:
+        """The lines as keys of a WSGI environ. Made once, not to be changed."""
+        if self._keys is None:
+            self._keys = _environ_keys(self.lines)
+        return self._keys
+
+
+# The body has been read: CONTENT_LENGTH is its size.
+_NOT_FOR_APPS: Final = frozenset({"content-length", "transfer-encoding"})
+
+
+def _environ_keys(lines: Headers) -> dict[str, str]:
+    keys: dict[str, str] = {}
+    for name, value in lines:
+        # ``X_A`` would arrive as the same key as ``X-A`` and shadow it.
+        if "_" in name or name in _NOT_FOR_APPS:
+            continue
+        key = "CONTENT_TYPE" if name == "content-type" else "HTTP_" + name.upper().replace("-", "_")
+        if key in keys:
+            keys[key] += ("; " if key == "HTTP_COOKIE" else ", ") + value
+        else:
+            keys[key] = value
+    return keys
+
+
+_validated_blocks: Final[dict[tuple[int, bytes], HeaderBlock]] = {}
+"""Blocks that are valid, with the minor version for which they are. Installers of one kind send the same lines for
+every machine, and to parse them again costs half of what a request costs here."""
+
+_KEPT_BLOCKS: Final = 512
+_LONGEST_KEPT_BLOCK: Final = 1_024
+_MOST_KEPT_LINES: Final = 32
+"""Bounds of what is kept, in blocks and in bytes and lines of each: 5 MB at most whatever clients send."""
+
+
+def _validated_block(minor_version: int, block: bytes) -> HeaderBlock:
+    """Return the header block of these bytes, which end with the empty line.
+
+    Raises `BadRequest` for a malformed block, including those that llhttp accepts.
+    """
+    lines = tuple(_header_lines(block))
+    hosts = length = 0
+    is_chunked = expects_continue = False
+    for name, value in lines:
+        if name == "host":
+            hosts += 1
+            if _NOT_IN_HOST.search(value):
+                raise BadRequest(BAD_REQUEST, "malformed header: Host is not a host name")
+        elif name == "transfer-encoding":
+            if value.lower() != "chunked" or not minor_version:
+                raise BadRequest(BAD_REQUEST, "Transfer-Encoding must be exactly chunked, in HTTP/1.1")
+            is_chunked = True
+        elif name == "content-length":
+            length = int(value.lstrip("0") or "0")  # int() counts leading zeros against its limit of digits
+        elif name == "expect":
+            expects_continue = value.lower() == "100-continue" and minor_version > 0
+    if hosts != 1 and (minor_version or hosts):
+        reason = "Host is given twice" if hosts else "Host is missing"
+        raise BadRequest(BAD_REQUEST, f"malformed header: {reason}")
+    header = HeaderBlock(lines, length, is_chunked=is_chunked, expects_continue=expects_continue)
+    if len(block) <= _LONGEST_KEPT_BLOCK and len(lines) <= _MOST_KEPT_LINES:
+        if len(_validated_blocks) >= _KEPT_BLOCKS:
+            _validated_blocks.clear()
+        _validated_blocks[minor_version, block] = header
+    return header
+
+
+class _HeaderLines:
+    """llhttp's callbacks for a header block."""
+
+    __slots__ = ("lines",)
+
+    def __init__(self) -> None:
+        self.lines: list[tuple[bytes, bytes]] = []
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        self.lines.append((name, value))
+
+
+def _header_lines(block: bytes) -> list[tuple[str, str]]:
+    """Return the lines of a complete block as (lower-case name, value)."""
+    read = _HeaderLines()
+    try:
+        HttpRequestParser(read).feed_data(PLACEHOLDER_LINE + block)
+    except HttpParserUpgrade:  # an upgrade is offered, never taken
+        pass
+    except HttpParserError as error:
+        if "overflow" in str(error):
+            # Digits beyond 64 bits are a valid length that claims too much, not a malformed one.
+            clamped = _OVERLONG_LENGTH.sub(rb"\g<1>999999999999999999\2", b"\r\n" + block)
+            if len(clamped) < len(block) + 2:
+                return _header_lines(clamped[2:])
+        raise BadRequest(BAD_REQUEST, f"malformed header: {parser_reason(error)}") from None
+    return [(_name(name), value.decode("latin-1").strip(" \t")) for name, value in read.lines]
+
+
+_known_names: Final[dict[bytes, str]] = {}
+_KNOWN_NAMES: Final = 512  # spellings remembered; installers use a few dozen, a hostile client any number
+_LONGEST_KNOWN_NAME: Final = 64
+
+
+def _name(name: bytes) -> str:
+    lowered = _known_names.get(name)
+    if lowered is None:
+        lowered = name.decode("ascii").lower()
+        if len(name) <= _LONGEST_KNOWN_NAME:
+            if len(_known_names) >= _KNOWN_NAMES:
+                _known_names.clear()
+            _known_names[name] = lowered
+    return lowered
+
+
+class Progress(Enum):
+    """The bytes that a connection needs next to complete its request."""
+
+    MORE = "more bytes"
+    CONTINUE = "more bytes, and the client waits for `100 Continue` before it sends them"
+    COMPLETE = "nothing: the request is there"
+
+
+# Python 3.11 takes 0.1 µs to find a member of an enumeration, and a request needs three.
+MORE: Final = Progress.MORE
+COMPLETE: Final = Progress.COMPLETE
+
+
+class HttpRequest:
+    """One request. Text is latin-1 of the bytes on the wire, nothing is percent-decoded.
+
+    ``target`` is in origin form (``/path?query``) whatever form was sent, but for ``*`` and a CONNECT's ``host:port``.
+    ``body`` is empty where ``body_too_large`` (it was not read, or not to its end) and where it is not wanted
+    (`BodyLimit`). One above `answerd.server.http.bodies.SPOOL_ABOVE` is ``spooled`` instead.
+    """
+
+    __slots__ = ("body", "body_too_large", "header", "method", "minor_version", "path", "query", "spooled", "target")
+
+    def __init__(
+        self,
+        method: str,
+        target: str,
+        path: str,
+        query: str,
+        minor_version: int,
+        header: HeaderBlock,
+        body: bytes = b"",
+        body_too_large: bool = False,
+    ) -> None:
+        """``minor_version``: of HTTP/1. ``query``: what follows the first ``?``."""
+        self.method = method
+        self.target = target
+        self.path = path
+        self.query = query
+        self.minor_version = minor_version
+        self.header = header
+        self.body = body
+        self.body_too_large = body_too_large
+        self.spooled: mmap.mmap | None = None
+
+    @property
+    def headers(self) -> Headers:
+        """All header lines."""
+        return self.header.lines
+
+    def decoded_path(self) -> str:
+        """The path percent-decoded, as WSGI's ``PATH_INFO``: latin-1 of the decoded bytes."""
+        return unquote_to_bytes(self.path.encode("latin-1")).decode("latin-1") if "%" in self.path else self.path
+
+
+BodyLimit = Callable[[HttpRequest], int]
+"""Bytes that the body of a request may have, judged from its header; 0 where it is not worth reading: a request that is
+refused whatever its body holds must not fill the memory."""
+
+
+class RequestReader:
+    """Reads one request from the pieces that `receive` is given, in order: the connection carries no other.
+
+    ``request`` is None until its header is complete. ``sent_more``: whether the client has sent, or may still be
+    sending, more than was read: bytes after the request, or a body that is not wanted.
+    """
+
+    __slots__ = (
+        "_body", "_body_limit", "_buffer", "_chunks", "_line", "_missing", "_start", "request", "sent_more",
+    )  # fmt: skip
+
+    def __init__(self, body_limit: BodyLimit) -> None:
+        """``body_limit`` is asked before a body is waited for, and before one in chunks is read."""
+        self._body_limit = body_limit
+        self._buffer: bytes | bytearray = b""
+        self._line: tuple[str, str, int] | None = None  # method, target, minor version
+        self._start = 0  # of the header lines in the buffer
+        self._missing = 0  # bytes of an identity body still to come
+        self._body: bytearray | Spool | None = None
+        self._chunks: ChunkedBody | None = None
+        self.request: HttpRequest | None = None
+        self.sent_more = True
+
+    def receive(self, data: bytes) -> Progress:
+        """Take the next bytes of the stream. Raises `BadRequest`; not to be called again after that or COMPLETE."""
+        if self.request is not None:
+            return self._receive_body(self.request, data)
+        if self._buffer:
+            if isinstance(self._buffer, bytes):
+                self._buffer = bytearray(self._buffer)
+            seen = len(self._buffer)
+            self._buffer += data
+        else:
+            seen = 0
+            self._buffer = data
+        if self._line is None and not self._read_request_line(seen):
+            return MORE
+        return self._read_header_block(max(seen, self._start))
+
+    def end(self) -> None:
+        """Note that the client sends nothing more. Raises `BadRequest` where its request is incomplete."""
+        if self.request is not None:
+            raise BadRequest(BAD_REQUEST, "the body ended before it was complete")
+        if self._buffer:
+            raise BadRequest(BAD_REQUEST, "the request ended before its header was complete")
+
+    @property
+    def held(self) -> int:
+        """Bytes of an incomplete body that are kept."""
+        if self._body is not None:
+            return len(self._body)
+        return len(self._chunks.chunks.body) if self._chunks is not None else 0
+
+    def drop_body(self) -> None:
+        """Drop the part of the body that has arrived; nothing more is received."""
+        self._body = self._chunks = None
+        self.sent_more = True
+        if self.request is not None:
+            self.request.body, self.request.spooled = b"", None
+
+    @property
+    def line(self) -> tuple[str, str]:
+        """Method and target for the log; ``-`` for both as long as they are not known."""
+        if self.request is not None:
+            return self.request.method, self.request.target
+        return self._line[:2] if self._line is not None else ("-", "-")
+
+    @property
+    def path(self) -> str | None:
+        """The path of the request line; None as long as that is not there."""
+        if self._line is None:
+            return None
+        return _origin_form(self._line[0], self._line[1]).partition("?")[0]
+
+    def _read_request_line(self, seen: int) -> bool:
+        if self._buffer.startswith(b"\r\n"):
+            self._buffer = _EMPTY_LINES.sub(b"", self._buffer, 1)
+            seen = 0
+        buffer = self._buffer
+        if buffer.startswith(_CLIENT_HELLO):
+            raise BadRequest(
+                BAD_REQUEST, "a TLS handshake on a port that speaks plain HTTP: the URL must begin with http://"
+            )
+        line_feed = buffer.find(b"\n", seen)
+        length = (line_feed if line_feed >= 0 else len(buffer)) - 1
+        if length > MAX_REQUEST_LINE:
+            raise BadRequest(URI_TOO_LONG, f"the request line is longer than {MAX_REQUEST_LINE} bytes")
+        if line_feed < 0:
+            return False
+        if not buffer.endswith(b"\r", 0, line_feed):
+            raise BadRequest(BAD_REQUEST, "malformed request: a line ends in a bare line feed")
+        match = _REQUEST_LINE.fullmatch(buffer[:length].decode("latin-1"))
+        if match is None:
+            raise BadRequest(BAD_REQUEST, "malformed request line: wanted METHOD TARGET HTTP/1.1")
+        method, target, minor_version = match.groups()
+        self._line = (method, target, 1 if minor_version == "1" else 0)
+        self._start = line_feed + 1
+        return True
+
+    def _read_header_block(self, seen: int) -> Progress:
+        """Validate the header lines once they are all there; ``seen``: the bytes of the buffer that were checked
+        before."""
+        buffer, start = self._buffer, self._start
+        # From the line feed of the request line on, so that a block without any line has its end too.
+        end = buffer.find(b"\r\n\r\n", max(start - 2, seen - 3), start + MAX_HEADER_BLOCK + 2)
+        method, target, minor_version = self._line or ("", "", 0)
+        block = bytes(buffer[start : end + 4]) if end >= 0 else b""
+        header = _validated_blocks.get((minor_version, block))
+        if header is None:
+            looked_at = end if end >= 0 else min(len(buffer), start + MAX_HEADER_BLOCK)
+            first = max(start, seen - 1)
+            if buffer.count(b"\n", first, looked_at) != buffer.count(b"\r\n", max(start, first - 1), looked_at):
+                raise BadRequest(BAD_REQUEST, "malformed header: a line ends in a bare line feed")
+            if end < 0:
+                if len(buffer) >= start + MAX_HEADER_BLOCK + 2:
+                    raise BadRequest(HEADER_TOO_LARGE, f"the header is longer than {MAX_HEADER_BLOCK} bytes")
+                return MORE
+        if not target.startswith("/") or "#" in target:
+            target = _origin_form(method, target)
+        if header is None:
+            header = _validated_block(minor_version, block)
+        path, _, query = target.partition("?")
+        self.request = HttpRequest(method, target, path, query, minor_version, header)
+        self._buffer = b""
+        return self._begin_body(self.request, bytes(buffer[end + 4 :]))
+
+    def _begin_body(self, request: HttpRequest, rest: bytes) -> Progress:
+        header = request.header
+        length = header.length
+        if not length and not header.is_chunked:
+            self.sent_more = bool(rest)
+            return COMPLETE
+        if header.is_chunked or length > len(rest):
+            limit = self._body_limit(request)
+            request.body_too_large = length > limit > 0
+            if length > limit or not limit:
+                return COMPLETE
+            body: bytearray | Spool = Spool() if limit > SPOOL_ABOVE else bytearray()
+            if header.is_chunked:
+                self._chunks = ChunkedBody(limit, body)
+            self._body = body
+        self._missing = length
+        progress = self._receive_body(request, rest) if rest else Progress.MORE
+        if progress is MORE and header.expects_continue:
+            return Progress.CONTINUE
+        return progress
+
+    def _receive_body(self, request: HttpRequest, data: bytes) -> Progress:
+        if self._chunks is not None:
+            return self._receive_chunks(request, self._chunks, data)
+        missing = self._missing
+        if len(data) < missing:
+            if self._body is not None:
+                self._body.extend(data)
+            self._missing = missing - len(data)
+            return MORE
+        self.sent_more = len(data) > missing
+        if self.sent_more:
+            data = data[:missing]
+        if self._body is not None:
+            self._body.extend(data)
+            _finish(request, self._body)
+            self._body = None
+        else:
+            request.body = data
+        return COMPLETE
+
+    def _receive_chunks(self, request: HttpRequest, body: ChunkedBody, data: bytes) -> Progress:
+        try:
+            body.receive(data)
+        except MalformedChunks as error:
+            raise BadRequest(BAD_REQUEST, f"malformed chunked body: {error}") from None
+        chunks = body.chunks
+        if chunks.too_large:
+            request.body_too_large = True
+        elif not chunks.complete:
+            return MORE
+        else:
+            _finish(request, chunks.body)
+            self.sent_more = body.sent_more
+        self._chunks = None
+        return COMPLETE
+
+
+def _finish(request: HttpRequest, body: bytearray | Spool) -> None:
+    content = body.content() if isinstance(body, Spool) else bytes(body)
+    if isinstance(content, bytes):
+        request.body = content
+    else:
+        request.spooled = content
+
+
+def _origin_form(method: str, target: str) -> str:
+    """Return ``/path?query`` for any form of target; a fragment, which no client should send, is dropped."""
+    if target.startswith("/"):
+        return target.partition("#")[0] if "#" in target else target
+    if target == "*" or method == "CONNECT":
+        return target
+    match = _ABSOLUTE_TARGET.match(target)
+    if match is None:
+        raise BadRequest(BAD_REQUEST, "malformed request line: the target is neither a path nor an http URL")
+    rest = match[1]
+    return rest if rest.startswith("/") else "/" + rest

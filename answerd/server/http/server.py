@@ -1,0 +1,618 @@
+"""The HTTP server: gevent's `WSGIServer` with a `Pool` whose size is the number of connections in flight.
+
+What differs from pywsgi, and why (docs/http.md, docs/traps.md):
+
+- A full Pool does not stop accepting: a client above the limit gets a 503 at once, and never waits in a queue. The size
+  of the Pool counts for all workers, so it is counted in memory that they share.
+- A connection holds its place from its accept until its response is sent, and has a greenlet only while that waits for
+  the client or runs the app. Greenlets are used again: a new one costs 11 µs, most of it for mapping and
+  unmapping 16 KB for its Python frames.
+- Requests are answered in rows: up to 32 connections are read one after the other, one greenlet asks the app for all
+  that are wholly there, and then their responses are sent. System calls between two answers made composed answers a
+  quarter to a half dearer. A response never waits for an app that waits: the loop runs then, and sends the row.
+- One sweep every 0.1 s looks at the deadlines, which are all equally far away: the oldest connection is the next.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import socket
+from _socket import MSG_DONTWAIT, MSG_NOSIGNAL, SHUT_WR, SOCK_STREAM
+from _socket import socket as Socket
+from collections import deque
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from ssl import SSLContext
+from time import monotonic
+from typing import Any, Final, Protocol
+from wsgiref.types import WSGIApplication
+
+from gevent import Greenlet, get_hub
+from gevent.event import Event
+from gevent.monkey import get_original
+from gevent.pool import Pool
+from gevent.pywsgi import WSGIServer
+
+from answerd.addresses import Network
+from answerd.server.admission import LINGERING, Admission, SharedCount
+from answerd.server.http.bodies import ConnectionMemory
+from answerd.server.http.handler import LATE, WAITING, Handler, Shed
+from answerd.server.http.parser import HttpRequest
+from answerd.server.http.responses import ErrorLines, Response, plain_text
+from answerd.server.request_feed import RequestFeed
+from answerd.server.request_log import RequestLog
+from answerd.server.sockets import BACKLOG, refuse_new
+from answerd.server.statuses import INTERNAL_ERROR, SERVICE_UNAVAILABLE
+
+ACCEPT_AT_ONCE: Final = 2_000  # connections accepted before others get a turn; with 500 a stampede overflowed the queue
+READ_AT_ONCE: Final = 32  # fresh connections that are read before those among them that are ready are answered
+ROW_SECONDS: Final = 0.003  # for which answers are made before those that are there are sent
+PARKED_GREENLETS: Final = 64  # kept for the next task
+PAUSE_SECONDS: Final = 0.05  # without accepting, when the system has no memory or no descriptor for a connection
+SWEEP_SECONDS: Final = 0.1
+CUT_AT_ONCE: Final = 500  # connections closed in one sweep, about 5 ms
+SILENT_SECONDS: Final = 1.0  # that a connection without a byte is still waited for at the end
+HANDSHAKE_SECONDS: Final = 0.05  # for handshakes of TCP in progress, before the listening socket is closed
+SHED_SECONDS: Final = 1.0  # that a client above the limit may take to say whether it may use a reserved place
+SHED_UNDER_TLS: Final = 256  # handshakes at a time of clients above the limit
+END_SECONDS: Final = 0.1  # for greenlets to end whose connection was closed, before the Pool kills them
+REPORT_SECONDS: Final = 1.0  # a storm of 503s or failed accepts is one line of the log in that time
+
+_NO_FILES: Final = frozenset({errno.EMFILE, errno.ENFILE})
+_NO_MEMORY: Final = frozenset({errno.ENOBUFS, errno.ENOMEM})
+_CLOSED: Final = frozenset({errno.EBADF, errno.EINVAL, errno.ENOTSOCK})
+_RETRY: Final = (("Retry-After", "2"),)
+_close_file = get_original("os", "close")  # gevent's waits for the loop's next turn
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """The limits of one connection. Sizes in bytes, times in seconds.
+
+    ``timeout``: from accept to close. ``linger``, ``linger_bytes``: how long, and for how much, a client that still
+    sends after its response is listened to; within ``timeout``. ``max_lingering``: connections that do so at a time.
+    ``accept_at_once``: connections accepted before those that are there are read from. ``idle_give_way``: at the limit
+    of connections, the oldest one without a whole header makes room for a new one.
+    """
+
+    timeout: float = 10.0
+    linger: float = 2.0
+    linger_bytes: int = 8_388_608
+    max_lingering: int = LINGERING
+    accept_at_once: int = ACCEPT_AT_ONCE
+    idle_give_way: bool = False
+
+
+Gate = Callable[[HttpRequest, str], int]
+"""Bytes that the body of a request from this address may have, judged from its header; 0 where it is not worth reading
+(`answerd.server.http.parser.BodyLimit`)."""
+
+LARGEST_BODY: Final = 1_048_576
+
+
+def _every_body(_request: HttpRequest, _peer: str) -> int:
+    return LARGEST_BODY
+
+
+class ErrorForm(Protocol):
+    """The form of a server's own errors."""
+
+    def __call__(self, status: int, reason: str, headers: Iterable[tuple[str, str]] = ()) -> Response:
+        """Return the response with this reason."""
+
+
+class Counts(Protocol):
+    """Counts the connections of a server for the metrics."""
+
+    def answered(self, status: int, extension: str, outcome: str, seconds: float, /) -> None:
+        """Count a response, and the time from the accept of its connection."""
+
+    def aborted(self) -> None:
+        """Count a connection that ended without a whole response."""
+
+    def shed(self, what: Shed, /) -> None:
+        """Count a client that got 503 because ``what`` is at its limit."""
+
+
+class NoCounts:
+    """Counts nothing."""
+
+    def answered(self, _status: int, _extension: str, _outcome: str, _seconds: float) -> None:
+        """Do nothing."""
+
+    def aborted(self) -> None:
+        """Do nothing."""
+
+    def shed(self, _what: Shed) -> None:
+        """Do nothing."""
+
+
+class ConnectionPool(Pool):
+    """The connections in flight, and the greenlets that serve them at the moment.
+
+    ``connections`` are in order of their accept, which is that of their deadlines. Each holds a place of ``size``, with
+    or without a greenlet.
+    """
+
+    def __init__(self, places: SharedCount) -> None:
+        """``places``: how many connections may be in flight, in all workers together."""
+        Pool.__init__(self, places.limit)
+        self.places = places
+        self.connections: dict[Handler, None] = {}
+        self.parked: list[ReusedGreenlet] = []
+
+    def full(self) -> bool:
+        """Return whether as many connections are in flight as may be, in all workers together."""
+        return self.places.total >= self.places.limit
+
+    def admit(self, handler: Handler, places: SharedCount) -> bool:
+        """Add a connection if there is one of these places for it; return whether there was."""
+        if not places.take():
+            return False
+        handler.place = places
+        self.connections[handler] = None
+        return True
+
+    def spawn(self, task: Callable[..., object], *arguments: object) -> None:  # type: ignore[override]
+        """Run a task in a greenlet, at once: return when it has ended or waits. Called in the loop."""
+        reused = self.parked.pop() if self.parked else ReusedGreenlet(self)
+        reused.task, reused.arguments = task, arguments
+        self.greenlets.add(reused)
+        self._empty_event.clear()  # type: ignore[attr-defined]
+        reused.switch()
+
+    def end_task(self, reused: ReusedGreenlet) -> None:
+        """Note that a greenlet has ended its task."""
+        self.greenlets.discard(reused)
+        if not self.greenlets:
+            self._empty_event.set()  # type: ignore[attr-defined]
+
+
+class ReusedGreenlet(Greenlet):  # type: ignore[type-arg]  # at run time it takes none
+    """A greenlet that runs one task after the other, and is parked in between."""
+
+    spawning_stack_limit = 0  # a traceback for each would take memory
+
+    def __init__(self, pool: ConnectionPool) -> None:
+        Greenlet.__init__(self)
+        self._pool = pool
+        self.task: Callable[..., object] | None = None
+        self.arguments: tuple[object, ...] = ()
+
+    def _run(self) -> None:
+        hub, pool = get_hub(), self._pool
+        while True:
+            try:
+                if self.task is not None:
+                    self.task(*self.arguments)
+            finally:  # also where the Pool kills it
+                pool.end_task(self)
+            self.task, self.arguments = None, ()
+            if len(pool.parked) >= PARKED_GREENLETS:
+                return
+            pool.parked.append(self)
+            self.gr_context = None  # Bottle's request is in it, with a body that may be large
+            while self.task is None:  # also after a late wake-up that an app left behind
+                hub.switch()
+
+
+class HttpServer(WSGIServer):
+    """Serves one listening socket with one application.
+
+    ``siblings``: the other servers of the process. ``tls``: assigning another context, never None, affects
+    connections that begin after it.
+    """
+
+    def __init__(
+        self,
+        listening: socket.socket,
+        application: WSGIApplication,
+        *,
+        limits: Limits,
+        log: RequestLog,
+        admission: Admission,
+        trusted_proxies: Sequence[Network] = (),
+        tls: SSLContext | None = None,
+        body_limit: Gate = _every_body,
+        error: ErrorForm = plain_text,
+        counts: Counts = NoCounts(),  # noqa: B008 (it has no state)
+        feed: RequestFeed | None = None,
+        is_reserved: Callable[[str], bool] | None = None,
+        is_shared: bool = False,
+    ) -> None:
+        """``listening`` is what `answerd.server.sockets.bind` returned. ``tls`` makes the server speak TLS.
+        ``body_limit`` is asked before a body is waited for; where it says 0, ``application`` is called without one and
+        must refuse the request. ``error``: the form of the server's own errors. ``feed``: where requests are noted for
+        the console and the events. ``is_reserved``: whether the requests of an undecoded path may use the places of
+        ``admission.reserved`` above the limit; they are answered before others. ``is_shared``: requests wait for a
+        database that may be away for a moment.
+        """
+        host, port = listening.getsockname()[:2]
+        environ = {
+            "SERVER_NAME": str(host),  # or pywsgi would look for the name of the machine in the DNS
+            "SERVER_PORT": str(port),
+            "wsgi.url_scheme": "http" if tls is None else "https",
+            "wsgi.input_terminated": True,
+        }
+        self.pool: ConnectionPool
+        super().__init__(
+            listening,
+            application,
+            spawn=ConnectionPool(admission.connections),
+            log=None,
+            error_log=ErrorLines(log),
+            environ=environ,
+        )
+        self.__dict__.pop("full")  # set_spawn has put the Pool's there, and a full Pool would stop accepting
+        self.max_accept = limits.accept_at_once
+        self.limits = limits
+        self.request_log = log
+        self.admission = admission
+        self.trusted_proxies = tuple(trusted_proxies)
+        self.tls = tls
+        self.body_limit = body_limit
+        self.error = error
+        self.counts = counts
+        self.feed = feed
+        self.is_reserved = is_reserved
+        self.siblings: Sequence[HttpServer] = ()
+        self.memory = ConnectionMemory(admission)
+        self.hub = get_hub()
+        self.busy, self.out_of_memory = (
+            error(SERVICE_UNAVAILABLE, f"the service is at its limit of {what}, try again in 2 seconds", _RETRY)
+            for what in ("connections", "memory")
+        )
+        self.late = error(INTERNAL_ERROR, LATE)
+        if is_shared:
+            self.late = error(SERVICE_UNAVAILABLE, LATE + "; a write may have been stored", (("Retry-After", "5"),))
+        self._fresh: deque[Handler] = deque()  # accepted, not yet looked at
+        self._row: deque[Handler] = deque()  # their requests are there
+        self._row_until = 0.0
+        self._answered: list[Handler] | None = None  # of the row that is being answered, and not sent yet
+        self._shedding: dict[Handler, None] = {}  # above the limit, and their request line is not there
+        self._lingering: dict[Handler, None] = {}
+        self._streams: dict[Handler, None] = {}
+        self._sweeper: Any = None
+        self._spare_file: int | None = os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC)
+        self._is_draining = False
+        self._drained = Event()
+        self._shed_counts: dict[Shed, int] = {}  # since the last line about them
+        self._shed_lines: Mapping[Shed, str] = {
+            "connections": f"connections, limit {admission.connections.limit}",
+            "bodies": f"bodies in flight, limit {admission.bodies.limit}",
+            "answers": f"answers waiting to be read, limit {admission.answers.limit}",
+        }
+        self._accept_failures: dict[str, int] = {}  # by reason
+        self._report_at = 0.0
+
+    # --- accepting ----------------------------------------------------------------------------------------------------
+
+    def full(self) -> bool:
+        """Return False: accepting never stops because of the number of connections."""
+        return False
+
+    def _do_read(self) -> None:
+        """Accept what is there, then look at it; called by the loop."""
+        super()._do_read()  # type: ignore[misc]
+        self._begin_fresh()
+
+    def do_read(self) -> tuple[Socket, tuple[Any, ...]] | None:  # type: ignore[override]
+        """Accept one connection; None when there is nothing to accept for now."""
+        while True:
+            try:
+                descriptor, address = self.socket._accept()  # type: ignore[attr-defined]
+                return Socket(self.family, SOCK_STREAM, 0, descriptor), address
+            except BlockingIOError:
+                return None
+            except OSError as error:
+                if not self._recover(error):
+                    return None
+
+    def do_handle(self, accepted: Socket, address: tuple[Any, ...]) -> None:
+        """Take a connection in, or have it shed."""
+        handler = Handler(accepted, address, self)
+        if self._sweeper is None:
+            self._start_sweeping()
+        places = self.pool.places
+        if self.pool.admit(handler, places) or (self._shed_oldest_idle() and self.pool.admit(handler, places)):
+            self._fresh.append(handler)
+        else:
+            self._shed(handler)
+
+    def _begin_fresh(self) -> None:
+        """Read from new connections, and answer those that are ready."""
+        fresh = self._fresh
+        for _ in range(min(READ_AT_ONCE, len(fresh))):
+            handler = fresh.popleft()
+            if handler.stage == WAITING:
+                handler.begin()
+        if fresh:
+            self.loop.run_callback(self._begin_fresh)
+        if self._row:
+            self._answer_row()
+
+    def _recover(self, error: OSError) -> bool:
+        """Count a failed accept and react to it; return False when there is nothing to accept for now."""
+        if error.errno in _CLOSED:
+            return False
+        reason = os.strerror(error.errno) if error.errno else str(error)
+        self._accept_failures[reason] = self._accept_failures.get(reason, 0) + 1
+        self._start_sweeping()  # a sweep logs it
+        if error.errno in _NO_FILES and (self._make_room() or self._shed_with_spare_file()):
+            return True
+        if error.errno in _NO_FILES or error.errno in _NO_MEMORY:
+            self._pause_accepting()
+            return False
+        return True  # that one connection was already gone
+
+    def _make_room(self) -> bool:
+        """Close a connection that is answered, of any server; return False where there is none."""
+        return any(server.close_oldest_lingering() for server in (self, *self.siblings))
+
+    def close_oldest_lingering(self) -> bool:
+        """Close the oldest connection that lingers; return False where there is none."""
+        oldest = next(iter(self._lingering), None)
+        if oldest is not None:
+            oldest.close()
+        return oldest is not None
+
+    def _pause_accepting(self) -> None:
+        """Stop accepting for a moment: the socket stays ready, and the loop would spin."""
+        self.stop_accepting()
+        self._timer = self.loop.timer(PAUSE_SECONDS)
+        self._timer.start(self._resume_accepting)
+
+    def _resume_accepting(self) -> None:
+        if self._spare_file is None:
+            self._take_spare_file()
+        self._start_accepting_if_started()  # type: ignore[attr-defined]
+
+    def _shed_with_spare_file(self) -> bool:
+        """Use the reserved descriptor to send a client the 503 when no other is left."""
+        if self._spare_file is None:
+            return False
+        self.drop_spare_file()
+        try:
+            descriptor, _ = self.socket._accept()  # type: ignore[attr-defined]
+        except OSError:
+            return False
+        else:
+            self._send_busy(Socket(self.family, SOCK_STREAM, 0, descriptor))
+            return True
+        finally:
+            self._take_spare_file()
+
+    def _send_busy(self, accepted: Socket) -> None:
+        """Send the 503 without lingering: nearly always in time, when the client's request is there already."""
+        try:
+            if self.tls is None:  # else it would need a handshake
+                accepted.send(self.busy.head + self.busy.body, MSG_DONTWAIT | MSG_NOSIGNAL)
+            accepted.shutdown(SHUT_WR)
+            accepted.recv(65_536, MSG_DONTWAIT)
+        except OSError:
+            pass
+        accepted.close()
+
+    def _take_spare_file(self) -> None:
+        try:
+            self._spare_file = os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC)
+        except OSError:
+            pass
+
+    def drop_spare_file(self) -> None:
+        """Close the reserved descriptor. Tests do so to see what accepting does without it."""
+        if self._spare_file is not None:
+            _close_file(self._spare_file)
+            self._spare_file = None
+
+    # --- above the limit ----------------------------------------------------------------------------------------------
+
+    def _shed(self, handler: Handler) -> None:
+        """Have a client above the limit told so, unless it turns out to have a right to a reserved place."""
+        if self.tls is not None and len(self._shedding) >= SHED_UNDER_TLS:
+            self.count_shed("connections")
+            handler.close()
+            return
+        waiting = len(self._shedding) + len(self._lingering)
+        if (self.is_reserved is None and self.tls is None) or waiting >= self.limits.max_lingering:
+            handler.shed()
+            return
+        handler.shed_at = min(handler.deadline, monotonic() + SHED_SECONDS)
+        self._shedding[handler] = None
+        handler.begin()
+
+    def reserve(self, handler: Handler, path: str) -> bool:
+        """Give a connection above the limit a place that is reserved for requests of this path; return whether it has
+        one."""
+        self._shedding.pop(handler, None)
+        reserved = self.admission.reserved
+        return self.is_reserved is not None and self.is_reserved(path) and self.pool.admit(handler, reserved)
+
+    def _shed_oldest_idle(self) -> bool:
+        """Make room for a connection; return False when none is idle, or the limits do not allow it."""
+        if not self.limits.idle_give_way:
+            return False
+        idle = next((handler for handler in self.pool.connections if handler.is_idle), None)
+        if idle is not None:
+            idle.shed()
+        return idle is not None
+
+    def count_shed(self, what: Shed) -> None:
+        """Count a client that gets a 503 because ``what`` is at its limit; the log sums that up."""
+        self._shed_counts[what] = self._shed_counts.get(what, 0) + 1
+        self.counts.shed(what)
+
+    # --- answering ----------------------------------------------------------------------------------------------------
+
+    def ready(self, handler: Handler) -> None:
+        """Have a connection answered at the end of this turn of the loop, together with others."""
+        if self.is_reserved is not None and self.is_reserved(handler.path):
+            self._row.appendleft(handler)
+        else:
+            self._row.append(handler)
+        if len(self._row) == 1:
+            self.loop.run_callback(self._answer_row)
+
+    def _answer_row(self) -> None:
+        """Answer the connections that are ready, and then send the responses; in the loop."""
+        while self._row:
+            answered: list[Handler] = []
+            self._answered = answered
+            self._row_until = monotonic() + ROW_SECONDS
+            try:
+                while self._row and monotonic() < self._row_until:
+                    self.pool.spawn(self._ask_for_row)  # back when the row is at its end, or an app waits
+            finally:
+                self._answered = None
+                for handler in answered:
+                    handler.deliver()
+                if self._row:  # after a fault, the others still get their turn
+                    self.loop.run_callback(self._answer_row)
+
+    def _ask_for_row(self) -> None:
+        row = self._row
+        while row:
+            handler = row.popleft()
+            is_there = handler.ask()
+            if self._answered is None:  # the app has waited, and the others were sent
+                if is_there:
+                    handler.finish()
+                return
+            if is_there:
+                self._answered.append(handler)
+            if monotonic() >= self._row_until:
+                return
+
+    # --- after the response -------------------------------------------------------------------------------------------
+
+    def linger(self, handler: Handler) -> None:
+        """Keep a connection that has been answered, to listen to its client."""
+        self._remove(handler)
+        handler.deadline = min(handler.deadline, monotonic() + self.limits.linger)
+        if len(self._lingering) >= self.limits.max_lingering:
+            self.close_oldest_lingering()
+        self._lingering[handler] = None
+
+    def stream(self, handler: Handler) -> None:
+        """Keep a connection that an app goes on sending on: it has no deadline, and ends when the server drains."""
+        self._remove(handler)
+        if self._is_draining:
+            handler.close()
+        else:
+            handler.place = self.pool.places
+            handler.place.add(1)
+            self._streams[handler] = None
+
+    def forget(self, handler: Handler) -> None:
+        """Forget a connection that has ended."""
+        self._remove(handler)
+        if self._is_draining and self.closed and self._is_empty():
+            self._drained.set()
+
+    def _remove(self, handler: Handler) -> None:
+        for handlers in (self.pool.connections, self._lingering, self._shedding, self._streams):
+            handlers.pop(handler, None)
+
+    # --- deadlines ----------------------------------------------------------------------------------------------------
+
+    def _start_sweeping(self) -> None:
+        """Sweep while any connection is open."""
+        if self._sweeper is None:
+            self._sweeper = self.loop.timer(SWEEP_SECONDS, SWEEP_SECONDS)
+            self._sweeper.start(self._sweep)
+
+    def _stop_sweeping(self) -> None:
+        if self._sweeper is not None:
+            self._sweeper.stop()
+            self._sweeper.close()
+            self._sweeper = None
+
+    def _sweep(self) -> None:
+        now = monotonic()
+        overdue = self._overdue(now)
+        for handler in overdue[:CUT_AT_ONCE]:
+            handler.overdue()
+        for handler in [handler for handler in self._shedding if handler.shed_at <= now]:
+            handler.shed()
+        if len(overdue) > CUT_AT_ONCE:
+            self.loop.run_callback(self._sweep)
+        self.memory.refuse_large_bodies()  # another worker may have taken what is left
+        self._log_overload(now)
+        if self._is_empty() and not (self._is_draining or self._shed_counts or self._accept_failures):
+            self._stop_sweeping()
+
+    def _overdue(self, now: float) -> list[Handler]:
+        overdue = [handler for handlers in (self._lingering, self._shedding) for handler in handlers]
+        overdue = [handler for handler in overdue if handler.deadline <= now]
+        for handler in self.pool.connections:  # in order of their deadlines
+            if handler.deadline > now:
+                break
+            overdue.append(handler)
+        if self._is_draining:
+            silent_since = now - SILENT_SECONDS + self.limits.timeout  # the deadline of one accepted so long ago
+            overdue += [
+                handler
+                for handler in self.pool.connections
+                if handler.stage == WAITING and now < handler.deadline <= silent_since
+            ]
+        return overdue
+
+    def _log_overload(self, now: float) -> None:
+        """Log what was shed and what failed, at most once a second."""
+        if now < self._report_at or not (self._shed_counts or self._accept_failures):
+            return
+        self._report_at = now + REPORT_SECONDS
+        for what, count in self._shed_counts.items():
+            self.request_log.service(f"503 shed {count} {self._shed_lines[what]}")
+        for reason, count in self._accept_failures.items():
+            self.request_log.service(f"accept failed: {reason} ({count} times)")
+        self._shed_counts.clear()
+        self._accept_failures.clear()
+
+    # --- the end ------------------------------------------------------------------------------------------------------
+
+    def drain(self, until: float, *, hands_over: bool = False) -> int:
+        """Stop accepting and finish what is in flight; at ``until`` (monotonic clock) the rest is closed. Return how
+        many that were.
+
+        Connections that the kernel has accepted are still served, new ones are refused. A connection that has not sent
+        a byte is waited for `SILENT_SECONDS`. Called once, from a greenlet. ``hands_over``: other processes go on
+        accepting from the socket, so no client is refused.
+        """
+        if not hands_over:
+            refuse_new(self.socket)
+        self._is_draining = True
+        for handler in list(self._streams):  # their clients connect again, to the process that answers then
+            handler.close()
+        last = self.loop.timer(HANDSHAKE_SECONDS)
+        last.start(self._accept_last)
+        self._drained.wait(max(0.0, until - monotonic()))
+        last.stop()
+        last.close()
+        left = [*self.pool.connections, *self._lingering, *self._shedding]
+        self.loop.run_callback(self._end_all, left)
+        self.stop(END_SECONDS)
+        self._stop_sweeping()
+        return len(left)
+
+    def _accept_last(self) -> None:
+        """Take over the connections that the kernel has accepted, then close the listening socket; in the loop."""
+        self.stop_accepting()
+        for _ in range(BACKLOG + 1):
+            accepted = self.do_read()
+            if accepted is None:
+                break
+            self.do_handle(*accepted)
+        self.close()
+        self._begin_fresh()
+        self._start_sweeping()
+        if self._is_empty():
+            self._drained.set()
+
+    def _is_empty(self) -> bool:
+        return not (self.pool.connections or self._lingering or self._shedding)
+
+    def _end_all(self, handlers: Iterable[Handler]) -> None:
+        for handler in handlers:
+            handler.end("the service ends")
