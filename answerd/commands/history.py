@@ -49,7 +49,7 @@ from typing import Any
 from answerd.answers.history import diff_lines
 from answerd.commands import FAILED, WRONG_USAGE, Arguments, CommandError
 from answerd.commands.apply import directly, own_author
-from answerd.commands.common import announce_store, configured_store
+from answerd.commands.common import announce_store, configured_store, inventory_columns
 from answerd.commands.terminal import coloured, print_json, printable_line, show_lines
 from answerd.documents import Key
 from answerd.formats import split_extension
@@ -157,7 +157,8 @@ def put_back(arguments: Arguments) -> int:
     found = store.history(HistoryFilter(kind, identifier, extension, revision=int(number)))
     if not found:
         raise CommandError(f"revision {int(number)} is no change of {arguments['KEY']}: answerd history lists them")
-    guard = WriteGuard(store, LiveAnswerSet(Loader(store, has_states=True), WriteCounter(), run=directly), run=directly)
+    loader = Loader(store, has_states=True, columns=inventory_columns())
+    guard = WriteGuard(store, LiveAnswerSet(loader, WriteCounter(), run=directly), run=directly)
     try:
         stored = restore_document(guard, found[0], own_author(arguments["--note"]), UNCONDITIONAL)
     except WriteRefused as refused:

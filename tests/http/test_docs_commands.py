@@ -283,7 +283,9 @@ SCENES: dict[str, Callable[[Home], None]] = {
     "docs/tutorial.md": tutorial,
     "docs/thirty-ubuntu.md": lambda home: tutorial(home, "thirty-ubuntu", "ubuntu"),
     "docs/sixty-windows.md": lambda home: tutorial(home, "sixty-windows", "windows"),
+    "docs/overlays.md": lambda _home: None,
     "examples/lab/README.md": lambda _home: None,
+    "examples/hospital/README.md": lambda _home: None,
 }
 
 
