@@ -22,7 +22,7 @@ from answerd.documents import Document, NameInKind
 from answerd.errors import AnswerError, CannotFill
 from answerd.facts import STATE, Facts
 from answerd.formats.family import Once, Prepared, Slot
-from answerd.formats.meter import LARGEST_ANSWER, Lookup, Metered, too_large
+from answerd.formats.filters import LARGEST_ANSWER, FilterBudget, Lookup, too_large
 from answerd.formats.template import SECRETS, Placeholder
 from answerd.identity import identity_of
 from answerd.installs.states import State
@@ -299,7 +299,7 @@ class _Chosen:
 
 def _filled(prepared: Prepared, lookup: Lookup) -> str:
     """Fill an answer. A placeholder without a value stays as written, escaped like any value."""
-    metered = Metered(lookup)
+    metered = FilterBudget(lookup)
     room = LARGEST_ANSWER
     filled: list[str] = []
     for part in prepared.parts:

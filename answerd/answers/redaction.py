@@ -25,7 +25,7 @@ from answerd.answers.sources import Sources, Values
 from answerd.facts import Facts
 from answerd.formats import FORMATS
 from answerd.formats.family import ParseError, Path, Slot
-from answerd.formats.meter import Lookup, Metered
+from answerd.formats.filters import FilterBudget, Lookup
 from answerd.formats.spans import ValueSpan, value_spans, written_spans
 from answerd.formats.template import Placeholder
 from answerd.inventory import FORMAT as INVENTORY_FORMAT
@@ -179,15 +179,15 @@ _SHORTEST_IN_A_MESSAGE = 3
 """Characters of the shortest secret that is replaced in messages: a shorter one is part of many words."""
 
 
-def _placeholder_values(slots: Iterable[Slot], lookup: Metered) -> set[str]:
+def _placeholder_values(slots: Iterable[Slot], lookup: FilterBudget) -> set[str]:
     found: set[str] = set()
     for placeholder in (inner for slot in slots for inner in _placeholders(slot)):
         found.update(lookup.values(placeholder.label), placeholder.values(lookup))
     return found
 
 
-def _lookup(catalogue: Catalogue, answer: Answer, facts: Facts, sources: Sources) -> Metered:
-    return Metered(Values(answer.selection, known_facts(catalogue, facts, sources), sources, catalogue))
+def _lookup(catalogue: Catalogue, answer: Answer, facts: Facts, sources: Sources) -> FilterBudget:
+    return FilterBudget(Values(answer.selection, known_facts(catalogue, facts, sources), sources, catalogue))
 
 
 def _slots(answer: Answer) -> tuple[Slot, ...]:

@@ -17,8 +17,8 @@ from answerd.errors import AnswerTooLarge, EmptyAnswer, GateClosed, NotClaimed, 
 from answerd.facts import Facts
 from answerd.formats import FORMATS, Format
 from answerd.formats.family import LONG, Once, is_blank
-from answerd.formats.meter import LARGEST_ANSWER
-from answerd.formats.yaml_writing import escape
+from answerd.formats.filters import LARGEST_ANSWER
+from answerd.formats.yaml import escape
 from answerd.inventory.rows import Row
 from answerd.long_work import run_long
 
