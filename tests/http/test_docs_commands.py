@@ -255,12 +255,9 @@ def tutorial(home: Home, page: str = "tutorial", group: str = "debian") -> None:
     store, _ = open_state_file(str(states))
     table = dict(files)["inventory.csv"].splitlines()[1:]
     machines = [line.partition(",")[0] for line in table]
-    given = [PendingEvent(name, Asked(group, Gate.LOADER, Once.ON, 1.0), {name: name}) for name in machines]
-    store.write([*given, *(PendingEvent(name, Reported(ReportKind.INSTALLED, 1, 2.0)) for name in machines)], Rules())
     store = StateWriter(open_state_file(str(states), Rules())[0])
-    names = [f"node-{number:02}" for number in range(1, 11)]
-    for name in names:
-        store.write(name, Asked("debian", Gate.LOADER, Once.ON, 1.0))
+    for name in machines:
+        store.write(name, Asked(group, Gate.LOADER, Once.ON, 1.0))
         store.write(name, Reported(ReportKind.INSTALLED, 1, 2.0))
     home.place("/etc/dnsmasq.d/answerd.conf")
     settings = {
