@@ -247,7 +247,7 @@ def _documents_of(catalogue: Catalogue, name: str, row: _RowShown | None) -> Ite
     """Yield kind, identifier, format and name of the documents that claim a machine by its name or its row."""
     identity = identity_of(name)
     how_found = {document.key: "" for document in catalogue.machines.get(identity, ())}
-    for claim in catalogue.members.get(identity, ()):
+    for claim in (*catalogue.members.get(identity, ()), *catalogue.overlay_members.get(identity, ())):
         how_found.setdefault(claim.document.key, ", as a member")
     for key in row.documents if row is not None else ():
         how_found.setdefault(key, ", by its row")
