@@ -252,7 +252,6 @@ def tutorial(home: Home, page: str = "tutorial", group: str = "debian") -> None:
         (secrets / name).chmod(0o600)
     secrets.chmod(0o700)
     states = home.place("/var/lib/answerd/installs.db")
-    store, _ = open_state_file(str(states))
     table = dict(files)["inventory.csv"].splitlines()[1:]
     machines = [line.partition(",")[0] for line in table]
     store = StateWriter(open_state_file(str(states), Rules())[0])
