@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from typing import Any, NoReturn
 
 from answerd.answers.affected import Affected
+from answerd.answers.cases import CheckCase, check_cases, row_cases, unaffected_names
 from answerd.answers.catalogue import Catalogue
-from answerd.answers.check_cases import CheckCase, check_cases, row_cases, unaffected_names
 from answerd.answers.compose import prepared_answer
 from answerd.answers.line_diff import unified
 from answerd.answers.redaction import redacted_pair, secrets_of

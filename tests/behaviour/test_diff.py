@@ -343,8 +343,7 @@ def some_files(draw: st.DrawFn) -> Files:
             if name.startswith("groups/"):
                 verbs = ["", "# answer: member n1, n5\n", "# answer: match dept=d1\n", "# answer: match dept=* id=n*\n"]
                 text += draw(some([*verbs, "# answer: match state=armed\n", "# answer: nonsense\n"]))
-                if draw(some([0, 0, 0, 1])):
-                    text += "# answer: match dept=d2\n"
+                text += draw(some(["", "", "# answer: match dept=d2\n", "# answer: overlay 5\n"]))
             files[f"{name}.{extension}"] = text
     if draw(st.booleans()):
         rows = draw(st.lists(some(ROWS), unique=True))

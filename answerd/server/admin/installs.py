@@ -9,7 +9,7 @@ from urllib.parse import parse_qsl, unquote_to_bytes
 import bottle
 
 from answerd.answers.catalogue import Catalogue
-from answerd.answers.machines import Machine, machine_named, machines_of_group
+from answerd.answers.operator_names import Machine, machine_named, machines_of_group
 from answerd.answers.unclaimed import still_unclaimed
 from answerd.installs.memory import InstallMemory, Remembered
 from answerd.installs.sentences import shown_name
