@@ -24,7 +24,7 @@ SLOW_REQUEST = b"GET /ipxe HTTP/1.1\r\nHost: s\r\nX-Slow: " + b"a" * 1_000
 WHOLE_REQUEST = b"GET /ipxe HTTP/1.1\r\nHost: s\r\n\r\n"
 TICK = 0.05  # seconds: the bytes of a second are spread over as many ticks as fit
 SWEPT_LATE = 1.0  # seconds after its deadline at which a connection must be gone
-BYTES_A_CONNECTION = 3_000
+BYTES_A_CONNECTION = 10_240
 P99_MILLISECONDS = 50.0
 SETTLED_BYTES = 1_000_000  # that further rounds of the same may add: with three of them, 33 bytes a connection
 
