@@ -116,7 +116,7 @@ def test_a_report_is_taken_where_answers_are_shed(serving: Callable[..., Service
     report = url_in(service.send(sent("GET", "/ipxe/node1")).text)
     with ExitStack() as clients:
         for _ in range(5):
-            clients.enter_context(socket.create_connection(service.address))
+            clients.enter_context(socket.create_connection(service.address)).sendall(b"GET ")
         wait_until(lambda: service.get("/ipxe/node1").status == 503)
         assert service.send(sent("POST", f"{report}/installed", "Content-Length: 4", body="done")).body == b"OK\n"
         assert service.get("/ipxe/node1").status == 503
