@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 
 from answerd.answers.catalogue import Catalogue
 from answerd.answers.check_cases import CheckCase, RowCase, check_cases, row_cases
+from answerd.answers.claim_oversights import EqualOverlays, only_loader_claims, report_equal_claims
 from answerd.answers.compose import prepared_answer
 from answerd.answers.oversights import MissingLabels, Oversights, of_documents
 from answerd.answers.problems import load_problems
@@ -28,7 +29,7 @@ from answerd.documents import Document
 from answerd.errors import AnswerError, CannotFill, NotClaimed
 from answerd.facts import SHORTEST_BODY_IDENTITY
 from answerd.formats.family import Once
-from answerd.identity import brief, identity_of
+from answerd.identity import brief, identity_of, printable
 from answerd.inventory.rows import notes as row_notes
 from answerd.validators import TOOL_OF_FORMAT, Finding, Tools, Verdict, validate
 
@@ -62,8 +63,11 @@ def check(
     in_parallel: Spread | None = None,
     *,
     sources: Sources = NO_SOURCES,
+    strict: bool = False,
 ) -> CheckReport:
     """Try everything that can be tried without a request.
+
+    ``strict``: a row that nothing but a default or a loader claims is a problem, and not only a note.
 
     ``tools`` are the installers' own programs, looked for on PATH when not given. ``progress`` gets the number of
     answers that are done and the total, and may end the check by an exception.
@@ -74,10 +78,13 @@ def check(
     found.problems.update(load_problems(catalogue), sources.problems())
     of_rows = list(row_cases(catalogue))
     untried = _untried(catalogue, {group for of_row in of_rows for group in of_row.groups})
-    found.notes.update(_untried_notes(catalogue, untried), _row_notes(catalogue, of_rows))
+    found.notes.update(_untried_notes(catalogue, untried), _row_notes(catalogue))
+    (found.problems if strict else found.notes).update(_unclaimed(catalogue, of_rows))
+    report_equal_claims(catalogue, of_rows, found)
     tried = [*check_cases(catalogue), *(case for of_row in of_rows for case in of_row.cases)]
     installs = _SilentInstalls()
     labels = MissingLabels(catalogue)
+    overlays = EqualOverlays()
     render = _Rendering(catalogue, sources, found, labels)
     answers: Iterable[tuple[CheckCase, Answer | None]] = ((trial, render.answer(trial)) for trial in tried)
     judge = _Judge(Tools.find() if tools is None else tools, catalogue)
@@ -87,10 +94,11 @@ def check(
     for count, (trial, answer) in enumerate(answers, 1):
         if answer is not None:
             installs.record(trial.identifier, answer)
+            overlays.record(answer.selection.overlays, trial.identifier)
             _file_verdict(found, judge, trial, answer, sources)
         if progress:
             progress(count, len(tried))
-    found.notes.update(installs.notes())
+    found.notes.update(installs.notes(), overlays.notes())
     for group in untried:
         with suppress(AnswerError):  # reported as a problem of the set
             labels.record_untried(catalogue.chain(group))
@@ -215,16 +223,23 @@ def _untried_notes(catalogue: Catalogue, untried: Iterable[Document]) -> Iterato
             )
 
 
-def _row_notes(catalogue: Catalogue, of_rows: Iterable[RowCase]) -> Iterator[str]:
+def _row_notes(catalogue: Catalogue) -> Iterator[str]:
     inventory = catalogue.inventory
     if inventory is None:
         return
+    for layout in inventory.by_layout:
+        yield from (f"{printable(layout.source)}:{layout.line}: {note}" for note in layout.notes)
     for row in inventory.rows():
         yield from (f"{inventory.place(row)}: {note}" for note in row_notes(row.layout, row.cells()))
+
+
+def _unclaimed(catalogue: Catalogue, of_rows: Iterable[RowCase]) -> Iterator[str]:
+    """Yield a sentence for each row that nothing claims but a default or a loader."""
     answers = "nothing but a default claims" if catalogue.defaults else "no document claims"
     for of_row in of_rows:
-        if not of_row.claimed:
-            yield f"{inventory.place(of_row.row)}: {answers} this row"
+        if not of_row.claimed and catalogue.inventory is not None:
+            yield f"{catalogue.inventory.place(of_row.row)}: {answers} this row"
+    yield from only_loader_claims(catalogue, of_rows)
 
 
 def _name_of(answer: Answer) -> tuple[str, bytes]:

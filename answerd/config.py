@@ -21,7 +21,7 @@ from typing import Any, Literal
 
 from answerd.addresses import Address, Network, is_public, parse_networks
 from answerd.env_file import EnvFile, open_env_file, parse_env_file
-from answerd.identity import brief, printable
+from answerd.identity import brief, folded, is_label, printable
 
 Source = Literal["default", "file", "environment", "token file"]
 
@@ -140,6 +140,19 @@ def _parse_url(text: str) -> str:
     return text.rstrip("/")
 
 
+def _parse_columns(text: str) -> tuple[tuple[str, str], ...]:
+    """Return the folded names of columns with their labels. Raise `ValueError` with the reason."""
+    labels: dict[str, str] = {}
+    for pair in text.split(","):
+        name, equals, label = pair.rpartition("=")
+        name, label = folded(name.strip()), folded(label.strip())
+        if not equals or not name or not is_label(label):
+            raise ValueError("not NAME=LABEL, with commas between several: Seriennummer=serial,Asset Tag=asset")
+        if labels.setdefault(name, label) != label:
+            raise ValueError("a column is given two labels")
+    return tuple(labels.items())
+
+
 def parse_tokens(text: str) -> tuple[str, ...]:
     """Return the tokens of a setting or a token file, separated by white space. Raise `ValueError` with the reason."""
     tokens = tuple(token for token in re.split(r"[ \t\r\n]+", text) if token)
@@ -254,6 +267,13 @@ class Config:
         "SERVICE_INSTALL_START_SECS", 120, "when a repeated question counts as another start", LONGEST_INSTALL
     )
     install_starts: int = _number("SERVICE_INSTALL_STARTS", 5, "starts before a machine is exhausted", MOST_STARTS)
+    inventory_columns: tuple[tuple[str, str], ...] = _setting(
+        "SERVICE_INVENTORY_COLUMNS",
+        None,
+        "labels of an inventory's columns that have other names: Seriennummer=serial,Asset Tag=asset",
+        _parse_columns,
+        unset=(),
+    )
     log: Literal["all", "problems", "off"] = _choice(
         "SERVICE_LOG", ("all", "problems", "off"), "which requests are logged"
     )
@@ -265,6 +285,11 @@ class Config:
     def own_url(self) -> str:
         """The URL by which machines reach this service, according to the settings."""
         return self.url or f"{'https' if self.tls_cert else 'http'}://{self.listen}"
+
+    @property
+    def labels_of_columns(self) -> Mapping[str, str]:
+        """The label of each column that ``inventory_columns`` names, by its folded name."""
+        return dict(self.inventory_columns)
 
     @property
     def has_states(self) -> bool:

@@ -6,6 +6,7 @@ other documents: rules about several documents together are the catalogue's.
 
 from __future__ import annotations
 
+from codecs import BOM_UTF16_BE, BOM_UTF16_LE
 from collections.abc import Collection
 from dataclasses import dataclass, replace
 from typing import Final, NamedTuple
@@ -77,6 +78,30 @@ class RawDocument:
     source: str = ""
     fault: str | None = None
     fault_line: int = 1
+
+
+class NotText(ValueError):
+    """Bytes that are no text. ``str()`` says what is wrong, without the document's name; ``line`` is where."""
+
+    def __init__(self, reason: str, line: int) -> None:
+        super().__init__(reason)
+        self.line = line
+
+
+def decoded(kind: Kind, content: bytes) -> str:
+    """Return the text of a document. Raises `NotText`.
+
+    Text is UTF-8; an inventory may be UTF-16 with a byte order mark, as spreadsheets export it.
+    """
+    is_wide = kind is Kind.INVENTORY and content.startswith((BOM_UTF16_LE, BOM_UTF16_BE))
+    encoding = "UTF-16" if is_wide else "UTF-8"
+    try:
+        return content.decode(encoding)
+    except UnicodeDecodeError as error:
+        reason = f"is not {encoding}: byte 0x{content[error.start]:02x} at offset {error.start}"
+        if kind is Kind.INVENTORY:
+            reason += "; save it as CSV UTF-8, or convert it: iconv -f WINDOWS-1252 -t UTF-8"
+        raise NotText(reason, content.count(b"\n", 0, error.start) + 1) from None
 
 
 @dataclass(frozen=True, slots=True, weakref_slot=True)

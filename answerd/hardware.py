@@ -10,14 +10,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 from xml.parsers.expat import ExpatError
 
 import xmltodict
 
 from answerd.facts import Facts, Request
-from answerd.identity import identity_of, is_shared_by_many, mac_digits
+from answerd.identity import Kind, identifier_fault, identity_of, is_shared_by_many, mac_digits
 from answerd.inventory.rows import IDENTITY_COLUMNS
 
 _LOCALLY_ADMINISTERED = 0x02
@@ -32,18 +32,20 @@ class NotHardwareError(Exception):
 class Hardware:
     """The known values of one machine: texts as they were printed, empty where there are none.
 
-    ``others`` are further values by case-folded label, to fill columns that are there.
+    ``name`` is one that an operator gave it, where that may be a machine's identifier. ``others`` are further values by
+    case-folded label, to fill columns that are there.
     """
 
     macs: tuple[str, ...]
     serial: str
     uuid: str
     others: Mapping[str, str]
+    name: str = ""
 
     @property
     def cells(self) -> dict[str, str]:
         """The values by column."""
-        own = {"mac": " ".join(self.macs), "serial": self.serial, "uuid": self.uuid}
+        own = {"id": self.name, "mac": " ".join(self.macs), "serial": self.serial, "uuid": self.uuid}
         return {**self.others, **{column: text for column, text in own.items() if text}}
 
 
@@ -126,7 +128,7 @@ def _of_domain(domain: Mapping[str, Any]) -> Hardware:
     }
     disks = [_text(_part(disk, "target", "@dev")) for disk in _each(_part(domain, "devices", "disk"))]
     name = _text(domain.get("name"))
-    return _hardware(
+    found = _hardware(
         [_text(_part(interface, "mac", "@address")) for interface in interfaces],
         sysinfo.get("serial", ""),
         _text(domain.get("uuid")) or sysinfo.get("uuid", ""),
@@ -138,6 +140,8 @@ def _of_domain(domain: Mapping[str, Any]) -> Hardware:
             **{label: text for label, text in sysinfo.items() if label in ("manufacturer", "product", "version")},
         },
     )
+    is_identifier = name and identifier_fault(Kind.MACHINE, name) is None
+    return replace(found, name=name) if is_identifier and (found.macs or found.serial or found.uuid) else found
 
 
 def _nodes(nodes: object) -> Iterator[Mapping[str, Any]]:

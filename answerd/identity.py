@@ -7,6 +7,7 @@ requests or stores.
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections.abc import Sequence
 from enum import StrEnum
 from ipaddress import IPv6Address, ip_address
@@ -146,7 +147,22 @@ def normalize(text: str) -> str:
     """Return ``text`` case-folded, with everything but (Unicode) letters and digits removed, as patterns compare it."""
     if text.isascii():
         return text.encode().translate(_TO_LOWER, _PUNCTUATION_IN_LINE).decode()
-    return "".join(filter(str.isalnum, text.casefold()))
+    # A Mac's files spell an umlaut as a letter and a mark, which is no letter.
+    return "".join(filter(str.isalnum, unicodedata.normalize("NFC", text).casefold()))
+
+
+_LABEL: Final = re.compile(r"[\w$@][\w$@.:-]*")
+
+
+def is_label(name: str) -> bool:
+    """Return whether a label may have this name: letters, digits, ``_``, ``$``, ``@``, and after the first character
+    ``.``, ``:`` and ``-``."""
+    return _LABEL.fullmatch(name) is not None
+
+
+def folded(label: str) -> str:
+    """Return the form in which two spellings of a label are equal."""
+    return label.casefold() if label.isascii() else unicodedata.normalize("NFC", label).casefold()
 
 
 def is_shared_by_many(identity: str) -> bool:

@@ -65,7 +65,8 @@ class Catalogue:
     says which part of the store has never been listed, for the same reason. ``faults`` says which part could be listed
     before and cannot be now: a problem, but the claims are known. ``gone`` has what removed groups claimed, for the
     case that a group returns and cannot be read. ``inventory`` has the rows of all inventories, None where there is
-    none. ``has_states``: whether the service keeps states of installs. ``overlay_members`` and ``overlay_selectors``
+    none. ``has_states``: whether the service keeps states of installs. ``columns`` are the labels of inventories'
+    columns that have other names (`answerd.inventory.rows.Layout`). ``overlay_members`` and ``overlay_selectors``
     are ``members`` and ``selectors`` for overlays. ``names`` are those of ``machines``, both kinds of members and the
     inventory's rows, where there are rows and others.
     """
@@ -92,6 +93,7 @@ class Catalogue:
     faults: tuple[str, ...] = ()
     inventory: Inventory | None = None
     has_states: bool = False
+    columns: Mapping[str, str] = field(default_factory=dict)
     names: NamesInUse | None = None
     # The results of `extended_by` and `chain`: hundreds of machines extend the same group.
     _extended: dict[NameInKind, Document] = field(default_factory=dict)
@@ -240,7 +242,7 @@ class _Change:
                 continue
             self._add(raw)
         if tables_added or tables_removed:
-            inventory = inventory_after(inventory, tables_added, tables_removed, self.names)
+            inventory = inventory_after(inventory, tables_added, tables_removed, self.names, self.before.columns)
         named = (self.machines, self.members, self.overlay_members)
         if inventory is None or all(mapping.is_empty for mapping in named):
             self.names = None
@@ -263,6 +265,7 @@ class _Change:
             faults=faults,
             inventory=inventory,
             has_states=self.before.has_states,
+            columns=self.before.columns,
             names=self.names,
         )
 

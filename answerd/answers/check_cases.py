@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from answerd.answers.affected import Affected
 from answerd.answers.catalogue import Catalogue
-from answerd.answers.row_claims import ClaimsOfRows
+from answerd.answers.row_claims import ClaimsOfRows, RowClaims
 from answerd.documents import Document, NameInKind
 from answerd.errors import AnswerError
 from answerd.facts import Facts, facts_of
@@ -52,13 +52,22 @@ class CheckCase:
 
 @dataclass(frozen=True, slots=True)
 class RowCase:
-    """A row with the groups that claim it, overlays too, and its cases. ``claimed``: whether anything other than a
-    default claims it."""
+    """A row with what claims it, and its cases."""
 
     row: Row
-    claimed: bool
-    groups: tuple[Document, ...]
+    claims: RowClaims
     cases: tuple[CheckCase, ...]
+
+    @property
+    def claimed(self) -> bool:
+        """Whether anything other than a default claims it."""
+        return bool(self.claims.machines or self.claims.groups)
+
+    @property
+    def groups(self) -> tuple[Document, ...]:
+        """The groups that its answers are made of, overlays too."""
+        formats = self.claims.formats
+        return *self.claims.groups, *(group for group in self.claims.overlays if group.key.format in formats)
 
 
 def check_cases(catalogue: Catalogue, affected: Affected | None = None) -> Iterator[CheckCase]:
@@ -117,15 +126,13 @@ def row_cases(catalogue: Catalogue, affected: Affected | None = None) -> Iterato
         except AnswerError:
             continue  # a fault of the row itself, which is reported already
         own = {machine.key.format for machine in claims.machines}
-        formats = claims.formats
-        overlays = tuple(overlay for overlay in claims.overlays if overlay.key.format in formats)
         name = row.name
         cases = [
             CheckCase(f"{inventory.place(row)}, {name} ({extension})", name, extension, identities=identities)
-            for extension in formats
+            for extension in claims.formats
             if extension not in own
         ]
-        yield RowCase(row, bool(claims.machines or claims.groups), (*claims.groups, *overlays), tuple(cases))
+        yield RowCase(row, claims, tuple(cases))
 
 
 def _members_without_other_cases(catalogue: Catalogue) -> Iterator[tuple[str, Document]]:

@@ -20,7 +20,7 @@ from answerd.formats import ALL_EXTENSIONS
 from answerd.formats.control import CONTROL_KEYS
 from answerd.formats.family import Prepared
 from answerd.formats.template import Placeholder
-from answerd.identity import Kind, brief, identity_of, mac_digits, normalize, without_pxelinux_prefix
+from answerd.identity import Kind, brief, identity_of, mac_digits, normalize, printable, without_pxelinux_prefix
 
 _MAC_DIGITS = 12
 _LETTERS_FOR_DIGITS = str.maketrans({"o": "0", "l": "1", "i": "1"})
@@ -38,6 +38,18 @@ _TOP_KEYS = {
 """By family, the keys at the top of a document and the beginning of a value that is a single word."""
 
 _SHORTEST_KEY = 4
+
+_DIRECTORIES = ("groups", "default", "inventory")
+_LETTERS = "0123456789abcdefghijklmnopqrstuvwxyz"
+
+_MOST_MEMBERS_TRIED = 1_000
+"""Members without a row for which one is looked for: 0.3 ms each."""
+
+_SINGLE_BRACES = re.compile(r"(?<![{$%\\#])\{[ \t]*([A-Za-z_][\w.:-]*)[ \t]*\}(?!\})")
+_VERBS = "extends|members?|match|once|overlay|template|append|unset"
+_NO_COLON = re.compile(rf"^[ \t]*(?:#|//)[ \t]*answer[ \t]+({_VERBS})\b", re.MULTILINE)
+_NO_DIRECTIVE = re.compile(rf"^[ \t]*(?:#|//|<!--)[ \t]*answer:?[ \t]+({_VERBS})\b", re.MULTILINE)
+_KEYS = {"member": "members"}
 
 
 @dataclass(slots=True)
@@ -58,9 +70,12 @@ def of_documents(catalogue: Catalogue) -> Oversights:
         for document in catalogue.documents.values()
         if document.control.extends
     }
+    labels = _placeholder_labels(catalogue)
+    _judge_members(catalogue, found)
     for document in catalogue.documents.values():
         if document.key.kind is Kind.MACHINE:
             _judge_name(str(document.key), document.key.identifier, found)
+            _judge_directory(document, found)
             for problem in document.problems:
                 found.machines[f"{document.key}: {problem}"].add(document.key.identifier)
         elif document.key.kind is Kind.GROUP:
@@ -69,6 +84,7 @@ def of_documents(catalogue: Catalogue) -> Oversights:
             if (document.identity, document.key.format) not in extended:
                 _judge_unused_group(document, found)
         _judge_keys(catalogue, document, found)
+        _judge_text(document, labels, found)
         if EXAMPLE_HASH in document.raw.text:
             found.notes.add(
                 f"{document.key}: has the password hash of the examples, with which no one can log in: put in what "
@@ -98,6 +114,80 @@ def _judge_name(what: str, name: str, found: Oversights) -> None:
         found.machines[sentence].add(name)
     elif len(digits) in (_MAC_DIGITS - 1, _MAC_DIGITS + 1) and _is_hex(digits) and not digits.isdigit():
         found.notes.add(f"{what}: has {len(digits)} hexadecimal digits; if it is to be a MAC address, that has 12")
+
+
+def _judge_directory(document: Document, found: Oversights) -> None:
+    """Report a machine that is named almost like a directory of the service: ``group/rack.toml``."""
+    meant = next((name for name in _DIRECTORIES if differs_by_one(document.identity, name)), None)
+    if meant is not None:
+        found.notes.add(
+            f"{document.key}: the directory {printable(document.raw.source) or document.key.identifier} is that of a "
+            f"machine; did you mean {meant}?"
+        )
+
+
+def _judge_members(catalogue: Catalogue, found: Oversights) -> None:
+    """Report members that differ in one character from a row that the group does not have."""
+    inventory = catalogue.inventory
+    if inventory is None:
+        return
+    tried = 0
+    for claim in catalogue.claims.values():
+        members = frozenset(claim.members)
+        if not any(member in inventory.index for member in members):
+            continue  # its members are not in the table, so none of them is misspelled
+        for member in claim.members:
+            if member in inventory.index or member in catalogue.machines or tried == _MOST_MEMBERS_TRIED:
+                continue
+            tried += 1
+            near = [other for other in _one_edit_from(member) if other in inventory.index and other not in members]
+            if len(near) == 1:
+                (row, *_) = inventory.rows_of(near[0])
+                found.notes.add(
+                    f'{claim.document.key}: member "{claim.document.control.spelled(member)}" is in no table; '
+                    f"{inventory.place(row)} differs in one character and is no member: did you mean that?"
+                )
+
+
+def _one_edit_from(name: str) -> set[str]:
+    """Return the names that differ in one letter or digit, which is added, left out, replaced or swapped with the
+    next."""
+    edits = {name[:at] + name[at + 1 :] for at in range(len(name))}
+    edits |= {name[:at] + name[at + 1] + name[at] + name[at + 2 :] for at in range(len(name) - 1)}
+    for letter in _LETTERS:
+        edits |= {name[:at] + letter + name[at:] for at in range(len(name) + 1)}
+        edits |= {name[:at] + letter + name[at + 1 :] for at in range(len(name))}
+    return edits - {name}
+
+
+def _placeholder_labels(catalogue: Catalogue) -> frozenset[str]:
+    """Return the labels that are surely meant as placeholders."""
+    found = {"machine", "group", "mac", "serial", "uuid", "hostname"}
+    for layout in catalogue.inventory.by_layout if catalogue.inventory is not None else ():
+        found.update(layout.labels)
+    return frozenset(found)
+
+
+def _judge_text(document: Document, labels: frozenset[str], found: Oversights) -> None:
+    """Report placeholders in single braces, and comments that look like directives and are none."""
+    text = document.text
+    if "{" in text and document.control.template:
+        for match in _SINGLE_BRACES.finditer(text):
+            if match[1].casefold() in labels:
+                found.notes.add(
+                    f"{document.key}: line {_line_of(text, match)} has {{ {match[1]} }} in single braces, which the "
+                    f"machine gets as it is written: write {{{{ {match[1]} }}}}"
+                )
+    if "answer" in text:
+        is_text = document.family.name == "text"
+        for match in (_NO_COLON if is_text else _NO_DIRECTIVE).finditer(text):
+            verb = match[1]
+            remedy = f"write '# answer: {verb} …'" if is_text else f"in this format {_KEYS.get(verb, verb)} is a key"
+            found.notes.add(f"{document.key}: line {_line_of(text, match)} is a comment and steers nothing: {remedy}")
+
+
+def _line_of(text: str, match: re.Match[str]) -> int:
+    return text.count("\n", 0, match.start(1)) + 1
 
 
 def _is_hex(text: str) -> bool:

@@ -240,12 +240,13 @@ def inventory_after(
     added: Iterable[RawDocument],
     removed: Iterable[RawDocument],
     names: NamesInUse | None = None,
+    labels: Mapping[str, str] | None = None,
 ) -> Inventory | None:
     """Return the inventory without ``removed`` and with ``added``; None where there is no document left.
 
-    The identities of rows that come and go are noted in ``names``.
+    The identities of rows that come and go are noted in ``names``. ``labels``: see `Layout`.
     """
-    change = _InventoryChange(before or Inventory(), names)
+    change = _InventoryChange(before or Inventory(), names, labels or {})
     after = change.made(list(added), list(removed))
     return after if after.tables or after.unreadable or after.gone else None
 
@@ -253,7 +254,8 @@ def inventory_after(
 class _InventoryChange:
     """Builds the next inventory from copies of the mappings of this one."""
 
-    def __init__(self, before: Inventory, names: NamesInUse | None) -> None:
+    def __init__(self, before: Inventory, names: NamesInUse | None, labels: Mapping[str, str]) -> None:
+        self.labels = labels
         self.names = names
         self.tables = dict(before.tables)
         self.unreadable = dict(before.unreadable)
@@ -300,7 +302,7 @@ class _InventoryChange:
         try:
             if document.fault is not None:
                 raise _fault_of(document)
-            change = table_after(before, inventory_file(document), document.text)
+            change = table_after(before, inventory_file(document), document.text, self.labels)
         except UnreadableError as error:
             where = f"{printable(inventory_file(document))}:{error.line}"
             self.unreadable[document] = f"{where}: the inventory cannot be read: {error.reason}"

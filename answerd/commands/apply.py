@@ -45,7 +45,7 @@ from typing import Any
 
 from answerd.answers.differences import compare
 from answerd.commands import FAILED, WRONG_USAGE, Arguments, CommandError
-from answerd.commands.common import announce_store
+from answerd.commands.common import announce_store, inventory_columns
 from answerd.commands.remote import AdminApi
 from answerd.commands.terminal import coloured, counted, print_json, printable_line, progress, show_lines
 from answerd.config import read_config
@@ -166,7 +166,8 @@ def _in_the_database(store: WritableStore, found: Directory, prune: bool, note: 
     from answerd.store.loader import Loader  # noqa: PLC0415
 
     announce_store(store, len(store.keys()))
-    guard = WriteGuard(store, LiveAnswerSet(Loader(store, has_states=True), WriteCounter(), run=directly), run=directly)
+    loader = Loader(store, has_states=True, columns=inventory_columns())
+    guard = WriteGuard(store, LiveAnswerSet(loader, WriteCounter(), run=directly), run=directly)
     changes = ChangeSet(found.documents, prune=prune)
     author = own_author(note)
 

@@ -1,7 +1,7 @@
 """Every problem of the answer set; every machine tried.
 
 Usage:
-  answerd check [--json] [DIR]
+  answerd check [--json] [--strict] [DIR]
 
 Lists the problems of the answer set, renders every machine, every member of a
 group, every row of an inventory and every default, and has each answer judged
@@ -13,6 +13,8 @@ judged here.
 
 Options:
   --json     For programs.
+  --strict   A row that nothing but a default or a boot loader's script claims
+             is a problem, not a note.
   -h --help  This text.
 
 Exit status:
@@ -66,7 +68,13 @@ def run(arguments: Arguments) -> int:
     """Print the problems and notes of the answer set. Exit status 1 if there is a problem."""
     store, catalogue = read_documents(arguments["DIR"])
     sources = configured_sources(by_directory=bool(arguments["DIR"]))
-    report = check(catalogue, progress=progress("answers"), in_parallel=_on_every_processor, sources=sources)
+    report = check(
+        catalogue,
+        progress=progress("answers"),
+        in_parallel=_on_every_processor,
+        sources=sources,
+        strict=arguments["--strict"],
+    )
     problems = [*store.warnings(), *report.problems]
     notes = sorted([*report.notes, *_misnamed_files(store)])
     hit = frozenset[str]().union(*(report.machines.get(problem, frozenset()) for problem in problems))

@@ -6,6 +6,7 @@ from __future__ import annotations
 import os
 import sys
 import time
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
@@ -33,7 +34,7 @@ def read_documents(directory: str | None = None) -> tuple[Store, Catalogue]:
     status 2 for a directory of the command line that is not there; `ConfigError`; `StoreError`.
     """
     store = named_directory(directory) if directory is not None else configured_store()
-    catalogue = loaded(store, has_states=has_states())
+    catalogue = loaded(store, has_states=has_states(), columns=inventory_columns())
     announce_store(store, catalogue.size)
     return store, catalogue
 
@@ -49,6 +50,14 @@ def has_states() -> bool:
         return read_config(os.environ, to_serve=False).has_states
     except ConfigError:
         return False
+
+
+def inventory_columns() -> Mapping[str, str]:
+    """Return the labels that the settings give to columns with other names."""
+    try:
+        return read_config(os.environ, to_serve=False).labels_of_columns
+    except ConfigError:
+        return {}
 
 
 def configured_store() -> Store:

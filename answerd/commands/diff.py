@@ -36,7 +36,7 @@ from pathlib import Path
 from answerd.answers.differences import Change, Comparison, Side
 from answerd.answers.differences import compare as compare_sets
 from answerd.commands import WRONG_USAGE, Arguments, CommandError
-from answerd.commands.common import has_states, named_directory, read_documents
+from answerd.commands.common import has_states, inventory_columns, named_directory, read_documents
 from answerd.commands.terminal import coloured, print_json, printable_line, progress, show_lines
 from answerd.config import ConfigError
 from answerd.store import Store, StoreError
@@ -56,7 +56,9 @@ def run(arguments: Arguments) -> int:
     try:
         other = _opened(arguments["OTHER"])
         store, catalogue = read_documents()
-        found = compare_sets(catalogue, loaded(other, has_states=has_states()), progress("answers"))
+        found = compare_sets(
+            catalogue, loaded(other, has_states=has_states(), columns=inventory_columns()), progress("answers")
+        )
     except (ConfigError, StoreError) as error:
         raise CommandError(str(error), FAILED) from None
     show_secrets, summary = bool(arguments["--show-secrets"]), bool(arguments["--summary"])

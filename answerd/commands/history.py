@@ -41,7 +41,6 @@ Examples:
 
 from __future__ import annotations
 
-import re
 import sys
 from collections.abc import Iterator
 from typing import Any
@@ -49,16 +48,16 @@ from typing import Any
 from answerd.answers.history import diff_lines
 from answerd.commands import FAILED, WRONG_USAGE, Arguments, CommandError
 from answerd.commands.apply import directly, own_author
-from answerd.commands.common import announce_store, configured_store
+from answerd.commands.common import announce_store, configured_store, inventory_columns
 from answerd.commands.terminal import coloured, print_json, printable_line, show_lines
 from answerd.documents import Key
 from answerd.formats import split_extension
 from answerd.identity import Kind
 from answerd.store import HistoryEntry, HistoryFilter, StoreError
 from answerd.store.files import FileStore
+from answerd.store.history import beginning
 
 _COLOURS = {"+": "green", "-": "red", "@": "cyan"}
-_TIME = re.compile(r"\d{4}-\d\d-\d\d(T\d\d(:\d\d(:\d\d)?)?)?Z?\Z")
 
 
 def run(arguments: Arguments) -> int:
@@ -71,10 +70,12 @@ def print_history(arguments: Arguments) -> int:
     limit, since = arguments["--limit"], arguments["--since"]
     if not (limit.isascii() and limit.isdigit() and int(limit)):
         raise CommandError("--limit is a number above zero", WRONG_USAGE)
-    if since and not _TIME.match(since):
-        raise CommandError("--since is a time of UTC, such as 2026-11-21 or 2026-11-21T09:14", WRONG_USAGE)
+    try:
+        since = beginning(since) if since else None
+    except ValueError:
+        raise CommandError("--since is a time of UTC, such as 2026-11-21 or 2026-11-21T09:14", WRONG_USAGE) from None
     kind, identifier, extension = parse_document_name(arguments["KEY"]) if arguments["KEY"] else (None, None, None)
-    wanted = HistoryFilter(kind, identifier, extension, since.rstrip("Z") if since else None, limit=int(limit))
+    wanted = HistoryFilter(kind, identifier, extension, since, limit=int(limit))
     entries = database().history(wanted)
     show_secrets = bool(arguments["--show-secrets"])
     if arguments["--json"]:
@@ -157,7 +158,8 @@ def put_back(arguments: Arguments) -> int:
     found = store.history(HistoryFilter(kind, identifier, extension, revision=int(number)))
     if not found:
         raise CommandError(f"revision {int(number)} is no change of {arguments['KEY']}: answerd history lists them")
-    guard = WriteGuard(store, LiveAnswerSet(Loader(store, has_states=True), WriteCounter(), run=directly), run=directly)
+    loader = Loader(store, has_states=True, columns=inventory_columns())
+    guard = WriteGuard(store, LiveAnswerSet(loader, WriteCounter(), run=directly), run=directly)
     try:
         stored = restore_document(guard, found[0], own_author(arguments["--note"]), UNCONDITIONAL)
     except WriteRefused as refused:

@@ -44,13 +44,13 @@ from answerd.answers.catalogue import Catalogue
 from answerd.answers.row_claims import winners
 from answerd.answers.rows import Inventory, inventory_file
 from answerd.commands import FAILED, WRONG_USAGE, Arguments, CommandError
-from answerd.commands.common import read_bytes, read_documents
+from answerd.commands.common import inventory_columns, read_bytes, read_documents
 from answerd.commands.terminal import print_json, printable_line
 from answerd.documents import Document, Key, RawDocument
 from answerd.errors import AnswerError
 from answerd.formats.control import Pattern
 from answerd.hardware import Hardware, NotHardwareError, hardware_of_request, hardware_of_text
-from answerd.identity import Kind, identifier_fault, normalize
+from answerd.identity import Kind, folded, identifier_fault, normalize
 from answerd.inventory import DEFAULT_NAME, FORMAT
 from answerd.inventory.editing import in_columns, with_rows_added
 from answerd.inventory.records import UnreadableError, written_record
@@ -103,7 +103,7 @@ def _filters(written: Sequence[str], inventory: Inventory) -> dict[str, list[Pat
             matching = None
         if not equals or not column or matching is None:
             raise CommandError(f"{text!r} is no filter: write COLUMN=PATTERN, role=db", WRONG_USAGE)
-        label = column.casefold()
+        label = folded(column)
         if label not in columns and columns:
             near = did_you_mean(label, columns, shown=str)
             raise CommandError(f"no inventory has a column {column!r}{near}", WRONG_USAGE)
@@ -134,11 +134,12 @@ def _named(document: Document) -> str:
 def _print_table(listed: list[tuple[str, Row, list[str]]]) -> None:
     columns: dict[str, str] = {}
     for _, row, _ in listed:
-        for label, column in zip(row.layout.labels, row.layout.columns, strict=True):
-            columns.setdefault(label, column)
+        for label, at in row.layout.labels.items():
+            columns.setdefault(label, row.layout.columns[at])
     lines = [["place", *columns.values(), "claimed by"]] if listed else []
     for place, row, claims in listed:
-        cells = dict(zip(row.layout.labels, row.cells(), strict=True))
+        texts = row.cells()
+        cells = {label: texts[at] for label, at in row.layout.labels.items()}
         lines.append([place, *(cells.get(label, "") for label in columns), ", ".join(claims) or "-"])
     lines = [[printable_line(cell) for cell in line] for line in lines]
     widths = [min(WIDEST, max(map(len, column))) for column in zip(*lines, strict=True)]
@@ -231,7 +232,7 @@ def _table_of(key: Key, text: str) -> Table:
     """Return the rows of an inventory. Raises `CommandError` where it cannot be read."""
     source = inventory_file(RawDocument(key, ""))
     try:
-        return read_table(source, text)
+        return read_table(source, text, labels=inventory_columns())
     except UnreadableError as error:
         raise CommandError(f"{source}:{error.line}: the inventory cannot be read: {error.reason}") from None
 

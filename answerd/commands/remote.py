@@ -74,11 +74,15 @@ class AdminApi:
         return self._ask("POST", "/apply", json.dumps(change, ensure_ascii=False).encode(), headers)
 
     def _ask(self, method: str, path: str, body: bytes, headers: dict[str, str]) -> ApiReply:
-        where = f"{self.scheme}://{self.host}{f':{self.port}' if self.port else ''}"
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        where = f"{self.scheme}://{host}{f':{self.port}' if self.port else ''}"
+        # Without a port, http.client would take the end of an IPv6 address for one.
         connection = (
-            http.client.HTTPSConnection(self.host, self.port, timeout=TIMEOUT_SECONDS, context=self.context)
+            http.client.HTTPSConnection(
+                self.host, self.port or http.client.HTTPS_PORT, timeout=TIMEOUT_SECONDS, context=self.context
+            )
             if self.context
-            else http.client.HTTPConnection(self.host, self.port, timeout=TIMEOUT_SECONDS)
+            else http.client.HTTPConnection(self.host, self.port or http.client.HTTP_PORT, timeout=TIMEOUT_SECONDS)
         )
         try:
             connection.request(method, self.path + path, body, {**headers, "Authorization": f"Bearer {self.token}"})

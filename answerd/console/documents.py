@@ -159,7 +159,9 @@ class DocumentPages:
         installs, name = self._backend.installs, request.get("adopt")
         visitor = installs.unknown(name) if installs is not None else None
         cells = cells_of(visitor["facts"]) if visitor is not None else {}
-        text = in_thread(with_machine, file_of(stored.key.identifier), stored.text, cells)  # of up to 16 MB
+        text = in_thread(
+            with_machine, file_of(stored.key.identifier), stored.text, cells, self._backend.catalogue().columns
+        )
         message = f"A row for {name} is at the end, and not saved yet. Fill in the rest, preview, then save."
         return self._editor(request, stored.key, text, stored.etag, message=message, is_new=not stored.etag)
 

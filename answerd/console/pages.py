@@ -164,7 +164,7 @@ class Pages(DocumentPages):
             visitor=visitor,
             facts=[(label, ", ".join(values)) for label, values in visitor["facts"].items()],
             inventories=[(inventory, file_of(inventory)) for inventory in inventories],
-            row=with_machine("", "", cells_of(visitor["facts"])),
+            row=with_machine("", "", cells_of(visitor["facts"]), {}),
             format=path if path in FORMATS else "toml",
             writable=self._backend.editing is not None,
         )

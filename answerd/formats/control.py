@@ -13,7 +13,7 @@ from numbers import Number
 from typing import Final
 
 from answerd.formats.family import Once, Path, RawControl, RawValue
-from answerd.identity import Kind, brief, identifier_fault, identity_of, normalize
+from answerd.identity import Kind, brief, folded, identifier_fault, identity_of, normalize
 
 CONTROL_KEYS: Final[dict[str, frozenset[Kind]]] = {
     "extends": frozenset(Kind),
@@ -57,7 +57,7 @@ class Pattern:
 
     def __init__(self, text: str) -> None:
         """Raises ValueError for a pattern of only punctuation."""
-        form = "".join(c for c in text.casefold() if c in "*?" or c.isalnum())
+        form = "".join(c for c in folded(text) if c in "*?" or c.isalnum())
         if not form:
             raise ValueError("the pattern is nothing but punctuation")
         self.text = text
@@ -232,7 +232,7 @@ def _match(written: RawValue) -> tuple[Criterion, ...]:
             raise _Wrong(f"must have texts for labels, and one is {_described(label)}")
         if len(label) > LONGEST_PATTERN:
             raise _Wrong(f"has a label of more than {LONGEST_PATTERN} characters")
-        name = label.strip().casefold()
+        name = folded(label.strip())
         criteria.setdefault(name, []).extend(_patterns(label, patterns))
     return tuple(Criterion(label, tuple(patterns)) for label, patterns in criteria.items())
 

@@ -15,10 +15,12 @@ from answerd.errors import MOST_PROBLEMS
 from answerd.formats import filters
 from answerd.formats.filters import Filter
 from answerd.formats.template import LONGEST_REMEMBERED, SECRETS, Placeholder, Template
+from answerd.identity import folded
 from answerd.memo import remembered
 
 _STRING: Final = r'"[^"\r\n]*"|\'[^\'\r\n]*\''
-_LABEL: Final = r"[\w$@][\w$@.:-]*"
+_LABEL: Final = "[\\w$@][\\w\u0300-\u036f$@.:-]*"
+"""With the marks that follow letters in decomposed text: labels are compared as composed text."""
 _FILTER: Final = rf"[A-Za-z_]\w*(?:[ \t]*\([ \t]*(?:{_STRING})(?:[ \t]*,[ \t]*(?:{_STRING}))*[ \t]*\))?"
 _PLACEHOLDER: Final = re.compile(
     rf"\{{\{{[ \t]*(?P<subject>{_STRING}|{_LABEL})(?P<filters>(?:[ \t]*\|[ \t]*{_FILTER})*)[ \t]*\}}\}}"
@@ -196,7 +198,7 @@ def _read(written: str) -> tuple[str | Placeholder, str]:
 
 
 def _of_label(subject: str, read: tuple[Filter, ...]) -> tuple[str | Placeholder, str]:
-    label = subject.casefold()
+    label = folded(subject)
     gathers = any(name in filters.GATHERING for name, _ in read)
     if not label.startswith(SECRETS):
         return Placeholder(label, read, subject, gathers=gathers), ""

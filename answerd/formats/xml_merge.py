@@ -84,7 +84,9 @@ def is_list(attributes: Attributes) -> bool:
 def is_item(attributes: Attributes) -> bool:
     """Return whether an element is an item of a list: ``action="add"`` in any prefix, as unattend has it
     (``wcm:action="add"``)."""
-    return any(value == "add" and label.endswith(":action") for label, value in attributes.items())
+    return "add" in attributes.values() and any(
+        value == "add" and label.endswith(":action") for label, value in attributes.items()
+    )
 
 
 class _Children:
@@ -103,7 +105,7 @@ class _Children:
         below_by_name, above_by_name = _by_name(self.below), _by_name(self.above)
         for name, above in above_by_name.items():
             below = below_by_name.get(name, [])
-            if self.are_items(below, above):
+            if _has_item(self.above, above) or _has_item(self.below, below):
                 self.replace_list(below, above)
                 continue
             if len(above) == 1 and len(below) == 1:
@@ -124,12 +126,6 @@ class _Children:
             else:
                 content.append(item)
         return (*content, *(child for at, child in enumerate(self.above) if at not in self.paired))
-
-    def are_items(self, below: list[int], above: list[int]) -> bool:
-        """Return whether siblings of one name are the items of a list, because one in either layer says so."""
-        return any(is_item(self.above[at].attributes) for at in above) or any(
-            is_item(self.below[at].attributes) for at in below
-        )
 
     def pair(self, below: int, above: int) -> None:
         """Merge two children into the lower one's place."""
@@ -188,6 +184,15 @@ class _Children:
                     f"{join_limited(others, _MOST_NAMED)} between its elements, "
                     "an order that a merge cannot keep: put its elements together, or give each a name or an id"
                 )
+
+
+def _has_item(elements: list[Element], positions: list[int]) -> bool:
+    """Return whether some siblings of one name are the items of a list, because one of them says so."""
+    for at in positions:  # asked of each element that is merged: most have no attribute
+        attributes = elements[at].attributes
+        if attributes and is_item(attributes):
+            return True
+    return False
 
 
 def _by_name(elements: list[Element]) -> dict[str, list[int]]:

@@ -152,6 +152,7 @@ class _Reader:
         self.around: dict[str, list[str]] = {}
         self.declared = 0
         self.namespaces: dict[str, tuple[str, ...]] = {}
+        self.declarations = text.count("xmlns")  # at most so many are still to come
         self.doctype_span = (0, 0)
         self.leads_elsewhere = False
         self.root: Element | None = None
@@ -242,15 +243,18 @@ class _Reader:
             self.read_prolog(self.source.encode()[: self.parser.CurrentByteIndex].decode())
         if len(self.open) == DEEPEST:
             self.refuse(f"it is nested more than {DEEPEST} levels deep")
-        for label, value in attributes.items():
-            if label.startswith("xmlns") and name != META:  # whose declarations are not served
-                self.declare(label, value)
+        if self.declarations:
+            for label, value in attributes.items():
+                if label.startswith("xmlns"):
+                    self.declare(label, value, name)
         self.open.append((name, attributes, [], self.parser.CurrentLineNumber))
 
-    def declare(self, label: str, namespace: str) -> None:
-        """Note a namespace that ``xmlns`` or ``xmlns:prefix`` declares."""
+    def declare(self, label: str, namespace: str, element: str) -> None:
+        """Note a namespace that ``xmlns`` or ``xmlns:prefix`` declares; what the control keys' element declares is not
+        served."""
+        self.declarations -= 1
         _, colon, prefix = label.partition(":")
-        if label == "xmlns" or colon:
+        if element != META and (label == "xmlns" or colon):
             known = self.namespaces.get(prefix, ())
             if namespace not in known:
                 self.namespaces[prefix] = (*known, namespace)

@@ -101,8 +101,7 @@ def filled_scalar(scalar: Scalar, text: str, reader: TemplateReader) -> Scalar:
     read = reader(text, has_types=True)
     if read == text:
         return scalar
-    fault = tag_fault(scalar._replace(text=read))
-    if fault is not None:
+    if scalar.tag is not None and (fault := tag_fault(scalar._replace(text=read))):
         reader.refuse(text, fault)
     # PyYAML would read a quoted number after "!" as a number.
     tag = None if scalar.tag == NON_SPECIFIC else scalar.tag

@@ -62,7 +62,7 @@ def with_rows_added(text: str, table: Table, rows: Sequence[Sequence[str]]) -> s
 
 def in_columns(table: Table, values: Mapping[str, str]) -> list[str]:
     """Return the cells of a row from values by case-folded column; columns that are not named become empty."""
-    return [values.get(label, "") for label in table.layout.labels]
+    return [values.get(key, "") for key in table.layout.keys]
 
 
 def _header_end(text: str, table: Table) -> int:

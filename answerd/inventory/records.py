@@ -7,7 +7,7 @@ quotes could not be kept, and it accepts text after a closing quote.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from typing import NamedTuple
@@ -15,6 +15,9 @@ from typing import NamedTuple
 BYTE_ORDER_MARK = "\ufeff"
 SEPARATORS = ",;\t"
 """The first of these outside quotes in the header separates cells in the whole file."""
+
+_SEP_LINE = re.compile(r'"?sep=([^\r\n"]?)"?(?:\r\n|\n|\r|\Z)', re.IGNORECASE)
+"""A first line by which Excel is told the separator."""
 
 COMMENT = "#"
 
@@ -24,24 +27,14 @@ MOST_COLUMNS = 16_384
 LONGEST_ROW = 1_048_576
 """Characters of a row, as spelled: a request reads the row that it has."""
 
-_BETWEEN_PAUSES = 500
-"""Lines or quoted cells read between two pauses: 1 ms. Lines that are ignored count: a file may have nothing else."""
-
 _LONGEST_LINE = LONGEST_ROW + 2
 """Characters of a line that are looked at: a longer one is no row, but may be a comment."""
-
-_CHARACTERS_BETWEEN_PAUSES = 65_536
-"""Characters of lines read between two pauses."""
 
 _LINE = re.compile(r"([^\r\n]*)(?:\r\n|\n|\r|\Z)")
 _LINE_END = re.compile(r"\r\n|\n|\r")
 _QUOTED_TEXT = r'"([^"]*+(?:""[^"]*+)*+)"'
 _QUOTED_IN_LINE = re.compile(_QUOTED_TEXT)
 _QUOTED_OR_SEPARATOR = re.compile(rf"{_QUOTED_TEXT}|[{''.join(SEPARATORS)}]")
-
-
-def no_pause() -> None:
-    """The pause of callers that serve no requests: do nothing."""
 
 
 _TOO_LONG = f"a row has more than {LONGEST_ROW:,} characters"
@@ -115,7 +108,8 @@ class Syntax:
         if quoted and quoted.end() == limit < len(text):
             raise UnreadableError(line, _TOO_LONG)
         if quoted:
-            return Cell(at, quoted.end(), quoted[1].replace('""', '"'))
+            value = quoted[1].replace('""', '"')
+            return Cell(at, quoted.end(), value if value.strip() else "")
         unquoted = self.unquoted.match(text, at)
         end = unquoted.end() if unquoted else at
         value = text[at:end].strip(self.blanks)
@@ -146,23 +140,15 @@ def lines_in(text: str, start: int, end: int) -> int:
     return ends + returns - text.count("\r\n", start, end) if returns else ends
 
 
-def records(
-    text: str, syntax: Syntax, at: int = 0, line: int = 1, pause: Callable[[], None] = no_pause
-) -> Iterator[CsvRecord]:
+def records(text: str, syntax: Syntax, at: int = 0, line: int = 1) -> Iterator[CsvRecord]:
     """Yield the records from a record's beginning on, without comments, blank lines and those of empty cells only.
 
     Raises `UnreadableError` for a quote that stays open, text after a closing quote and a row that is too long.
-    ``pause`` is called between slices of a millisecond, also while nothing is yielded.
     """
     length = len(text)
     ignored = syntax.blanks + syntax.separator
     matched = _LINE.match
-    number = paused_at = 0
     while at < length:
-        number += 1
-        if number % _BETWEEN_PAUSES == 0 or at - paused_at > _CHARACTERS_BETWEEN_PAUSES:
-            pause()
-            paused_at = at
         found = matched(text, at, at + _LONGEST_LINE)
         if found is None:  # never: the pattern matches everywhere
             return
@@ -173,11 +159,9 @@ def records(
             at, line = _after_line(text, end) if following - at == _LONGEST_LINE else following, line + 1
         elif text.find('"', start, end) >= 0:
             has_value = False
-            for count, cell in enumerate(syntax.each_cell(text, at, line), 1):
+            for cell in syntax.each_cell(text, at, line):
                 end = cell.end
                 has_value = has_value or bool(cell.value)
-                if count % _BETWEEN_PAUSES == 0:
-                    pause()
                 if end - start > LONGEST_ROW:
                     raise UnreadableError(line, _TOO_LONG)
             if has_value:
@@ -200,26 +184,48 @@ def _after_line(text: str, at: int) -> int:
     return found.end() if found else len(text)
 
 
-def separator_of(text: str, pause: Callable[[], None] = no_pause) -> str:
-    """Return the separator of cells: the first one outside quotes in the first record with a value."""
-    at = number = 0
+def after_sep_line(text: str) -> int:
+    """Return the length of the line ``sep=;`` that a text begins with; 0 where there is none."""
+    found = _SEP_LINE.match(text)
+    return found.end() if found else 0
+
+
+def separator_of(text: str) -> str:
+    """Return the separator of cells: that of the line ``sep=;``, else the first one outside quotes in the first record
+    with a value.
+
+    Raises `UnreadableError` where the line names a character that separates no cells.
+    """
+    told = _SEP_LINE.match(text)
+    if told:
+        if told[1] not in SEPARATORS or not told[1]:
+            raise UnreadableError(1, "sep= names no separator: a comma, a semicolon or a tab separates cells")
+        return told[1]
+    at = 0
     while at < len(text):
         found = _LINE.match(text, at, at + _LONGEST_LINE)
         if found is None:
             break
         at = _after_line(text, found.end(1)) if found.end() - at == _LONGEST_LINE else found.end()
-        if not text.startswith(COMMENT, found.start(1)) and (line := found[1]).strip(SEPARATORS + " \t"):
+        if not text.startswith(COMMENT, found.start(1)) and _has_value(line := found[1]):
             for match in _QUOTED_OR_SEPARATOR.finditer(line):
                 if match[0] in SEPARATORS:
                     return match[0]
-                number += 1
-                if number % _BETWEEN_PAUSES == 0:
-                    pause()
             break
-        number += 1
-        if number % _BETWEEN_PAUSES == 0:
-            pause()
     return SEPARATORS[0]
+
+
+def _has_value(line: str) -> bool:
+    """Return whether a line has more than separators, blanks and quoted blanks. A quote that stays open is more."""
+    return (
+        bool(_QUOTED_IN_LINE.sub(_blank_or_text, line).strip(SEPARATORS + " \t"))
+        if '"' in line
+        else bool(line.strip(SEPARATORS + " \t"))
+    )
+
+
+def _blank_or_text(quoted: re.Match[str]) -> str:
+    return "x" if quoted[1].strip() else ""
 
 
 def written(value: str, separator: str, *, is_first: bool = False) -> str:

@@ -11,8 +11,10 @@ from answerd.identity import (
     RESERVED_MACHINES,
     Kind,
     brief,
+    folded,
     identifier_fault,
     identity_of,
+    is_label,
     is_shared_by_many,
     mac_digits,
     normalize,
@@ -36,21 +38,26 @@ SHORTEST_IN_BODY: Final = 4
 MOST_ADDRESSES: Final = 1_000
 """Addresses of one ``mac`` cell: the values that a label can have (docs/http.md#limits)."""
 
-_LABEL: Final = re.compile(r"[\w$@][\w$@.:-]*")
 _UUID: Final = re.compile(r"[0-9a-f]{32}")
 
 
 class Layout:
     """The header of one file. The same object for as long as its columns do not change, however its rows do.
 
-    ``source`` names the file, ``columns`` are spelled as in the header and without those that have no name, ``labels``
-    are the columns case-folded, with their places. ``width`` counts the columns with those that have no name.
+    ``source`` names the file, ``columns`` are spelled as in the header, without those at its end that have no name.
+    ``labels`` are the labels of columns, with their places; a column whose name is no label has none. ``keys`` are the
+    names by which columns are set: the label, else the name, case-folded. ``notes`` are for the header's author.
+    ``width`` counts all columns.
     """
 
-    __slots__ = ("columns", "identifying", "labels", "source", "syntax", "width")
+    __slots__ = ("columns", "identifying", "keys", "labels", "line", "notes", "source", "syntax", "width")
 
-    def __init__(self, source: str, syntax: Syntax, header: Sequence[str], line: int) -> None:
-        """Raises `UnreadableError`, on ``line``, for columns that no inventory can have."""
+    def __init__(
+        self, source: str, syntax: Syntax, header: Sequence[str], line: int, labels: Mapping[str, str] | None = None
+    ) -> None:
+        """``labels``: the labels of columns with other names, by their `folded` name. Raises `UnreadableError`, on
+        ``line``, for columns that no inventory can have."""
+        self.line = line
         self.source = source
         self.syntax = syntax
         self.width = len(header)
@@ -60,39 +67,47 @@ class Layout:
         while names and not names[-1]:
             names.pop()
         self.columns = tuple(names)
-        self.labels: Mapping[str, int] = _labels(self.columns, line)
+        self.labels: Mapping[str, int] = _labels(self.columns, labels or {}, line)
+        by_place = {at: label for label, at in self.labels.items()}
+        self.keys = tuple(by_place.get(at) or folded(column) for at, column in enumerate(self.columns))
+        self.notes = tuple(_left_out(at, column) for at, column in enumerate(self.columns) if at not in by_place)
         self.identifying = tuple((name, self.labels[name]) for name in IDENTITY_COLUMNS if name in self.labels)
         if not self.identifying:
             raise UnreadableError(line, f"no column is one of {', '.join(IDENTITY_COLUMNS)}, so no row names a machine")
 
     def is_like(self, other: Layout) -> bool:
         """Return whether records mean the same under both headers."""
-        return (self.source, self.syntax.separator, self.width, self.columns) == (
+        return (self.source, self.syntax.separator, self.width, self.columns, self.keys) == (
             other.source,
             other.syntax.separator,
             other.width,
             other.columns,
+            other.keys,
         )
 
 
-def _labels(columns: Sequence[str], line: int) -> dict[str, int]:
+def _labels(columns: Sequence[str], given: Mapping[str, str], line: int) -> dict[str, int]:
     labels: dict[str, int] = {}
     for at, column in enumerate(columns):
-        label = column.casefold()
-        if not column:
-            raise UnreadableError(line, f"column {at + 1} of the header has no name")
-        if not _LABEL.fullmatch(column):
-            raise UnreadableError(
-                line,
-                f"column {at + 1} of the header is no label: letters, digits, '_', '$', '@', "
-                "and after the first character '.', ':' and '-'",
-            )
+        label = folded(column)
+        label = given.get(label, label)
+        if not is_label(label):
+            continue
         if label in RESERVED_COLUMNS or label.startswith(RESERVED_BEGINNING):
             raise UnreadableError(line, f"column {brief(column)!r} is reserved: the service sets this label")
         if label in labels:
             raise UnreadableError(line, f"column {brief(column)!r} is there twice")
         labels[label] = at
     return labels
+
+
+def _left_out(at: int, column: str) -> str:
+    if not column:
+        return f"column {at + 1} of the header has no name: it is left out"
+    return (
+        f"column {at + 1} of the header is left out: its name {brief(column)!r} is no label; give it one with "
+        "SERVICE_INVENTORY_COLUMNS"
+    )
 
 
 class Row:
@@ -125,7 +140,8 @@ class Row:
 
     def values(self) -> dict[str, list[str]]:
         """Return the values of each label that has one. Only a ``mac`` cell can hold several."""
-        found = {label: [cell] for label, cell in zip(self.layout.labels, self.cells(), strict=True) if cell}
+        cells = self.cells()
+        found = {label: [cells[at]] for label, at in self.layout.labels.items() if cells[at]}
         if "mac" in found:
             found["mac"] = found["mac"][0].split() or found["mac"]
         return found
@@ -191,6 +207,8 @@ def judged(layout: Layout, cells: Sequence[str]) -> Judgement:
         fault = f"has more than {MOST_COLUMNS:,} cells, and the header has {layout.width} columns"
     elif width > layout.width:
         fault = f"has {width} cells, and the header has {layout.width} columns"
+    elif any(cells[len(layout.columns) :]):
+        fault = "has text in a column without a name"
     elif not has_value:
         fault = f"has no value in {' or '.join(column for column, _ in layout.identifying)}, so it names no machine"
     return Judgement(identities, fault)
@@ -248,8 +266,11 @@ _VALUES: Final = {"id": _id, "mac": _mac, "serial": _serial, "uuid": _uuid}
 """The function of each identity column that returns the identity of a value, and the value's fault."""
 
 
-def read_header(text: str, syntax: Syntax, source: str, header: CsvRecord | None) -> Layout:
-    """Return the layout that a header gives. Raises `UnreadableError`; ``header`` is None where there is none."""
+def read_header(
+    text: str, syntax: Syntax, source: str, header: CsvRecord | None, labels: Mapping[str, str] | None = None
+) -> Layout:
+    """Return the layout that a header gives; ``labels`` as for `Layout`. Raises `UnreadableError`; ``header`` is None
+    where there is none."""
     if header is None:
         raise UnreadableError(1, "there is no header line that names the columns")
-    return Layout(source, syntax, syntax.cells(text[header.start : header.end]), header.line)
+    return Layout(source, syntax, syntax.cells(text[header.start : header.end]), header.line, labels)

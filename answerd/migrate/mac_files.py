@@ -11,13 +11,11 @@ from pathlib import Path
 import tomlkit
 from tomlkit.exceptions import TOMLKitError
 
+from answerd.documents import LARGEST_DOCUMENT
 from answerd.formats import split_extension
 from answerd.migrate.proxmox import take_secrets
 from answerd.migrate.result import MigratedData, MigrationError, machine_name
 from answerd.migrate.texts import PXELINUX, add_or_put_aside, format_of, literal
-
-LARGEST = 16 * 1024 * 1024
-"""Bytes of a file above which it is no document: docs/limits.md."""
 
 DEFAULT = "default"
 
@@ -43,7 +41,7 @@ def _take(file: Path, name: str, data: MigratedData) -> None:
     if machine is None:
         data.leave_out(name, "its name is neither a MAC address nor another identifier of a machine")
         return
-    if file.stat().st_size > LARGEST:
+    if file.stat().st_size > LARGEST_DOCUMENT:
         data.leave_out(name, "it is larger than a document may be")
         return
     try:

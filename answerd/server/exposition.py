@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from math import isfinite
 
 from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily, Metric
@@ -20,7 +21,7 @@ from answerd.server.answer_set import AnswerSet
 from answerd.server.counters import Counters
 from answerd.server.statuses import UNAUTHORIZED
 from answerd.server.threads import in_thread
-from answerd.store.outbox import Waiting
+from answerd.store.states import Waiting
 
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 
@@ -132,6 +133,11 @@ class Exposition:
         if silent is not None:
             yield (), float(silent)
 
+    def _set_age(self) -> Iterator[Value]:
+        age = self._answers.follower.loader.store.age_seconds()
+        if isfinite(age):
+            yield (), age
+
     def _one(self, number: float) -> Iterator[Value]:
         yield (), number
 
@@ -146,7 +152,7 @@ _GAUGES: dict[str, Callable[[Exposition], Iterator[Value]]] = {
     "answerd_ready": lambda its: its._one(not its._answers.readiness()),
     "answerd_documents": Exposition._documents,
     "answerd_problems": lambda its: its._one(its._counters.total("answerd_problems")),
-    "answerd_set_age_seconds": lambda its: its._one(its._answers.follower.loader.store.age_seconds()),
+    "answerd_set_age_seconds": Exposition._set_age,
     "answerd_installs": Exposition._installs_by_state,
     "answerd_installs_silent": Exposition._silent_installs,
     "answerd_outbox_messages": lambda its: its._waiting(lambda waiting: waiting.messages),

@@ -82,7 +82,11 @@ METRICS: Final[tuple[Metric, ...]] = (
         "changes of the set that were put in force, and stores that could not be read any more",
         (("result", ("changed", "failed")),),
     ),
-    Metric("answerd_set_age_seconds", "gauge", "for how long the set may have been out of date"),
+    Metric(
+        "answerd_set_age_seconds",
+        "gauge",
+        "for how long the set may have been out of date; absent on a node that never read its database",
+    ),
     Metric(
         "answerd_captures_total",
         "counter",

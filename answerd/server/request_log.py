@@ -15,6 +15,7 @@ import atexit
 import json
 import os
 import re
+import socket
 import stat
 import time
 import traceback
@@ -25,7 +26,7 @@ from urllib.parse import unquote
 from gevent.monkey import get_original
 
 from answerd.installs.tokens import token_fingerprint
-from answerd.server.statuses import FIRST_PROBLEM
+from answerd.server.statuses import FIRST_PROBLEM, INTERNAL_ERROR
 
 Level = Literal["all", "problems", "off"]
 Form = Literal["text", "json"]
@@ -50,6 +51,7 @@ CLOSE_SECONDS: Final = 1.0  # that the end of the process waits for a log nobody
 # Surrogates cannot stand in a literal that is compiled.
 _UNSAFE: Final = re.compile(f"[\x00-\x1f\x7f-\x9f\u2028\u2029{chr(0xD800)}-{chr(0xDFFF)}]")
 _STREAMS: Final = {"stdout": 1, "stderr": 2}
+_WARNINGS: Final = ("warning: ", "problem: ")  # how lines about the service begin that ask for attention
 
 # The real ones: gevent's would run in the loop that must not wait.
 _start_thread = get_original("_thread", "start_new_thread")
@@ -127,6 +129,8 @@ class RequestLog:
         """
         self.level = level
         self._is_json = form == "json"
+        self._node = socket.gethostname()
+        self._is_torn = False  # the last line of the file was not written whole by this process
         self._path = None if destination in _STREAMS else destination
         self._descriptor = _STREAMS[destination] if self._path is None else _open(self._path)
         self._second = 0
@@ -142,12 +146,22 @@ class RequestLog:
         return self.level == "all"
 
     def request(
-        self, peer: str, method: str, target: str, *, body: int, status: int | None, outcome: str, sent: int
+        self,
+        peer: str,
+        method: str,
+        target: str,
+        *,
+        body: int,
+        status: int | None,
+        outcome: str,
+        sent: int,
+        seconds: float | None = None,
     ) -> None:
         """Log a request at its end.
 
         ``peer`` is ``ip:port``; ``body`` and ``sent`` count bytes of the request's and the response's body; ``status``
-        is None where no response was begun or it was not delivered, and then ``outcome`` says why.
+        is None where no response was begun or it was not delivered, and then ``outcome`` says why. ``seconds`` have
+        passed since the accept of the connection; None where that is not known.
         """
         if not self.keeps(status):
             return
@@ -155,14 +169,15 @@ class RequestLog:
         outcome = _cut(escape(outcome), MAX_OUTCOME)
         method = _cut(escape(method), MAX_METHOD)
         if self._is_json:
-            fields: dict[str, str | int | None] = {
+            fields: dict[str, str | float | None] = {
                 "method": method,
                 "target": target[:MAX_JSON_TARGET],
                 "body": body,
                 "status": status,
             }
             fields |= {"outcome": outcome[:MAX_JSON_OUTCOME], "bytes": sent}
-            self._append(_json_line(self._now(), peer, fields))
+            fields["duration_ms"] = None if seconds is None else round(seconds * 1_000, 3)
+            self._append(self._json_line(self._now(), _level_of(status), peer, fields))
             return
         shown = "-" if status is None else status
         self._append(f"{self._now()} {peer} {method} {target} body={body} {shown} {outcome} bytes={sent}\n")
@@ -174,8 +189,13 @@ class RequestLog:
     def _service_line(self, now: str, text: str) -> str:
         text = _cut(escape(text), MAX_SERVICE_TEXT)
         if self._is_json:
-            return _json_line(now, None, {"message": text[:MAX_JSON_MESSAGE]})
+            level = "warning" if text.startswith(_WARNINGS) else "info"
+            return self._json_line(now, level, None, {"message": text[:MAX_JSON_MESSAGE]})
         return f"{now} - {text}\n"
+
+    def _json_line(self, now: str, level: str, peer: str | None, fields: dict[str, str | float | None]) -> str:
+        begin = {"time": now, "level": level, "node": self._node, "peer": peer}
+        return json.dumps({**begin, **fields}, ensure_ascii=False) + "\n"
 
     def reopen(self) -> None:
         """Open the file of that name again (logrotate has moved the old one). Raises OSError, and then the old file
@@ -259,10 +279,10 @@ class RequestLog:
             entries -= len(batch) + (reopened is not None)
             if batch:
                 text = "".join(batch)
-                written = self._write(text.encode("utf-8", "backslashreplace"))
+                lost = self._write(text.encode("utf-8", "backslashreplace"))
                 self._written += len(text)
-                if not written:
-                    self._failed += len(batch)
+                if lost:
+                    self._failed += lost
                     continue
             if reopened is not None:
                 self._descriptor, old = reopened.descriptor, self._descriptor
@@ -293,27 +313,51 @@ class RequestLog:
         lost = self._overflowed + self._failed - self._reported
         if lost:
             now = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
-            if self._write(self._service_line(now, f"{lost} log lines were dropped").encode("ascii")):
+            if not self._write(self._service_line(now, f"{lost} log lines were dropped").encode("ascii")):
                 self._reported += lost
 
-    def _write(self, data: bytes) -> bool:
-        """Write all of it, however long that takes; return False when it cannot be written."""
+    def _write(self, data: bytes) -> int:
+        """Write lines, however long that takes; return how many of them could not be written.
+
+        To a file all are written by one call of the system, which a full disk ends in the middle of a line: what is
+        written next begins on a line of its own.
+        """
+        if _is_regular(self._descriptor):
+            begin = b"\n" if self._ends_within_a_line() else b""
+            try:
+                written = os.write(self._descriptor, begin + data) - len(begin)
+            except OSError:
+                return data.count(b"\n")
+            self._is_torn = 0 < written < len(data) and data[written - 1 : written] != b"\n"
+            return data.count(b"\n", written)
         while data:
             try:
                 data = data[os.write(self._descriptor, data) :]
             except BlockingIOError:  # someone who shares the descriptor made it non-blocking
                 _select([], [self._descriptor], [], 1.0)
             except OSError:
-                return False
-        return True
+                return data.count(b"\n")
+        return 0
+
+    def _ends_within_a_line(self) -> bool:
+        """Return whether the file's last line has no end: another process may have written it."""
+        try:
+            size = os.fstat(self._descriptor).st_size
+            return size > 0 and os.pread(self._descriptor, 1, size - 1) != b"\n"
+        except OSError:  # a file that this process may not read
+            return self._is_torn
 
 
 def _open(path: str) -> int:
-    return os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC | os.O_NOCTTY, 0o640)
+    flags = os.O_APPEND | os.O_CREAT | os.O_CLOEXEC | os.O_NOCTTY
+    is_readable = os.access(path, os.R_OK) and os.path.isfile(path)  # a pipe is opened for writing only
+    return os.open(path, flags | (os.O_RDWR if is_readable or not os.path.exists(path) else os.O_WRONLY), 0o640)
 
 
-def _json_line(now: str, peer: str | None, fields: dict[str, str | int | None]) -> str:
-    return json.dumps({"time": now, "peer": peer, **fields}, ensure_ascii=False) + "\n"
+def _level_of(status: int | None) -> str:
+    if status is None or FIRST_PROBLEM <= status < INTERNAL_ERROR:
+        return "warning"
+    return "error" if status >= INTERNAL_ERROR else "info"
 
 
 def _is_regular(descriptor: int) -> bool:

@@ -5,7 +5,9 @@ Knows the table ``changes``, which triggers fill. Each function takes the databa
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from ipaddress import IPv4Address, ip_address
 from typing import Any
 
@@ -21,6 +23,20 @@ _LAST_32_BITS = 0xFFFF_FFFF
 
 _ROWS_AT_ONCE = 500
 """Changes that are read by one statement: far below SQLite's limit of values."""
+
+
+_TIME = re.compile(r"\d{4}-\d\d(-\d\d(T\d\d(:\d\d(:\d\d(\.\d{1,3})?)?)?Z?)?)?\Z", re.ASCII)
+
+
+def beginning(text: str) -> str:
+    """Return a time of UTC that a person wrote, such as ``2026-11`` or ``2026-11-21T09:14Z``, as it is compared with
+    the times of changes. Raises ValueError: it is none, or is in no calendar."""
+    if not _TIME.match(text):
+        raise ValueError
+    given = [int(number) for number in re.findall(r"\d+", text)[:6]]
+    year, month, day, hour, minute, second = given + [0, 1, 1, 0, 0, 0][len(given) :]
+    datetime(year, month, day, hour, minute, second, tzinfo=UTC)
+    return text.rstrip("Z")
 
 
 def find_changes(database: peewee.Database, wanted: HistoryFilter) -> list[HistoryEntry]:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
 
-from answerd.documents import Key, RawDocument
+from answerd.documents import Key, NotText, RawDocument, decoded
 from answerd.identity import printable
 from answerd.store.mounts import KERNEL_DIRECTORIES, Mounts
 
@@ -97,11 +97,9 @@ def read_document(path: str, source: str, key: Key, boundary: Boundary) -> tuple
     if content is None:
         return read, RawDocument(key, "", source, f"is larger than {LARGEST_FILE:,} bytes ({printable(source)})")
     try:
-        return read, RawDocument(key, content.decode("utf-8"), source)
-    except UnicodeDecodeError as error:
-        byte, place = content[error.start], printable(source)
-        fault = f"is not UTF-8: byte 0x{byte:02x} at offset {error.start} ({place})"
-        return read, RawDocument(key, "", source, fault, content.count(b"\n", 0, error.start) + 1)
+        return read, RawDocument(key, decoded(key.kind, content), source)
+    except NotText as error:
+        return read, RawDocument(key, "", source, f"{error} ({printable(source)})", error.line)
 
 
 def unopened(key: Key, source: str, reason: str) -> RawDocument:

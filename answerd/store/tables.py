@@ -13,7 +13,7 @@ from typing import Any
 
 import peewee
 
-from answerd.documents import Key, RawDocument
+from answerd.documents import Key, NotText, RawDocument, decoded
 from answerd.formats import FORMATS
 from answerd.identity import Kind, identity_of
 from answerd.inventory import FORMAT as INVENTORY_FORMAT
@@ -74,10 +74,9 @@ class StoredRow:
     def raw(self) -> RawDocument:
         """Return the document, with a fault where its text cannot be read."""
         try:
-            return RawDocument(self.key, self.body.decode("utf-8"))
-        except UnicodeDecodeError as error:
-            fault = f"is not UTF-8: byte 0x{self.body[error.start]:02x} at offset {error.start}"
-            return RawDocument(self.key, "", "", fault, self.body.count(b"\n", 0, error.start) + 1)
+            return RawDocument(self.key, decoded(self.key.kind, self.body))
+        except NotText as error:
+            return RawDocument(self.key, "", "", str(error), error.line)
 
 
 def fetched(query: Any, database: peewee.Database) -> list[tuple[Any, ...]]:

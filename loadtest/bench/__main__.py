@@ -19,7 +19,6 @@ Groups (all of them when none is named):
   console    answers while ten browsers follow the console
   pages      every page of the console with a large fleet, in both stores
   nodes      a node on PostgreSQL: answers against SQLite, changes, loading, catching up; needs PostgreSQL
-  publish    measures nothing: writes the figures of the JSON file into docs/performance.md, draws docs/performance.svg
 
 ``compare`` checks a revision out next to this checkout, measures the answers of both in alternating rounds, and fails
 where one of them has lost 5 %, of its throughput or in CPU time.
@@ -44,7 +43,7 @@ import os
 import signal
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -87,7 +86,6 @@ GROUPS: dict[str, Callable[[Effort], list[Figure]]] = {
     "nodes": nodes.nodes,
 }
 
-PAGE = Path(__file__).parents[2] / "docs" / "performance.md"
 MILLION = 1_000_000
 AGAINST = "against"
 COMPARE = "compare"
@@ -99,9 +97,6 @@ def main() -> int:
     kept_in = Path(arguments["--json"])
     if arguments["--code"]:
         servers.CODE.append(Path(arguments["--code"]).resolve())
-    if arguments["<group>"] == ["publish"]:
-        _publish(report.kept(kept_in))
-        return 0
     unknown = [name for name in arguments["<group>"] if name not in GROUPS]
     if unknown:
         print(f"bench: no group {', '.join(unknown)}; there are {', '.join(GROUPS)}", file=sys.stderr)
@@ -126,12 +121,6 @@ def main() -> int:
     if missed:
         print("\n".join([f"bench: {len(missed)} bars missed:", *missed]), file=sys.stderr)
     return 1 if missed and not arguments["--quick"] else 0
-
-
-def _publish(groups: Sequence[report.Group]) -> None:
-    """Write figures into the page, but those of another checkout."""
-    others = [group for group in groups if group.name.partition(",")[0] not in (COMPARE, AGAINST)]
-    report.publish(others, PAGE)
 
 
 def _named(name: str) -> str:

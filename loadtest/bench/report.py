@@ -1,7 +1,4 @@
-"""The output of a run: a table on standard output, a JSON file, the page ``docs/performance.md`` and its plot.
-
-Knows figures and how people read them; measures nothing.
-"""
+"""The output of a run: a table on standard output and a JSON file."""
 
 from __future__ import annotations
 
@@ -19,9 +16,6 @@ from typing import Any
 from loadtest.bench.figures import Figure
 from loadtest.bench.load import generator_name
 from loadtest.bench.processes import ARE_SHARED, GENERATOR_CORE, SERVICE_CORE
-
-BEGIN, END = "<!-- figures: begin -->", "<!-- figures: end -->"
-"""Between these lines of the page everything is written by `publish`."""
 
 _MEASURED_WITH = ("answerd", "gevent", "bottle", "httptools", "orjson")
 
@@ -73,14 +67,6 @@ def keep(group: Group, path: Path) -> None:
     temporary.replace(path)
 
 
-def kept(path: Path) -> list[Group]:
-    """Return the groups in the file."""
-    return [
-        Group(name, read["at"], read["machine"], [Figure.from_json(figure) for figure in read["figures"]])
-        for name, read in json.loads(path.read_text()).items()
-    ]
-
-
 # --- tables ----------------------------------------------------------------------------------------------------------
 
 
@@ -129,72 +115,3 @@ def plain_table(group: Group) -> str:
         cells = [what, median.strip().rjust(widths[1]), spread.strip().rjust(widths[2]), *rest]
         lines.append("  ".join(cells).rstrip())
     return "\n".join(lines)
-
-
-def markdown_table(group: Group) -> str:
-    """Return a group as a table for the page."""
-    busy = group.machine.get("load average", "")
-    where = [group.at, group.machine.get("processor", ""), f"load average {busy}" if busy else ""]
-    lines = [f"### {group.name}", "", f"Measured {', '.join(filter(None, where))}.", ""]
-    lines += ["| what | median | rounds | unit | bar | |", "|---|---:|---:|---|---|---|"]
-    lines += [f"| {' | '.join(cell.replace('|', '/') for cell in row)} |" for row in rows(shown(group))]
-    return "\n".join(lines)
-
-
-# --- the page --------------------------------------------------------------------------------------------------------
-
-
-def publish(groups: Sequence[Group], page: Path) -> None:
-    """Write the figures into the page between its marks, and the plot beside it. Groups of the page that were not
-    measured again stay as they are. Raises ValueError without marks."""
-    text = page.read_text("utf-8")
-    before, begin, rest = text.partition(BEGIN)
-    written, end, after = rest.partition(END)
-    if not (begin and end):
-        raise ValueError(f"{page} has no lines {BEGIN} and {END}")
-    facts, *sections = re.split(r"^(?=### )", written, flags=re.MULTILINE)
-    tables = {section.split("\n", 1)[0].removeprefix("### "): section.strip() for section in sections}
-    tables |= {group.name: markdown_table(group) for group in groups}
-    if len(groups) >= len(tables) / 2:  # else the page is about another run, whose machine it names
-        facts = "\n".join(f"- {name}: {value}" for name, value in groups[-1].machine.items())
-    # The figures of a compiled build come after those of the sources.
-    first = {name.partition(",")[0]: at for at, name in reversed(list(enumerate(tables)))}
-    ordered = sorted(tables, key=lambda name: first[name.partition(",")[0]])
-    parts = "\n\n".join([facts.strip(), *(tables[name] for name in ordered)])
-    page.write_text(f"{before}{BEGIN}\n\n{parts}\n\n{END}{after}", "utf-8")
-    plot(groups, page.with_suffix(".svg"))
-
-
-def plot(groups: Sequence[Group], path: Path) -> bool:
-    """Plot the cost against the fleet size; return whether there was anything to draw."""
-    points = sorted(
-        (figure.size, figure)
-        for group in groups
-        if group.name == "scale"
-        for figure in group.figures
-        if figure.size is not None and figure.unit.startswith("µs")
-    )
-    if not points:
-        return False
-    import matplotlib  # noqa: PLC0415 - only a page needs it
-
-    matplotlib.use("svg")
-    from matplotlib import pyplot  # noqa: PLC0415
-
-    matplotlib.rcParams["svg.hashsalt"] = "answerd"
-    sizes = [size for size, _ in points]
-    values = [figure.value for _, figure in points]
-    drawing, axes = pyplot.subplots(figsize=(7, 3.6))
-    below = [value.median - value.low for value in values]
-    above = [value.high - value.median for value in values]
-    axes.errorbar(sizes, [value.median for value in values], yerr=[below, above], marker="o", capsize=4)
-    axes.set_xscale("log")
-    axes.set_ylim(bottom=0)
-    axes.set_xlabel("machines in the answer set")
-    axes.set_ylabel("µs of CPU a request")
-    axes.set_title("A templated answer to a 3 KB POST: median, lowest and highest round")
-    axes.grid(visible=True, alpha=0.3)
-    drawing.tight_layout()
-    drawing.savefig(path, metadata={"Date": None})
-    pyplot.close(drawing)
-    return True

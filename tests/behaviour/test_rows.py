@@ -6,14 +6,20 @@ Rules: docs/inventory.md.
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import pytest
 
+from answerd.answers.problems import load_problems
 from answerd.answers.reasoning import reasoning
+from answerd.answers.resolve import resolve
+from answerd.config import ConfigError, read_config
 from answerd.documents import Key
 from answerd.errors import BrokenDocument, NotClaimed
 from answerd.facts import Facts, Request, facts_of
 from answerd.identity import Kind
+from answerd.store.files import FileStore
+from answerd.store.loader import Loader
 from tests.support.fleet import Fleet
 from tests.support.writes import delete
 
@@ -274,3 +280,88 @@ def test_problems_of_rows_are_listed_up_to_a_number(fleet: Fleet) -> None:
     problems = fleet.problems()
     assert len(problems) == 11
     assert any("5 more problems" in problem for problem in problems)
+
+
+# --- tables as spreadsheets export them ------------------------------------------------------------------------------
+
+
+def test_a_row_with_too_many_cells_is_a_fault_of_that_row_alone(fleet: Fleet) -> None:
+    fleet.write({"inventory.csv": "id,role,\nweb-01,web,\nweb-02,web,more\nweb-03,web,,\n", "default.ks": SAYS_ID})
+    assert fleet.text("/ks/web-01") == "web-01 web\n"
+    assert "inventory.csv:3: has text in a column without a name" in refused(fleet, "/ks/web-02")
+    assert "inventory.csv:4: has 4 cells, and the header has 3 columns" in refused(fleet, "/ks/web-03")
+    assert len(fleet.problems()) == 2
+
+
+def test_a_mac_cell_of_quoted_blanks_is_empty(fleet: Fleet) -> None:
+    fleet.write({"inventory.csv": 'mac,role\n" ",web\n98:fa:9b:50:d8:10," "\n', "default.ks": SAYS_ID})
+    assert fleet.problems() == ["inventory.csv:2: has no value in mac, so it names no machine"]
+    assert fleet.text("/ks?mac=98fa9b50d810&role=said") == "none said\n"
+
+
+def test_a_column_whose_name_is_no_label_is_left_out_with_a_note(fleet: Fleet) -> None:
+    fleet.write({"inventory.csv": "id,Asset Tag,role,,x\nweb-01,7,web,free,y\n", "default.ks": SAYS_ID})
+    assert fleet.text("/ks/web-01") == "web-01 web\n"
+    notes = [str(note) for note in fleet.check().notes]
+    named = "column 2 of the header is left out: its name 'Asset Tag' is no label; give it one with"
+    assert f"inventory.csv:1: {named} SERVICE_INVENTORY_COLUMNS" in notes
+    assert "inventory.csv:1: column 4 of the header has no name: it is left out" in notes
+
+
+def test_a_header_with_another_separator_than_its_rows_says_so(fleet: Fleet) -> None:
+    fleet.write({"inventory.csv": "id,mac\nweb-01;98:fa:9b:50:d8:10\n", "default.ks": SAYS_ID})
+    assert fleet.problems() == [
+        "inventory.csv:1: the inventory cannot be read: the header separates its columns with commas, and every row "
+        "with semicolons: write one of them everywhere"
+    ]
+
+
+COMPOSED, DECOMPOSED = "G\u00e4ste", "Ga\u0308ste"
+
+
+@pytest.mark.parametrize("of_document", [COMPOSED, DECOMPOSED], ids=["composed", "decomposed"])
+@pytest.mark.parametrize("of_table", [COMPOSED, DECOMPOSED], ids=["composed", "decomposed"])
+def test_text_is_compared_in_one_form_of_unicode(fleet: Fleet, of_table: str, of_document: str) -> None:
+    fleet.write(
+        {
+            "inventory.csv": f"id,{of_table},room\nweb-01,right,{of_table}\n",
+            "groups/guests.ks": f"# answer: match {of_document}=right room={of_document}\n{{{{ {of_document} }}}}\n",
+        }
+    )
+    assert fleet.text("/ks/web-01") == "right\n"
+
+
+@pytest.mark.parametrize("order", ["utf-16-le", "utf-16-be"])
+def test_a_table_in_utf_16_is_read(tmp_path: Path, order: str) -> None:
+    (tmp_path / "inventory.csv").write_bytes("\ufeffid\trole\r\nweb-01\tGäste\r\n".encode(order))
+    (tmp_path / "default.ks").write_text(SAYS_ID)
+    fleet = Fleet(FileStore(tmp_path))
+    assert fleet.problems() == []
+    assert fleet.text("/ks/web-01") == "web-01 Gäste\n"
+
+
+def test_a_table_in_windows_1252_is_refused_with_the_remedy(tmp_path: Path) -> None:
+    (tmp_path / "inventory.csv").write_bytes("id;room\r\nweb-01;Gäste\r\n".encode("cp1252"))
+    fleet = Fleet(FileStore(tmp_path))
+    [problem] = fleet.problems()
+    assert problem.startswith("inventory.csv:2: the inventory cannot be read")
+    assert "byte 0xe4 at offset 17" in problem
+    assert "save it as CSV UTF-8, or convert it: iconv -f WINDOWS-1252 -t UTF-8" in problem
+
+
+def test_columns_can_be_given_labels(tmp_path: Path) -> None:
+    text = "sep=;\r\nGerätename;Seriennummer;Asset Tag\r\nweb-01;7ABC123;42\r\n"
+    (tmp_path / "inventory.csv").write_text(text, encoding="utf-8-sig")
+    (tmp_path / "default.ks").write_text("{{ id }} {{ serial }} {{ asset }}\n")
+    settings = {"SERVICE_INVENTORY_COLUMNS": "Gera\u0308tename=id, SERIENNUMMER = serial,Asset Tag=asset"}
+    config = read_config(settings, to_serve=False)
+    loader = Loader(FileStore(tmp_path), columns=config.labels_of_columns)
+    loader.refresh()
+    assert resolve(loader.catalogue, Facts(Request("/ks", "serial=7abc123"))).body == b"web-01 7ABC123 42\n"
+    assert [*load_problems(loader.catalogue)] == []
+
+
+@pytest.mark.parametrize("value", ["x", "=x", "a=b c", "a=", "a=b,a=c", "a=b,,c=d"])
+def test_wrong_labels_of_columns_stop_the_start(value: str) -> None:
+    with pytest.raises(ConfigError, match="SERVICE_INVENTORY_COLUMNS"):
+        read_config({"SERVICE_INVENTORY_COLUMNS": value}, to_serve=False)

@@ -193,6 +193,23 @@ def test_a_service_is_changed_through_its_api_by_a_named_token(
     assert service.get("/pve/n1").text == "x = 1\n"
 
 
+@pytest.mark.parametrize(("url", "port"), [("http://[::1]", 80), ("https://[::1]", 443), ("http://[::1]:8001", 8001)])
+def test_an_ipv6_address_in_a_url_keeps_its_end(
+    url: str, port: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    asked: list[object] = []
+
+    def refuse(address: object, *_: object, **__: object) -> None:
+        asked.append(address)
+        raise ConnectionRefusedError(111, "Connection refused")
+
+    monkeypatch.setattr("socket.create_connection", refuse)
+    monkeypatch.setenv("SERVICE_ADMIN_TOKEN", "a-token-for-tests-0123456789")
+    assert main(["apply", "--to", url, str(tmp_path)]) == 2
+    assert asked == [("::1", port)]
+    assert f"{url} cannot be reached: Connection refused" in capsys.readouterr().err
+
+
 def test_a_change_of_many_megabytes_is_spooled_and_one_that_is_too_large_is_413(
     serving: Callable[..., Service], tmp_path: Path
 ) -> None:

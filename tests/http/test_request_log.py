@@ -3,7 +3,9 @@
 import json
 import os
 import re
+import resource
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -15,6 +17,8 @@ import pytest
 
 from answerd.server.request_log import MAX_QUEUED, RequestLog, escape
 from tests.http.listener_harness import Server, serving
+from tests.support.known_port import OnAKnownPort
+from tests.support.waiting import wait_until
 
 LINE = re.compile(
     r"(?P<time>\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ) (?P<peer>\S+) (?P<method>\S+) (?P<target>\S+) body=(?P<body>\d+) "
@@ -45,7 +49,7 @@ def ask(log: RequestLog, status: int | None = 200, **parts: Any) -> None:
         "target": "/answer?x=1",
         "outcome": "format=toml",
     }
-    log.request(**(request | parts), body=102, status=status, sent=431)
+    log.request(**(request | parts), body=102, status=status, sent=431, seconds=0.0015)
 
 
 def test_a_request_is_one_line_of_its_parts(written: Callable[..., list[str]]) -> None:
@@ -131,6 +135,8 @@ def test_a_json_line_has_the_same_fields(tmp_path: Path) -> None:
     [line] = as_json(tmp_path, ask)
     assert TIMESTAMP.fullmatch(line.pop("time"))
     assert line == {
+        "level": "info",
+        "node": socket.gethostname(),
         "peer": "192.0.2.7:4711",
         "method": "POST",
         "target": "/answer?x=1",
@@ -138,6 +144,7 @@ def test_a_json_line_has_the_same_fields(tmp_path: Path) -> None:
         "status": 200,
         "outcome": "format=toml",
         "bytes": 431,
+        "duration_ms": 1.5,
     }
 
 
@@ -149,6 +156,50 @@ def test_json_of_the_service_and_of_a_request_without_a_response(tmp_path: Path)
     service, request = as_json(tmp_path, both)
     assert (service["peer"], service["message"]) == (None, 'problem: machine "a"\\x0a forged')
     assert (request["status"], request["outcome"]) == (None, "deadline")
+    assert (service["level"], request["level"]) == ("warning", "warning")
+
+
+@pytest.mark.parametrize(("status", "level"), [(200, "info"), (404, "warning"), (499, "warning"), (500, "error")])
+def test_the_level_of_a_request_is_that_of_its_status(tmp_path: Path, status: int, level: str) -> None:
+    [line] = as_json(tmp_path, lambda log: ask(log, status))
+    assert line["level"] == level
+
+
+def test_a_line_after_one_without_an_end_begins_on_a_line_of_its_own(tmp_path: Path) -> None:
+    """Another process of the service may have met the full disk."""
+    (tmp_path / "log").write_text('{"time": "2026-11-20T08:4')
+    log = RequestLog(str(tmp_path / "log"), form="json")
+    log.service("one")
+    log.service("two")
+    assert log.close()
+    torn, *whole = (tmp_path / "log").read_text().splitlines()
+    assert torn == '{"time": "2026-11-20T08:4'
+    assert [json.loads(line)["message"] for line in whole] == ["one", "two"]
+
+
+def test_a_full_disk_tears_no_line_but_the_one_that_it_ends(tmp_path: Path) -> None:
+    log = tmp_path / "log"
+    with OnAKnownPort(SERVICE_ANSWERS_DIR=tmp_path, SERVICE_LOG_FILE=log, SERVICE_LOG_FORMAT="json") as service:
+        service.get("/before")
+        wait_until(lambda: "/before" in log.read_text())
+        full = log.stat().st_size + 60
+        for pid in service.pids:
+            resource.prlimit(pid, resource.RLIMIT_FSIZE, (full, resource.RLIM_INFINITY))
+        service.get("/torn")
+        wait_until(lambda: log.stat().st_size == full)
+        for pid in service.pids:
+            resource.prlimit(pid, resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY,) * 2)
+        service.get("/after")
+        wait_until(lambda: "log lines were dropped" in log.read_text())
+    torn, whole = [], []
+    for line in log.read_text().splitlines():
+        try:
+            whole.append(json.loads(line))
+        except ValueError:
+            torn.append(line)
+    assert [len(line) for line in torn] == [60]
+    assert "/after" in [line.get("target") for line in whole]
+    assert "1 log lines were dropped" in [line.get("message") for line in whole]
 
 
 @pytest.mark.parametrize("text", ['"' * 5_000, "\\" * 5_000, "\xff" * 5_000, "\x00" * 5_000], ids=repr)

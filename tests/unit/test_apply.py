@@ -363,6 +363,8 @@ def test_the_history_tells_who_when_what_and_why(admin: Admin) -> None:
         ("before=3", [2, 1]),
         ("since=2020", []),
         ("since=2020-01-01", [4, 3, 2, 1]),
+        ("since=2020-02-29T09:14Z&format=TOML", [4, 3, 2, 1]),
+        ("format=csv", []),
         ("since=2999-01-01T00:00:00Z", []),
     ):
         reply = admin.get(f"/history?{query}")
@@ -373,7 +375,20 @@ def test_the_history_tells_who_when_what_and_why(admin: Admin) -> None:
 
 
 @pytest.mark.parametrize(
-    "query", ["limit=0", "limit=x", "since=yesterday", "kind=rack", "machine=a&group=b", "machine=a&kind=group", "x=1"]
+    "query",
+    [
+        "limit=0",
+        "limit=x",
+        "since=yesterday",
+        "since=2026-13-01",
+        "since=2026-02-30",
+        "since=2026-11-21T24:00",
+        "format=docx",
+        "kind=rack",
+        "machine=a&group=b",
+        "machine=a&kind=group",
+        "x=1",
+    ],
 )
 def test_a_question_about_the_history_that_cannot_be_meant_is_400(admin: Admin, query: str) -> None:
     assert admin.get(f"/history?{query}").status == 400

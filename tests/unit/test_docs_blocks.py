@@ -25,7 +25,7 @@ PAGES = {
 
 RUN = ("sh", "console", "bat")
 """Languages of the blocks whose commands tests run."""
-SHOWN = ("", "cfg", "csv", "ini", "ipxe", "json", "ks", "log", "preseed", "toml", "xml", "yaml")
+SHOWN = ("", "cfg", "csv", "ini", "ipxe", "json", "ks", "log", "preseed", "sql", "toml", "xml", "yaml")
 """Languages of the blocks that show files, usages, or what a command prints."""
 
 WALKED = ("README.md", "docs/first-machine.md")

@@ -95,6 +95,7 @@ def test_lshw_as_root_of_one_node_is_the_same() -> None:
 
 def test_virsh_tells_of_the_domain_and_its_locally_administered_addresses_where_it_has_no_other() -> None:
     assert hardware_of_text(VIRSH).cells == {
+        "id": "web-01",
         "mac": "52:54:00:11:22:33",
         "serial": "VM-0001",
         "uuid": "1c2ea1b5-7a0a-4d9e-8a0e-3e0d6d2b7a11",
@@ -104,6 +105,10 @@ def test_virsh_tells_of_the_domain_and_its_locally_administered_addresses_where_
         "cpus": "4",
         "manufacturer": "QEMU",
     }
+
+
+def test_a_domains_name_that_is_no_identifier_is_no_id() -> None:
+    assert "id" not in hardware_of_text(VIRSH.replace(b"<name>web-01</name>", b"<name>web 01</name>")).cells
 
 
 def test_of_an_installers_body_only_the_systems_own_serial_and_uuid_count() -> None:

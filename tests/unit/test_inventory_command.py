@@ -99,19 +99,22 @@ def test_a_wrong_filter_is_a_wrong_command_line(run: Run, wrong: str) -> None:
 
 def test_machines_are_added_and_what_is_known_is_left_out(run: Run, tmp_path: Path) -> None:
     (tmp_path / "lshw.xml").write_bytes(LSHW)
-    (tmp_path / "virsh.xml").write_bytes(VIRSH)
-    (tmp_path / "again.xml").write_bytes(VIRSH)
+    virsh = VIRSH.replace(b"<name>web-01</name>", b"<name>vm-01</name>")
+    (tmp_path / "virsh.xml").write_bytes(virsh)
+    (tmp_path / "again.xml").write_bytes(virsh)
+    (tmp_path / "namesake.xml").write_bytes(VIRSH.replace(b"52:54:00:11:22:33", b"52:54:00:11:22:34"))
     (tmp_path / "body.json").write_bytes(PROXMOX)
-    status, out, err = run("add", "lshw.xml", "virsh.xml", "again.xml", "body.json")
+    status, out, err = run("add", "lshw.xml", "virsh.xml", "again.xml", "namesake.xml", "body.json")
     assert status == 0
+    assert "left out: namesake.xml: inventory.csv:2 is of this machine" in err
     assert "left out: lshw.xml: inventory.csv:2 is of this machine" in err
     assert "left out: again.xml: virsh.xml is of the same machine" in err
-    assert "2 added, 2 left out" in out
+    assert "2 added, 3 left out" in out
     assert [row["row"] for row in rows(run, "id=web*", "mac=98fa9b50d820", "mac=525400112233")] == []
     added = [row["row"] for row in rows(run, "mac=98fa9b50d820", "mac=525400112233")]
-    assert [(row["mac"], row["serial"]) for row in added] == [
-        ("52:54:00:11:22:33", "VM-0001"),
-        ("98:fa:9b:50:d8:20", "7ABC124"),
+    assert [(row["id"], row["mac"], row["serial"]) for row in added] == [
+        ("vm-01", "52:54:00:11:22:33", "VM-0001"),
+        ("", "98:fa:9b:50:d8:20", "7ABC124"),
     ]
     assert run("add", "body.json")[1] == "0 added, 1 left out\n"
 

@@ -1,8 +1,7 @@
-"""What an inventory of the largest size may cost: work in proportion to its size, in slices."""
+"""What an inventory of the largest size may cost: work in proportion to its size."""
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Iterator
 from dataclasses import replace
 
@@ -16,45 +15,12 @@ from answerd.inventory.records import LONGEST_ROW, MOST_COLUMNS, UnreadableError
 from answerd.inventory.rows import MOST_ADDRESSES, Row, judged
 from answerd.inventory.table import read_table, table_after
 
-MANY = 20_000
-
-
-class Pauses:
-    """Counts how often a long work lets others run."""
-
-    def __init__(self) -> None:
-        self.number = 0
-
-    def __call__(self) -> None:
-        self.number += 1
-
 
 def inventory_of(text: str, before: tuple[Inventory, RawDocument] | None = None) -> tuple[Inventory, RawDocument]:
     document = RawDocument(Key(Kind.INVENTORY, "default", "csv"), text)
     found = inventory_after(before[0] if before else None, [document], [before[1]] if before else [])
     assert found is not None
     return found, document
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        pytest.param("id\n" + "\n" * MANY, id="blank lines"),
-        pytest.param("\n" * MANY + "id\n", id="blank lines before the header"),
-        pytest.param("#\n" * MANY + "id\n", id="comments before the header"),
-        pytest.param("id\n" + "# x\n" * MANY, id="comments"),
-        pytest.param("id\n" + ",\n" * MANY, id="rows of empty cells"),
-        pytest.param("id\n" + '"",""\n' * MANY, id="rows of empty cells in quotes"),
-        pytest.param("id\nx" + ',"y"' * MANY + "\n", id="cells of one row"),
-        pytest.param('"a" ' * MANY + "\n", id="quotes in the header"),
-        pytest.param("id\n" + "x\n" * MANY, id="rows"),
-    ],
-)
-def test_reading_lets_others_run_also_while_it_finds_no_row(text: str) -> None:
-    pauses = Pauses()
-    with contextlib.suppress(UnreadableError):  # a header that is no header takes its time too
-        read_table("inventory.csv", text, pauses)
-    assert pauses.number >= MANY // 1_000
 
 
 class SearchedWithin(str):

@@ -23,7 +23,7 @@ def test_the_committed_file_is_current(name: str) -> None:
 
 @pytest.mark.parametrize("name", manual.files())
 def test_the_packages_install_the_file(name: str) -> None:
-    assert f'["{name}"]' in (CHECKOUT / "setup.py").read_text("utf-8")
+    assert f'["{name}"]' in (CHECKOUT / "pyproject.toml").read_text("utf-8")
 
 
 @pytest.mark.parametrize("name", manual.files())

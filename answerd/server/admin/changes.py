@@ -5,7 +5,6 @@ Rules: docs/admin-api.md#apply, docs/admin-api.md#history.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Sequence
 from time import monotonic
 from typing import Any
@@ -15,7 +14,9 @@ import bottle
 from answerd.answers.differences import Comparison, compare
 from answerd.answers.history import diff_lines
 from answerd.documents import Key
+from answerd.formats import FORMATS
 from answerd.identity import Kind
+from answerd.inventory import FORMAT as INVENTORY_FORMAT
 from answerd.long_work import run_long
 from answerd.server.admin import requests
 from answerd.server.admin.change_body import BODY_LIMIT, ChangeRequest, read_change
@@ -26,6 +27,7 @@ from answerd.server.statuses import OK
 from answerd.server.threads import release_gradually
 from answerd.server.write_guard import AppliedChange, WriteGuard, WriteRefused, restore_document
 from answerd.store import HistoryEntry, HistoryFilter, StoreError
+from answerd.store.history import beginning
 
 NAMED_AT_MOST = 1_000
 """Documents of each sort that a response names."""
@@ -38,8 +40,6 @@ MOST_HISTORY = 1_000
 
 HISTORY_BYTES = 4_194_304
 """Bytes of the texts in a response; the first change is always there."""
-
-_TIME = re.compile(r"\d{4}-\d\d(-\d\d(T\d\d(:\d\d(:\d\d(\.\d{1,3})?)?)?Z?)?)?\Z")
 
 
 class ChangeHandlers:
@@ -172,14 +172,18 @@ def _filter(query: dict[str, str]) -> HistoryFilter:
     named = [label for label in ("machine", "group") if label in query]
     if len(named) > 1 or (named and kind not in (None, Kind(named[0]))):
         raise InvalidRequest("machine, group and kind contradict each other")
-    since = query.get("since")
-    if since is not None and not _TIME.match(since):
-        raise InvalidRequest("since is no time of UTC, such as 2026-11-21 or 2026-11-21T09:14:00Z")
+    try:
+        since = beginning(query["since"]) if "since" in query else None
+    except ValueError:
+        raise InvalidRequest("since is no time of UTC, such as 2026-11-21 or 2026-11-21T09:14:00Z") from None
+    extension = query["format"].lower() if "format" in query else None
+    if extension not in (None, INVENTORY_FORMAT, *FORMATS):
+        raise InvalidRequest(f"format is none of {', '.join((*FORMATS, INVENTORY_FORMAT))}")
     return HistoryFilter(
         kind=Kind(named[0]) if named else kind,
         identifier=query[named[0]] if named else None,
-        format=query["format"].lower() if "format" in query else None,
-        since=since.rstrip("Z") if since else None,
+        format=extension,
+        since=since,
         before=requests.number(query, "before"),
         limit=min(requests.number(query, "limit") or HISTORY_LIMIT, MOST_HISTORY),
         most_bytes=HISTORY_BYTES,

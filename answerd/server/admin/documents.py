@@ -75,7 +75,7 @@ class DocumentHandlers:
     def put(self, collection: str = "", name: str = "") -> bottle.HTTPResponse:
         """Store a document, unless that would break the set."""
         key = requests.document_key(collection, name)
-        text = requests.body_text(str(key))
+        text = requests.body_text(key)
         written = self.guard.put(key, text, requests.author(), requests.conditions(), requests.client())
         return _written("stored", written, {"ETag": written.etag})
 

@@ -16,7 +16,7 @@ from gevent.lock import BoundedSemaphore
 
 from answerd.answers.rows import inventory_file
 from answerd.documents import Key, RawDocument
-from answerd.identity import Kind, brief, identity_of
+from answerd.identity import Kind, brief, folded, identity_of
 from answerd.inventory import FORMAT
 from answerd.inventory.editing import in_columns, with_row, with_rows_added, without_row
 from answerd.inventory.records import BYTE_ORDER_MARK, UnreadableError
@@ -76,7 +76,7 @@ class InventoryHandlers:
     def put(self, name: str) -> bottle.HTTPResponse:
         """Store an inventory, unless that would break the set."""
         key = _key(name)
-        text = requests.body_text(str(key))
+        text = requests.body_text(key)
         written = self.guard.put(key, text, requests.author(), requests.conditions(), requests.client())
         return _written("stored", written)
 
@@ -154,14 +154,15 @@ class InventoryHandlers:
 
     def _table(self, key: Key, text: str) -> Table:
         """Return the rows of a text: those in force, where it is the text in force. Raises `CannotRender`."""
-        inventory = self.guard.follower.loader.catalogue.inventory
+        catalogue = self.guard.follower.loader.catalogue
+        inventory = catalogue.inventory
         bare = text.removeprefix(BYTE_ORDER_MARK)
         for document, table in inventory.tables.items() if inventory else ():
             if document.key.name == key.name and table.text == bare:
                 return table
         source = inventory_file(RawDocument(key, ""))
         try:
-            return run_long(partial(read_table, source, text))
+            return run_long(partial(read_table, source, text, catalogue.columns))
         except UnreadableError as error:
             reason = f"{source}:{error.line}: the inventory cannot be read: {error.reason}; store it as a whole"
             raise CannotRender(reason) from None
@@ -215,7 +216,7 @@ def _values(body: bytes) -> dict[str, str]:
 
 
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = {column.casefold(): value for column, value in pairs}
+    found = {folded(column): value for column, value in pairs}
     if len(found) < len(pairs):
         raise ValueError
     return found
@@ -231,7 +232,7 @@ def _is_unicode(value: str) -> bool:
 
 def _cells(table: Table, values: dict[str, str]) -> list[str]:
     """Return the cells of a row. Raises `InvalidRequest` for a column that the inventory has not."""
-    unknown = [column for column in values if column not in table.layout.labels]
+    unknown = [column for column in values if column not in table.layout.keys]
     if unknown:
         columns = ", ".join(table.layout.columns)
         raise InvalidRequest(f"there is no column {brief(unknown[0])}: the columns are {columns}")

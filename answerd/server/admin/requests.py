@@ -11,7 +11,7 @@ from urllib.parse import parse_qsl, unquote_to_bytes
 
 import bottle
 
-from answerd.documents import Key
+from answerd.documents import Key, NotText, decoded
 from answerd.formats import FORMATS
 from answerd.identity import Kind, identifier_fault, printable
 from answerd.server.etags import Conditions
@@ -96,14 +96,12 @@ def body() -> Content:
     return request.body if request.spooled is None else request.spooled
 
 
-def body_text(what: str) -> str:
-    """Return the body as text; ``what`` names it in the error. Raises `InvalidRequest` where it is not UTF-8."""
-    sent = bytes(body())
+def body_text(key: Key) -> str:
+    """Return the body as the text of a document. Raises `InvalidRequest`, which names the document."""
     try:
-        return sent.decode("utf-8")
-    except UnicodeDecodeError as error:
-        wrong = f"byte 0x{sent[error.start]:02x} at offset {error.start}"
-        raise InvalidRequest(f"{what}: the body is not UTF-8: {wrong}") from None
+        return decoded(key.kind, bytes(body()))
+    except NotText as error:
+        raise InvalidRequest(f"{key}: the body {error}") from None
 
 
 def document_key(collection: str, name: str) -> Key:
