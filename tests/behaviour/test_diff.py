@@ -12,7 +12,8 @@ from answerd.answers.catalogue import Catalogue
 from answerd.answers.compose import prepared_answer
 from answerd.answers.differences import Comparison, Difference, compare
 from answerd.answers.line_diff import unified
-from answerd.answers.redaction import CHANGED, SECRET, redacted_pair
+from answerd.answers.redaction import CHANGED, redacted_pair
+from answerd.answers.secret_names import SECRET
 from answerd.answers.select import Question, Selection, select
 from answerd.documents import Document, RawDocument
 from answerd.formats.family import Prepared
