@@ -46,7 +46,7 @@ COMPILED = [
     "answerd/server/access.py",
     "answerd/server/admission.py",
     "answerd/server/answer_app.py",
-    "answerd/server/counters.py",
+    "answerd/server/cells.py",
     "answerd/server/installs.py",
     "answerd/server/metrics.py",
     "answerd/server/peer.py",

@@ -1,29 +1,112 @@
 """The answer set of one process, kept up to date with its store while requests are answered.
 
-Knows when to poll the store and which log lines to write about it. Must not know requests, sockets or other processes.
+A load or a preparation runs in one thread beside the loop, which the interpreter interrupts every half millisecond
+(`answerd.server.threads`): this is all that keeps it from holding up answers.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
+from typing import Any, Final
 
 import gevent
 from gevent.event import Event
+from gevent.lock import RLock
 
 from answerd.answers.catalogue import Catalogue
 from answerd.answers.problems import ProblemIndex
 from answerd.answers.warming import warm_up
 from answerd.errors import NothingLoaded
 from answerd.server import gc_tuning
-from answerd.server.counters import Counters
+from answerd.server.cells import Cells
 from answerd.server.http.responses import reason_line
-from answerd.server.live_set import LiveAnswerSet, WriteCounter
 from answerd.server.request_log import RequestLog
 from answerd.server.threads import in_thread, release_gradually
 from answerd.store import NoSetYet, StoreError
 from answerd.store.files import FileStore
 from answerd.store.loader import Loader
+
+
+WRITES: Final = ("writes",)
+"""The cell in which a process counts the writes that it has announced."""
+
+
+class WriteCounter:
+    """The number of writes that the processes of the service have announced, which makes a write of one visible to the
+    next request of every other (docs/admin-api.md#what-a-write-guarantees).
+
+    With polling alone, a worker could answer for a quarter of a second from the state before an acknowledged write. So
+    the process that commits a write raises its number, and every request compares the sum (0.3 µs) with that which its
+    process has loaded: only where they differ does it wait for the store.
+    """
+
+    def __init__(self, cells: Cells | None = None) -> None:
+        """``cells`` have `WRITES`; None for a program of one process."""
+        self._cells = Cells([WRITES]) if cells is None else cells
+        self._all = self._cells.everywhere(*WRITES)
+
+    @property
+    def value(self) -> int:
+        """The number of writes announced so far."""
+        return sum(self._all)
+
+    def bump(self) -> int:
+        """Announce a write that is committed; return the new value."""
+        self._cells.add(*WRITES)
+        return sum(self._all)
+
+
+class LiveAnswerSet:
+    """The answer set of one process, kept up to date: the only place where its loader looks and takes.
+
+    Made in the worker, after forking. ``lock`` is held while the set changes; readers never take it.
+    """
+
+    def __init__(
+        self,
+        loader: Loader,
+        generation: WriteCounter,
+        run: Callable[..., Any] = in_thread,
+    ) -> None:
+        """``run`` runs what waits for the store, and what builds the next set, beside the loop."""
+        self.loader = loader
+        self._run = run
+        self.lock = RLock()
+        self._generation = generation
+        self._seen = -1  # nothing: the set that was loaded before forking may be older than a write since
+
+    def current(self) -> Catalogue:
+        """Return the answer set for a request: it includes every write that was acknowledged before.
+
+        When the store cannot be read at that moment, the loaded set stays in force; `refresh`, which the service calls
+        regularly, reports the reason.
+        """
+        if self._seen != self._generation.value:
+            try:
+                self.refresh()
+            except StoreError:
+                self._seen = self._generation.value
+        return self.loader.catalogue
+
+    def refresh(self) -> bool:
+        """Bring the set up to date with the store; return whether anything changed. Raises
+        `answerd.store.StoreError`."""
+        with self.lock:
+            seen = self._generation.value
+            with gc_tuning.gc_paused():
+                has_changed: bool = self._run(self.loader.refresh)
+            self._seen = seen
+            return has_changed
+
+    def replace(self, catalogue: Catalogue) -> None:
+        """Put a set in force that this process has written to the store itself, and announce it to the others.
+
+        Called with ``lock`` held, after the commit and without yielding in between.
+        """
+        self.loader.catalogue = catalogue
+        self._seen = self._generation.bump()
 
 
 class AnswerSet:
@@ -39,7 +122,7 @@ class AnswerSet:
         reports: bool,
         is_replacement: bool = False,
         prepares: bool = True,
-        counters: Counters | None = None,
+        counters: Cells | None = None,
     ) -> None:
         """``digest`` is the background work that was done for the loader's set already. ``reports``: of several
         workers, one logs problems, and that the store cannot be read. ``is_replacement``: the loader's set is

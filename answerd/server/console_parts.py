@@ -15,7 +15,7 @@ from answerd.config import Config
 from answerd.server.bearer import FailureBlock
 from answerd.server.http.server import Gate
 from answerd.server.installs import LiveInstalls
-from answerd.server.live_set import LiveAnswerSet
+from answerd.server.answer_set import LiveAnswerSet
 from answerd.server.request_feed import RequestFeed
 from answerd.server.roles import AdminTokens
 from answerd.server.write_guard import WriteGuard

@@ -21,8 +21,8 @@ from answerd.server.admission import Admission, Descriptors, divide, raise_file_
 from answerd.server.answer_set import Preparation
 from answerd.server.certificate import Certificate, CertificateError, load_certificate
 from answerd.server.console_parts import ConsoleFactory
-from answerd.server.counters import Counters
-from answerd.server.live_set import WriteCounter
+from answerd.server.cells import Counters
+from answerd.server.answer_set import WriteCounter
 from answerd.server.metrics import make_counters
 from answerd.server.peer import with_port
 from answerd.server.processes import Heartbeats, log_reopened

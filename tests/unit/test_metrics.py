@@ -21,9 +21,9 @@ from answerd.server import metrics
 from answerd.server.admission import Admission
 from answerd.server.answer_set import AnswerSet, Preparation
 from answerd.server.certificate import expiry
-from answerd.server.counters import Counters
+from answerd.server.cells import Counters
 from answerd.server.exposition import Exposition
-from answerd.server.live_set import WriteCounter
+from answerd.server.answer_set import WriteCounter
 from answerd.server.metrics import METRICS, AdminCounts, RequestCounts, make_counters
 from answerd.server.request_log import RequestLog
 from answerd.store.files import FileStore

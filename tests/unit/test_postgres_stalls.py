@@ -31,7 +31,7 @@ from answerd.server.http.responses import PatientClient, Response
 from answerd.server.http.server import HttpServer, Limits
 from answerd.server.install_faults import wait_in_time
 from answerd.server.installs import LiveInstalls
-from answerd.server.live_set import LiveAnswerSet, WriteCounter
+from answerd.server.answer_set import LiveAnswerSet, WriteCounter
 from answerd.server.request_log import RequestLog
 from answerd.server.shared_installs import SharedInstalls
 from answerd.server.sockets import bind
