@@ -5,8 +5,11 @@ Rules: docs/install-once.md#answers-that-are-only-tried.
 
 from __future__ import annotations
 
-from answerd.answers.gates import Asking, Gates
+from collections.abc import Sequence
+
+from answerd.answers.gates import Gates
 from answerd.facts import Facts
+from answerd.installs.events import Event
 from answerd.installs.memory import InstallMemory
 from answerd.installs.states import Record, Rules, State
 from answerd.installs.tokens import WORTHLESS
@@ -19,7 +22,6 @@ class AssumedInstalls:
     not valid."""
 
     key = WORTHLESS
-    rules = _RULES
 
     def __init__(self, url: str, state: State = State.ARMED, now: float = 0) -> None:
         """``url`` is how the service would be reached; ``now`` is in seconds."""
@@ -29,6 +31,7 @@ class AssumedInstalls:
         begun = state not in (State.NEW, State.ARMED)
         # No grace period: no answer was given before.
         self._memory = InstallMemory(
+            _RULES,
             assumed=Record(
                 "",
                 state=state,
@@ -37,7 +40,7 @@ class AssumedInstalls:
                 by_operator=state is State.INSTALLED,
                 starts=int(begun),
                 heard=now,
-            )
+            ),
         )
 
     def current(self) -> InstallMemory:
@@ -52,7 +55,7 @@ class AssumedInstalls:
         """Return the URL that is shown."""
         return self._url
 
-    def given(self, _asking: Asking) -> None:
+    def given(self, _events: Sequence[Event]) -> None:
         """Do nothing."""
 
 

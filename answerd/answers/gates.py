@@ -8,21 +8,29 @@ Rules: docs/install-once.md. Reads the states only where an answer has ``once`` 
 from __future__ import annotations
 
 import re
-from collections.abc import Container, Iterable
-from dataclasses import dataclass, field
+from collections.abc import Container, Iterable, Sequence
+from dataclasses import dataclass
 from typing import Final, NamedTuple, Protocol
 
 from answerd.answers.catalogue import Catalogue
 from answerd.answers.members import claimed_member
 from answerd.answers.select import Selection
-from answerd.answers.visitors import KnownVisitor, RecentVisitors
 from answerd.errors import CannotFill
 from answerd.facts import Facts
+from answerd.formats import split_extension
 from answerd.formats.family import Once
-from answerd.identity import identities_of, identity_of, is_mac, is_shared_by_many, without_pxelinux_prefix
-from answerd.installs.memory import Decision, InstallMemory, Remembered, Visitor
+from answerd.identity import (
+    SHORTEST_MAC,
+    identities_of,
+    identity_of,
+    is_mac,
+    is_shared_by_many,
+    without_pxelinux_prefix,
+)
+from answerd.installs.events import Event
+from answerd.installs.memory import MOST_COLLECTED, Decision, InstallMemory, Remembered, Visitor
 from answerd.installs.sentences import script, sentence
-from answerd.installs.states import Asked, Gate, Record, Refusal, Rules, quiet_period
+from answerd.installs.states import Asked, Gate, Record, Refusal
 from answerd.installs.tokens import TokenSubject, report_token
 
 IPXE: Final = "ipxe"
@@ -39,10 +47,6 @@ class InstallSource(Protocol):
     """Access to the installs that the service knows."""
 
     @property
-    def rules(self) -> Rules:
-        """The limits."""
-
-    @property
     def key(self) -> bytes:
         """The key of tokens."""
 
@@ -57,24 +61,19 @@ class InstallSource(Protocol):
         """Return the URL by which machines reach the service: ``http://answers.example.com:8000``. Raises
         `CannotFill`."""
 
-    def given(self, asking: Asking) -> None:
-        """Record that a document was given, or that a start was refused. Never waits."""
+    def given(self, events: Sequence[Event]) -> None:
+        """Write that a document was given, or that a start was refused. Raises `answerd.errors.StatesUnknown`; then it
+        must not be given."""
 
 
 class Asking(NamedTuple):
-    """A request of a machine for an answer with ``once``, and the decision of the states. ``document`` names the
-    answer's highest layer."""
+    """A request of a machine for an answer with ``once``, and the decision of the states. ``found`` are the records of
+    the machine."""
 
     visitor: Visitor
+    found: Sequence[Remembered]
     asked: Asked
-    judgement: Decision
-    document: str
-    peer: str
-
-    @property
-    def names(self) -> list[str]:
-        """Return the names of the records that this affects."""
-        return [remembered.record.name for remembered, _ in self.judgement.outcomes]
+    decision: Decision
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,74 +81,68 @@ class Gates:
     """The gates of one service."""
 
     source: InstallSource
-    recent: RecentVisitors = field(default_factory=RecentVisitors, compare=False)
 
     def state(self, facts: Facts) -> str:
         """Return the state of the machine that asks. Raises `answerd.errors.StatesUnknown`."""
         memory = self.source.current()
-        return memory.state(_records(memory, facts)).value
+        return memory.state(_records_of(memory, facts, facts.row.name if facts.row is not None else None)).value
 
     def ask(
         self, catalogue: Catalogue, selection: Selection, facts: Facts, once: Once, *, without_start: bool = False
-    ) -> Asking | None:
-        """Return the decision of the states about a request for an answer with ``once``; None where it is given once
-        more and that is not worth a note.
+    ) -> Asking:
+        """Return the decision of the states about a request for an answer with ``once``.
 
         Raises `answerd.errors.StatesUnknown`, and `CannotFill` where nothing identifies the machine.
         """
-        source = self.source
-        memory = source.current()
-        known = self._look(memory, catalogue, selection, facts)
-        now = source.now()
-        if known.quiet_from <= now <= known.quiet_until and not without_start:
-            return None
-        visitor, document, found, rules = known.visitor, known.document, known.found, source.rules
-        if not found and visitor.name is None:
-            raise _nameless("once", visitor)
-        is_for_loader = once is Once.LOADER or selection.layers[-1].key.format == IPXE
-        asked = Asked(document, Gate.LOADER if is_for_loader else Gate.ANSWERS, once, now, without_start)
-        if known.brings_nothing and not without_start:
-            periods = [quiet_period(remembered.record, asked, rules) for remembered in found]
-            known.quiet_from = max([period[0] for period in periods])
-            known.quiet_until = min([period[1] for period in periods])
-            if known.quiet_from <= now <= known.quiet_until:
-                return None
-        asking = Asking(visitor, asked, memory.judge(visitor, found, asked, rules), document, facts.request.peer)
-        judgement = asking.judgement
-        if judgement.refuser is not None and judgement.outcomes:
-            source.given(asking)
-        return asking
+        memory = self.source.current()
+        visitor, found = _look(memory, catalogue, selection, facts, "once")
+        top = selection.layers[-1].key
+        gate = Gate.LOADER if once is Once.LOADER or top.format == IPXE else Gate.ANSWERS
+        asked = Asked(str(top), gate, once, self.source.now(), without_start)
+        decision = memory.judge(visitor, found, asked, facts.request.peer)
+        if decision.refuser is not None and decision.events:
+            self.source.given(decision.events)
+        return Asking(visitor, found, asked, decision)
 
     def given(self, asking: Asking) -> None:
-        """Record that the answer was composed."""
-        if not asking.asked.without_start and asking.judgement.outcomes:
-            self.source.given(asking)
+        """Write that the composed answer is given. Raises `answerd.errors.StatesUnknown`."""
+        if asking.decision.events:
+            self.source.given(asking.decision.events)
 
-    def _look(self, memory: InstallMemory, catalogue: Catalogue, selection: Selection, facts: Facts) -> KnownVisitor:
-        """Return the machine that asks, with its records."""
-        recent = self.recent.find(catalogue, selection, memory, facts)
-        if recent is not None:
-            if recent.is_up_to_date(memory):
-                return recent
-            recent.note(_records(memory, facts, recent.visitor.name), memory)
-            if recent.found or not _is_named_by_shared(recent.visitor, memory):
-                return recent
-        known = KnownVisitor(facts.statement(), selection, visitor_of(catalogue, selection, facts, memory))
-        known.note(_records(memory, facts, known.visitor.name), memory)
-        self.recent.keep(selection, facts, known)
-        return known
+    def told(self, catalogue: Catalogue, selection: Selection, facts: Facts) -> None:
+        """Write which machine was given its report URL by an answer without ``once``. Raises
+        `answerd.errors.StatesUnknown`."""
+        memory = self.source.current()
+        visitor, found = _look(memory, catalogue, selection, facts, "{{ report }}")
+        document = str(selection.layers[-1].key)
+        events = memory.told(visitor, found, self.source.now(), document, facts.request.peer)
+        if events:
+            self.source.given(events)
 
-    def report(self, catalogue: Catalogue, selection: Selection, facts: Facts) -> str:
+    def report(self, catalogue: Catalogue, selection: Selection, facts: Facts, asking: Asking | None = None) -> str:
         """Return the URL by which the machine reports. Raises `CannotFill`, `answerd.errors.StatesUnknown`."""
         memory = self.source.current()
-        known = self._look(memory, catalogue, selection, facts)
-        if not known.found and known.visitor.name is None:
-            raise _nameless("{{ report }}", known.visitor)
+        if asking is not None:
+            visitor, found = asking.visitor, asking.found
+        else:
+            visitor, found = _look(memory, catalogue, selection, facts, "{{ report }}")
         base = self.source.base_url(facts)
-        if known.token is None:
-            record = known.found[0].record if known.found else memory.new(known.visitor.name or "")
-            known.token = report_token(TokenSubject(record.name, record.attempt), self.source.key)
-        return f"{base}/report/{known.token}"
+        record = found[0].record if found else memory.new(visitor.name or "").record
+        return f"{base}/report/{report_token(TokenSubject(record.name, record.attempt), self.source.key)}"
+
+
+def _look(
+    memory: InstallMemory, catalogue: Catalogue, selection: Selection, facts: Facts, what: str
+) -> tuple[Visitor, Sequence[Remembered]]:
+    """Return the machine that asks and its records. Raises `CannotFill` where nothing identifies it."""
+    visitor = visitor_of(catalogue, selection, facts, memory)
+    own = visitor.name if facts.row is not None or selection.machine is not None else None
+    found = _records_of(memory, facts, own)
+    if not found and visitor.name is not None:
+        found = memory.found_by([], visitor.name)
+    if not found and visitor.name is None:
+        raise _nameless(what, visitor)
+    return visitor, found
 
 
 def _nameless(what: str, visitor: Visitor) -> CannotFill:
@@ -180,23 +173,36 @@ def script_of(asking: Asking) -> bytes:
 
 
 def _refusal(asking: Asking) -> tuple[Record, Refusal]:
-    judgement = asking.judgement
-    if judgement.refuser is None or judgement.refusal is None:
+    decision = asking.decision
+    if decision.refuser is None or decision.refusal is None:
         raise ValueError("the document is not refused")
-    return judgement.refuser, judgement.refusal
+    return decision.refuser, decision.refusal
 
 
 # --- who asks --------------------------------------------------------------------------------------------------------
 
 
-def _records(memory: InstallMemory, facts: Facts, name: str | None = None) -> list[Remembered]:
-    """Return the records of the machine that asks, and that of a name, which comes first."""
+def _records_of(memory: InstallMemory, facts: Facts, own: str | None) -> Sequence[Remembered]:
+    """Return the records of the machine that asks. ``own`` is the name that its row or document gives it.
+
+    The record of that name alone decides: others may have collected an identity of the machine that a stranger sent.
+    Before there is one, the records that have an identity of the row decide: the machine may have installed before it
+    got its row.
+    """
+    if own is not None:
+        remembered = memory.by_name.get(identity_of(own))
+        if remembered is not None:
+            return (remembered,)
+        if memory.forgotten.get(identity_of(own)) is not None:
+            return ()
+        named = {identity_of(own): own, **(facts.row.identities() if facts.row is not None else {})}
+        return memory.found_by(named)
     held = facts.identities_held_in(memory.intersection)
     if len(held) < 2:  # noqa: PLR2004 - a single one
-        return memory.found_by(held, name)
+        return memory.found_by(held)
     if memory.is_one_record(held):
-        return memory.found_by([next(iter(held))], name)
-    return memory.found_by(facts.identities_in(memory.intersection), name)  # the first one that was said comes first
+        return memory.found_by([next(iter(held))])
+    return memory.found_by(facts.identities_in(memory.intersection))  # the first one that was said comes first
 
 
 def visitor_of(catalogue: Catalogue, selection: Selection, facts: Facts, memory: InstallMemory) -> Visitor:
@@ -204,6 +210,7 @@ def visitor_of(catalogue: Catalogue, selection: Selection, facts: Facts, memory:
     that many records share identifies none."""
     collected = collected_identities(facts)
     name = _name(catalogue, selection, facts)
+    is_named = name is not None
     if name is None:
         name = next((text for identity, text in collected.items() if not memory.is_shared(identity)), None)
     if name is not None:
@@ -211,12 +218,7 @@ def visitor_of(catalogue: Catalogue, selection: Selection, facts: Facts, memory:
         if own not in collected and not is_shared_by_many(own):
             collected = {own: name, **collected}
     group = selection.group.key.identifier if selection.group else None
-    return Visitor(name, collected, group)
-
-
-def _is_named_by_shared(visitor: Visitor, memory: InstallMemory) -> bool:
-    """Return whether an earlier visitor was named by an identity that many records share by now."""
-    return visitor.name is not None and memory.is_shared(identity_of(visitor.name))
+    return Visitor(name, collected, group, is_named)
 
 
 def _name(catalogue: Catalogue, selection: Selection, facts: Facts) -> str | None:
@@ -234,20 +236,36 @@ def _name(catalogue: Catalogue, selection: Selection, facts: Facts) -> str | Non
 
 def collected_identities(facts: Facts) -> dict[str, str]:
     """Return the identities by which the record of a machine is found again, with their texts: serial number, UUID, and
-    MAC addresses, in this order. Leaves out values that many machines share and values that are no valid text."""
+    MAC addresses, in this order; the first `MOST_COLLECTED`. Leaves out values that many machines share and values that
+    are no valid text. A MAC address in the path is the first one."""
     found: dict[str, str] = {}
     for label in ("serial", "uuid"):
         for value in own_values(facts, label):
             _collect(found, identity_of(value), value)
     texts = [
-        without_pxelinux_prefix(value) or value if value.startswith("01-") else value for value in facts.values("mac")
+        without_pxelinux_prefix(value) or value if value.startswith("01-") else value
+        for value in (*_macs_in_path(facts), *facts.values("mac"))
     ]
     addresses = [*zip(identities_of(texts), texts, strict=True)]
     macs = _macs(addresses, _BURNED_IN) or _macs(addresses, _LOCALLY_ADMINISTERED)
     if facts.row is not None:
         for identity, text in facts.row.identities().items():
             _collect(found, identity, text)
-    return found | macs
+    found |= macs
+    return found if len(found) <= MOST_COLLECTED else dict([*found.items()][:MOST_COLLECTED])
+
+
+def _macs_in_path(facts: Facts) -> list[str]:
+    """Return the MAC addresses that are a segment of the path, or one without its extension."""
+    found = []
+    for segment in facts.segments:
+        if len(segment) >= SHORTEST_MAC:
+            for text in (segment, split_extension(segment)[0]):
+                bare = without_pxelinux_prefix(text) or text
+                if is_mac(bare):
+                    found.append(bare)
+                    break
+    return found
 
 
 def _macs(addresses: Iterable[tuple[str, str]], second_digits: Container[str]) -> dict[str, str]:

@@ -35,7 +35,8 @@ def machine_named(catalogue: Catalogue, memory: InstallMemory, name: str) -> Mac
     identities = {identity: name} if row is None else {identity: name, **row.identities()}
     records = tuple(memory.found_by(identities, name))
     if row is not None:
-        return Machine(row.name or name, identities, records)
+        own = memory.by_name.get(identity_of(row.name)) if row.name else None
+        return Machine(row.name or name, identities, records if own is None else (own,))
     if records:
         return Machine(records[0].record.name, identities, records)
     for document in catalogue.machines.get(identity, ()):

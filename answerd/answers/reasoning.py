@@ -121,9 +121,7 @@ def _install(catalogue: Catalogue, selection: Selection, facts: Facts, sources: 
     except AnswerError as error:
         yield Step("install", f"once in {deciding.key}, and no answer: {error.reason}")
         return
-    if asking is None:  # not for a request that only looks
-        return
-    refused = refusal_sentence(asking) if asking.judgement.refusal is not None else "open"
+    refused = refusal_sentence(asking) if asking.decision.refusal is not None else "open"
     details = (f"the record is called {brief(asking.visitor.name or '')}", f"state {state}, {ASSUMED}: {refused}")
     yield Step("install", f"once in {deciding.key}: the gate of the {asking.asked.gate}", details)
 

@@ -133,11 +133,11 @@ def _answer(
         if after_refusal:
             raise NotClaimed("what may answer in this state has once itself")
         asking = sources.gates.ask(catalogue, selection, facts, prepared.once, without_start=without_start)
-        if asking is not None and asking.judgement.refusal is not None:
+        if asking.decision.refusal is not None:
             return _refused(catalogue, question, sources, selection, asking)
-    body = prepared.static
+    body, values = prepared.static, None
     if body is None:
-        values = Values(selection, facts, sources, catalogue)
+        values = Values(selection, facts, sources, catalogue, asking)
         try:
             body = run_long(lambda: prepared.fill(values)) if prepared.effort == LONG else prepared.fill(values)
         except AnswerTooLarge:
@@ -146,8 +146,11 @@ def _answer(
             raise EmptyAnswer("the answer is empty once its placeholders are filled")
     if len(body) > LARGEST_ANSWER:
         raise _too_large(selection)
-    if asking is not None and sources.gates is not None:
-        sources.gates.given(asking)
+    if sources.gates is not None:
+        if asking is not None:
+            sources.gates.given(asking)
+        elif values is not None and values.has_told_report and not (without_start or after_refusal):
+            sources.gates.told(catalogue, selection, facts)
     return Answer(body, selection, FORMATS[selection.layers[-1].key.format], None, facts.row)
 
 

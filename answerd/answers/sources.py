@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from answerd.answers.catalogue import Catalogue
-from answerd.answers.gates import Gates
+from answerd.answers.gates import Asking, Gates
 from answerd.answers.select import Selection
 from answerd.errors import CannotFill
 from answerd.facts import RESERVED_LABELS, STATE, Facts
@@ -55,12 +55,20 @@ NO_SOURCES: Final = Sources()
 class Values:
     """The values of all labels for one answer: an `answerd.formats.template.Lookup`."""
 
-    __slots__ = ("_catalogue", "_facts", "_selection", "_sources")
+    __slots__ = ("_asking", "_catalogue", "_facts", "_selection", "_sources", "has_told_report")
 
     def __init__(
-        self, selection: Selection, facts: Facts, sources: Sources = NO_SOURCES, catalogue: Catalogue | None = None
+        self,
+        selection: Selection,
+        facts: Facts,
+        sources: Sources = NO_SOURCES,
+        catalogue: Catalogue | None = None,
+        asking: Asking | None = None,
     ) -> None:
-        """``catalogue`` is that of the selection; without it the gates of ``sources`` give no URL."""
+        """``catalogue`` is that of the selection; without it the gates of ``sources`` give no URL. ``asking`` is what
+        they said about an answer with ``once``."""
+        self._asking = asking
+        self.has_told_report = False
         self._catalogue = catalogue
         self._selection = selection
         self._facts = facts
@@ -96,7 +104,8 @@ class Values:
             return sources.report(self._selection, self._facts)
         if sources.gates is None or self._catalogue is None:
             raise _no_place()
-        return sources.gates.report(self._catalogue, self._selection, self._facts)
+        self.has_told_report = True
+        return sources.gates.report(self._catalogue, self._selection, self._facts, self._asking)
 
 
 def identifiers_of(selection: Selection, facts: Facts) -> Sequence[str]:

@@ -72,3 +72,5 @@ def _print(record: dict[str, Any]) -> None:
         origin = f" from {printable_line(event['from'])}" if event["from"] else ""
         detail = f": {printable_line(event['detail'])}" if event["detail"] else ""
         print(f"    {event['at']}  {event['event']}{detail}{origin}{'' if event['counts'] else ' (changed nothing)'}")
+        for line in event["body"].splitlines():
+            print(f"        | {printable_line(line)}")

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import os
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from answerd.answers.catalogue import Catalogue
 from answerd.answers.machines import Machine, machine_named, machines_of_group
@@ -14,8 +14,8 @@ from answerd.commands.common import read_documents
 from answerd.config import read_config
 from answerd.installs.memory import InstallMemory, Remembered
 from answerd.installs.states import Rules
-from answerd.store.installs import StateStore
 from answerd.store.opening import install_rules, open_existing_states
+from answerd.store.states import Position, StateStore
 
 
 @dataclass
@@ -26,12 +26,12 @@ class OpenInstalls:
     catalogue: Catalogue
     memory: InstallMemory
     rules: Rules
-    revision: int = -1
+    position: Position = field(default_factory=Position)
 
     @property
     def now(self) -> float:
         """The present time, which is never before the time of a record."""
-        return max(time.time(), self.store.newest)
+        return max(time.time(), self.memory.newest)
 
     def named(self, name: str) -> Machine | None:
         """Return the machine of a name; None where nothing has it."""
@@ -49,7 +49,7 @@ class OpenInstalls:
         machine = self.named(name)
         if machine is None:
             return []
-        return list(machine.records) or [Remembered(self.memory.new(machine.name), machine.identities)]
+        return list(machine.records) or [self.memory.new(machine.name, machine.identities)]
 
 
 def open_installs() -> OpenInstalls:
@@ -59,21 +59,12 @@ def open_installs() -> OpenInstalls:
     store = open_existing_states(config)
     if store is None:
         raise CommandError("there is no place for the states of installs: set SERVICE_STATE_PATH")
-    installs = OpenInstalls(store, catalogue, InstallMemory(), install_rules(config))
+    rules = install_rules(config)
+    installs = OpenInstalls(store, catalogue, InstallMemory(rules), rules)
     read_again(installs)
     return installs
 
 
 def read_again(installs: OpenInstalls) -> None:
     """Bring the records up to date. Raises `StoreError`."""
-    changes = installs.store.changes_since(installs.revision)
-    if changes is None:
-        return
-    installs.revision = changes.revision
-    if changes.whole:
-        installs.memory = InstallMemory(changes.remembered, changes.forgotten)
-        return
-    for name, attempt in changes.forgotten.items():
-        installs.memory.forget(name, attempt)
-    for changed in changes.remembered:
-        installs.memory.put(changed)
+    installs.memory, installs.position = installs.store.catch_up(installs.memory, installs.position)

@@ -55,8 +55,8 @@ from answerd.commands.common import state_named
 from answerd.commands.machines import OpenInstalls, open_installs
 from answerd.commands.terminal import printable_line
 from answerd.installs.sentences import shown_name
-from answerd.installs.states import Order, Ordered, State
-from answerd.store.install_batch import PendingEvent
+from answerd.installs.states import Order, State
+from answerd.store.states import OrderedMachine
 
 ORIGIN = "command line"
 DONE = {Order.ARM: "armed", Order.DISARM: "disarmed", Order.FORGET: "forgotten"}
@@ -68,10 +68,9 @@ def run(arguments: Arguments) -> int:
     state = state_named(arguments["--state"])
     installs = open_installs()
     names, unknown = _selected(installs, arguments, state)
-    entries = [entry for name in names for entry in events_of_order(installs, name, order, ORIGIN)]
-    if entries:
-        installs.store.write(entries, installs.rules)
-    for name in dict.fromkeys(entry.name for entry in entries):
+    machines = [machine for name in names for machine in ordered_machines(installs, name)]
+    ordered = installs.store.order(machines, order, installs.now, ORIGIN) if machines else []
+    for name in dict.fromkeys(ordered):
         print(f"{shown_name(name)} {DONE[order]}")
     for name in unknown:
         why = "no record, row, document or member has this name, and it is no MAC address"
@@ -79,14 +78,13 @@ def run(arguments: Arguments) -> int:
     return FAILED if unknown else 0
 
 
-def events_of_order(installs: OpenInstalls, name: str, order: Order, origin: str) -> list[PendingEvent]:
-    """Return the events of an order to a machine, one for each of its records."""
+def ordered_machines(installs: OpenInstalls, name: str) -> list[OrderedMachine]:
+    """Return the records of a machine that an order is about; where it has none, the one that begins."""
     machine = installs.named(name)
     if machine is None:
         return []
     names = [remembered.record.name for remembered in machine.records] or [machine.name]
-    event = Ordered(order, installs.now)
-    return [PendingEvent(record_name, event, machine.identities, origin=origin) for record_name in names]
+    return [(record_name, machine.identities) for record_name in names]
 
 
 def _selected(installs: OpenInstalls, arguments: Arguments, state: State | None) -> tuple[list[str], list[str]]:

@@ -13,26 +13,27 @@ from answerd.answers.unclaimed import still_unclaimed
 from answerd.console.backend import NotSaved
 from answerd.console.machines import NEW, SILENT, Install
 from answerd.errors import StatesUnknown
+from answerd.installs.events import Evidence
 from answerd.installs.memory import InstallMemory, Remembered
 from answerd.installs.sentences import shown_name
 from answerd.installs.shown import UnknownMachine, event_as_json, record_as_json, unknown_as_json
-from answerd.installs.states import Order, Ordered, Record, State, is_silent
-from answerd.server.installs import LiveInstalls
+from answerd.installs.states import Order, Record, State, is_silent
+from answerd.server import live_states
 from answerd.server.threads import in_thread
 from answerd.store import StoreError
-from answerd.store.install_batch import PendingEvent
+from answerd.store.states import OrderedMachine
 
 UNKNOWN_SECONDS = 1.0
 """How long the unknown machines that were read are shown."""
 
 
-_NO_RECORD = Remembered(Record(""), {}, None)
+_NO_RECORD = Remembered(Record(""), Evidence(""))
 
 
 class LiveStates:
     """The installs of the service: an `answerd.console.backend.InstallsBackend`."""
 
-    def __init__(self, installs: LiveInstalls, catalogue: Callable[[], Catalogue]) -> None:
+    def __init__(self, installs: live_states.LiveStates, catalogue: Callable[[], Catalogue]) -> None:
         self._installs = installs
         self._catalogue = catalogue
         self._unknown: Sequence[UnknownMachine] = ()
@@ -68,22 +69,19 @@ class LiveStates:
 
     def change(self, verb: str, names: Iterable[str], who: str, peer: str) -> None:
         """Arm, disarm or forget machines, all or none. Raises `NotSaved`."""
-        order, now, origin = Order(verb), self._installs.now(), f"console, {who}, {peer}"
+        order, origin = Order(verb), f"console, {who}, {peer}"
         memory, catalogue = self._memory(), self._catalogue()
-        entries: list[PendingEvent] = []
+        machines: list[OrderedMachine] = []
         for name in names:
             machine = machine_named(catalogue, memory, name)
             if machine is None:
                 raise NotSaved(f'no record, row, document or member is called "{shown_name(name)}"')
             named = [remembered.record.name for remembered in machine.records] or [machine.name]
-            entries += [
-                PendingEvent(record_name, Ordered(order, now), machine.identities, origin=origin)
-                for record_name in named
-            ]
-        if not entries:
+            machines += [(record_name, machine.identities) for record_name in named]
+        if not machines:
             raise NotSaved("no machine was selected")
         try:
-            self._installs.write(entries)
+            self._installs.order(machines, order, origin)
         except StoreError as error:
             raise NotSaved(str(error)) from None
 
@@ -91,13 +89,15 @@ class LiveStates:
         try:
             return self._installs.current()
         except StatesUnknown:
-            return InstallMemory()
+            return InstallMemory(self._installs.rules)
 
 
 class CurrentStates:
     """The installs of one moment: an `answerd.console.machines.InstallStates`."""
 
-    def __init__(self, installs: LiveInstalls, memory: InstallMemory, sightings: Sequence[UnknownMachine]) -> None:
+    def __init__(
+        self, installs: live_states.LiveStates, memory: InstallMemory, sightings: Sequence[UnknownMachine]
+    ) -> None:
         self.sightings = sightings
         self._memory = memory
         self._names = memory.by_name

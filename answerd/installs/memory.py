@@ -8,26 +8,14 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
+from types import MappingProxyType
 from typing import Any, Final, NamedTuple
 
-from answerd.identity import identity_of, is_shared_by_many
+from answerd.identity import identity_of
+from answerd.installs.events import Event, Evidence, Kind, evidence_of, merge, record_of
 from answerd.installs.sharded import ShardedDict
-from answerd.installs.states import (
-    UNDER_WAY,
-    Asked,
-    Event,
-    Order,
-    Ordered,
-    Outcome,
-    Record,
-    Refusal,
-    Reported,
-    Rules,
-    State,
-    is_silent,
-    step,
-)
+from answerd.installs.states import UNDER_WAY, Asked, Record, Refusal, Rules, State, is_silent, judge
 
 CLOSEST_FIRST: Final = (
     State.INSTALLED,
@@ -41,32 +29,50 @@ CLOSEST_FIRST: Final = (
 """Of several records that a request belongs to, the one whose state is shown: what is refused to one is refused."""
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class Remembered:
-    """A record with its identities and its group. ``identities`` maps each identity to its text, ``group`` is the group
-    document that was part of its last answer. Nothing of it changes but ``is_current``, which ends when the memory that
-    holds it gets another one of that name, or none."""
+    """A record and the evidence that it follows from. ``known`` maps each identity to the attempt in which it was last
+    seen, and its text."""
 
     record: Record
-    identities: Mapping[str, str] = field(default_factory=dict)
-    group: str | None = None
-    is_current: bool = field(default=True, init=False, compare=False, repr=False)
+    evidence: Evidence
+
+    @property
+    def known(self) -> Mapping[str, tuple[int, str]]:
+        """The identities of the machine."""
+        return self.evidence.identities
+
+    @property
+    def identities(self) -> dict[str, str]:
+        """Each identity with its text."""
+        return {identity: text for identity, (_, text) in self.evidence.identities.items()}
+
+    @property
+    def group(self) -> str | None:
+        """The group document that was part of the machine's last answer."""
+        return self.evidence.group.name if self.evidence.group is not None else None
+
+    @property
+    def is_named(self) -> bool:
+        """Whether a row, a document, a member or an operator names the record."""
+        return bool(self.evidence.named)
 
 
 class Visitor(NamedTuple):
     """The machine that asks. ``name`` is the name for a new record, None where nothing names the machine;
-    ``identities`` are those that a record would collect, with their texts."""
+    ``identities`` are those that a record would collect, with their texts. ``is_named``: an operator gave the name."""
 
     name: str | None
     identities: Mapping[str, str] = {}
     group: str | None = None
+    is_named: bool = False
 
 
 class Decision(NamedTuple):
-    """The decision of the states about a request for a document. ``outcomes`` has an entry for each record that the
-    request changes; ``refuser`` is the record that refuses, None where the document is given."""
+    """The decision of the states about a request for a document. ``events`` are to be written before the response;
+    ``refuser`` is the record that refuses, None where the document is given."""
 
-    outcomes: tuple[tuple[Remembered, Outcome], ...]
+    events: tuple[Event, ...] = ()
     refuser: Record | None = None
     refusal: Refusal | None = None
 
@@ -75,6 +81,22 @@ MOST_ALIKE: Final = 8
 """Records that one identity finds. What more records have (a UUID of a whole batch of boards, the MAC address of an
 adapter that is passed around) tells nobody which machine asks, and would cost each request a look at all of them."""
 
+MOST_COLLECTED: Final = 64
+"""Identities of one request that a record collects."""
+
+MOST_OF_A_RECORD: Final = 256
+"""Identities of one record; further ones are not collected."""
+
+MOST_UNNAMED: Final = 10_000
+"""Records that no row, document, member or operator names: strangers can make them."""
+
+_EVICTED_AT_ONCE: Final = 200
+"""Records that are dropped together: finding the oldest means a look at all of them."""
+
+_MAY_GO: Final = (State.NEW, State.INSTALLING, State.FAILED, State.EXHAUSTED)
+"""The states of unnamed records that may be dropped, the first ones first. One that is copied, installed or armed is
+kept: its machine would install again, or be refused."""
+
 _RECORDS_AT_ONCE: Final = 1_000
 """Records that a walk looks at between two pauses."""
 
@@ -82,75 +104,114 @@ _RECORDS_AT_ONCE: Final = 1_000
 class InstallMemory:
     """All records. Of one process, and edited by its loop only; walks and look-ups from other threads are safe."""
 
-    def __init__(
-        self,
-        remembered: Iterable[Remembered] = (),
-        forgotten: Mapping[str, int] | None = None,
-        assumed: Record | None = None,
-    ) -> None:
-        """``forgotten`` maps the identity of a name to the last attempt before it was forgotten. ``assumed`` is the
-        record with which a machine without one begins, apart from its name; by default a new record."""
+    def __init__(self, rules: Rules, assumed: Record | None = None) -> None:
+        """``assumed`` is the record with which a machine without one begins, apart from its name; by default a new
+        record."""
+        self.rules = rules
         self._assumed = assumed
         self.by_name: ShardedDict[Remembered] = ShardedDict()
         self.by_state: Counter[State] = Counter()
         self.under_way: ShardedDict[None] = ShardedDict()  # names' identities of those that are expected to report
+        self.unnamed: dict[str, None] = {}  # names' identities of those that nothing but a request names
         self.index = 0  # rises whenever a name or an identity finds other records
+        self.newest = 0.0  # the latest time of an event
         self._by_identity: ShardedDict[tuple[str, ...]] = ShardedDict()
         self._shared: dict[str, dict[str, None]] = {}  # those that more than `MOST_ALIKE` records have
         self.newly_shared: list[str] = []  # to be emptied by those who want to tell
-        self.forgotten: dict[str, int] = dict(forgotten or {})
-        for known in remembered:
-            self.put(known)
+        self.forgotten: dict[str, Evidence] = {}  # of machines without a record, by the identity of their names
 
     def __len__(self) -> int:
         return len(self.by_name)
 
-    def put(self, remembered: Remembered) -> None:
-        """Add a record, or replace the one of its name."""
-        name = identity_of(remembered.record.name)
+    def apply(self, event: Event) -> Remembered | None:
+        """Add an event. Return the record then, None where the machine has none (any more)."""
+        name = identity_of(event.record)
+        before = self.evidence(event.record)
+        evidence = evidence_of(event)
+        after = evidence if before is None else merge(before, evidence)
+        self.newest = max(self.newest, event.at)
+        return self._put(name, after)
+
+    def evidence(self, name: str) -> Evidence | None:
+        """Return what is known of the machine with a name; None where nothing is."""
+        own = identity_of(name)
+        remembered = self.by_name.get(own)
+        return remembered.evidence if remembered is not None else self.forgotten.get(own)
+
+    def _put(self, name: str, evidence: Evidence) -> Remembered | None:
+        if not evidence.is_record:
+            self._remove(name)
+            self.forgotten[name] = evidence
+            return None
+        self.forgotten.pop(name, None)
         before = self.by_name.get(name)
-        self.by_name[name] = remembered
-        self.by_state[remembered.record.state] += 1
-        if remembered.record.state in UNDER_WAY:
+        record = record_of(evidence, self.rules)
+        remembered = self.by_name[name] = Remembered(record, evidence)
+        self.by_state[record.state] += 1
+        if record.state in UNDER_WAY:
             self.under_way[name] = None
         else:
             self.under_way.pop(name)
-        if before:
-            before.is_current = before is remembered
+        if evidence.named:
+            self.unnamed.pop(name, None)
+        else:
+            self.unnamed[name] = None
+        known = evidence.identities
+        if before is not None:
             self.by_state[before.record.state] -= 1
-            if before.identities.keys() == remembered.identities.keys():
-                return
+            if before.known is known or before.known.keys() == known.keys():
+                return remembered
         self.index += 1
-        gone = before.identities.keys() - remembered.identities.keys() if before else ()
-        for identity in gone:
+        for identity in before.known.keys() - known.keys() if before is not None else ():
             self._drop(identity, name)
-        for identity in remembered.identities:
+        for identity in known:
             self._add(identity, name)
+        return remembered
 
-    def forget(self, name: str, attempt: int) -> None:
-        """Remove the record of a name's identity, whose last attempt was ``attempt``."""
-        self.forgotten[name] = attempt
+    def _remove(self, name: str) -> Remembered | None:
         before = self.by_name.pop(name)
         self.under_way.pop(name)
+        self.unnamed.pop(name, None)
         self.index += 1
-        if before:
-            before.is_current = False
+        if before is not None:
             self.by_state[before.record.state] -= 1
-        for identity in before.identities if before else ():
-            self._drop(identity, name)
+            for identity in before.known:
+                self._drop(identity, name)
+        return before
+
+    def evict(self) -> list[str] | None:
+        """Make room for a record that nothing but a request names, where there are `MOST_UNNAMED`: drop the oldest ones
+        that are not installed. Return their names; None where there is no room."""
+        if len(self.unnamed) < MOST_UNNAMED:
+            return []
+        found = []
+        for name in self.unnamed:
+            record = self.by_name[name].record
+            if record.state in _MAY_GO:
+                found.append((_MAY_GO.index(record.state), record.heard, name))
+        if not found:
+            return None
+        return [self.drop(name).record.name for _, _, name in sorted(found)[:_EVICTED_AT_ONCE]]
+
+    def drop(self, name: str) -> Remembered:
+        """Remove the record of a name's identity without a trace."""
+        dropped = self._remove(name)
+        if dropped is None:
+            raise KeyError(name)
+        return dropped
 
     def pieces(self) -> list[dict[str, Any]]:
         """Return what the memory is made of: to be held while it is given up, and let go one after the other, because
         freeing a million records in one step takes half a second."""
         return [*self.by_name.tables(), *self._by_identity.tables(), *self.under_way.tables()]
 
-    def silent(self, now: float, rules: Rules, pause: Callable[[], None]) -> int:
+    def silent(self, now: float, pause: Callable[[], None]) -> int:
         """Return how many machines are expected to report and do not. ``pause`` is called between slices of the walk,
         and may let others edit."""
         silent = 0
         for number, name in enumerate(self.under_way):
             remembered = self.by_name.get(name)
-            silent += remembered is not None and is_silent(remembered.record, now, rules)
+            silent += remembered is not None and is_silent(remembered.record, now, self.rules)
             if number % _RECORDS_AT_ONCE == 0:
                 pause()
         return silent
@@ -212,72 +273,80 @@ class InstallMemory:
         found = list(records)
         return state_of(found) if found or self._assumed is None else self._assumed.state
 
-    def new(self, name: str) -> Record:
-        """Return the record that a machine without one begins with."""
+    def new(self, name: str, identities: Mapping[str, str] = MappingProxyType({})) -> Remembered:
+        """Return the record that a machine without one begins with. ``identities`` are those that are shown with it."""
+        evidence = self.evidence(name) or Evidence(name)
+        if identities:
+            known = {identity: (evidence.attempt, text) for identity, text in identities.items()}
+            evidence = replace(evidence, identities=known)
+        record = record_of(evidence, self.rules)
         if self._assumed is not None:
-            return replace(self._assumed, name=name)
-        return Record(name, self.forgotten.get(identity_of(name), 0) + 1)
+            record = replace(self._assumed, name=name)
+        return Remembered(record, evidence)
 
-    def judge(self, visitor: Visitor, found: Iterable[Remembered], asked: Asked, rules: Rules) -> Decision:
-        """Return whether a machine is given a document. ``found`` are its records; without any, it begins with a new
-        one, for which the visitor must have a name."""
-        judged: list[tuple[Remembered, Outcome]] = []
-        for remembered in list(found) or [Remembered(self.new(visitor.name or ""))]:
-            judged.append((remembered, step(remembered.record, asked, rules)))
-        refusals = [outcome for _, outcome in judged if outcome.refusal is not None]
-        if not refusals:
-            return Decision(tuple(judged))
-        first = min(refusals, key=lambda outcome: CLOSEST_FIRST.index(outcome.record.state))
+    def judge(self, visitor: Visitor, found: Iterable[Remembered], asked: Asked, peer: str) -> Decision:
+        """Return whether a machine is given a document, and what is to be written before it is. ``found`` are its
+        records; without any, it begins with a new one, for which the visitor must have a name."""
+        given: list[Event] = []
+        refused: list[tuple[Record, Refusal]] = []
+        exhausted: list[Event] = []
+        for remembered in list(found) or [self.new(visitor.name or "")]:
+            record = remembered.record
+            judgement = judge(record, asked, self.rules)
+            if judgement.refusal is not None:
+                refused.append((record, judgement.refusal))
+                if judgement.exhausts:
+                    exhausted.append(
+                        Event(record.name, Kind.REFUSED, asked.at, record.attempt, 0, asked.document, peer)
+                    )
+                continue
+            event = _collected(remembered, visitor, asked.at, judgement.start, asked.document, peer)
+            if not asked.without_start and not (judgement.is_repeated and _brings_nothing(event, remembered)):
+                given.append(event)
+        if not refused:
+            return Decision(tuple(given))
         # What one record refuses is given to none, but a start that was one too many is noted where it was.
-        noted = tuple(
-            (remembered, outcome) for remembered, outcome in judged if outcome.refusal is not None and outcome.counts
-        )
-        return Decision(noted, first.record, first.refusal)
+        refuser, refusal = min(refused, key=lambda one: CLOSEST_FIRST.index(one[0].state))
+        return Decision(tuple(exhausted), refuser, refusal)
+
+    def told(self, visitor: Visitor, found: Iterable[Remembered], at: float, document: str, peer: str) -> list[Event]:
+        """Return what is to be written before a machine is told its report URL by an answer without ``once``."""
+        remembered = next(iter(found), None) or self.new(visitor.name or "")
+        event = _collected(remembered, visitor, at, 0, document, peer)
+        return [] if _brings_nothing(event, remembered) else [event]
+
+
+def _collected(remembered: Remembered, visitor: Visitor, at: float, start: int, document: str, peer: str) -> Event:
+    """Return the event that a document was given, with the identities that the record does not have."""
+    room = MOST_OF_A_RECORD - len(remembered.known)
+    new = {one: text for one, text in visitor.identities.items() if one not in remembered.known}
+    if len(new) > room:
+        new = dict([*new.items()][: max(0, room)])
+    record = remembered.record
+    is_named = (
+        visitor.is_named and not remembered.is_named and identity_of(visitor.name or "") == identity_of(record.name)
+    )
+    group = visitor.group if visitor.group != remembered.group else None
+    return Event(
+        record.name,
+        Kind.GIVEN,
+        at,
+        record.attempt,
+        start,
+        document,
+        peer,
+        identities=new,
+        group=group,
+        is_named=is_named,
+    )
+
+
+def _brings_nothing(event: Event, remembered: Remembered) -> bool:
+    """Return whether an event adds nothing to a record but the time at which the machine was heard of."""
+    return not event.identities and event.group is None and not event.is_named and remembered.evidence.is_record
 
 
 def state_of(records: Iterable[Remembered]) -> State:
     """Return the state of a machine that these records belong to."""
     states = [remembered.record.state for remembered in records]
     return min(states, key=CLOSEST_FIRST.index) if states else State.NEW
-
-
-class AppliedEvent(NamedTuple):
-    """The result of an event. ``after`` is the record then, None where the machine has no record (any more)."""
-
-    after: Remembered | None
-    outcome: Outcome
-
-
-def _made(name: str, attempt: int) -> Remembered:
-    """Return a new record. Its name finds it from the start: a report may come before its first answer is written."""
-    own = identity_of(name)
-    return Remembered(Record(name, attempt), {} if is_shared_by_many(own) else {own: name})
-
-
-class RecordEvent(NamedTuple):
-    """An event of the record named ``name``, with the identities that it adds and the group that was part of an
-    answer."""
-
-    name: str
-    event: Event
-    identities: Mapping[str, str] = {}
-    group: str | None = None
-
-
-def apply(before: Remembered | None, forgotten: int, happened: RecordEvent, rules: Rules) -> AppliedEvent:
-    """Return the result of an event on a record; ``forgotten`` is the last attempt before the machine was forgotten, 0
-    where it never was. An event may be applied long after it was decided: one that would be refused by now adds its
-    identities and nothing else.
-    """
-    remembered = before or _made(happened.name, forgotten + 1)
-    event, known = happened.event, remembered.identities
-    outcome = step(remembered.record, event, rules)
-    if isinstance(event, Reported) and event.attempt != remembered.record.attempt:
-        return AppliedEvent(before, outcome)
-    if isinstance(event, Ordered) and event.order is Order.FORGET:
-        return AppliedEvent(None, outcome)
-    if before is not None and outcome.record is before.record and known.keys() >= happened.identities.keys():
-        return AppliedEvent(before, outcome)
-    collected = {**known, **{identity: text for identity, text in happened.identities.items() if identity not in known}}
-    group = happened.group or remembered.group
-    return AppliedEvent(replace(remembered, record=outcome.record, identities=collected, group=group), outcome)

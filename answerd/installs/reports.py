@@ -6,6 +6,7 @@ Content decides and not the header, because ``curl -d`` calls everything a form.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 from urllib.parse import parse_qsl
@@ -24,6 +25,9 @@ MOST_FIELDS = 1_000
 """Fields of a query or form that are looked at; a report has two or three."""
 
 _FORM = "application/x-www-form-urlencoded"
+_A_FIELD = re.compile(rb"(?:state|message|reason|percent)=", re.IGNORECASE)
+"""How a form begins that a client sends without a ``Content-Type``."""
+
 _MOST_PERCENT = 100
 _SHUTDOWN = "subiquity/Shutdown/shutdown"
 _INSTALL = "subiquity/Install/install"
@@ -51,13 +55,14 @@ def read_report(word: ReportKind | None, query: str, headers: Iterable[tuple[str
     """Return the report in a request. ``word`` is that of the path, None where it has none; ``query`` is undecoded.
     Never raises: a body of an unknown form is news.
     """
-    fields = _fields(query)
+    of_query = _fields(query)
     value = _json(body)
     form = {} if value is not None else _form(headers, body)
-    if isinstance(value, dict):
-        fields = _of_json(value) | fields
-    fields = form | fields
-    stated = None if word is not None else WORDS.get(fields.get("state", "").strip().lower())
+    sent = _of_json(value) if isinstance(value, dict) else form
+    fields = sent | of_query
+    # A word in the query that is none does not hide the body's.
+    words = [WORDS.get(said.get("state", "").strip().lower()) for said in (of_query, sent)]
+    stated = None if word is not None else next((found for found in words if found is not None), None)
     meaning = (stated, "") if word is not None or stated is not None else _meaning(value, form)
     found = word or meaning[0] or ReportKind.PROGRESS
     message = fields.get("message") or fields.get("reason") or meaning[1]
@@ -122,10 +127,10 @@ def _of_json(value: Mapping[str, Any]) -> dict[str, str]:
 
 
 def _form(headers: Iterable[tuple[str, str]], body: bytes) -> dict[str, str]:
-    """Return the fields of a body that is sent as a form; none where it is not."""
-    for name, value in headers:
-        if name == "content-type" and value.partition(";")[0].strip().lower() == _FORM:
-            return _fields(body[:LONGEST_KEPT_BODY].decode("latin-1").strip("\r\n"))
+    """Return the fields of a body that is sent as a form, or without a type and is one; none where it is not."""
+    types = [value.partition(";")[0].strip().lower() for name, value in headers if name == "content-type"]
+    if _FORM in types or (not types and _A_FIELD.match(body)):
+        return _fields(body[:LONGEST_KEPT_BODY].decode("latin-1").strip("\r\n"))
     return {}
 
 

@@ -3,11 +3,9 @@
 Rules: docs/install-once.md. Knows no database, no request, no clock: time comes in with each event, in seconds.
 
 A machine that boots from the network first would install itself again at every boot, unless the service remembers it.
-The service keeps a `Record` of each machine. It changes by three sorts of events:
-
-- `Asked`: the machine asks for a document with ``once``. It is given the document, or refused.
-- `Reported`: the machine, through a URL that was written into its answer, says how its install went.
-- `Ordered`: an operator arms, disarms or forgets the machine.
+The service keeps a `Record` of each machine. It changes when the machine asks for a document with ``once``, which is
+given or refused; when the machine says, through a URL that was written into its answer, how its install went; and when
+an operator arms, disarms or forgets it.
 
 Two gates, one state. Only the script of a boot loader can send a machine to its disk; an installer that is refused
 merely stops. Each document with ``once`` is at one of two gates, the loader's or the answers', and `GATES` says for
@@ -20,11 +18,8 @@ installer asks for a document several times within seconds, and a machine that w
 minutes. An attempt has a bounded number of starts (`Rules.starts`), so every loop ends, also one in which all reports
 are lost: the start that would be one too many is refused and leads to `EXHAUSTED`.
 
-Order of arrival. Reports are delayed, repeated and overtaken. Within a start ``installed`` outdoes ``failed``, which
-outdoes ``copied``, so the state does not depend on the order in which they arrive. A report counts for the present
-start, whichever start of the attempt it comes from: a late ``failed`` is outdone by the ``installed`` that follows. A
-report of another attempt changes nothing. An ``Asked`` may be worked in late too, because it is written behind the
-answer: one that is older than the state begins no start, and what it gave counts as given before the report.
+A record is the fold of its events (`answerd.installs.events`), so the order of their arrival does not matter. This
+module says what follows from a record: whether a document is given, and in which start.
 
 Two things always hold (``tests/unit/test_install_states.py`` walks all states to their end to show it):
 
@@ -32,15 +27,12 @@ Two things always hold (``tests/unit/test_install_states.py`` walks all states t
 - A document that is not given is refused by a `Refusal`, which names the rule.
 
 Silence changes no state. A machine that says nothing for a while is shown as silent (`is_silent`) and nothing else.
-
-More than 400 lines, because the rules of all states and events are read together.
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from enum import StrEnum
 from types import MappingProxyType
 from typing import Final, NamedTuple
@@ -251,26 +243,6 @@ class Asked(NamedTuple):
     without_start: bool = False
 
 
-class Reported(NamedTuple):
-    """A machine reports, with the URL of one attempt."""
-
-    word: ReportKind
-    attempt: int
-    at: float
-    message: str | None = None
-    percent: float | None = None
-
-
-class Ordered(NamedTuple):
-    """An operator orders."""
-
-    order: Order
-    at: float
-
-
-Event = Asked | Reported | Ordered
-
-
 @dataclass(frozen=True, slots=True)
 class Record:
     """The record of one machine. ``since`` is when it came into ``state``. ``attempt`` counts from 1. ``was_armed``:
@@ -293,34 +265,36 @@ class Record:
     percent: float | None = None
 
 
-class Outcome(NamedTuple):
-    """The outcome of an event. ``refusal``: the rule by which a document is refused, None where it is given.
-    ``counts``: the event changed the state, or news that came with it; a report that does not is noted in the history
-    only."""
+class Judgement(NamedTuple):
+    """The decision about a document that a machine asks for. ``refusal``: the rule by which it is refused, None where
+    it is given. ``start``: the number of the start that the giving belongs to; 0 where it belongs to none.
+    ``exhausts``: it is refused because it would have begun a start too many. ``is_repeated``: it is given once more
+    within the same start, shortly after the machine was heard of, which is not worth an event."""
 
-    record: Record
     refusal: Refusal | None = None
-    counts: bool = True
+    start: int = 0
+    exhausts: bool = False
+    is_repeated: bool = False
 
 
-def step(record: Record, event: Event, rules: Rules) -> Outcome:
-    """Return the outcome of an event on a record. Every event is defined in every state."""
-    if isinstance(event, Asked):
-        return _asked(record, event, rules)
-    if isinstance(event, Reported):
-        return _reported(record, event, rules)
-    return Outcome(_ordered(record, event))
-
-
-def quiet_period(record: Record, asked: Asked, rules: Rules) -> tuple[float, float]:
-    """Return the first and the last time at which a document is given once more within the same start and the machine
-    was heard of just before: `step` would change nothing but ``heard``, and that by too little to matter. The first is
-    after the last where there is no such time. The time of ``asked`` does not count."""
+def judge(record: Record, asked: Asked, rules: Rules) -> Judgement:
+    """Return whether a machine with this record is given a document."""
+    refusal = refusal_of(record, asked, rules)
+    if refusal is not None:
+        return Judgement(refusal)
     first = record.given.get(asked.document)
-    if first is None or asked.without_start or record.state not in UNDER_WAY or refusal_of(record, asked, rules):
-        return math.inf, -math.inf
+    if record.state in BETWEEN_STARTS:
+        begins = True
+    else:
+        begins = record.state in UNDER_WAY and first is not None and asked.at - first > rules.start
+    if begins and record.starts >= rules.starts:
+        return Judgement(Refusal.EXHAUSTED, exhausts=not asked.without_start)
+    if begins:
+        return Judgement(start=record.starts + 1)
+    if record.state not in UNDER_WAY:  # the grace period, which stays open for a file that is asked for twice
+        return Judgement()
     again = min(HEARD_AGAIN_SECONDS, HEARD_AGAIN_SHARE * rules.silence)
-    return max(first, record.heard), min(first + rules.start, record.heard + again)
+    return Judgement(start=max(1, record.starts), is_repeated=first is not None and asked.at - record.heard <= again)
 
 
 def refusal_of(record: Record, asked: Asked, rules: Rules) -> Refusal | None:
@@ -348,79 +322,3 @@ def _refusal_in(record: Record) -> Refusal:
     if record.state is State.INSTALLED:
         return Refusal.DISARMED if record.by_operator else Refusal.INSTALLED
     return Refusal.COPIED if record.state is State.COPIED else Refusal.EXHAUSTED
-
-
-def _asked(record: Record, asked: Asked, rules: Rules) -> Outcome:
-    refusal = refusal_of(record, asked, rules)
-    if refusal is not None:
-        return Outcome(record, refusal, counts=False)
-    begins = _begins_start(record, asked, rules)
-    if begins and record.starts >= rules.starts:
-        exhausted = record if asked.without_start else _entered(record, StateChange.TOO_MANY, asked.at)
-        return Outcome(exhausted, Refusal.EXHAUSTED, counts=not asked.without_start)
-    if asked.without_start:
-        return Outcome(record, counts=False)
-    heard = max(record.heard, asked.at)
-    if begins:
-        started = _entered(record, StateChange.START, asked.at)
-        given = {asked.document: asked.at}
-        return Outcome(replace(started, starts=record.starts + 1, given=given, heard=heard, message=None, percent=None))
-    if record.state is State.INSTALLED and asked.at >= record.since:
-        # In the grace period, which stays open for a file that is asked for twice.
-        return Outcome(replace(record, heard=heard), counts=False)
-    first = record.given.get(asked.document)
-    if first is not None and first <= asked.at:
-        return Outcome(replace(record, heard=heard), counts=False)
-    return Outcome(replace(record, heard=heard, given={**record.given, asked.document: asked.at}), counts=False)
-
-
-def _begins_start(record: Record, asked: Asked, rules: Rules) -> bool:
-    if record.state in BETWEEN_STARTS:
-        return asked.at >= record.since
-    if record.state not in UNDER_WAY:
-        return False
-    first = record.given.get(asked.document)
-    return first is not None and asked.at - first > rules.start
-
-
-def _reported(record: Record, reported: Reported, rules: Rules) -> Outcome:
-    if reported.attempt != record.attempt:
-        return Outcome(record, counts=False)
-    heard = replace(record, heard=max(record.heard, reported.at))
-    if reported.word is ReportKind.PROGRESS:
-        if record.state in BETWEEN_STARTS | UNDER_WAY and record.state is not State.FAILED:
-            message = reported.message if reported.message is not None else record.message
-            percent = reported.percent if reported.percent is not None else record.percent
-            return Outcome(replace(heard, message=message, percent=percent))
-        return Outcome(heard, counts=False)
-    if record.state in (State.NEW, State.ARMED):
-        # The document that brought the URL is not written yet, or never will be: a start was begun all the same.
-        heard = replace(heard, starts=max(1, record.starts))
-    changed = _entered(heard, _change_by(reported.word, heard, rules), reported.at)
-    if changed.state is record.state:
-        return Outcome(replace(record, heard=heard.heard), counts=False)
-    return Outcome(replace(changed, message=reported.message, percent=reported.percent))
-
-
-def _change_by(word: ReportKind, record: Record, rules: Rules) -> StateChange:
-    if word is ReportKind.FAILED:
-        return StateChange.FAILED_LAST if record.starts >= rules.starts else StateChange.FAILED
-    return StateChange.INSTALLED if word is ReportKind.INSTALLED else StateChange.COPIED
-
-
-def _ordered(record: Record, ordered: Ordered) -> Record:
-    if ordered.order is Order.FORGET:
-        return Record(record.name, record.attempt + 1)
-    if ordered.order is Order.DISARM:
-        if record.state is State.INSTALLED and record.by_operator:
-            return record
-        disarmed = _entered(record, StateChange.DISARM, ordered.at)
-        return replace(disarmed, since=ordered.at, by_operator=True, message=None, percent=None)
-    armed = Record(record.name, record.attempt + 1, was_armed=True, heard=record.heard)
-    return replace(armed, state=TRANSITIONS[record.state][StateChange.ARM], since=ordered.at)
-
-
-def _entered(record: Record, change: StateChange, at: float) -> Record:
-    """Return a record in the state that a change leads to; ``since`` changes with the state only."""
-    after = TRANSITIONS[record.state][change]
-    return record if after is record.state else replace(record, state=after, since=max(at, record.since))

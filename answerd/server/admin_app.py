@@ -34,7 +34,7 @@ from answerd.server.http.parser import HttpRequest
 from answerd.server.http.responses import Exchange, Response, exchange_of, reason_line
 from answerd.server.http.responses import error_response as listener_error
 from answerd.server.http.server import Gate
-from answerd.server.installs import LiveInstalls
+from answerd.server.live_states import LiveStates
 from answerd.server.probes import Readiness, is_probe
 from answerd.server.roles import AdminTokens, Role
 from answerd.server.statuses import (
@@ -92,7 +92,7 @@ def make_admin_app(
     *,
     readiness: Readiness = lambda: "",
     sources: Sources = NO_SOURCES,
-    installs: LiveInstalls | None = None,
+    installs: LiveStates | None = None,
     exposition: Callable[[], bytes] = bytes,
     events: EventStreams | None = None,
 ) -> bottle.Bottle:

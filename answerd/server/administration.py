@@ -23,14 +23,14 @@ from answerd.server.console_parts import ConsoleParts
 from answerd.server.event_streams import EventStreams
 from answerd.server.exposition import Exposition
 from answerd.server.http.server import Gate, HttpServer, Limits
-from answerd.server.installs import LiveInstalls
+from answerd.server.live_states import LiveStates
 from answerd.server.metrics import AdminCounts
 from answerd.server.metrics_app import make_metrics_app
 from answerd.server.startup import Service
 from answerd.server.threads import in_thread
 from answerd.server.write_guard import WriteGuard
 from answerd.store import ReplicatingStore, StoreError, WritableStore
-from answerd.store.outbox import Waiting
+from answerd.store.states import Waiting
 
 ADMIN_ACCEPTS_AT_ONCE = 32
 """Connections accepted at a time: a connection that has sent its request is not idle when the next connections
@@ -44,7 +44,7 @@ class Administration:
     """The parts of the administration of a service. ``guard`` is None where documents are files, which are changed by
     other means."""
 
-    def __init__(self, service: Service, answers: AnswerSet, installs: LiveInstalls | None = None) -> None:
+    def __init__(self, service: Service, answers: AnswerSet, installs: LiveStates | None = None) -> None:
         self._service = service
         self._installs = installs
         self._answers = answers
@@ -147,7 +147,7 @@ class Administration:
         if self._installs is None or self._states() is None:
             return None
         installs = self._installs
-        return in_thread(installs.current().silent, installs.now(), installs.rules, lambda: None)
+        return in_thread(installs.current().silent, installs.now(), lambda: None)
 
     def _metrics(self, listening: socket.socket) -> HttpServer:
         return HttpServer(

@@ -31,7 +31,7 @@ from answerd.server.capture import Recorder
 from answerd.server.http.parser import HttpRequest
 from answerd.server.http.responses import PLAIN_TEXT, Exchange, exchange_of, reason_line
 from answerd.server.http.server import LARGEST_BODY, Gate
-from answerd.server.installs import LiveInstalls
+from answerd.server.live_states import LiveStates
 from answerd.server.metrics import PROBE, REPORT
 from answerd.server.probes import PROBES, Readiness, is_probe, probe
 from answerd.server.report_app import METHODS as REPORT_METHODS
@@ -70,7 +70,7 @@ def make_answer_app(
     recorder: Recorder | None = None,
     *,
     sources: Sources = NO_SOURCES,
-    installs: LiveInstalls | None = None,
+    installs: LiveStates | None = None,
 ) -> bottle.Bottle:
     """Return the application.
 
@@ -149,7 +149,7 @@ def _refusal(exchange: Exchange, fault: int) -> bytes:
     return _refuse(exchange, fault, "this endpoint needs its bearer token")
 
 
-def _report(exchange: Exchange, installs: LiveInstalls) -> bytes:
+def _report(exchange: Exchange, installs: LiveStates) -> bytes:
     refused = refusal_of_report(exchange.request)
     if refused is not None:
         bottle.response.set_header("Allow", ", ".join(REPORT_METHODS))
@@ -157,8 +157,7 @@ def _report(exchange: Exchange, installs: LiveInstalls) -> bytes:
     reply = take_report(exchange.request, exchange.peer, installs)
     exchange.outcome = reply.outcome
     if reply.status >= FIRST_PROBLEM:
-        if reply.status == SERVICE_UNAVAILABLE:
-            bottle.response.set_header("Retry-After", "5")
+        _say_when_to_retry(reply.status)
         return _refuse(exchange, reply.status, reply.outcome)
     exchange.extension, exchange.kind = reply.word, REPORT
     bottle.response.content_type = PLAIN_TEXT
@@ -166,7 +165,7 @@ def _report(exchange: Exchange, installs: LiveInstalls) -> bytes:
 
 
 def _answer(
-    exchange: Exchange, catalogue: Callable[[], Catalogue], sources: Sources, installs: LiveInstalls | None
+    exchange: Exchange, catalogue: Callable[[], Catalogue], sources: Sources, installs: LiveStates | None
 ) -> bytes:
     received = exchange.request
     if received.body_too_large:
@@ -194,7 +193,7 @@ def _resolved(
     catalogue: Callable[[], Catalogue],
     facts: Facts,
     sources: Sources,
-    installs: LiveInstalls | None,
+    installs: LiveStates | None,
 ) -> bytes:
     waiting_client.set(exchange.client)
     try:
@@ -208,6 +207,7 @@ def _resolved(
         large = len(exchange.request.body) > LARGE
         reason = error.reason if large else with_hints(error, facts)
         if not isinstance(error, GateClosed):
+            _say_when_to_retry(OF_ERRORS[type(error)])
             return _refuse(exchange, OF_ERRORS[type(error)], reason)
         body = _refuse(exchange, OF_ERRORS[GateClosed], error.reason)
         exchange.outcome = reason_line(reason)  # the log names the identity that asked; the sentence has the machine
@@ -288,6 +288,11 @@ def _busy(exchange: Exchange, what: str) -> bytes:
     """Return the refusal of a request that was not processed before its client's deadline."""
     bottle.response.set_header("Retry-After", "2")
     return _refuse(exchange, SERVICE_UNAVAILABLE, f"the service is busy with {what}, try again in 2 seconds")
+
+
+def _say_when_to_retry(status: int) -> None:
+    if status == SERVICE_UNAVAILABLE:
+        bottle.response.set_header("Retry-After", "5")
 
 
 def _refuse(exchange: Exchange, status: int, reason: str) -> bytes:

@@ -14,8 +14,8 @@ from answerd.answers.sources import Sources
 from answerd.config import Config
 from answerd.server.bearer import FailureBlock
 from answerd.server.http.server import Gate
-from answerd.server.installs import LiveInstalls
 from answerd.server.answer_set import LiveAnswerSet
+from answerd.server.live_states import LiveStates
 from answerd.server.request_feed import RequestFeed
 from answerd.server.roles import AdminTokens
 from answerd.server.write_guard import WriteGuard
@@ -42,7 +42,7 @@ class ConsoleParts:
     problems: Callable[[], Sequence[str]]
     api: WSGIApplication
     api_gate: Gate
-    installs: LiveInstalls | None = None
+    installs: LiveStates | None = None
     feed: RequestFeed | None = None
 
 

@@ -1,7 +1,7 @@
 """Event streams: changes of states and answered requests, sent at once to the clients that listen
 (docs/admin-api.md#events).
 
-In the process of the admin API. States come from `answerd.server.installs.LiveInstalls`, requests from the ring that
+In the process of the admin API. States come from `answerd.server.live_states.LiveStates`, requests from the ring that
 the workers write (`answerd.server.request_feed`); neither ever waits for a listener. The last events are kept, for a
 client that comes back.
 """
@@ -19,7 +19,7 @@ import orjson
 from answerd.installs.memory import Remembered
 from answerd.installs.shown import record_as_json, timestamp
 from answerd.server.http.responses import Sink
-from answerd.server.installs import LiveInstalls
+from answerd.server.live_states import LiveStates
 from answerd.server.request_feed import FedLine, RequestFeed
 
 MOST_STREAMS: Final = 32
@@ -47,7 +47,7 @@ _HEARTBEAT: Final = b": answerd\n\n"
 class EventStreams:
     """All streams of one process, and the last events."""
 
-    def __init__(self, feed: RequestFeed | None = None, installs: LiveInstalls | None = None) -> None:
+    def __init__(self, feed: RequestFeed | None = None, installs: LiveStates | None = None) -> None:
         """``feed``: the requests, None where they are not noted; ``installs``: None where there are no states."""
         self._feed = feed
         self._installs = installs

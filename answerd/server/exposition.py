@@ -21,7 +21,7 @@ from answerd.server.answer_set import AnswerSet
 from answerd.server.cells import Cells
 from answerd.server.statuses import UNAUTHORIZED
 from answerd.server.threads import in_thread
-from answerd.store.outbox import Waiting
+from answerd.store.states import Waiting
 
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 

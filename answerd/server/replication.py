@@ -47,11 +47,5 @@ def run_replicator(service: Service, parent_pipe: int) -> int:
     def changed() -> None:
         service.generation.bump()
 
-    def states_changed() -> None:
-        if service.installs is not None:
-            service.installs.commits.announce(service.installs.commits.own + 1)
-
-    if service.installs is not None:
-        service.installs.commits.attach(service.config.workers + 2)
-    store.replicate(service.log.service, changed, states_changed, reading)
+    store.replicate(service.log.service, changed, reading)
     return 0

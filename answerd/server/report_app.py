@@ -12,10 +12,10 @@ from urllib.parse import unquote_to_bytes
 
 from answerd.identity import printable
 from answerd.installs.reports import WORDS, read_report
-from answerd.installs.states import Reported, ReportKind
+from answerd.installs.states import ReportKind
 from answerd.installs.tokens import TokenSubject, subject_of, token_fingerprint
 from answerd.server.http.parser import HttpRequest
-from answerd.server.installs import LiveInstalls
+from answerd.server.live_states import LiveStates
 from answerd.server.request_log import REPORT
 from answerd.server.statuses import (
     CONTENT_TOO_LARGE,
@@ -26,7 +26,6 @@ from answerd.server.statuses import (
     SERVICE_UNAVAILABLE,
 )
 from answerd.store import StoreAway, StoreError
-from answerd.store.install_batch import PendingEvent
 
 REPORT_LIMIT = 65_536
 """Bytes that the body of a report may have."""
@@ -69,7 +68,7 @@ def refusal_of_report(request: HttpRequest) -> int | None:
     return METHOD_NOT_ALLOWED if request.method not in METHODS else None
 
 
-def take_report(request: HttpRequest, peer: str, installs: LiveInstalls) -> ReportReply:
+def take_report(request: HttpRequest, peer: str, installs: LiveStates) -> ReportReply:
     """Store a report and return the response, once it is on the disk."""
     if request.body_too_large:
         return _refused(CONTENT_TOO_LARGE, f"the body of a report is larger than {REPORT_LIMIT} bytes")
@@ -81,9 +80,6 @@ def take_report(request: HttpRequest, peer: str, installs: LiveInstalls) -> Repo
         return _refused(NOT_FOUND, path.fault)
     if request.method == "HEAD":
         return ReportReply(OK, _DONE, f"nothing reported for {printable(path.subject.name)}")
-    refusal = installs.store.refusal()
-    if refusal:
-        return _refused(SERVICE_UNAVAILABLE, f"the report could not be stored: {refusal}")
     shown = token_fingerprint(path.token)
     query = request.query.replace(path.token, shown)  # what failed may quote the URL
     body = request.body.replace(path.token.encode(), shown.encode())
@@ -92,14 +88,12 @@ def take_report(request: HttpRequest, peer: str, installs: LiveInstalls) -> Repo
         part for part in (report.message, report.summary if report.summary != report.message else "") if part
     )
     subject = path.subject
-    event = Reported(report.word, subject.attempt, installs.now(), report.message, report.percent)
-    entry = PendingEvent(subject.name, event, detail=detail, origin=peer, body=report.kept)
     try:
-        (applied,) = installs.write([entry])
+        counts = installs.report(subject, report, detail, peer)
     except StoreError as error:
         status = SERVICE_UNAVAILABLE if isinstance(error, StoreAway) else INTERNAL_ERROR
         return _refused(status, f"the report could not be stored: {error}")
-    noted = "" if applied.outcome.counts else ", which changes nothing"
+    noted = "" if counts else ", which changes nothing"
     return ReportReply(OK, _DONE, f"reported {report.word} for {printable(subject.name)}{noted}", report.word.value)
 
 

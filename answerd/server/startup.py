@@ -23,13 +23,13 @@ from answerd.server.certificate import Certificate, CertificateError, load_certi
 from answerd.server.console_parts import ConsoleFactory
 from answerd.server.cells import Counters
 from answerd.server.answer_set import WriteCounter
+from answerd.server.live_states import SharedStates
 from answerd.server.metrics import make_counters
 from answerd.server.peer import with_port
 from answerd.server.processes import Heartbeats, log_reopened
 from answerd.server.request_feed import RequestFeed
 from answerd.server.request_log import RequestLog
 from answerd.server.roles import AdminTokens, NamedToken, TokensError, read_tokens
-from answerd.server.shared_installs import SharedInstalls
 from answerd.server.sockets import bind, local_addresses
 from answerd.store import NewerSchema, ReplicatingStore, Store, StoreError
 from answerd.store.loader import Loader
@@ -63,7 +63,7 @@ class Service:
     heartbeats: Heartbeats
     counters: Counters
     make_console: ConsoleFactory | None = None
-    installs: SharedInstalls | None = None
+    installs: SharedStates | None = None
     feed: RequestFeed | None = None
     generation: WriteCounter = field(default_factory=WriteCounter)
     digest: Preparation = field(default_factory=Preparation)
@@ -177,7 +177,7 @@ def prepare(config: Config, log: RequestLog, make_console: ConsoleFactory | None
         make_console,
     )
     if states is not None:
-        service.installs = SharedInstalls(states, config)
+        service.installs = SharedStates(states, config)
     if has_admin:
         service.feed = RequestFeed(config.workers + 1)  # the last is the interim worker's
     service.log_fingerprint()

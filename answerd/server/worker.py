@@ -21,7 +21,7 @@ from answerd.server.answer_set import AnswerSet
 from answerd.server.capture import Recorder
 from answerd.server.history_pruning import prune_for_ever
 from answerd.server.http.server import HttpServer, Limits
-from answerd.server.installs import LiveInstalls
+from answerd.server.live_states import LiveStates
 from answerd.server.metrics import RequestCounts
 from answerd.server.processes import when_parent_exits
 from answerd.server.report_app import is_report
@@ -80,7 +80,7 @@ class Worker:
             prepares=not is_interim,
             counters=service.counters,
         )
-        self.installs = LiveInstalls(service.installs, service.log) if service.installs is not None else None
+        self.installs = LiveStates(service.installs, service.log) if service.installs is not None else None
 
     def answer(self, worker: int) -> None:
         """Serve the answer endpoint in this process, as this worker."""
@@ -92,8 +92,6 @@ class Worker:
         service.counters.attach(region)
         if service.feed is not None:
             service.feed.attach(region)
-        if self.installs is not None:
-            self.installs.attach(config.workers + 1 if self.is_interim else worker)
         self.listeners.append(
             HttpServer(
                 service.sockets[worker],
@@ -120,8 +118,6 @@ class Worker:
     def administer(self) -> None:
         """Serve the other listeners (`answerd.server.administration`): in one process, which answers no machine."""
         self.service.counters.attach(self.service.config.workers + 1)
-        if self.installs is not None:
-            self.installs.attach(self.service.config.workers)
         administration = Administration(self.service, self.answers, self.installs)
         self.guard = administration.guard
         self.listeners += administration.listeners()
@@ -138,7 +134,7 @@ class Worker:
         gevent.spawn(self._trim_for_ever)
         if self.installs is not None:
             gevent.spawn(self.installs.watch)
-            gevent.spawn(self.installs.write_forever)
+            gevent.spawn(self.installs.keep_up)
         gevent.spawn(self._watch_secrets)
         for listener in self.listeners:
             listener.start()

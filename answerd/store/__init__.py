@@ -246,13 +246,10 @@ class ReplicatingStore(Protocol):
     def catch_up(self, log: Callable[[str], None]) -> None:
         """Bring the copy up to date once, before the service starts. Raises `StoreError` where the database is away."""
 
-    def replicate(
-        self, log: Callable[[str], None], changed: Callable[[], None], states_changed: Callable[[], None], stop: int
-    ) -> None:
+    def replicate(self, log: Callable[[str], None], changed: Callable[[], None], stop: int) -> None:
         """Keep the copy up to date until the file descriptor ``stop`` can be read from.
 
-        ``log`` takes a line about the service; ``changed`` is called when the copy of the documents has something new,
-        ``states_changed`` when that of the states of installs has.
+        ``log`` takes a line about the service; ``changed`` is called when the copy of the documents has something new.
         """
 
 

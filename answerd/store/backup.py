@@ -47,8 +47,11 @@ if TYPE_CHECKING:
 _DOCUMENT_TABLES = {"documents", "changes"}
 """The tables of a database that are no states of installs."""
 
-_STATES = "installs"
+_STATES = "events"
 """The table whose rows are states of installs, in databases that have it."""
+
+_NEW_EPOCH = "INSERT OR REPLACE INTO install_settings (name, value) VALUES ('epoch', lower(hex(randomblob(8))))"
+"""Has every process of a running service read the states, and their key, as a whole (`answerd.store.states`)."""
 
 
 def backup_database(store: WritableStore, path: str | Path, *, force: bool = False) -> None:
@@ -138,10 +141,9 @@ def restore_shared(
     With ``force`` in place of the documents that are there. Return how many documents and machines there are in the
     backup. Raises `StoreError`: also where the database is not empty and ``force`` is not given.
     """
-    from answerd.store.database_installs import DatabaseInstalls  # noqa: PLC0415 - needs psycopg
-    from answerd.store.state_transfer import restore_states  # noqa: PLC0415
+    from answerd.store.state_sync import DatabaseStates  # noqa: PLC0415 - needs psycopg
 
-    shared = DatabaseInstalls(store.server, rules)
+    shared = DatabaseStates(store.server, rules)
     if not force and (store.keys() or not shared.is_empty()):
         raise StoreError(f"the database {store.described} is not empty: --force replaces its documents")
     with tempfile.TemporaryDirectory(prefix="answerd-restore-") as scratch:
@@ -149,7 +151,7 @@ def restore_shared(
         documents = len(copy.keys())
         if documents:
             import_file(path, store, progress, prune=force, author=author)
-        return documents, restore_states(copy.path, shared)
+        return documents, shared.restore(copy.path)
 
 
 def import_file(
@@ -183,7 +185,7 @@ def import_file(
 
 def _count_of_installs(database: Path) -> int:
     with closing(sqlite3.connect(database)) as connection:
-        return int(connection.execute(f"SELECT count(*) FROM {_STATES}").fetchone()[0])  # noqa: S608
+        return int(connection.execute(f"SELECT count(DISTINCT record) FROM {_STATES}").fetchone()[0])  # noqa: S608
 
 
 def copy_states(source: str | Path, target: str | Path) -> None:
@@ -196,6 +198,7 @@ def copy_states(source: str | Path, target: str | Path) -> None:
             for name in sorted((here & there) - _DOCUMENT_TABLES):
                 database.execute(f'DELETE FROM main."{name}"')  # noqa: S608 - a table's name
                 database.execute(f'INSERT INTO main."{name}" SELECT * FROM source."{name}"')  # noqa: S608
+            database.execute(_NEW_EPOCH)
             database.execute("COMMIT")
     except sqlite3.Error as error:
         raise StoreError(f"the states of installs cannot be copied: {error}") from None
@@ -275,6 +278,8 @@ def _copy_rows(database: sqlite3.Connection) -> None:
         database.execute(f"INSERT INTO main.{table} ({columns}) SELECT {columns} FROM source.{table}")  # noqa: S608
     for _, statement in triggers:
         database.execute(statement)
+    if "install_settings" in _tables(database, "main"):
+        database.execute(_NEW_EPOCH)
     database.execute("COMMIT")
 
 

@@ -13,7 +13,7 @@ so each engine has its own statements.
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -34,10 +34,12 @@ _BUSY_RETRY_SECONDS = 0.05
 
 @dataclass(frozen=True, slots=True)
 class Migration:
-    """One step of the schema. ``statements`` are the SQL of each engine, by its name, in order."""
+    """One step of the schema. ``statements`` are the SQL of each engine, by its name, in order. ``convert`` moves rows
+    afterwards, in the same transaction."""
 
     summary: str
     statements: Mapping[str, Sequence[str]]
+    convert: Callable[[peewee.Database], None] | None = None
 
 
 _DOCUMENTS_AND_CHANGES = (
@@ -251,6 +253,56 @@ _CHANGES_BY_NAME = Migration(
     },
 )
 
+_EVENT_COLUMNS = """
+         id TEXT NOT NULL UNIQUE,
+         at {real} NOT NULL,
+         source TEXT NOT NULL,
+         record TEXT NOT NULL,
+         name TEXT NOT NULL,
+         kind TEXT NOT NULL,
+         attempt BIGINT NOT NULL,
+         content TEXT NOT NULL,
+         body {blob},
+         shared BIGINT)"""
+
+_EVENT_INDICES = (
+    "CREATE INDEX events_by_record ON events (record)",
+    "CREATE INDEX events_to_deliver ON events (revision) WHERE shared IS NULL",
+    "ALTER TABLE unknown_machines ADD COLUMN unsent BIGINT NOT NULL DEFAULT 0",
+)
+
+
+def _to_events(database: peewee.Database) -> None:
+    from answerd.store.state_upgrade import states_to_events  # noqa: PLC0415 - it needs the rules of installs
+
+    states_to_events(database)
+
+
+_EVENTS = Migration(
+    "states of installs as events, from which the state of a machine follows",
+    {
+        SQLITE: (
+            "CREATE TABLE events (revision INTEGER PRIMARY KEY," + _EVENT_COLUMNS.format(real="REAL", blob="BLOB"),
+            *_EVENT_INDICES,
+        ),
+        POSTGRES: (
+            "CREATE TABLE events (revision BIGSERIAL PRIMARY KEY,"
+            + _EVENT_COLUMNS.format(real="DOUBLE PRECISION", blob="BYTEA"),
+            *_EVENT_INDICES,
+        ),
+    },
+    _to_events,
+)
+
+_GONE = tuple(f"DROP TABLE IF EXISTS {name}" for name in ("install_events", "forgotten_installs", "installs"))
+
+_NO_RECORDS = Migration(
+    "no rows of records beside the events",
+    {SQLITE: (*_GONE, "DROP TABLE IF EXISTS outbox", "DROP TABLE IF EXISTS outbox_source"), POSTGRES: _GONE},
+)
+"""Unlike other steps it removes tables: a node of an earlier version must not go on writing where nobody reads. It
+keeps its reports on its own disk until it is upgraded."""
+
 MIGRATIONS = (
     Migration(
         "documents, and a row for each accepted change",
@@ -264,11 +316,13 @@ MIGRATIONS = (
     _STATES,
     _SHARED_STATES,
     _CHANGES_BY_NAME,
+    _EVENTS,
+    _NO_RECORDS,
 )
 """The steps from each schema version to the next. The version of a database is the number of steps it has taken."""
 
 
-STATE_MIGRATIONS = (_STATES, _SHARED_STATES)
+STATE_MIGRATIONS = (_STATES, _SHARED_STATES, _EVENTS, _NO_RECORDS)
 """The steps of a file that holds the states of installs alone: that of ``SERVICE_STATE_PATH``, and a node's."""
 
 
@@ -286,6 +340,8 @@ def migrate(database: peewee.SqliteDatabase, path: Path, migrations: Sequence[Mi
         for migration in migrations[version:]:
             for statement in migration.statements[SQLITE]:
                 database.execute_sql(statement)  # type: ignore[no-untyped-call]
+            if migration.convert is not None:
+                migration.convert(database)
         database.user_version = len(migrations)
 
 
@@ -352,6 +408,8 @@ def _migrate_postgres(database: peewee.PostgresqlDatabase, described: str, migra
             for migration in migrations[version:]:
                 for statement in migration.statements[POSTGRES]:
                     _run(database, statement)
+                if migration.convert is not None:
+                    migration.convert(database)
         _run(database, "UPDATE schema_version SET version = %s", (len(migrations),))
 
 

@@ -13,8 +13,8 @@ from answerd.store import NewerSchema, Store, StoreAway, StoreError, WritableSto
 from answerd.store.files import FileStore
 
 if TYPE_CHECKING:
-    from answerd.store.installs import InstallStore, StateStore
     from answerd.store.postgres import PostgresStore
+    from answerd.store.states import StateFile, StateStore
 
 # Each store is imported where it is opened: a command on a directory of files is not to wait for peewee, which imports
 # psycopg where that is installed.
@@ -82,7 +82,7 @@ def install_rules(config: Config) -> Rules:
     )
 
 
-def open_states(config: Config, store: Store) -> tuple[InstallStore | None, list[str]]:
+def open_states(config: Config, store: Store) -> tuple[StateFile | None, list[str]]:
     """Open the states of installs for the service, beside its store, and return warnings about them.
 
     None where there is no place for them. Raises `answerd.store.StoreError`.
@@ -90,14 +90,14 @@ def open_states(config: Config, store: Store) -> tuple[InstallStore | None, list
     if config.store == "files":
         if config.state_path is None:
             return None, []
-        from answerd.store.installs import open_state_file  # noqa: PLC0415
+        from answerd.store.states import open_state_file  # noqa: PLC0415
 
-        states, was_made = open_state_file(config.state_path)
+        states, was_made = open_state_file(config.state_path, install_rules(config))
         made = f"{states.path} was made new: no machine is known to be installed, so every machine may install"
         return states, [made] if was_made else []
     unused = ["SERVICE_STATE_PATH has no effect: the states are in the database"] if config.state_path else []
     if config.store == "sqlite":
-        return _states_in(config.db_path), unused
+        return _states_in(config), unused
     from answerd.store.postgres import ReplicatedStore  # noqa: PLC0415
 
     return (store.states if isinstance(store, ReplicatedStore) else None), unused
@@ -111,26 +111,26 @@ def open_existing_states(config: Config) -> StateStore | None:
     if config.store == "sqlite":
         require_database(config.db_path)
         open_store(config)  # which brings the schema up to date
-        return _states_in(config.db_path)
+        return _states_in(config)
     if config.store == "postgres":
-        from answerd.store.database_installs import DatabaseInstalls  # noqa: PLC0415
+        from answerd.store.state_sync import DatabaseStates  # noqa: PLC0415
 
-        return DatabaseInstalls(_existing_postgres(config).server, install_rules(config))
+        return DatabaseStates(_existing_postgres(config).server, install_rules(config))
     if config.state_path is None:
         return None
     if not Path(config.state_path).exists():
         shown = printable(config.state_path)
         raise StoreError(f"the file of states {shown} does not exist: SERVICE_STATE_PATH names it; serve makes it")
-    from answerd.store.installs import open_state_file  # noqa: PLC0415
+    from answerd.store.states import open_state_file  # noqa: PLC0415
 
-    return open_state_file(config.state_path)[0]
+    return open_state_file(config.state_path, install_rules(config))[0]
 
 
-def _states_in(path: str) -> InstallStore:
-    from answerd.store.installs import InstallStore  # noqa: PLC0415
+def _states_in(config: Config) -> StateFile:
     from answerd.store.sqlite_file import SqliteFile  # noqa: PLC0415
+    from answerd.store.states import StateFile  # noqa: PLC0415
 
-    return InstallStore(SqliteFile(path))
+    return StateFile(SqliteFile(config.db_path), install_rules(config))
 
 
 def open_existing(config: Config) -> Store:

@@ -34,10 +34,8 @@ from answerd.store import (
     Version,
     WriteResult,
 )
-from answerd.store.database_installs import DatabaseInstalls
 from answerd.store.database_store import DatabaseStore, unknown_formats
 from answerd.store.migrations import migrate_postgres, refuse_newer_postgres, require_postgres
-from answerd.store.node_installs import NodeInstallStore, states_path
 from answerd.store.postgres_backup import copy_to_file
 from answerd.store.postgres_connection import READ_SECONDS, WRITE_SECONDS, PostgresServer
 from answerd.store.postgres_transaction import PostgresTransaction
@@ -45,7 +43,7 @@ from answerd.store.replica import ROWS_AT_ONCE, Replica, position_in
 from answerd.store.replicator import Replicator
 from answerd.store.sqlite_changes import ChangeReader, difference_from
 from answerd.store.sqlite_file import SqliteFile
-from answerd.store.state_replicator import StateReplicator
+from answerd.store.state_sync import NodeStates, exchange, states_path
 from answerd.store.tables import BEFORE_ALL, StoredRow, rows_in_parts
 
 
@@ -269,8 +267,7 @@ class ReplicatedStore(PostgresStore):
         self.server = PostgresServer(url, self.replica, partial(refuse_newer_postgres, described=self.described))
         self._refusal, self._away = _SharedSentence(), _SharedSentence()
         self._rules = rules or Rules()
-        shared = DatabaseInstalls(self.server, self._rules)
-        self.states = NodeInstallStore(states_path(replica_path), shared, self.refusal)
+        self.states = NodeStates(states_path(replica_path), self.server, self._rules, self.refusal)
         self._feed = ChangeReader(self.replica.file, self._require_set)
         self._not_reached: float | None = None
 
@@ -365,14 +362,11 @@ class ReplicatedStore(PostgresStore):
     def _catch_up(self, log: Callable[[str], None]) -> None:
         with self.server.connected() as database, self.replica.faults_beside(self.server, "opened"):
             migrate_postgres(database, self.described)
-            StateReplicator(self.states, self._rules, log).bring_up_to_date(database)
+            exchange(self.states, database, log)
             self.replica.bring_up_to_date(database)
 
-    def replicate(
-        self, log: Callable[[str], None], changed: Callable[[], None], states_changed: Callable[[], None], stop: int
-    ) -> None:
+    def replicate(self, log: Callable[[str], None], changed: Callable[[], None], stop: int) -> None:
         """Keep replica and states up to date until the file descriptor ``stop`` can be read from."""
-        states = StateReplicator(self.states, self._rules, log, states_changed)
         # The start has logged that it is away; a replicator that takes the place of a dead one may find it long back.
         is_known_away = self._not_reached is not None and self.replica.position().asked < self._not_reached
         Replicator(
@@ -383,7 +377,7 @@ class ReplicatedStore(PostgresStore):
             stop,
             refuse=self._refusal.set,
             away=self._away.set,
-            states=states,
+            states=self.states,
             is_known_away=is_known_away,
         ).run()
 

@@ -14,7 +14,7 @@ import peewee
 
 from answerd.store.migrations import migrate
 from answerd.store.sqlite_file import SqliteFile
-from answerd.store.state_transfer import copy_states_to
+from answerd.store.state_sync import copy_states_to
 from answerd.store.tables import ChangeRow, DocumentRow, execute
 
 ROWS_AT_ONCE = 200

@@ -24,7 +24,7 @@ from answerd.store.migrations import migrate_postgres, refuse_newer_postgres
 from answerd.store.postgres_connection import READ_SECONDS, PostgresServer
 from answerd.store.postgres_transaction import CHANNEL
 from answerd.store.replica import Replica
-from answerd.store.state_replicator import StateReplicator
+from answerd.store.state_sync import NodeStates, exchange
 from answerd.store.tables import execute
 
 POLL_SECONDS = 0.5
@@ -49,7 +49,7 @@ class Replicator:
         *,
         refuse: Callable[[str], None] = lambda _reason: None,
         away: Callable[[str], None] = lambda _reason: None,
-        states: StateReplicator | None = None,
+        states: NodeStates | None = None,
         is_known_away: bool = False,
     ) -> None:
         """``log`` takes a line about the service; ``changed`` is called when the replica has something new; the
@@ -69,6 +69,7 @@ class Replicator:
         self._is_away = is_known_away
         self._is_prepared = False
         self._refused = ""
+        self._said = ""
 
     def run(self) -> None:
         """Follow the database until ``stop`` can be read from."""
@@ -103,7 +104,7 @@ class Replicator:
                     self._restore_replica()
                     self._replica.require_newest(lineage(database))
                     if self._states is not None:  # first: a machine must not install twice
-                        self._states.bring_up_to_date(database)
+                        self._exchange(database)
                     if self._replica.bring_up_to_date(database):
                         self._changed()
                 self._note_back()
@@ -112,6 +113,21 @@ class Replicator:
         finally:
             with suppress(*_FAULTS):
                 database.close()
+
+    def _exchange(self, database: peewee.PostgresqlDatabase) -> None:
+        """Keep the states of installs equal to the database's. A fault of the node's own file is logged, once."""
+        if self._states is None:
+            return
+        try:
+            exchange(self._states, database, self._log_once)
+            self._said = ""
+        except StoreError as error:
+            self._log_once(f"warning: the states of installs are not kept equal to the database's: {error}")
+
+    def _log_once(self, line: str) -> None:
+        if line != self._said:
+            self._log(line)
+        self._said = line
 
     def _listen(self, database: peewee.PostgresqlDatabase) -> bool:
         """Ask for notices; return False where the server has none to give."""
@@ -126,7 +142,7 @@ class Replicator:
     def _waits(self, database: peewee.PostgresqlDatabase | None, seconds: float) -> bool:
         """Wait for a notice or the end of the pause; return whether to stop."""
         listening = _raw(database).fileno() if database is not None else None
-        own = self._states.wake_up if self._states is not None else None
+        own = self._states.wake_up_descriptor if self._states is not None else None
         watched = [descriptor for descriptor in (self._stop, listening, own) if descriptor is not None]
         readable, _, _ = select.select(watched, [], [], seconds)
         if self._stop in readable:

@@ -11,12 +11,12 @@ from collections import Counter
 from collections.abc import Sequence
 from contextlib import ExitStack
 
-from answerd.formats.family import Once
 from answerd.identity import identity_of
-from answerd.installs.states import Asked, Gate, Rules
-from answerd.store.install_batch import PendingEvent
-from answerd.store.installs import InstallStore
+from answerd.installs.events import Event, Kind
+from answerd.installs.states import Rules
 from answerd.store.sqlite_file import SqliteFile
+from answerd.store.state_tables import identified, insert
+from answerd.store.states import StateFile
 from loadtest.bench import shapes
 from loadtest.bench.figures import Bar, Effort, Figure, Spread
 from loadtest.bench.load import Contestant, Round, WrongAnswers, alternate, ask, carry_out, explained
@@ -155,12 +155,12 @@ def with_everything(machines: int) -> Documents:
 def _started(running: ExitStack, documents: Documents, records: int = 0) -> Server:
     """Start the service on documents, with so many records of other machines. No machine gets a second start."""
     answers = running.enter_context(stored(documents))
-    store = InstallStore(SqliteFile(answers.directory / "answers.db"))
+    states = StateFile(SqliteFile(answers.directory / "answers.db"), Rules())
     now = time.time()
     for first in range(0, records, _RECORDS_OF_A_BATCH):
         numbers = range(_OTHERS + first, _OTHERS + min(records, first + _RECORDS_OF_A_BATCH))
-        store.write([_given(Machine(number), now) for number in numbers], Rules())
-    store.close()
+        with states.writing() as database:
+            insert(database, [_given(Machine(number), now) for number in numbers], states.shared)
     secrets = answers.directory / "secrets"
     secrets.mkdir(mode=0o700)
     (secrets / "root").write_text("made-up\n")
@@ -173,10 +173,10 @@ def _started(running: ExitStack, documents: Documents, records: int = 0) -> Serv
     return server
 
 
-def _given(machine: Machine, at: float) -> PendingEvent:
-    asked = Asked("group (toml)", Gate.ANSWERS, Once.ON, at)
+def _given(machine: Machine, at: float) -> Event:
     known = {identity_of(text): text for text in (machine.identifier, machine.serial)}
-    return PendingEvent(machine.identifier, asked, known, machine.rack, "group (toml)", "127.0.0.1")
+    event = Event(machine.identifier, Kind.GIVEN, at, 1, 1, "group (toml)", "127.0.0.1")
+    return identified(event._replace(identities=known, group=machine.rack, is_named=True), "")
 
 
 # --- reports ---------------------------------------------------------------------------------------------------------

@@ -12,12 +12,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import quote, urlencode
 
-from answerd.formats.family import Once
 from answerd.identity import identity_of
-from answerd.installs.states import Asked, Gate, Reported, ReportKind, Rules
-from answerd.store.install_batch import PendingEvent
-from answerd.store.installs import InstallStore, open_state_file
+from answerd.installs.events import Event, Kind
+from answerd.installs.states import ReportKind, Rules
 from answerd.store.sqlite_file import SqliteFile
+from answerd.store.state_tables import identified, insert
+from answerd.store.states import StateFile, open_state_file
 from loadtest.bench.figures import Bar, Effort, Figure, Spread
 from loadtest.bench.load import WrongAnswers, ask
 from loadtest.bench.loading import settle
@@ -74,20 +74,21 @@ def _with_states(answers: AnswerSet, directory: Path, machines: int) -> dict[str
     settings = answers.settings
     path = str(settings.get("SERVICE_DB_PATH", directory / "states.db"))
     words = (ReportKind.INSTALLED,) * 8 + (ReportKind.FAILED, None)
-    store = open_state_file(path)[0] if "SERVICE_DB_PATH" not in settings else InstallStore(SqliteFile(path))
+    is_own = "SERVICE_DB_PATH" not in settings
+    states = open_state_file(path, Rules())[0] if is_own else StateFile(SqliteFile(path), Rules())
     now = time.time()
     for first in range(0, machines, _RECORDS_OF_A_BATCH):
-        batch: list[PendingEvent] = []
+        batch: list[Event] = []
         for number in range(first, min(machines, first + _RECORDS_OF_A_BATCH)):
             machine, at = Machine(number), now - number
             known = {identity_of(text): text for text in (machine.identifier, machine.serial)}
-            asked = Asked("group (toml)", Gate.ANSWERS, Once.ON, at)
-            batch.append(PendingEvent(machine.identifier, asked, known, machine.rack, "group (toml)", "127.0.0.1"))
+            given = Event(machine.identifier, Kind.GIVEN, at, 1, 1, "group (toml)", "127.0.0.1")
+            batch.append(given._replace(identities=known, group=machine.rack, is_named=True))
             word = words[number % len(words)]
             if word is not None:
-                batch.append(PendingEvent(machine.identifier, Reported(word, 1, at + 1), known))
-        store.write(batch, Rules())
-    store.close()
+                batch.append(Event(machine.identifier, Kind(word.value), at + 1, 1, 1))
+        with states.writing() as database:
+            insert(database, [identified(event, "") for event in batch], states.shared)
     return {} if "SERVICE_DB_PATH" in settings else {"SERVICE_STATE_PATH": path}
 
 

@@ -21,14 +21,13 @@ from answerd.config import Config
 from answerd.documents import RawDocument
 from answerd.errors import GateClosed
 from answerd.facts import Facts, Request
-from answerd.installs.states import Order, Ordered
+from answerd.installs.states import Order
 from answerd.server.http.parser import HeaderBlock, HttpRequest
-from answerd.server.installs import LiveInstalls
+from answerd.server.live_states import LiveStates, SharedStates
 from answerd.server.report_app import take_report
 from answerd.server.request_log import RequestLog
-from answerd.server.shared_installs import SharedInstalls
-from answerd.store.install_batch import PendingEvent
-from answerd.store.installs import open_state_file
+from answerd.store.opening import install_rules
+from answerd.store.states import open_state_file
 from tests.support.fleet import key_of
 
 GRACE, START, STARTS = 900.0, 120.0, 3
@@ -117,7 +116,7 @@ class Reading:
             self.state, self.since, self.by_operator = state, at, False
 
 
-class Clocked(SharedInstalls):
+class Clocked(SharedStates):
     """What processes share, with a clock that the test moves."""
 
     at = 1_800_000_000.0
@@ -132,13 +131,11 @@ class Real:
     def __init__(self, directory: Path) -> None:
         raw = [RawDocument(key_of(name), text) for name, text in DOCUMENTS.items()]
         config = Config(install_grace_seconds=int(GRACE), install_starts=STARTS)
-        self.shared = Clocked(open_state_file(str(directory / "state.db"))[0], config)
-        self.installs = LiveInstalls(self.shared, RequestLog("stderr", "off"))
-        self.installs.attach(0)
-        self.installs.refresh()
+        self.shared = Clocked(open_state_file(str(directory / "state.db"), install_rules(config))[0], config)
+        self.installs = LiveStates(self.shared, RequestLog("stderr", "off"))
         self.catalogue = Catalogue(has_states=True).changed(raw)
         self.sources = Sources(gates=Gates(self.installs))
-        self.writing = gevent.spawn(self.installs.write_forever)
+        self.writing = gevent.spawn(self.installs.keep_up)
 
     def ask(self, document: str, machine: str) -> str | None:
         """The answer to a machine; None where it is refused."""
@@ -157,8 +154,7 @@ class Real:
 
     def order(self, order: str, machine: str) -> None:
         """What an operator says, on the disk."""
-        event = Ordered(Order(order), self.shared.now())
-        self.installs.write([PendingEvent(machine, event, {machine.casefold(): machine})])
+        self.installs.order([(machine, {machine.casefold(): machine})], Order(order), "the test")
 
     def state(self, machine: str) -> str:
         """The state in memory."""

@@ -138,7 +138,8 @@ def test_a_node_goes_on_while_nothing_is_said_and_comes_back_by_itself(lab: Lab,
         return reply.status, reply.body
 
     with ThreadPoolExecutor() as operators:
-        writes = [operators.submit(lab.put), operators.submit(lab.ask, "POST", f"/installs/{machine}/arm")]
+        ordered = operators.submit(lab.ask, "POST", "/installs/aabbccddee99/arm")
+        writes = [operators.submit(lab.put), operators.submit(lab.put)]
         while not all(write.done() for write in writes):
             assert answer() == kept
             assert lab.ask("GET", "/health").status == 200
@@ -146,6 +147,7 @@ def test_a_node_goes_on_while_nothing_is_said_and_comes_back_by_itself(lab: Lab,
         for refused in (write.result() for write in writes):
             assert (refused.status, refused.headers["retry-after"]) == (503, "5")
             assert NAME in json.loads(refused.body)["error"]
+        assert ordered.result().status == 200
     assert lab.node.post(f"{report}/installed", b"").status == 200
     assert [lab.is_refused(machine) for _ in range(4)] == [True] * 4
     assert lab.metric("answerd_outbox_messages") > 0

@@ -22,12 +22,13 @@ import pytest
 from answerd.documents import Key
 from answerd.formats.family import Once
 from answerd.identity import Kind
-from answerd.installs.states import Asked, Gate, Reported, ReportKind, Rules
-from answerd.store.install_batch import PendingEvent
-from answerd.store.installs import open_state_file
+from answerd.installs.states import Asked, Gate, ReportKind, Rules
 from answerd.store.sqlite import SqliteStore
+from answerd.store.states import open_state_file
 from tests.support.commands import run_forked
+from tests.support.installs import Reported
 from tests.support.service import Service, environment, write_tree
+from tests.support.states import StateWriter
 from tests.support.writes import put
 from tests.unit.test_docs_blocks import FENCE, RUN
 
@@ -246,10 +247,11 @@ def tutorial(home: Home) -> None:
     for path in (home.place("/etc/answerd/secrets") / "root-password-hash", home.place("/etc/answerd/secrets")):
         path.chmod(0o700 if path.is_dir() else 0o600)
     states = home.place("/var/lib/answerd/installs.db")
-    store, _ = open_state_file(str(states))
+    store = StateWriter(open_state_file(str(states), Rules())[0])
     names = [f"node-{number:02}" for number in range(1, 11)]
-    given = [PendingEvent(name, Asked("debian", Gate.LOADER, Once.ON, 1.0), {name: name}) for name in names]
-    store.write([*given, *(PendingEvent(name, Reported(ReportKind.INSTALLED, 1, 2.0)) for name in names)], Rules())
+    for name in names:
+        store.write(name, Asked("debian", Gate.LOADER, Once.ON, 1.0))
+        store.write(name, Reported(ReportKind.INSTALLED, 1, 2.0))
     home.place("/etc/dnsmasq.d/answerd.conf")
     settings = {
         "SERVICE_ANSWERS_DIR": home.place("/srv/answers"),

@@ -13,16 +13,16 @@ from answerd import __version__
 from answerd.config import Config
 from answerd.formats import FORMATS
 from answerd.identity import IDENTIFIER_LENGTH
+from answerd.installs.states import Rules
 from answerd.server.admin.description import description
 from answerd.server.admin.requests import DEFAULT_FORMAT
 from answerd.server.admin.routes import DOCUMENT_LIMIT
 from answerd.server.admin_app import make_admin_app
-from answerd.server.installs import LiveInstalls
+from answerd.server.live_states import LiveStates, SharedStates
 from answerd.server.request_log import RequestLog
 from answerd.server.roles import AdminTokens
-from answerd.server.shared_installs import SharedInstalls
-from answerd.store.installs import InstallStore
 from answerd.store.sqlite_file import SqliteFile
+from answerd.store.states import StateFile
 from tests.support.admin import Admin
 from tests.support.service import Service
 from tests.support.thorough import is_thorough
@@ -70,8 +70,8 @@ def test_the_description_repeats_tables_of_the_program_as_they_are() -> None:
 
 def test_every_route_is_described_and_every_description_has_a_route(tmp_path: Path) -> None:
     admin = Admin(tmp_path / "answers.db")
-    shared = SharedInstalls(InstallStore(SqliteFile(tmp_path / "answers.db")), Config(store="sqlite"))
-    installs = LiveInstalls(shared, RequestLog("stderr", "off"))
+    shared = SharedStates(StateFile(SqliteFile(tmp_path / "answers.db"), Rules()), Config(store="sqlite"))
+    installs = LiveStates(shared, RequestLog("stderr", "off"))
     app = make_admin_app(admin.guard, AdminTokens(["x"], ()), admin.block, admin.log.append, installs=installs)
     described = {
         (method.upper(), path)

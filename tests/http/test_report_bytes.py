@@ -8,8 +8,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from answerd.store.installs import open_state_file
+from answerd.installs.states import Rules
+from answerd.store.states import open_state_file
 from tests.support.service import Service
+from tests.support.states import StateWriter
 
 SCRIPT = "#!ipxe\n# answer: match serial=*\n# answer: once\nkernel vmlinuz report={{ report }}\n"
 
@@ -164,7 +166,8 @@ def test_every_installers_own_bytes_mean_what_the_table_says(serving: Callable[.
         assert (reply.status, reply.text) == (200, "OK\n"), name
         sent = {header: reply.headers[header] for header in ("content-length", "connection", "cache-control")}
         assert sent == {"content-length": "3", "connection": "close", "cache-control": "no-store"}, name
-    records = {remembered.record.name: remembered.record for remembered in open_state_file(str(states))[0].all()}
+    remembered = StateWriter(open_state_file(str(states), Rules())[0]).all()
+    records = {name: one.record for name, one in remembered.items()}
     assert {name: records[name].state.value for name in CASES} == {name: case.state for name, case in CASES.items()}
     messages = {name: case.message for name, case in CASES.items() if case.message is not None}
     assert {name: records[name].message for name in messages} == messages

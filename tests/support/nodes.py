@@ -7,15 +7,13 @@ import threading
 from pathlib import Path
 
 from answerd.documents import Key
-from answerd.installs.states import Order, Ordered, Rules
-from answerd.store.install_batch import PendingEvent
+from answerd.installs.states import Order
 from answerd.store.loader import Loader
 from answerd.store.postgres import ReplicatedStore
 from answerd.store.replicator import Replicator
-from answerd.store.state_replicator import StateReplicator
+from tests.support.installs import Ordered
+from tests.support.states import StateWriter
 from tests.support.writes import put
-
-RULES = Rules()
 
 
 class ThreadedNode:
@@ -24,12 +22,12 @@ class ThreadedNode:
     def __init__(self, url: str, path: Path) -> None:
         self.store = ReplicatedStore(url, path)
         self.states = self.store.states
+        self.writer = StateWriter(self.states)
         self._loader = Loader(self.store)
         self.lines: list[str] = []
         reading, self._writing = os.pipe()
-        states = StateReplicator(self.states, RULES, self.lines.append)
         replicator = Replicator(
-            self.store.server, self.store.replica, self.lines.append, lambda: None, reading, states=states
+            self.store.server, self.store.replica, self.lines.append, lambda: None, reading, states=self.states
         )
         self._thread = threading.Thread(target=replicator.run)
         self._thread.start()
@@ -48,12 +46,12 @@ class ThreadedNode:
 
     def arm(self, name: str) -> int:
         """Arm a machine; return its attempt."""
-        done = self.states.write([PendingEvent(name, Ordered(Order.ARM, 1.0))], RULES).applied[0]
-        return done.outcome.record.attempt
+        self.writer.write(name, Ordered(Order.ARM, 1.0))
+        return self.attempts()[name]
 
     def attempts(self) -> dict[str, int]:
         """The attempts of the machines that this node knows."""
-        return {one.record.name: one.record.attempt for one in self.states.all()}
+        return {name: one.record.attempt for name, one in self.writer.all().items()}
 
     def texts(self) -> dict[Key, str]:
         """The documents that this node answers from."""

@@ -173,9 +173,7 @@ def as_ordinary_user() -> dict[str, Any]:
 _FILLED = (
     "documents",
     "changes",
-    "installs",
-    "install_events",
-    "forgotten_installs",
+    "events",
     "unknown_machines",
     "received_messages",
     "install_revisions",

@@ -20,9 +20,10 @@ from answerd.console.row_groups import RowGroups, may_claim_otherwise
 from answerd.console.session import Session
 from answerd.documents import Key, RawDocument
 from answerd.identity import Kind
-from answerd.installs.memory import InstallMemory, Remembered
-from answerd.installs.states import Record, Rules, State
+from answerd.installs.events import Event
+from answerd.installs.states import Rules, State
 from answerd.server.roles import Role
+from tests.support.installs import known, memory_of
 
 
 def group(name: str, text: str, extension: str = "yaml") -> RawDocument:
@@ -58,10 +59,10 @@ def test_a_machine_has_the_groups_that_claim_its_row_those_of_loaders_last() -> 
     }
 
 
-def found_by(view: View, *records: Remembered) -> str:
+def found_by(view: View, *records: Event) -> str:
     table = MachineTable()
     table.update(LAB)
-    states = CurrentStates(Clock(), InstallMemory(records), ()) if records else None  # type: ignore[arg-type]
+    states = CurrentStates(Clock(), memory_of(*records), ()) if records else None  # type: ignore[arg-type]
     return " ".join(machine.name for machine, _ in table.shown(view, states).machines)
 
 
@@ -93,7 +94,7 @@ def test_the_table_is_filtered_and_sorted_by_groups(view: View, expected: str) -
 
 def test_a_machine_that_no_document_or_row_leads_to_a_group_has_the_group_of_its_last_answer() -> None:
     records = [
-        Remembered(Record(name, state=State.INSTALLED), {}, given)
+        known(name, State.INSTALLED, 1.0, (), given)
         for name, given in (("odd-1", "pattern"), ("new-1", "pattern"), ("web-1", "elsewhere"))
     ]
     assert found_by(View(group="pattern"), *records) == "new-1 odd-1"

@@ -25,9 +25,10 @@ from answerd.console.pages import Pages
 from answerd.console.preparing import TablePreparation
 from answerd.documents import Key, RawDocument
 from answerd.identity import Kind
-from answerd.installs.memory import InstallMemory, Remembered
-from answerd.installs.states import Record, Rules, State
+from answerd.installs.events import Event
+from answerd.installs.states import Rules, State
 from answerd.store import Author, HistoryEntry
+from tests.support.installs import forget, known, memory_of
 
 NAMES = ("aabbccddee01", "aabbccddee02", "AA-BB-CC-DD-EE-01", "web-1", "web-2")
 GROUP_TEXTS = (
@@ -229,15 +230,15 @@ class Clock:
         return 1_000.0
 
 
-def states_of(*records: Record) -> CurrentStates:
-    memory = InstallMemory(Remembered(record) for record in records)
+def states_of(*records: Event) -> CurrentStates:
+    memory = memory_of(*records, rules=Clock.rules)
     return CurrentStates(Clock(), memory, ())  # type: ignore[arg-type]
 
 
 RECORDS = (
-    Record("m0", state=State.INSTALLING, since=990, heard=990),
-    Record("m1", state=State.INSTALLING, since=100, heard=100),
-    Record("m2", state=State.FAILED, since=300, heard=300),
+    known("m0", State.INSTALLING, 990),
+    known("m1", State.INSTALLING, 100),
+    known("m2", State.FAILED, 300),
 )
 
 
@@ -271,12 +272,12 @@ def test_the_table_is_sorted_and_filtered_by_states(view: machines.View, expecte
 
 
 def test_others_are_looked_for_again_when_a_record_comes_or_goes() -> None:
-    table, memory = MachineTable(), InstallMemory()
+    table, memory = MachineTable(), memory_of(rules=Clock.rules)
     table.update(Catalogue())
     for count, record in enumerate(RECORDS, 1):
-        memory.put(Remembered(record))
+        memory.apply(record)
         assert table.count(CurrentStates(Clock(), memory, ())) == count  # type: ignore[arg-type]
-    memory.forget("m1", 1)
+    forget(memory, "m1")
     assert table.count(CurrentStates(Clock(), memory, ())) == 2  # type: ignore[arg-type]
 
 

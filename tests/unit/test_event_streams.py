@@ -6,14 +6,12 @@ import json
 from pathlib import Path
 
 from answerd.config import Config
-from answerd.installs.states import Order, Ordered
+from answerd.installs.states import Order, Rules
 from answerd.server.event_streams import KEPT, MOST_STREAMS, EventStreams
-from answerd.server.installs import LiveInstalls
+from answerd.server.live_states import LiveStates, SharedStates
 from answerd.server.request_feed import RequestFeed
 from answerd.server.request_log import RequestLog
-from answerd.server.shared_installs import SharedInstalls
-from answerd.store.install_batch import PendingEvent
-from answerd.store.installs import open_state_file
+from answerd.store.states import open_state_file
 
 
 class Listener:
@@ -131,15 +129,15 @@ def test_who_does_not_read_is_forgotten_and_there_is_a_most() -> None:
 
 
 def test_a_change_of_a_state_is_told_once_with_the_record(tmp_path: Path) -> None:
-    store, _ = open_state_file(str(tmp_path / "state.db"))
-    installs = LiveInstalls(SharedInstalls(store, Config()), RequestLog("stderr", "off"))
+    store, _ = open_state_file(str(tmp_path / "state.db"), Rules())
+    installs = LiveStates(SharedStates(store, Config()), RequestLog("stderr", "off"))
     installs.refresh()
     streams = EventStreams(None, installs)
     listener = Listener()
     streams.begin(listener, "")
     now = installs.now()
     for order in (Order.ARM, Order.ARM, Order.DISARM, Order.FORGET):
-        store.write([PendingEvent("web-01", Ordered(order, now), {}, origin="here")], installs.rules)
+        store.order([("web-01", {"web01": "web-01"})], order, now, "here")
         installs.refresh()
     tell(streams)
 

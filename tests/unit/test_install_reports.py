@@ -195,3 +195,15 @@ def test_no_request_is_too_odd_to_be_a_report(
     found = read_report(word, query, headers, body)
     assert word is None or found.word is word
     assert found.message is None or found.message.isprintable()
+
+
+def test_a_word_in_the_query_that_is_none_does_not_hide_that_of_the_body() -> None:
+    assert report("state=failed", query="state=nope", headers=FORM).word is ReportKind.FAILED
+    assert report('{"state": "failed"}', query="state=nope", headers=JSON).word is ReportKind.FAILED
+    assert report("state=failed", query="state=installed", headers=FORM).word is ReportKind.INSTALLED
+
+
+@pytest.mark.parametrize("body", ["state=installed", "message=done&state=installed", "STATE=Installed\n"])
+def test_a_form_without_a_content_type_is_a_form(body: str) -> None:
+    assert report(body).word is ReportKind.INSTALLED
+    assert report(body, headers=[("content-type", "text/plain")]).word is ReportKind.PROGRESS

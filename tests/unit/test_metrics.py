@@ -28,7 +28,7 @@ from answerd.server.metrics import METRICS, AdminCounts, RequestCounts, make_cou
 from answerd.server.request_log import RequestLog
 from answerd.store.files import FileStore
 from answerd.store.loader import Loader
-from answerd.store.outbox import Waiting
+from answerd.store.states import Waiting
 from tests.unit.test_docs import rows, words
 
 WATCHED = [("500", "failed"), ("404", "unclaimed"), ("503", "busy"), ("403", "refused")]

@@ -10,12 +10,13 @@ import pytest
 
 from answerd.documents import Key
 from answerd.identity import Kind
-from answerd.installs.states import Reported, ReportKind, State
-from answerd.store.install_batch import PendingEvent
+from answerd.installs.states import ReportKind, State
 from answerd.store.loader import loaded
 from answerd.store.postgres import PostgresStore
+from answerd.store.states import Waiting
 from tests.support import pgbouncer
-from tests.support.nodes import RULES, ThreadedNode
+from tests.support.installs import Reported
+from tests.support.nodes import ThreadedNode
 from tests.support.postgres import MISSING, Cluster, binaries, clusters, home_of
 from tests.support.waiting import wait_until
 
@@ -51,9 +52,10 @@ def test_documents_states_and_reports_go_through_it_and_changes_are_found_by_loo
         assert {raw.key: raw.text for raw in loaded(PostgresStore(url)).documents} == {MACHINE: "n = 7\n"}
         attempt = first.arm("web-01")
         wait_until(lambda: second.attempts() == {"web-01": attempt})
-        second.states.write([PendingEvent("web-01", Reported(ReportKind.INSTALLED, attempt, 2.0))], RULES)
-        wait_until(lambda: [one.record.state for one in first.states.all()] == [State.INSTALLED])
-        wait_until(lambda: second.states.outbox.waiting().messages == 0)
+        second.writer.write("web-01", Reported(ReportKind.INSTALLED, attempt, 2.0))
+        second.states.wake_up()
+        wait_until(lambda: first.writer.state("web-01") is State.INSTALLED)
+        wait_until(lambda: second.states.waiting() == Waiting())
         assert [event.what for event in first.states.history("web-01")].count("installed") == 1
     finally:
         for node in nodes:

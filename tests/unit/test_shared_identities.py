@@ -8,18 +8,18 @@ from collections.abc import Callable
 import pytest
 
 from answerd.errors import CannotFill, GateClosed
-from answerd.installs.memory import MOST_ALIKE, InstallMemory, Remembered
-from answerd.installs.states import Record
+from answerd.installs.events import Event
+from answerd.installs.memory import MOST_ALIKE, InstallMemory
 from tests.support.fleet import Fleet
-from tests.support.installs import RememberedInstalls
+from tests.support.installs import RememberedInstalls, forget, known, memory_of
 
 BAR = 8.0
 """Linear work is 4 times as much for 4 times as many, that of all with all 16 times."""
 
 
-def remembered(number: int, *shared: str) -> Remembered:
+def remembered(number: int, *shared: str) -> Event:
     own = f"n{number:07d}"
-    return Remembered(Record(own), dict.fromkeys((own, *shared)))  # type: ignore[arg-type]
+    return known(own, identities=(own, *shared))
 
 
 def found(memory: InstallMemory, *identities: str, name: str | None = None) -> list[str]:
@@ -27,10 +27,10 @@ def found(memory: InstallMemory, *identities: str, name: str | None = None) -> l
 
 
 def test_an_identity_of_a_few_records_finds_them_all_and_that_of_many_none() -> None:
-    memory = InstallMemory(remembered(number, "uuid") for number in range(MOST_ALIKE))
+    memory = memory_of(*(remembered(number, "uuid") for number in range(MOST_ALIKE)))
     assert found(memory, "uuid") == [f"n{number:07d}" for number in range(MOST_ALIKE)]
     assert not memory.is_shared("uuid")
-    memory.put(remembered(MOST_ALIKE, "uuid"))
+    memory.apply(remembered(MOST_ALIKE, "uuid"))
     assert found(memory, "uuid") == []
     assert memory.is_shared("uuid")
     assert memory.intersection(["uuid", "other"]) == {"uuid"}
@@ -38,26 +38,26 @@ def test_an_identity_of_a_few_records_finds_them_all_and_that_of_many_none() -> 
 
 
 def test_an_identity_finds_again_once_few_records_have_it() -> None:
-    memory = InstallMemory(remembered(number, "uuid") for number in range(MOST_ALIKE + 2))
-    memory.forget("n0000000", 1)
+    memory = memory_of(*(remembered(number, "uuid") for number in range(MOST_ALIKE + 2)))
+    forget(memory, "n0000000")
     assert found(memory, "uuid") == []
-    memory.put(remembered(1))  # without it
+    forget(memory, "n0000001")
     assert len(found(memory, "uuid")) == MOST_ALIKE
     for number in range(2, MOST_ALIKE + 2):
-        memory.forget(f"n{number:07d}", 1)
+        forget(memory, f"n{number:07d}")
     assert memory.intersection(["uuid"]) == set()
 
 
 def test_an_identity_of_many_finds_the_record_that_is_called_so() -> None:
-    memory = InstallMemory(remembered(number, "n0000004") for number in range(MOST_ALIKE + 1))
+    memory = memory_of(*(remembered(number, "n0000004") for number in range(MOST_ALIKE + 1)))
     assert found(memory, "n0000004") == ["n0000004"]
     assert not memory.is_shared("n0000004")
-    memory.forget("n0000004", 1)
+    forget(memory, "n0000004")
     assert len(found(memory, "n0000004")) == MOST_ALIKE
 
 
 def test_what_becomes_shared_is_told_once() -> None:
-    memory = InstallMemory(remembered(number, "uuid") for number in range(MOST_ALIKE + 5))
+    memory = memory_of(*(remembered(number, "uuid") for number in range(MOST_ALIKE + 5)))
     assert memory.newly_shared == ["uuid"]
 
 
@@ -137,7 +137,7 @@ def shortest(work: Callable[[], object]) -> float:
 
 
 def test_the_cost_of_a_request_does_not_grow_with_the_machines_that_share_an_identity() -> None:
-    few, many = (InstallMemory(remembered(number, "uuid") for number in range(count)) for count in (2_000, 8_000))
+    few, many = (memory_of(*(remembered(number, "uuid") for number in range(count))) for count in (2_000, 8_000))
 
     def ask(memory: InstallMemory) -> Callable[[], object]:
         return lambda: [memory.found_by(memory.intersection(["uuid", "n0000007"])) for _ in range(2_000)]
@@ -147,4 +147,4 @@ def test_the_cost_of_a_request_does_not_grow_with_the_machines_that_share_an_ide
 
 def test_records_that_share_an_identity_are_remembered_in_linear_time() -> None:
     few, many = ([remembered(number, "uuid") for number in range(count)] for count in (2_000, 8_000))
-    assert shortest(lambda: InstallMemory(many)) < BAR * shortest(lambda: InstallMemory(few))
+    assert shortest(lambda: memory_of(*many)) < BAR * shortest(lambda: memory_of(*few))

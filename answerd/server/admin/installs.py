@@ -14,17 +14,16 @@ from answerd.answers.unclaimed import still_unclaimed
 from answerd.installs.memory import InstallMemory, Remembered
 from answerd.installs.sentences import shown_name
 from answerd.installs.shown import event_as_json, record_as_json, unknown_as_json
-from answerd.installs.states import Order, Ordered, State
+from answerd.installs.states import Order, State
 from answerd.server.admin import requests
 from answerd.server.admin.requests import InvalidRequest, NotThere
 from answerd.server.admin.responses import json_response, note_outcome
 from answerd.server.admin.routes import Route
-from answerd.server.installs import LiveInstalls
+from answerd.server.live_states import LiveStates
 from answerd.server.roles import Role
 from answerd.server.statuses import OK
 from answerd.server.threads import in_thread
 from answerd.sorting import first_in_steps
-from answerd.store.install_batch import PendingEvent
 
 MOST_LISTED = 10_000
 """Records of one response without ``limit``."""
@@ -37,7 +36,7 @@ _PARAMETERS = frozenset({"state", "group", "machine", "limit", "after"})
 class InstallHandlers:
     """Handlers of ``/installs`` and ``/unknown``."""
 
-    def __init__(self, installs: LiveInstalls, catalogue: Callable[[], Catalogue]) -> None:
+    def __init__(self, installs: LiveStates, catalogue: Callable[[], Catalogue]) -> None:
         """``catalogue`` gives the answer set in force."""
         self._installs = installs
         self._catalogue = catalogue
@@ -85,16 +84,12 @@ class InstallHandlers:
 
     def _ordered(self, install: str, order: Order) -> bottle.HTTPResponse:
         machine = self._machine(install)
-        event = Ordered(order, self._installs.now())
-        origin = f"{ORIGIN}, {requests.peer()}"
         names = [remembered.record.name for remembered in self._records(machine)]
-        applied = self._installs.write(
-            [PendingEvent(record_name, event, machine.identities, origin=origin) for record_name in names],
-            requests.client(),
-        )
-        after = applied[0].after or Remembered(applied[0].outcome.record)
+        ordered = [(name, machine.identities) for name in names]
+        self._installs.order(ordered, order, f"{ORIGIN}, {requests.peer()}", requests.client())
+        memory = self._installs.current()
         note_outcome(f"{order} {shown_name(names[0])}")
-        return json_response(OK, self._as_json(after))
+        return json_response(OK, self._as_json(next(iter(memory.found_by([], names[0])), memory.new(names[0]))))
 
     def unknown(self) -> bottle.HTTPResponse:
         """Return the machines that asked and were claimed by nothing, the last first."""
@@ -124,7 +119,7 @@ class InstallHandlers:
 
 
 def _records(memory: InstallMemory, machine: Machine) -> list[Remembered]:
-    return list(machine.records) or [Remembered(memory.new(machine.name), machine.identities)]
+    return list(machine.records) or [memory.new(machine.name, machine.identities)]
 
 
 def _page(asked: dict[str, str], memory: InstallMemory, catalogue: Catalogue) -> list[Remembered]:

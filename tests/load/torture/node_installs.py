@@ -18,7 +18,7 @@ from contextlib import contextmanager
 from enum import StrEnum
 from typing import Any, Protocol
 
-from answerd.store.database_installs import DatabaseInstalls
+from answerd.store.state_sync import DatabaseStates
 from tests.load.torture.figures import Figure, exactly
 from tests.support.replies import Reply
 from tests.support.service import Service
@@ -242,7 +242,7 @@ class Installs:
             return sum(any(answer.get(name) != told for answer in found) for name, told in found[0].items()) or 1
         return 0
 
-    def forgotten(self, shared: DatabaseInstalls) -> tuple[int, int]:
+    def forgotten(self, shared: DatabaseStates) -> tuple[int, int]:
         """Return how many machines whose report was acknowledged are not installed in the end, and how many
         acknowledged reports of the present attempts the history does not have."""
         listed = self._listed(self.nodes[0])

@@ -19,9 +19,9 @@ from pathlib import Path
 
 from answerd.identity import Kind
 from answerd.installs.states import Rules
-from answerd.store.database_installs import DatabaseInstalls
 from answerd.store.postgres import PostgresStore
 from answerd.store.postgres_connection import PostgresServer
+from answerd.store.state_sync import DatabaseStates
 from tests.load.torture.figures import Figure, exactly, measured, under
 from tests.load.torture.node_installs import GROUP, Installs
 from tests.support.postgres import MISSING, Cluster, binaries, clusters, home_of
@@ -293,7 +293,7 @@ def _torn(lab: Lab, installs: Installs, primary: Cluster, standby: Cluster, trou
         under(proof, "writes go on after the promotion", went_on, PROMOTED_SECONDS, "s"),
         measured(proof, "writes that the asynchronous standby did not have", lost_by_promotion),
         exactly(proof, "nodes that differ at the end", differ, 0),
-        *_figures_of(installs, proof, DatabaseInstalls(PostgresServer(url), Rules())),
+        *_figures_of(installs, proof, DatabaseStates(PostgresServer(url), Rules())),
     ]
 
 
@@ -305,7 +305,7 @@ def _put_script(node: Node, installs: Installs) -> None:
     assert reply.status == 200, reply.body
 
 
-def _figures_of(installs: Installs, proof: str, shared: DatabaseInstalls) -> list[Figure]:
+def _figures_of(installs: Installs, proof: str, shared: DatabaseStates) -> list[Figure]:
     differ = installs.differ()
     not_installed, lost = installs.forgotten(shared)
     return [

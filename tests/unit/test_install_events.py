@@ -7,13 +7,29 @@ from dataclasses import dataclass
 from functools import reduce
 from itertools import permutations, product
 
+import orjson
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from answerd.formats.family import Once
-from answerd.installs.merge import Evidence, News, Start, Strength, evidence_after, merge, record_of
-from answerd.installs.states import Asked, Event, Gate, Order, Ordered, Record, Reported, ReportKind, Rules, State, step
+from answerd.installs.events import (
+    Event,
+    Evidence,
+    News,
+    Start,
+    Strength,
+    content_of,
+    event_from,
+    evidence_as_json,
+    evidence_from_json,
+    evidence_of,
+    fold,
+    merge,
+    record_of,
+)
+from answerd.installs.states import Asked, Gate, Order, ReportKind, Rules, State
+from tests.support.installs import Happening, Ordered, Reported, event_of, step
 from tests.support.thorough import examples
 
 RULES = Rules(starts=2)
@@ -43,7 +59,7 @@ KINDS = (
 )
 
 
-def event_of(kind: Kind, at: float, attempt: int) -> Event:
+def happening(kind: Kind, at: float, attempt: int) -> Happening:
     if kind.name in ("ks", "ipxe"):
         gate = Gate.LOADER if kind.name == "ipxe" else Gate.ANSWERS
         return Asked(kind.name, gate, Once.ON, at)
@@ -52,40 +68,55 @@ def event_of(kind: Kind, at: float, attempt: int) -> Event:
     return Reported(ReportKind(kind.name), attempt, at, None if kind.name == "progress" else kind.name)
 
 
-def on_one_node(kinds: Iterable[Kind]) -> tuple[Record, Evidence]:
-    """What events make of a record, and of the evidence, where every event is known at once."""
-    record, known, at = Record("m"), Evidence("m"), 0.0
-    for kind in kinds:
+def history(kinds: Iterable[Kind]) -> tuple[list[Event], Evidence]:
+    """The events that are written where every event is known at once, and what they come to. Each brings an identity
+    and a group of its own."""
+    known, at, events = Evidence("m"), 0.0, list[Event]()
+    for number, kind in enumerate(kinds):
         at += kind.pause
-        event = event_of(kind, at, record.attempt)
-        record = step(record, event, RULES).record
-        known = evidence_after(known, event, RULES)
-    return record, known
+        event = event_of(known, happening(kind, at, known.attempt), RULES)[0]
+        if event is not None:
+            event = event._replace(identities={f"i{number % 3}": f"I{number}"}, group=f"g{number}", id=str(number))
+            events.append(event)
+            known = merge(known, evidence_of(event))
+    return events, known
 
 
-def summary_of(record: Record) -> tuple[object, ...]:
-    since = record.since if record.state is not State.NEW else 0
-    given_now = dict(record.given) if record.state is not State.NEW else {}
-    # A report that comes after an operator's word is evidence of a start all the same, and changes nothing else.
-    starts = record.starts if not record.by_operator else 0
-    return (record.state, record.attempt, record.was_armed, record.by_operator, starts, since, given_now)
+@settings(deadline=None, max_examples=examples(60))
+@given(st.lists(st.sampled_from(KINDS), min_size=2, max_size=6))
+def test_every_order_of_the_same_events_comes_to_the_same(kinds: list[Kind]) -> None:
+    events, _ = history(kinds)
+    found = fold(events)
+    assert all(fold(order) == found for order in permutations(events))
+    assert fold([*events, *events]) == found  # what arrives twice changes nothing
+    for at in range(1, len(events)):  # what arrives in parts
+        first, second = fold(events[:at]), fold(events[at:])
+        assert first is not None
+        assert second is not None
+        assert merge(first, second) == found
 
 
-@pytest.mark.parametrize("length", [1, 2, 3, 4])
-def test_on_one_node_the_evidence_comes_to_the_state_that_the_events_do(length: int) -> None:
-    wrong = []
-    for kinds in product(KINDS, repeat=length):
-        record, known = on_one_node(kinds)
-        if summary_of(record_of(known, RULES)) != summary_of(record):
-            wrong.append(([kind.name for kind in kinds], summary_of(record), summary_of(record_of(known, RULES))))
-    assert wrong == []
+@settings(deadline=None, max_examples=examples(100))
+@given(st.lists(st.sampled_from(KINDS), max_size=14))
+def test_what_is_stored_is_read_again(kinds: list[Kind]) -> None:
+    events, known = history(kinds)
+    for event in events:
+        content = content_of(event).decode()
+        assert event_from(event.record, event.kind, event.at, event.attempt, content, None, "", event.id) == event
+    assert evidence_from_json(orjson.loads(orjson.dumps(evidence_as_json(known)))) == known
 
 
-@settings(deadline=None, max_examples=examples(300))
-@given(st.lists(st.sampled_from(KINDS), min_size=5, max_size=14))
-def test_longer_histories_of_one_node_come_to_the_same_too(kinds: list[Kind]) -> None:
-    record, known = on_one_node(kinds)
-    assert summary_of(record_of(known, RULES)) == summary_of(record)
+def test_what_was_collected_before_a_forget_is_gone_wherever_it_arrives() -> None:
+    events, known = history([Kind("ks"), Kind("forget"), Kind("ipxe")])
+    assert known.forgotten == 2
+    assert all(fold(order) == known for order in permutations(events))
+    assert {text for _, text in known.identities.values()} == {"I2"}
+    assert fold(events[:2]) is not None
+    assert not fold(events[:2]).is_record  # type: ignore[union-attr]
+
+
+def test_the_name_as_somebody_spelled_it_is_kept() -> None:
+    assert merge(Evidence("5254001122aa"), Evidence("52:54:00:11:22:aa")).name == "52:54:00:11:22:aa"
 
 
 def reachable() -> Iterator[Evidence]:
@@ -93,7 +124,7 @@ def reachable() -> Iterator[Evidence]:
     seen = set()
     for length in (0, 1, 2, 3):
         for kinds in product(KINDS, repeat=length):
-            known = on_one_node(kinds)[1]
+            known = history(kinds)[1]
             if repr(known) not in seen:
                 seen.add(repr(known))
                 yield known
@@ -186,7 +217,7 @@ def test_nodes_that_worked_apart_come_to_one_state(happened: list[tuple[Kind, in
     at = 0.0
     for kind, node in happened:
         at += kind.pause
-        nodes[node] = evidence_after(nodes[node], event_of(kind, at, 1), RULES)
+        nodes[node] = step(nodes[node], happening(kind, at, 1), RULES).evidence
     exchanged = [*nodes, *nodes]
     random.shuffle(exchanged)  # type: ignore[attr-defined]
     together = reduce(merge, exchanged)
@@ -196,13 +227,13 @@ def test_nodes_that_worked_apart_come_to_one_state(happened: list[tuple[Kind, in
 
 
 def test_a_report_of_an_attempt_that_began_at_another_node_counts() -> None:
-    here = evidence_after(Evidence("m"), Reported(ReportKind.INSTALLED, 2, 5.0), RULES)
+    here = step(Evidence("m"), Reported(ReportKind.INSTALLED, 2, 5.0), RULES).evidence
     assert (here.attempt, record_of(here, RULES).state) == (2, State.INSTALLED)
     assert record_of(merge(here, armed(2)), RULES).was_armed
 
 
 def test_a_report_of_an_earlier_attempt_changes_nothing() -> None:
-    known = evidence_after(armed(2), Reported(ReportKind.INSTALLED, 1, 5.0), RULES)
+    known = step(armed(2), Reported(ReportKind.INSTALLED, 1, 5.0), RULES).evidence
     assert known == armed(2)
 
 

@@ -1,0 +1,489 @@
+"""Events of installs, and their fold: the state of a machine follows from the set of its events.
+
+Rules: docs/many-nodes.md#how-states-are-merged. Knows no database, no request, no clock.
+
+Processes and nodes write events independently, so events arrive late, twice and in any order. Each event is decided
+once, where it happens, and says what it is evidence of: a document was given in start 2 of attempt 3, a report came in
+start 2 of attempt 3. `merge` joins evidence and is commutative, associative and idempotent, so every process that has
+the same events has the same `Evidence`, and `record_of` reads the state off it with the table of
+`answerd.installs.states`.
+
+Within a start ``installed`` beats ``failed``, which beats ``copied``. A higher attempt replaces all of a lower one. An
+order begins the attempt after the one that was known where it was given; two nodes that arm a machine at the same time
+begin the same one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from enum import IntEnum, StrEnum
+from typing import Any, NamedTuple
+
+import orjson
+
+from answerd.identity import identity_of, is_shared_by_many
+from answerd.installs.states import (
+    TRANSITIONS,
+    Order,
+    Record,
+    ReportKind,
+    Rules,
+    State,
+    StateChange,
+)
+
+LONGEST_DETAIL = 1_000
+"""Characters of an event's detail."""
+
+
+class Kind(StrEnum):
+    """The kinds of events, as the history shows them."""
+
+    GIVEN = "given"
+    REFUSED = "refused"
+    """A document was refused because it would have begun a start too many."""
+    COPIED = "copied"
+    FAILED = "failed"
+    INSTALLED = "installed"
+    PROGRESS = "progress"
+    ARMED = "armed"
+    DISARMED = "disarmed"
+    FORGOTTEN = "forgotten"
+    SUMMARY = "summary"
+    """The fold of events that are no longer kept. Not shown."""
+
+
+ORDERED: Mapping[Order, Kind] = {Order.ARM: Kind.ARMED, Order.DISARM: Kind.DISARMED, Order.FORGET: Kind.FORGOTTEN}
+
+
+class Event(NamedTuple):
+    """One event of the record named ``record``.
+
+    ``attempt`` and ``start`` say what it belongs to; ``start`` is 0 where it belongs to no start. ``attempt`` is 0 in a
+    line of the history of an earlier version, from which nothing follows. ``detail`` names a
+    given document, or is the text of a report; ``origin`` is who caused it. ``message`` and ``percent`` are the
+    machine's last news with this event. ``counts``: it changed the state or the news when it was written.
+    ``identities`` are those that the record collects, with their texts; ``group`` was part of the answer. ``is_named``:
+    a row, a document, a member or an operator names the record. ``after_copied``: the machine had reported ``copied``
+    in this start, so these news replace those of that report. ``evidence`` is that of a `Kind.SUMMARY`. ``id`` is
+    unique in all databases; ids of one process sort by time. ``source`` is the states file that took the event."""
+
+    record: str
+    kind: Kind
+    at: float
+    attempt: int
+    start: int = 0
+    detail: str = ""
+    origin: str = ""
+    message: str | None = None
+    percent: float | None = None
+    counts: bool = True
+    identities: Mapping[str, str] = {}
+    group: str | None = None
+    is_named: bool = False
+    after_copied: bool = False
+    evidence: Evidence | None = None
+    body: bytes = b""
+    source: str = ""
+    id: str = ""
+
+
+# --- evidence --------------------------------------------------------------------------------------------------------
+
+
+class Strength(IntEnum):
+    """The strength of a report about a start: the higher one counts."""
+
+    INSTALLING = 0
+    COPIED = 1
+    FAILED = 2
+    INSTALLED = 3
+
+
+_STRENGTHS = {Kind.COPIED: Strength.COPIED, Kind.FAILED: Strength.FAILED, Kind.INSTALLED: Strength.INSTALLED}
+
+_CHANGES = {
+    Strength.COPIED: StateChange.COPIED,
+    Strength.FAILED: StateChange.FAILED,
+    Strength.INSTALLED: StateChange.INSTALLED,
+}
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class News:
+    """The last message of a machine in a start. ``strength`` is that of the start at that time; news compare in the
+    order in which they replace each other. ``percent`` is -1 where none was reported."""
+
+    strength: Strength
+    at: float
+    message: str = ""
+    percent: float = -1.0
+
+
+@dataclass(frozen=True, slots=True)
+class Start:
+    """The evidence of one start. ``began`` is its time, ``at`` the time of the report that gave it its ``strength``;
+    ``given`` maps the documents to the time when each was first given."""
+
+    began: float
+    strength: Strength = Strength.INSTALLING
+    at: float = 0.0
+    given: Mapping[str, float] = field(default_factory=dict)
+    news: News | None = None
+
+
+class LastGroup(NamedTuple):
+    """The group of a machine's last answer; the highest one counts."""
+
+    attempt: int
+    at: float
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """All that is known of one machine.
+
+    ``attempt`` counts from 1; the fields from ``was_armed`` to ``heard`` are about it. ``began`` is when an operator
+    armed or forgot the machine, None for the first attempt. ``disarmed`` is when an operator disarmed it, ``refused``
+    when a start was refused as one too many; None where that did not happen. ``starts`` are by their number. ``heard``
+    is the time of the machine's last request or report. ``forgotten`` is the attempt that the last ``forget`` began, 0
+    where there was none. ``identities`` maps each identity to the last attempt in which it was seen, and its text.
+    ``named`` is the last attempt in which anything but the request named the record, 0 where nothing did.
+    """
+
+    name: str
+    attempt: int = 1
+    was_armed: bool = False
+    began: float | None = None
+    disarmed: float | None = None
+    refused: float | None = None
+    starts: Mapping[int, Start] = field(default_factory=dict)
+    heard: float = 0.0
+    forgotten: int = 0
+    identities: Mapping[str, tuple[int, str]] = field(default_factory=dict)
+    group: LastGroup | None = None
+    named: int = 0
+
+    @property
+    def is_record(self) -> bool:
+        """Whether anything is known but that the machine was forgotten."""
+        has_happened = self.disarmed is not None or self.refused is not None
+        return bool(self.starts or self.was_armed or self.identities or self.heard or has_happened)
+
+
+def evidence_of(event: Event) -> Evidence:
+    """Return what an event is evidence of."""
+    kind, attempt, at = event.kind, event.attempt, event.at
+    if event.evidence is not None:
+        return event.evidence
+    starts: dict[int, Start] = {}
+    strength = _STRENGTHS.get(kind, Strength.INSTALLING)
+    if kind is Kind.GIVEN and event.start:
+        starts[event.start] = Start(at, given={event.detail: at})
+    elif event.start:
+        percent = -1.0 if event.percent is None else event.percent
+        reached = Strength.COPIED if event.after_copied else strength
+        news = News(reached, at, event.message or "", percent) if event.counts else None
+        starts[event.start] = Start(at, strength, at if strength else 0.0, news=news)
+    is_order = kind in (Kind.ARMED, Kind.FORGOTTEN)
+    is_forgotten = kind is Kind.FORGOTTEN
+    return Evidence(
+        event.record,
+        attempt,
+        was_armed=kind is Kind.ARMED,
+        began=at if is_order else None,
+        disarmed=at if kind is Kind.DISARMED else None,
+        refused=at if kind is Kind.REFUSED else None,
+        starts=starts,
+        heard=0.0 if is_order or kind in (Kind.DISARMED, Kind.REFUSED) else at,
+        forgotten=attempt if is_forgotten else 0,
+        identities={} if is_forgotten else {one: (attempt, text) for one, text in event.identities.items()},
+        group=LastGroup(attempt, at, event.group) if event.group is not None else None,
+        named=attempt if event.is_named and not is_forgotten else 0,
+    )
+
+
+def merge(first: Evidence, second: Evidence) -> Evidence:
+    """Return the union of the evidence of both, which are about the machine of one name."""
+    forgotten = max(first.forgotten, second.forgotten)
+    groups = [group for group in (first.group, second.group) if group is not None and group.attempt >= forgotten]
+    named = max(first.named, second.named)
+    name = first.name if first.name == second.name else min(first.name, second.name, key=_as_spelled)
+    identities = _joined(first, second, forgotten)
+    group = max(groups, default=None)
+    named = named if named >= forgotten else 0
+    if first.attempt != second.attempt:
+        newer = first if first.attempt > second.attempt else second
+        return replace(newer, name=name, forgotten=forgotten, identities=identities, group=group, named=named)
+    starts = dict(first.starts)
+    for number, start in second.starts.items():
+        starts[number] = _merged(starts[number], start) if number in starts else start
+    return Evidence(
+        name,
+        first.attempt,
+        first.was_armed or second.was_armed,
+        _earlier(first.began, second.began),
+        _earlier(first.disarmed, second.disarmed),
+        _earlier(first.refused, second.refused),
+        starts,
+        max(first.heard, second.heard),
+        forgotten,
+        identities,
+        group,
+        named,
+    )
+
+
+def fold(events: Iterable[Event], before: Evidence | None = None) -> Evidence | None:
+    """Return the evidence of some events of one record, with that of those before; None where there is none. Every
+    order gives the same result."""
+    for event in events:
+        evidence = evidence_of(event)
+        before = evidence if before is None else merge(before, evidence)
+    return before
+
+
+def record_of(evidence: Evidence, rules: Rules) -> Record:
+    """Return the record that follows from the evidence."""
+    state = State.ARMED if evidence.was_armed else State.NEW
+    since = (evidence.began or 0.0) if evidence.was_armed else 0.0
+    present: Start | None = None
+    for number, start in sorted(evidence.starts.items()):
+        present = start
+        state, since = _changed(state, since, StateChange.START, start.began)
+        change = _CHANGES.get(start.strength)
+        if change is StateChange.FAILED and number >= rules.starts:
+            change = StateChange.FAILED_LAST
+        if change is not None:
+            state, since = _changed(state, since, change, start.at)
+    if evidence.refused is not None and state is not State.INSTALLED:
+        since = min(since, evidence.refused) if state is State.EXHAUSTED else evidence.refused
+        state = TRANSITIONS[state][StateChange.TOO_MANY]
+    if evidence.disarmed is not None:
+        state, since = State.INSTALLED, evidence.disarmed
+    news = _last_news(evidence, state, present)
+    return Record(
+        evidence.name,
+        evidence.attempt,
+        state,
+        since,
+        evidence.was_armed,
+        evidence.disarmed is not None,
+        max(evidence.starts, default=0),
+        present.given if present else {},
+        evidence.heard,
+        (news.message or None) if news else None,
+        news.percent if news and news.percent >= 0 else None,
+    )
+
+
+def reported(
+    evidence: Evidence,
+    word: ReportKind,
+    attempt: int,
+    at: float,
+    message: str | None,
+    percent: float | None,
+    rules: Rules,
+) -> Event:
+    """Return the event of a report that comes now, with a URL of an attempt. It counts for the present start."""
+    kind, name = Kind(word.value), evidence.name
+    own = {} if evidence.identities else own_identity(name)
+    if attempt < evidence.attempt:
+        return Event(name, kind, at, attempt, counts=False)
+    starts = evidence.starts if attempt == evidence.attempt else {}  # a higher one was begun at another node
+    present = starts.get(max(starts, default=0))
+    if word is not ReportKind.PROGRESS:
+        event = Event(name, kind, at, attempt, max(starts, default=1), message=message, percent=percent, identities=own)
+        before, after = record_of(evidence, rules), record_of(merge(evidence, evidence_of(event)), rules)
+        return event._replace(counts=(before.attempt, before.state) != (after.attempt, after.state))
+    if present is None or present.strength > Strength.COPIED:
+        return Event(name, kind, at, attempt, counts=False, identities=own)
+    last = present.news
+    return Event(
+        name,
+        kind,
+        at,
+        attempt,
+        max(starts),
+        message=message if message is not None else last.message if last else None,
+        percent=percent if percent is not None else last.percent if last and last.percent >= 0 else None,
+        after_copied=present.strength is Strength.COPIED,
+    )
+
+
+def ordered(evidence: Evidence, order: Order, at: float, identities: Mapping[str, str], origin: str) -> Event:
+    """Return the event of an operator's order that is given now."""
+    attempt = evidence.attempt + (order is not Order.DISARM)
+    return Event(evidence.name, ORDERED[order], at, attempt, origin=origin, identities=identities, is_named=True)
+
+
+def own_identity(name: str) -> dict[str, str]:
+    """Return the identity of a record's name, by which it is found; none where many machines share it."""
+    own = identity_of(name)
+    return {} if is_shared_by_many(own) else {own: name}
+
+
+def _changed(state: State, since: float, change: StateChange, at: float) -> tuple[State, float]:
+    after = TRANSITIONS[state][change]
+    return (state, since) if after is state else (after, max(since, at))
+
+
+def _last_news(evidence: Evidence, state: State, present: Start | None) -> News | None:
+    """Return the news that go with the state: of the start that was installed, else of the present one."""
+    if evidence.disarmed is not None:
+        return None
+    if state is State.INSTALLED:
+        return max((start.news for start in evidence.starts.values() if start.news), default=None)
+    return present.news if present else None
+
+
+def _merged(first: Start, second: Start) -> Start:
+    stronger = max(first.strength, second.strength)
+    times = [start.at for start in (first, second) if start.strength is stronger]
+    given = dict(first.given)
+    for document, at in second.given.items():
+        given[document] = min(at, given.get(document, at))
+    news = max((start.news for start in (first, second) if start.news is not None), default=None)
+    return Start(min(first.began, second.began), stronger, min(times), given, news)
+
+
+def _as_spelled(name: str) -> tuple[bool, str]:
+    """Order names: one as somebody spelled it comes before its bare identity."""
+    return name == identity_of(name), name
+
+
+def _joined(first: Evidence, second: Evidence, forgotten: int) -> Mapping[str, tuple[int, str]]:
+    if not second.identities and first.forgotten == forgotten:
+        return first.identities
+    joined = dict(first.identities)
+    for identity, seen in second.identities.items():
+        joined[identity] = max(seen, joined.get(identity, seen))
+    if first.forgotten != second.forgotten:
+        return {identity: seen for identity, seen in joined.items() if seen[0] >= forgotten}
+    return joined
+
+
+def _earlier(first: float | None, second: float | None) -> float | None:
+    return min((at for at in (first, second) if at is not None), default=None)
+
+
+# --- as JSON ---------------------------------------------------------------------------------------------------------
+
+
+def content_of(event: Event) -> bytes:
+    """Return what an event says as JSON, without what has a column of its own."""
+    fields: dict[str, Any] = {}
+    for name in ("start", "detail", "origin", "message", "percent", "group"):
+        value = getattr(event, name)
+        if value not in (0, "", None) or (name == "percent" and value == 0):
+            fields[name] = _storable(value) if isinstance(value, str) else value
+    if not event.counts:
+        fields["counts"] = False
+    if event.identities:
+        fields["identities"] = dict(event.identities)
+    if event.is_named:
+        fields["named"] = True
+    if event.after_copied:
+        fields["after_copied"] = True
+    if event.evidence is not None:
+        fields["evidence"] = evidence_as_json(event.evidence)
+    return orjson.dumps(fields)
+
+
+def event_from(
+    record: str, kind: str, at: float, attempt: int, content: str, body: bytes | None, source: str, event_id: str
+) -> Event:
+    """Return the event of a stored row. Raises `ValueError` where it cannot be read."""
+    try:
+        fields = orjson.loads(content)
+        evidence = fields.get("evidence")
+        return Event(
+            record,
+            Kind(kind),
+            at,
+            attempt,
+            fields.get("start", 0),
+            fields.get("detail", ""),
+            fields.get("origin", ""),
+            fields.get("message"),
+            fields.get("percent"),
+            fields.get("counts", True),
+            fields.get("identities", {}),
+            fields.get("group"),
+            fields.get("named", False),
+            fields.get("after_copied", False),
+            evidence_from_json(evidence) if evidence is not None else None,
+            body or b"",
+            source,
+            event_id,
+        )
+    except (ValueError, KeyError, TypeError, AttributeError):
+        raise ValueError(f"the event {event_id} of {record} cannot be read") from None
+
+
+def evidence_as_json(evidence: Evidence) -> dict[str, Any]:
+    """Return evidence for JSON, without unknown fields."""
+    fields: dict[str, Any] = {"name": evidence.name, "attempt": evidence.attempt, "heard": evidence.heard}
+    if evidence.was_armed:
+        fields["armed"] = True
+    if evidence.group is not None:
+        fields["group"] = list(evidence.group)
+    for name in ("began", "disarmed", "refused"):
+        if getattr(evidence, name) is not None:
+            fields[name] = getattr(evidence, name)
+    for name in ("forgotten", "named"):
+        if getattr(evidence, name):
+            fields[name] = getattr(evidence, name)
+    if evidence.starts:
+        fields["starts"] = {str(number): _start_as_json(start) for number, start in sorted(evidence.starts.items())}
+    if evidence.identities:
+        fields["identities"] = {identity: list(seen) for identity, seen in evidence.identities.items()}
+    return fields
+
+
+def evidence_from_json(fields: Mapping[str, Any]) -> Evidence:
+    """Return the evidence that `evidence_as_json` wrote. Raises `ValueError`, `KeyError` or `TypeError` for anything
+    else."""
+    starts, group = fields.get("starts", {}), fields.get("group")
+    return Evidence(
+        fields["name"],
+        int(fields["attempt"]),
+        bool(fields.get("armed")),
+        fields.get("began"),
+        fields.get("disarmed"),
+        fields.get("refused"),
+        {number: _start_from_json(starts[str(number)]) for number in sorted(map(int, starts))},
+        fields["heard"],
+        fields.get("forgotten", 0),
+        {identity: (attempt, text) for identity, (attempt, text) in fields.get("identities", {}).items()},
+        LastGroup(*group) if group is not None else None,
+        fields.get("named", 0),
+    )
+
+
+def _start_as_json(start: Start) -> dict[str, Any]:
+    fields: dict[str, Any] = {"began": start.began, "word": start.strength.name.lower(), "at": start.at}
+    if start.given:
+        fields["given"] = dict(start.given)
+    if start.news is not None:
+        fields["said"] = [start.news.strength.name.lower(), start.news.at, start.news.message, start.news.percent]
+    return fields
+
+
+def _start_from_json(fields: Mapping[str, Any]) -> Start:
+    news = fields.get("said")
+    return Start(
+        fields["began"],
+        Strength[fields["word"].upper()],
+        fields["at"],
+        dict(sorted(fields.get("given", {}).items())),
+        None if news is None else News(Strength[news[0].upper()], news[1], news[2], news[3]),
+    )
+
+
+def _storable(text: str) -> str:
+    """Return a text as every database takes it: PostgreSQL has no place for NUL."""
+    return text.replace("\0", "")[:LONGEST_DETAIL]

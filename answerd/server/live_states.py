@@ -1,0 +1,417 @@
+"""The states of installs in one process: kept in memory, brought up to date before each use, and written before they
+count.
+
+Rules: docs/install-once.md#where-states-are-kept.
+
+A giving is inserted into the log of events before its response; a report and an order are synced as well, and those
+that come together share a sync. Before a gate is judged, what other processes wrote is read: one look at a number, a
+few microseconds where nothing has changed."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from time import monotonic
+from typing import Any, Final
+
+import gevent
+from gevent.event import AsyncResult
+from gevent.event import Event as Signal
+from gevent.lock import RLock
+from gevent.monkey import get_original
+from gevent.threadpool import ThreadPool
+
+from answerd.answers.gates import collected_identities, url_of_host
+from answerd.answers.unclaimed import facts_as_json
+from answerd.config import Config
+from answerd.errors import StatesUnknown
+from answerd.facts import Facts
+from answerd.identity import identity_of
+from answerd.installs.events import Event, Evidence, Kind, ordered, reported
+from answerd.installs.memory import MOST_UNNAMED, InstallMemory, Remembered
+from answerd.installs.reports import Report
+from answerd.installs.sentences import shown_name
+from answerd.installs.sharded import free_in_steps
+from answerd.installs.states import Order
+from answerd.installs.tokens import TokenSubject
+from answerd.server.http.responses import Client
+from answerd.server.request_log import RequestLog
+from answerd.server.threads import in_pool, in_thread
+from answerd.store import StoreAway, StoreError
+from answerd.store.state_tables import ROWS_AT_ONCE, Sighting, identified
+from answerd.store.states import EventLog, OrderedMachine, Position, StateFile, wait_while_busy
+
+_thread_now: Callable[[], int] = get_original("_thread", "get_ident")  # gevent's version identifies greenlets
+
+POLL_SECONDS: Final = 0.1
+"""How often the states are polled, for event streams."""
+
+WORK_SECONDS: Final = 0.25
+"""How often what can wait is written: unknown machines, and what is not kept any more."""
+
+BUSY_SECONDS: Final = 6.0
+"""How long an event waits while another program writes to the file: an import of a large set."""
+
+MOST_SIGHTINGS: Final = 1_000
+"""Unknown machines that wait to be written."""
+
+FACTS_AGAIN_SECONDS: Final = 60.0
+"""How long an unknown machine's facts count as written."""
+
+TIDIED_AT: Final = 100
+"""Events of one record after which it is looked at whether it has too many."""
+
+_TIDIED_AT_ONCE: Final = 50
+
+_UNKNOWN = (
+    "the states of installs were not written in time: the order may have been stored; the machine's state shows "
+    "whether it was"
+)
+
+
+class SharedStates:
+    """The states as all processes of the service share them; made once, before forking. ``memory`` holds the records of
+    that moment, so a process reads only what is newer."""
+
+    def __init__(self, states: StateFile, config: Config) -> None:
+        """Read all records. Raises `StoreError`."""
+        self.states = states
+        self.memory, self.position = states.catch_up(InstallMemory(states.rules), Position())
+        self.url = config.url
+        self.own_url = config.own_url
+        self.scheme = "http" if config.tls_cert is None else "https"
+        # A clock that no other program sets: time never goes back, and never jumps while the service runs.
+        self._clock_offset = max(time.time(), self.memory.newest) - _running()
+
+    def now(self) -> float:
+        """Return the time, in seconds since 1970."""
+        return self._clock_offset + _running()
+
+
+class LiveStates:
+    """The states of installs in one process: an `answerd.answers.gates.InstallSource`."""
+
+    def __init__(self, shared: SharedStates, log: RequestLog) -> None:
+        """Make it after forking."""
+        self.store = shared.states
+        self.rules = shared.states.rules
+        self.shared = shared
+        self.on_change: list[Callable[[Remembered], None]] = []
+        self._log = log
+        self._memory = shared.memory
+        self._position = shared.position
+        self._events: EventLog | None = None
+        self._key: bytes | None = None
+        self._is_reloading = False
+        self._lock = RLock()
+        self._loop_thread = _thread_now()
+        self._pool = ThreadPool(1)
+        self._syncing: AsyncResult[None] | None = None
+        self._to_sync: AsyncResult[None] | None = None
+        self._sightings: dict[str, Sighting] = {}
+        self._sighted: dict[str, float] = {}
+        self._to_tidy: list[Event] = []
+        self._to_drop: list[str] = []
+        self._counts: dict[str, int] = {}
+        self._given_up: list[dict[str, Any] | list[Any]] = []  # a memory that was replaced
+        self._work = Signal()
+        self._faults: dict[str, str | None] = {}
+
+    @property
+    def key(self) -> bytes:
+        """The key of tokens. Raises `StoreError` where it is not known."""
+        if self._key is None:
+            self._key = self.store.key()
+        return self._key
+
+    # --- for requests ----------------------------------------------------------------------------------------------
+
+    def current(self) -> InstallMemory:
+        """Return all records, including every event that any process has written before. Raises `StatesUnknown`."""
+        if _thread_now() == self._loop_thread:  # in another thread, the loop has done it for this request
+            self.refresh()
+        unfilled = self.store.unfilled
+        if unfilled:
+            raise StatesUnknown(f"whether this machine may install cannot be said: {unfilled}")
+        return self._memory
+
+    def now(self) -> float:
+        """Return the time, in seconds since 1970, which never goes back."""
+        return self.shared.now()
+
+    def base_url(self, facts: Facts) -> str:
+        """Return how machines reach the service. Raises `CannotFill`."""
+        return self.shared.url or url_of_host(self.shared.scheme, facts)
+
+    def given(self, events: Sequence[Event]) -> None:
+        """Write that a document was given, or that a start was refused. Raises `StatesUnknown`: it must not be given
+        then."""
+        try:
+            for event in events:
+                if not event.is_named and identity_of(event.record) not in self._memory.by_name:
+                    self._make_room()
+            self._append(events)
+        except StoreError as error:
+            raise StatesUnknown(f"this machine cannot be given what installs it: {error}") from None
+
+    def report(self, subject: TokenSubject, report: Report, detail: str, origin: str) -> bool:
+        """Write a machine's report and wait until it is on the disk; return whether it changed anything. Raises
+        `StoreError`."""
+        self.refresh()
+        evidence = self._memory.evidence(subject.name) or Evidence(subject.name)
+        message, percent = report.message, report.percent
+        event = reported(evidence, report.word, subject.attempt, self.now(), message, percent, self.rules)
+        self._append([event._replace(detail=detail, origin=origin, body=report.kept)])
+        self._synced()
+        return event.counts
+
+    def order(
+        self, machines: Sequence[OrderedMachine], order: Order, origin: str, client: Client | None = None
+    ) -> None:
+        """Write an operator's order to machines and wait until it is on the disk. Raises `StoreError`; then nothing is
+        written, except where that is not known when ``client`` must have its response."""
+        in_thread(self.store.before_order)
+        self.refresh()
+        events = []
+        for name, identities in machines:
+            evidence = self._memory.evidence(name) or Evidence(name)
+            events.append(ordered(evidence, order, self.now(), identities, origin))
+        if events:
+            self._append(events)
+            self._synced(None if client is None else max(0.0, client.respond_by - monotonic()))
+
+    def unclaimed(self, facts: Facts) -> None:
+        """Note a machine that nothing claims, where the request identifies it. Returns at once."""
+        found = collected_identities(facts)
+        if not found:
+            return
+        identity, machine = next(iter(found.items()))
+        before = self._sightings.get(identity)
+        if before is None and len(self._sightings) >= MOST_SIGHTINGS:
+            return
+        now = self.now()
+        facts_text = ""
+        if now - self._sighted.get(identity, 0) > FACTS_AGAIN_SECONDS:
+            if len(self._sighted) >= MOST_SIGHTINGS:
+                self._sighted.clear()
+            self._sighted[identity] = now
+            facts_text = facts_as_json(facts)
+        sighting = Sighting(machine, now, facts_text)
+        self._sightings[identity] = _together(before, sighting) if before is not None else sighting
+        self._work.set()
+
+    # --- reading ---------------------------------------------------------------------------------------------------
+
+    def refresh(self) -> None:
+        """Read what other processes have written. Where it cannot be read, what is known stays."""
+        if self._is_reloading:
+            with self._lock:
+                return
+        try:
+            events = self._log_of_events()
+            if not events.has_changed():
+                return
+            try:
+                if events.epoch() != self._position.epoch:
+                    self._reload()
+                else:
+                    self._read_since(events)
+            except StoreError:
+                events.read_again()
+                raise
+            self._note_fault("read", None)
+        except StoreError as error:
+            self._note_fault("read", str(error))
+
+    def _read_since(self, events: EventLog) -> None:
+        while True:
+            part = events.since(self._position.revision)
+            for revision, event in part:
+                if event is not None:
+                    self._apply(event)
+                self._position = self._position._replace(revision=revision)
+            if len(part) < ROWS_AT_ONCE:
+                return
+
+    def _reload(self) -> None:
+        """Read everything again: the contents are others now. Requests wait meanwhile."""
+        with self._lock:
+            self._is_reloading = True
+            try:
+                memory, position = in_pool(self._pool, self.store.catch_up, InstallMemory(self.rules), Position())
+            finally:
+                self._is_reloading = False
+            self._given_up += self._memory.pieces()
+            self._memory, self._position, self._key = memory, position, None
+        self._log.service("the states of installs were replaced, and were read again")
+        for remembered in self._memory.by_name.values() if self.on_change else ():
+            self._tell(remembered)
+
+    def _apply(self, event: Event) -> None:
+        memory = self._memory
+        before = memory.by_name.get(identity_of(event.record)) if self.on_change else None
+        after = memory.apply(event)
+        if memory.newly_shared:
+            self._log_shared()
+        if self.on_change:
+            now = after or memory.new(event.record)
+            if before is None or before.record.state is not now.record.state:
+                self._tell(now)
+
+    def _tell(self, remembered: Remembered) -> None:
+        for listen in self.on_change:
+            listen(remembered)
+
+    def _log_shared(self) -> None:
+        for identity in self._memory.newly_shared:
+            text = shown_name(identity)
+            self._log.service(f"states of installs: {text} tells no machine from others any more: too many have it")
+        self._memory.newly_shared.clear()
+
+    def watch(self) -> None:
+        """Poll the states for ever, for event streams and metrics."""
+        while True:
+            try:
+                self.store.require_same_file()
+                if self._faults.get("read") is not None:
+                    self._log_of_events().read_again()
+            except StoreError as error:
+                self._note_fault("read", str(error))
+            else:
+                self.refresh()
+            free_in_steps(self._given_up, gevent.sleep)
+            gevent.sleep(POLL_SECONDS)
+
+    # --- writing ---------------------------------------------------------------------------------------------------
+
+    def _log_of_events(self) -> EventLog:
+        if self._events is None:
+            self._events = EventLog(self.store)
+        return self._events
+
+    def _append(self, events: Sequence[Event]) -> None:
+        """Insert events, and put them in force here. Raises `StoreError`."""
+        refusal = self.store.refusal()
+        if refusal:
+            raise StoreAway(refusal)
+        try:
+            log = self._log_of_events()
+            stored = [identified(event, log.source) for event in events]
+            revision = wait_while_busy(lambda: log.append(stored), BUSY_SECONDS, gevent.sleep)
+        except StoreError as error:
+            self._note_fault("written", str(error))
+            raise
+        self._note_fault("written", None)
+        for event in stored:
+            self._apply(event)
+            own = identity_of(event.record)
+            self._counts[own] = self._counts.get(own, 0) + 1
+            if event.kind is Kind.FORGOTTEN or event.body or self._counts[own] >= TIDIED_AT:
+                self._counts.pop(own)
+                self._to_tidy.append(event)
+                self._work.set()
+        if revision == self._position.revision + len(stored):  # else another process has written in between
+            self._position = self._position._replace(revision=revision)
+        self.store.wake_up()
+
+    def _synced(self, timeout: float | None = None) -> None:
+        """Wait until everything that was appended is on the disk, in one sync for all that wait. Raises
+        `StoreError`."""
+        if self._to_sync is None:
+            self._to_sync = AsyncResult()
+            if self._syncing is None:
+                gevent.spawn(self._sync)
+        waited = self._to_sync
+        try:
+            waited.get(timeout=timeout)
+        except gevent.Timeout:
+            raise StoreAway(_UNKNOWN) from None
+
+    def _sync(self) -> None:
+        while self._to_sync is not None:
+            self._syncing, self._to_sync = self._to_sync, None
+            try:
+                in_pool(self._pool, self.store.sync_log)
+            except StoreError as error:
+                self._syncing.set_exception(error)
+            else:
+                self._syncing.set(None)
+        self._syncing = None
+
+    def _make_room(self) -> None:
+        """Drop the oldest records that nothing names, where there are too many. Raises `StatesUnknown`."""
+        dropped = self._memory.evict()
+        if dropped is None:
+            raise StatesUnknown(
+                f"there are {MOST_UNNAMED:,} records of machines that no row, member or document names, and all of "
+                "them are installed: name this machine, or forget others"
+            )
+        if dropped:
+            self._to_drop += dropped
+            self._work.set()
+            self._log.service(
+                f"states of installs: {len(dropped)} records that no row, member or document names were dropped, the "
+                f"oldest first: there were {MOST_UNNAMED:,}"
+            )
+
+    def keep_up(self) -> None:
+        """Write what can wait, for ever."""
+        while True:
+            self._work.wait(60.0)
+            gevent.sleep(WORK_SECONDS)
+            self._work.clear()
+            if not self._write_waiting():
+                gevent.sleep(1.0)
+                self._work.set()
+
+    def flush(self) -> None:
+        """Write what can wait, once. For the end of the process."""
+        self._write_waiting()
+
+    def _write_waiting(self) -> bool:
+        """Write what can wait; return whether that worked. Else it waits on."""
+        sightings, self._sightings = self._sightings, {}
+        dropped, self._to_drop = self._to_drop, []
+        tidied, self._to_tidy = self._to_tidy[:_TIDIED_AT_ONCE], self._to_tidy[_TIDIED_AT_ONCE:]
+        try:
+            in_thread(self._write_in_thread, [*sightings.values()], dropped, tidied)
+        except StoreError as error:
+            for identity, sighting in sightings.items():
+                newer = self._sightings.get(identity)
+                self._sightings[identity] = sighting if newer is None else _together(sighting, newer)
+            self._to_drop += dropped
+            self._to_tidy += tidied
+            self._note_fault("written", str(error))
+            return False
+        if self._to_tidy:
+            self._work.set()
+        return True
+
+    def _write_in_thread(self, sightings: Sequence[Sighting], dropped: Sequence[str], tidied: Sequence[Event]) -> None:
+        if sightings:
+            self.store.note_sightings(sightings)
+        if dropped:
+            self.store.drop(dropped)
+        if tidied:
+            self.store.tidy(tidied)
+        self.store.checkpoint()
+
+    def _note_fault(self, done: str, fault: str | None) -> None:
+        """Log that something does not work, and that it works again, once each. ``done``: read, or written."""
+        if self._faults.get(done) == fault:
+            return
+        self._faults[done] = fault
+        meanwhile = ", they stay as they were known" if done == "read" else ""
+        if fault is None:
+            self._log.service(f"the states of installs can be {done} again")
+        else:
+            self._log.service(f"warning: the states of installs cannot be {done}{meanwhile}: {fault}")
+
+
+def _together(before: Sighting, after: Sighting) -> Sighting:
+    return Sighting(after.machine, after.at, after.facts or before.facts, before.asked + after.asked)
+
+
+def _running() -> float:
+    """Return a monotonic time that is the same in all processes of this machine."""
+    return time.clock_gettime(time.CLOCK_BOOTTIME)

@@ -1,0 +1,513 @@
+"""The states of installs that nodes share: events travel between each node's file and the PostgreSQL database.
+
+Rules: docs/many-nodes.md#states-of-installs.
+
+A node's file takes events first. `exchange` delivers those that the database does not have, and takes what other nodes
+have delivered. An event has an id, so it may be delivered twice, by two nodes, or from a copied file. Every write locks
+the row of the revision first: revisions are in the order of commits. A revision has a random token beside it: a node
+whose token is gone (a fail-over has lost the newest changes) compares everything.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import secrets
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, TypeVar
+
+import peewee
+
+from answerd.identity import identity_of
+from answerd.installs.events import Event, Kind
+from answerd.installs.memory import InstallMemory
+from answerd.installs.shown import HistoryEvent, UnknownMachine
+from answerd.installs.states import Order, Rules
+from answerd.installs.tokens import KEY_LENGTH
+from answerd.store import NewerSchema, StoreError, StoreLost
+from answerd.store.migrations import STATE_MIGRATIONS, migrate
+from answerd.store.postgres_connection import READ_SECONDS, WRITE_SECONDS, CommitUnknown, PostgresServer
+from answerd.store.postgres_transaction import CHANNEL, READ_COMMITTED, end_when_silent
+from answerd.store.sqlite_file import SqliteFile
+from answerd.store.state_tables import (
+    COLUMNS,
+    Sighting,
+    events_since,
+    history_of,
+    note,
+    row_of,
+    run,
+    run_many,
+    setting,
+    tidy,
+    unknown_machines,
+    write_sightings,
+)
+from answerd.store.states import (
+    OrderedMachine,
+    Position,
+    StateFile,
+    Waiting,
+    caught_up,
+    ordered_in,
+)
+
+SUFFIX = ".states"
+"""The suffix of the file's name, after the name of the replica."""
+
+AGAIN_SECONDS = 5.0
+"""How long the node's own file is read in place of a database that did not answer."""
+
+ORDER_SECONDS = 2.0
+"""How long an order waits for the database: it may be given without."""
+
+ROWS_AT_ONCE = 500
+"""Events that are delivered or taken by one transaction."""
+
+TOKENS_KEPT = 10_000
+"""Revisions whose tokens are kept: a node that is further behind compares everything."""
+
+_LOCK_SECONDS = 5
+_SILENCE_SECONDS = 10.0
+"""When the server ends a transaction whose node says nothing more."""
+
+_WRITE_WITHIN = 8.0
+"""How long an order of the command line may take in all: less than the 10 s that an operator waits."""
+
+_INSERT = f"INSERT INTO events ({COLUMNS}, shared) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, 0) ON CONFLICT (id) DO NOTHING"  # noqa: S608
+_TAKE = f"""
+    INSERT INTO events ({COLUMNS}, shared) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+    ON CONFLICT (id) DO UPDATE SET shared = excluded.shared"""  # noqa: S608
+_TO_DELIVER = f"SELECT {COLUMNS} FROM events WHERE shared IS NULL ORDER BY revision LIMIT {ROWS_AT_ONCE}"  # noqa: S608
+_REVISION, _TOKEN = "events_revision", "events_token"
+
+_T = TypeVar("_T")
+
+
+def states_path(replica: str | Path) -> Path:
+    """Return where a node keeps its states, beside its replica."""
+    path = Path(replica).absolute()
+    return path.with_name(path.name + SUFFIX)
+
+
+# --- a node's file ---------------------------------------------------------------------------------------------------
+
+
+class NodeStates(StateFile):
+    """The states as this node knows them. Made before forking; ``wake_up_descriptor`` can be read from when there is
+    something to deliver."""
+
+    is_node = True
+
+    def __init__(
+        self, path: Path, server: PostgresServer, rules: Rules, refusal: Callable[[], str] = lambda: ""
+    ) -> None:
+        """Open the file; make it and its tables where missing. Raises `StoreError`."""
+        file = SqliteFile(path)
+        with file.faults("opened"):
+            file.create()
+            with file.connected() as database:
+                migrate(database, file.path, STATE_MIGRATIONS)
+        self._server = server
+        self._is_filled = False
+        self._away_until = 0.0
+        self.wake_up_descriptor, self._waker = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
+        super().__init__(file, rules, refusal)
+
+    def _prepare(self, database: peewee.SqliteDatabase) -> None:
+        had_key = setting(database, "key") is not None
+        super()._prepare(database)
+        if not had_key:  # the database's is not known yet
+            run(database, "DELETE FROM install_settings WHERE name = 'key'")
+
+    def key(self) -> bytes:
+        """Return the key of tokens, which is the database's. Raises `StoreError` where it was never read."""
+        with self.reading() as database:
+            found = setting(database, "key")
+        if found is None:
+            raise StoreError(self._never_read)
+        return bytes.fromhex(found)
+
+    @property
+    def _never_read(self) -> str:
+        return f"the states of installs were never read from the database {self._server.described}"
+
+    @property
+    def unfilled(self) -> str:
+        """Why the states are not known yet: a machine that another node knows as installed would be new here."""
+        if not self._is_filled:
+            with self.reading() as database:
+                names = (_REVISION, "shared_revision")  # the second one is of an earlier version
+                self._is_filled = any(setting(database, name) is not None for name in names)
+        return "" if self._is_filled else self._never_read
+
+    @property
+    def shared(self) -> int | None:
+        """A new event is not in the database yet."""
+        return None
+
+    def waiting(self) -> Waiting | None:
+        """Return the number and age of events that the database does not have yet. Raises `StoreError`."""
+        with self.reading() as database:
+            count, oldest = run(database, "SELECT count(*), min(at) FROM events WHERE shared IS NULL").fetchone()
+        return Waiting(count, max(0.0, time.time() - oldest)) if count else Waiting()
+
+    def history(self, name: str) -> list[HistoryEvent]:
+        """Return the events of a record at all nodes; while the database is away those that this node knows."""
+        return self._from_all(
+            lambda database: history_of(database, name), lambda: super(NodeStates, self).history(name)
+        )
+
+    def unknown(self) -> list[UnknownMachine]:
+        """Return the machines that nothing claimed at any node; while the database is away those at this node."""
+        return self._from_all(unknown_machines, super().unknown)
+
+    def _from_all(self, ask: Callable[[peewee.Database], _T], ask_here: Callable[[], _T]) -> _T:
+        if time.monotonic() >= self._away_until:
+            try:
+                with self._server.connected(READ_SECONDS) as database, self._server.faults("read"):
+                    return ask(database)
+            except StoreError:
+                self._away_until = time.monotonic() + AGAIN_SECONDS
+        return ask_here()
+
+    def before_order(self) -> None:
+        """Take what the database has, so that the order begins the attempt after the newest one. Without the database
+        the order is given on what this node knows. Raises `NewerSchema`."""
+        if time.monotonic() < self._away_until:
+            return
+        try:
+            with self._server.connected(ORDER_SECONDS, ORDER_SECONDS) as database, self._server.faults("read"):
+                exchange(self, database, lambda _line: None)
+        except NewerSchema:
+            raise
+        except StoreError:
+            self._away_until = time.monotonic() + AGAIN_SECONDS
+
+    def wake_up(self) -> None:
+        """Have new events delivered."""
+        try:
+            os.write(self._waker, b"x")
+        except BlockingIOError:
+            pass  # the replicator has not read the last wake-ups yet
+
+    def take_wake_ups(self) -> None:
+        """Empty the pipe of wake-ups."""
+        try:
+            while os.read(self.wake_up_descriptor, 4_096):
+                pass
+        except BlockingIOError:
+            pass
+
+    def position(self) -> Position | None:
+        """Return the state of the database up to which this file has everything; None where it was never filled."""
+        with self.reading() as database:
+            revision, token = (setting(database, name) for name in (_REVISION, _TOKEN))
+        return None if revision is None else Position(int(revision), token or "")
+
+
+# --- between a node and the database ---------------------------------------------------------------------------------
+
+
+def exchange(node: NodeStates, database: peewee.PostgresqlDatabase, log: Callable[[str], None]) -> bool:
+    """Deliver the events that the database does not have, and take those that this node does not have; return whether
+    there were any to take. Raises `StoreError`, and what the database's engine raises."""
+    if not _same_key(node, database, log):
+        return False
+    _require_own_source(node, database, log)
+    _deliver(node, database)
+    has_changed = _take(node, database)
+    if has_changed:
+        _deliver(node, database)  # after a comparison: what only this node has
+    return has_changed
+
+
+def _same_key(node: NodeStates, database: peewee.Database, log: Callable[[str], None]) -> bool:
+    """Have the database and the node the same key of tokens; return whether they have."""
+    with node.reading() as local:
+        own = setting(local, "key")
+    with database.atomic():
+        shared = shared_key(database, own)
+    if own is not None and own != shared:
+        log(
+            f"warning: {node.path} has the states of another database: stop the service and remove the file to take "
+            "those of this one; its undelivered reports are lost then"
+        )
+        return False
+    if own is None:
+        with node.writing() as local:
+            note(local, "key", shared)
+    return True
+
+
+def shared_key(database: peewee.Database, own: str | None = None) -> str:
+    """Return the key of tokens; where there is none yet, ``own``, or a new one, becomes it."""
+    found = setting(database, "key")
+    if found is None:
+        made = own or secrets.token_hex(KEY_LENGTH)
+        statement = "INSERT INTO install_settings (name, value) VALUES ('key', ?) ON CONFLICT (name) DO NOTHING"
+        run(database, statement, (made,))
+        found = setting(database, "key") or made
+    return found
+
+
+def _require_own_source(node: NodeStates, database: peewee.Database, log: Callable[[str], None]) -> None:
+    """Give the node's file a name of its own where it is a copy of another node's, or was rolled back. All of its
+    events have ids, so none is lost by that; what was acknowledged after the copy was made and not delivered is not
+    here."""
+    with node.reading() as local:
+        source = setting(local, "source") or ""
+    last = setting(database, f"last {source}")
+    if last is None or run(database, "SELECT 1 FROM events WHERE id = ?", (last,)).fetchone() is None:
+        return
+    with node.reading() as local:
+        if run(local, "SELECT 1 FROM events WHERE id = ?", (last,)).fetchone() is not None:
+            return
+    with node.writing() as local:
+        note(local, "source", secrets.token_hex(4))
+        note(local, _TOKEN, "")  # have everything compared
+    log(
+        f"warning: {node.path} was rolled back or copied from another node: the database has events of it that the "
+        "file does not have; everything is compared with the database, and what it has counts here"
+    )
+
+
+def _deliver(node: NodeStates, database: peewee.PostgresqlDatabase) -> None:
+    """Deliver the events and unknown machines that the database does not have."""
+    while True:
+        with node.reading() as local:
+            rows = run(local, _TO_DELIVER).fetchall()
+            source = setting(local, "source") or ""
+            query = "SELECT machine, last, facts, unsent FROM unknown_machines WHERE unsent > 0 LIMIT 500"
+            unknown = run(local, query).fetchall()
+        if not rows and not unknown:
+            return
+        with database.atomic(READ_COMMITTED):
+            lock_revision(database)
+            numbers = store(database, rows)
+            write_sightings(database, [Sighting(*row) for row in unknown])
+            own = [row[0] for row in rows if row[2] == source]
+            if own:
+                note(database, f"last {source}", own[-1])
+        with node.writing() as local:
+            run_many(local, "UPDATE events SET shared = ? WHERE id = ?", [(numbers[row[0]], row[0]) for row in rows])
+            sent = [(row[3], identity_of(row[0])) for row in unknown]
+            run_many(local, "UPDATE unknown_machines SET unsent = max(0, unsent - ?) WHERE identity = ?", sent)
+        if len(rows) < ROWS_AT_ONCE:
+            return
+
+
+def store(database: peewee.PostgresqlDatabase, rows: Sequence[Sequence[Any]]) -> dict[str, int]:
+    """Store rows of events in the database, in the present transaction, which has locked the revision; return the
+    revision of each, by its id."""
+    if not rows:
+        return {}
+    run_many(database, _INSERT, rows)
+    ids = [row[0] for row in rows]
+    found = run(database, "SELECT id, revision FROM events WHERE id = ANY(?)", (ids,)).fetchall()
+    _tidy_rows(database, rows, 0)
+    _raise_revision(database)
+    return dict(found)
+
+
+def _tidy_rows(database: peewee.Database, rows: Sequence[Sequence[Any]], shared: int | None) -> None:
+    """`tidy`, for rows of `COLUMNS`."""
+    events = [
+        Event(row[4], Kind(row[5]), row[1], row[6], body=bytes(row[8] or b"")) for row in rows if row[5] in _KINDS
+    ]
+    tidy(database, events, shared)
+
+
+_KINDS = frozenset(kind.value for kind in Kind)
+
+
+def _take(node: NodeStates, database: peewee.PostgresqlDatabase) -> bool:
+    """Take the events that this node has not seen; all events where its last revision is not in the database's
+    history. Return whether there was anything to take."""
+    known = node.position()
+    with database.atomic("REPEATABLE READ"):
+        newest = current_position(database)
+        if newest == known:
+            return False
+        is_whole = known is None or known.revision > newest.revision or not _is_in_history(database, known)
+        if is_whole:  # what the database turns out not to have is delivered
+            with node.writing() as local:
+                run(local, "UPDATE events SET shared = NULL")
+        revision = 0 if is_whole or known is None else known.revision
+        query = f"SELECT revision, {COLUMNS} FROM events WHERE revision > ? ORDER BY revision LIMIT ?"  # noqa: S608
+        while part := run(database, query, (revision, ROWS_AT_ONCE)).fetchall():
+            revision = part[-1][0]
+            with node.writing() as local:
+                run_many(local, _TAKE, [(*row[1:], row[0]) for row in part])
+                _tidy_rows(local, [row[1:] for row in part], None)
+    with node.writing() as local:
+        note(local, _REVISION, str(newest.revision))
+        note(local, _TOKEN, newest.epoch)
+    return True
+
+
+# --- the database ----------------------------------------------------------------------------------------------------
+
+
+def current_position(database: peewee.Database) -> Position:
+    """Return the last revision of the database and its token."""
+    revision = int(setting(database, "revision") or 0)
+    return Position(revision, _token_of(database, revision) or "")
+
+
+def _token_of(database: peewee.Database, revision: int) -> str | None:
+    row = run(database, "SELECT token FROM install_revisions WHERE revision = ?", (revision,)).fetchone()
+    return row[0] if row else None
+
+
+def _is_in_history(database: peewee.Database, known: Position) -> bool:
+    """Return whether a revision is one of the database's: a fail-over may have lost it, and used its number again."""
+    return not known.revision or _token_of(database, known.revision) == known.epoch
+
+
+def lock_revision(database: peewee.PostgresqlDatabase, silence: float = _SILENCE_SECONDS) -> None:
+    """Lock the revision until the end of the transaction. ``silence``: seconds between two statements after which the
+    server ends the transaction."""
+    run(database, f"SET LOCAL lock_timeout = {_LOCK_SECONDS * 1000}")
+    end_when_silent(database, silence)
+    run(database, "SELECT value FROM install_settings WHERE name = 'revision' FOR UPDATE").fetchone()
+
+
+def _raise_revision(database: peewee.Database) -> None:
+    """Give the present transaction a token, and announce it."""
+    (revision,) = run(database, "SELECT coalesce(max(revision), 0) FROM events").fetchone()
+    note(database, "revision", str(revision))
+    run(
+        database,
+        "INSERT INTO install_revisions (revision, token) VALUES (?, ?) "
+        "ON CONFLICT (revision) DO UPDATE SET token = excluded.token",
+        (revision, secrets.token_hex(8)),
+    )
+    run(
+        database,
+        "DELETE FROM install_revisions WHERE revision < "
+        "(SELECT revision FROM install_revisions ORDER BY revision DESC OFFSET ? LIMIT 1)",
+        (TOKENS_KEPT,),
+    )
+    run(database, f"NOTIFY {CHANNEL}")
+
+
+class DatabaseStates:
+    """The states in the database, for commands from any machine: an `answerd.store.states.StateStore`. Each call makes
+    a connection of its own."""
+
+    def __init__(self, server: PostgresServer, rules: Rules) -> None:
+        """Open nothing. ``rules`` are the limits of installs."""
+        self._server = server
+        self.rules = rules
+
+    def catch_up(self, memory: InstallMemory, position: Position) -> tuple[InstallMemory, Position]:
+        """Return the records now (`StateStore.catch_up`)."""
+        with self._reading() as database:
+            newest = current_position(database)
+            if newest == position:
+                return memory, position
+            # As an epoch of its own where the last revision is not in the database's history.
+            same = position.epoch if position.revision and _is_in_history(database, position) else newest.epoch
+            memory, _ = caught_up(database, memory, position, same)
+            return memory, newest
+
+    def order(self, machines: Sequence[OrderedMachine], order: Order, at: float, origin: str) -> list[str]:
+        """Write an operator's order (`StateStore.order`). Raises `StoreError`; then nothing is written, unless it is
+        `CommitUnknown`."""
+        try:
+            return self._order(machines, order, at, origin)
+        except StoreLost:  # the next connection may have the database that took its place
+            return self._order(machines, order, at, origin)
+
+    def _order(self, machines: Sequence[OrderedMachine], order: Order, at: float, origin: str) -> list[str]:
+        with self._writing(_WRITE_WITHIN) as database:
+            events = ordered_in(database, machines, order, at, origin, "command")
+            store(database, [row_of(event) for event in events])
+        return [event.record for event in events]
+
+    def history(self, name: str) -> list[HistoryEvent]:
+        """Return the events of the record of this name, oldest first. Raises `StoreError`."""
+        with self._reading() as database:
+            return history_of(database, name)
+
+    def unknown(self) -> list[UnknownMachine]:
+        """Return the machines that nothing claimed, the last first. Raises `StoreError`."""
+        with self._reading() as database:
+            return unknown_machines(database)
+
+    def is_empty(self) -> bool:
+        """Return whether nothing is known of any machine. Raises `StoreError`."""
+        with self._reading() as database:
+            return run(database, "SELECT 1 FROM events LIMIT 1").fetchone() is None
+
+    def restore(self, backup: Path) -> int:
+        """Add the events in a backup to those that are there. Return how many machines have a record in it. A machine
+        of which the database knows more keeps that. Raises `StoreError`."""
+        file = SqliteFile(backup)
+        with file.faults("read"), file.connected() as source:
+            key = setting(source, "key")
+            with self._writing() as database:
+                shared_key(database, key)
+            for rows in _parts(source):
+                with self._writing() as database:
+                    store(database, rows)
+            query = "SELECT machine, last, facts, asked FROM unknown_machines ORDER BY last"
+            sightings = [Sighting(*row) for row in run(source, query).fetchall()]
+            with self._writing() as database:
+                write_sightings(database, sightings)
+            memory = InstallMemory(self.rules)
+            for part in events_since(source, 0):
+                for _, event in part:
+                    if event is not None:
+                        memory.apply(event)
+        return len(memory)
+
+    @contextmanager
+    def _reading(self) -> Iterator[peewee.PostgresqlDatabase]:
+        """A snapshot for the time of a block. Raises `StoreError`."""
+        with (
+            self._server.connected(READ_SECONDS) as database,
+            self._server.faults("read"),
+            database.atomic("REPEATABLE READ"),
+        ):
+            yield database
+
+    @contextmanager
+    def _writing(self, within: float = math.inf) -> Iterator[peewee.PostgresqlDatabase]:
+        with self._server.connected(WRITE_SECONDS, within) as database, self._server.faults("written"):
+            database.begin(READ_COMMITTED)
+            lock_revision(database)
+            yield database
+            try:
+                database.commit()
+            except (peewee.PeeweeException, OSError):
+                raise CommitUnknown(
+                    f"the connection to the database {self._server.described} was lost while the order was committed: "
+                    "it may have been stored; the machine's state shows whether it was"
+                ) from None
+
+
+def copy_states_to(copy: peewee.SqliteDatabase, database: peewee.Database) -> None:
+    """Copy all states in a database into the tables of a backup. Raises what the engines raise."""
+    for rows in _parts(database):
+        run_many(copy, _INSERT, rows)
+    columns = "identity, machine, first, last, asked, facts"
+    marks = ", ".join("?" * 6)
+    unknown = run(database, f"SELECT {columns} FROM unknown_machines").fetchall()  # noqa: S608 - no value
+    run_many(copy, f"INSERT INTO unknown_machines ({columns}) VALUES ({marks})", unknown)  # noqa: S608
+    key = setting(database, "key")
+    if key is not None:
+        note(copy, "key", key)
+
+
+def _parts(database: peewee.Database) -> Iterator[list[Sequence[Any]]]:
+    """Yield all rows of events as `COLUMNS`, some at a time."""
+    revision = 0
+    query = f"SELECT revision, {COLUMNS} FROM events WHERE revision > ? ORDER BY revision LIMIT 50"  # noqa: S608
+    while part := run(database, query, (revision,)).fetchall():
+        revision = part[-1][0]
+        yield [row[1:] for row in part]

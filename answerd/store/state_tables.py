@@ -1,0 +1,274 @@
+"""The tables of the states of installs, in SQLite and in PostgreSQL: rows to events and back, and what is kept of them.
+
+Rules: docs/install-once.md#where-states-are-kept. Decides nothing: what events mean is in `answerd.installs.events`.
+The statements that make the tables are in `answerd.store.migrations`. Must not know connections or files.
+
+``events.revision`` is the order in which events were stored in this database. ``shared`` is the revision that an event
+has in the database that nodes share: null where it is not delivered yet, 0 in a service that shares nothing.
+"""
+
+from __future__ import annotations
+
+import secrets
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, NamedTuple
+
+import peewee
+
+from answerd.identity import identity_of
+from answerd.installs.events import Event, Kind, content_of, event_from, fold
+from answerd.installs.shown import HistoryEvent, UnknownMachine
+from answerd.store.tables import execute
+
+MOST_EVENTS = 200
+"""Events of one record that are kept."""
+
+MOST_NEWS = 50
+"""Reports of progress of one record that are shown: an installer may send hundreds."""
+
+COMPACTED_AT = 400
+"""Events of a record at which all but `MOST_EVENTS` become a summary."""
+
+MOST_BODY_BYTES = 262_144
+"""Bytes of reports' bodies that are kept for one record, the last ones."""
+
+MOST_BODY_BYTES_OF_UNNAMED = 65_536
+"""The same for a record that nothing but requests names."""
+
+MOST_UNKNOWN = 1_000
+"""Machines that nothing claims which are kept."""
+
+NAMES_AT_ONCE = 500
+"""Names in one question: SQLite takes 32,766 values."""
+
+ROWS_AT_ONCE = 500
+"""Rows that are read by one statement."""
+
+COLUMNS = "id, at, source, record, name, kind, attempt, content, body"
+
+INSERT = f"INSERT INTO events ({COLUMNS}, shared) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"  # noqa: S608 - no value
+
+SINCE = """
+    SELECT revision, id, at, source, name, kind, attempt, content FROM events
+    WHERE revision > ? ORDER BY revision LIMIT ?"""
+"""The events after a revision, without the bodies of reports: the state does not depend on them."""
+
+
+class Sighting(NamedTuple):
+    """A machine that nothing claims has asked, ``asked`` times. ``facts`` is JSON, empty where nothing new is said."""
+
+    machine: str
+    at: float
+    facts: str
+    asked: int = 1
+
+
+def identified(event: Event, source: str) -> Event:
+    """Return an event with an id of its own: 48 bits of time, so that an index grows at its end, and 80 that are
+    random."""
+    return event._replace(id=f"{time.time_ns() // 1_000_000:012x}{secrets.token_hex(10)}", source=source)
+
+
+def row_of(event: Event) -> tuple[Any, ...]:
+    """Return an event as a row of `COLUMNS`."""
+    return (
+        event.id,
+        event.at,
+        event.source,
+        identity_of(event.record),
+        event.record,
+        event.kind.value,
+        event.attempt,
+        content_of(event).decode(),
+        event.body or None,
+    )
+
+
+def event_of(row: Sequence[Any]) -> tuple[int, Event | None]:
+    """Return the revision and event of a row of `SINCE`; None for an event that this version cannot read."""
+    revision, event_id, at, source, name, kind, attempt, content = row
+    try:
+        return revision, event_from(name, kind, at, attempt, content, None, source, event_id)
+    except ValueError:
+        return revision, None
+
+
+def run(database: peewee.Database, statement: str, values: Sequence[Any] = ()) -> Any:
+    """Run a statement with ``?`` for each value on either engine."""
+    if isinstance(database, peewee.PostgresqlDatabase):
+        statement = statement.replace("?", "%s")
+    return execute(database, statement, tuple(values))
+
+
+def run_many(database: peewee.Database, statement: str, rows: Sequence[Sequence[Any]]) -> None:
+    """Run a statement once for each row."""
+    if not rows:
+        return
+    if isinstance(database, peewee.PostgresqlDatabase):
+        statement = statement.replace("?", "%s")
+    # As `peewee.Database.execute_sql` does: the driver's errors become peewee's.
+    with peewee.__exception_wrapper__:  # type: ignore[attr-defined]
+        database.cursor().executemany(statement, rows)  # type: ignore[no-untyped-call]
+
+
+def setting(database: peewee.Database, name: str) -> str | None:
+    """Return a single value of the tables; None where it is not there yet."""
+    row = run(database, "SELECT value FROM install_settings WHERE name = ?", (name,)).fetchone()
+    return row[0] if row else None
+
+
+def note(database: peewee.Database, name: str, value: str) -> None:
+    """Set a single value of the tables."""
+    run(
+        database,
+        "INSERT INTO install_settings (name, value) VALUES (?, ?) "
+        "ON CONFLICT (name) DO UPDATE SET value = excluded.value",
+        (name, value),
+    )
+
+
+def events_since(database: peewee.Database, revision: int) -> Iterator[list[tuple[int, Event | None]]]:
+    """Yield the events after a revision, some at a time."""
+    while part := run(database, SINCE, (revision, ROWS_AT_ONCE)).fetchall():
+        found = [event_of(row) for row in part]
+        yield found
+        revision = found[-1][0]
+
+
+def events_of(database: peewee.Database, name: str) -> list[Event]:
+    """Return the events of the record of a name, in the order of their time."""
+    query = f"SELECT revision, {COLUMNS} FROM events WHERE record = ? ORDER BY at, revision"  # noqa: S608 - no value
+    found = []
+    for _, event_id, at, source, _, stored_name, kind, attempt, content, body in run(
+        database, query, (identity_of(name),)
+    ):
+        try:
+            found.append(event_from(stored_name, kind, at, attempt, content, bytes(body or b""), source, event_id))
+        except ValueError:
+            continue  # of a newer version
+    return found
+
+
+def history_of(database: peewee.Database, name: str) -> list[HistoryEvent]:
+    """Return the events of the record of a name, oldest first."""
+    forgotten = 0
+    shown: list[Event] = []
+    for event in events_of(database, name):
+        if event.kind is Kind.FORGOTTEN:
+            forgotten = max(forgotten, event.attempt)
+        elif event.kind is not Kind.SUMMARY:
+            shown.append(event)
+    shown = [event for event in shown if event.attempt >= forgotten or not event.attempt]
+    news = [event for event in shown if event.kind is Kind.PROGRESS][:-MOST_NEWS]
+    left_out = {event.id for event in news}
+    return [
+        HistoryEvent(event.at, event.kind.value, event.detail, event.origin, event.counts, event.body)
+        for event in shown
+        if event.id not in left_out
+    ][-MOST_EVENTS:]
+
+
+def tidy(database: peewee.Database, events: Iterable[Event], shared: int | None) -> None:
+    """Remove what is not kept of the records to which these events were just added: what was before a ``forget``,
+    bodies of reports above the bound, and events above the bound. ``shared`` is that of a summary. In the present
+    transaction."""
+    events = list(events)
+    for event in events:
+        if event.kind is Kind.FORGOTTEN:
+            run(
+                database,
+                "DELETE FROM events WHERE record = ? AND attempt < ?",
+                (identity_of(event.record), event.attempt),
+            )
+    for name in dict.fromkeys(event.record for event in events if event.body):
+        _drop_bodies(database, name)
+    names = list(dict.fromkeys(identity_of(event.record) for event in events))
+    for at in range(0, len(names), NAMES_AT_ONCE):
+        part = names[at : at + NAMES_AT_ONCE]
+        many = run(
+            database,
+            f"SELECT record FROM events WHERE record IN ({', '.join('?' * len(part))}) "  # noqa: S608 - no value
+            f"GROUP BY record HAVING count(*) >= {COMPACTED_AT}",
+            part,
+        ).fetchall()
+        for (name,) in many:
+            compact(database, name, shared)
+
+
+def _drop_bodies(database: peewee.Database, name: str) -> None:
+    """Drop the oldest bodies of a record's reports above the bound."""
+    own = identity_of(name)
+    query = "SELECT revision, length(body) FROM events WHERE record = ? AND body IS NOT NULL ORDER BY revision DESC"
+    rows = run(database, query, (own,)).fetchall()
+    room = MOST_BODY_BYTES_OF_UNNAMED
+    if sum(size for _, size in rows) <= room:
+        return
+    evidence = fold(events_of(database, name))
+    if evidence is not None and evidence.named:
+        room = MOST_BODY_BYTES
+    for revision, size in rows:
+        room -= size
+        if room < 0:
+            run(database, "UPDATE events SET body = NULL WHERE revision = ?", (revision,))
+
+
+def compact(database: peewee.Database, record: str, shared: int | None) -> None:
+    """Replace all but the last events of a record, given as the identity of its name, by a summary. Events that are not
+    delivered yet stay."""
+    query = "SELECT revision, name FROM events WHERE record = ? ORDER BY at, revision"
+    rows = run(database, query, (record,)).fetchall()
+    kept = 0 if len(rows) <= MOST_EVENTS else len(rows) - MOST_EVENTS
+    events = events_of(database, rows[0][1])
+    evidence = fold(events)
+    if evidence is None or not kept:
+        return
+    last = max(event.at for event in events)
+    summary = identified(Event(rows[0][1], Kind.SUMMARY, last, evidence.attempt, evidence=evidence), "")
+    insert(database, [summary], shared)
+    gone = [(revision,) for revision, _ in rows[:kept]]
+    run_many(database, "DELETE FROM events WHERE revision = ? AND shared IS NOT NULL AND kind <> 'forgotten'", gone)
+
+
+def insert(database: peewee.Database, events: Sequence[Event], shared: int | None) -> None:
+    """Store events that are new here."""
+    run_many(database, INSERT, [(*row_of(event), shared) for event in events])
+
+
+# --- machines that nothing claims ------------------------------------------------------------------------------------
+
+
+_SIGHT = """
+    INSERT INTO unknown_machines (identity, machine, first, last, asked, facts, unsent) VALUES (?, ?, ?, ?, ?, ?, ?)
+    ON CONFLICT (identity) DO UPDATE SET last = excluded.last, asked = unknown_machines.asked + excluded.asked,
+      unsent = unknown_machines.unsent + excluded.unsent,
+      facts = CASE excluded.facts WHEN '' THEN unknown_machines.facts ELSE excluded.facts END"""
+
+_KEEP_LAST = """
+    DELETE FROM unknown_machines WHERE identity IN
+    (SELECT identity FROM unknown_machines ORDER BY last DESC, identity LIMIT 100000 OFFSET ?)"""
+
+
+def write_sightings(database: peewee.Database, sightings: Sequence[Sighting], *, is_node: bool = False) -> None:
+    """Write which unknown machines asked; the last `MOST_UNKNOWN` are kept. ``is_node``: they are to be delivered."""
+    if sightings:
+        rows = [
+            (
+                identity_of(row.machine),
+                row.machine,
+                row.at,
+                row.at,
+                row.asked,
+                row.facts.replace("\0", "").replace("\\u0000", ""),
+                row.asked if is_node else 0,
+            )
+            for row in sightings
+        ]
+        run_many(database, _SIGHT, rows)
+        run(database, _KEEP_LAST, (MOST_UNKNOWN,))
+
+
+def unknown_machines(database: peewee.Database) -> list[UnknownMachine]:
+    """Return the machines that nothing claimed, the last first."""
+    query = "SELECT machine, first, last, asked, facts FROM unknown_machines ORDER BY last DESC"
+    return [UnknownMachine(*row) for row in run(database, query).fetchall()]

@@ -1,0 +1,428 @@
+"""The states of installs in a SQLite file: the log of events, from which every process reads the states.
+
+Rules: docs/install-once.md#where-states-are-kept. What events mean is in `answerd.installs.events`.
+
+An event that is inserted counts for every process at once, and survives a kill of the service. What must survive a
+power failure is synced: `sync_log` waits until the write-ahead log is on the disk, so that all that was inserted
+before, by whomever, needs one sync. Readers find out by ``PRAGMA data_version`` that another connection wrote, and read
+the events after the last revision that they know. The ``epoch`` is a random text that `restore` replaces: other
+contents are read as a whole."""
+
+from __future__ import annotations
+
+import errno
+import os
+import secrets
+import sqlite3
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Final, NamedTuple, Protocol
+from urllib.parse import quote
+
+import peewee
+
+from answerd.identity import identity_of
+from answerd.installs.events import Event, Evidence, fold, ordered
+from answerd.installs.memory import InstallMemory
+from answerd.installs.shown import HistoryEvent, UnknownMachine
+from answerd.installs.states import Order, Rules
+from answerd.installs.tokens import KEY_LENGTH
+from answerd.store import WRITER_WAIT_SECONDS, StoreAway, StoreError, StoreFull
+from answerd.store.migrations import STATE_MIGRATIONS, migrate
+from answerd.store.sqlite_file import SqliteFile, cause_of
+from answerd.store.state_tables import (
+    INSERT,
+    ROWS_AT_ONCE,
+    SINCE,
+    Sighting,
+    event_of,
+    events_of,
+    events_since,
+    history_of,
+    identified,
+    insert,
+    row_of,
+    run,
+    run_many,
+    setting,
+    tidy,
+    unknown_machines,
+    write_sightings,
+)
+
+OWN: Final = 0
+"""``shared`` of an event in a service that shares nothing."""
+
+CHECKPOINT_BYTES: Final = 4_000_000
+"""Size of the write-ahead log at which it is copied into the database."""
+
+RESTART_BYTES: Final = 16_000_000
+"""Size at which writers wait until it begins anew."""
+
+_BUSY: Final = ("SQLITE_BUSY", "SQLITE_LOCKED")
+_FULL: Final = ("SQLITE_FULL", "SQLITE_IOERR_SHMSIZE")
+
+
+class StateBusy(StoreAway):
+    """Another program holds the file's write lock; trying again later may succeed."""
+
+
+class Position(NamedTuple):
+    """What a reader knows: the last revision, and the epoch that it belongs to."""
+
+    revision: int = 0
+    epoch: str = ""
+
+
+class Waiting(NamedTuple):
+    """The number of events that wait for the shared database, and the age of the oldest in seconds."""
+
+    messages: int = 0
+    seconds: float = 0.0
+
+
+OrderedMachine = tuple[str, Mapping[str, str]]
+"""The name of a record, and the identities that an order brings."""
+
+
+class StateStore(Protocol):
+    """The states as commands use them. Every method raises `StoreError`."""
+
+    def catch_up(self, memory: InstallMemory, position: Position) -> tuple[InstallMemory, Position]:
+        """Return the records now, and how far they were read. ``memory`` is changed where it only lacks events."""
+
+    def order(self, machines: Sequence[OrderedMachine], order: Order, at: float, origin: str) -> list[str]:
+        """Write an operator's order to some machines. Return their names."""
+
+    def history(self, name: str) -> list[HistoryEvent]:
+        """Return the events of the record of this name, oldest first."""
+
+    def unknown(self) -> list[UnknownMachine]:
+        """Return the machines that nothing claimed, the last first."""
+
+
+class StateFile:
+    """The states in one file. Holds no connection; any thread may use it."""
+
+    is_node = False
+
+    def __init__(self, file: SqliteFile, rules: Rules, refusal: Callable[[], str] = lambda: "") -> None:
+        """Take a file whose tables are there. ``refusal`` is `answerd.store.Store.refusal`. Raises `StoreError`."""
+        self.file = file
+        self.refusal = refusal
+        self.rules = rules
+        with file.faults("opened"):
+            self._inode = _inode(file.path)
+            with file.connected(WRITER_WAIT_SECONDS) as database:
+                self._prepare(database)
+
+    def _prepare(self, database: peewee.SqliteDatabase) -> None:
+        made = {"key": secrets.token_hex(KEY_LENGTH), "epoch": secrets.token_hex(8), "source": secrets.token_hex(4)}
+        for name, value in made.items():
+            if setting(database, name) is None:
+                run(
+                    database,
+                    "INSERT INTO install_settings (name, value) VALUES (?, ?) ON CONFLICT (name) DO NOTHING",
+                    (name, value),
+                )
+
+    @property
+    def path(self) -> Path:
+        """The file, absolute."""
+        return self.file.path
+
+    def key(self) -> bytes:
+        """Return the key of tokens. Raises `StoreError` where it is not known."""
+        with self.reading() as database:
+            found = setting(database, "key")
+        if found is None:  # a backup was restored that has none
+            with self.writing() as database:
+                self._prepare(database)
+                found = setting(database, "key")
+        return bytes.fromhex(found or "")
+
+    @property
+    def unfilled(self) -> str:
+        """Why the states are not known yet; empty where they are."""
+        return ""
+
+    @property
+    def shared(self) -> int | None:
+        """``shared`` of a new event."""
+        return OWN
+
+    def waiting(self) -> Waiting | None:
+        """Return the number and age of events that wait for a database that nodes share; None where there is none."""
+        return None
+
+    def before_order(self) -> None:
+        """Learn what other nodes know, where there are any."""
+
+    def wake_up(self) -> None:
+        """Have new events delivered, where there are other nodes."""
+
+    # --- reading ---------------------------------------------------------------------------------------------------
+
+    def catch_up(self, memory: InstallMemory, position: Position) -> tuple[InstallMemory, Position]:
+        """Return the records now (`StateStore.catch_up`)."""
+        with self.reading() as database, database.atomic():
+            return caught_up(database, memory, position, epoch_of(database))
+
+    def history(self, name: str) -> list[HistoryEvent]:
+        """Return the events of the record of this name, oldest first. Raises `StoreError`."""
+        with self.reading() as database:
+            return history_of(database, name)
+
+    def unknown(self) -> list[UnknownMachine]:
+        """Return the machines that nothing claimed, the last first. Raises `StoreError`."""
+        with self.reading() as database:
+            return unknown_machines(database)
+
+    @contextmanager
+    def reading(self) -> Iterator[peewee.SqliteDatabase]:
+        """A connection for the time of a block. Raises `StoreError`."""
+        with self.faults("read"):
+            self.require_same_file()
+            with self.file.connected() as database:
+                yield database
+
+    def require_same_file(self) -> None:
+        """Raise `StoreError` where the file has vanished or is another one: its states would let machines install
+        again."""
+        try:
+            found = _inode(self.path)
+        except FileNotFoundError:
+            raise StoreError(f"{self.path} has vanished: put it back, or restart the service without states") from None
+        if found != self._inode:
+            raise StoreError(f"{self.path} was replaced by another file: restart the service to take its states")
+
+    # --- writing ---------------------------------------------------------------------------------------------------
+
+    def order(self, machines: Sequence[OrderedMachine], order: Order, at: float, origin: str) -> list[str]:
+        """Write an operator's order (`StateStore.order`); on return it is on the disk."""
+        self.before_order()
+        with self.writing() as database:
+            source = setting(database, "source") or ""
+            events = ordered_in(database, machines, order, at, origin, source)
+            insert(database, events, self.shared)
+            tidy(database, events, self.shared)
+        self.wake_up()
+        return [event.record for event in events]
+
+    def note_sightings(self, sightings: Sequence[Sighting]) -> None:
+        """Write which unknown machines asked. Raises `StoreError`."""
+        with self.writing(synced=False) as database:
+            write_sightings(database, sightings, is_node=self.is_node)
+        self.wake_up()
+
+    def drop(self, names: Sequence[str]) -> None:
+        """Remove the events of some records. Raises `StoreError`."""
+        with self.writing() as database:
+            run_many(database, "DELETE FROM events WHERE record = ?", [(identity_of(name),) for name in names])
+
+    def tidy(self, events: Sequence[Event]) -> None:
+        """Remove what is not kept of the records to which events were just added. Raises `StoreError`."""
+        with self.writing(synced=False) as database:
+            tidy(database, events, self.shared)
+
+    @contextmanager
+    def writing(self, *, synced: bool = True) -> Iterator[peewee.SqliteDatabase]:
+        """A transaction, which is on the disk at the end of the block where it is ``synced``. Raises `StoreError`."""
+        with self.faults("written"):
+            self.require_same_file()
+            with self.file.connected(WRITER_WAIT_SECONDS) as database:
+                if not synced:
+                    run(database, "PRAGMA synchronous = NORMAL")
+                with database.atomic("IMMEDIATE"):
+                    yield database
+
+    @contextmanager
+    def faults(self, done: str) -> Iterator[None]:
+        """Turn errors of SQLite and the system in the block into a `StoreError`."""
+        try:
+            yield
+        except (peewee.PeeweeException, sqlite3.Error, OSError) as error:
+            raise state_fault(self.path, done, error) from None
+
+    def sync_log(self) -> None:
+        """Wait until everything that was inserted before is on the disk. Raises `StoreError`."""
+        with self.faults("written"):
+            try:
+                log = os.open(f"{self.path}-wal", os.O_RDONLY)
+            except FileNotFoundError:
+                return  # copied into the database, and synced, when the last connection was closed
+            try:
+                os.fsync(log)
+            finally:
+                os.close(log)
+
+    def checkpoint(self) -> None:
+        """Copy the write-ahead log into the database where it has grown. Raises `StoreError`."""
+        with suppress(FileNotFoundError):
+            size = os.stat(f"{self.path}-wal").st_size
+            if size > CHECKPOINT_BYTES:
+                with self.reading() as database:
+                    run(database, "PRAGMA wal_checkpoint(PASSIVE)").fetchall()
+                    if size > RESTART_BYTES:
+                        run(database, "PRAGMA wal_checkpoint(RESTART)").fetchall()
+
+
+class EventLog:
+    """The log as the loop of one process uses it: a connection that waits for nobody. Made after forking."""
+
+    def __init__(self, states: StateFile) -> None:
+        """Open the file. Raises `StoreError`."""
+        self._states = states
+        self._version: int | None = None
+        with states.faults("opened"):
+            states.require_same_file()
+            self._connection = sqlite3.connect(
+                f"file:{quote(str(states.path))}?mode=rw",
+                uri=True,
+                timeout=0,
+                isolation_level=None,
+                check_same_thread=False,
+            )
+            for pragma in ("synchronous = NORMAL", "wal_autocheckpoint = 0", "cache_size = -4000"):
+                self._connection.execute(f"PRAGMA {pragma}")
+            found = self._connection.execute("SELECT value FROM install_settings WHERE name = 'source'").fetchone()
+            directory = os.open(states.path.parent, os.O_RDONLY)
+            try:
+                os.fsync(directory)  # the write-ahead log may be new
+            finally:
+                os.close(directory)
+        self.source: str = found[0] if found else ""
+        self._shared = states.shared
+
+    def has_changed(self) -> bool:
+        """Return whether another connection has written since the last call. Raises `StoreError`."""
+        try:
+            (version,) = self._connection.execute("PRAGMA data_version").fetchone()
+        except sqlite3.Error as error:
+            raise state_fault(self._states.path, "read", error) from None
+        changed: bool = version != self._version
+        self._version = version
+        return changed
+
+    def read_again(self) -> None:
+        """Have `has_changed` return that something has."""
+        self._version = None
+
+    def epoch(self) -> str:
+        """Return the epoch of the contents. Raises `StoreError`."""
+        with self._states.faults("read"):
+            found = self._connection.execute("SELECT value FROM install_settings WHERE name = 'epoch'").fetchone()
+            return str(found[0]) if found else ""
+
+    def since(self, revision: int) -> list[tuple[int, Event | None]]:
+        """Return some events after a revision; fewer than `ROWS_AT_ONCE` are all that there are. Raises
+        `StoreError`."""
+        with self._states.faults("read"):
+            return [event_of(row) for row in self._connection.execute(SINCE, (revision, ROWS_AT_ONCE)).fetchall()]
+
+    def append(self, events: Sequence[Event]) -> int:
+        """Insert events, all or none, and return the last revision. They are not synced yet. Raises `StateBusy` where
+        another connection writes, and `StoreError`."""
+        connection = self._connection
+        rows = [(*row_of(event), self._shared) for event in events]
+        try:
+            self._states.require_same_file()
+            if len(rows) == 1:
+                return connection.execute(INSERT, rows[0]).lastrowid or 0
+            connection.execute("BEGIN IMMEDIATE")
+            try:
+                for row in rows:
+                    last = connection.execute(INSERT, row).lastrowid or 0
+                connection.execute("COMMIT")
+            except BaseException:
+                if connection.in_transaction:  # SQLite ends it itself where the disk is full
+                    connection.execute("ROLLBACK")
+                raise
+        except (sqlite3.Error, OSError) as error:
+            raise state_fault(self._states.path, "written", error) from None
+        return last
+
+    def close(self) -> None:
+        """Close the connection."""
+        self._connection.close()
+
+
+def open_state_file(path: str, rules: Rules) -> tuple[StateFile, bool]:
+    """Return the states in a file of their own, and whether it had to be made. Raises `StoreError`."""
+    file = SqliteFile(path)
+    if not file.path.parent.is_dir():
+        raise StoreError(f"SERVICE_STATE_PATH: {file.path.parent} is no directory: make it, or name another place")
+    was_made = not file.path.exists()
+    with file.faults("opened"):
+        file.create()
+        with file.connected(WRITER_WAIT_SECONDS) as database:
+            if "documents" in database.get_tables():
+                raise StoreError(f"SERVICE_STATE_PATH: {file.path} is a database of documents: name a file of its own")
+            migrate(database, file.path, STATE_MIGRATIONS)
+    return StateFile(file, rules), was_made
+
+
+def epoch_of(database: peewee.Database) -> str:
+    """Return the epoch of the contents of a database."""
+    return setting(database, "epoch") or ""
+
+
+def caught_up(
+    database: peewee.Database, memory: InstallMemory, position: Position, epoch: str
+) -> tuple[InstallMemory, Position]:
+    """Return all records of a database, and how far they were read: ``memory`` with the events after ``position``, or
+    a new memory where the position is of another epoch."""
+    if epoch != position.epoch:
+        memory, position = InstallMemory(memory.rules), Position(0, epoch)
+    revision = position.revision
+    for part in events_since(database, revision):
+        for number, event in part:
+            revision = number
+            if event is not None:
+                memory.apply(event)
+    return memory, Position(revision, epoch)
+
+
+def ordered_in(
+    database: peewee.Database, machines: Sequence[OrderedMachine], order: Order, at: float, origin: str, source: str
+) -> list[Event]:
+    """Return the events of an order to machines whose events are in a database."""
+    events = []
+    for name, identities in machines:
+        evidence = fold(events_of(database, name)) or Evidence(name)
+        events.append(identified(ordered(evidence, order, at, identities, origin), source))
+    return events
+
+
+def state_fault(path: Path, done: str, error: Exception) -> StoreError:
+    """Return the `StoreError` of an error of SQLite or the system, which says what could not be ``done``."""
+    cause = cause_of(error)
+    name = getattr(cause, "sqlite_errorname", "")
+    number = getattr(cause, "errno", None)
+    if name in _FULL or number in (errno.ENOSPC, errno.EDQUOT):
+        return StoreFull(f"the database {path} cannot be {done}: the disk is full")
+    if name.startswith(_BUSY):
+        return StateBusy(f"the database {path} cannot be {done}: another program is writing to it")
+    reason = getattr(cause, "strerror", None) or " ".join(str(cause).split()) or type(cause).__name__
+    return StoreError(f"the database {path} cannot be {done}: {reason}")
+
+
+def wait_while_busy(append: Callable[[], int], seconds: float, sleep: Callable[[float], object] = time.sleep) -> int:
+    """Return what ``append`` returns; call it again for as long as another connection writes. Raises `StoreError`."""
+    until = time.monotonic() + seconds
+    pause = 0.0005
+    while True:
+        try:
+            return append()
+        except StateBusy:
+            if time.monotonic() > until:
+                raise
+        sleep(pause)
+        pause = min(pause * 2, 0.02)
+
+
+def _inode(path: Path) -> tuple[int, int]:
+    status = path.stat()
+    return status.st_dev, status.st_ino

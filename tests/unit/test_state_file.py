@@ -1,0 +1,316 @@
+"""The log of events in a file: what is written counts for every process, and a file that is another one is refused."""
+
+from __future__ import annotations
+
+import errno
+import os
+import sqlite3
+from pathlib import Path
+
+import gevent
+import pytest
+
+from answerd.config import Config
+from answerd.errors import StatesUnknown
+from answerd.facts import Facts, Request
+from answerd.formats.family import Once
+from answerd.identity import identity_of
+from answerd.installs.events import Event, Kind
+from answerd.installs.reports import Report
+from answerd.installs.states import Asked, Gate, Order, ReportKind, Rules, State
+from answerd.installs.tokens import TokenSubject
+from answerd.server.live_states import LiveStates, SharedStates
+from answerd.server.request_log import RequestLog
+from answerd.store import StoreError, StoreFull
+from answerd.store.backup import backup_directory, copy_states, restore_directory
+from answerd.store.sqlite import SqliteStore
+from answerd.store.sqlite_file import SqliteFile
+from answerd.store.state_tables import (
+    COMPACTED_AT,
+    MOST_BODY_BYTES,
+    MOST_BODY_BYTES_OF_UNNAMED,
+    MOST_EVENTS,
+    MOST_NEWS,
+    MOST_UNKNOWN,
+    Sighting,
+    run,
+)
+from answerd.store.states import EventLog, StateFile, open_state_file, state_fault
+from tests.support.installs import Ordered, Reported
+from tests.support.states import StateWriter
+
+RULES = Rules(grace=0)
+KS = Asked("ks", Gate.ANSWERS, Once.ON, 1.0)
+
+
+@pytest.fixture
+def states(tmp_path: Path) -> StateFile:
+    return open_state_file(str(tmp_path / "state.db"), RULES)[0]
+
+
+@pytest.fixture
+def writer(states: StateFile) -> StateWriter:
+    return StateWriter(states)
+
+
+def given(name: str, at: float = 1.0) -> Event:
+    identities = {identity_of(name): name}
+    return Event(name, Kind.GIVEN, at, 1, 1, "ks", identities=identities)
+
+
+# --- a file ----------------------------------------------------------------------------------------------------------
+
+
+def test_what_is_written_is_there_after_a_restart(writer: StateWriter) -> None:
+    writer.write("node1", KS, {"98fa9b50d810": "98:fa:9b:50:d8:10"}, "rack")
+    writer.write("node1", Reported(ReportKind.INSTALLED, 1, 5.0, "done"), body=b"the log")
+    again = StateWriter(StateFile(SqliteFile(writer.states.path), RULES))
+    found = again.all()["node1"]
+    assert found == writer.all()["node1"]
+    assert (found.record.state, found.record.message, found.group) == (State.INSTALLED, "done", "rack")
+    assert found.identities == {"node1": "node1", "98fa9b50d810": "98:fa:9b:50:d8:10"}
+    assert again.states.key() == writer.states.key()
+    assert again.memory.newest == 5.0
+
+
+def test_a_late_report_of_a_machine_that_was_forgotten_changes_nothing(writer: StateWriter) -> None:
+    writer.write("node1", KS)
+    writer.write("node1", Ordered(Order.FORGET, 2.0))
+    writer.write("node1", Reported(ReportKind.INSTALLED, 1, 3.0))
+    assert writer.all() == {}
+    assert writer.states.history("node1") == []
+    writer.write("node1", KS._replace(at=9.0))
+    writer.write("node1", Reported(ReportKind.INSTALLED, 1, 10.0))
+    assert writer.all()["node1"].record.attempt == 2
+    assert writer.state("node1") is State.INSTALLING
+    writer.write("node1", Reported(ReportKind.INSTALLED, 2, 11.0))
+    assert writer.state("node1") is State.INSTALLED
+
+
+def test_the_history_of_a_record(writer: StateWriter) -> None:
+    writer.write("node1", Ordered(Order.ARM, 0.5))
+    writer.write("node1", KS)
+    writer.write("node1", Reported(ReportKind.FAILED, 2, 3.0, "no disk"), detail="no disk", body=b"the log")
+    assert [(event.what, event.detail, event.origin, event.body) for event in writer.states.history("NODE1")] == [
+        ("armed", "", "admin API", b""),
+        ("given", "ks", "192.0.2.1", b""),
+        ("failed", "no disk", "192.0.2.1", b"the log"),
+    ]
+
+
+def test_a_record_with_many_events_keeps_its_state_and_the_last_of_them(writer: StateWriter) -> None:
+    writer.write("node1", KS, {"98fa9b50d810": "98:fa:9b:50:d8:10"}, "rack")
+    for number in range(COMPACTED_AT):
+        writer.write("node1", Reported(ReportKind.PROGRESS, 1, 2.0 + number, str(number)), detail=str(number))
+    before = writer.all()["node1"]
+    writer.write("node1", Reported(ReportKind.FAILED, 1, 1_000.0))
+    again = StateWriter(writer.states)
+    assert again.all()["node1"].identities == before.identities
+    assert (again.state("node1"), again.all()["node1"].record.starts, again.all()["node1"].group) == (
+        State.FAILED,
+        1,
+        "rack",
+    )
+    with writer.states.reading() as database:
+        (kept,) = run(database, "SELECT count(*) FROM events").fetchone()
+    assert kept < MOST_EVENTS + COMPACTED_AT // 2
+    history = writer.states.history("node1")
+    assert [event.what for event in history] == ["progress"] * MOST_NEWS + ["failed"]
+
+
+@pytest.mark.parametrize(
+    ("is_named", "room"), [(True, MOST_BODY_BYTES), (False, MOST_BODY_BYTES_OF_UNNAMED)], ids=["named", "unnamed"]
+)
+def test_the_bodies_of_a_records_reports_are_bounded(writer: StateWriter, is_named: bool, room: int) -> None:
+    writer.write("node1", KS)
+    if is_named:
+        writer.write("node1", Ordered(Order.ARM, 2.0))
+    for number in range(8):
+        writer.write("node1", Reported(ReportKind.FAILED, 1 + is_named, 3.0 + number), body=b"x" * 65_536)
+    kept = [len(event.body) for event in writer.states.history("node1") if event.what == "failed"]
+    assert sum(kept) == room
+    assert kept[-1] == 65_536  # the last ones
+    assert len(kept) == 8
+
+
+def test_unknown_machines_are_counted_and_the_last_ones_kept(states: StateFile) -> None:
+    states.note_sightings([Sighting("98:fa:9b:50:d8:10", 1, '{"mac": "x"}')])
+    states.note_sightings([Sighting("98-FA-9B-50-D8-10", 2, "")])
+    (found,) = states.unknown()
+    assert found == ("98:fa:9b:50:d8:10", 1, 2, 2, '{"mac": "x"}')
+    states.note_sightings([Sighting(f"serial{at}", 10 + at, "") for at in range(MOST_UNKNOWN)])
+    found_now = states.unknown()
+    assert len(found_now) == MOST_UNKNOWN
+    assert found_now[0].machine == f"serial{MOST_UNKNOWN - 1}"
+    assert found not in found_now
+
+
+@pytest.mark.parametrize("what", ["vanished", "replaced"])
+def test_a_file_that_vanishes_or_is_replaced_cannot_be_read_or_written(writer: StateWriter, what: str) -> None:
+    writer.write("node1", KS)
+    states, log = writer.states, EventLog(writer.states)
+    content = states.path.read_bytes()
+    aside = states.path.with_suffix(".aside")
+    os.rename(states.path, aside)
+    if what == "replaced":
+        states.path.write_bytes(content)
+    with pytest.raises(StoreError, match=what):
+        states.history("node1")
+    with pytest.raises(StoreError, match=what):
+        states.order([("node1", {})], Order.ARM, 2.0, "")
+    with pytest.raises(StoreError, match=what):
+        log.append([given("node2")._replace(id="a")])
+    os.rename(aside, states.path)
+    assert writer.state("node1") is State.INSTALLING
+
+
+def test_a_file_of_states_needs_its_directory_and_says_whether_it_was_made(tmp_path: Path) -> None:
+    path = tmp_path / "state.db"
+    assert open_state_file(str(path), RULES)[1]
+    assert not open_state_file(str(path), RULES)[1]
+    assert path.stat().st_mode & 0o777 == 0o600
+    with pytest.raises(StoreError, match="is no directory"):
+        open_state_file(str(tmp_path / "missing" / "state.db"), RULES)
+    SqliteStore(tmp_path / "answers.db")
+    with pytest.raises(StoreError, match="a database of documents"):
+        open_state_file(str(tmp_path / "answers.db"), RULES)
+    (tmp_path / "text").write_text("no database at all, but long enough to be looked at " * 20)
+    with pytest.raises(StoreError, match="not a database"):
+        open_state_file(str(tmp_path / "text"), RULES)
+
+
+def test_a_full_disk_is_said_as_such() -> None:
+    full = state_fault(Path("/srv/s.db"), "written", OSError(errno.ENOSPC, "No space left on device"))
+    assert isinstance(full, StoreFull)
+    assert str(full) == "the database /srv/s.db cannot be written: the disk is full"
+
+
+# --- the states of a process -----------------------------------------------------------------------------------------
+
+
+class Process:
+    """A process of the service, without its listener."""
+
+    def __init__(self, states: StateFile) -> None:
+        self.shared = SharedStates(states, Config())
+        self.live = LiveStates(self.shared, RequestLog("stderr", "off"))
+
+    def give(self, name: str) -> None:
+        self.live.current()
+        self.live.given([given(name, self.live.now())])
+
+    def report(self, name: str, word: ReportKind = ReportKind.INSTALLED) -> bool:
+        return self.live.report(TokenSubject(name, 1), Report(word), "", "192.0.2.1")
+
+    def state(self, name: str) -> State:
+        memory = self.live.current()
+        return memory.state(memory.found_by([], name))
+
+
+@pytest.fixture
+def two(states: StateFile) -> tuple[Process, Process]:
+    return Process(states), Process(states)
+
+
+def test_what_one_process_writes_counts_for_the_next_request_of_every_other(two: tuple[Process, Process]) -> None:
+    first, second = two
+    for number in range(20):
+        name = f"node{number}"
+        (first if number % 2 else second).give(name)
+        (second if number % 2 else first).report(name)
+        assert (first.state(name), second.state(name)) == (State.INSTALLED, State.INSTALLED)
+    first.live.order([("node1", {"node1": "node1"})], Order.ARM, "here")
+    assert second.state("node1") is State.ARMED
+
+
+def test_reports_that_come_together_share_a_sync(states: StateFile, monkeypatch: pytest.MonkeyPatch) -> None:
+    process = Process(states)
+    syncs: list[None] = []
+    sync = StateFile.sync_log
+
+    def counted(self: StateFile) -> None:
+        syncs.append(None)
+        sync(self)
+
+    monkeypatch.setattr(StateFile, "sync_log", counted)
+    reports = [gevent.spawn(process.report, f"node{number}") for number in range(200)]
+    gevent.joinall(reports, raise_error=True)
+    assert 1 <= len(syncs) <= 3
+
+
+def test_a_report_is_not_acknowledged_where_the_sync_fails(states: StateFile, monkeypatch: pytest.MonkeyPatch) -> None:
+    process = Process(states)
+
+    def fail(self: StateFile) -> None:
+        raise StoreFull("the disk is full")
+
+    monkeypatch.setattr(StateFile, "sync_log", fail)
+    with pytest.raises(StoreFull):
+        process.report("node1")
+    monkeypatch.undo()
+    assert process.report("node1") is False  # it counts since the first one
+    assert process.state("node1") is State.INSTALLED
+
+
+def test_nothing_is_given_that_cannot_be_written(states: StateFile, monkeypatch: pytest.MonkeyPatch) -> None:
+    process = Process(states)
+    process.give("node1")
+    monkeypatch.setattr("answerd.server.live_states.BUSY_SECONDS", 0.05)
+    blocker = sqlite3.connect(states.path, isolation_level=None)
+    blocker.execute("BEGIN IMMEDIATE")
+    with pytest.raises(StatesUnknown, match="another program is writing"):
+        process.give("node2")
+    assert process.state("node2") is State.NEW
+    waiting = gevent.spawn(process.give, "node2")
+    gevent.sleep(0.01)
+    assert not waiting.dead  # the loop goes on meanwhile
+    blocker.execute("ROLLBACK")
+    waiting.join()
+    assert process.state("node2") is State.INSTALLING
+
+
+def test_a_write_that_fails_drops_no_sighting(states: StateFile, monkeypatch: pytest.MonkeyPatch) -> None:
+    process = Process(states)
+    facts = Facts(Request("/ks", "mac=98fa9b50d810"))
+    process.live.unclaimed(facts)
+
+    def fail(self: StateFile, sightings: object) -> None:
+        raise StoreFull("the disk is full")
+
+    monkeypatch.setattr(StateFile, "note_sightings", fail)
+    process.live.flush()
+    process.live.unclaimed(facts)
+    monkeypatch.undo()
+    process.live.flush()
+    (found,) = states.unknown()
+    assert (found.machine, found.asked) == ("98fa9b50d810", 2)
+    assert "98fa9b50d810" in found.facts
+
+
+@pytest.mark.parametrize("grown", [False, True], ids=["backup of now", "grown past the backup"])
+def test_a_restore_counts_for_the_next_request_of_every_process(tmp_path: Path, states: StateFile, grown: bool) -> None:
+    """Also where the backup has as many events as the running service, or fewer."""
+    processes = [Process(states), Process(states)]
+    key = processes[0].live.key
+    processes[0].give("node1")
+    processes[0].report("node1")
+    (tmp_path / "answers").mkdir()
+    backup_directory(tmp_path / "answers", tmp_path / "backup", states=states.path)
+    processes[0].live.order([("node1", {})], Order.FORGET, "")
+    if grown:
+        for number in range(5):
+            processes[1].give(f"later{number}")
+    restore_directory(tmp_path / "backup", tmp_path / "restored", states=states.path, force=True)
+    for process in processes:
+        assert process.state("node1") is State.INSTALLED
+        assert process.state("later1") is State.NEW
+        assert process.live.key == key
+
+
+def test_the_key_of_a_restored_backup_counts_at_once(tmp_path: Path, states: StateFile) -> None:
+    process = Process(states)
+    other = open_state_file(str(tmp_path / "other.db"), RULES)[0]
+    assert process.live.key != other.key()
+    copy_states(other.path, states.path)
+    process.live.current()
+    assert process.live.key == other.key()
