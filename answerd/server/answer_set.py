@@ -28,7 +28,6 @@ from answerd.store import NoSetYet, StoreError
 from answerd.store.files import FileStore
 from answerd.store.loader import Loader
 
-
 WRITES: Final = ("writes",)
 """The cell in which a process counts the writes that it has announced."""
 
@@ -117,14 +116,14 @@ class AnswerSet:
         loader: Loader,
         generation: WriteCounter,
         log: RequestLog,
-        digest: Preparation,
+        preparation: Preparation,
         *,
         reports: bool,
         is_replacement: bool = False,
         prepares: bool = True,
         counters: Cells | None = None,
     ) -> None:
-        """``digest`` is the background work that was done for the loader's set already. ``reports``: of several
+        """``preparation`` is the background work that was done for the loader's set already. ``reports``: of several
         workers, one logs problems, and that the store cannot be read. ``is_replacement``: the loader's set is
         the parent's, as old as the service. ``prepares``: answers are prepared before they are asked for.
         ``counters``: where loads and faults are counted.
@@ -140,11 +139,12 @@ class AnswerSet:
         self.warm = Event()
         self._poll_now = Event()
         self._to_prepare_event = Event()
-        self.digest = digest
+        self.preparation = preparation
         self._counters = counters if reports else None
         self._counted = self.follower.loader.catalogue
         self._store_fault: str | None = None
-        self._not_ready = "the documents are being loaded"
+        # The parent has loaded a set for all its children, but not for the interim worker.
+        self._not_ready = "the documents are being loaded" if preparation.catalogue is None else self._absence()
         self._nothing_yet = ""
 
     def readiness(self) -> str:
@@ -203,7 +203,7 @@ class AnswerSet:
             self._not_ready = self._not_ready and reason_line(str(error))
         self.loaded.set()
         # A request or a write may have brought the set up to date before this look did.
-        if self.follower.loader.catalogue is self.digest.catalogue:
+        if self.follower.loader.catalogue is self.preparation.catalogue:
             self._prepared()
         else:
             self._to_prepare_event.set()
@@ -240,7 +240,9 @@ class AnswerSet:
             self._to_prepare_event.clear()
             try:
                 with gc_tuning.gc_paused():
-                    lines = in_thread(partial(self.digest.update, self.follower.loader.catalogue, checks=self.reports))
+                    lines = in_thread(
+                        partial(self.preparation.update, self.follower.loader.catalogue, checks=self.reports)
+                    )
                 for line in lines:
                     self.log.service(line)
             except Exception as error:  # answers are made on request, and the next change is prepared again
@@ -249,7 +251,7 @@ class AnswerSet:
 
     def _prepared(self) -> None:
         if self._counters:
-            self._counters.set("answerd_problems", value=len(self.digest.problems.sentences()))
+            self._counters.set("answerd_problems", value=len(self.preparation.problems.sentences()))
         self.warm.set()
 
 

@@ -28,9 +28,9 @@ from answerd.documents import Document, Key, RawDocument
 from answerd.errors import MOST_PROBLEMS
 from answerd.identity import Kind
 from answerd.server import gc_tuning
+from answerd.server.answer_set import LiveAnswerSet
 from answerd.server.etags import UNCONDITIONAL, Conditions, etag, set_etag
 from answerd.server.http.responses import Client, PatientClient
-from answerd.server.answer_set import LiveAnswerSet
 from answerd.server.threads import in_thread, release_gradually
 from answerd.store import (
     NOBODY,

@@ -597,9 +597,7 @@ class Handler:
         if not outcome and self.response is not None:
             outcome = self.response.reason
         peer = with_port(self._peer(request), self.address[1])
-        log.request(
-            peer, method, target, body=body, status=status, outcome=outcome, sent=sent, seconds=self._seconds()
-        )
+        log.request(peer, method, target, body=body, status=status, outcome=outcome, sent=sent, seconds=self._seconds())
         if feed is not None:
             feed.add(peer, method, target, status, outcome, body=body, sent=sent)
 
