@@ -9,12 +9,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
 
-from answerd.documents import Key, NotText, RawDocument, decoded
+from answerd.documents import Key, NotText, RawDocument, decoded, largest
 from answerd.identity import printable
 from answerd.store.mounts import KERNEL_DIRECTORIES, Mounts
-
-LARGEST_FILE = 16 * 1024 * 1024
-"""Bytes of a document's file. A larger one is a problem and is not read."""
 
 Signature = tuple[int, int, int, int]
 """Size in bytes, times of the last change of content and of inode in nanoseconds, inode: equal means that a file is
@@ -80,13 +77,14 @@ def is_settled(signature: Signature) -> bool:
 
 def read_document(path: str, source: str, key: Key, boundary: Boundary) -> tuple[Signature | None, RawDocument]:
     """Read a file: its signature at that moment and its document; no signature when it could not be opened."""
+    limit = largest(key.kind)
     try:
         # Non-blocking, so that a file which has just been replaced by a pipe cannot hold the service up.
         file = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC)
         try:
             status = os.fstat(file)
             opened = boundary.device_fault(status.st_dev) or signature_of(status)
-            content = None if isinstance(opened, str) else _bounded(file, opened[0])
+            content = None if isinstance(opened, str) else _bounded(file, opened[0], limit)
             read = opened if isinstance(opened, str) else signature_of(os.fstat(file))  # after it: a write shows
         finally:
             os.close(file)
@@ -95,7 +93,7 @@ def read_document(path: str, source: str, key: Key, boundary: Boundary) -> tuple
     if isinstance(read, str):
         return None, unopened(key, source, read)
     if content is None:
-        return read, RawDocument(key, "", source, f"is larger than {LARGEST_FILE:,} bytes ({printable(source)})")
+        return read, RawDocument(key, "", source, f"is larger than {limit:,} bytes ({printable(source)})")
     try:
         return read, RawDocument(key, decoded(key.kind, content), source)
     except NotText as error:
@@ -107,15 +105,14 @@ def unopened(key: Key, source: str, reason: str) -> RawDocument:
     return RawDocument(key, "", source, f"cannot be opened: {reason} ({printable(source)})")
 
 
-def _bounded(file: int, size: int) -> bytes | None:
-    """Return the content of a file of about ``size`` bytes; None when that is more than `LARGEST_FILE`, then or by
-    now."""
-    if size > LARGEST_FILE:
+def _bounded(file: int, size: int, limit: int) -> bytes | None:
+    """Return the content of a file of about ``size`` bytes; None when that is more than ``limit``, then or by now."""
+    if size > limit:
         return None
     pieces = [os.read(file, size + 1)]
     if len(pieces[0]) == size:
         return pieces[0]
-    left = LARGEST_FILE + 1 - len(pieces[0])
+    left = limit + 1 - len(pieces[0])
     while left > 0 and (piece := os.read(file, min(left, _READ_AT_ONCE))):
         pieces.append(piece)
         left -= len(piece)

@@ -7,12 +7,13 @@ from pathlib import Path
 
 import pytest
 
+from answerd import documents
 from answerd.answers.problems import load_problems
+from answerd.documents import LARGEST_DOCUMENT, LARGEST_INVENTORY
 from answerd.store import reading
 from answerd.store.files import FileStore
 from answerd.store.loader import Loader
 from answerd.store.mounts import Mount, Mounts
-from answerd.store.reading import LARGEST_FILE
 from tests.support.service import write_tree
 
 
@@ -56,23 +57,33 @@ def test_a_file_over_16_mb_is_a_problem_and_is_not_read(root: Path, monkeypatch:
 
     monkeypatch.setattr(reading.os, "read", note)  # type: ignore[attr-defined]
     loader = Loader(FileStore(root))
-    assert settled(loader) == {"big.ks": "is larger than 16,777,216 bytes (big.ks)", "small.ks": None}
-    assert load_problems(loader.catalogue) == ['machine "big" (ks): is larger than 16,777,216 bytes (big.ks)']
-    assert sum(sizes) < 3 * LARGEST_FILE
+    assert settled(loader) == {"big.ks": "is larger than 1,048,576 bytes (big.ks)", "small.ks": None}
+    assert load_problems(loader.catalogue) == ['machine "big" (ks): is larger than 1,048,576 bytes (big.ks)']
+    assert sum(sizes) < 3 * LARGEST_DOCUMENT
     os.truncate(root / "big.ks", 1)
     assert settled(loader) == {"big.ks": None, "small.ks": None}
 
 
+def test_an_inventory_may_be_larger(root: Path) -> None:
+    (root / "inventory.csv").write_bytes(b"id\n" + b"#" * LARGEST_DOCUMENT)
+    assert load_problems(Loader(FileStore(root)).catalogue) == []
+    os.truncate(root / "inventory.csv", LARGEST_INVENTORY + 1)
+    loader = Loader(FileStore(root))
+    settled(loader)
+    [problem] = load_problems(loader.catalogue)
+    assert "is larger than 16,777,216 bytes" in problem
+
+
 @pytest.mark.parametrize(("more", "is_read"), [(0, True), (1, False)])
 def test_the_limit_itself_is_allowed(root: Path, more: int, is_read: bool) -> None:
-    (root / "a.ks").write_bytes(b"#" * (LARGEST_FILE + more))
+    (root / "a.ks").write_bytes(b"#" * (LARGEST_DOCUMENT + more))
     assert (settled(Loader(FileStore(root)))["a.ks"] is None) is is_read
 
 
 def test_a_file_that_grows_while_it_is_read_is_read_no_further_than_the_limit(
     root: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(reading, "LARGEST_FILE", 1000)
+    monkeypatch.setattr(documents, "LARGEST_DOCUMENT", 1000)
     (root / "a.ks").write_bytes(b"#" * 900)
     plain, total = os.read, [0]
 
@@ -93,7 +104,7 @@ def test_a_group_that_grows_too_large_keeps_its_claims(root: Path) -> None:
     write_tree(root, {"groups/g.ks": "# answer: member n1\n"})
     loader = Loader(FileStore(root))
     settled(loader)
-    os.truncate(root / "groups" / "g.ks", LARGEST_FILE + 1)
+    os.truncate(root / "groups" / "g.ks", LARGEST_DOCUMENT + 1)
     settled(loader)
     [claim] = loader.catalogue.claims.values()
     assert (claim.members, claim.document.content.readable) == (("n1",), False)

@@ -11,13 +11,13 @@ from typing import Protocol
 
 import bottle
 
+from answerd.documents import LARGEST_INVENTORY
 from answerd.server.roles import Role
-from answerd.store.reading import LARGEST_FILE
 
 DOCUMENT_LIMIT = 262_144
 """Bytes that a document may have (docs/admin-api.md#errors)."""
 
-INVENTORY_LIMIT = LARGEST_FILE
+INVENTORY_LIMIT = LARGEST_INVENTORY
 """Bytes that an inventory may have."""
 
 
