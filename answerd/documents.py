@@ -29,11 +29,6 @@ LARGEST_INVENTORY: Final = 16_777_216
 """Bytes of an inventory in UTF-8: some 100,000 rows."""
 
 
-def largest(kind: Kind) -> int:
-    """Return the most bytes of a document of a kind."""
-    return LARGEST_INVENTORY if kind is Kind.INVENTORY else LARGEST_DOCUMENT
-
-
 LARGE_TEXT: Final = 8_192
 """Characters of a text that take some 10 milliseconds to read: long work."""
 

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
 
-from answerd.documents import Key, NotText, RawDocument, decoded, largest
-from answerd.identity import printable
+from answerd.documents import LARGEST_DOCUMENT, LARGEST_INVENTORY, Key, NotText, RawDocument, decoded
+from answerd.identity import Kind, printable
 from answerd.store.mounts import KERNEL_DIRECTORIES, Mounts
 
 Signature = tuple[int, int, int, int]
@@ -77,14 +77,13 @@ def is_settled(signature: Signature) -> bool:
 
 def read_document(path: str, source: str, key: Key, boundary: Boundary) -> tuple[Signature | None, RawDocument]:
     """Read a file: its signature at that moment and its document; no signature when it could not be opened."""
-    limit = largest(key.kind)
     try:
         # Non-blocking, so that a file which has just been replaced by a pipe cannot hold the service up.
         file = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC)
         try:
             status = os.fstat(file)
             opened = boundary.device_fault(status.st_dev) or signature_of(status)
-            content = None if isinstance(opened, str) else _bounded(file, opened[0], limit)
+            content = None if isinstance(opened, str) else _bounded(file, opened[0], largest(key))
             read = opened if isinstance(opened, str) else signature_of(os.fstat(file))  # after it: a write shows
         finally:
             os.close(file)
@@ -93,7 +92,7 @@ def read_document(path: str, source: str, key: Key, boundary: Boundary) -> tuple
     if isinstance(read, str):
         return None, unopened(key, source, read)
     if content is None:
-        return read, RawDocument(key, "", source, f"is larger than {limit:,} bytes ({printable(source)})")
+        return read, RawDocument(key, "", source, f"is larger than {largest(key):,} bytes ({printable(source)})")
     try:
         return read, RawDocument(key, decoded(key.kind, content), source)
     except NotText as error:
@@ -105,14 +104,19 @@ def unopened(key: Key, source: str, reason: str) -> RawDocument:
     return RawDocument(key, "", source, f"cannot be opened: {reason} ({printable(source)})")
 
 
-def _bounded(file: int, size: int, limit: int) -> bytes | None:
-    """Return the content of a file of about ``size`` bytes; None when that is more than ``limit``, then or by now."""
-    if size > limit:
+def largest(key: Key) -> int:
+    """Return how many bytes a document under this key may have, in any store."""
+    return LARGEST_INVENTORY if key.kind is Kind.INVENTORY else LARGEST_DOCUMENT
+
+
+def _bounded(file: int, size: int, most: int) -> bytes | None:
+    """Return the content of a file of about ``size`` bytes; None when that is more than ``most``, then or by now."""
+    if size > most:
         return None
     pieces = [os.read(file, size + 1)]
     if len(pieces[0]) == size:
         return pieces[0]
-    left = limit + 1 - len(pieces[0])
+    left = most + 1 - len(pieces[0])
     while left > 0 and (piece := os.read(file, min(left, _READ_AT_ONCE))):
         pieces.append(piece)
         left -= len(piece)

@@ -7,9 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from answerd import documents
 from answerd.answers.problems import load_problems
-from answerd.documents import LARGEST_DOCUMENT, LARGEST_INVENTORY
+from answerd.documents import LARGEST_DOCUMENT
 from answerd.store import reading
 from answerd.store.files import FileStore
 from answerd.store.loader import Loader
@@ -45,7 +44,7 @@ def settled(loader: Loader) -> dict[str, str | None]:
     return {raw.source: raw.fault for raw in loader.catalogue.documents}
 
 
-def test_a_file_over_16_mb_is_a_problem_and_is_not_read(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_file_over_1_mb_is_a_problem_and_is_not_read(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     write_tree(root, {"big.ks": "", "small.ks": "x"})
     os.truncate(root / "big.ks", 3_000_000_000)  # sparse
     sizes: list[int] = []
@@ -64,26 +63,20 @@ def test_a_file_over_16_mb_is_a_problem_and_is_not_read(root: Path, monkeypatch:
     assert settled(loader) == {"big.ks": None, "small.ks": None}
 
 
-def test_an_inventory_may_be_larger(root: Path) -> None:
-    (root / "inventory.csv").write_bytes(b"id\n" + b"#" * LARGEST_DOCUMENT)
-    assert load_problems(Loader(FileStore(root)).catalogue) == []
-    os.truncate(root / "inventory.csv", LARGEST_INVENTORY + 1)
-    loader = Loader(FileStore(root))
-    settled(loader)
-    [problem] = load_problems(loader.catalogue)
-    assert "is larger than 16,777,216 bytes" in problem
-
-
+@pytest.mark.parametrize(("name", "most"), [("a.ks", 1_048_576), ("inventory.csv", 16_777_216)])
 @pytest.mark.parametrize(("more", "is_read"), [(0, True), (1, False)])
-def test_the_limit_itself_is_allowed(root: Path, more: int, is_read: bool) -> None:
-    (root / "a.ks").write_bytes(b"#" * (LARGEST_DOCUMENT + more))
-    assert (settled(Loader(FileStore(root)))["a.ks"] is None) is is_read
+def test_the_limit_itself_is_allowed(root: Path, name: str, most: int, more: int, is_read: bool) -> None:
+    (root / name).write_bytes(b"#" * (most + more))
+    changes = FileStore(root).changes()
+    assert changes is not None
+    [raw] = changes.added
+    assert raw.fault == (None if is_read else f"is larger than {most:,} bytes ({name})")
 
 
 def test_a_file_that_grows_while_it_is_read_is_read_no_further_than_the_limit(
     root: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(documents, "LARGEST_DOCUMENT", 1000)
+    monkeypatch.setattr(reading, "LARGEST_DOCUMENT", 1000)
     (root / "a.ks").write_bytes(b"#" * 900)
     plain, total = os.read, [0]
 
