@@ -31,7 +31,7 @@ from answerd.installs.events import (
     evidence_from_json,
 )
 from answerd.installs.states import State
-from answerd.store.state_tables import Sighting, insert, note, run, write_sightings
+from answerd.store.state_tables import insert, note, run
 
 _AT_ONCE = 500
 
@@ -89,8 +89,9 @@ def _take_outbox(database: peewee.Database) -> None:
         try:
             message = orjson.loads(bytes(body))
             if "unknown" in message:
-                name, at, facts, asked = message["unknown"]
-                write_sightings(database, [Sighting(str(name), float(at), str(facts), int(asked))], is_node=True)
+                name, _, _, asked = message["unknown"]
+                statement = "UPDATE unknown_machines SET unsent = unsent + ? WHERE identity = ?"
+                run(database, statement, (int(asked), identity_of(str(name))))
                 continue
             if message["known"] is not None:
                 evidence = evidence_from_json(orjson.loads(message["known"]))
