@@ -74,6 +74,7 @@ class Asking(NamedTuple):
     found: Sequence[Remembered]
     asked: Asked
     decision: Decision
+    memory: InstallMemory
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,12 +102,12 @@ class Gates:
         known = _named_record(memory, selection, facts)
         if known is not None and judge(known.record, asked, memory.rules).is_repeated:
             # Nothing to write, and what else the request says of the machine would find no other record.
-            return Asking(Visitor(known.record.name), (known,), asked, Decision())
+            return Asking(Visitor(known.record.name), (known,), asked, Decision(), memory)
         visitor, found = _look(memory, catalogue, selection, facts, "once")
         decision = memory.judge(visitor, found, asked, facts.request.peer)
         if decision.refuser is not None and decision.events:
             self.source.given(decision.events)
-        return Asking(visitor, found, asked, decision)
+        return Asking(visitor, found, asked, decision, memory)
 
     def given(self, asking: Asking) -> None:
         """Write that the composed answer is given. Raises `answerd.errors.StatesUnknown`."""
@@ -125,10 +126,10 @@ class Gates:
 
     def report(self, catalogue: Catalogue, selection: Selection, facts: Facts, asking: Asking | None = None) -> str:
         """Return the URL by which the machine reports. Raises `CannotFill`, `answerd.errors.StatesUnknown`."""
-        memory = self.source.current()
         if asking is not None:
-            visitor, found = asking.visitor, asking.found
+            visitor, found, memory = asking.visitor, asking.found, asking.memory
         else:
+            memory = self.source.current()
             visitor, found = _look(memory, catalogue, selection, facts, "{{ report }}")
         base = self.source.base_url(facts)
         record = found[0].record if found else memory.new(visitor.name or "").record

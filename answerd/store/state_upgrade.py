@@ -12,7 +12,6 @@ import hashlib
 import secrets
 from base64 import b64decode
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
 import orjson
@@ -116,8 +115,7 @@ def _evidence_of(row: Sequence[Any]) -> Evidence:
 def _with(evidence: Evidence, identities: Mapping[str, str], group: str | None) -> Evidence:
     """Return evidence with the identities and the group of its record. Its name counts as an operator's: such a record
     is never dropped."""
-    return replace(
-        evidence,
+    return evidence._replace(
         identities={one: (evidence.attempt, text) for one, text in identities.items()},
         group=LastGroup(evidence.attempt, evidence.heard, group) if group is not None else None,
         named=evidence.attempt,
