@@ -49,6 +49,7 @@ from answerd.store.state_tables import (
 )
 from answerd.store.states import (
     OWN,
+    SMALL_PAGES,
     OrderedMachine,
     Position,
     StateFile,
@@ -112,6 +113,7 @@ class NodeStates(StateFile):
         with file.faults("opened"):
             file.create()
             with file.connected() as database:
+                run(database, SMALL_PAGES)
                 migrate(database, file.path, STATE_MIGRATIONS)
         self._server = server
         self._is_filled = False
