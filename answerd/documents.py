@@ -16,7 +16,7 @@ from answerd.errors import MOST_PROBLEMS
 from answerd.formats import ALIASES, FORMATS
 from answerd.formats.control import Control, read_control
 from answerd.formats.family import AnyFamily, ParseError, Prepared, Tree
-from answerd.formats.template_reading import TemplateReader
+from answerd.formats.template import TemplateReader
 from answerd.identity import Kind, brief, identifier_fault, identity_of, printable
 from answerd.long_work import run_long
 

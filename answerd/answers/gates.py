@@ -13,8 +13,7 @@ from dataclasses import dataclass
 from typing import Final, NamedTuple, Protocol
 
 from answerd.answers.catalogue import Catalogue
-from answerd.answers.members import claimed_member
-from answerd.answers.select import Selection
+from answerd.answers.select import Selection, claimed_member
 from answerd.errors import CannotFill
 from answerd.facts import Facts
 from answerd.formats import split_extension

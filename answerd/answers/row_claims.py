@@ -121,15 +121,16 @@ def groups_matching(catalogue: Catalogue, row: Row) -> list[Document]:
 
 
 def winners(catalogue: Catalogue, row: Row) -> list[Document]:
-    """Return for each format the machine document and the group that answer a row; where these cannot answer, all
-    documents that claim it. Sorted by kind, name and format order. Raises `AnswerError` as `claims_of` does."""
+    """Return for each format the machine document, the group and the overlays that answer a row; where these cannot
+    answer, all documents that claim it. Sorted by kind, name and format order. Raises `AnswerError` as `claims_of`
+    does."""
     claims = claims_of(catalogue, row)
     facts = _known(catalogue, row)
     found: dict[Document, None] = {}
     for extension in claims.formats:
         try:
             selection = select(catalogue, Question(facts, (extension,), without_default=True))
-            chosen: Sequence[Document | None] = (selection.machine, selection.group)
+            chosen: Sequence[Document | None] = (selection.machine, selection.group, *selection.overlays)
         except AnswerError:
             chosen = [document for document in (*claims.machines, *claims.groups) if document.key.format == extension]
         found.update(dict.fromkeys(document for document in chosen if document))

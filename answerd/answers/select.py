@@ -5,16 +5,20 @@ Raises instead of guessing: a claim by a broken document is never passed on to t
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from typing import NamedTuple, TypeVar
 
 from answerd.answers.catalogue import Catalogue, GroupClaim, refuse_broken
+from answerd.answers.copy_on_write import CopyOnWriteMap
 from answerd.answers.near_misses import unclaimed
 from answerd.answers.ranking import rank
 from answerd.answers.selectors import holds
-from answerd.documents import Document
+from answerd.documents import Document, Key
 from answerd.errors import BrokenDocument, NotClaimed, UnreadableClaim
 from answerd.facts import Facts
 from answerd.formats.control import Criterion
+
+_Filed = TypeVar("_Filed", Document, GroupClaim)
 
 
 class Selection:
@@ -39,16 +43,33 @@ class Selection:
         self.default = default
 
 
+Claim = tuple[Document, tuple[Criterion, ...]]
+"""A document that may claim a request, and its ``match``."""
+
+
+class Considered(NamedTuple):
+    """A choice that `select` made: between which ``claims``, and the formats that were acceptable then.
+
+    ``step``: ``machine``; ``extends``, where the machine's document names its group; ``members`` and ``match``, where
+    groups are looked at; ``unreadable``; ``default``; ``overlays``, which all apply that may claim.
+    """
+
+    step: str
+    claims: Sequence[Claim]
+    extensions: Sequence[str]
+
+
 class Question:
     """A question to a catalogue.
 
     ``extensions`` are the formats that may answer, in the order that decides ties. The ``match`` of a document in
     ``assumed`` is taken to hold (``check`` renders machines that have not asked). With ``only_naming`` set, only
     documents whose ``match`` names that label may claim. ``without_default``: a default never answers.
-    ``past_unreadable``: groups that were never readable are taken to claim nothing.
+    ``past_unreadable``: groups that were never readable are taken to claim nothing. `select` adds the choices that it
+    makes to ``trace``, where that is a list.
     """
 
-    __slots__ = ("assumed", "extensions", "facts", "only_naming", "past_unreadable", "without_default")
+    __slots__ = ("assumed", "extensions", "facts", "only_naming", "past_unreadable", "trace", "without_default")
 
     def __init__(
         self,
@@ -65,12 +86,28 @@ class Question:
         self.only_naming = only_naming
         self.without_default = without_default
         self.past_unreadable = past_unreadable
+        self.trace: list[Considered] | None = None
 
     def holds_for(self, document: Document, match: Sequence[Criterion]) -> bool:
         """Return whether a document's ``match`` lets it claim the request."""
         if self.only_naming is not None and not self.is_named_by(match):
             return False
         return not match or document in self.assumed or holds(match, self.facts)
+
+    def refusal(self, document: Document, match: Sequence[Criterion], extensions: Sequence[str]) -> str | None:
+        """Return why a document that names the request, or selects, may not claim it; None where it may."""
+        if document.is_named_like_an_alias:
+            return "its name is a URL segment that asks for a format, so it claims nothing"
+        if document.key.format not in extensions:
+            return f"its format is not one of {', '.join(extensions)}"
+        if not self.is_named_by(match):
+            return f"its match does not name {self.only_naming!r}"
+        return None if self.holds_for(document, match) else "its match does not hold"
+
+    def record(self, step: str, claims: Iterable[Claim], extensions: Sequence[str]) -> None:
+        """Add a choice to the trace."""
+        if self.trace is not None:
+            self.trace.append(Considered(step, tuple(claims), extensions))
 
     def is_named_by(self, match: Sequence[Criterion]) -> bool:
         """Return whether a ``match`` names the required label; True where no label is required."""
@@ -126,6 +163,9 @@ def _laid_over(
 
 def overlays_holding(catalogue: Catalogue, question: Question, extensions: Collection[str]) -> list[GroupClaim]:
     """Return the overlays that apply to answers of some formats, lowest first: by number, then by name."""
+    if question.trace is not None:
+        overlays = sorted((claim for claim in catalogue.claims.values() if claim.overlay is not None), key=_height)
+        question.record("overlays", map(_claim_of, overlays), tuple(extensions))
     if not catalogue.has_overlays:
         return []
     members = catalogue.overlay_members
@@ -139,11 +179,18 @@ def overlays_holding(catalogue: Catalogue, question: Question, extensions: Colle
         if question.is_named_by(claim.match):
             found[claim] = None
     acceptable = [claim for claim in found if claim.document.key.format in extensions]
-    return sorted(acceptable, key=lambda claim: (claim.overlay, claim.document.key))
+    return sorted(acceptable, key=_height)
+
+
+def _height(overlay: GroupClaim) -> tuple[int, Key]:
+    return overlay.overlay or 0, overlay.document.key
 
 
 def _best_machine(catalogue: Catalogue, question: Question) -> Document | None:
     """Return the machine document that claims the request with most criteria; ties by identifier, then format order."""
+    if question.trace is not None:
+        named = _named_in(catalogue.machines, question)
+        question.record("machine", ((document, document.control.match) for document in named), question.extensions)
     claims = claims_by_identity(catalogue, question)
     if len(claims) > 1:
         claims.sort(key=lambda claim: rank(claim.key, claim.control.match, question.extensions))
@@ -182,6 +229,8 @@ def claims_by_identity(catalogue: Catalogue, question: Question) -> list[Documen
 def _with_its_group(catalogue: Catalogue, question: Question, machine: Document) -> Selection:
     """Select a machine's document over the group that it names, else over the best group of its format that claims
     it."""
+    if question.trace is not None and machine.control.extends is not None:
+        question.record("extends", [(machine, ())], (machine.key.format,))
     group = catalogue.extended_by(machine)
     if group:
         return _laid_over(catalogue, question, catalogue.chain(group), machine, group)
@@ -200,6 +249,8 @@ def _best_group(
     """Return the best claim by a group, and whether it is through ``members``, which wins over any claim by ``match``
     alone."""
     members = catalogue.members
+    if question.trace is not None:
+        question.record("members", map(_claim_of, _named_in(members, question)), extensions)
     if not members.is_empty:
         named = (
             claim
@@ -210,6 +261,9 @@ def _best_group(
         best = _best(named, extensions)
         if best:
             return best, True
+    if question.trace is not None:
+        selecting = (claim for claim, _ in catalogue.selectors.items() if claim.document.key.format in extensions)
+        question.record("match", map(_claim_of, selecting), extensions)
     matching = [
         claim
         for claim in catalogue.selectors.holding(question.facts)
@@ -218,6 +272,14 @@ def _best_group(
     if len(matching) > 1:
         return _best(matching, extensions), False
     return (matching[0] if matching else None), False
+
+
+def _named_in(index: CopyOnWriteMap[str, tuple[_Filed, ...]], question: Question) -> Iterator[_Filed]:
+    return (filed for identity in question.facts.identities for filed in index.get(identity, ()))
+
+
+def _claim_of(claim: GroupClaim) -> Claim:
+    return claim.document, claim.match
 
 
 def _best(claims: Iterable[GroupClaim], extensions: tuple[str, ...]) -> GroupClaim | None:
@@ -235,6 +297,8 @@ def _refuse_unreadable_groups(
 ) -> None:
     """Raise `UnreadableClaim` where a group was never readable: it might claim this request, and the answer without it
     may be wrong. Where it is known to be an overlay, that is so for every answer of its format."""
+    if question.trace is not None:
+        question.record("unreadable", ((group, ()) for group in catalogue.unreadable), tuple(extensions))
     for group in () if question.past_unreadable else catalogue.unreadable:
         if group.key.format in extensions and (group.control.overlay is not None or not only_overlays):
             raise UnreadableClaim(f"{group.key} might claim this request but cannot be read: {group.problems[0]}")
@@ -242,6 +306,9 @@ def _refuse_unreadable_groups(
 
 def _default(catalogue: Catalogue, question: Question) -> Selection:
     """Return the default document of the first acceptable format that has one. Raises `NotClaimed` when none has."""
+    if question.trace is not None:
+        found = (one for extension in question.extensions for one in catalogue.defaults.get(extension, ()))
+        question.record("default", ((default, ()) for default in found), question.extensions)
     for extension in question.extensions:
         defaults = catalogue.defaults.get(extension)
         if defaults and not question.without_default:
@@ -253,3 +320,18 @@ def _default(catalogue: Catalogue, question: Question) -> Selection:
             return _laid_over(catalogue, question, (*below, default), group=extended, default=default)
     overlays = [claim.document for claim in overlays_holding(catalogue, question, question.extensions)]
     raise NotClaimed(unclaimed(catalogue, question, overlays))
+
+
+def claimed_member(catalogue: Catalogue, selection: Selection, facts: Facts) -> tuple[str, str] | None:
+    """Return the identity in a group's ``members`` by which it claimed a request, and the text that gave it: as the
+    request sent it, or as its row has it. None where no ``members`` claimed it.
+
+    ``facts`` are those of `Inventory.facts`, with the row.
+    """
+    group = selection.group
+    if group is None or selection.default is not None:
+        return None
+    for identity, sent in facts.identities.items():
+        if any(claim.document is group for claim in catalogue.members.get(identity, ())):
+            return identity, sent
+    return None

@@ -1,4 +1,5 @@
-"""Filter the unknown machines: which of them are still claimed by nothing (docs/install-once.md#history).
+"""Filter the unknown machines: which of them are still claimed by nothing, or by a default only
+(docs/install-once.md#history).
 
 The facts that a machine sent are resolved again with the set in force, so a machine leaves the list as soon as it is
 adopted, without asking again.
@@ -13,17 +14,37 @@ from urllib.parse import quote, urlencode
 import orjson
 
 from answerd.answers.catalogue import Catalogue
+from answerd.answers.gates import is_loader
 from answerd.answers.select import question_of, select
 from answerd.errors import AnswerError
 from answerd.facts import LARGE, Facts, Request
+from answerd.formats import ALL_EXTENSIONS
 from answerd.installs.shown import UnknownMachine
 
 _NOT_SENT_AS_VALUES = frozenset({"path", "file", "segment", "peer", "user_agent"})
 
 
 def still_unclaimed(catalogue: Catalogue, machines: Iterable[UnknownMachine]) -> list[UnknownMachine]:
-    """Return the machines that no document of a set claims and that have no row in an inventory."""
-    return [machine for machine in machines if not _is_claimed(catalogue, _facts(machine))]
+    """Return the machines that no document of a set claims and that have no row in an inventory. Those that a default
+    answers are among them, and are marked."""
+    found = []
+    for machine in machines:
+        answered = _is_claimed(catalogue, _facts(machine))
+        if answered is not True:
+            found.append(machine._replace(by_default=answered is None))
+    return found
+
+
+def is_known(catalogue: Catalogue, facts: Facts) -> bool:
+    """Return whether anything but a default and a loader claims a machine that a default answered: a row, a document or
+    ``members`` of any format, or the ``match`` of a group that is for no loader. ``facts`` are those with the row."""
+    if facts.row is not None:
+        return True
+    for names in (catalogue.machines, catalogue.members):
+        if facts.identities_held_in(names.intersection):
+            return True
+    formats = tuple(extension for extension in ALL_EXTENSIONS if not is_loader(extension))
+    return any(claim.document.key.format in formats for claim in catalogue.selectors.holding(facts))
 
 
 def facts_as_json(facts: Facts) -> str:
@@ -37,14 +58,16 @@ def facts_as_json(facts: Facts) -> str:
         return "{}"
 
 
-def _is_claimed(catalogue: Catalogue, asked: Facts) -> bool:
+def _is_claimed(catalogue: Catalogue, asked: Facts) -> bool | None:
+    """Return whether a machine is claimed; None where only a default answers it."""
     try:
         facts = catalogue.facts(asked)
-        if facts.row is None:
-            select(catalogue, question_of(facts, facts.extensions))
+        if facts.row is not None:
+            return True
+        selection = select(catalogue, question_of(facts, facts.extensions))
     except AnswerError:  # a broken document is no answer: the machine still has none
         return False
-    return True
+    return True if selection.default is None or is_known(catalogue, facts) else None
 
 
 def _facts(machine: UnknownMachine) -> Facts:

@@ -105,6 +105,9 @@ def _summary(records: Sequence[dict[str, Any]]) -> str:
     return f"{counted(len(records), 'machine')}{f': {states}' if states else ''}"
 
 
+ANSWERED = " (answered by the default)"
+
+
 def _print_unknown(machines: Sequence[UnknownMachine], *, as_text: bool) -> None:
     unknown = [unknown_as_json(machine) for machine in machines]
     if not as_text:
@@ -117,7 +120,7 @@ def _print_unknown(machines: Sequence[UnknownMachine], *, as_text: bool) -> None
             machine["last"],
             machine["first"],
             str(machine["asked"]),
-            printable_line(_path(machine["facts"])),
+            printable_line(_path(machine["facts"])) + (ANSWERED if machine["answered_by_default"] else ""),
         )
         for machine in unknown
     ]

@@ -96,7 +96,8 @@ def _listed_inventory(catalogue: Catalogue, raw: RawDocument) -> Listed:
 
 def _listed(document: Document, listing: Listing) -> Listed:
     key, control = document.key, document.content.control
-    claims = [counted(len(control.members), "member")] if control.members else []
+    claims = [f"overlay {control.overlay}"] if control.overlay is not None else []
+    claims += [counted(len(control.members), "member")] if control.members else []
     claims += [f"match {', '.join(criterion.label for criterion in control.match)}"] if control.match else []
     return Listed(
         key.kind.value,

@@ -10,6 +10,7 @@ from math import isfinite
 from answerd import captures
 from answerd.answers.catalogue import Catalogue
 from answerd.answers.row_claims import claims_of
+from answerd.answers.secret_names import redacted_cell
 from answerd.captures import CaptureError
 from answerd.console.adopting import cells_of, with_machine
 from answerd.console.answers import Resolver
@@ -97,10 +98,10 @@ class Pages(DocumentPages):
         name, catalogue = request.get("id"), self._backend.catalogue()
         if not name:
             return redirect("/console/machines")
-        facts, show_secrets = facts_of([name]), request.get("secrets") == "1"
+        facts, show_secrets = facts_of([name]), request.get("secrets") == "1" and request.sees_secrets
         answering = Resolver(catalogue, self._backend.sources, show_secrets=show_secrets)
         record = self._backend.installs.record(name) if self._backend.installs else None
-        row = _row_of(catalogue, facts)
+        row = _row_of(catalogue, facts, show_secrets=show_secrets)
         identities = {identity_of(name), *facts.identities, *(row.identities if row is not None else ())}
         return _html(
             request,
@@ -133,12 +134,14 @@ class Pages(DocumentPages):
                 "headers": "\n".join(f"{name}: {value}" for name, value in recorded.headers),
                 "body": recorded.body.decode("utf-8", "replace"),
             }
-        return self._try(request, given, is_asked=any(given.values()), show_secrets=request.get("secrets") == "1")
+        show_secrets = request.get("secrets") == "1" and request.sees_secrets
+        return self._try(request, given, is_asked=any(given.values()), show_secrets=show_secrets)
 
     def tried(self, request: PageRequest) -> PageReply:
         """Return the answer to the request that a form describes."""
         given = {name: request.field(name) for name in ("path", "query", "headers", "body")}
-        return self._try(request, given, is_asked=True, show_secrets=request.field("secrets") == "1")
+        show_secrets = request.field("secrets") == "1" and request.sees_secrets
+        return self._try(request, given, is_asked=True, show_secrets=show_secrets)
 
     def check(self, request: PageRequest) -> PageReply:
         """Return every problem that the last check found, and how far the present one is."""
@@ -247,7 +250,7 @@ def _documents_of(catalogue: Catalogue, name: str, row: _RowShown | None) -> Ite
     """Yield kind, identifier, format and name of the documents that claim a machine by its name or its row."""
     identity = identity_of(name)
     how_found = {document.key: "" for document in catalogue.machines.get(identity, ())}
-    for claim in catalogue.members.get(identity, ()):
+    for claim in (*catalogue.members.get(identity, ()), *catalogue.overlay_members.get(identity, ())):
         how_found.setdefault(claim.document.key, ", as a member")
     for key in row.documents if row is not None else ():
         how_found.setdefault(key, ", by its row")
@@ -262,7 +265,7 @@ def _age(seconds: float) -> str:
     return f"last read {seconds:,.0f} seconds ago" if isfinite(seconds) else "never read"
 
 
-def _row_of(catalogue: Catalogue, facts: Facts) -> _RowShown | None:
+def _row_of(catalogue: Catalogue, facts: Facts, *, show_secrets: bool) -> _RowShown | None:
     """Return a machine's row in an inventory; None where it has none."""
     if catalogue.inventory is None:
         return None
@@ -275,7 +278,10 @@ def _row_of(catalogue: Catalogue, facts: Facts) -> _RowShown | None:
     except AnswerError as error:
         return _RowShown(error.reason)
     place = catalogue.inventory.place(row)
-    return _RowShown(place, [*row.by_column().items()], [*row.identities()], keys)
+    cells = [
+        (column, value if show_secrets else redacted_cell(column, value)) for column, value in row.by_column().items()
+    ]
+    return _RowShown(place, cells, [*row.identities()], keys)
 
 
 def _request_of(given: dict[str, str]) -> Request:

@@ -10,7 +10,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
-from answerd.formats import json_family, text_family, toml_family, xml_family, yaml_family
+from answerd.formats import json as json_family
+from answerd.formats import text as text_family
+from answerd.formats import toml as toml_family
+from answerd.formats import xml as xml_family
+from answerd.formats import yaml as yaml_family
 from answerd.formats.family import AnyFamily, Family, Parsed, T
 
 

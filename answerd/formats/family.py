@@ -11,10 +11,8 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, Final, NewType, Protocol, TypeVar
 
-from answerd.formats.filters import COST, GROWING
-from answerd.formats.meter import LARGEST_ANSWER, Lookup, Metered, too_large
-from answerd.formats.template import LONGEST_REMEMBERED, Placeholder, Template
-from answerd.formats.template_reading import TemplateReader
+from answerd.formats.filters import COST, GROWING, LARGEST_ANSWER, FilterBudget, Lookup, too_large
+from answerd.formats.template import LONGEST_REMEMBERED, Placeholder, Template, TemplateReader
 from answerd.memo import remembered
 
 Tree = NewType("Tree", object)
@@ -269,7 +267,7 @@ class Prepared:
         lengths, block, at = self._lengths, self._block, self._begin
         pairs: Iterable[tuple[int, Slot]] = zip(lengths, slots, strict=False)  # bytes follow the last slot
         if self.effort:
-            lookup = Metered(lookup)
+            lookup = FilterBudget(lookup)
         filled: list[bytes] = []
         room = LARGEST_ANSWER
         for length, slot in pairs:

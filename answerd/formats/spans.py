@@ -19,9 +19,12 @@ import tomli
 import yaml
 from yaml.scanner import Scanner
 
-from answerd.formats import json_family, toml_family, xml_family, yaml_family
+from answerd.formats import json as json_family
+from answerd.formats import toml as toml_family
+from answerd.formats import xml as xml_family
+from answerd.formats import yaml as yaml_family
 from answerd.formats.family import Path
-from answerd.formats.yaml_reading import events
+from answerd.formats.yaml_read import events
 
 
 class ValueSpan(NamedTuple):

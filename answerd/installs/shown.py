@@ -46,13 +46,15 @@ class HistoryEvent(NamedTuple):
 
 
 class UnknownMachine(NamedTuple):
-    """A machine that asked and was claimed by nothing. Times in seconds; ``facts`` is JSON."""
+    """A machine that asked and was claimed by nothing. Times in seconds; ``facts`` is JSON. ``by_default``: a default
+    answers it."""
 
     machine: str
     first: float
     last: float
     asked: int
     facts: str
+    by_default: bool = False
 
 
 def event_as_json(event: HistoryEvent) -> dict[str, Any]:
@@ -75,4 +77,5 @@ def unknown_as_json(machine: UnknownMachine) -> dict[str, Any]:
         "last": timestamp(machine.last),
         "asked": machine.asked,
         "facts": orjson.loads(machine.facts or "{}"),
+        "answered_by_default": machine.by_default,
     }

@@ -23,6 +23,7 @@ from answerd.answers.near_misses import with_hints
 from answerd.answers.resolve import Answer, composition_of, resolve
 from answerd.answers.select import question_of, select
 from answerd.answers.sources import NO_SOURCES, Sources
+from answerd.answers.unclaimed import is_known
 from answerd.errors import AnswerError, GateClosed, NotClaimed, NothingLoaded
 from answerd.facts import LARGE, Facts, Request
 from answerd.server.access import METHODS, Access
@@ -212,6 +213,8 @@ def _resolved(
         body = _refuse(exchange, OF_ERRORS[GateClosed], error.reason)
         exchange.outcome = reason_line(reason)  # the log names the identity that asked; the sentence has the machine
         return body
+    if found.selection.default and installs is not None and not is_known(catalogue(), catalogue().facts(facts)):
+        installs.unclaimed(facts)
     if found.selection.machine:
         exchange.describe = partial(composition_of, found.format, found.selection, found.side_file, found.refusal)
     else:

@@ -30,11 +30,12 @@ from answerd.store import (
     WritableStore,
     WriteResult,
 )
-from answerd.store.layout import flat_name, is_groups, is_inventories
+from answerd.store.layout import flat_name, is_groups, is_inventories, key_of
+from answerd.store.looks import Looks, State
 from answerd.store.mounts import Mounts, read_table
-from answerd.store.notification import Hints, Watch, device_and_inode
-from answerd.store.reading import Boundary, Signature, is_settled, read_document, unopened
-from answerd.store.scan import Attached, Before, DirectoryState, KnownFile, Scan
+from answerd.store.notification import Watch, device_and_inode
+from answerd.store.reading import Boundary, Signature, read_document, unopened
+from answerd.store.scan import Attached, Before, Scan
 from answerd.store.writing import write_atomically
 
 FULL_LOOK_SECONDS = 60.0
@@ -52,15 +53,12 @@ class FileStore(WritableStore):
 
     def __init__(self, directory: str | Path) -> None:
         self.directory = Path(directory)
-        self._files: dict[str, KnownFile] = {}
-        self._missing_once: set[str] = set()
-        self._unsettled: set[str] = set()
-        self._listed_before: dict[str, DirectoryState] = {}
+        self._files: Looks[RawDocument] = Looks(self._read, _is_same)
+        self._keys: dict[str, Key] = {}
+        self._listed_before: set[str] = set()
         self._attached: dict[str, Attached] = {}
         self._unlisted: tuple[str, ...] = ()
         self._faults: tuple[str, ...] = ()
-        self._looked_before = False
-        self._looks = 0
         self._watch: Watch | None = None
         self._root: tuple[int, int] | None = None  # device and inode of the directory that the documents came from
         self._boundary = Boundary("", -1, frozenset())
@@ -101,53 +99,45 @@ class FileStore(WritableStore):
         Costs microseconds where the kernel says that nothing happened. Raises `StoreError` when the directory itself
         cannot be listed, is no longer there, or is another directory and empty.
         """
+        is_first = not self._files.looked_before
         scan = self._scan()
         if scan is None:
             return None
-        added: list[RawDocument] = []
-        removed: list[RawDocument] = []
-        while scan.seen:
-            # Taken out one by one, because the interpreter frees 100,000 at once without giving way to a request.
-            source, (key, signature) = scan.seen.popitem()
-            file = self._files.setdefault(source, KnownFile(key, scan.number))
-            before = file.document
-            self._update(source, file, signature)
-            # Where the kernel reports changes, what was read too soon is read again at the next full scan.
-            if file.pending is None and not (file.read_too_soon and self._watch is None):
-                self._unsettled.discard(source)
-            else:
-                self._unsettled.add(source)
-            if file.document is not before:
-                removed += [before] if before else []
-                added += [file.document] if file.document else []
-        removed += self._vanished(scan)
+        self._keys = scan.keys
+        added, removed = self._files.look(scan.seen, scan.only, scan.kept)
         unlisted, faults = self._unlisted, self._faults
-        if scan.listed:  # directories were listed: a scan at known files reads no directory
+        if scan.only is None:
             unknown = scan.unknown
             unlisted = tuple(
                 sorted(reason for name, reason in unknown.items() if is_groups(name) or is_inventories(name))
             )
             faults = tuple(sorted(reason for name, reason in scan.failed.items() if name not in unknown))
             self._attached = scan.attached
-            failing = dict.fromkeys(scan.failed.keys() - unknown.keys())
-            self._listed_before = {**failing, **scan.listed}
+            self._listed_before = (scan.failed.keys() - unknown.keys()) | scan.listed
         is_same = (unlisted, faults) == (self._unlisted, self._faults)
-        if self._looked_before and is_same and not (added or removed):
+        if not (is_first or added or removed) and is_same:
             return None
-        self._looked_before, self._unlisted, self._faults = True, unlisted, faults
+        self._unlisted, self._faults = unlisted, faults
         return Changes(tuple(added), tuple(removed), unlisted, faults)
 
+    def _read(self, name: str, seen: State) -> tuple[Signature | None, RawDocument]:
+        key = self._keys.pop(name, None) or key_of(name)
+        assert key is not None  # noqa: S101 - a scan sees documents only
+        if isinstance(seen, str):
+            return None, unopened(key, name, seen)
+        return read_document(f"{self.directory}/{name}", name, key, self._boundary)
+
     def _scan(self) -> Scan | None:
-        """Look at the files that may have changed; at everything where that is not known. None when nothing changed."""
+        """Look at the files that may have changed; at everything where that is not known, and once a minute. None when
+        nothing changed. Raises `StoreError`."""
         watch = self._watch
-        hints = watch.hints(self.directory) if watch else Hints(everything=True)
-        for name in hints.names & self._files.keys():
-            self._files[name].signature = None  # it changed, even where neither its size nor its times show it
-        if hints.everything or self._is_asked_for_everything or watch is None:
-            return self._full_scan(None if hints.everything else watch)
-        if time.monotonic() >= self._full_look_due:
-            return self._periodic_scan(watch)
-        names = hints.names | self._unsettled | self._missing_once
+        moved = watch.moved() if watch else None
+        self._files.distrust(moved or ())
+        if watch is None or moved is None:
+            return self._full_scan(None)
+        if self._is_asked_for_everything or time.monotonic() >= self._full_look_due:
+            return self._full_scan(watch)
+        names = moved | self._files.unsettled
         if not names:
             return None
         scan = self._begin_scan(watch)
@@ -181,7 +171,7 @@ class FileStore(WritableStore):
                 watch.close()
             raise
         self._rely_on(watch, scan)
-        if self._looked_before and device_and_inode(self.directory) != root:
+        if self._files.looked_before and device_and_inode(self.directory) != root:
             self._drop_watch()
             return None
         self._root = root
@@ -189,20 +179,9 @@ class FileStore(WritableStore):
         self._watch_due = now if self._watch else now + FULL_LOOK_SECONDS
         return scan
 
-    def _periodic_scan(self, watch: Watch) -> Scan | None:
-        """Look at the state of all that is known; list directories only if the kernel has missed a change of one."""
-        scan = self._begin_scan(watch)
-        if not scan.run_known():
-            return self._full_scan(watch)
-        self._rely_on(watch, scan)
-        self._full_look_due = time.monotonic() + FULL_LOOK_SECONDS
-        return scan
-
     def _begin_scan(self, watch: Watch | None, mounts: Mounts | None = None) -> Scan:
-        self._looks += 1
         before = Before(self._files, self._listed_before, self._attached)
-        below = mounts.below(str(self.directory)) if mounts else ()
-        return Scan(self._looks, self.directory, before, self._boundary, watch, below)
+        return Scan(self.directory, before, self._boundary, watch, mounts.below(str(self.directory)) if mounts else ())
 
     def _refuse_vanished(self, root: tuple[int, int] | None, scan: Scan) -> None:
         """Raise `StoreError` where the answers directory cannot be listed, is gone, or is the empty place of a mount.
@@ -216,8 +195,8 @@ class FileStore(WritableStore):
         if "" not in scan.listed and "" in self._listed_before:
             state = "is not a directory" if self.directory.exists() else "does not exist"
             raise StoreError(f"{directory} {state} any more: mount it, or put it back")
-        is_empty = not scan.documents and not scan.failed
-        if is_empty and self._files and root != self._root:
+        is_empty = not scan.count and not scan.failed
+        if is_empty and self._files.names and root != self._root:
             raise StoreError(
                 f"{directory} is empty and is not the one that was there before: is its file system mounted? "
                 "(if it is to be empty, restart answerd)"
@@ -233,38 +212,6 @@ class FileStore(WritableStore):
         if self._watch:
             self._watch.close()
         self._watch = None
-
-    def _update(self, source: str, file: KnownFile, seen: Signature | str) -> None:
-        """Bring one file up to date with the result of a scan: its signature, or why it cannot be opened."""
-        if seen == file.signature:
-            file.pending = None
-            if not file.read_too_soon or not is_settled(file.signature):
-                return
-        elif self._looked_before and seen != file.pending:
-            file.pending = seen
-            return
-        read: Signature | None = None
-        if isinstance(seen, str):
-            document = unopened(file.key, source, seen)
-        else:
-            read, document = read_document(f"{self.directory}/{source}", source, file.key, self._boundary)
-            if read is not None and read != seen and self._looked_before:
-                file.pending = None
-                return  # it changed while it was read: two more scans
-        # A file that cannot be opened stays pending, so that every scan tries again.
-        file.signature, file.pending = read, seen if read is None else None
-        file.read_too_soon = read is not None and not is_settled(read)
-        if not file.document or (file.document.text, file.document.fault) != (document.text, document.fault):
-            file.document = document
-
-    def _vanished(self, scan: Scan) -> list[RawDocument]:
-        """Drop files that two scans in a row did not find: an editor may move a file away and write it anew."""
-        looked_for = self._files if scan.only is None else scan.only & self._files.keys()
-        missing = {name for name in looked_for if self._files[name].scanned_in != scan.number}
-        gone = missing & self._missing_once
-        self._missing_once = missing - gone
-        self._unsettled -= gone
-        return [document for source in gone if (document := self._files.pop(source).document)]
 
     # --- for the console and the admin API, which read only -----------------------------------------------------------
 
@@ -323,15 +270,18 @@ class FileStore(WritableStore):
 
     def put(self, key: Key, text: str) -> None:
         """Write a document to its current file, else as a flat file. Raises `StoreError`."""
-        source = min((name for name, file in self._files.items() if file.key == key), default=flat_name(key))
+        source = min((name for name, raw in self._files.contents() if raw.key == key), default=flat_name(key))
         try:
             write_atomically(self.directory / source, text.encode())
         except OSError as error:
             raise StoreError(f"{source} cannot be written: {error.strerror}") from None
 
     def _documents(self) -> list[RawDocument]:
-        """Return the documents in force. From any thread: the table is copied in one step."""
-        return [file.document for file in tuple(self._files.values()) if file.document]
+        return [raw for _, raw in self._files.contents()]
+
+
+def _is_same(one: RawDocument, other: RawDocument) -> bool:
+    return (one.text, one.fault) == (other.text, other.fault)
 
 
 def _stored(raw: RawDocument) -> StoredDocument:

@@ -10,7 +10,6 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from ctypes import CDLL
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Self
 
@@ -40,59 +39,89 @@ _READ_SIZE = 65_536
 _STRUCTURE = flags.ISDIR | flags.DELETE_SELF | flags.MOVE_SELF | flags.Q_OVERFLOW | flags.IGNORED | flags.UNMOUNT
 
 
-@dataclass(slots=True)
-class Hints:
-    """The files that may have changed: those in ``names``, relative to the root, or ``everything``."""
+class Watch:
+    """An inotify watch on the directories of one root, and on single files in them. Valid only in the process that made
+    it.
 
-    names: set[str] = field(default_factory=set)
-    everything: bool = False
+    ``is_whole``: every directory, and every file of several names, that it was asked to watch is watched.
+    """
 
-
-class Notifier:
-    """Watches directories below one root, and single files in them."""
-
-    def __init__(self, root: Path) -> None:
-        """Raises OSError when the kernel gives no inotify."""
-        self.root = root
+    def __init__(self, directory: Path, root: tuple[int, int], table: bytes) -> None:
+        """``root`` is the device and inode of the directory, ``table`` the mount table with which this began. Raises
+        OSError when the kernel gives no inotify."""
+        self.is_whole = True
+        self._directory = directory
+        self._root = root
+        self._table = table
+        self._process = os.getpid()
         self._inotify = INotify(nonblocking=True)
         self._directories: dict[int, str] = {}
         self._watched: set[str] = set()
         self._files: dict[int, set[str]] = {}
 
-    def watch(self, name: str) -> None:
-        """Watch a directory, by its name below the root (empty: the root). Raises OSError where there are too many."""
+    @classmethod
+    def begin(cls, directory: Path) -> Self | None:
+        """Return a watch that still has to be given every directory; None where the kernel would not report all."""
+        root, table = device_and_inode(directory), read_table()
+        mounts = Mounts.of(table)
+        if root is None or not mounts.is_local(str(directory)) or mounts.below(str(directory)):
+            return None
+        try:
+            return cls(directory, root, table)
+        except OSError:
+            return None
+
+    def add(self, name: str) -> bool:
+        """Watch another directory, by its name below the root (empty: the root); return whether that worked."""
         # A directory that is watched already was not replaced: that would be an event about everything.
         if name not in self._watched:
-            self._directories[self._inotify.add_watch(f"{self.root}/{name}", _WATCHED)] = name
+            try:
+                self._directories[self._inotify.add_watch(f"{self._directory}/{name}", _WATCHED)] = name
+            except OSError:  # gone again, not readable, or there are too many
+                return False
             self._watched.add(name)
+        return True
 
-    def watch_file(self, name: str) -> bool:
-        """Watch a file of several names (hard links): a write through a name elsewhere shows only here.
-
-        Return whether none of its names was watched yet. Raises OSError where there are too many.
-        """
-        number = self._inotify.add_watch(f"{self.root}/{name}", _WATCHED_OF_A_FILE)
+    def add_file(self, name: str) -> bool:
+        """Watch a file of several names (hard links): a write through a name elsewhere shows only here. Return whether
+        none of its names was watched yet."""
+        try:
+            number = self._inotify.add_watch(f"{self._directory}/{name}", _WATCHED_OF_A_FILE)
+        except OSError:
+            self.is_whole = False
+            return False
         is_new = number not in self._files
         self._files.setdefault(number, set()).add(name)
         return is_new
 
-    def hints(self) -> Hints:
-        """Return the files that may have changed since the last call; waits for nothing."""
-        hints = Hints()
+    def moved(self) -> set[str] | None:
+        """Return the names of the files that may have changed since the last call, None where that may be any. Waits
+        for nothing.
+
+        Any: where another directory has taken the root's place, where something was mounted below it, and after a fork,
+        when the parent would get half of the events.
+        """
+        if self._process != os.getpid() or device_and_inode(self._directory) != self._root or self._is_mounted_on():
+            return None
+        return self._reported()
+
+    def _reported(self) -> set[str] | None:
+        names: set[str] = set()
+        is_any = False
         for event in self._events():
             files = self._files.get(event.wd)
             if files is not None and not event.mask & flags.Q_OVERFLOW:
-                hints.names |= files
+                names |= files
                 if event.mask & flags.IGNORED:  # the file is gone, and the kernel may use the number again
                     del self._files[event.wd]
                 continue
             directory = self._directories.get(event.wd)
             # A name with two dots is how a Kubernetes volume swaps all its files at once.
             if directory is None or event.mask & _STRUCTURE or event.name.startswith(".."):
-                hints.everything = True
+                is_any = True
             elif event.name:
-                hints.names.add(f"{directory}/{event.name}" if directory else event.name)
-        return hints
+                names.add(f"{directory}/{event.name}" if directory else event.name)
+        return None if is_any else names
 
     def _events(self) -> Iterator[inotify_simple.Event]:
         # Read by hand: INotify.read uses poll, which gevent has monkey-patched.
@@ -103,72 +132,17 @@ class Notifier:
                 return
             yield from parse_events(data)
 
-    def close(self) -> None:
-        """Stop watching."""
-        self._inotify.close()
-
-
-class Watch:
-    """An inotify watch on all directories of one root. Valid only in the process that made it.
-
-    ``is_whole``: every directory, and every file of several names, that it was asked to watch is watched.
-    """
-
-    def __init__(self, notifier: Notifier, root: tuple[int, int], table: bytes) -> None:
-        """``root`` is the device and inode of the directory, ``table`` the mount table with which this began."""
-        self.notifier = notifier
-        self.root = root
-        self.process = os.getpid()
-        self.is_whole = True
-        self._table = table
-
-    @classmethod
-    def begin(cls, directory: Path) -> Self | None:
-        """Return a watch that still has to be given every directory; None where the kernel would not report all."""
-        root, table = device_and_inode(directory), read_table()
-        mounts = Mounts.of(table)
-        if root is None or not mounts.is_local(str(directory)) or mounts.below(str(directory)):
-            return None
-        try:
-            return cls(Notifier(directory), root, table)
-        except OSError:
-            return None
-
-    def add(self, name: str) -> bool:
-        """Watch another directory, by its name below the root; return whether that worked."""
-        try:
-            self.notifier.watch(name)
-        except OSError:  # gone again, not readable, or there are too many
-            return False
-        return True
-
-    def add_file(self, name: str) -> bool:
-        """Watch a file of several names; return whether none of them was watched yet."""
-        try:
-            return self.notifier.watch_file(name)
-        except OSError:
-            self.is_whole = False
-            return False
-
-    def hints(self, directory: Path) -> Hints:
-        """Return the files that may have changed. Everything: where another directory has taken the root's place, where
-        something was mounted below it, and after a fork, when the parent would get half of the events.
-        """
-        if self.process != os.getpid() or device_and_inode(directory) != self.root or self._is_mounted_on(directory):
-            return Hints(everything=True)
-        return self.notifier.hints()
-
-    def _is_mounted_on(self, directory: Path) -> bool:
+    def _is_mounted_on(self) -> bool:
         """Return whether anything is mounted below the root by now. The kernel writes a mount in a microsecond."""
         table = read_table()
         if table == self._table:
             return False
         self._table = table
-        return bool(Mounts.of(table).below(str(directory)))
+        return bool(Mounts.of(table).below(str(self._directory)))
 
     def close(self) -> None:
         """Stop watching."""
-        self.notifier.close()
+        self._inotify.close()
 
 
 def device_and_inode(directory: Path) -> tuple[int, int] | None:

@@ -96,7 +96,7 @@ class PostgresServer:
         until = monotonic() + within
         refused, faults = "", list[str]()
         _database_class()  # before psycopg is needed
-        for attempt in attempts(self._url, _SETTINGS, until):
+        for attempt in attempts(self._url, _SETTINGS):
             if attempt.fault or (faults and until - monotonic() < CONNECT_SECONDS):
                 faults.append(f"{attempt.where}: {attempt.fault or _NO_TIME}")
                 continue

@@ -9,12 +9,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
 
-from answerd.documents import Key, NotText, RawDocument, decoded
-from answerd.identity import printable
+from answerd.documents import LARGEST_DOCUMENT, Key, NotText, RawDocument, decoded
+from answerd.identity import Kind, printable
 from answerd.store.mounts import KERNEL_DIRECTORIES, Mounts
 
-LARGEST_FILE = 16 * 1024 * 1024
-"""Bytes of a document's file. A larger one is a problem and is not read."""
+LARGEST_INVENTORY = 16 * 1024 * 1024
+"""Bytes of an inventory. A larger one, and a document of more than `LARGEST_DOCUMENT`, is a problem and is not read."""
 
 Signature = tuple[int, int, int, int]
 """Size in bytes, times of the last change of content and of inode in nanoseconds, inode: equal means that a file is
@@ -86,7 +86,7 @@ def read_document(path: str, source: str, key: Key, boundary: Boundary) -> tuple
         try:
             status = os.fstat(file)
             opened = boundary.device_fault(status.st_dev) or signature_of(status)
-            content = None if isinstance(opened, str) else _bounded(file, opened[0])
+            content = None if isinstance(opened, str) else _bounded(file, opened[0], largest(key))
             read = opened if isinstance(opened, str) else signature_of(os.fstat(file))  # after it: a write shows
         finally:
             os.close(file)
@@ -95,7 +95,7 @@ def read_document(path: str, source: str, key: Key, boundary: Boundary) -> tuple
     if isinstance(read, str):
         return None, unopened(key, source, read)
     if content is None:
-        return read, RawDocument(key, "", source, f"is larger than {LARGEST_FILE:,} bytes ({printable(source)})")
+        return read, RawDocument(key, "", source, f"is larger than {largest(key):,} bytes ({printable(source)})")
     try:
         return read, RawDocument(key, decoded(key.kind, content), source)
     except NotText as error:
@@ -107,15 +107,19 @@ def unopened(key: Key, source: str, reason: str) -> RawDocument:
     return RawDocument(key, "", source, f"cannot be opened: {reason} ({printable(source)})")
 
 
-def _bounded(file: int, size: int) -> bytes | None:
-    """Return the content of a file of about ``size`` bytes; None when that is more than `LARGEST_FILE`, then or by
-    now."""
-    if size > LARGEST_FILE:
+def largest(key: Key) -> int:
+    """Return how many bytes a document under this key may have, in any store."""
+    return LARGEST_INVENTORY if key.kind is Kind.INVENTORY else LARGEST_DOCUMENT
+
+
+def _bounded(file: int, size: int, most: int) -> bytes | None:
+    """Return the content of a file of about ``size`` bytes; None when that is more than ``most``, then or by now."""
+    if size > most:
         return None
     pieces = [os.read(file, size + 1)]
     if len(pieces[0]) == size:
         return pieces[0]
-    left = LARGEST_FILE + 1 - len(pieces[0])
+    left = most + 1 - len(pieces[0])
     while left > 0 and (piece := os.read(file, min(left, _READ_AT_ONCE))):
         pieces.append(piece)
         left -= len(piece)

@@ -15,9 +15,10 @@ from typing import Any
 
 import peewee
 
-from answerd.documents import DocumentName, Key, RawDocument
+from answerd.documents import DocumentName, Key, RawDocument, is_too_large
 from answerd.identity import identity_of
 from answerd.store import CannotBeStored, Progress, StoredDocument, Transaction, Version, WriteResult, no_progress
+from answerd.store.reading import largest
 from answerd.store.tables import (
     StoredRow,
     find_document,
@@ -146,6 +147,8 @@ class RowTransaction(Transaction):
 def _refuse_faulty(documents: Sequence[RawDocument]) -> None:
     for raw in documents:
         fault = key_fault(raw.key) or (NUL_FAULT if "\0" in raw.text else None)
+        if fault is None and is_too_large(raw.text, largest(raw.key)):
+            fault = f"it is larger than {largest(raw.key):,} bytes"
         if fault:
             raise CannotBeStored(f"{raw.key} cannot be stored: {fault}")
 

@@ -16,34 +16,9 @@ from answerd.documents import Key, RawDocument
 from answerd.formats import ALL_EXTENSIONS
 from answerd.identity import identifier_fault, printable
 from answerd.store.layout import counts, is_groups, is_inventories, key_of, may_own_documents
+from answerd.store.looks import Looks, State
 from answerd.store.notification import Watch, device_and_inode
-from answerd.store.reading import Boundary, Signature, signature_of
-
-
-@dataclass(slots=True)
-class KnownFile:
-    """A file as it was last looked at, and the document that was read from it.
-
-    ``scanned_in`` is the number of the last scan that found it. ``signature`` is None while the file cannot be opened,
-    and once the kernel has reported a change. ``pending`` is a signature that was seen once and differs from the one in
-    force: it takes effect when it is seen twice. ``read_too_soon``: it was read so soon after its last change that
-    another change may not show.
-    """
-
-    key: Key
-    scanned_in: int
-    document: RawDocument | None = None
-    signature: Signature | None = None
-    pending: Signature | str | None = None
-    read_too_soon: bool = False
-
-    def is_at_rest(self, seen: Signature | str) -> bool:
-        """Return whether the result of a scan at it needs no action."""
-        return seen == self.signature and self.pending is None and not self.read_too_soon
-
-
-DirectoryState = tuple[int, int, int, int] | None
-"""Device, inode, times of the last change of its entries and of itself: equal means the same entries. None: unknown."""
+from answerd.store.reading import Boundary, signature_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,13 +34,12 @@ class Attached:
 
 @dataclass(frozen=True, slots=True)
 class Before:
-    """The results of earlier scans. ``files``: the known files by their names below the root; each that is found gets
-    the number of this scan. ``listed``: the directories that could be listed, and their states then. A directory that
-    never could be listed may hold anything. ``attached``: by name below the root.
+    """The results of earlier scans. ``files``: the files that were documents. ``listed``: the directories that could be
+    listed; one that never could may hold anything. ``attached``: by name below the root.
     """
 
-    files: Mapping[str, KnownFile]
-    listed: Mapping[str, DirectoryState]
+    files: Looks[RawDocument]
+    listed: Set[str]
     attached: Mapping[str, Attached]
 
 
@@ -76,29 +50,29 @@ class Scan:
     ``watch`` is given every directory before it is listed, so that no change falls between the two. ``mounts`` are the
     mount points below the root, by their names below it.
 
-    Filled by `run`, `run_known` and `run_only`: ``seen`` maps a file's name below the root to its key and its
-    signature, or why it has none; known files that rest are not in it. ``only`` are the names that were looked for,
-    None for all. ``documents`` counts the files that are documents. ``has_links``: a symbolic link is among the
-    entries; ``has_new_links``: a file of several names that was not watched before. ``listed`` are the directories that
-    could be listed, ``failed`` those that could not, and why, ``kept`` those of them whose documents are in force as
-    they were last read. All are names below the root.
+    Filled by `run` and `run_only`: ``seen`` maps the name of each file that counts to its signature, or why it has
+    none; ``keys`` has the keys of those that were not known. ``kept`` are the known files that did not change, and
+    those whose documents stay in force because their directory cannot be listed. ``only`` are the names that were
+    looked for, None for all. ``has_links``: a symbolic link is among the entries; ``has_new_links``: a file of several
+    names that was not watched before. ``listed`` are the directories that could be listed, ``failed`` those that could
+    not, and why. All are names below the root.
     """
 
-    number: int
     root: Path
     before: Before
     boundary: Boundary
     watch: Watch | None = None
     mounts: Collection[str] = ()
     only: Set[str] | None = None
-    documents: int = 0
     has_links: bool = False
     has_new_links: bool = False
-    seen: dict[str, tuple[Key, Signature | str]] = field(default_factory=dict)
-    listed: dict[str, DirectoryState] = field(default_factory=dict)
+    seen: dict[str, State] = field(default_factory=dict)
+    keys: dict[str, Key] = field(default_factory=dict)
+    listed: set[str] = field(default_factory=set)
     failed: dict[str, str] = field(default_factory=dict)
     kept: set[str] = field(default_factory=set)
     attached: dict[str, Attached] = field(default_factory=dict)
+    _kept_directories: set[str] = field(default_factory=set)
     _refused: dict[str, str] = field(default_factory=dict)
     _lost: set[str] = field(default_factory=set)
 
@@ -110,30 +84,6 @@ class Scan:
         if self.failed:
             self._check_failed()
 
-    def run_known(self) -> bool:
-        """Look at every known file without listing a directory; False where one has changed, so that `run` is due.
-
-        For a quiet tree whose changes the kernel reports. A third of the cost of `run`, a tenth where each machine has
-        a directory of its own.
-        """
-        root, number, device = str(self.root), self.number, self.boundary.root_device
-        for name, state in self.before.listed.items():
-            if state is None or _directory_state(f"{root}/{name}") != state:
-                return False
-        for name, file in self.before.files.items():
-            try:
-                status = os.stat(f"{root}/{name}")
-            except OSError:
-                return False
-            if status.st_nlink > 1 or status.st_dev != device:
-                self._record(self.root / name, name)
-                continue
-            file.scanned_in = number
-            seen = signature_of(status)
-            if not file.is_at_rest(seen):
-                self.seen[name] = file.key, seen
-        return True
-
     def run_only(self, names: Set[str]) -> None:
         """Look at these files alone."""
         self.only = names
@@ -144,9 +94,14 @@ class Scan:
                 self._record(path, name)
 
     @property
+    def count(self) -> int:
+        """How many files count as documents."""
+        return len(self.seen) + len(self.kept)
+
+    @property
     def unknown(self) -> dict[str, str]:
         """The directories that have never been listed, and why."""
-        before = self.before.listed.keys() - self._lost
+        before = self.before.listed - self._lost
         return {name: reason for name, reason in self.failed.items() if name not in before}
 
     def _take_entry(self, entry: os.DirEntry[str], name: str, enter: Callable[[str, str], None]) -> None:
@@ -156,14 +111,14 @@ class Scan:
             if is_attached and self._was_directory(entry, name):
                 self._fail(name, "the link leads nowhere")
                 if name in self.before.attached:
-                    self.kept.add(name)
+                    self._kept_directories.add(name)
                     self.attached[name] = self.before.attached[name]
                 else:  # where it leads now was never listed, whatever was here before
                     self._lost.add(name)
             else:
                 self._record(entry, name)
             return
-        before = self.documents
+        before = self.count
         refusal = self._refusal(entry.path) if is_attached else None
         if refusal:
             self._refused[name] = refusal
@@ -173,7 +128,7 @@ class Scan:
         if self.failed and name in self.failed and not (is_groups(name) or is_inventories(name)):
             self._assume_every_format(name)
         if is_attached or name in self.before.attached:
-            self._judge_attached(Path(entry.path), name, has_documents=self.documents > before)
+            self._judge_attached(Path(entry.path), name, has_documents=self.count > before)
 
     def _was_directory(self, link: os.DirEntry[str], name: str) -> bool:
         """Return whether a link that leads nowhere now is one to a directory all the same."""
@@ -198,7 +153,7 @@ class Scan:
             self.attached[name] = Attached(directory, name in self.mounts)
         elif before and directory != before.directory:
             self._fail(name, "it is empty and was not before: is its file system mounted?")
-            self.kept.add(name)
+            self._kept_directories.add(name)
             self.attached[name] = before
 
     def _keep_what_was_unmounted(self) -> None:
@@ -206,7 +161,7 @@ class Scan:
         for name, before in self.before.attached.items():
             if before.is_mount and name not in self.attached and not os.path.lexists(self.root / name):
                 self._fail(name, "it is gone: is its file system mounted?")
-                self.kept.add(name)
+                self._kept_directories.add(name)
                 self.attached[name] = before
 
     def _check_failed(self) -> None:
@@ -214,16 +169,14 @@ class Scan:
 
         Whether one can still be opened is a question to the file; nothing is taken to be gone because it is not listed.
         """
-        for name, file in self.before.files.items():
-            if file.scanned_in == self.number:
-                continue
+        for name in self.before.files.names - self.seen.keys() - self.kept:
             directory = next((folder for folder in self.failed if name.startswith(f"{folder}/")), None)
             if directory is None:
                 continue
-            if directory in self.kept:
-                file.scanned_in = self.number
+            if directory in self._kept_directories:
+                self.kept.add(name)
             elif directory in self._refused:
-                self._note(name, file.key, self._refused[directory])
+                self.seen[name] = self._refused[directory]
             else:
                 self._record(self.root / name, name)
 
@@ -244,18 +197,23 @@ class Scan:
         for extension in ALL_EXTENSIONS:
             key = key_of(f"{name}/*.{extension}")
             if key and not (key.identifier and identifier_fault(key.kind, key.identifier)):
-                self._note(f"{name}/*.{extension}", key, self.failed[name])
+                self.seen[f"{name}/*.{extension}"] = self.failed[name]
 
     def _record(self, entry: os.DirEntry[str] | Path, name: str) -> None:
-        known = self.before.files.get(name)
-        key = known.key if known else key_of(name)
-        if key is None:
+        if name not in self.before.files.names:
+            key = key_of(name)
+            if key is None:
+                return
+            self.keys[name] = key
+        state = self._state(entry, name)
+        if state is None:
             return
-        seen = self._state(entry, name)
-        if seen is not None:
-            self._note(name, key, seen)
+        if self.before.files.is_at_rest(name, state):
+            self.kept.add(name)
+        else:
+            self.seen[name] = state
 
-    def _state(self, entry: os.DirEntry[str] | Path, name: str) -> Signature | str | None:
+    def _state(self, entry: os.DirEntry[str] | Path, name: str) -> State | None:
         """Return a file's signature, or why it is not opened; None where there is no such file, or a directory."""
         try:
             if entry.is_symlink() and (fault := self.boundary.link_fault(os.fspath(entry))):
@@ -273,19 +231,10 @@ class Scan:
             return fault
         return signature_of(status)
 
-    def _note(self, name: str, key: Key, seen: Signature | str) -> None:
-        self.documents += 1
-        known = self.before.files.get(name)
-        if known:
-            known.scanned_in = self.number
-        if not (known and known.is_at_rest(seen)):
-            self.seen[name] = key, seen
-
     def _entries(self, directory: str, name: str) -> Iterator[os.DirEntry[str]]:
         """Yield the entries of a directory that may count, in the order of its file system; nothing depends on the
         order."""
         is_watched = self.watch is None or self.watch.add(name)
-        state = _directory_state(directory) if self.watch else None
         try:
             with os.scandir(directory) as found:
                 for entry in found:
@@ -298,7 +247,7 @@ class Scan:
             if may_own_documents(name) or name in self.before.listed:  # lost+found is rarely readable, and holds none
                 self._fail(name, error.strerror or str(error))
             return
-        self.listed[name] = state
+        self.listed.add(name)
         if self.watch and not is_watched:
             self.watch.is_whole = False
 
@@ -311,11 +260,3 @@ def _is_directory(entry: os.DirEntry[str]) -> bool:
         return entry.is_dir()
     except OSError:
         return False
-
-
-def _directory_state(directory: str) -> DirectoryState:
-    try:
-        status = os.stat(directory)
-    except OSError:
-        return None
-    return status.st_dev, status.st_ino, status.st_mtime_ns, status.st_ctime_ns

@@ -7,6 +7,7 @@ Knows names, sizes, times and bytes. `SecretFiles.poll` finds changes, in a thre
 from __future__ import annotations
 
 import errno
+import operator
 import os
 import re
 import stat
@@ -14,12 +15,14 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import NamedTuple
 
 from answerd.answers.sources import Sources
 from answerd.identity import identity_of, join_limited, printable
+from answerd.store.looks import Looks, State
 from answerd.store.mounts import Mounts, read_table
 from answerd.store.notification import Watch, device_and_inode
-from answerd.store.reading import Boundary, Signature, is_settled, signature_of
+from answerd.store.reading import Boundary, Signature, signature_of
 from answerd.store.secret_set import SecretLookup, SecretSet, same_identity
 
 LARGEST_SECRET = 65_536
@@ -40,24 +43,17 @@ _LEADS_NOWHERE = "it is a link that leads nowhere"
 
 
 @dataclass(frozen=True, slots=True)
-class _Found:
-    """A file as a scan found it: its signature, or why it is not read; ``is_open`` to every user of the machine."""
-
-    state: Signature | str
-    is_open: bool = False
-
-
-@dataclass(frozen=True, slots=True)
 class _SecretScan:
     """The result of one scan: files by their place below the directory (``NAME`` or ``folder/NAME``), and its folders.
 
-    ``faults``: why a folder could not be listed. ``open_folders`` every user of the machine can list. ``is_watched``:
-    the kernel reports every change.
+    ``faults``: why a folder could not be listed. ``open_files`` and ``open_folders`` every user of the machine can
+    read. ``is_watched``: the kernel reports every change.
     """
 
-    files: dict[str, _Found] = field(default_factory=dict)
+    files: dict[str, State] = field(default_factory=dict)
     folders: tuple[str, ...] = ()
     faults: dict[str, str] = field(default_factory=dict)
+    open_files: list[str] = field(default_factory=list)
     open_folders: tuple[str, ...] = ()
     is_watched: bool = False
 
@@ -74,15 +70,15 @@ class _Quiet:
         self._full_scan_due = 0.0
         self._watch_due = 0.0
 
-    def is_unchanged(self, root: Path) -> bool:
+    def is_unchanged(self) -> bool:
         """Return whether nothing changed since the last scan, in which nothing had changed either."""
         if self._watch is None:
             return False
-        hints = self._watch.hints(root)
-        if hints.everything:
+        moved = self._watch.moved()
+        if moved is None:
             self._end()
             self._watch_due = 0.0
-        return self._at_rest and not (hints.names or hints.everything) and time.monotonic() < self._full_scan_due
+        return self._at_rest and moved == set() and time.monotonic() < self._full_scan_due
 
     def begin(self, root: Path) -> Watch | None:
         """Return the watch that a scan has to give each directory before it lists it; None where there is none."""
@@ -105,31 +101,20 @@ class _Quiet:
         self._watch, self._at_rest = None, False
 
 
-@dataclass(frozen=True, slots=True)
-class _Kept:
-    """The content in force of one file: ``text``, or ``fault`` why there is none. ``read_too_soon``: see
-    `is_settled`."""
+class _Secret(NamedTuple):
+    """The content in force of one file: ``text``, or ``fault`` why there is none."""
 
-    state: Signature | str
     text: str = ""
     fault: str = ""
-    read_too_soon: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class _InForce:
-    """All that is known of one moment. ``folders``: for each identity the folders that have it, sorted."""
+    """What is known of one moment beside the files. ``folders``: for each identity the folders that have it, sorted."""
 
-    files: Mapping[str, _Kept] = field(default_factory=dict)
     folders: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     faults: Mapping[str, str] = field(default_factory=dict)
     warnings: tuple[str, ...] = ()
-
-    def secrets(self) -> SecretSet:
-        """Return what requests look up."""
-        texts = {place: kept.text for place, kept in self.files.items() if kept.text}
-        faults = {place: kept.fault for place, kept in self.files.items() if kept.fault}
-        return SecretSet(texts, faults, self.folders, self.faults)
 
 
 class SecretFiles:
@@ -142,6 +127,7 @@ class SecretFiles:
         self.directory = directory
         self.version = 0
         self.lookup = SecretLookup(directory)
+        self._files: Looks[_Secret] = Looks(self._read, operator.eq)
         self._in_force = _InForce()
         self._before: _SecretScan | None = None
         self._fault = ""
@@ -163,7 +149,7 @@ class SecretFiles:
     def warnings(self) -> list[str]:
         """Return warnings for the operator: the directory or a secret in it cannot be read, or other users can read its
         files."""
-        found = [*_unreadable(self._in_force), *self._in_force.warnings]
+        found = [*self._unreadable(), *self._in_force.warnings]
         if not self._fault:
             return found
         what = "the secrets in force stay" if self._has_been_read else "every secret is missing until that changes"
@@ -178,12 +164,12 @@ class SecretFiles:
         if self.directory is None:
             return False
         root = Path(self.directory)
-        if self._quiet.is_unchanged(root):
+        if self._quiet.is_unchanged():
             return False
         try:
             root_now = device_and_inode(root)
             seen = _scan(root, self._quiet.begin(root))
-            if self._in_force.files and not (seen.files or seen.folders) and root_now != self._root:
+            if self._files.names and not (seen.files or seen.folders) and root_now != self._root:
                 raise OSError(errno.ENOENT, "it is another directory now, in which there is nothing")
             self._root = root_now
         except OSError as error:
@@ -194,40 +180,37 @@ class SecretFiles:
             self.version += is_new
             return is_new
         before, self._before = self._before or seen, seen
-        settled = _InForce(
-            self._files(root, seen, before),
-            _by_identity(_folders(seen, before)),
-            seen.faults,
-            tuple(_warnings(root, seen)),
-        )
-        is_new = bool(self._fault) or settled != self._in_force
+        added, removed = self._files.look(dict(seen.files))
+        settled = _InForce(_by_identity(_folders(seen, before)), seen.faults, tuple(_warnings(root, seen)))
+        is_new = bool(self._fault or added or removed) or settled != self._in_force
         self._fault, self._has_been_read = "", True
         self.lookup.fault = ""
-        too_soon = any(kept.read_too_soon for kept in settled.files.values())
-        self._quiet.settle(is_watched=seen.is_watched, at_rest=not (is_new or too_soon) and seen == before)
+        is_settled = not (is_new or self._files.unsettled or self._files.may_have_changed_unseen)
+        self._quiet.settle(is_watched=seen.is_watched, at_rest=is_settled and seen == before)
         if is_new:
             self._in_force = settled
-            self.lookup.in_force = settled.secrets()
+            self.lookup.in_force = self._secrets()
             self.version += 1
         return is_new
 
-    def _files(self, root: Path, seen: _SecretScan, before: _SecretScan) -> dict[str, _Kept]:
-        """Return the content of each file that is to be in force."""
-        boundary: Boundary | None = None
-        known = self._in_force.files
-        files: dict[str, _Kept] = {}
-        for place, found in seen.files.items():
-            kept = known.get(place)
-            is_agreed = place in before.files and before.files[place].state == found.state
-            if kept is not None and (not is_agreed or (kept.state == found.state and not kept.read_too_soon)):
-                files[place] = kept
-            elif is_agreed:
-                boundary = boundary or Boundary.of(root, Mounts.of(read_table()))
-                files[place] = _read(root / place, found.state, boundary)
-        for place, kept in known.items():
-            if place not in seen.files and place in before.files:
-                files[place] = kept  # missing in one scan only
-        return files
+    def _secrets(self) -> SecretSet:
+        """Return what requests look up."""
+        texts = {place: secret.text for place, secret in self._files.contents() if secret.text}
+        return SecretSet(texts, self._faults(), self._in_force.folders, self._in_force.faults)
+
+    def _faults(self) -> dict[str, str]:
+        return {place: secret.fault for place, secret in self._files.contents() if secret.fault}
+
+    def _unreadable(self) -> Iterator[str]:
+        """Yield a sentence about the secrets that cannot be read: a machine that needs one gets 500."""
+        faults = {f"{folder}/": why for folder, why in self._in_force.faults.items()} | self._faults()
+        if faults:
+            named = [f"{printable(place)} ({why})" for place, why in sorted(faults.items())]
+            yield f"secrets: what cannot be read: {join_limited(named, MOST_NAMED)}"
+
+    def _read(self, place: str, state: State) -> tuple[Signature | None, _Secret]:
+        root = Path(self.directory or "")
+        return _read(root / place, state, Boundary.of(root, Mounts.of(read_table())))
 
 
 def sources_of(secrets: SecretFiles) -> Sources:
@@ -283,7 +266,7 @@ def _scan(root: Path, watch: Watch | None) -> _SecretScan:
             scan.faults[entry.name] = _LEADS_NOWHERE
         if _NAME.match(entry.name):
             _take(scan, entry.name, status)
-    return _SecretScan(scan.files, tuple(folders), scan.faults, tuple(open_folders), is_watched)
+    return _SecretScan(scan.files, tuple(folders), scan.faults, scan.open_files, tuple(open_folders), is_watched)
 
 
 def _leads_elsewhere(entry: os.DirEntry[str], status: os.stat_result | str | None) -> bool:
@@ -311,41 +294,32 @@ def _status(entry: os.DirEntry[str]) -> os.stat_result | str | None:
 
 def _take(scan: _SecretScan, place: str, status: os.stat_result | str | None) -> None:
     if isinstance(status, str):
-        scan.files[place] = _Found(status)
+        scan.files[place] = status
     elif status is not None and not stat.S_ISDIR(status.st_mode):
-        scan.files[place] = _Found(signature_of(status), _is_open(status))
+        scan.files[place] = signature_of(status)
+        if _is_open(status):
+            scan.open_files.append(place)
 
 
 def _is_open(status: os.stat_result) -> bool:
     return bool(status.st_mode & _READABLE_BY_OTHERS)
 
 
-def _unreadable(in_force: _InForce) -> Iterator[str]:
-    """Yield a sentence about the secrets that cannot be read: a machine that needs one gets 500."""
-    faults = {f"{folder}/": why for folder, why in in_force.faults.items()}
-    faults |= {place: kept.fault for place, kept in in_force.files.items() if kept.fault}
-    if faults:
-        named = join_limited([f"{printable(place)} ({why})" for place, why in sorted(faults.items())], MOST_NAMED)
-        yield f"secrets: what cannot be read: {named}"
-
-
 def _warnings(root: Path, seen: _SecretScan) -> Iterator[str]:
     """Yield a sentence about the directories, and one about the files, that every user of the machine can read."""
     folders = [f"{root}/{folder}".rstrip("/") for folder in seen.open_folders]
-    files = [f"{root}/{place}" for place, found in seen.files.items() if found.is_open]
+    files = [f"{root}/{place}" for place in seen.open_files]
     for what, places in (("directories", folders), ("files", files)):
         if places:
             named = join_limited([printable(place) for place in sorted(places)], MOST_NAMED)
             yield f"secrets: {what} that every user of this machine can read: {named}: chmod o-r"
 
 
-def _read(path: Path, state: Signature | str, boundary: Boundary) -> _Kept:
-    """Read one secret whose state was ``state``."""
-    if isinstance(state, str):
-        return _Kept(state, fault=state)
-    fault = boundary.link_fault(str(path))
+def _read(path: Path, state: State, boundary: Boundary) -> tuple[Signature | None, _Secret]:
+    """Read one secret that was seen in ``state``."""
+    fault = state if isinstance(state, str) else boundary.link_fault(str(path))
     if fault:
-        return _Kept(state, fault=fault)
+        return None, _Secret(fault=fault)
     try:
         # Non-blocking, so that a file which has just been replaced by a pipe cannot hold up the scan.
         file = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC)
@@ -356,17 +330,15 @@ def _read(path: Path, state: Signature | str, boundary: Boundary) -> _Kept:
         finally:
             os.close(file)
     except OSError as error:
-        return _Kept(state, fault=error.strerror or type(error).__name__, read_too_soon=True)
+        return None, _Secret(fault=error.strerror or type(error).__name__)
     if isinstance(opened, str):
-        return _Kept(state, fault=opened)
-    too_soon = not is_settled(opened)
+        return None, _Secret(fault=opened)
     if len(content) > LARGEST_SECRET:
-        return _Kept(opened, fault=f"it is larger than {LARGEST_SECRET:,} bytes", read_too_soon=too_soon)
+        return opened, _Secret(fault=f"it is larger than {LARGEST_SECRET:,} bytes")
     try:
-        text = content.decode("utf-8")
+        return opened, _Secret(_without_line_end(content.decode("utf-8")))
     except UnicodeDecodeError as error:
-        return _Kept(opened, fault=f"it is not UTF-8 at offset {error.start}", read_too_soon=too_soon)
-    return _Kept(opened, _without_line_end(text), read_too_soon=too_soon)
+        return opened, _Secret(fault=f"it is not UTF-8 at offset {error.start}")
 
 
 def _content(file: int) -> bytes:

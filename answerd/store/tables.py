@@ -18,6 +18,7 @@ from answerd.formats import FORMATS
 from answerd.identity import Kind, identity_of
 from answerd.inventory import FORMAT as INVENTORY_FORMAT
 from answerd.store import DocumentEntry, StoreAway, StoredDocument, Version
+from answerd.store.reading import largest
 
 
 class DocumentRow(peewee.Model):
@@ -73,6 +74,8 @@ class StoredRow:
 
     def raw(self) -> RawDocument:
         """Return the document, with a fault where its text cannot be read."""
+        if len(self.body) > largest(self.key):
+            return RawDocument(self.key, "", "", f"is larger than {largest(self.key):,} bytes")
         try:
             return RawDocument(self.key, decoded(self.key.kind, self.body))
         except NotText as error:

@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping
 
 import yaml
 
-from answerd.formats.yaml_reading import fixed_sentence
+from answerd.formats.yaml_read import fixed_sentence
 from answerd.validators.cloud_config_keys import CLOUD_CONFIG_KEYS
 from answerd.validators.time_zones import unknown_zone
 from answerd.validators.verdict import Remarks

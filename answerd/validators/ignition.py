@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from answerd.formats.family import ParseError
-from answerd.formats.json_family import fixed_sentence, parse
+from answerd.formats.json import fixed_sentence, parse
 from answerd.validators.verdict import Remarks
 
 NEWEST_MINOR: Mapping[int, int] = {2: 4, 3: 6}

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 import tomllib
 
-from answerd.formats.toml_family import fixed_sentence
+from answerd.formats.toml import fixed_sentence
 from answerd.validators import proxmox
 from answerd.validators.proxmox_keys import TABLES
 from answerd.validators.verdict import Remarks

@@ -18,8 +18,7 @@ from answerd.answers.differences import compare
 from answerd.errors import BrokenDocument, CannotFill
 from answerd.formats import FORMATS
 from answerd.formats.filters import LONGEST_FILTERED, MOST_PIECES
-from answerd.formats.template import Template
-from answerd.formats.template_reading import TemplateReader
+from answerd.formats.template import Template, TemplateReader
 from tests.support.fleet import Fleet
 from tests.support.lookups import Said
 

@@ -6,7 +6,7 @@ import pytest
 
 from answerd.answers.compose import prepared_answer
 from answerd.errors import AnswerTooLarge
-from answerd.formats.meter import LARGEST_ANSWER
+from answerd.formats.filters import LARGEST_ANSWER
 from tests.support.fleet import Fleet
 from tests.support.lookups import Said
 

@@ -11,12 +11,16 @@ from hypothesis import strategies as st
 
 from answerd.answers import compose
 from answerd.answers.catalogue import Catalogue
-from answerd.answers.reasoning import reasoning
+from answerd.answers.operator_names import machines_of_group
 from answerd.answers.resolve import resolve
+from answerd.answers.row_claims import winners
 from answerd.answers.warming import warm_up
+from answerd.answers.why import reasoning
 from answerd.documents import Document, RawDocument
 from answerd.errors import BrokenDocument, NotClaimed
 from answerd.facts import Facts, Request, facts_of
+from answerd.installs.memory import InstallMemory
+from answerd.installs.states import Rules
 from tests.support.fleet import Fleet, key_of
 from tests.support.thorough import examples
 
@@ -352,3 +356,15 @@ def test_the_stacks_that_requests_make_are_bounded(monkeypatch: pytest.MonkeyPat
     kept = [len(document.stacks.prepared) for document in catalogue.documents.values() if document.stacks]
     assert max(kept) == 20
     assert max(len(document.stacks.merged) for document in catalogue.documents.values() if document.stacks) <= 32
+
+
+def test_the_documents_of_a_row_and_the_machines_of_a_group_know_them(fleet: Fleet) -> None:
+    rows = "id,dept,model\npc-01,er,m1\npc-02,icu,m1\n"
+    catalogue = fleet.write(LAYERED | {"inventory.csv": rows}).loader.catalogue
+    assert catalogue.inventory is not None
+    answering = [
+        [document.key.identifier for document in winners(catalogue, row)] for row in catalogue.inventory.rows()
+    ]
+    assert answering == [["base", "er", "m1"], ["base", "m1"]]
+    assert machines_of_group(catalogue, InstallMemory(Rules()), "er") == ["pc-01"]
+    assert machines_of_group(catalogue, InstallMemory(Rules()), "m1") == ["pc-01", "pc-02"]

@@ -15,19 +15,18 @@ from answerd.answers.catalogue import Catalogue
 from answerd.answers.differences import compare
 from answerd.answers.history import diff_lines
 from answerd.answers.provenance import explained, explanation
-from answerd.answers.reasoning import reasoning
 from answerd.answers.redaction import (
     CHANGED,
-    SECRET,
     hiding,
     hiding_words,
     redacted,
     redacted_answer,
-    redacted_cell,
     redacted_pair,
 )
 from answerd.answers.resolve import resolve
+from answerd.answers.secret_names import SECRET, redacted_cell
 from answerd.answers.sources import NO_SOURCES, Sources
+from answerd.answers.why import reasoning
 from answerd.check import check
 from answerd.documents import Key, RawDocument
 from answerd.facts import facts_of

@@ -87,6 +87,9 @@ ELSEWHERE: dict[str, str] = {
     "scripts/serve": "makes an environment",
     "ln -s /usr/lib/debian-installer": "changes the system: tests/unit/test_boot_config.py has the files' names",
     "mkdir -p /srv/tftp": "changes the system: tests/unit/test_boot_config.py has the files' names",
+    "cp /mnt/": "needs the medium: tests/unit/test_tutorials.py has the files of the page",
+    "cp wimboot": "needs the program: tests/unit/test_tutorials.py has the files of the page",
+    "cp ubuntu-24.04": "needs the medium: tests/unit/test_tutorials.py has the files of the page",
     "cp /usr/lib/ipxe": "changes the system: tests/unit/test_boot_config.py has the files' names",
     "SERVICE_STORE=postgres SERVICE_DB_URL=... answerd ": "needs a cluster: tests/unit/test_postgres_commands.py",
 }
@@ -238,19 +241,22 @@ def troubleshooting(home: Home) -> None:
     home.replaced |= {"98:fa:9b:50:d8:11": MAC, "answers.example.com:8000": "127.0.0.1:8000"}
 
 
-def tutorial(home: Home) -> None:
-    text = (CHECKOUT / "docs/tutorial.md").read_text("utf-8")
+def tutorial(home: Home, page: str = "tutorial", group: str = "debian") -> None:
+    text = (CHECKOUT / f"docs/{page}.md").read_text("utf-8")
     files = re.findall(r"`/srv/answers/([\w./-]+)`:\n\n```\w+\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
     write_tree(home.place("/srv/answers"), dict(files))
     (home.place("/etc/answerd/secrets") / "").mkdir()
-    write_tree(home.place("/etc/answerd/secrets"), {"root-password-hash": "$6$x$y\n"})
-    for path in (home.place("/etc/answerd/secrets") / "root-password-hash", home.place("/etc/answerd/secrets")):
-        path.chmod(0o700 if path.is_dir() else 0o600)
+    secrets = home.place("/etc/answerd/secrets")
+    for name in re.findall(r"secret\.([\w-]+)", text):
+        write_tree(secrets, {name: "$6$x$y\n"})
+        (secrets / name).chmod(0o600)
+    secrets.chmod(0o700)
     states = home.place("/var/lib/answerd/installs.db")
+    table = dict(files)["inventory.csv"].splitlines()[1:]
+    machines = [line.partition(",")[0] for line in table]
     store = StateWriter(open_state_file(str(states), Rules())[0])
-    names = [f"node-{number:02}" for number in range(1, 11)]
-    for name in names:
-        store.write(name, Asked("debian", Gate.LOADER, Once.ON, 1.0))
+    for name in machines:
+        store.write(name, Asked(group, Gate.LOADER, Once.ON, 1.0))
         store.write(name, Reported(ReportKind.INSTALLED, 1, 2.0))
     home.place("/etc/dnsmasq.d/answerd.conf")
     settings = {
@@ -277,6 +283,8 @@ SCENES: dict[str, Callable[[Home], None]] = {
     "docs/troubleshooting.md": troubleshooting,
     "docs/validators.md": plain,
     "docs/tutorial.md": tutorial,
+    "docs/thirty-ubuntu.md": lambda home: tutorial(home, "thirty-ubuntu", "ubuntu"),
+    "docs/sixty-windows.md": lambda home: tutorial(home, "sixty-windows", "windows"),
     "docs/overlays.md": lambda _home: None,
     "examples/lab/README.md": lambda _home: None,
     "examples/hospital/README.md": lambda _home: None,

@@ -172,3 +172,22 @@ def test_the_directory_of_the_state_file_must_exist(tmp_path: Path) -> None:
     assert ended.returncode == 1
     assert b"SERVICE_STATE_PATH" in ended.stderr
     assert ended.stderr.count(b"\n") == 1
+
+
+def test_a_machine_that_only_the_default_answered_is_listed_as_unknown(
+    serving: Callable[..., Service], tmp_path: Path
+) -> None:
+    documents = {"default.ipxe": "#!ipxe\nexit\n", "groups/g.ks": "# answer: member 98:fa:9b:50:d8:11\nlang en\n"}
+    service = serving(documents, SERVICE_STATE_PATH=tmp_path / "state.db")
+    for last in (10, 11, 12):
+        assert service.send(sent("GET", f"/ipxe?mac=98:fa:9b:50:d8:{last}")).status == 200
+
+    def listed() -> str:
+        answers, states = tmp_path / "answers", tmp_path / "state.db"
+        done = run("installs", "--unknown", SERVICE_STATE_PATH=states, SERVICE_ANSWERS_DIR=answers)
+        return done.stdout.decode()
+
+    wait_until(lambda: "98:fa:9b:50:d8:12" in listed())
+    lines = [line for line in listed().splitlines() if ":d8:" in line]
+    assert [line.split()[0][-2:] for line in sorted(lines)] == ["10", "12"]  # 11 is a member in another format
+    assert all(line.endswith("ipxe (answered by the default)") for line in lines)

@@ -127,7 +127,7 @@ def test_a_file_of_3_gb_is_named_and_the_rest_is_imported(tmp_path: Path) -> Non
     done = run("import", str(tmp_path / "answers"), SERVICE_STORE="sqlite", SERVICE_DB_PATH=tmp_path / "a.db")
     assert done.returncode == 1
     assert done.stderr.decode().splitlines() == [
-        "not imported: big.ks: is larger than 16,777,216 bytes",
+        "not imported: big.ks: is larger than 1,048,576 bytes",
         "not imported: env.ks: cannot be opened: it is a link into /proc, from which nothing is read",
     ]
     assert [str(stored.key) for stored in SqliteStore(tmp_path / "a.db").all()] == ['machine "n1" (ks)']

@@ -31,4 +31,4 @@ def test_a_fresh_clone_listens_soon_after_pip_has_ended(tmp_path: Path) -> None:
             assert after_pip < MOST_SECONDS_AFTER_PIP
         finally:
             service.terminate()
-    assert list((tmp_path / "clone").glob("**/*__mypyc*")) == []
+    assert list((tmp_path / "clone").glob("answerd/**/*.so")) == []

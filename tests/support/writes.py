@@ -28,7 +28,7 @@ def put(target: WritableStore | Transaction, key: Key, text: str) -> StoredDocum
 def delete(target: WritableStore | Transaction, key: Key) -> None:
     """Remove a document, durably where ``target`` is a store. Raises KeyError when there is none."""
     if isinstance(target, FileStore):
-        sources = [name for name, file in target._files.items() if file.key == key]
+        sources = [name for name, raw in target._files.contents() if raw.key == key]
         if not sources:
             raise KeyError(key)
         for source in sources:

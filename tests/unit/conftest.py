@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from answerd.formats import toml_family
+from answerd.formats import toml as toml_family
 
 
 @pytest.fixture

@@ -11,7 +11,7 @@ from answerd.answers.catalogue import Catalogue
 from answerd.answers.compose import prepared_answer
 from answerd.answers.warming import warm_up
 from answerd.documents import Key, RawDocument
-from answerd.formats import toml_family
+from answerd.formats import toml as toml_family
 from answerd.formats.family import Prepared
 from answerd.identity import Kind
 from answerd.server import gc_tuning

@@ -21,7 +21,7 @@ from answerd.answers.selectors import SelectorIndex
 from answerd.documents import Key, RawDocument
 from answerd.errors import AnswerError, BrokenDocument
 from answerd.facts import Facts, Request
-from answerd.formats import toml_family
+from answerd.formats import toml as toml_family
 from answerd.identity import Kind
 from tests.support.thorough import examples
 

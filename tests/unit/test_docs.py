@@ -14,8 +14,7 @@ from answerd.commands import NAMES, options_of, usage_of
 from answerd.formats import ALIASES, FORMATS, WELL_KNOWN_NAMES
 from answerd.formats.control import CONTROL_KEYS
 from answerd.formats.filters import FILTERS, TEXTS
-from answerd.formats.template import Placeholder
-from answerd.formats.template_reading import TemplateReader
+from answerd.formats.template import Placeholder, TemplateReader
 from answerd.identity import IDENTIFIER_LENGTH, Kind
 from answerd.server.statuses import ADMIN_STATUSES, ANSWER_STATUSES
 from tests.support.lookups import Said

@@ -8,7 +8,7 @@ import pytest
 
 from answerd import captures, documents, errors, identity
 from answerd.answers import problem_sentences
-from answerd.formats import control, family, filters, meter, template_reading, xml_tree, yaml_reading
+from answerd.formats import control, family, filters, template, xml_read, yaml_read
 from answerd.installs import memory
 from answerd.inventory import records
 from answerd.inventory import rows as inventory_rows
@@ -35,15 +35,15 @@ TABLE = {cells[0]: cells[1] for cells in rows((Path(__file__).parents[2] / "docs
         ("body of `POST /apply`", f"{change_body.BODY_LIMIT:,} bytes"),
         ("identifier", f"{identity.IDENTIFIER_LENGTH} characters"),
         ("nesting (TOML, YAML, JSON, XML)", f"{family.DEEPEST} levels"),
-        ("the expansion of all aliases of a YAML document together", f"{yaml_reading.MOST_ALIASED:,} nodes"),
-        ("`%TAG` directives of a YAML document", f"{yaml_reading.MOST_TAG_DIRECTIVES} directives"),
-        ("attributes that a doctype declares", f"{xml_tree.MOST_DECLARED} attributes"),
+        ("the expansion of all aliases of a YAML document together", f"{yaml_read.MOST_ALIASED:,} nodes"),
+        ("`%TAG` directives of a YAML document", f"{yaml_read.MOST_TAG_DIRECTIVES} directives"),
+        ("attributes that a doctype declares", f"{xml_read.MOST_DECLARED} attributes"),
         ("a label or a pattern of `match`", f"{control.LONGEST_PATTERN:,} characters"),
         (
             "groups of one answer: the group that applies and those that it extends",
             f"{problem_sentences.MOST_GROUPS} groups",
         ),
-        ("filters of a placeholder", f"{template_reading.MOST_FILTERS} filters"),
+        ("filters of a placeholder", f"{template.MOST_FILTERS} filters"),
         ("a secret", f"{secret_files.LARGEST_SECRET:,} bytes"),
         ("text that the filter `slug` makes", f"{len(filters.FILTERS['slug']('x' * 999))} characters"),
         ("text that the filters `replace` and `join` make", f"{filters.LONGEST_FILTERED:,} characters"),
@@ -53,9 +53,9 @@ TABLE = {cells[0]: cells[1] for cells in rows((Path(__file__).parents[2] / "docs
         ),
         (
             "text that the filters of one answer process together; each filter counts "
-            f"{meter.FOR_EACH_VALUE} characters more for each value, those of addresses "
-            f"{meter.FOR_EACH_VALUE * filters.COST['host']}",
-            f"{meter.MOST_WORK:,} characters",
+            f"{filters.FOR_EACH_VALUE} characters more for each value, those of addresses "
+            f"{filters.FOR_EACH_VALUE * filters.COST['host']}",
+            f"{filters.MOST_WORK:,} characters",
         ),
         ("records of installs that one `serial`, `uuid` or `mac` finds", f"{memory.MOST_ALIKE} records"),
         ("values that the filter `split` makes", f"{filters.MOST_PIECES:,} values"),

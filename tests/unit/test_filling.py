@@ -10,7 +10,7 @@ from answerd.answers.compose import prepared_answer
 from answerd.documents import Document, Key, RawDocument
 from answerd.errors import AnswerTooLarge, CannotFill
 from answerd.formats.family import COUNTED, LONG, Prepared
-from answerd.formats.meter import LARGEST_ANSWER
+from answerd.formats.filters import LARGEST_ANSWER
 from answerd.identity import Kind
 
 A_THOUSAND = [f"v{at:05}" for at in range(1_000)]

@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 
 from answerd.errors import CannotFill
-from answerd.formats import json_family
+from answerd.formats import json as json_family
 from answerd.formats.control import read_control
 from answerd.formats.family import ParseError
-from answerd.formats.template_reading import TemplateReader
+from answerd.formats.template import TemplateReader
 from answerd.identity import Kind
 from tests.support.lookups import Said
 

@@ -8,9 +8,9 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from answerd.formats import json_family
+from answerd.formats import json as json_family
 from answerd.formats.family import ParseError
-from answerd.formats.template_reading import TemplateReader
+from answerd.formats.template import TemplateReader
 from tests.support.lookups import Said
 from tests.support.thorough import examples
 

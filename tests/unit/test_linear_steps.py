@@ -11,14 +11,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from answerd.answers.line_diff import unified
-from answerd.formats import toml_family, xml_family
+from answerd.formats import toml as toml_family
+from answerd.formats import xml as xml_family
 from answerd.formats.family import ParseError, branches
-from answerd.formats.template_reading import MOST_FILTERS, TemplateReader
-from answerd.formats.text_family import shell_words
-from answerd.formats.xml_merge import DISTINGUISHING, _Distinguished
-from answerd.formats.xml_tree import MOST_DECLARED, Element
-from answerd.formats.yaml_reading import MOST_TAG_DIRECTIVES
-from answerd.formats.yaml_reading import read as read_yaml
+from answerd.formats.template import MOST_FILTERS, TemplateReader
+from answerd.formats.text import shell_words
+from answerd.formats.xml import DISTINGUISHING, _Distinguished
+from answerd.formats.xml_read import MOST_DECLARED, Element
+from answerd.formats.yaml_read import MOST_TAG_DIRECTIVES
+from answerd.formats.yaml_read import read as read_yaml
 
 
 @given(st.text(st.sampled_from("ab=* \t\n\\'\"\x0bé"), max_size=30))

@@ -9,7 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from answerd.documents import read_content
-from answerd.formats import json_family, text_family, yaml_family
+from answerd.formats import json as json_family
+from answerd.formats import text as text_family
+from answerd.formats import yaml as yaml_family
 from answerd.formats.control import LONGEST_PATTERN
 from answerd.formats.family import ParseError
 from answerd.identity import Kind

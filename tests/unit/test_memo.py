@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from answerd.formats import family, template_reading, yaml_nodes
+from answerd.formats import family, template, yaml_read
 from answerd.formats.template import Placeholder
 from answerd.memo import remembered
 from answerd.server.http import parser, responses
@@ -29,10 +29,10 @@ def test_a_call_with_a_large_argument_is_not_kept() -> None:
 
 LARGE = "x" * 5_000
 FILLED: dict[str, tuple[Any, Callable[[], object]]] = {
-    "a placeholder": (template_reading._read, lambda: template_reading._read(f'{{{{ a | default("{LARGE}") }}}}')),
+    "a placeholder": (template._read, lambda: template._read(f'{{{{ a | default("{LARGE}") }}}}')),
     "a text with a placeholder": (
-        template_reading._read_before,
-        lambda: template_reading._read_before(LARGE + "{{ a }}", False, False),
+        template._read_before,
+        lambda: template._read_before(LARGE + "{{ a }}", False, False),
     ),
     "a slot": (family.slot_of, lambda: family.slot_of(Placeholder("a", (("default", (LARGE,)),)), str)),
     "a typed slot": (
@@ -43,7 +43,7 @@ FILLED: dict[str, tuple[Any, Callable[[], object]]] = {
         family._shared_layout,
         lambda: family._shared_layout((family.slot_of(Placeholder("a", (("default", (LARGE,)),)), str),), (1, 1)),
     ),
-    "a scalar": (yaml_nodes._resolved, lambda: yaml_nodes._resolved(LARGE)),
+    "a scalar": (yaml_read._resolved, lambda: yaml_read._resolved(LARGE)),
 }
 
 

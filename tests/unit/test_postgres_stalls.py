@@ -33,8 +33,7 @@ from answerd.server.live_states import LiveStates, SharedStates
 from answerd.server.request_log import RequestLog
 from answerd.server.sockets import bind
 from answerd.server.write_guard import WriteGuard
-from answerd.store import StoreAway, StoreError, StoreLost, host_names, state_sync
-from answerd.store.host_names import addresses_of
+from answerd.store import StoreAway, StoreError, StoreLost, state_sync
 from answerd.store.lineage import Lineage
 from answerd.store.loader import Loader, loaded
 from answerd.store.postgres import PostgresStore, ReplicatedStore
@@ -77,57 +76,32 @@ def quickly(monkeypatch: pytest.MonkeyPatch) -> None:
 # --- names ------------------------------------------------------------------------------------------------------------
 
 
-class SlowNames:
-    """A name server: says nothing until it is told to."""
+def named(monkeypatch: pytest.MonkeyPatch, addresses: dict[str, str]) -> None:
+    """Have a name server know these names."""
 
-    def __init__(self) -> None:
-        self.asked = 0
-        self.says = threading.Event()
-        self.answers: list[Any] = [(2, 1, 6, "", ("127.0.0.1", 0))]
-
-    def find(self, *_: object, **_named: object) -> list[Any]:
-        self.asked += 1
-        assert self.says.wait(60)
-        if not self.answers:
+    def find(host: str, *_: object, **_named: object) -> list[Any]:
+        if host not in addresses:
             raise OSError(-2, "Name or service not known")
-        return self.answers
+        return [(2, 1, 6, "", (addresses[host], 0))] * 2
+
+    monkeypatch.setattr("answerd.store.postgres_addresses._native_getaddrinfo", lambda: find)
 
 
-@pytest.fixture
-def names(monkeypatch: pytest.MonkeyPatch) -> Iterator[SlowNames]:
-    slow, native = SlowNames(), host_names._native
-    monkeypatch.setattr(
-        host_names, "_native", lambda module, name: slow.find if name == "getaddrinfo" else native(module, name)
+def test_a_name_that_is_not_found_does_not_keep_the_next_host_from_being_tried(monkeypatch: pytest.MonkeyPatch) -> None:
+    named(monkeypatch, {"db.test": "127.0.0.2"})
+    first, second = attempts("postgresql://u@gone.test:1,db.test:2/lab", {})
+    assert first.fault == "the name gone.test could not be looked up: Name or service not known"
+    assert (second.fault, second.where) == ("", "db.test:2 (127.0.0.2)")
+    assert (second.parameters["host"], second.parameters["hostaddr"], second.parameters["port"]) == (
+        "db.test",
+        "127.0.0.2",
+        "2",
     )
-    yield slow
-    slow.says.set()
 
 
-def test_a_name_that_is_not_looked_up_in_time_holds_one_thread_however_often_it_is_asked_for(names: SlowNames) -> None:
-    for _ in range(20):
-        with pytest.raises(TimeoutError, match=r"the name db\.test could not be looked up within"):
-            addresses_of("db.test", 0.001)
-    assert names.asked == 1
-    names.says.set()
-    assert addresses_of("db.test", 30) == ["127.0.0.1"]  # of the look-up that was under way
-    assert addresses_of("db.test", 30) == ["127.0.0.1"]
-    assert names.asked == 2  # what was found is not kept: a name may move
-
-
-def test_a_name_that_does_not_exist_is_asked_for_again_the_next_time(names: SlowNames) -> None:
-    names.says.set()
-    names.answers = []
-    with pytest.raises(OSError, match=r"the name db\.test could not be looked up: Name or service not known"):
-        addresses_of("db.test", 30)
-    names.answers = [(2, 1, 6, "", ("127.0.0.2", 0))]
-    assert addresses_of("db.test", 30) == ["127.0.0.2"]
-
-
-def test_a_name_that_is_not_looked_up_does_not_keep_the_next_host_from_being_tried(names: SlowNames) -> None:
-    url = "postgresql://u@hung.test:1,127.0.0.1:2/lab"
-    found = list(attempts(url, {}, time.monotonic() + 0.05))
-    assert "could not be looked up within 0.0" in found[0].fault
-    assert (found[1].fault, found[1].parameters["hostaddr"], found[1].parameters["port"]) == ("", "127.0.0.1", "2")
+def test_hosts_and_ports_that_do_not_fit_are_named() -> None:
+    [only] = attempts("postgresql://u@/x?host=a,b,c&port=1,2", {})
+    assert only.fault == "it names more or fewer ports or addresses than hosts"
 
 
 @pytest.mark.parametrize(
@@ -148,7 +122,7 @@ def test_each_address_of_a_url_is_tried_with_the_parameters_of_the_url(
 ) -> None:
     for name in ("PGHOST", "PGPORT", "PGHOSTADDR"):
         monkeypatch.delenv(name, raising=False)
-    found = [attempt.parameters for attempt in attempts(url, {"connect_timeout": 2}, math.inf)]
+    found = [attempt.parameters for attempt in attempts(url, {"connect_timeout": 2})]
     assert [(one.get("hostaddr"), one.get("port"), one["connect_timeout"]) for one in found] == expected
 
 

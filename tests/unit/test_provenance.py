@@ -21,8 +21,7 @@ from answerd.answers.provenance import Origin, Placing, explained, explanation, 
 from answerd.answers.resolve import Answer, resolve
 from answerd.documents import RawDocument
 from answerd.facts import Facts, Request, facts_of
-from answerd.formats.positions import json_lines
-from answerd.formats.toml_positions import toml_lines
+from answerd.formats.positions import json_lines, toml_lines
 from tests.support.fleet import key_of
 from tests.support.thorough import examples
 

@@ -198,7 +198,7 @@ def test_a_file_written_again_at_once_is_read_again(tmp_path: Path) -> None:
 
 
 def test_a_look_is_spared_where_the_kernel_reports_no_change(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(secret_files, "is_settled", lambda _: True)
+    monkeypatch.setattr("answerd.store.looks.is_settled", lambda _: True)
     looks = []
     seen = secret_files._scan
 

@@ -14,7 +14,8 @@ import pytest
 
 from answerd.documents import Key
 from answerd.identity import Kind
-from answerd.store import Author, Changes, StoreError
+from answerd.store import Author, CannotBeStored, Changes, StoreError
+from answerd.store.loader import loaded
 from answerd.store.migrations import MIGRATIONS, SQLITE, Migration
 from answerd.store.sqlite import SqliteStore
 from answerd.store.tables import execute
@@ -540,3 +541,17 @@ def test_many_processes_may_open_a_new_file_at_once(path: Path) -> None:
 
 def _open_and_put(path: Path, number: int) -> None:
     put(SqliteStore(path), machine(f"node-{number}"), "x = 1")
+
+
+def test_a_document_over_1_mb_is_neither_stored_nor_read(store: SqliteStore, path: Path) -> None:
+    key, table = Key(Kind.MACHINE, "m1", "ks"), Key(Kind.INVENTORY, "inventory", "csv")
+    put(store, table, "#" * 2_000_000)
+    put(store, key, "#" * 1_048_576)
+    for larger in ("#" * 1_048_577, "ä" * 600_000):
+        with pytest.raises(CannotBeStored, match="it is larger than 1,048,576 bytes"):
+            put(store, key, larger)
+    with closing(sqlite3.connect(path)) as other:
+        other.execute("UPDATE documents SET text = text || '#' WHERE identifier = 'm1'")
+        other.commit()
+    [raw] = [raw for raw in loaded(store).documents if raw.key == key]
+    assert (raw.text, raw.fault) == ("", "is larger than 1,048,576 bytes")

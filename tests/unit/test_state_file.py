@@ -137,7 +137,7 @@ def test_unknown_machines_are_counted_and_the_last_ones_kept(states: StateFile) 
     states.note_sightings([Sighting("98:fa:9b:50:d8:10", 1, '{"mac": "x"}')])
     states.note_sightings([Sighting("98-FA-9B-50-D8-10", 2, "")])
     (found,) = states.unknown()
-    assert found == ("98:fa:9b:50:d8:10", 1, 2, 2, '{"mac": "x"}')
+    assert tuple(found) == ("98:fa:9b:50:d8:10", 1, 2, 2, '{"mac": "x"}', False)
     states.note_sightings([Sighting(f"serial{at}", 10 + at, "") for at in range(MOST_UNKNOWN)])
     found_now = states.unknown()
     assert len(found_now) == MOST_UNKNOWN

@@ -7,8 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from answerd.errors import CannotFill
-from answerd.formats.template import Template
-from answerd.formats.template_reading import TemplateReader
+from answerd.formats.template import Template, TemplateReader
 from tests.support.lookups import Said
 
 FACTS = {

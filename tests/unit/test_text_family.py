@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from answerd.formats import text_family
+from answerd.formats import text as text_family
 from answerd.formats.control import Control, NormalizedValues, read_control
 from answerd.identity import Kind
 

@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from answerd.formats import toml_family
+from answerd.formats import toml as toml_family
 from answerd.formats.family import DEEPEST, ParseError
-from answerd.formats.template_reading import TemplateReader
+from answerd.formats.template import TemplateReader
 from tests.support.thorough import examples
 
 text = st.text(st.characters(exclude_categories=["Cs"]))

@@ -36,7 +36,11 @@ def unknown(facts: Facts, machine: str = "7ABC123", *, is_large: bool = False) -
         (unknown(BY_QUERY), {"groups/g.ks": "# answer: match serial=7abc*\n"}, True),
         (unknown(BY_QUERY), {"groups/g.ks": "# answer: match serial=8abc*\n"}, False),
         (unknown(BY_QUERY), {"groups/g.ks": "# answer: match peer=192.0.2.*\n"}, True),
-        (unknown(BY_QUERY), {"default.ks": "lang C\n"}, True),
+        (unknown(BY_QUERY), {"default.ks": "lang C\n"}, False),
+        (unknown(BY_QUERY), {"default.ks": "lang C\n", "7ABC123.toml": "x = 1\n"}, True),
+        (unknown(BY_QUERY), {"default.ks": "lang C\n", "groups/g.ipxe": "# answer: member 7ABC123\n"}, True),
+        (unknown(BY_QUERY), {"default.ks": "lang C\n", "groups/g.toml": 'match.serial = "7*"\n'}, True),
+        (unknown(BY_QUERY), {"default.ks": "lang C\n", "groups/g.ipxe": "# answer: match serial=*\n"}, False),
         (unknown(BY_QUERY), {"inventory.csv": f"id,mac\nweb-01,{MAC}\n"}, True),
         (unknown(BY_QUERY), {"7ABC123.ks": "# answer: extends nothing\n"}, False),
         (unknown(BY_BODY), {"7ABC123.toml": "x = 1\n"}, True),
@@ -53,4 +57,11 @@ def test_it_leaves_the_list_when_a_document_or_a_row_is_its_own(
     catalogue = Catalogue().changed([RawDocument(key_of(name), text) for name, text in documents.items()])
     found = [machine.machine for machine in still_unclaimed(catalogue, [kept, other])]
     assert (kept.machine not in found) is is_claimed
-    assert (other.machine in found) or "default.ks" in documents
+    assert other.machine in found
+
+
+def test_what_a_default_answers_is_marked() -> None:
+    texts = {"default.ks": "lang C\n"}
+    catalogue = Catalogue().changed([RawDocument(key_of(name), text) for name, text in texts.items()])
+    found = still_unclaimed(catalogue, [unknown(BY_QUERY), unknown(BY_BODY, "other")])
+    assert [(machine.machine, machine.by_default) for machine in found] == [("7ABC123", True), ("other", False)]

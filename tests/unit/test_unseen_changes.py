@@ -24,7 +24,7 @@ from answerd.store import StoreError
 from answerd.store.files import FULL_LOOK_SECONDS, FileStore
 from answerd.store.loader import Loader
 from answerd.store.mounts import Mounts
-from answerd.store.notification import Hints, Notifier
+from answerd.store.notification import Watch
 from answerd.store.sqlite import SqliteStore
 from tests.support.service import write_tree
 from tests.support.unprivileged import as_nobody, reachable
@@ -86,7 +86,7 @@ class Watched:
 @pytest.fixture
 def deaf(monkeypatch: pytest.MonkeyPatch) -> None:
     """A kernel that reports nothing."""
-    monkeypatch.setattr(Notifier, "hints", lambda notifier: Hints())
+    monkeypatch.setattr(Watch, "_reported", lambda watch: set())
 
 
 # --- what the kernel does not report ---------------------------------------------------------------------------------

@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 
 from answerd.answers.problems import load_problems
+from answerd.documents import LARGEST_DOCUMENT
 from answerd.store import reading
 from answerd.store.files import FileStore
 from answerd.store.loader import Loader
 from answerd.store.mounts import Mount, Mounts
-from answerd.store.reading import LARGEST_FILE
 from tests.support.service import write_tree
 
 
@@ -44,7 +44,7 @@ def settled(loader: Loader) -> dict[str, str | None]:
     return {raw.source: raw.fault for raw in loader.catalogue.documents}
 
 
-def test_a_file_over_16_mb_is_a_problem_and_is_not_read(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_file_over_1_mb_is_a_problem_and_is_not_read(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     write_tree(root, {"big.ks": "", "small.ks": "x"})
     os.truncate(root / "big.ks", 3_000_000_000)  # sparse
     sizes: list[int] = []
@@ -56,23 +56,27 @@ def test_a_file_over_16_mb_is_a_problem_and_is_not_read(root: Path, monkeypatch:
 
     monkeypatch.setattr(reading.os, "read", note)  # type: ignore[attr-defined]
     loader = Loader(FileStore(root))
-    assert settled(loader) == {"big.ks": "is larger than 16,777,216 bytes (big.ks)", "small.ks": None}
-    assert load_problems(loader.catalogue) == ['machine "big" (ks): is larger than 16,777,216 bytes (big.ks)']
-    assert sum(sizes) < 3 * LARGEST_FILE
+    assert settled(loader) == {"big.ks": "is larger than 1,048,576 bytes (big.ks)", "small.ks": None}
+    assert load_problems(loader.catalogue) == ['machine "big" (ks): is larger than 1,048,576 bytes (big.ks)']
+    assert sum(sizes) < 3 * LARGEST_DOCUMENT
     os.truncate(root / "big.ks", 1)
     assert settled(loader) == {"big.ks": None, "small.ks": None}
 
 
+@pytest.mark.parametrize(("name", "most"), [("a.ks", 1_048_576), ("inventory.csv", 16_777_216)])
 @pytest.mark.parametrize(("more", "is_read"), [(0, True), (1, False)])
-def test_the_limit_itself_is_allowed(root: Path, more: int, is_read: bool) -> None:
-    (root / "a.ks").write_bytes(b"#" * (LARGEST_FILE + more))
-    assert (settled(Loader(FileStore(root)))["a.ks"] is None) is is_read
+def test_the_limit_itself_is_allowed(root: Path, name: str, most: int, more: int, is_read: bool) -> None:
+    (root / name).write_bytes(b"#" * (most + more))
+    changes = FileStore(root).changes()
+    assert changes is not None
+    [raw] = changes.added
+    assert raw.fault == (None if is_read else f"is larger than {most:,} bytes ({name})")
 
 
 def test_a_file_that_grows_while_it_is_read_is_read_no_further_than_the_limit(
     root: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(reading, "LARGEST_FILE", 1000)
+    monkeypatch.setattr(reading, "LARGEST_DOCUMENT", 1000)
     (root / "a.ks").write_bytes(b"#" * 900)
     plain, total = os.read, [0]
 
@@ -93,7 +97,7 @@ def test_a_group_that_grows_too_large_keeps_its_claims(root: Path) -> None:
     write_tree(root, {"groups/g.ks": "# answer: member n1\n"})
     loader = Loader(FileStore(root))
     settled(loader)
-    os.truncate(root / "groups" / "g.ks", LARGEST_FILE + 1)
+    os.truncate(root / "groups" / "g.ks", LARGEST_DOCUMENT + 1)
     settled(loader)
     [claim] = loader.catalogue.claims.values()
     assert (claim.members, claim.document.content.readable) == (("n1",), False)

@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from answerd.formats import xml_family
+from answerd.formats import xml as xml_family
 from answerd.formats.family import ParseError
-from answerd.formats.template_reading import TemplateReader
+from answerd.formats.template import TemplateReader
 from tests.support.lookups import Said
 from tests.support.thorough import examples
 

@@ -10,10 +10,10 @@ import pytest
 import yaml as pyyaml
 from ruamel.yaml import YAML
 
-from answerd.formats import yaml_family
+from answerd.formats import yaml as yaml_family
 from answerd.formats.family import DEEPEST, ParseError, Prepared, RawValue
-from answerd.formats.template_reading import TemplateReader
-from answerd.formats.yaml_reading import MOST_ALIASED
+from answerd.formats.template import TemplateReader
+from answerd.formats.yaml_read import MOST_ALIASED
 from tests.support.lookups import Said
 
 

@@ -14,11 +14,10 @@ from hypothesis import strategies as st
 from ruamel.yaml import YAML
 from ruamel.yaml.error import YAMLError
 
-from answerd.formats import yaml_family
+from answerd.formats import yaml as yaml_family
 from answerd.formats.family import ParseError
-from answerd.formats.template import Template
-from answerd.formats.template_reading import TemplateReader
-from answerd.formats.yaml_nodes import Mapping, Node, Scalar, Sequence
+from answerd.formats.template import Template, TemplateReader
+from answerd.formats.yaml_read import Mapping, Node, Scalar, Sequence
 from tests.support.lookups import Said
 from tests.support.thorough import examples
 

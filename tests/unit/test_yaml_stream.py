@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from answerd.documents import Document, Key, RawDocument
-from answerd.formats import yaml_family
+from answerd.formats import yaml as yaml_family
 from answerd.formats.family import MergeError
 from answerd.identity import Kind
 from answerd.validators import Tools, validate

@@ -1,5 +1,5 @@
 % rebase('layout', title='Adopt ' + name, current='/console/machines')
-<div class="head"><h1>Adopt {{name}}</h1><span class="sub">Asked {{counted(visitor['asked'], 'time')}}, last <span title="{{exact(visitor['last'])}}">{{ago(visitor['last'])}}</span>, and nothing claims it.</span></div>
+<div class="head"><h1>Adopt {{name}}</h1><span class="sub">Asked {{counted(visitor['asked'], 'time')}}, last <span title="{{exact(visitor['last'])}}">{{ago(visitor['last'])}}</span>, and {{'only the default answers it' if visitor['answered_by_default'] else 'nothing claims it'}}.</span></div>
 <div class="grid">
 <section class="card" aria-labelledby="row"><h2 id="row">As a row of an inventory</h2>
 % if writable and request.may_edit:

@@ -11,7 +11,7 @@ from typing import Any
 
 from answerd.formats.control import CONTROL_KEYS
 from answerd.formats.family import DEEPEST, NO_BRANCHES, Branches, Path, RawControl, RawValue, branches
-from answerd.formats.template_reading import TemplateReader
+from answerd.formats.template import TemplateReader
 
 Map = dict[str, Any]
 

@@ -16,7 +16,7 @@ from numbers import Number
 from typing import Any, NoReturn
 
 from answerd.errors import CannotFill
-from answerd.formats import plain
+from answerd.formats import dict_tree
 from answerd.formats.control import overlay_number
 from answerd.formats.family import (
     DEEPEST,
@@ -29,8 +29,7 @@ from answerd.formats.family import (
     TypedSlot,
     line_and_column,
 )
-from answerd.formats.template import Placeholder, Template
-from answerd.formats.template_reading import TemplateReader
+from answerd.formats.template import Placeholder, Template, TemplateReader
 from answerd.identity import brief
 
 name = "json"
@@ -66,7 +65,7 @@ class _RefusedError(ValueError):
     """A text that the standard module accepts and this family does not; `_refuse` finds what and where."""
 
 
-Value = plain.Map | list[Any] | str | Template | NumberText | bool | None
+Value = dict_tree.Map | list[Any] | str | Template | NumberText | bool | None
 """The tree of this family: any JSON value."""
 
 
@@ -78,7 +77,7 @@ def parse(text: str) -> Value:
     _refuse_lone_surrogates(text)
     try:
         tree: Value = _DECODER.decode(text)
-        if plain.is_too_deep(tree):
+        if dict_tree.is_too_deep(tree):
             raise _RefusedError
     except json.JSONDecodeError as error:
         raise ParseError(fixed_sentence(error.msg), error.lineno, error.colno) from None
@@ -92,7 +91,7 @@ def fixed_sentence(message: str) -> str:
     return re.split(r" at$|: '| '[^:,]", message, maxsplit=1)[0]
 
 
-def _map(pairs: list[tuple[str, Any]]) -> plain.Map:
+def _map(pairs: list[tuple[str, Any]]) -> dict_tree.Map:
     read = dict(pairs)
     if len(read) < len(pairs):
         raise _RefusedError
@@ -148,7 +147,7 @@ def control(tree: Value) -> tuple[RawControl, Value]:
     """Return the control keys at the top of an object; other values have none."""
     if not isinstance(tree, dict):
         return RawControl(), tree
-    written, rest = plain.take_control(tree)
+    written, rest = dict_tree.take_control(tree)
     number = written.values.get("overlay")
     if number is not None and isinstance(number.value, NumberText):
         values = {**written.values, "overlay": RawValue(overlay_number(number.value.text))}
@@ -158,24 +157,24 @@ def control(tree: Value) -> tuple[RawControl, Value]:
 
 def placeholders(tree: Value, reader: TemplateReader) -> Value:
     """Replace string values that have placeholders by templates, in arrays too."""
-    read: Value = plain.placeholders(tree, reader)
+    read: Value = dict_tree.placeholders(tree, reader)
     return read
 
 
 def unset(tree: Value, paths: Collection[Path]) -> Value:
     """Return the tree without the values at ``paths``; the same tree where there are none."""
-    return plain.unset(tree, paths) if isinstance(tree, dict) else tree
+    return dict_tree.unset(tree, paths) if isinstance(tree, dict) else tree
 
 
 def not_arrays(tree: Value, paths: Collection[Path]) -> Collection[Path]:
     """Return the ``paths`` that have no array."""
-    return plain.not_arrays(tree, paths) if isinstance(tree, dict) else paths
+    return dict_tree.not_arrays(tree, paths) if isinstance(tree, dict) else paths
 
 
 def merge(lower: Value, upper: Value, append: Collection[Path] = ()) -> Value:
     """Merge objects key by key; any other value replaces the value below it, at the top too. An array at a path in
     ``append`` is appended to the array below it."""
-    return plain.merge(lower, upper, append) if isinstance(lower, dict) and isinstance(upper, dict) else upper
+    return dict_tree.merge(lower, upper, append) if isinstance(lower, dict) and isinstance(upper, dict) else upper
 
 
 def prepare(tree: Value) -> Prepared:
@@ -205,7 +204,7 @@ def _value(value: object, line: str) -> Iterator[str | Slot]:
 _CONSTANTS = {None: "null", True: "true", False: "false"}
 
 
-def _members(members: plain.Map, line: str) -> Iterator[str | Slot]:
+def _members(members: dict_tree.Map, line: str) -> Iterator[str | Slot]:
     before = "{"
     for key, value in members.items():
         yield f"{before}{line}{_INDENT}{_quoted(key)}: "

@@ -13,15 +13,14 @@ from typing import Any
 
 import tomli
 
-from answerd.formats import plain
+from answerd.formats import dict_tree
 from answerd.formats.family import DEEPEST, ParseError, Prepared, RawControl, Slot, fragments, typed_slot_of
-from answerd.formats.template import Template
-from answerd.formats.template_reading import TemplateReader
+from answerd.formats.template import Template, TemplateReader
 
 name = "toml"
-merge = plain.merge
-unset = plain.unset
-not_arrays = plain.not_arrays
+merge = dict_tree.merge
+unset = dict_tree.unset
+not_arrays = dict_tree.not_arrays
 
 _TO_ESCAPE = re.compile(r'["\\\x00-\x1f\x7f]')
 _LONG_INTEGER = re.compile(r"(?<![0-9A-Za-z_])0[xob][0-9A-Fa-f_]{2000}")
@@ -34,7 +33,7 @@ _LONGEST_HEADER = 256
 _SHORT_ESCAPES = {'"': '\\"', "\\": "\\\\", "\b": "\\b", "\t": "\\t", "\n": "\\n", "\f": "\\f", "\r": "\\r"}
 
 
-def parse(text: str) -> plain.Map:
+def parse(text: str) -> dict_tree.Map:
     """Return a plain tree. Raises `ParseError` with line and column, also for input that only hostile texts contain."""
     try:
         tree = _read(text)
@@ -44,14 +43,14 @@ def parse(text: str) -> plain.Map:
         raise ParseError("it is nested too deeply") from None
     except ValueError:
         raise ParseError("it holds a number or a date that is out of range") from None
-    if plain.is_too_deep(tree):
+    if dict_tree.is_too_deep(tree):
         raise ParseError(f"it is nested more than {DEEPEST} levels deep")
     if _LONG_INTEGER.search(text) and _has_long_integer(tree):
         raise ParseError("it holds an integer of more than 3,600 digits")
     return tree
 
 
-def _read(text: str) -> plain.Map:
+def _read(text: str) -> dict_tree.Map:
     """Return what tomli reads. Raises what it raises.
 
     It looks at each character of a string in double quotes, and searches a string in single quotes for its end. Where a
@@ -92,18 +91,18 @@ def _has_long_integer(value: object) -> bool:
     return isinstance(value, int) and value.bit_length() > _MOST_BITS
 
 
-def control(tree: plain.Map) -> tuple[RawControl, plain.Map]:
+def control(tree: dict_tree.Map) -> tuple[RawControl, dict_tree.Map]:
     """Return the control keys at the top of the document, and the document without them."""
-    return plain.take_control(tree)
+    return dict_tree.take_control(tree)
 
 
-def placeholders(tree: plain.Map, reader: TemplateReader) -> plain.Map:
+def placeholders(tree: dict_tree.Map, reader: TemplateReader) -> dict_tree.Map:
     """Replace string values that have placeholders by templates, in arrays and inline tables too."""
-    read: plain.Map = plain.placeholders(tree, reader)
+    read: dict_tree.Map = dict_tree.placeholders(tree, reader)
     return read
 
 
-def prepare(tree: plain.Map) -> Prepared:
+def prepare(tree: dict_tree.Map) -> Prepared:
     """Return the document as TOML: of each table the values first, then its tables, in the tree's order."""
     written: _Written = []
     _write_table(tree, "", written)
@@ -114,7 +113,7 @@ _Written = list[str | Slot]
 """A list to append to: nested generators cost twice as much, and every answer is written here."""
 
 
-def _write_table(table: plain.Map, header: str, written: _Written, *, headed: bool = True) -> None:
+def _write_table(table: dict_tree.Map, header: str, written: _Written, *, headed: bool = True) -> None:
     """Write a table below its header, which is empty for the root; ``headed``: the header has to be written, or is
     written already."""
     sections: list[tuple[str, Any]] = []

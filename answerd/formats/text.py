@@ -20,8 +20,7 @@ from answerd.formats.family import (
     Slot,
     fragments,
 )
-from answerd.formats.template import Template
-from answerd.formats.template_reading import TemplateReader
+from answerd.formats.template import Template, TemplateReader
 from answerd.suggestion import did_you_mean
 
 name = "text"

@@ -1,23 +1,24 @@
 """The reasoning behind an answer, or behind its absence, step by step for a person (``answerd render --why``).
 
-Every claim that `answerd.answers.select` examines is examined here with the same functions: `Question.holds_for`, the
-`rank` of a claim, the catalogue's indexes. The outcome is not computed here: it is the result of `resolve`.
+`answerd.answers.select` records the choices that it makes; this module puts them into sentences. The outcome is the
+result of `resolve`.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from answerd.answers.catalogue import Catalogue, GroupClaim
+from answerd.answers.catalogue import Catalogue
 from answerd.answers.compose import once_of
 from answerd.answers.gates import refusal_sentence
 from answerd.answers.near_misses import near_macs
 from answerd.answers.provenance import needing
 from answerd.answers.ranking import Rank, asks_for, join_shortened, rank, request_has, shortened
 from answerd.answers.resolve import Answer, resolve
-from answerd.answers.select import Question, Selection, question_of, select
+from answerd.answers.secret_names import redacted_cell
+from answerd.answers.select import Considered, Question, Selection, question_of, select
 from answerd.answers.sources import NO_SOURCES, Sources
 from answerd.documents import Document
 from answerd.errors import AnswerError, CannotFill, NotClaimed, UnreadableClaim
@@ -91,11 +92,11 @@ def reasoning(
     if sources.gates is not None:
         facts.state_source = sources.gates.state
     steps = [*_request(facts), *row_steps, _formats(facts, acceptable, by_name=extensions is not None)]
-    considered = _Considered(catalogue, question_of(facts, acceptable, assumed))
+    considered = _Selecting(catalogue, question_of(facts, acceptable, assumed))
     steps += considered.steps
     if facts.side_file and isinstance(considered.outcome, NotClaimed | UnreadableClaim):
         steps.append(Step("side file", f"no document names {facts.side_file}: what follows is asked as for user-data"))
-        considered = _Considered(catalogue, Question(facts.asking_for_user_data(), acceptable, assumed))
+        considered = _Selecting(catalogue, Question(facts.asking_for_user_data(), acceptable, assumed))
         steps += considered.steps
     steps += _layers(considered.outcome)
     if isinstance(considered.outcome, Selection):
@@ -144,7 +145,9 @@ def _request(facts: Facts) -> Iterator[Step]:
     if not facts.labels:
         yield Step("facts", "none: the request says nothing but the names it is asked with")
     for label, values in facts.labels.items():
-        yield Step("facts", f"{shortened(label)} = {', '.join(shortened(value) for value in values)}")
+        yield Step(
+            "facts", f"{shortened(label)} = {', '.join(shortened(redacted_cell(label, value)) for value in values)}"
+        )
     if not facts.identities:
         yield Step("identities", "none: no machine document and no group's members can claim this request")
     for identity, sent in facts.identities.items():
@@ -189,192 +192,136 @@ def document_and_source(document: Document) -> str:
     return f"{document.key}, {printable(document.raw.source)}" if document.raw.source else str(document.key)
 
 
-@dataclass(frozen=True, slots=True)
-class _Claim:
-    """A claim that is considered. ``refused``: why it cannot win, where it cannot."""
-
-    document: Document
-    match: tuple[Criterion, ...]
-    refused: str | None
-
-
-class _Considered:
-    """A question to a catalogue: the answer of `select`, and in ``steps`` each claim that it had to examine."""
+class _Selecting:
+    """A question to a catalogue: the answer of `select`, and in ``steps`` a sentence for each claim that it had to
+    examine."""
 
     def __init__(self, catalogue: Catalogue, question: Question) -> None:
-        self.catalogue = catalogue
         self.question = question
         self.facts = question.facts
         self.steps: list[Step] = []
         self.outcome: Selection | AnswerError
+        question.trace = []
         try:
             self.outcome = select(catalogue, question)
         except AnswerError as error:
             self.outcome = error
-        self._examine()
+        if question.only_naming:
+            heading = "rules" if self.facts.asks_for_rules else "side file"
+            self._add(heading, f"only documents whose match names {question.only_naming!r} may claim it")
+        for reason in catalogue.unlisted:
+            self._add("unreadable", f"{reason}: any group or row might claim this request")
+        self.trace = {considered.step: considered for considered in question.trace}
+        for considered in question.trace:
+            _SENTENCES[considered.step](self, considered)
 
-    def _add_step(self, heading: str, sentence: str, details: Iterable[str] = ()) -> None:
+    def _add(self, heading: str, sentence: str, details: Iterable[str] = ()) -> None:
         self.steps.append(Step(heading, sentence, tuple(details)))
 
-    def _examine(self) -> None:
-        """Examine the claims in the order of docs/selection.md#which-documents-answer."""
-        if self.question.only_naming:
-            heading = "rules" if self.facts.asks_for_rules else "side file"
-            self._add_step(heading, f"only documents whose match names {self.question.only_naming!r} may claim it")
-        for reason in self.catalogue.unlisted:
-            self._add_step("unreadable", f"{reason}: any group or row might claim this request")
-        machine = self._machines()
-        if machine and machine.control.extends is not None:
-            name = _quoted(machine.control.extends)
-            self._add_step("group", f"the machine itself extends {name}: no other group is looked at")
-            self._overlays()
-            return
-        extensions = (machine.key.format,) if machine else self.question.extensions
-        if not self._groups(extensions):
-            self._unreadable_groups(extensions)
-        if machine is None:
-            self._defaults()
-        self._overlays()
+    def _machine(self, considered: Considered) -> None:
+        if not considered.claims:
+            self._add("machine", "no machine document has one of these identities")
+        self._judge("machine", considered)
 
-    def _overlays(self) -> None:
-        """Add a step for each overlay: that it applies, or why not."""
-        outcome = self.outcome
-        answered = outcome.layers[-1].key.format if isinstance(outcome, Selection) else None
-        named = {
-            claim.document: None
-            for identity in self.facts.identities
-            for claim in self.catalogue.overlay_members.get(identity, ())
-        }
-        overlays = [claim for claim in self.catalogue.claims.values() if claim.overlay is not None]
-        shown = 0
-        for claim in sorted(overlays, key=lambda claim: (claim.overlay, claim.document.key)):
-            document = claim.document
-            if claim.members and document not in named:
-                refused: str | None = "its members are none of these identities"
-            elif answered is None:
-                refused = self._refusal(document, claim.match, self.question.extensions)
-            else:
-                refused = self._refusal(document, claim.match, (answered,))
-            shown += refused is not None
-            if refused is not None and shown > MOST_MATCHES:
-                continue
-            holds = "applies" if answered else "holds, but makes no answer by itself"
-            fate = holds if refused is None else f"does not apply: {refused}"
-            sentence = f"{claim.overlay}. {document_and_source(document)}: {fate}"
-            self._add_step("overlay", sentence, self._details(_Claim(document, claim.match, refused)))
-        if shown > MOST_MATCHES:
-            self._add_step("overlay", f"{shown - MOST_MATCHES} more do not apply")
+    def _extends(self, considered: Considered) -> None:
+        machine, _ = considered.claims[0]
+        name = _quoted(machine.control.extends or "")
+        self._add("group", f"the machine itself extends {name}: no other group is looked at")
 
-    def _machines(self) -> Document | None:
-        documents = [document for name in self.facts.identities for document in self.catalogue.machines.get(name, ())]
-        claims = [
-            _Claim(
-                document,
-                document.control.match,
-                self._refusal(document, document.control.match, self.question.extensions),
-            )
-            for document in documents
-        ]
-        if not claims:
-            self._add_step("machine", "no machine document has one of these identities")
-        best = self._judge("machine", claims, self.question.extensions)
-        return best.document if best else None
+    def _members(self, considered: Considered) -> None:
+        if self._judge("group by members", considered) and "match" not in self.trace:
+            self._add("group by match", "not looked at: a claim through members beats any claim by match alone")
 
-    def _groups(self, extensions: tuple[str, ...]) -> bool:
-        """Return whether a group claims through ``members``; then groups that only select are not examined."""
-        naming = [claim for identity in self.facts.identities for claim in self.catalogue.members.get(identity, ())]
-        by_members = self._judge(
-            "group by members", [self._group_claim(claim, extensions) for claim in naming], extensions
-        )
-        selecting = [
-            claim
-            for claim in self.catalogue.claims.values()
-            if claim.match and not claim.members and claim.overlay is None and claim.document.key.format in extensions
-        ]
-        if by_members:
-            if selecting:
-                self._add_step(
-                    "group by match", "not looked at: a claim through members beats any claim by match alone"
-                )
-            return True
-        claims = [self._group_claim(claim, extensions) for claim in selecting]
-        refused = [claim for claim in claims if claim.refused]
-        shown = [claim for claim in claims if not claim.refused] + refused[:MOST_MATCHES]
-        best = self._judge("group by match", shown, extensions)
-        if len(refused) > MOST_MATCHES:
-            self._add_step("group by match", f"{len(refused) - MOST_MATCHES} more do not hold")
-        if not (naming or claims):
-            self._add_step("group", "no group names one of these identities, and none selects by match")
+    def _match(self, considered: Considered) -> None:
+        best = self._judge("group by match", considered)
+        if not (considered.claims or self.trace["members"].claims):
+            self._add("group", "no group names one of these identities, and none selects by match")
         elif not best:
-            self._add_step("group", "none claims the request")
-        return False
+            self._add("group", "none claims the request")
 
-    def _group_claim(self, claim: GroupClaim, extensions: tuple[str, ...]) -> _Claim:
-        return _Claim(claim.document, claim.match, self._refusal(claim.document, claim.match, extensions))
+    def _unreadable(self, considered: Considered) -> None:
+        if considered is not self.trace["unreadable"]:
+            return
+        for group, _ in considered.claims:
+            if group.key.format in considered.extensions:
+                self._add("unreadable", f"{document_and_source(group)} might claim this request: {group.problems[0]}")
 
-    def _refusal(self, document: Document, match: tuple[Criterion, ...], extensions: Sequence[str]) -> str | None:
-        """Return why a document that names the request may not claim it; None when it may."""
-        if document.is_named_like_an_alias:
-            return "its name is a URL segment that asks for a format, so it claims nothing"
-        if document.key.format not in extensions:
-            return f"its format is not one of {', '.join(extensions)}"
-        if not self.question.holds_for(document, match):
-            if self.question.only_naming and all(criterion.label != self.question.only_naming for criterion in match):
-                return f"its match does not name {self.question.only_naming!r}"
-            return "its match does not hold"
-        return None
+    def _default(self, considered: Considered) -> None:
+        chosen = self.outcome.default if isinstance(self.outcome, Selection) else None
+        for default, _ in considered.claims:
+            if default is chosen:
+                fate = "answers, as nothing else claims the request"
+            elif self.question.without_default:
+                fate = f"is no answer to {shortened(self.facts.side_file or self.facts.segments[-1])}"
+            else:
+                fate = "is not needed" if chosen else "would answer"
+            self._add("default", f"{document_and_source(default)} {fate}")
+        if not considered.claims:
+            self._add("default", f"there is none in {', '.join(considered.extensions)}")
 
-    def _judge(self, heading: str, claims: Sequence[_Claim], extensions: Sequence[str]) -> _Claim | None:
-        """Record each claim and its result. Return the best of them, whether it is valid or not."""
-        holding = [claim for claim in claims if not claim.refused]
-        best = min(holding, key=lambda claim: _rank(claim, extensions), default=None)
-        for claim in claims:
-            if claim.refused:
-                fate = f"does not claim the request: {claim.refused}"
-            elif best is None or claim is best:
+    def _overlays(self, considered: Considered) -> None:
+        applies = "applies" if isinstance(self.outcome, Selection) else "holds, but makes no answer by itself"
+        for overlay, match, refused in self._shown("overlay", considered):
+            fate = applies if refused is None else f"does not apply: {refused}"
+            sentence = f"{overlay.control.overlay}. {document_and_source(overlay)}: {fate}"
+            self._add("overlay", sentence, self._details(overlay, match))
+
+    def _judge(self, heading: str, considered: Considered) -> Document | None:
+        """Add each claim and its result. Return the best of them, whether it is valid or not."""
+        shown = self._shown(heading, considered)
+        holding = [(document, match) for document, match, refused in shown if refused is None]
+        ranks = {document: rank(document.key, match, considered.extensions) for document, match in holding}
+        best = min(ranks, key=ranks.__getitem__, default=None)
+        for document, match, refused in shown:
+            if refused:
+                fate = f"does not claim the request: {refused}"
+            elif best is None or document is best:
                 fate = "is the best claim" if len(holding) > 1 else "is the only claim"
             else:
-                fate = f"loses to {best.document.key}: {_loses_by(_rank(claim, extensions), _rank(best, extensions))}"
-            self._add_step(heading, f"{document_and_source(claim.document)}: {fate}", self._details(claim))
+                fate = f"loses to {best.key}: {_loses_by(ranks[document], ranks[best])}"
+            self._add(heading, f"{document_and_source(document)}: {fate}", self._details(document, match))
         return best
 
-    def _details(self, claim: _Claim) -> Iterator[str]:
+    def _shown(self, heading: str, considered: Considered) -> list[tuple[Document, tuple[Criterion, ...], str | None]]:
+        """Return the claims with the reason why each may not claim, without those of many that do not hold."""
+        shown, refused = [], 0
+        for document, match in considered.claims:
+            why_not = self._refusal(document, match, considered)
+            refused += why_not is not None
+            if why_not is None or refused <= MOST_MATCHES:
+                shown.append((document, match, why_not))
+        if refused > MOST_MATCHES:
+            self._add(heading, f"{refused - MOST_MATCHES} more do not hold")
+        return shown
+
+    def _refusal(self, document: Document, match: tuple[Criterion, ...], considered: Considered) -> str | None:
+        members = document.control.members
+        if considered.step == "overlays" and members and self.facts.identities.keys().isdisjoint(members):
+            return "its members are none of these identities"
+        return self.question.refusal(document, match, considered.extensions)
+
+    def _details(self, document: Document, match: Iterable[Criterion]) -> Iterator[str]:
         """Yield each criterion of a claim with the request's values for it, and the problems of the document."""
-        for criterion in claim.match:
-            if claim.document in self.question.assumed:
+        for criterion in match:
+            if document in self.question.assumed:
                 verdict = "counts as holding"
             else:
                 verdict = "holds" if criterion.holds(self.facts.forms(criterion.label)) else "fails"
             yield f"{asks_for(criterion)} {verdict}: {request_has(criterion.label, self.facts)}"
-        for problem in claim.document.problems[:1]:
+        for problem in document.problems[:1]:
             yield f"it is broken, so what it claims gets no answer: {problem}"
 
-    def _unreadable_groups(self, extensions: Collection[str]) -> None:
-        for group in self.catalogue.unreadable:
-            if group.key.format in extensions:
-                self._add_step(
-                    "unreadable", f"{document_and_source(group)} might claim this request: {group.problems[0]}"
-                )
 
-    def _defaults(self) -> None:
-        chosen = self.outcome.default if isinstance(self.outcome, Selection) else None
-        for extension in self.question.extensions:
-            for default in self.catalogue.defaults.get(extension, ()):
-                if default is chosen:
-                    fate = "answers, as nothing else claims the request"
-                elif self.question.without_default:
-                    fate = f"is no answer to {shortened(self.facts.side_file or self.facts.segments[-1])}"
-                elif chosen or (isinstance(self.outcome, Selection) and self.outcome.group):
-                    fate = "is not needed"
-                else:
-                    fate = "would answer"
-                self._add_step("default", f"{document_and_source(default)} {fate}")
-        if not any(extension in self.catalogue.defaults for extension in self.question.extensions):
-            self._add_step("default", f"there is none in {', '.join(self.question.extensions)}")
-
-
-def _rank(claim: _Claim, extensions: Sequence[str]) -> Rank:
-    return rank(claim.document.key, claim.match, extensions)
+_SENTENCES: dict[str, Callable[[_Selecting, Considered], None]] = {
+    "machine": _Selecting._machine,
+    "extends": _Selecting._extends,
+    "members": _Selecting._members,
+    "match": _Selecting._match,
+    "unreadable": _Selecting._unreadable,
+    "default": _Selecting._default,
+    "overlays": _Selecting._overlays,
+}
+"""The sentences about each kind of choice."""
 
 
 def _loses_by(loser: Rank, winner: Rank) -> str:

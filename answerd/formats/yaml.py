@@ -1,0 +1,563 @@
+"""The YAML family: cloud-init, autoinstall and other YAML documents. Layers merge as nodes, never as values.
+
+The consumer decides what a scalar means, under YAML 1.1 or 1.2: ``0644``, ``yes`` and ``1.10`` are written as they were
+read, letter for letter: libyaml's emitter would put quotes around ``12:30`` in brackets and so make a text of it, and
+PyYAML's serializer resolves by YAML 1.1 what a consumer may read under YAML 1.2. Only the comments at the top of the
+document are kept in a merge; anchors and directives (``%YAML``) are not.
+
+A text of several documents (Talos, Kubernetes manifests) is never merged: it is served as it is written, and only the
+scalars with placeholders are written again, each in its place.
+"""
+
+from __future__ import annotations
+
+import functools
+import re
+from collections.abc import Callable, Collection, Iterable, Iterator
+from typing import Any, NamedTuple, TypeGuard
+from urllib.parse import quote
+
+from answerd.formats.control import CONTROL_KEYS, overlay_number
+from answerd.formats.family import (
+    NO_BRANCHES,
+    Branches,
+    MergeError,
+    ParseError,
+    Path,
+    Prepared,
+    RawControl,
+    RawValue,
+    Slot,
+    branches,
+    fragments,
+    position,
+    typed_slot_of,
+)
+from answerd.formats.template import Template, TemplateReader
+from answerd.formats.yaml_read import (
+    BOOLEAN,
+    NULL,
+    STRING,
+    Mapping,
+    Node,
+    Scalar,
+    Sequence,
+    ends_collection,
+    events,
+    filled_scalar,
+    is_scalar,
+    read,
+    scalar_tag,
+    starts_mapping,
+    starts_sequence,
+)
+
+_STEP = 2
+"""Columns by which the content of a block is indented."""
+_LONGEST_SIMPLE_KEY = 1000
+"""Characters of a key without ``?``. YAML's own limit is 1024, and parsers count differently."""
+
+_UNSAFE = "\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff\ufeff\ufffe\uffff"
+"""Control characters, characters that some YAML parsers take for a line break or a byte order mark, and
+noncharacters."""
+_UNSAFE_IN_LINE = re.compile(f"[\n{_UNSAFE}]")
+_UNSAFE_IN_BLOCK = re.compile(f"[{_UNSAFE}]")
+_TO_ESCAPE = re.compile(f'["\\\\\t\n{_UNSAFE}]')
+_SHORT_ESCAPES = {'"': '\\"', "\\": "\\\\", "\t": "\\t", "\n": "\\n", "\r": "\\r"}
+_STANDARD_TAG = re.compile(r"tag:yaml\.org,2002:([\w-]+)\Z", re.ASCII)
+_LOCAL_TAG = re.compile(r"![\w./:-]*\Z", re.ASCII)
+
+
+def write(root: Node) -> list[str | Slot]:
+    """Return the text of a document that ends in a newline, cut at its templated scalars. An empty block map gives no
+    text."""
+    if isinstance(root, Mapping) and not (root.pairs or root.flow or root.tag):
+        return []
+    writer = _Writer()
+    if _is_block(root):
+        if root.tag:
+            writer.put(_tag(root) + "\n")
+        writer.entries(root, 0, begun=False)
+    else:
+        writer.inline(root, 0)
+        writer.put("\n")
+    return writer.fragments
+
+
+def write_in_place(scalar: Scalar, margin: int | None) -> list[str | Slot]:
+    """Return a scalar that is written again in its place in a text, without the end of its last line.
+
+    ``margin`` is the column in which the lines of a block begin, None where it is no block or the column is not known.
+    """
+    tag = _tag(scalar) + " " if scalar.tag else ""
+    if isinstance(scalar.text, Template) and scalar.text.typed:
+        return [typed_slot_of(scalar.text.typed, _double_quoted)]
+    if scalar.style in _BLOCK_STYLES:
+        spell = functools.partial(_block_in_place, style=scalar.style, margin=margin)
+        return [tag, spell(scalar.text) if isinstance(scalar.text, str) else Slot(scalar.text, spell)]
+    return [tag + '"', *fragments(scalar.text, escape), '"']
+
+
+def _block_in_place(text: str, style: str, margin: int | None) -> str:
+    """Return a block in its original column. Where its first line begins with a blank, an indicator would have to state
+    the distance from the column of its parent, which is not known here: it is written in double quotes instead."""
+    if margin is None or text[:1] in ("", " ", "\t", "\n"):
+        return _double_quoted(text)
+    return _scalar(text, style, margin - _STEP)
+
+
+class _Writer:
+    """Writes nodes in order. ``indent`` is the column of the entry that contains a node."""
+
+    def __init__(self) -> None:
+        self.fragments: list[str | Slot] = []
+        self.put = self.fragments.append
+
+    def entries(self, node: Sequence | Mapping, indent: int, *, begun: bool) -> None:
+        """Write the entries of a block collection, each on its own lines. ``begun``: the first entry's indentation is
+        written."""
+        margin = " " * indent
+        if isinstance(node, Sequence):
+            for item in node.items:
+                self.put("-" if begun else margin + "-")
+                begun = False
+                if _is_block(item) and not item.tag:
+                    self.put(" " * (_STEP - 1))
+                    self.entries(item, indent + _STEP, begun=True)
+                else:
+                    self._after_indicator(item, indent)
+            return
+        for key, value in node.pairs.values():
+            simple = _simple_key(key)
+            if not begun:
+                self.put(margin)
+            begun = False
+            if simple is None:
+                self.put("?")
+                self._after_indicator(key, indent)
+                self.put(margin)
+            else:
+                self.put(simple)
+            self.put(":")
+            self._after_indicator(value, indent)
+
+    def _after_indicator(self, node: Node, indent: int) -> None:
+        """Write the value after ``key:``, ``-`` or ``?``, to the end of its last line."""
+        if _is_block(node):
+            self.put(f" {_tag(node)}\n" if node.tag else "\n")
+            self.entries(node, indent + _STEP, begun=False)
+            return
+        if node.tag or not isinstance(node, Scalar) or node.style or node.text:
+            self.put(" ")
+            self.inline(node, indent)
+        self.put("\n")
+
+    def inline(self, node: Node, indent: int) -> None:
+        """Write a scalar or a flow collection."""
+        if node.tag:
+            self.put(_tag(node) + " ")
+        if not isinstance(node, Scalar):
+            self._flow(node, indent)
+        elif isinstance(node.text, str):
+            self.put(_scalar(node.text, node.style, indent))
+        elif node.text.typed:
+            self.put(typed_slot_of(node.text.typed, _double_quoted))
+        elif node.style in _BLOCK_STYLES:
+            self.put(Slot(node.text, functools.partial(_scalar, style=node.style, indent=indent)))
+        else:
+            self.fragments += ['"', *fragments(node.text, escape), '"']
+
+    def _flow(self, node: Sequence | Mapping, indent: int) -> None:
+        opening, closing = "[]" if isinstance(node, Sequence) else "{}"
+        self.put(opening)
+        if isinstance(node, Sequence):
+            for position, item in enumerate(node.items):
+                self.put(", " if position else "")
+                self._flow_value(item, indent)
+        else:
+            for position, (key, value) in enumerate(node.pairs.values()):
+                self.put(", " if position else "")
+                simple = _simple_key(key)
+                if simple is None:
+                    self.put("? ")
+                    self._flow_value(key, indent)
+                    simple = " "
+                self.put(simple + ": ")
+                self._flow_value(value, indent)
+        self.put(closing)
+
+    def _flow_value(self, node: Node, indent: int) -> None:
+        if isinstance(node, Scalar) and not (node.style or node.text):
+            self.put(_empty(node))
+        else:
+            self.inline(node, indent)
+
+
+def _is_block(node: Node) -> TypeGuard[Sequence | Mapping]:
+    """Return whether a node is written on lines of its own; an empty collection never is."""
+    if isinstance(node, Scalar) or node.flow:
+        return False
+    return bool(node.items if isinstance(node, Sequence) else node.pairs)
+
+
+def _simple_key(key: Node) -> str | None:
+    """Return a key as it is written before its colon; None where YAML wants it after ``?``. Keys are never
+    templates."""
+    if not isinstance(key, Scalar) or not isinstance(key.text, str) or key.style in _BLOCK_STYLES:
+        return None
+    if not (key.style or key.text):
+        return _empty(key)
+    text = (_tag(key) + " " if key.tag else "") + _scalar(key.text, key.style, 0)
+    return text if len(text) <= _LONGEST_SIMPLE_KEY else None
+
+
+def _empty(scalar: Scalar) -> str:
+    """Return an empty plain scalar for a place that cannot be empty; its tag still holds."""
+    return f'{_tag(scalar)} ""' if scalar.tag else "null"
+
+
+def _tag(node: Node) -> str:
+    tag = node.tag or ""
+    standard = _STANDARD_TAG.match(tag)
+    if standard:
+        return f"!!{standard[1]}"
+    return tag if _LOCAL_TAG.match(tag) else f"!<{quote(tag, safe='!:/;?@&=+$,.~*()-_')}>"
+
+
+def _scalar(text: str, style: str, indent: int) -> str:
+    """Return a text in its style, or in double quotes where that style cannot represent it."""
+    if style in _BLOCK_STYLES:
+        return _double_quoted(text) if not text or _UNSAFE_IN_BLOCK.search(text) else _block(text, style, indent)
+    if style == '"' or _UNSAFE_IN_LINE.search(text):
+        return _double_quoted(text)
+    if style == "'" or text.startswith(("---", "...")):  # a plain scalar could end the document
+        return "'" + text.replace("'", "''") + "'"
+    return text
+
+
+def escape(text: str) -> str:
+    """Return a text as it is written between double quotes, under YAML 1.1 and 1.2."""
+    return _TO_ESCAPE.sub(_escaped, text)
+
+
+def _escaped(found: re.Match[str]) -> str:
+    character = found[0]
+    return _SHORT_ESCAPES.get(character) or f"\\u{ord(character):04x}"
+
+
+def _double_quoted(text: str) -> str:
+    return f'"{escape(text)}"'
+
+
+def _block(text: str, style: str, indent: int) -> str:
+    """Return a literal or folded block: header and lines, without the last line's end."""
+    body, newline = (text[:-1], True) if text.endswith("\n") else (text, False)
+    chomping = "" if newline else "-"
+    if newline and (not body or body.endswith("\n")):
+        chomping = "+"
+    indicator = str(_STEP) if text[0] in " \t\n" else ""  # else a parser would take the first line's blanks for it
+    margin = " " * (indent + _STEP)
+    header = f"{style}{indicator}{chomping}\n"
+    if style == "|":
+        return header + _indented(body.split("\n"), margin)
+    return header + _indented(_folded_lines(body), margin)
+
+
+def _indented(lines: Iterable[str], margin: str) -> str:
+    return "\n".join([margin + line if line else "" for line in lines])
+
+
+def _folded_lines(body: str) -> list[str]:
+    """Return the lines of a folded block, with an additional break between lines that a reader would join with a
+    blank."""
+    lines: list[str] = []
+    joins = False
+    for line in body.split("\n"):
+        if line:
+            if joins and line[0] not in " \t":
+                lines.append("")
+            joins = line[0] not in " \t"
+        lines.append(line)
+    return lines
+
+
+_BLOCK_STYLES = ("|", ">")
+
+
+# --- streams ----------------------------------------------------------------------------------------------------------
+
+_BLOCK_HEADER = re.compile(r"[|>][+-]?(?P<indicator>[1-9])?[+-]?[^\n]*\n")
+_FIRST_LINE = re.compile(r"(?:[ \t]*\r?\n)*(?P<margin> *)[^ \r\n]")
+
+
+def cut(text: str, reader: TemplateReader) -> tuple[str | Slot, ...]:
+    """Return the text of a valid stream, cut at its placeholders. Keys are unchanged."""
+    pieces: list[str | Slot] = []
+    done = 0
+    for event in _values(text):
+        if "{{" not in event.value:
+            continue
+        style = event.style if event.style in ("'", '"', "|", ">") else ""
+        scalar = Scalar(event.value, style, event.tag, 0, 0)
+        filled = filled_scalar(scalar, event.value, reader)
+        if filled is scalar:
+            continue
+        start, end = event.start_mark.index, event.end_mark.index
+        margin = None
+        if style in ("|", ">"):
+            # The text from the end of a block to the next token is the indentation of that token.
+            end = text.rfind("\n", start, end) + 1 or end
+            margin = _margin(text[start:end])
+        pieces.append(text[done:start] + (f"&{event.anchor} " if event.anchor else ""))
+        pieces += write_in_place(filled, margin)
+        if style in ("|", ">"):
+            pieces.append("\n")
+        done = end
+    return (*pieces, text[done:])
+
+
+def _values(text: str) -> Iterator[Any]:
+    """Yield the events of the scalars that are neither keys nor within a key."""
+    # Of each open collection: whether the next node in it is a key, None for a list or within a key.
+    next_is_key: list[bool | None] = []
+    within_key: list[bool] = []
+    for event in events(text):
+        if ends_collection(event):
+            next_is_key.pop()
+            within_key.pop()
+            continue
+        is_node = is_scalar(event) or starts_mapping(event) or starts_sequence(event) or hasattr(event, "anchor")
+        if not is_node:
+            continue
+        is_key = bool(within_key and within_key[-1])
+        if next_is_key and next_is_key[-1] is not None:
+            is_key = is_key or next_is_key[-1]
+            next_is_key[-1] = not next_is_key[-1]
+        if starts_mapping(event) or starts_sequence(event):
+            next_is_key.append(True if starts_mapping(event) else None)
+            within_key.append(is_key)
+        elif is_scalar(event) and not is_key:
+            yield event
+
+
+def _margin(block: str) -> int | None:
+    """Return the column in which the lines of a block scalar begin; None where the block has an indentation
+    indicator."""
+    header = _BLOCK_HEADER.search(block)
+    if header is None or header["indicator"]:
+        return None
+    first = _FIRST_LINE.match(block, header.end())
+    return len(first["margin"]) if first else None
+
+
+# --- the family -------------------------------------------------------------------------------------------------------
+
+name = "yaml"
+
+_COMMENT = re.compile("(#[^\r\n\x85\u2028\u2029]*)(?:\r\n|[\r\n\x85\u2028\u2029]|\\Z)")
+"""A line that is a comment: libyaml ends a line at the same characters."""
+_SIGNIFICANT_COMMENT = re.compile(r"^(?:#cloud-config|##[ \t]*template:)", re.MULTILINE)
+_TRUE = ("true", "yes", "on")
+
+
+class YamlDocument(NamedTuple):
+    """A layer, or several merged: the comment lines at its top (each with its newline), and its content.
+
+    ``root`` is None where the text has nothing but comments.
+    """
+
+    opening: str
+    root: Node | None
+
+
+class Stream(NamedTuple):
+    """A text of several documents: their roots, and the text, once it is cut at its placeholders. Never merged."""
+
+    roots: tuple[Node | None, ...]
+    pieces: tuple[str | Slot, ...]
+
+
+YamlTree = YamlDocument | Stream
+"""The tree of this family."""
+
+
+def parse(text: str) -> YamlTree:
+    """Return the nodes of a text and the comment lines from its very first line on; a `Stream` where it has several
+    documents. Raises `ParseError`."""
+    opening = "".join(_opening_comments(text)) if text.startswith("#") else ""
+    roots = read(text)
+    if len(roots) > 1:
+        return _stream(text, roots)
+    root = roots[0] if roots else None
+    if isinstance(root, Scalar) and not (root.text or root.style or root.tag):
+        root = None  # only "---"
+    return YamlDocument(opening, root)
+
+
+def _opening_comments(text: str) -> list[str]:
+    """Return the comment lines from the first line on, each with a newline. Other threads may have turns."""
+    lines: list[str] = []
+    at = 0
+    while found := _COMMENT.match(text, at):
+        lines.append(found[1] + "\n")
+        at = found.end()
+    return lines
+
+
+def _stream(text: str, roots: list[Node | None]) -> Stream:
+    for root in roots:
+        pairs = root.pairs if isinstance(root, Mapping) else {}
+        for key in CONTROL_KEYS:
+            if (STRING, key) in pairs:
+                written = pairs[STRING, key][0]
+                reason = (
+                    "is a control key, and a text of several YAML documents has none: it is served as it is written"
+                )
+                raise ParseError(f"{key} {reason}", written.line, written.column)
+    return Stream(tuple(roots), (text,))
+
+
+def control(tree: YamlTree) -> tuple[RawControl, YamlTree]:
+    """Return the control keys at the top of the document, numbers and dates by their text."""
+    if isinstance(tree, Stream) or not isinstance(tree.root, Mapping):
+        return RawControl(), tree
+    root = tree.root
+    found = {key: root.pairs[STRING, key][1] for key in CONTROL_KEYS if (STRING, key) in root.pairs}
+    if not found:
+        return RawControl(), tree
+    written = {
+        key: RawValue(_READ.get(key, _texts)(value), position(value.line, value.column)) for key, value in found.items()
+    }
+    rest = {key: pair for key, pair in root.pairs.items() if key[0] != STRING or key[1] not in found}
+    return RawControl(written), tree._replace(root=root._replace(pairs=rest))
+
+
+def _truth(value: Node) -> object:
+    if isinstance(value, Scalar) and scalar_tag(value) == BOOLEAN:
+        return str(value.text).lower() in _TRUE
+    return _texts(value)
+
+
+def _number(value: Node) -> object:
+    text = _texts(value)
+    return overlay_number(text) if isinstance(text, str) and isinstance(value, Scalar) and not value.style else text
+
+
+_READ: dict[str, Callable[[Node], object]] = {"template": _truth, "once": _truth, "overlay": _number}
+"""The control keys that may be true, false or a number. Of the others the text counts."""
+
+
+def _texts(node: Node) -> object:
+    """Return a control key's value: texts, lists and maps of texts, None for null. A key that is a collection is left
+    out."""
+    if isinstance(node, Sequence):
+        return [_texts(item) for item in node.items]
+    if isinstance(node, Mapping):
+        return {_texts(key) if isinstance(key, Scalar) else (): _texts(value) for key, value in node.pairs.values()}
+    return None if scalar_tag(node) == NULL else node.text
+
+
+def placeholders(tree: YamlTree, reader: TemplateReader) -> YamlTree:
+    """Replace values that have placeholders by templates, with a tag too. Keys are unchanged."""
+    if isinstance(tree, Stream):
+        return tree._replace(pieces=cut("".join(map(str, tree.pieces)), reader))
+    return tree if tree.root is None else tree._replace(root=_placeholders(tree.root, reader))
+
+
+def _placeholders(node: Node, reader: TemplateReader) -> Node:
+    if isinstance(node, Mapping):
+        pairs = {key: (written, _placeholders(value, reader)) for key, (written, value) in node.pairs.items()}
+        return node._replace(pairs=pairs)
+    if isinstance(node, Sequence):
+        return node._replace(items=tuple(_placeholders(item, reader) for item in node.items))
+    if isinstance(node.text, Template) or "{{" not in node.text:
+        return node
+    return filled_scalar(node, node.text, reader)
+
+
+def unset(tree: YamlTree, paths: Collection[Path]) -> YamlTree:
+    """Return the document without the values at ``paths``, keys by their text; the same document where there are
+    none."""
+    if isinstance(tree, Stream) or not isinstance(tree.root, Mapping):
+        return tree
+    root = _unset(tree.root, branches(paths))
+    return tree if root is tree.root else tree._replace(root=root)
+
+
+def _unset(node: Mapping, gone: Branches) -> Mapping:
+    changed = False
+    pairs = {}
+    for key, (written, value) in node.pairs.items():
+        kept: Node | None = value
+        if isinstance(written, Scalar) and written.text in gone:
+            below = gone[str(written.text)]
+            kept = None if below is None else _unset(value, below) if isinstance(value, Mapping) else value
+        changed = changed or kept is not value
+        if kept is not None:
+            pairs[key] = (written, kept)
+    return node._replace(pairs=pairs) if changed else node
+
+
+def not_arrays(tree: YamlTree, paths: Collection[Path]) -> Collection[Path]:
+    """Return the ``paths`` that have no list; keys are found by their text."""
+    root = None if isinstance(tree, Stream) else tree.root
+    return [path for path in paths if not any(isinstance(node, Sequence) for node in _at(root, path))]
+
+
+def _at(root: Node | None, path: Path) -> list[Node]:
+    """Return the nodes at a path: several where keys of two types have one text."""
+    nodes = [] if root is None else [root]
+    for step in path:
+        nodes = [
+            value
+            for node in nodes
+            if isinstance(node, Mapping)
+            for key, value in node.pairs.values()
+            if isinstance(key, Scalar) and key.text == step
+        ]
+    return nodes
+
+
+def merge(lower: YamlTree, upper: YamlTree, append: Collection[Path] = ()) -> YamlTree:
+    """Merge maps key by key; any other value is replaced whole, including its style, except that a list at a path in
+    ``append`` is appended to the list below it. A document with only comments changes nothing.
+
+    Raises `MergeError` where one of the two is a stream.
+    """
+    if isinstance(lower, Stream) or isinstance(upper, Stream):
+        which = "the upper" if isinstance(upper, Stream) else "the lower"
+        raise MergeError(f"{which} text holds several YAML documents, which are served alone or not at all")
+    takes_upper = bool(_SIGNIFICANT_COMMENT.search(upper.opening)) or not _SIGNIFICANT_COMMENT.search(lower.opening)
+    opening = upper.opening if upper.opening and takes_upper else lower.opening
+    if lower.root is None or upper.root is None:
+        return YamlDocument(opening, lower.root if upper.root is None else upper.root)
+    return YamlDocument(opening, _merge(lower.root, upper.root, branches(append)))
+
+
+def _merge(lower: Node, upper: Node, append: Branches | None) -> Node:
+    """Merge two nodes. ``append`` are the paths of lists below this node; None where the node itself is appended."""
+    if isinstance(lower, Sequence) and isinstance(upper, Sequence) and append is None:
+        flow = (lower.flow or not lower.items) and (upper.flow or not upper.items)  # no block fits between brackets
+        return upper._replace(items=lower.items + upper.items, flow=flow, tag=upper.tag or lower.tag)
+    if not (isinstance(lower, Mapping) and isinstance(upper, Mapping)):
+        return upper
+    pairs = dict(lower.pairs)
+    for key, (written, value) in upper.pairs.items():
+        below = pairs.get(key)
+        if below is None:
+            pairs[key] = (written, value)
+        else:
+            deeper = (
+                append.get(str(written.text), NO_BRANCHES) if append and isinstance(written, Scalar) else NO_BRANCHES
+            )
+            pairs[key] = (below[0], _merge(below[1], value, deeper))
+    flow = (lower.flow or not lower.pairs) and (upper.flow or not upper.pairs)
+    return upper._replace(pairs=pairs, flow=flow, tag=upper.tag or lower.tag)
+
+
+def prepare(tree: YamlTree) -> Prepared:
+    """Return the comments at the top and the document in block style, with flow collections kept; a stream as it is
+    written."""
+    if isinstance(tree, Stream):
+        return Prepared(list(tree.pieces))
+    return Prepared([tree.opening, *(write(tree.root) if tree.root is not None else ())])

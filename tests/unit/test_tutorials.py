@@ -1,0 +1,88 @@
+"""The tutorials for Ubuntu and Windows: each machine of the table gets its loader and its answer, and no other one.
+
+Not run here: Windows Setup and subiquity themselves. The loaders of docs/tutorial.md are run in QEMU
+(tests/installers/test_power_on.py).
+"""
+
+from __future__ import annotations
+
+import csv
+import re
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+from answerd.store.files import FileStore
+from answerd.validators import Tools, validate
+from tests.support.fleet import Fleet
+from tests.support.service import write_tree
+from tests.unit.test_installer_pages import REPORT
+
+DOCS = Path(__file__).parents[2] / "docs"
+
+
+class Tutorial(NamedTuple):
+    """A page, what its installer asks for a MAC address, the answer's format, and what each answer must hold."""
+
+    page: str
+    target: str
+    extension: str
+    proof: str
+
+
+TUTORIALS = [
+    Tutorial("thirty-ubuntu", "/ubuntu/{dashes}/user-data", "yaml", "hostname: {id}"),
+    Tutorial("sixty-windows", "/windows/unattend.xml?mac={mac}", "unattend", "<ComputerName>{id}</ComputerName>"),
+]
+
+
+@pytest.fixture(params=TUTORIALS, ids=lambda tutorial: tutorial.page)
+def tutorial(request: pytest.FixtureRequest) -> Tutorial:
+    return request.param  # type: ignore[no-any-return]
+
+
+def files_of(page: str) -> dict[str, str]:
+    text = (DOCS / f"{page}.md").read_text("utf-8")
+    return dict(re.findall(r"`/srv/answers/([\w./-]+)`:\n\n```\w+\n(.*?)^```$", text, re.MULTILINE | re.DOTALL))
+
+
+def without_states(text: str) -> str:
+    """A document as one that needs neither states nor secrets."""
+    plain = text.replace("# answer: once\n", "").replace("{{ report }}", REPORT)
+    return re.sub(r"\{\{ secret\.[\w-]+ \}\}", "$6$example$hash.of.the.password", plain)
+
+
+@pytest.fixture
+def fleet(tutorial: Tutorial, tmp_path: Path) -> Fleet:
+    (tmp_path / "answers").mkdir()
+    write_tree(tmp_path / "answers", {name: without_states(text) for name, text in files_of(tutorial.page).items()})
+    made = Fleet(FileStore(tmp_path / "answers"))
+    made.poll()
+    return made
+
+
+def test_the_files_have_no_problem(fleet: Fleet) -> None:
+    assert fleet.problems() == []
+
+
+def test_each_machine_of_the_table_gets_its_loader_and_its_answer(fleet: Fleet, tutorial: Tutorial) -> None:
+    rows = list(csv.DictReader(files_of(tutorial.page)["inventory.csv"].splitlines()))
+    assert len(rows) > 3
+    for row in rows:
+        assert "\nkernel ${base}/" in fleet.text(f"/ipxe?mac={row['mac']}")
+        text = fleet.text(tutorial.target.format(mac=row["mac"], dashes=row["mac"].replace(":", "-")))
+        assert tutorial.proof.format(**row) in text.replace("'", "").replace('"', "")
+        assert list(validate(text, tutorial.extension, tools=Tools.none()).findings) == []
+
+
+def test_a_machine_that_is_not_in_the_table_boots_from_its_disk(fleet: Fleet) -> None:
+    assert fleet.text("/ipxe?mac=00:00:5e:00:53:01").endswith("exit 1\n")
+
+
+def test_what_installs_does_so_once_and_reports(tutorial: Tutorial) -> None:
+    files = files_of(tutorial.page)
+    (loader,) = [text for name, text in files.items() if name.startswith("groups/") and name.endswith(".ipxe")]
+    (answer,) = [text for name, text in files.items() if name.endswith(tutorial.extension)]
+    assert "# answer: once\n" in loader
+    assert "{{ report }}" in answer
