@@ -382,3 +382,12 @@ def test_the_documents_of_a_row_and_the_machines_of_a_group_know_them(fleet: Fle
     assert answering == [["base", "er", "m1"], ["base", "m1"]]
     assert machines_of_group(catalogue, InstallMemory(Rules()), "er") == ["pc-01"]
     assert machines_of_group(catalogue, InstallMemory(Rules()), "m1") == ["pc-01", "pc-02"]
+
+
+def test_why_names_an_overlay_that_cannot_be_read_once(fleet: Fleet) -> None:
+    fleet.write({"pc-1.yaml": "a: 1\n", "groups/o.yaml": "overlay: 3\nmatch: 7\n", "groups/p.yaml": "a: [\n"})
+    fleet.write({"pc-2.yaml": "extends: base\n", "groups/base.yaml": "b: 1\n"})
+    for name, unreadable in (("pc-1", ["o", "p"]), ("pc-2", ["o"])):
+        steps = reasoning(fleet.loader.catalogue, Facts(Request("/yaml", f"id={name}"))).steps
+        named = [step.sentence.split('"')[1] for step in steps if step.heading == "unreadable"]
+        assert named == unreadable
