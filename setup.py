@@ -14,7 +14,6 @@ COMPILED = [
     "answerd/answers/compose.py",
     "answerd/answers/copy_on_write.py",
     "answerd/answers/gates.py",
-    "answerd/answers/members.py",
     "answerd/answers/ranking.py",
     "answerd/answers/resolve.py",
     "answerd/answers/row_facts.py",

@@ -13,11 +13,17 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 
+from answerd.answers.cases import CheckCase, RowCase, check_cases, row_cases
 from answerd.answers.catalogue import Catalogue
-from answerd.answers.check_cases import CheckCase, RowCase, check_cases, row_cases
-from answerd.answers.claim_oversights import EqualOverlays, only_loader_claims, report_equal_claims
 from answerd.answers.compose import prepared_answer
-from answerd.answers.oversights import MissingLabels, Oversights, of_documents
+from answerd.answers.lint import (
+    EqualOverlays,
+    MissingLabels,
+    Oversights,
+    of_documents,
+    only_loader_claims,
+    report_equal_claims,
+)
 from answerd.answers.problems import load_problems
 from answerd.answers.provenance import Placing, origins
 from answerd.answers.ranking import join_shortened

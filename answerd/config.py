@@ -391,7 +391,7 @@ def _value(setting: Setting, given: tuple[str, Source] | None, path: str, warnin
         return setting.parse(text), source
     except ValueError as wrong:
         place = f" (in {_quoted(path)})" if source == "file" else ""
-        shown = "wrong" if setting.secret else f'"{_quoted(text)}"'
+        shown = "wrong" if setting.secret else f'"{_quoted(_without_credentials(text))}"'
         complaint = f"{setting.name} is {shown}{place}: {wrong}"
     if not setting.falls_back:
         raise ConfigError(complaint)
@@ -411,8 +411,12 @@ def _contradictions(config: Config) -> Iterator[str]:
         yield "SERVICE_STORE is postgres, so SERVICE_DB_URL must name the database"
     if config.store == "postgres" and not config.replica_path:
         yield "SERVICE_STORE is postgres, so SERVICE_REPLICA_PATH must name a file for this node's copy of the database"
-    if config.admin and not (config.admin_tokens or config.tokens_file):
-        yield f"SERVICE_ADMIN_ADDR is set without SERVICE_ADMIN_TOKEN: set one of {TOKEN_LENGTH} characters or more"
+    for name, address in (("ADMIN", config.admin), ("CONSOLE", config.console)):
+        if address and not (config.admin_tokens or config.tokens_file):
+            yield (
+                f"SERVICE_{name}_ADDR is set without SERVICE_ADMIN_TOKEN: set one of {TOKEN_LENGTH} characters or "
+                "more, or SERVICE_TOKENS_FILE"
+            )
     if any(len(token) < TOKEN_LENGTH for token in config.admin_tokens):
         yield f"SERVICE_ADMIN_TOKEN is too short: it needs at least {TOKEN_LENGTH} characters"
     if config.admin and config.admin.port and config.admin == config.listen:
@@ -426,8 +430,6 @@ def _contradictions(config: Config) -> Iterator[str]:
 
 def _clashes(config: Config) -> Iterator[str]:
     """Yield conflicts of the addresses of the console and of the metrics with the other addresses."""
-    if config.console and not config.admin_tokens:
-        yield f"SERVICE_CONSOLE_ADDR is set without SERVICE_ADMIN_TOKEN: set one of {TOKEN_LENGTH} characters or more"
     if config.console and config.console.port and config.console == config.listen:
         yield f"SERVICE_CONSOLE_ADDR and SERVICE_LISTEN_ADDR are both {config.console}: the console needs its own"
     if config.metrics and config.metrics.port:
@@ -506,6 +508,13 @@ def _read_tokens(
     if file.is_readable_by_others:
         warnings.append(f"{shown_path} can be read by every user of this machine: chmod o-r it")
     return tokens
+
+
+def _without_credentials(text: str) -> str:
+    """Return a value without what may be user and password, or a token in a query, of a URL."""
+    before, at, rest = text.rpartition("@")
+    rest, mark, _ = rest.partition("?")
+    return f"{before.partition('://')[0] + '://' if '://' in before else ''}{'…@' if at else ''}{rest}{mark and '?…'}"
 
 
 def _quoted(text: str) -> str:

@@ -11,11 +11,11 @@ from dataclasses import dataclass
 from typing import Any, NoReturn
 
 from answerd.answers.affected import Affected
+from answerd.answers.cases import CheckCase, check_cases, row_cases, unaffected_names
 from answerd.answers.catalogue import Catalogue
-from answerd.answers.check_cases import CheckCase, check_cases, row_cases, unaffected_names
 from answerd.answers.compose import prepared_answer
 from answerd.answers.line_diff import unified
-from answerd.answers.redaction import redacted_pair
+from answerd.answers.redaction import redacted_pair, secrets_of
 from answerd.answers.select import Question, Selection, select
 from answerd.answers.sources import REPORT, Sources, Values
 from answerd.documents import Document, NameInKind
@@ -45,11 +45,12 @@ _UNFILLED = Sources(
 @dataclass(frozen=True, slots=True)
 class Side:
     """The answer of one set: ``text``, or the ``reason`` why there is none. ``layers`` names the documents, lowest
-    first."""
+    first; ``secrets`` are those of each of them."""
 
     text: str | None
     reason: str = ""
     layers: tuple[str, ...] = ()
+    secrets: tuple[frozenset[str], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,9 +77,12 @@ class Difference:
         """Return a unified diff, without newlines at the ends and without the two heading lines."""
         before, after = _shown(self.before), _shown(self.after)
         if not show_secrets:
-            before, after = redacted_pair(before, after, self.format)
+            before, after = redacted_pair(before, after, self.format, self._secrets())
         lines = unified(before.split("\n"), after.split("\n"))
         return lines or ["(secrets have changed places, or white space at the end)"]
+
+    def _secrets(self) -> set[str]:
+        return {secret for side in (self.before, self.after) if side for known in side.secrets for secret in known}
 
 
 @dataclass(frozen=True, slots=True)
@@ -294,7 +298,12 @@ class _Chosen:
             text = _filled(prepared_answer(selection.layers), Values(selection, facts, _UNFILLED))
         except AnswerError as error:
             return Side(None, error.reason)
-        return Side(text, layers=tuple(str(layer.key) for layer in selection.layers))
+        layers = selection.layers
+        return Side(
+            text,
+            layers=tuple(str(layer.key) for layer in layers),
+            secrets=tuple(secrets_of(layer.text, layer.key.format) for layer in layers),
+        )
 
 
 def _filled(prepared: Prepared, lookup: Lookup) -> str:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
+from answerd.answers.secret_names import redacted_cell
 from answerd.documents import Key
 from answerd.facts import Facts
 from answerd.formats.control import Criterion
@@ -56,4 +57,5 @@ def request_has(label: str, facts: Facts) -> str:
     values = facts.values(label)
     if not values:
         return f"the request has no {shortened(label)}"
-    return f"the request's {shortened(label)} is {join_shortened([repr(shortened(value)) for value in values])}"
+    shown = [repr(shortened(redacted_cell(label, value))) for value in values]
+    return f"the request's {shortened(label)} is {join_shortened(shown)}"

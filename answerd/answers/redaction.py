@@ -21,6 +21,7 @@ from urllib.parse import unquote
 from answerd.answers.catalogue import Catalogue
 from answerd.answers.compose import prepared_answer
 from answerd.answers.resolve import Answer, known_facts
+from answerd.answers.secret_names import NAMED_LIKE_A_SECRET, SECRET, TELLS_NOTHING, is_secret_name
 from answerd.answers.sources import Sources, Values
 from answerd.facts import Facts
 from answerd.formats import FORMATS
@@ -30,25 +31,9 @@ from answerd.formats.spans import ValueSpan, value_spans, written_spans
 from answerd.formats.template import Placeholder
 from answerd.inventory import FORMAT as INVENTORY_FORMAT
 from answerd.inventory.records import BYTE_ORDER_MARK, Syntax, UnreadableError, records, separator_of
+from answerd.memo import remembered
 
-SECRET = "(secret)"  # noqa: S105 - what is shown instead of a secret
 CHANGED = "(secret, changed)"
-
-_NAMED_LIKE_ONE = re.compile(
-    r"passw(?:ord|d(?!/))|passphrase|passcode|passwort|kennwort|secret|token|private|credential|root_?pw|ssh_?pw"
-    r"|(?:api|access|activation|auth|encryption|product|subscription|wep|wpa)[-_. ]?key|reg[-_]?code|account_?data"
-    r"|psk(?![a-z])|[-_.]pass(?![a-z])|(?<![a-z])pwd?(?![a-z])"
-)
-_NAMES_NO_SECRET = re.compile(
-    r"public"
-    r"|private[-_ ]?(?:net|ip|addr|subnet|dns|zone|v?lan|tmp|dev)"
-    r"|[-_./](?i:file|path|dir|directory|type|name|ttl|age|policy|authentication|expir(?:y|es?)|length|quality)\Z"
-    r"|(?:File|Path|Dir|Directory|Type|Name|Ttl|TTL|Age|Policy|Authentication|Expir(?:y|es?)|Length|Quality)\Z"
-)
-"""Names with such a word that hold no secret: ``publicKeyToken``, ``private_network``, ``secretName``."""
-
-_TELLS_NOTHING = re.compile(r"(?:true|false|yes|no|on|off|null|none|~|\d{1,2}|)\Z", re.IGNORECASE)
-"""Values under such a name that are not secret: ``lock_passwd: true``."""
 
 _BESIDE_A_SECRET = frozenset(
     {
@@ -120,28 +105,25 @@ def redacted(text: str, extension: str, known: Iterable[str] = ()) -> str:
     return _replaced(text, reading.all_hidden({*reading.values, *_variants(known)}), lambda _: SECRET)
 
 
-def redacted_pair(before: str, after: str, extension: str) -> tuple[str, str]:
+def redacted_pair(before: str, after: str, extension: str, known: Iterable[str] = ()) -> tuple[str, str]:
     """Return two versions of a text without their secrets. One that ``before`` does not have under the same name is
-    marked as changed, so that the difference stays visible."""
+    marked as changed, so that the difference stays visible. ``known`` are further secrets, wherever they occur."""
     first, second = _Reading(before, extension), _Reading(after, extension)
-    values = first.values | second.values
+    values = {*first.values, *second.values, *known}
     hidden = first.all_hidden(values)
-    known = {(secret.under, before[secret.start : secret.end]) for secret in hidden}
+    unchanged = {(secret.under, before[secret.start : secret.end]) for secret in hidden}
 
     def mask(secret: Hidden) -> str:
-        return SECRET if (secret.under, after[secret.start : secret.end]) in known else CHANGED
+        return SECRET if (secret.under, after[secret.start : secret.end]) in unchanged else CHANGED
 
     return _replaced(before, hidden, lambda _: SECRET), _replaced(after, second.all_hidden(values), mask)
 
 
-def redacted_cell(column: str, value: str) -> str:
-    """Return the value of a cell of an inventory; ``(secret)`` where its column is named like one."""
-    return SECRET if value and is_secret_name(column) and not _TELLS_NOTHING.match(value) else value
-
-
-def is_secret_name(name: str) -> bool:
-    """Return whether values of this name are hidden."""
-    return bool(_NAMED_LIKE_ONE.search(name.casefold())) and not _NAMES_NO_SECRET.search(name)
+@remembered(256, len, 262_144)
+def secrets_of(text: str, extension: str) -> frozenset[str]:
+    """Return the secrets that a document holds by itself. They are secrets in each answer that is made of it too, where
+    another document may have taken away the name that tells."""
+    return frozenset(_Reading(text, extension).values)
 
 
 def redacted_answer(catalogue: Catalogue, answer: Answer, facts: Facts, sources: Sources) -> str:
@@ -151,7 +133,7 @@ def redacted_answer(catalogue: Catalogue, answer: Answer, facts: Facts, sources:
     """
     slots = _slots(answer)
     lookup = _lookup(catalogue, answer, facts, sources)
-    known = _placeholder_values(slots, lookup)
+    known = _known_values(catalogue, answer, facts, sources)
     if not any(map(_placeholders, slots)):
         return redacted(answer.body.decode("utf-8", "replace"), answer.format.extension, known)
     parts = prepared_answer(answer.selection.layers, may_be_blank=True).parts
@@ -161,7 +143,7 @@ def redacted_answer(catalogue: Catalogue, answer: Answer, facts: Facts, sources:
 
 def hiding(catalogue: Catalogue, answer: Answer, facts: Facts, sources: Sources) -> Callable[[str], str]:
     """Return a function that removes the secrets of an answer from a message, whatever program wrote it."""
-    found = _placeholder_values(_slots(answer), _lookup(catalogue, answer, facts, sources))
+    found = _known_values(catalogue, answer, facts, sources)
     reading = _Reading(answer.body.decode("utf-8", "replace"), answer.format.extension)
     secrets = _variants(found) | {text for text in reading.values if len(text) >= _SHORTEST_ELSEWHERE}
     ordered = sorted((text for text in secrets if len(text) >= _SHORTEST_IN_A_MESSAGE), key=len, reverse=True)
@@ -179,10 +161,18 @@ _SHORTEST_IN_A_MESSAGE = 3
 """Characters of the shortest secret that is replaced in messages: a shorter one is part of many words."""
 
 
-def _placeholder_values(slots: Iterable[Slot], lookup: FilterBudget) -> set[str]:
+def _known_values(catalogue: Catalogue, answer: Answer, facts: Facts, sources: Sources) -> set[str]:
+    """Return the values that placeholders of secrets have in an answer, the secrets of its documents, and the values of
+    facts that are named like one: a column of an inventory."""
+    lookup = _lookup(catalogue, answer, facts, sources)
     found: set[str] = set()
-    for placeholder in (inner for slot in slots for inner in _placeholders(slot)):
+    for placeholder in (inner for slot in _slots(answer) for inner in _placeholders(slot)):
         found.update(lookup.values(placeholder.label), placeholder.values(lookup))
+    for layer in answer.selection.layers:
+        found |= secrets_of(layer.text, layer.key.format)
+    for label, values in known_facts(catalogue, facts, sources).labels.items():
+        if is_secret_name(label):
+            found.update(values)
     return found
 
 
@@ -265,14 +255,14 @@ class _Reading:
         """Hide every line of a text that is not of its format, if it seems to hold a secret: where the secret ends
         cannot be told."""
         folded = self.source.casefold()
-        if _NAMED_LIKE_ONE.search(folded) or "chpasswd" in folded or next(_by_form(self.source), None):
+        if NAMED_LIKE_A_SECRET.search(folded) or "chpasswd" in folded or next(_by_form(self.source), None):
             self.hidden.append(Hidden(0, len(self.source), ()))
         else:
             self._texts = [ValueSpan((), 0, len(self.source), self.source)]
 
     def _named(self, leaves: list[ValueSpan]) -> list[bool]:
         """Return for each value whether the names above it, or a value beside it, name it like a secret."""
-        by_path = [not _TELLS_NOTHING.match(leaf.text.strip()) and self._is_secret(leaf.path) for leaf in leaves]
+        by_path = [not TELLS_NOTHING.match(leaf.text.strip()) and self._is_secret(leaf.path) for leaf in leaves]
         named_after = self._named_by_another(leaves)
         options = {
             second.path
@@ -459,7 +449,7 @@ def _variants(texts: Iterable[str]) -> set[str]:
     for text in texts:
         for line in {text, *text.splitlines()}:
             said = line.strip().strip("\"',;")
-            if said and not _TELLS_NOTHING.match(said) and said != SECRET and re.search(r"\w", said):
+            if said and not TELLS_NOTHING.match(said) and said != SECRET and re.search(r"\w", said):
                 found.add(said)
                 if re.search(r"[^\w/+=.$:-]", said):
                     found |= {
@@ -479,7 +469,7 @@ class _Search:
     def __init__(self, values: Iterable[str]) -> None:
         self._by_beginning: dict[str, dict[int, set[str]]] = {}
         for value in values:
-            if len(value) >= _SHORTEST_ELSEWHERE and "\n" not in value and not _TELLS_NOTHING.match(value):
+            if len(value) >= _SHORTEST_ELSEWHERE and "\n" not in value and not TELLS_NOTHING.match(value):
                 compared = value[:_LONGEST_COMPARED]
                 lengths = self._by_beginning.setdefault(value[:_SHORTEST_ELSEWHERE], {})
                 lengths.setdefault(len(compared), set()).add(compared)
@@ -551,7 +541,7 @@ _NAME = r"(?P<word>[\w./-]++)"
 """A whole word, checked afterwards: a pattern with a name in it would try each beginning with each end."""
 
 _MAY_HOLD_ONE = re.compile(
-    rf"(?i:{_NAMED_LIKE_ONE.pattern}|chpasswd|authorization|bearer|net\s+user|/ipk)|://|\$|-----|-u|--user|pass:|\u212a"
+    rf"(?i:{NAMED_LIKE_A_SECRET.pattern}|chpasswd|authorization|bearer|net\s+user|/ipk)|://|\$|-----|-u|--user|pass:|\u212a"
 )
 """What every text holds that a pattern below finds something in."""
 
@@ -607,7 +597,7 @@ def _by_form(text: str, *, is_code: bool = True) -> Iterator[tuple[int, int]]:
         first = _WORD_AT.match(said)
         rest = said[first.end() :].strip() if first else ""
         ends = not rest or rest[0] == "#" or (first is not None and first[0][-1] in ",;}])")
-        is_empty = first is not None and ends and _TELLS_NOTHING.match(first[0].strip("\"',;}])"))
+        is_empty = first is not None and ends and TELLS_NOTHING.match(first[0].strip("\"',;}])"))
         if said and not is_empty and re.search(r"\w", said):
             yield start, start + len(said)
 

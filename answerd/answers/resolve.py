@@ -9,8 +9,7 @@ from typing import Final
 from answerd.answers.catalogue import Catalogue
 from answerd.answers.compose import layer_names, prepared_answer
 from answerd.answers.gates import Asking, is_loader, refusal_sentence, script_of
-from answerd.answers.members import claimed_member
-from answerd.answers.select import Question, Selection, question_of, select
+from answerd.answers.select import Question, Selection, claimed_member, question_of, select
 from answerd.answers.sources import NO_SOURCES, Sources, Values
 from answerd.documents import Document
 from answerd.errors import AnswerTooLarge, EmptyAnswer, GateClosed, NotClaimed, UnreadableClaim

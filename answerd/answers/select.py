@@ -320,3 +320,18 @@ def _default(catalogue: Catalogue, question: Question) -> Selection:
             return _laid_over(catalogue, question, (*below, default), group=extended, default=default)
     overlays = [claim.document for claim in overlays_holding(catalogue, question, question.extensions)]
     raise NotClaimed(unclaimed(catalogue, question, overlays))
+
+
+def claimed_member(catalogue: Catalogue, selection: Selection, facts: Facts) -> tuple[str, str] | None:
+    """Return the identity in a group's ``members`` by which it claimed a request, and the text that gave it: as the
+    request sent it, or as its row has it. None where no ``members`` claimed it.
+
+    ``facts`` are those of `Inventory.facts`, with the row.
+    """
+    group = selection.group
+    if group is None or selection.default is not None:
+        return None
+    for identity, sent in facts.identities.items():
+        if any(claim.document is group for claim in catalogue.members.get(identity, ())):
+            return identity, sent
+    return None

@@ -34,7 +34,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping
 
-from answerd.answers.oversights import misspelled_extension
+from answerd.answers.lint import misspelled_extension
 from answerd.check import CheckReport, built_in_verdict, check
 from answerd.commands import Arguments
 from answerd.commands.common import configured_sources, read_documents

@@ -8,7 +8,7 @@ import time
 from dataclasses import dataclass, field
 
 from answerd.answers.catalogue import Catalogue
-from answerd.answers.machines import Machine, machine_named, machines_of_group
+from answerd.answers.operator_names import Machine, machine_named, machines_of_group
 from answerd.commands import FAILED, CommandError
 from answerd.commands.common import read_documents
 from answerd.config import read_config

@@ -51,10 +51,10 @@ from answerd import captures
 from answerd.answers.catalogue import Catalogue
 from answerd.answers.near_misses import with_hints
 from answerd.answers.provenance import Placing, explained, explanation, origins
-from answerd.answers.reasoning import reasoning
 from answerd.answers.redaction import hiding, redacted_answer
 from answerd.answers.resolve import Answer, resolve
 from answerd.answers.sources import Sources
+from answerd.answers.why import reasoning
 from answerd.commands import WRONG_USAGE, Arguments, CommandError
 from answerd.commands.captures import capture_named
 from answerd.commands.common import configured_sources, read_bytes, read_documents, state_named

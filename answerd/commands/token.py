@@ -9,8 +9,9 @@ which cannot be used in its place. Send SIGHUP to the service after the line was
 added.
 
 Options:
-  --role ROLE  What it may do: read, operate (that, and arm and disarm) or admin
-               (everything).
+  --role ROLE  What it may do: read, plan (that, and dry runs), operate (plan, and
+               arm and disarm), inventory (plan, and rows) or admin (everything,
+               and secrets).
   -h --help    This text.
 
 Exit status:
@@ -34,13 +35,13 @@ from answerd.commands import WRONG_USAGE, Arguments, CommandError
 
 def run(arguments: Arguments) -> int:
     """Print a token and its line."""
-    from answerd.server.roles import ROLES, TokensError, new_token  # noqa: PLC0415
+    from answerd.server.roles import Role, TokensError, new_token  # noqa: PLC0415
 
-    role = ROLES.get(arguments["--role"])
-    if role is None:
-        raise CommandError(f"--role is one of {', '.join(ROLES)}", WRONG_USAGE)
+    role = arguments["--role"]
+    if role not in [*Role]:
+        raise CommandError(f"--role is one of {', '.join(Role)}", WRONG_USAGE)
     try:
-        token, line = new_token(arguments["NAME"], role)
+        token, line = new_token(arguments["NAME"], Role(role))
     except TokensError as error:
         raise CommandError(str(error), WRONG_USAGE) from None
     print(f"token, shown only now: {token}", file=sys.stderr)

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from answerd.answers.catalogue import Catalogue
 from answerd.answers.near_misses import with_hints
 from answerd.answers.provenance import Origin, Placing, origins
-from answerd.answers.reasoning import Step, reasoning
 from answerd.answers.redaction import hiding, redacted_answer
 from answerd.answers.resolve import Answer, resolve
 from answerd.answers.sources import Sources
+from answerd.answers.why import Step, reasoning
 from answerd.errors import AnswerError, NotClaimed
 from answerd.facts import Facts
 from answerd.formats import FORMATS
@@ -71,7 +71,7 @@ class Resolver:
         return [answer for answer in self._tried(facts) if not answer.default_only]
 
     def steps(self, facts: Facts, extension: str = "") -> Sequence[Step]:
-        """Return the reasoning behind an answer in one format or in any, step by step (`answerd.answers.reasoning`)."""
+        """Return the reasoning behind an answer in one format or in any, step by step (`answerd.answers.why`)."""
         extensions = (extension,) if extension else None
         return run_long(lambda: reasoning(self._catalogue, facts, extensions, sources=self._sources).steps)
 

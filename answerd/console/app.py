@@ -30,7 +30,7 @@ from answerd.console.rendering import link, page, static_files
 from answerd.console.session import SESSION_SECONDS, Session, Sessions
 from answerd.server.bearer import FailureBlock
 from answerd.server.http.responses import exchange_of
-from answerd.server.roles import Role
+from answerd.server.roles import NEEDED, Role
 
 LOGIN, LOGOUT, DOCUMENT = "/console/login", "/console/logout", "/console/document"
 
@@ -89,14 +89,10 @@ class Console:
             ("POST", "/console/try"): pages.tried,
             ("GET", "/console/check"): pages.check,
             ("GET", "/console/settings"): pages.settings,
+            ("GET", "/console/access"): pages.access,
+            ("GET", "/console/history"): pages.history,
         }
         self._resume = pages.resumed_document
-        self._roles = {
-            ("POST", "/console/machines"): Role.OPERATE,
-            ("POST", "/console/document"): Role.ADMIN,
-            ("GET", "/console/document/preview"): Role.ADMIN,
-            ("GET", "/console/document/new"): Role.ADMIN,
-        }
 
     def __call__(self, environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
         """Answer one request (PEP 3333)."""
@@ -150,9 +146,9 @@ class Console:
             return redirect("/console/")
         handler = self._pages.get((method, request.path))
         if handler is not None:
-            needed = self._roles.get((method, request.path), Role.READ)
-            if session.role < needed:
-                return _message(request, 403, f"Your token may not do that: it needs the role {needed.name.lower()}.")
+            needed = NEEDED[f"{method} {request.path}"]
+            if needed is not None and not session.role.may(needed):
+                return _message(request, 403, f"Your token may not do that: it needs the role {needed}.")
             return handler(request)
         known = {allowed for allowed, path in self._pages if path == request.path}
         if known:
@@ -185,7 +181,7 @@ class Console:
             return _login_page(where, request, "That is not the token of this service.", 401)
         access.block.succeeded(request.peer)
         cookie = _cookie(session.identifier, SESSION_SECONDS, request)
-        if "text" in request.form and session.role >= Role.ADMIN:
+        if "text" in request.form and session.role.may(Role.ADMIN):
             reply = self._resume(replace(request, session=session, path=DOCUMENT))
             return replace(reply, headers=(*reply.headers, cookie))
         return redirect(where if _is_own(where) else "/console/", [cookie])
@@ -212,7 +208,9 @@ class Console:
                 return [json.dumps({"error": _MISDIRECTED}).encode()]
             session = self._access.sessions.find(cookie_of(headers))
             if session is not None:
-                exchange.token_name, exchange.role, exchange.is_session = session.who, Role.READ, True
+                exchange.token_name, exchange.role, exchange.is_session = session.who, session.role, True
+                identifier = session.identifier
+                exchange.is_allowed = lambda: self._access.sessions.find(identifier) is not None
         return self._api(environ, start_response)
 
 

@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from answerd.answers.catalogue import Catalogue
 from answerd.answers.line_diff import unified
+from answerd.answers.redaction import redacted
 from answerd.console.adopting import cells_of, with_machine
 from answerd.console.backend import KINDS, Backend, Consequences, DocumentVersion, Editing, NotSaved, WriteAuthor
 from answerd.console.document_list import SORTS, DocumentsView, documents_page
@@ -200,6 +201,8 @@ class DocumentPages:
         status: int = 200,
     ) -> PageReply:
         editing, catalogue = self._backend.editing, self._backend.catalogue()
+        if not request.sees_secrets:
+            text = in_thread(redacted, text, key.format)
         used_by = self._used_by(catalogue, key) if key.kind is Kind.GROUP and not is_new else []
         history = editing.history(key) if editing is not None and (is_removed or not is_new) else ()
         consequences = preview(key, text) if preview is not None else None  # last: what it begins slows the others down

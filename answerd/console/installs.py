@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from answerd.answers.catalogue import Catalogue
-from answerd.answers.machines import machine_named
+from answerd.answers.operator_names import machine_named
 from answerd.answers.unclaimed import still_unclaimed
 from answerd.console.backend import NotSaved
 from answerd.console.machines import NEW, SILENT, Install

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
-from urllib.parse import parse_qsl, unquote, urlencode
+from urllib.parse import parse_qsl, quote, unquote, urlencode
 
 from answerd.console.policy import COOKIE
 from answerd.console.session import Session
@@ -52,12 +52,17 @@ class PageRequest:
     @property
     def may_operate(self) -> bool:
         """Whether the session may arm, disarm and forget machines."""
-        return self.session is not None and self.session.role >= Role.OPERATE
+        return self.session is not None and self.session.role.may(Role.OPERATE)
 
     @property
     def may_edit(self) -> bool:
         """Whether the session may change documents."""
-        return self.session is not None and self.session.role >= Role.ADMIN
+        return self.session is not None and self.session.role.may(Role.ADMIN)
+
+    @property
+    def sees_secrets(self) -> bool:
+        """Whether the session is shown documents and answers as they are, where it asks for that."""
+        return self.session is not None and self.session.role.sees_secrets
 
     @property
     def wants_fragment(self) -> bool:
@@ -76,8 +81,11 @@ class PageReply:
 
 
 def redirect(where: str, headers: Iterable[tuple[str, str]] = ()) -> PageReply:
-    """Return a redirect to a page of this console, to be fetched by GET."""
-    return PageReply(b"", 303, headers=(("Location", where), *headers))
+    """Return a redirect to a page of this console, to be fetched by GET. ``where`` may come from a form."""
+    return PageReply(b"", 303, headers=(("Location", quote(where, safe=_IN_URLS, errors="replace")), *headers))
+
+
+_IN_URLS = "/?&=%:+,;@~!$'()*#"
 
 
 def cookie_of(headers: Mapping[str, str]) -> str:

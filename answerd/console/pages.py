@@ -10,6 +10,7 @@ from math import isfinite
 from answerd import captures
 from answerd.answers.catalogue import Catalogue
 from answerd.answers.row_claims import claims_of
+from answerd.answers.secret_names import redacted_cell
 from answerd.captures import CaptureError
 from answerd.console.adopting import cells_of, with_machine
 from answerd.console.answers import Resolver
@@ -27,6 +28,7 @@ from answerd.identity import identity_of
 from answerd.installs.states import State
 from answerd.inventory import DEFAULT_NAME, file_of
 from answerd.long_work import run_long
+from answerd.server.roles import MAY
 
 REQUESTS_SHOWN = 30
 PROBLEMS_SHOWN = 1_000
@@ -34,6 +36,8 @@ OLD_SECONDS = 5.0
 """The age of the set from which on it is shown: a database that answers is read every half second."""
 CAPTURES_SEARCHED = 1_000
 CAPTURES_SHOWN = 20
+MOST_DIGITS = 18
+"""Digits of a revision: more are no number of 64 bits."""
 VERBS = ("arm", "disarm", "forget")
 STATES = (*(state.value for state in State), SILENT, UNKNOWN)
 """The states by which the table of machines can be filtered, in the order of the tiles."""
@@ -97,10 +101,10 @@ class Pages(DocumentPages):
         name, catalogue = request.get("id"), self._backend.catalogue()
         if not name:
             return redirect("/console/machines")
-        facts, show_secrets = facts_of([name]), request.get("secrets") == "1"
+        facts, show_secrets = facts_of([name]), request.get("secrets") == "1" and request.sees_secrets
         answering = Resolver(catalogue, self._backend.sources, show_secrets=show_secrets)
         record = self._backend.installs.record(name) if self._backend.installs else None
-        row = _row_of(catalogue, facts)
+        row = _row_of(catalogue, facts, show_secrets=show_secrets)
         identities = {identity_of(name), *facts.identities, *(row.identities if row is not None else ())}
         return _html(
             request,
@@ -133,12 +137,14 @@ class Pages(DocumentPages):
                 "headers": "\n".join(f"{name}: {value}" for name, value in recorded.headers),
                 "body": recorded.body.decode("utf-8", "replace"),
             }
-        return self._try(request, given, is_asked=any(given.values()), show_secrets=request.get("secrets") == "1")
+        show_secrets = request.get("secrets") == "1" and request.sees_secrets
+        return self._try(request, given, is_asked=any(given.values()), show_secrets=show_secrets)
 
     def tried(self, request: PageRequest) -> PageReply:
         """Return the answer to the request that a form describes."""
         given = {name: request.field(name) for name in ("path", "query", "headers", "body")}
-        return self._try(request, given, is_asked=True, show_secrets=request.field("secrets") == "1")
+        show_secrets = request.field("secrets") == "1" and request.sees_secrets
+        return self._try(request, given, is_asked=True, show_secrets=show_secrets)
 
     def check(self, request: PageRequest) -> PageReply:
         """Return every problem that the last check found, and how far the present one is."""
@@ -147,6 +153,20 @@ class Pages(DocumentPages):
     def settings(self, request: PageRequest) -> PageReply:
         """Return the settings, secrets masked."""
         return _html(request, "settings", settings=self._backend.settings, warnings=self._backend.warnings)
+
+    def access(self, request: PageRequest) -> PageReply:
+        """Return who has a token, and what the roles may do."""
+        return _html(request, "access", tokens=self._backend.access(), may=MAY)
+
+    def history(self, request: PageRequest) -> PageReply:
+        """Return the accepted writes of all documents, the latest first."""
+        before, editing = request.get("before"), self._backend.editing
+        is_number = before.isascii() and before.isdigit() and len(before) <= MOST_DIGITS
+        try:
+            changes = editing.changes(int(before) if is_number else None) if editing is not None else ()
+        except NotSaved as error:
+            return _failed(request, 503, error.reason)
+        return _html(request, "history", changes=changes, writable=editing is not None)
 
     def adopt(self, request: PageRequest) -> PageReply:
         """Return the facts of a machine that nothing claims, and the ways to adopt it."""
@@ -262,7 +282,7 @@ def _age(seconds: float) -> str:
     return f"last read {seconds:,.0f} seconds ago" if isfinite(seconds) else "never read"
 
 
-def _row_of(catalogue: Catalogue, facts: Facts) -> _RowShown | None:
+def _row_of(catalogue: Catalogue, facts: Facts, *, show_secrets: bool) -> _RowShown | None:
     """Return a machine's row in an inventory; None where it has none."""
     if catalogue.inventory is None:
         return None
@@ -275,7 +295,10 @@ def _row_of(catalogue: Catalogue, facts: Facts) -> _RowShown | None:
     except AnswerError as error:
         return _RowShown(error.reason)
     place = catalogue.inventory.place(row)
-    return _RowShown(place, [*row.by_column().items()], [*row.identities()], keys)
+    cells = [
+        (column, value if show_secrets else redacted_cell(column, value)) for column, value in row.by_column().items()
+    ]
+    return _RowShown(place, cells, [*row.identities()], keys)
 
 
 def _request_of(given: dict[str, str]) -> Request:

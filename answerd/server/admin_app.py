@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 from urllib.parse import quote
 
@@ -24,14 +25,14 @@ from answerd.server.admin.documents import DocumentHandlers
 from answerd.server.admin.installs import InstallHandlers
 from answerd.server.admin.inventories import InventoryHandlers
 from answerd.server.admin.observation import ObservationHandlers
-from answerd.server.admin.requests import InvalidRequest, NotThere
+from answerd.server.admin.requests import Forbidden, InvalidRequest, NotThere, forbidden
 from answerd.server.admin.responses import JSON, error_response, json_bytes, json_response
 from answerd.server.admin.routes import Handlers, Route
 from answerd.server.bearer import FAILURES, FailureBlock, is_guess
 from answerd.server.bottle_locals import use_context_variables
 from answerd.server.event_streams import EventStreams
 from answerd.server.http.parser import HttpRequest
-from answerd.server.http.responses import Exchange, Response, exchange_of, reason_line
+from answerd.server.http.responses import Response, exchange_of, reason_line
 from answerd.server.http.responses import error_response as listener_error
 from answerd.server.http.server import Gate
 from answerd.server.live_states import LiveStates
@@ -73,6 +74,7 @@ STATUSES: dict[type[Exception], int] = {
     BreaksTheSet: CONFLICT,
     CannotRender: CONFLICT,
     ConditionFailed: PRECONDITION_FAILED,
+    Forbidden: FORBIDDEN,
     StoreError: INTERNAL_ERROR,
     CannotBeStored: BAD_REQUEST,
     StatesUnknown: INTERNAL_ERROR,
@@ -130,7 +132,7 @@ def make_gate(app: bottle.Bottle, tokens: AdminTokens, block: FailureBlock) -> G
             return 0
         caller = tokens.find(request.header.keys.get("HTTP_AUTHORIZATION"))
         route = _route_of(app, request)
-        if caller is None or route is None or caller.role < route.role:
+        if caller is None or route is None or not _may(caller.role, route):
             return 0
         return route.body_limit
 
@@ -164,7 +166,6 @@ class _Gate:
         environ = bottle.request.environ
         exchange = exchange_of(environ)
         if is_probe(exchange.request):
-            exchange.role = Role.READ
             return
         peer = exchange.peer
         seconds = self.block.seconds_left(peer)
@@ -177,6 +178,7 @@ class _Gate:
         caller = self.tokens.find(authorization)
         if caller is not None:
             exchange.token_name, exchange.role = caller.name, caller.role
+            exchange.is_allowed = partial(_is_valid, self.tokens, authorization)
             self.block.succeeded(peer)
             return
         if is_guess(authorization):
@@ -212,8 +214,8 @@ def _errors_as_responses(route: Route, log: Callable[[str], None]) -> Callable[.
         exchange = exchange_of(bottle.request.environ)
         request = exchange.request
         try:
-            if exchange.role < route.role:
-                return _forbidden(exchange, route)
+            if not _may(exchange.role, route):
+                return error_response(FORBIDDEN, forbidden(exchange, route.role))
             if request.body_too_large or len(request.body) > route.body_limit:
                 return error_response(CONTENT_TOO_LARGE, f"{route.what} has at most {route.body_limit} bytes")
             response = route.handler(*arguments, **named)
@@ -235,9 +237,12 @@ def _errors_as_responses(route: Route, log: Callable[[str], None]) -> Callable[.
     return answer
 
 
-def _forbidden(exchange: Exchange, route: Route) -> bottle.HTTPResponse:
-    needed, has = (role.name.lower() for role in (route.role, Role(exchange.role)))
-    return error_response(FORBIDDEN, f'the token "{exchange.token_name}" has the role {has}, this needs {needed}')
+def _is_valid(tokens: AdminTokens, authorization: str) -> bool:
+    return tokens.find(authorization) is not None
+
+
+def _may(role: Role | None, route: Route) -> bool:
+    return route.role is None or (role is not None and role.may(route.role))
 
 
 def _router_error(error: bottle.HTTPError) -> bytes:

@@ -15,6 +15,7 @@ from answerd.answers.catalogue import Catalogue
 from answerd.answers.problems import ProblemIndex
 from answerd.answers.warming import warm_up
 from answerd.errors import NothingLoaded
+from answerd.fault_log import FaultLog
 from answerd.server import gc_tuning
 from answerd.server.counters import Counters
 from answerd.server.http.responses import reason_line
@@ -60,7 +61,7 @@ class AnswerSet:
         self.digest = digest
         self._counters = counters if reports else None
         self._counted = self.follower.loader.catalogue
-        self._store_fault: str | None = None
+        self._store_log = FaultLog(log.service, "the store can be read again")
         self._not_ready = "the documents are being loaded"
         self._nothing_yet = ""
 
@@ -109,7 +110,7 @@ class AnswerSet:
                 gevent.sleep(self.follower.loader.store.poll_seconds)
                 self.follower.refresh()
             self._count_change()
-            self._note_fault(None)
+            self._note_fault("")
             self._nothing_yet = ""
             if self._not_ready:
                 self._not_ready = in_thread(self._absence)
@@ -133,22 +134,15 @@ class AnswerSet:
         self._counted = catalogue
 
     def _absence(self) -> str:
-        """Return why the directory cannot be read, which a poll takes for an empty one; empty where it can."""
+        """Return why the documents of a directory are not in force, which a poll may take for an empty one; empty where
+        they are."""
         store = self.follower.loader.store
-        return (store.fault() or "") if isinstance(store, FileStore) else ""
+        return store.absence() if isinstance(store, FileStore) else ""
 
-    def _note_fault(self, fault: str | None) -> None:
-        if fault == self._store_fault:
-            return
-        self._store_fault = fault
-        if not self.reports:
-            return
-        if fault is not None and self._counters:
+    def _note_fault(self, fault: str) -> None:
+        line = f"warning: the store cannot be read, answers stay as they are: {fault}" if fault else ""
+        if self.reports and self._store_log.note(line) and line and self._counters:
             self._counters.add("answerd_loads_total", "failed")
-        if fault is None:
-            self.log.service("the store can be read again")
-        else:
-            self.log.service(f"warning: the store cannot be read, answers stay as they are: {fault}")
 
     def _prepare_forever(self) -> None:
         """Prepare answers beside the watch: preparing 100,000 documents takes longer than a change may wait."""

@@ -11,6 +11,8 @@ from __future__ import annotations
 import secrets
 import time
 from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any, Final
 
 import gevent
@@ -40,8 +42,19 @@ HEARTBEAT_SECONDS: Final = 15.0
 STREAM_SECONDS: Final = 3_600.0
 """Seconds after which a stream ends. Its client connects again by itself and presents its token or session again."""
 
+JUDGED_SECONDS: Final = 1.0
+"""How often the token or session of each stream is looked at."""
+
 _BEGIN: Final = b"retry: 2000\n: answerd\n\n"
 _HEARTBEAT: Final = b": answerd\n\n"
+
+
+@dataclass(frozen=True, slots=True)
+class _Stream:
+    """``until``: when it ends; ``is_allowed``: whether its client may still listen."""
+
+    until: float
+    is_allowed: Callable[[], bool]
 
 
 class EventStreams:
@@ -55,7 +68,8 @@ class EventStreams:
         self._run = secrets.token_hex(4)  # in an identifier: numbers begin anew with each process
         self._number = 0
         self._kept: deque[tuple[int, bytes]] = deque(maxlen=KEPT)
-        self._streams: dict[Sink, float] = {}  # and when each ends
+        self._streams: dict[Sink, _Stream] = {}
+        self._judged = 0.0
         self._pending: list[bytes] = []  # not sent yet
         self._overflowed = 0
         self._is_sending = False
@@ -68,15 +82,16 @@ class EventStreams:
         """Whether there are as many streams as there may be."""
         return len(self._streams) >= MOST_STREAMS
 
-    def begin(self, sink: Sink, last_identifier: str) -> None:
+    def begin(self, sink: Sink, last_identifier: str, is_allowed: Callable[[], bool] = lambda: True) -> None:
         """Send a client the events that it missed, and all events from now on. ``last_identifier``: that of the last
-        event that it has, empty for a client that connects for the first time."""
+        event that it has, empty for a client that connects for the first time. ``is_allowed``: whether its token or
+        session is still valid; the stream ends with it."""
         if self.is_full:
             sink.close()
             return
         self._send_new()
         if sink.push(_BEGIN + self._missed(last_identifier)):
-            self._streams[sink] = time.monotonic() + STREAM_SECONDS
+            self._streams[sink] = _Stream(time.monotonic() + STREAM_SECONDS, is_allowed)
         if not self._is_sending:
             self._is_sending = True
             gevent.spawn(self._send_while_connected)
@@ -112,12 +127,15 @@ class EventStreams:
             text = _HEARTBEAT
         if text:
             self._last_sent = now
-        for sink, until in list(self._streams.items()):
-            if sink.closed or (text and not sink.push(text)):
-                del self._streams[sink]
-            elif now >= until:
+        judges = now - self._judged >= JUDGED_SECONDS
+        if judges:
+            self._judged = now
+        for sink, stream in list(self._streams.items()):
+            if now >= stream.until or (judges and not stream.is_allowed()):
                 del self._streams[sink]
                 sink.close()
+            elif sink.closed or (text and not sink.push(text)):
+                del self._streams[sink]
 
     def _read_requests(self) -> None:
         if self._feed is None:

@@ -21,7 +21,7 @@ import time
 import traceback
 from collections import deque
 from typing import Final, Literal, Protocol
-from urllib.parse import unquote
+from urllib.parse import quote, unquote
 
 from gevent.monkey import get_original
 
@@ -96,10 +96,13 @@ REPORT: Final = "report"
 
 
 def without_token(target: str) -> str:
-    """Return a target with the beginning of its hash in place of a report's token."""
-    if target[:2] not in ("/r", "/R") and "%" not in target and target[:1] == "/" and target[1:2] != "/":
-        return target
+    """Return a target with the beginning of its hash in place of a report's token, also where a query quotes the URL
+    of a report."""
     path, mark, query = target.partition("?")
+    if query and ("%" in query or REPORT in query.lower()):
+        query = _without_quoted_tokens(query)
+    if path[:2] not in ("/r", "/R") and "%" not in path and path[:1] == "/" and path[1:2] != "/":
+        return path + mark + query
     pieces = path.split("/")
     first = 3 if path[:4].lower() == "http" else 1
     while first < len(pieces) and not pieces[first]:
@@ -108,10 +111,33 @@ def without_token(target: str) -> str:
     while at < len(pieces) and not pieces[at]:
         at += 1
     if at >= len(pieces) or unquote(pieces[first]).lower() != REPORT:
-        return target
+        return path + mark + query
     token = unquote(pieces[at])
     pieces[at] = shown = token_fingerprint(token)
-    return "/".join(pieces) + mark + query.replace(token, shown)  # a message may quote the URL
+    if token not in query and token in (decoded := _decoded(query)):
+        query = quote(decoded, safe=_IN_QUERIES)
+    return "/".join(pieces) + mark + query.replace(token, shown)  # a message may quote the token alone
+
+
+_QUOTED_TOKEN = re.compile(rf"(?<={REPORT}/)/*([^/?&#\s]+)", re.IGNORECASE)
+_MOST_DECODED: Final = 4
+_IN_QUERIES: Final = "/?&=:+,;@~!$'()*"
+
+
+def _without_quoted_tokens(query: str) -> str:
+    """Return a query without the tokens of the URLs of reports in it, however often they are percent-encoded."""
+    decoded = _decoded(query)
+    hidden = _QUOTED_TOKEN.sub(lambda found: token_fingerprint(found[1]), decoded)
+    return query if hidden == decoded else quote(hidden, safe=_IN_QUERIES)
+
+
+def _decoded(query: str) -> str:
+    for _ in range(_MOST_DECODED):
+        decoded = unquote(query)
+        if decoded == query:
+            break
+        query = decoded
+    return query
 
 
 class RequestLog:

@@ -1,7 +1,7 @@
-"""Named tokens of the admin API, each with a role (docs/admin-api.md#tokens-with-names).
+"""Named tokens, each with a role, and the role that each request needs (docs/admin-api.md#tokens-with-names).
 
-A file holds a line for each: a name, a role and the SHA-256 of the token, so that the file's content is of no use to a
-reader. Knows the file's text. Must not know HTTP, nor the requests that a role allows.
+A file holds a line for each token: a name, a role and the SHA-256 of the token, so that the file's content is of no use
+to a reader.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import re
 import secrets
 from collections.abc import Iterable
 from dataclasses import dataclass
-from enum import IntEnum
+from enum import StrEnum
 from pathlib import Path
 
 from answerd.identity import brief, printable
@@ -23,16 +23,95 @@ _FIELDS = 3
 _TOKEN_BYTES = 32
 
 
-class Role(IntEnum):
-    """The permissions of a token. Each role includes those before it."""
+class Role(StrEnum):
+    """The permissions of a token."""
 
-    READ = 1
-    OPERATE = 2
-    ADMIN = 3
+    READ = "read"
+    PLAN = "plan"
+    OPERATE = "operate"
+    INVENTORY = "inventory"
+    ADMIN = "admin"
+
+    def may(self, needed: Role) -> bool:
+        """Return whether this role may do what needs another."""
+        return needed in _INCLUDED[self]
+
+    @property
+    def sees_secrets(self) -> bool:
+        """Whether documents and answers are shown as they are, without hiding their secrets."""
+        return self is Role.ADMIN
 
 
-ROLES = {role.name.lower(): role for role in Role}
-"""The roles as they are written."""
+_INCLUDED = {
+    Role.READ: {Role.READ},
+    Role.PLAN: {Role.READ, Role.PLAN},
+    Role.OPERATE: {Role.READ, Role.PLAN, Role.OPERATE},
+    Role.INVENTORY: {Role.READ, Role.PLAN, Role.INVENTORY},
+    Role.ADMIN: {*Role},
+}
+
+MAY = {
+    Role.READ: "read documents, states, history and checks; secrets are hidden",
+    Role.PLAN: "that, and dry runs",
+    Role.OPERATE: "what `plan` may, and arm, disarm and forget installs",
+    Role.INVENTORY: "what `plan` may, and change rows",
+    Role.ADMIN: "everything; documents and answers are shown with their secrets",
+}
+"""What each role may do, in words."""
+
+NEEDED = {
+    "GET /health": None,
+    "GET /ready": None,
+    "GET /openapi.json": Role.READ,
+    "GET /{machines|groups}": Role.READ,
+    "GET /{machines|groups}/{name}": Role.READ,
+    "PUT /{machines|groups}/{name}": Role.ADMIN,
+    "DELETE /{machines|groups}/{name}": Role.ADMIN,
+    "GET /default": Role.READ,
+    "PUT /default": Role.ADMIN,
+    "DELETE /default": Role.ADMIN,
+    "GET /inventory": Role.READ,
+    "GET /inventory/{name}": Role.READ,
+    "PUT /inventory/{name}": Role.ADMIN,
+    "DELETE /inventory/{name}": Role.ADMIN,
+    "GET /inventory/{name}/{row}": Role.READ,
+    "PUT /inventory/{name}/{row}": Role.INVENTORY,
+    "DELETE /inventory/{name}/{row}": Role.INVENTORY,
+    "POST /apply": Role.PLAN,
+    "POST /apply without dry_run": Role.ADMIN,
+    "GET /history": Role.READ,
+    "POST /history/{revision}/restore": Role.ADMIN,
+    "GET /resolve": Role.READ,
+    "GET /resolve/{name}": Role.READ,
+    "GET /check": Role.READ,
+    "GET /installs": Role.READ,
+    "GET /installs/{install}": Role.READ,
+    "POST /installs/{install}/arm": Role.OPERATE,
+    "POST /installs/{install}/disarm": Role.OPERATE,
+    "POST /installs/{install}/forget": Role.OPERATE,
+    "GET /unknown": Role.READ,
+    "GET /metrics": Role.READ,
+    "GET /events": Role.READ,
+    "GET /console/": Role.READ,
+    "GET /console/overview": Role.READ,
+    "GET /console/requests": Role.READ,
+    "GET /console/machines": Role.READ,
+    "POST /console/machines": Role.OPERATE,
+    "GET /console/machine": Role.READ,
+    "GET /console/adopt": Role.READ,
+    "GET /console/documents": Role.READ,
+    "GET /console/document": Role.READ,
+    "GET /console/document/new": Role.ADMIN,
+    "POST /console/document": Role.ADMIN,
+    "GET /console/document/preview": Role.ADMIN,
+    "GET /console/try": Role.READ,
+    "POST /console/try": Role.READ,
+    "GET /console/check": Role.READ,
+    "GET /console/settings": Role.READ,
+    "GET /console/access": Role.ADMIN,
+    "GET /console/history": Role.READ,
+}
+"""The role that each request needs; None: it needs no token. HEAD needs what GET does."""
 
 
 class TokensError(Exception):
@@ -49,7 +128,7 @@ class NamedToken:
 
     def __str__(self) -> str:
         """As a line of the file."""
-        return f"{self.name} {self.role.name.lower()} {self.sha256}"
+        return f"{self.name} {self.role} {self.sha256}"
 
 
 def new_token(name: str, role: Role) -> tuple[str, NamedToken]:
@@ -81,11 +160,11 @@ def parse_token_file(text: str) -> tuple[NamedToken, ...]:
         name, role, sha256 = words
         if not _NAME.match(name):
             raise TokensError(f"line {number}: the name is invalid")
-        if role not in ROLES:
-            raise TokensError(f"line {number}: the role is none of {', '.join(ROLES)}")
+        if role not in [*Role]:
+            raise TokensError(f"line {number}: the role is none of {', '.join(Role)}")
         if not _HASH.match(sha256.lower()):
             raise TokensError(f"line {number}: the third word is no SHA-256 in 64 hex digits")
-        found.append(NamedToken(name, ROLES[role], sha256.lower()))
+        found.append(NamedToken(name, Role(role), sha256.lower()))
     return tuple(found)
 
 
@@ -121,6 +200,11 @@ class AdminTokens:
         """Put other tokens in force."""
         self._unnamed.replace(tokens)
         self._named = {token.sha256: token for token in named}
+
+    def listed(self) -> list[tuple[str, Role]]:
+        """Return the name and the role of each token in force, sorted by name; a token without a name first."""
+        unnamed = [("", Role.ADMIN)] if self._unnamed else []
+        return [*unnamed, *sorted({(token.name, token.role) for token in self._named.values()})]
 
     def find(self, authorization: str | None) -> Caller | None:
         """Return the bearer of the token in an ``Authorization`` header, None where the token is none of these.

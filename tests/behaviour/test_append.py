@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from answerd.answers.compose import once_of, prepared_answer
 from answerd.answers.provenance import explanation
-from answerd.answers.reasoning import reasoning
+from answerd.answers.why import reasoning
 from answerd.documents import Document, RawDocument
 from answerd.errors import BrokenDocument
 from answerd.facts import Facts, Request

@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 from answerd.answers.catalogue import Catalogue
 from answerd.answers.near_misses import with_hints
 from answerd.answers.problems import load_problems
-from answerd.answers.reasoning import reasoning
 from answerd.answers.resolve import resolve
+from answerd.answers.why import reasoning
 from answerd.check import check
 from answerd.documents import Key, RawDocument
 from answerd.errors import AnswerError

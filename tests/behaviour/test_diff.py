@@ -12,7 +12,8 @@ from answerd.answers.catalogue import Catalogue
 from answerd.answers.compose import prepared_answer
 from answerd.answers.differences import Comparison, Difference, compare
 from answerd.answers.line_diff import unified
-from answerd.answers.redaction import CHANGED, SECRET, redacted_pair
+from answerd.answers.redaction import CHANGED, redacted_pair
+from answerd.answers.secret_names import SECRET
 from answerd.answers.select import Question, Selection, select
 from answerd.documents import Document, RawDocument
 from answerd.formats.family import Prepared
@@ -342,8 +343,7 @@ def some_files(draw: st.DrawFn) -> Files:
             if name.startswith("groups/"):
                 verbs = ["", "# answer: member n1, n5\n", "# answer: match dept=d1\n", "# answer: match dept=* id=n*\n"]
                 text += draw(some([*verbs, "# answer: match state=armed\n", "# answer: nonsense\n"]))
-                if draw(some([0, 0, 0, 1])):
-                    text += "# answer: match dept=d2\n"
+                text += draw(some(["", "", "# answer: match dept=d2\n", "# answer: overlay 5\n"]))
             files[f"{name}.{extension}"] = text
     if draw(st.booleans()):
         rows = draw(st.lists(some(ROWS), unique=True))

@@ -13,8 +13,9 @@ import pytest
 import yaml
 
 from answerd.answers.catalogue import Catalogue
-from answerd.answers.redaction import SECRET, redacted_answer
+from answerd.answers.redaction import redacted_answer
 from answerd.answers.resolve import resolve
+from answerd.answers.secret_names import SECRET
 from answerd.answers.sources import Sources
 from answerd.check import check
 from answerd.commands.common import configured_sources

@@ -11,11 +11,11 @@ from hypothesis import strategies as st
 
 from answerd.answers import compose
 from answerd.answers.catalogue import Catalogue
-from answerd.answers.machines import machines_of_group
-from answerd.answers.reasoning import reasoning
+from answerd.answers.operator_names import machines_of_group
 from answerd.answers.resolve import resolve
 from answerd.answers.row_claims import winners
 from answerd.answers.warming import warm_up
+from answerd.answers.why import reasoning
 from answerd.documents import Document, RawDocument
 from answerd.errors import BrokenDocument, NotClaimed
 from answerd.facts import Facts, Request, facts_of

@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from answerd.answers.problems import load_problems
-from answerd.answers.reasoning import reasoning
 from answerd.answers.resolve import resolve
+from answerd.answers.why import reasoning
 from answerd.config import ConfigError, read_config
 from answerd.documents import Key
 from answerd.errors import BrokenDocument, NotClaimed

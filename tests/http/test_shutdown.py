@@ -128,7 +128,7 @@ def test_clients_that_come_while_it_ends_are_answered_or_refused_never_cut(answe
 @ALONE_AND_SEVERAL
 def test_ready_says_no_for_a_while_before_anything_is_refused(answers: Path, workers: int) -> None:
     with Service(SERVICE_ANSWERS_DIR=answers, SERVICE_WORKERS=workers, SERVICE_DRAIN_SECS=2) as service:
-        assert service.get("/ready").status == 200
+        wait_until(lambda: service.get("/ready").status == 200)
         service.process.send_signal(signal.SIGTERM)
         wait_until(lambda: service.get("/ready").status == 503)
         began = time.monotonic()

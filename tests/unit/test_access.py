@@ -137,8 +137,16 @@ def test_a_set_is_there_once_its_store_could_be_read(tmp_path: Path) -> None:
     answers.refresh()
     assert "does not exist" in answers.readiness()
     directory.mkdir()
+    (directory / "default.ks").write_text("lang fr\n")
+    (directory / "broken.ks").symlink_to("/proc/self/environ")  # which never can be read
+    answers.refresh()  # a file counts when two looks agree
+    assert answers.readiness() == "the documents are being read"
+    assert not answers.current().documents
     answers.refresh()
+    assert len(answers.current().documents) == 2
     assert answers.readiness() == ""
+    for file in directory.iterdir():
+        file.unlink()
     directory.rmdir()
     answers.refresh()
     assert answers.readiness() == ""

@@ -53,7 +53,7 @@
   <input type="hidden" name="kind" value="{{kind}}"><input type="hidden" name="name" value="{{identifier}}"><input type="hidden" name="format" value="{{extension}}">
   % end
   <div class="field">
-    <label for="text">Text{{'' if writable else ' (read only)'}}</label>
+    <label for="text">Text{{'' if writable else ' (read only)' if request.sees_secrets else ' (read only, without secrets)'}}</label>
     <textarea id="text" name="text" rows="24" spellcheck="false" aria-label="Text of the document" data-format="{{extension}}" data-problems="{{as_json(marks)}}"{{!'' if writable else ' readonly'}}>
 {{text}}</textarea>
   </div>

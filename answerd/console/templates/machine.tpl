@@ -8,7 +8,9 @@
     % end
   % end
   </h1>
+  % if request.sees_secrets:
   <a class="sub" href="{{link('/console/machine', id=name, secrets='' if show_secrets else '1')}}">{{'Mask secrets' if show_secrets else 'Show secrets'}}</a>
+  % end
 </div>
 <div class="grid">
   <section class="card" aria-labelledby="who">

@@ -1,5 +1,5 @@
 <%
-# The reasoning behind an answer, as a fragment: needs ``steps`` (answerd.answers.reasoning.Step) and ``label``.
+# The reasoning behind an answer, as a fragment: needs ``steps`` (answerd.answers.why.Step) and ``label``.
 %>
 <div class="scroll" tabindex="0" role="region" aria-label="{{label}}"><table><tbody>
 % for step in steps:

@@ -13,7 +13,11 @@
     <div class="field wide"><label for="body">Body</label><textarea id="body" name="body" rows="4" placeholder='{"network_interfaces": [{"mac": "98:fa:9b:50:d8:10"}]}'>
 {{body}}</textarea></div>
   </div>
-  <div class="actions"><button class="main">Try</button><label class="row"><input type="checkbox" name="secrets" value="1"{{!' checked' if show_secrets else ''}}> Show secrets</label></div>
+  <div class="actions"><button class="main">Try</button>\\
+% if request.sees_secrets:
+<label class="row"><input type="checkbox" name="secrets" value="1"{{!' checked' if show_secrets else ''}}> Show secrets</label>\\
+% end
+</div>
 </form>
 % if answer is not None:
 <section class="card" aria-labelledby="answer"><h2 id="answer">{{'No answer' if answer.reason else 'Answer'}}</h2>

@@ -27,7 +27,7 @@ from answerd.identity import Kind
 from answerd.long_work import run_long
 from answerd.server.admin import requests
 from answerd.server.admin.requests import NotThere
-from answerd.server.admin.responses import JSON, json_response, note_outcome
+from answerd.server.admin.responses import JSON, MASKED, json_response, note_outcome
 from answerd.server.admin.routes import Route
 from answerd.server.etags import set_etag
 from answerd.server.statuses import OK
@@ -67,15 +67,19 @@ class AnswerHandlers:
         facts = _facts_of_query(query) if query else facts_of([identifier] if identifier else [])
         catalogue = self.follower.current()
 
-        def resolve_now() -> tuple[Answer, bytes | None]:
+        masks = not requests.sees_secrets()
+
+        def resolve_now() -> tuple[Answer, bytes]:
             answer = resolve(catalogue, facts, sources=self.sources)
-            if not explains:
-                return answer, None
+            if not (explains or masks):
+                return answer, answer.body
             shown = redacted_answer(catalogue, answer, facts, self.sources)
-            return answer, explanation_text(answer, catalogue.inventory, shown).encode("utf-8", "replace")
+            if explains:
+                shown = explanation_text(answer, catalogue.inventory, shown)
+            return answer, shown.encode("utf-8", "replace")
 
         try:
-            answer, explanation = run_long(resolve_now)
+            answer, body = run_long(resolve_now)
         except NotClaimed as error:
             overridden = (
                 f'; the query string overrides the identifier "{identifier}" in the path' if query and name else ""
@@ -84,10 +88,9 @@ class AnswerHandlers:
         except AnswerError as error:
             raise CannotRender(error.reason) from None
         note_outcome(answer.composition)
-        source = {"X-Answer-Source": answer.composition}
-        if explanation is not None:
-            return bottle.HTTPResponse(explanation, OK, {"Content-Type": JSON, **source})
-        return bottle.HTTPResponse(answer.body, OK, {"Content-Type": answer.format.content_type, **source})
+        content_type = JSON if explains else answer.format.content_type
+        headers = {"Content-Type": content_type, "X-Answer-Source": answer.composition, **(MASKED if masks else {})}
+        return bottle.HTTPResponse(body, OK, headers)
 
     def check(self) -> bottle.HTTPResponse:
         """Return every problem of the set, as ``answerd check`` finds them.

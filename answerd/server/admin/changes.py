@@ -13,6 +13,7 @@ import bottle
 
 from answerd.answers.differences import Comparison, compare
 from answerd.answers.history import diff_lines
+from answerd.answers.redaction import redacted
 from answerd.documents import Key
 from answerd.formats import FORMATS
 from answerd.identity import Kind
@@ -62,6 +63,9 @@ class ChangeHandlers:
         if not isinstance(body, bytes):  # to give 64 MB back to the system takes some milliseconds
             self.guard.run(body.close)
         held: list[Any] = [*asked.changes.puts]
+        if not asked.dry_run:
+            requests.require("POST /apply without dry_run")
+        _refuse_masked(asked)
         try:
             return self._applied(asked, held)
         except WriteRefused as error:
@@ -123,6 +127,11 @@ class ChangeHandlers:
         return json_response(OK, {"status": "restored", "problems": [*restored.problems]}, {"ETag": restored.etag})
 
 
+def _refuse_masked(asked: ChangeRequest) -> None:
+    for raw in asked.changes.puts:
+        requests.refuse_masked(raw.text, str(raw.key))
+
+
 def applied_as_json(applied: AppliedChange, *, dry_run: bool) -> dict[str, Any]:
     """Return the result of a change, as the API and ``answerd apply --json`` show it."""
     written = applied.written
@@ -149,8 +158,8 @@ def entry_as_json(entry: HistoryEntry) -> dict[str, Any]:
         "kind": entry.key.kind.value,
         "identifier": entry.key.identifier,
         "format": entry.key.format,
-        "before": entry.before,
-        "after": entry.after,
+        "before": None if entry.before is None else redacted(entry.before, entry.key.format),
+        "after": None if entry.after is None else redacted(entry.after, entry.key.format),
         "diff": diff_lines(entry.key, entry.before, entry.after),
     }
 

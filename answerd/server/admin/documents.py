@@ -10,11 +10,12 @@ from typing import Any
 
 import bottle
 
+from answerd.answers.redaction import redacted
 from answerd.documents import Key
 from answerd.formats import FORMATS
 from answerd.server.admin import requests
 from answerd.server.admin.requests import KINDS, InvalidRequest, NotThere
-from answerd.server.admin.responses import json_response, note_outcome
+from answerd.server.admin.responses import json_response, note_outcome, shown_etag
 from answerd.server.admin.routes import Route
 from answerd.server.etags import Conditions, etag, set_etag
 from answerd.server.statuses import NOT_MODIFIED, OK
@@ -54,18 +55,22 @@ class DocumentHandlers:
         return json_response(OK, {kind.value: found}, {"ETag": tag})
 
     def get(self, collection: str = "", name: str = "") -> bottle.HTTPResponse:
-        """Return a document exactly as it was written."""
+        """Return a document exactly as it was written; without its secrets for a role that does not see them."""
         key = requests.document_key(collection, name)
         stored = self.guard.run(self.store.find, key)
         if stored is None:
             raise NotThere(f"there is no {key}{self._other_formats(key)}")
         note_outcome(str(stored.key))
-        tag, conditions = etag(stored.revision, stored.token), requests.conditions()
+        tag, masked = shown_etag(etag(stored.revision, stored.token))
+        conditions = requests.conditions()
         if conditions.if_match is not None and (fault := Conditions(conditions.if_match).fault(tag)):
             raise ConditionFailed(fault)
         if conditions.is_not_modified(tag):
             return bottle.HTTPResponse(b"", NOT_MODIFIED, {"ETag": tag})
-        return bottle.HTTPResponse(stored.body, OK, {"Content-Type": FORMATS[key.format].content_type, "ETag": tag})
+        body = stored.body
+        if masked:
+            body = redacted(body.decode("utf-8", "replace"), key.format).encode()
+        return bottle.HTTPResponse(body, OK, {"Content-Type": FORMATS[key.format].content_type, "ETag": tag, **masked})
 
     def _other_formats(self, key: Key) -> str:
         """Return in which other formats there is a document of this name, in words; empty where there is none."""

@@ -9,7 +9,7 @@ from urllib.parse import parse_qsl, unquote_to_bytes
 import bottle
 
 from answerd.answers.catalogue import Catalogue
-from answerd.answers.machines import Machine, machine_named, machines_of_group
+from answerd.answers.operator_names import Machine, machine_named, machines_of_group
 from answerd.answers.unclaimed import still_unclaimed
 from answerd.installs.memory import InstallMemory, Remembered
 from answerd.installs.sentences import shown_name
@@ -20,7 +20,6 @@ from answerd.server.admin.requests import InvalidRequest, NotThere
 from answerd.server.admin.responses import json_response, note_outcome
 from answerd.server.admin.routes import Route
 from answerd.server.live_states import LiveStates
-from answerd.server.roles import Role
 from answerd.server.statuses import OK
 from answerd.server.threads import in_thread
 from answerd.sorting import first_in_steps
@@ -45,9 +44,9 @@ class InstallHandlers:
         """Return the requests that this group answers."""
         yield Route("GET", "/installs", self.listed)
         yield Route("GET", "/installs/<install>", self.one)
-        yield Route("POST", "/installs/<install>/arm", self.arm, Role.OPERATE)
-        yield Route("POST", "/installs/<install>/disarm", self.disarm, Role.OPERATE)
-        yield Route("POST", "/installs/<install>/forget", self.forget, Role.OPERATE)
+        yield Route("POST", "/installs/<install>/arm", self.arm)
+        yield Route("POST", "/installs/<install>/disarm", self.disarm)
+        yield Route("POST", "/installs/<install>/forget", self.forget)
         yield Route("GET", "/unknown", self.unknown)
 
     def listed(self) -> bottle.HTTPResponse:

@@ -14,7 +14,9 @@ from urllib.parse import unquote_to_bytes
 import bottle
 from gevent.lock import BoundedSemaphore
 
+from answerd.answers.redaction import redacted
 from answerd.answers.rows import inventory_file
+from answerd.answers.secret_names import redacted_cell
 from answerd.documents import Key, RawDocument
 from answerd.identity import Kind, brief, folded, identity_of
 from answerd.inventory import FORMAT
@@ -26,7 +28,7 @@ from answerd.long_work import run_long
 from answerd.server.admin import requests
 from answerd.server.admin.answers import CannotRender
 from answerd.server.admin.requests import InvalidRequest, NotThere
-from answerd.server.admin.responses import json_response, note_outcome
+from answerd.server.admin.responses import json_response, note_outcome, shown_etag
 from answerd.server.admin.routes import INVENTORY_LIMIT, Route
 from answerd.server.etags import Conditions, etag
 from answerd.server.http.responses import exchange_of
@@ -68,10 +70,15 @@ class InventoryHandlers:
         return json_response(OK, {"inventory": names})
 
     def get(self, name: str) -> bottle.HTTPResponse:
-        """Return an inventory exactly as it was written."""
+        """Return an inventory exactly as it was written; without its secrets for a role that does not see them."""
         key, body, tag = self._stored(name)
         note_outcome(str(key))
-        return _conditional(tag) or bottle.HTTPResponse(body, OK, {"Content-Type": CONTENT_TYPE, "ETag": tag})
+        tag, masked = shown_etag(tag)
+        if unchanged := _conditional(tag):
+            return unchanged
+        if masked:
+            body = redacted(body.decode("utf-8", "replace"), FORMAT).encode()
+        return bottle.HTTPResponse(body, OK, {"Content-Type": CONTENT_TYPE, "ETag": tag, **masked})
 
     def put(self, name: str) -> bottle.HTTPResponse:
         """Store an inventory, unless that would break the set."""
@@ -92,7 +99,11 @@ class InventoryHandlers:
         if found is None:
             raise NotThere(f"no row of {key} has this identity")
         note_outcome(str(key))
-        return _conditional(tag) or json_response(OK, found.by_column(), {"ETag": tag})
+        tag, masked = shown_etag(tag)
+        cells = found.by_column()
+        if masked:
+            cells = {column: redacted_cell(column, value) for column, value in cells.items()}
+        return _conditional(tag) or json_response(OK, cells, {"ETag": tag, **masked})
 
     def put_row(self, name: str, row: str) -> bottle.HTTPResponse:
         """Change one row, or append it, and leave every other byte as it is."""
@@ -210,6 +221,7 @@ def _values(body: bytes) -> dict[str, str]:
     for column, value in values.items():
         if not isinstance(value, str):
             raise InvalidRequest(f"column {brief(column)}: a cell is a text")
+        requests.refuse_masked(value, f"column {brief(column)}")
         if "\0" in value or not _is_unicode(value):
             raise InvalidRequest(f"column {brief(column)}: the cell has a character that no inventory can hold")
     return values

@@ -46,5 +46,5 @@ class ObservationHandlers:
         note_outcome("events")
         if exchange.request.method == "GET":
             last = environ().get("HTTP_LAST_EVENT_ID", "").strip()
-            exchange.takeover = partial(self._events.begin, last_identifier=last)
+            exchange.takeover = partial(self._events.begin, last_identifier=last, is_allowed=exchange.is_allowed)
         return bottle.HTTPResponse(b"", OK, {"Content-Type": EVENT_STREAM, "X-Accel-Buffering": "no"})

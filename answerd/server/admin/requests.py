@@ -11,12 +11,14 @@ from urllib.parse import parse_qsl, unquote_to_bytes
 
 import bottle
 
+from answerd.answers.secret_names import SECRET
 from answerd.documents import Key, NotText, decoded
 from answerd.formats import FORMATS
 from answerd.identity import Kind, identifier_fault, printable
 from answerd.server.etags import Conditions
 from answerd.server.http.bodies import Content
-from answerd.server.http.responses import Client, exchange_of
+from answerd.server.http.responses import Client, Exchange, exchange_of
+from answerd.server.roles import NEEDED, Role
 from answerd.store import Author
 
 DEFAULT_FORMAT = "toml"
@@ -36,6 +38,10 @@ class InvalidRequest(Exception):
     """The request is invalid."""
 
 
+class Forbidden(Exception):
+    """The role of the token does not allow the request."""
+
+
 class NotThere(Exception):
     """The requested object does not exist."""
 
@@ -49,6 +55,35 @@ def environ() -> dict[str, Any]:
 def peer() -> str:
     """Return the address that the request came from, without port."""
     return exchange_of(environ()).peer
+
+
+def sees_secrets() -> bool:
+    """Return whether the client is shown documents and answers as they are."""
+    role = exchange_of(environ()).role
+    return role is not None and role.sees_secrets
+
+
+def require(request: str) -> None:
+    """Raise `Forbidden` where the client may not do what `answerd.server.roles.NEEDED` names so."""
+    exchange, needed = exchange_of(environ()), NEEDED[request]
+    if needed is not None and not (exchange.role is not None and exchange.role.may(needed)):
+        raise Forbidden(forbidden(exchange, needed))
+
+
+def forbidden(exchange: Exchange, needed: Role | None) -> str:
+    """Return why a token may not do something."""
+    return f'the token "{exchange.token_name}" has the role {exchange.role}, this needs {needed}'
+
+
+def refuse_masked(text: str, what: str) -> None:
+    """Refuse a text to be stored that someone read without its secrets. Raises `InvalidRequest`."""
+    at = text.find(SECRET)
+    if at >= 0:
+        line = text.count("\n", 0, at) + 1
+        raise InvalidRequest(
+            f"{what}: line {line} holds {SECRET}, which stands for a value that was hidden from the reader: "
+            "read it with a token of the role admin, and write that"
+        )
 
 
 def author() -> Author:
@@ -99,9 +134,11 @@ def body() -> Content:
 def body_text(key: Key) -> str:
     """Return the body as the text of a document. Raises `InvalidRequest`, which names the document."""
     try:
-        return decoded(key.kind, bytes(body()))
+        text = decoded(key.kind, bytes(body()))
     except NotText as error:
         raise InvalidRequest(f"{key}: the body {error}") from None
+    refuse_masked(text, str(key))
+    return text
 
 
 def document_key(collection: str, name: str) -> Key:

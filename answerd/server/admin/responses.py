@@ -8,6 +8,7 @@ from typing import Any
 import bottle
 import orjson
 
+from answerd.server.admin import requests
 from answerd.server.http.responses import exchange_of, reason_line
 
 JSON = "application/json"
@@ -27,6 +28,16 @@ def json_response(status: int, value: dict[str, Any], headers: dict[str, Any] | 
     if "error" in value:
         note_outcome(value["error"])
     return AdminResponse(json_bytes(value), status, {"Content-Type": JSON, **(headers or {})})
+
+
+MASKED = {"X-Masked": "1"}
+"""The header of a text whose secrets are hidden from the role of the client."""
+
+
+def shown_etag(tag: str) -> tuple[str, dict[str, str]]:
+    """Return the tag of a stored text as the client is shown it, and `MASKED` where its secrets are hidden from the
+    client. The tag of such a text is another one, so that nobody stores it in place of the text by ``If-Match``."""
+    return (tag, {}) if requests.sees_secrets() else (f'{tag[:-1]}-masked"', MASKED)
 
 
 def json_bytes(value: dict[str, Any]) -> bytes:

@@ -190,7 +190,7 @@ class Handler:
             else:
                 self.server.pool.spawn(self.handle)
         except Exception as error:
-            self._fail(error)
+            self.fail(error)
 
     def handle(self, ciphertext: bytes = b"") -> None:
         """Read on, ask the app, send, leave; in a greenlet, which waits for the client where that is needed.
@@ -205,7 +205,7 @@ class Handler:
             except Interrupted:
                 self._obey()
         except Exception as error:
-            self._fail(error)
+            self.fail(error)
             return
         if self.stage == ANSWERED:
             self.finish()
@@ -254,17 +254,13 @@ class Handler:
         whether there is nothing more to read."""
         reader = self._reader
         if reader is None:
-            if not data:  # the end, after a handshake
-                self.close()
-                return True
             reader = self._reader = RequestReader(self._body_limit)
         try:
-            if data:
-                progress = reader.receive(data)
-            else:
+            if not data:
                 reader.end()
                 self.close()
                 return True
+            progress = reader.receive(data)
         except BadRequest as refusal:
             if self.place is None:
                 self._shed_because_of("connections")
@@ -275,13 +271,13 @@ class Handler:
             return self.stage == ANSWERED
         if progress is COMPLETE:
             size = len(reader.request.body) if reader.request is not None else 0
-            if (size > UNCOUNTED_BODY or self.body_held) and not self._hold_complete_body(size):
-                return True
+            if size > UNCOUNTED_BODY or self.body_held:
+                if not self._has_memory_for(size):
+                    return True
+                self.server.memory.keep_body(self, size)
             self.stage = READY
             return True
-        if reader.held > self.body_held and not self.server.memory.hold_body(self, reader.held):
-            self._drop_body()
-            self._shed_because_of("bodies")
+        if reader.held > self.body_held and not self._has_memory_for(reader.held):
             return True
         if progress is Progress.CONTINUE:
             self._send_at_once(CONTINUE)
@@ -301,10 +297,9 @@ class Handler:
     def _body_limit(self, request: HttpRequest) -> int:
         return self.server.body_limit(request, self._peer(request))
 
-    def _hold_complete_body(self, size: int) -> bool:
-        """Count a body; return False if the memory is full, and then a 503 is the response."""
+    def _has_memory_for(self, size: int) -> bool:
+        """Count this much of a body; return False if the memory is full, and then a 503 is the response."""
         if self.server.memory.hold_body(self, size):
-            self.server.memory.keep_body(self, size)
             return True
         self._drop_body()
         self._shed_because_of("bodies")
@@ -352,6 +347,8 @@ class Handler:
             self.server.loop.run_callback(self._raise_interrupted)
 
     def _raise_interrupted(self) -> None:
+        if self._interruption is None:  # it has been obeyed
+            return
         if self._waiting is not None:
             self._waiting.throw(Interrupted)
         elif self.stage == WAITING or (self.stage == READING and self.place is None):  # without a greenlet
@@ -443,7 +440,7 @@ class Handler:
             if self.stage == ANSWERED and not self.send():
                 self.server.pool.spawn(self.send_rest)
         except Exception as error:
-            self._fail(error)
+            self.fail(error)
 
     def send(self) -> bool:
         """Send as much of the response as the socket takes; return whether that was all. Raises `ClientGone`."""
@@ -480,7 +477,7 @@ class Handler:
         try:
             is_sent = self.send()
         except Exception as error:
-            self._fail(error)
+            self.fail(error)
             return
         if not is_sent:
             self.send_rest()
@@ -496,7 +493,7 @@ class Handler:
             else:
                 self._sent()
         except Exception as error:
-            self._fail(error)
+            self.fail(error)
 
     def _send_small(self, data: bytes) -> bool:
         try:
@@ -696,7 +693,7 @@ class Handler:
             self._log(None, reason, sent)
             self.server.counts.aborted()
 
-    def _fail(self, error: Exception) -> None:
+    def fail(self, error: Exception) -> None:
         """End the connection because of an exception."""
         if isinstance(error, ClientGone):
             self.cut("the client went away")

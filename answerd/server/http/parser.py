@@ -324,10 +324,13 @@ class RequestReader:
 
     @property
     def path(self) -> str | None:
-        """The path of the request line; None as long as that is not there."""
+        """The path of the request line; None as long as that is not there, empty for a target without a path."""
         if self._line is None:
             return None
-        return _origin_form(self._line[0], self._line[1]).partition("?")[0]
+        try:
+            return _origin_form(*self._line[:2]).partition("?")[0]
+        except BadRequest:
+            return ""
 
     def _read_request_line(self, seen: int) -> bool:
         if self._buffer.startswith(b"\r\n"):

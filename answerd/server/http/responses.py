@@ -15,6 +15,7 @@ from wsgiref.types import WSGIApplication
 
 from answerd.server.http.parser import HttpRequest
 from answerd.server.request_log import escape
+from answerd.server.roles import Role
 from answerd.server.statuses import FIRST_PROBLEM
 
 KEY: Final = "answerd.exchange"
@@ -88,14 +89,15 @@ class Exchange:
     makes them where the line is written, in place of ``outcome``; it must not keep the request. ``extension`` and
     ``kind``: the format of the answer and what answered, for the metrics (`answerd.server.metrics.OUTCOMES`).
     ``token_name``: the name of the token that it presented, where it has one, ``role`` what it may do
-    (`answerd.server.roles.Role`). ``is_session``: it presented no token, but comes with a session of the console.
+    (`answerd.server.roles.Role`), None without a token. ``is_session``: it presented no token, but comes with a session
+    of the console. ``is_allowed``: whether the token or the session is valid now, for a response that goes on.
     ``takeover``: what an app sets that goes on sending after its response: it is called with the connection once the
     head is sent, whose body it is to send; the connection has no deadline from then on.
     """
 
     __slots__ = (
-        "client", "describe", "extension", "is_session", "kind", "outcome", "peer", "request", "role", "takeover",
-        "token_name",
+        "client", "describe", "extension", "is_allowed", "is_session", "kind", "outcome", "peer", "request", "role",
+        "takeover", "token_name",
     )  # fmt: skip
 
     def __init__(self, request: HttpRequest, peer: str, client: Client) -> None:
@@ -107,8 +109,9 @@ class Exchange:
         self.extension = ""
         self.kind = ""
         self.token_name: str | None = None
-        self.role = 0
+        self.role: Role | None = None
         self.is_session = False
+        self.is_allowed: Callable[[], bool] = lambda: True
         self.takeover: Callable[[Sink], object] | None = None
 
     @property

@@ -474,7 +474,11 @@ class HttpServer(WSGIServer):
         row = self._row
         while row:
             handler = row.popleft()
-            is_there = handler.ask()
+            try:
+                is_there = handler.ask()
+            except Exception as error:  # of the server, not of the app
+                handler.fail(error)
+                continue
             if self._answered is None:  # the app has waited, and the others were sent
                 if is_there:
                     handler.finish()

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 
 from answerd.answers.assumed import assumed_gates
 from answerd.answers.catalogue import Catalogue
-from answerd.answers.reasoning import Reasoning, reasoning
 from answerd.answers.resolve import resolve
 from answerd.answers.sources import Sources
+from answerd.answers.why import Reasoning, reasoning
 from answerd.documents import RawDocument
 from answerd.errors import AnswerError
 from answerd.facts import Facts, Request

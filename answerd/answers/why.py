@@ -17,6 +17,7 @@ from answerd.answers.near_misses import near_macs
 from answerd.answers.provenance import needing
 from answerd.answers.ranking import Rank, asks_for, join_shortened, rank, request_has, shortened
 from answerd.answers.resolve import Answer, resolve
+from answerd.answers.secret_names import redacted_cell
 from answerd.answers.select import Considered, Question, Selection, question_of, select
 from answerd.answers.sources import NO_SOURCES, Sources
 from answerd.documents import Document
@@ -144,7 +145,9 @@ def _request(facts: Facts) -> Iterator[Step]:
     if not facts.labels:
         yield Step("facts", "none: the request says nothing but the names it is asked with")
     for label, values in facts.labels.items():
-        yield Step("facts", f"{shortened(label)} = {', '.join(shortened(value) for value in values)}")
+        yield Step(
+            "facts", f"{shortened(label)} = {', '.join(shortened(redacted_cell(label, value)) for value in values)}"
+        )
     if not facts.identities:
         yield Step("identities", "none: no machine document and no group's members can claim this request")
     for identity, sent in facts.identities.items():

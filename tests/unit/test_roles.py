@@ -1,0 +1,96 @@
+"""Roles as documented; a file of tokens is enough; nothing quotes a token or a password on its way out."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from urllib.parse import quote
+
+import pytest
+
+from answerd.config import ConfigError, read_config
+from answerd.console.page_request import redirect
+from answerd.installs.tokens import token_fingerprint
+from answerd.server.request_log import without_token
+from answerd.server.roles import MAY, NEEDED, Role
+
+DOCS = Path(__file__).parents[2] / "docs"
+
+
+def test_the_documentation_has_the_table() -> None:
+    text = (DOCS / "admin-api.md").read_text("utf-8")
+    for role in Role:
+        requests = ", ".join(f"`{request}`" for request, needed in NEEDED.items() if needed is role)
+        assert f"| `{role}` | {MAY[role]} | {requests} |\n" in text, role
+
+
+def test_roles_include_others_as_documented() -> None:
+    included = {role: {other for other in Role if role.may(other)} for role in Role}
+    assert included == {
+        Role.READ: {Role.READ},
+        Role.PLAN: {Role.READ, Role.PLAN},
+        Role.OPERATE: {Role.READ, Role.PLAN, Role.OPERATE},
+        Role.INVENTORY: {Role.READ, Role.PLAN, Role.INVENTORY},
+        Role.ADMIN: {*Role},
+    }
+    assert [role for role in Role if role.sees_secrets] == [Role.ADMIN]
+
+
+@pytest.mark.parametrize("address", ["SERVICE_ADMIN_ADDR", "SERVICE_CONSOLE_ADDR"])
+def test_a_file_of_tokens_suffices(address: str) -> None:
+    settings = {"SERVICE_STORE": "sqlite", address: "127.0.0.1:0"}
+    assert read_config({**settings, "SERVICE_TOKENS_FILE": "/etc/answerd/tokens"}).tokens_file
+    with pytest.raises(ConfigError, match=f"{address} is set without SERVICE_ADMIN_TOKEN"):
+        read_config(settings)
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "http://joe:swordfish@host:80/",
+        "http://joe:sword/fish@swordfish@host/",
+        "joe:swordfish@host",
+        "ftp://swordfish@host/x",
+        "http://host/?token=swordfish",
+    ],
+)
+def test_a_setting_that_is_refused_quotes_no_credentials(url: str) -> None:
+    with pytest.raises(ConfigError) as refused:
+        read_config({"SERVICE_URL": url})
+    assert "SERVICE_URL" in str(refused.value)
+    assert "host" in str(refused.value)
+    assert "sword" not in str(refused.value)
+
+
+TOKEN = "1.pc-31.abcdefghijkl"
+
+
+@pytest.mark.parametrize(
+    "target",
+    [
+        f"/report/{TOKEN}?url=/report/{TOKEN}",
+        f"/report/{TOKEN}?note={TOKEN.replace('.', '%2E')}",
+        f"/Report/{quote(TOKEN.replace('1', '%31'))}?x=%2Freport%2F{TOKEN}",
+        f"/pve?from={quote(f'http://h/report/{TOKEN}', safe='')}",
+        f"/pve?from={quote(quote(f'http://h/report/{TOKEN}', safe=''), safe='')}&mac=1",
+        f"/pve?from=http://h/REPORT//{TOKEN}",
+        "/pve?x=" + "".join(f"%{ord(sign):02x}" for sign in f"report/{TOKEN}"),
+    ],
+)
+def test_no_line_of_the_log_has_the_token_of_a_report(target: str) -> None:
+    shown = without_token(target)
+    assert "abcdefghijkl" not in shown
+    assert "abcdefghijkl"[1:] not in quote(shown)
+    assert token_fingerprint(TOKEN) in shown or "%31" in target
+
+
+@pytest.mark.parametrize("target", ["/pve?mac=98:fa:9b:50:d8:10", "/pve?x=%41&y=report", "/reports/x?a=b", "/"])
+def test_other_targets_are_logged_as_they_are(target: str) -> None:
+    assert without_token(target) == target
+
+
+@pytest.mark.parametrize("where", ["/console/machine\r\nX: 1", "/console/machines\x00", "/console/machinesé\u2028"])
+def test_a_redirect_can_be_sent_wherever_it_leads(where: str) -> None:
+    (_, location) = redirect(where).headers[0]
+    assert location.isascii()
+    assert location.isprintable()
+    assert redirect("/console/machines?q=a%20b&page=2").headers[0][1] == "/console/machines?q=a%20b&page=2"
