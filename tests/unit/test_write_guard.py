@@ -25,8 +25,7 @@ from answerd.server.live_set import LiveAnswerSet, WriteCounter
 from answerd.server.write_guard import BreaksTheSet, ConditionFailed, InvalidDocument, NoSuchDocument, WriteGuard
 from answerd.store import Author, Changes, StoreError
 from answerd.store.loader import Loader
-from answerd.store.sqlite import SqliteStore
-from answerd.store.sqlite_transaction import SqliteTransaction
+from answerd.store.sqlite import SqliteStore, SqliteTransaction
 from tests.support.admin import Admin
 from tests.support.writes import put
 
