@@ -29,7 +29,7 @@ from answerd.identity import (
 from answerd.installs.events import Event
 from answerd.installs.memory import MOST_COLLECTED, Decision, InstallMemory, Remembered, Visitor
 from answerd.installs.sentences import script, sentence
-from answerd.installs.states import Asked, Gate, Record, Refusal
+from answerd.installs.states import Asked, Gate, Record, Refusal, judge
 from answerd.installs.tokens import TokenSubject, report_token
 
 IPXE: Final = "ipxe"
@@ -73,6 +73,7 @@ class Asking(NamedTuple):
     found: Sequence[Remembered]
     asked: Asked
     decision: Decision
+    memory: InstallMemory
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,14 +95,18 @@ class Gates:
         Raises `answerd.errors.StatesUnknown`, and `CannotFill` where nothing identifies the machine.
         """
         memory = self.source.current()
-        visitor, found = _look(memory, catalogue, selection, facts, "once")
         top = selection.layers[-1].key
         gate = Gate.LOADER if once is Once.LOADER or top.format == IPXE else Gate.ANSWERS
         asked = Asked(str(top), gate, once, self.source.now(), without_start)
+        known = _named_record(memory, selection, facts)
+        if known is not None and judge(known.record, asked, memory.rules).is_repeated:
+            # Nothing to write, and what else the request says of the machine would find no other record.
+            return Asking(Visitor(known.record.name), (known,), asked, Decision(), memory)
+        visitor, found = _look(memory, catalogue, selection, facts, "once")
         decision = memory.judge(visitor, found, asked, facts.request.peer)
         if decision.refuser is not None and decision.events:
             self.source.given(decision.events)
-        return Asking(visitor, found, asked, decision)
+        return Asking(visitor, found, asked, decision, memory)
 
     def given(self, asking: Asking) -> None:
         """Write that the composed answer is given. Raises `answerd.errors.StatesUnknown`."""
@@ -120,14 +125,29 @@ class Gates:
 
     def report(self, catalogue: Catalogue, selection: Selection, facts: Facts, asking: Asking | None = None) -> str:
         """Return the URL by which the machine reports. Raises `CannotFill`, `answerd.errors.StatesUnknown`."""
-        memory = self.source.current()
         if asking is not None:
-            visitor, found = asking.visitor, asking.found
+            visitor, found, memory = asking.visitor, asking.found, asking.memory
         else:
+            memory = self.source.current()
             visitor, found = _look(memory, catalogue, selection, facts, "{{ report }}")
         base = self.source.base_url(facts)
         record = found[0].record if found else memory.new(visitor.name or "").record
         return f"{base}/report/{report_token(TokenSubject(record.name, record.attempt), self.source.key)}"
+
+
+def _named_record(memory: InstallMemory, selection: Selection, facts: Facts) -> Remembered | None:
+    """Return the record that a row or machine document names, where it knows that and the group of this answer."""
+    own = _own_name(selection, facts)
+    known = memory.by_name.get(identity_of(own)) if own is not None else None
+    group = selection.group.key.identifier if selection.group else None
+    return known if known is not None and known.is_named and known.group == group else None
+
+
+def _own_name(selection: Selection, facts: Facts) -> str | None:
+    """Return the name that a row or a machine document gives the machine."""
+    if facts.row is not None and facts.row.name:
+        return facts.row.name
+    return selection.machine.key.identifier if selection.machine is not None else None
 
 
 def _look(
@@ -135,8 +155,7 @@ def _look(
 ) -> tuple[Visitor, Sequence[Remembered]]:
     """Return the machine that asks and its records. Raises `CannotFill` where nothing identifies it."""
     visitor = visitor_of(catalogue, selection, facts, memory)
-    own = visitor.name if facts.row is not None or selection.machine is not None else None
-    found = _records_of(memory, facts, own)
+    found = _records_of(memory, facts, _own_name(selection, facts))
     if not found and visitor.name is not None:
         found = memory.found_by([], visitor.name)
     if not found and visitor.name is None:
@@ -222,10 +241,9 @@ def visitor_of(catalogue: Catalogue, selection: Selection, facts: Facts, memory:
 
 def _name(catalogue: Catalogue, selection: Selection, facts: Facts) -> str | None:
     """Return the name that an operator gave the machine; None where there is none."""
-    if facts.row is not None and facts.row.name:
-        return facts.row.name
-    if selection.machine is not None:
-        return selection.machine.key.identifier
+    own = _own_name(selection, facts)
+    if own is not None:
+        return own
     member = claimed_member(catalogue, selection, facts)
     if member is None or selection.group is None:
         return None

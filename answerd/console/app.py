@@ -89,6 +89,8 @@ class Console:
             ("POST", "/console/try"): pages.tried,
             ("GET", "/console/check"): pages.check,
             ("GET", "/console/settings"): pages.settings,
+            ("GET", "/console/access"): pages.access,
+            ("GET", "/console/history"): pages.history,
         }
         self._resume = pages.resumed_document
 

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from answerd.answers.catalogue import Catalogue
 from answerd.answers.sources import Sources
 from answerd.console.machines import InstallStates
 from answerd.documents import Key
 from answerd.identity import Kind
+from answerd.server.roles import Role
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +84,17 @@ class WriteAuthor:
     note: str = ""
 
 
+class DocumentChange(NamedTuple):
+    """One accepted write of any document. ``when`` is in seconds since 1970."""
+
+    revision: int
+    when: float
+    who: str
+    what: str
+    note: str
+    key: Key
+
+
 class Editing(Protocol):
     """Documents that can be changed. Every method raises `NotSaved` with the reason when it did not happen."""
 
@@ -103,6 +115,9 @@ class Editing(Protocol):
 
     def history(self, key: Key) -> Sequence[Revision]:
         """Return the accepted writes of a document."""
+
+    def changes(self, before: int | None) -> Sequence[DocumentChange]:
+        """Return the accepted writes of all documents, the latest first, from before a revision on."""
 
     def restore(self, key: Key, revision: int, by: WriteAuthor) -> Sequence[str]:
         """Store the text of a revision again; return the problems of the set."""
@@ -160,7 +175,7 @@ class Feed(Protocol):
 class Backend:
     """All functions that pages call. ``editing`` is None for a store that is read only, ``installs`` where there are no
     states, ``feed`` and ``captures`` where nothing is recorded. ``age``: for how long the set may have been out of
-    date, in seconds."""
+    date, in seconds. ``access``: name and role of each token, the name empty where it has none."""
 
     catalogue: Callable[[], Catalogue]
     sources: Sources
@@ -175,6 +190,7 @@ class Backend:
     feed: Feed | None = None
     captures: Path | None = None
     age: Callable[[], float] = float
+    access: Callable[[], Sequence[tuple[str, Role]]] = tuple
 
 
 KINDS = tuple(kind.value for kind in Kind)

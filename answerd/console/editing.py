@@ -11,7 +11,15 @@ from answerd.answers.catalogue import Catalogue
 from answerd.answers.differences import Difference, compare
 from answerd.answers.line_diff import unified
 from answerd.answers.redaction import redacted_pair
-from answerd.console.backend import Consequences, DocumentVersion, NotSaved, PreviewedChange, Revision, WriteAuthor
+from answerd.console.backend import (
+    Consequences,
+    DocumentChange,
+    DocumentVersion,
+    NotSaved,
+    PreviewedChange,
+    Revision,
+    WriteAuthor,
+)
 from answerd.console.background import PATIENCE, BackgroundWork, Job
 from answerd.console.rendering import counted
 from answerd.documents import Key, RawDocument
@@ -22,6 +30,7 @@ from answerd.server.write_guard import ChangeSet, ConditionFailed, WriteGuard, W
 from answerd.store import Author, HistoryEntry, HistoryFilter, StoreError
 
 CHANGES_SHOWN = 20
+CHANGES_LISTED = 100
 NAMES_SHOWN = 8
 REVISIONS_SHOWN = 20
 REVISION_BYTES = 1_000_000
@@ -95,6 +104,15 @@ class GuardedEditing:
         except StoreError:
             return []
 
+    def changes(self, before: int | None) -> Sequence[DocumentChange]:
+        """Return the accepted writes of all documents, the latest first. Raises `NotSaved`."""
+        wanted = HistoryFilter(before=before, limit=CHANGES_LISTED, most_bytes=REVISION_BYTES)
+        try:
+            entries: list[HistoryEntry] = self._guard.run(self._guard.store.history, wanted)
+        except StoreError as error:
+            raise NotSaved(str(error)) from None
+        return [_change(entry) for entry in entries]
+
     def restore(self, key: Key, revision: int, by: WriteAuthor) -> Sequence[str]:
         """Store the text of a revision again; return the problems of the set."""
         try:
@@ -158,17 +176,20 @@ def _together(differences: Sequence[Difference]) -> list[PreviewedChange]:
     ]
 
 
-def _revision(entry: HistoryEntry) -> Revision:
-    what = "added" if entry.before is None else "removed" if entry.after is None else "changed"
-    return Revision(
+def _change(entry: HistoryEntry) -> DocumentChange:
+    return DocumentChange(
         entry.revision,
         datetime.fromisoformat(entry.at).timestamp(),
         entry.author.name or entry.author.peer or "another program",
-        what,
+        "added" if entry.before is None else "removed" if entry.after is None else "changed",
         entry.author.note or "",
-        _difference(entry),
-        entry.after is not None,
+        entry.key,
     )
+
+
+def _revision(entry: HistoryEntry) -> Revision:
+    of = _change(entry)
+    return Revision(of.revision, of.when, of.who, of.what, of.note, _difference(entry), entry.after is not None)
 
 
 def _difference(entry: HistoryEntry) -> list[str]:

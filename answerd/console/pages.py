@@ -28,6 +28,7 @@ from answerd.identity import identity_of
 from answerd.installs.states import State
 from answerd.inventory import DEFAULT_NAME, file_of
 from answerd.long_work import run_long
+from answerd.server.roles import MAY
 
 REQUESTS_SHOWN = 30
 PROBLEMS_SHOWN = 1_000
@@ -35,6 +36,8 @@ OLD_SECONDS = 5.0
 """The age of the set from which on it is shown: a database that answers is read every half second."""
 CAPTURES_SEARCHED = 1_000
 CAPTURES_SHOWN = 20
+MOST_DIGITS = 18
+"""Digits of a revision: more are no number of 64 bits."""
 VERBS = ("arm", "disarm", "forget")
 STATES = (*(state.value for state in State), SILENT, UNKNOWN)
 """The states by which the table of machines can be filtered, in the order of the tiles."""
@@ -150,6 +153,20 @@ class Pages(DocumentPages):
     def settings(self, request: PageRequest) -> PageReply:
         """Return the settings, secrets masked."""
         return _html(request, "settings", settings=self._backend.settings, warnings=self._backend.warnings)
+
+    def access(self, request: PageRequest) -> PageReply:
+        """Return who has a token, and what the roles may do."""
+        return _html(request, "access", tokens=self._backend.access(), may=MAY)
+
+    def history(self, request: PageRequest) -> PageReply:
+        """Return the accepted writes of all documents, the latest first."""
+        before, editing = request.get("before"), self._backend.editing
+        is_number = before.isascii() and before.isdigit() and len(before) <= MOST_DIGITS
+        try:
+            changes = editing.changes(int(before) if is_number else None) if editing is not None else ()
+        except NotSaved as error:
+            return _failed(request, 503, error.reason)
+        return _html(request, "history", changes=changes, writable=editing is not None)
 
     def adopt(self, request: PageRequest) -> PageReply:
         """Return the facts of a machine that nothing claims, and the ways to adopt it."""

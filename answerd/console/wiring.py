@@ -58,6 +58,7 @@ def make_console(parts: ConsoleParts) -> tuple[WSGIApplication, Gate]:
         feed=LiveFeed(parts.feed) if parts.feed is not None else None,
         captures=captures,
         age=parts.store.age_seconds,
+        access=parts.tokens.listed,
     )
     pages = Pages(backend)
     preparation = TablePreparation(parts.follower.current, pages.tables)

@@ -16,7 +16,6 @@ begin the same one.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
 from enum import IntEnum, StrEnum
 from typing import Any, NamedTuple
 
@@ -110,8 +109,7 @@ _CHANGES = {
 }
 
 
-@dataclass(frozen=True, slots=True, order=True)
-class News:
+class News(NamedTuple):
     """The last message of a machine in a start. ``strength`` is that of the start at that time; news compare in the
     order in which they replace each other. ``percent`` is -1 where none was reported."""
 
@@ -121,15 +119,14 @@ class News:
     percent: float = -1.0
 
 
-@dataclass(frozen=True, slots=True)
-class Start:
+class Start(NamedTuple):
     """The evidence of one start. ``began`` is its time, ``at`` the time of the report that gave it its ``strength``;
     ``given`` maps the documents to the time when each was first given."""
 
     began: float
     strength: Strength = Strength.INSTALLING
     at: float = 0.0
-    given: Mapping[str, float] = field(default_factory=dict)
+    given: Mapping[str, float] = {}
     news: News | None = None
 
 
@@ -141,8 +138,7 @@ class LastGroup(NamedTuple):
     name: str
 
 
-@dataclass(frozen=True, slots=True)
-class Evidence:
+class Evidence(NamedTuple):
     """All that is known of one machine.
 
     ``attempt`` counts from 1; the fields from ``was_armed`` to ``heard`` are about it. ``began`` is when an operator
@@ -159,10 +155,10 @@ class Evidence:
     began: float | None = None
     disarmed: float | None = None
     refused: float | None = None
-    starts: Mapping[int, Start] = field(default_factory=dict)
+    starts: Mapping[int, Start] = {}
     heard: float = 0.0
     forgotten: int = 0
-    identities: Mapping[str, tuple[int, str]] = field(default_factory=dict)
+    identities: Mapping[str, tuple[int, str]] = {}
     group: LastGroup | None = None
     named: int = 0
 
@@ -216,7 +212,7 @@ def merge(first: Evidence, second: Evidence) -> Evidence:
     named = named if named >= forgotten else 0
     if first.attempt != second.attempt:
         newer = first if first.attempt > second.attempt else second
-        return replace(newer, name=name, forgotten=forgotten, identities=identities, group=group, named=named)
+        return newer._replace(name=name, forgotten=forgotten, identities=identities, group=group, named=named)
     starts = dict(first.starts)
     for number, start in second.starts.items():
         starts[number] = _merged(starts[number], start) if number in starts else start
@@ -376,10 +372,18 @@ def _earlier(first: float | None, second: float | None) -> float | None:
 def content_of(event: Event) -> bytes:
     """Return what an event says as JSON, without what has a column of its own."""
     fields: dict[str, Any] = {}
-    for name in ("start", "detail", "origin", "message", "percent", "group"):
-        value = getattr(event, name)
-        if value not in (0, "", None) or (name == "percent" and value == 0):
-            fields[name] = _storable(value) if isinstance(value, str) else value
+    if event.start:
+        fields["start"] = event.start
+    if event.percent is not None:
+        fields["percent"] = event.percent
+    for name, text in (
+        ("detail", event.detail),
+        ("origin", event.origin),
+        ("message", event.message),
+        ("group", event.group),
+    ):
+        if text:
+            fields[name] = _storable(text)
     if not event.counts:
         fields["counts"] = False
     if event.identities:

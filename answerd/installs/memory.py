@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any, Final, NamedTuple
 
@@ -278,10 +278,10 @@ class InstallMemory:
         evidence = self.evidence(name) or Evidence(name)
         if identities:
             known = {identity: (evidence.attempt, text) for identity, text in identities.items()}
-            evidence = replace(evidence, identities=known)
+            evidence = evidence._replace(identities=known)
         record = record_of(evidence, self.rules)
         if self._assumed is not None:
-            record = replace(self._assumed, name=name)
+            record = self._assumed._replace(name=name)
         return Remembered(record, evidence)
 
     def judge(self, visitor: Visitor, found: Iterable[Remembered], asked: Asked, peer: str) -> Decision:
@@ -335,9 +335,12 @@ def _collected(remembered: Remembered, visitor: Visitor, at: float, start: int, 
         start,
         document,
         peer,
-        identities=new,
-        group=group,
-        is_named=is_named,
+        None,
+        None,
+        True,
+        new,
+        group,
+        is_named,
     )
 
 

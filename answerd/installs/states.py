@@ -32,7 +32,7 @@ Silence changes no state. A machine that says nothing for a while is shown as si
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from enum import StrEnum
 from types import MappingProxyType
 from typing import Final, NamedTuple
@@ -243,8 +243,7 @@ class Asked(NamedTuple):
     without_start: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Record:
+class Record(NamedTuple):
     """The record of one machine. ``since`` is when it came into ``state``. ``attempt`` counts from 1. ``was_armed``:
     the attempt began with an operator's ``arm``. ``by_operator``: `State.INSTALLED` is what an operator said, not a
     report. ``starts`` are those of the attempt. ``given`` are the documents of the present start, with the time of the
@@ -259,7 +258,7 @@ class Record:
     was_armed: bool = False
     by_operator: bool = False
     starts: int = 0
-    given: Mapping[str, float] = field(default_factory=dict)
+    given: Mapping[str, float] = {}
     heard: float = 0
     message: str | None = None
     percent: float | None = None

@@ -61,6 +61,9 @@ FACTS_AGAIN_SECONDS: Final = 60.0
 TIDIED_AT: Final = 100
 """Events of one record after which it is looked at whether it has too many."""
 
+LOOKED_AT: Final = 200
+"""Events after which it is looked at whether the write-ahead log is to be copied into the database."""
+
 _TIDIED_AT_ONCE: Final = 50
 
 _UNKNOWN = (
@@ -113,6 +116,7 @@ class LiveStates:
         self._to_tidy: list[Event] = []
         self._to_drop: list[str] = []
         self._counts: dict[str, int] = {}
+        self._unchecked = 0
         self._given_up: list[dict[str, Any] | list[Any]] = []  # a memory that was replaced
         self._work = Signal()
         self._faults: dict[str, str | None] = {}
@@ -310,6 +314,10 @@ class LiveStates:
                 self._counts.pop(own)
                 self._to_tidy.append(event)
                 self._work.set()
+        self._unchecked += len(stored)
+        if self._unchecked >= LOOKED_AT:
+            self._unchecked = 0
+            self._work.set()
         if revision == self._position.revision + len(stored):  # else another process has written in between
             self._position = self._position._replace(revision=revision)
         self.store.wake_up()

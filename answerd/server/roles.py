@@ -50,6 +50,15 @@ _INCLUDED = {
     Role.ADMIN: {*Role},
 }
 
+MAY = {
+    Role.READ: "read documents, states, history and checks; secrets are hidden",
+    Role.PLAN: "that, and dry runs",
+    Role.OPERATE: "what `plan` may, and arm, disarm and forget installs",
+    Role.INVENTORY: "what `plan` may, and change rows",
+    Role.ADMIN: "everything; documents and answers are shown with their secrets",
+}
+"""What each role may do, in words."""
+
 NEEDED = {
     "GET /health": None,
     "GET /ready": None,
@@ -99,6 +108,8 @@ NEEDED = {
     "POST /console/try": Role.READ,
     "GET /console/check": Role.READ,
     "GET /console/settings": Role.READ,
+    "GET /console/access": Role.ADMIN,
+    "GET /console/history": Role.READ,
 }
 """The role that each request needs; None: it needs no token. HEAD needs what GET does."""
 
@@ -189,6 +200,11 @@ class AdminTokens:
         """Put other tokens in force."""
         self._unnamed.replace(tokens)
         self._named = {token.sha256: token for token in named}
+
+    def listed(self) -> list[tuple[str, Role]]:
+        """Return the name and the role of each token in force, sorted by name; a token without a name first."""
+        unnamed = [("", Role.ADMIN)] if self._unnamed else []
+        return [*unnamed, *sorted({(token.name, token.role) for token in self._named.values()})]
 
     def find(self, authorization: str | None) -> Caller | None:
         """Return the bearer of the token in an ``Authorization`` header, None where the token is none of these.

@@ -89,6 +89,13 @@ class FileStore(WritableStore):
             return f"{directory} cannot be read ({error.strerror})"
         return None
 
+    def absence(self) -> str:
+        """Return why the documents of the directory are not in force yet, as the last scan has seen it; empty where
+        they are."""
+        if "" not in self._listed_before:
+            return self.fault() or "the documents are being read"
+        return "the documents are being read" if self._files.has_unread else ""
+
     def force_full_poll(self) -> None:
         """Have the next scan be at everything, whatever the kernel reports. May be called from any thread."""
         self._is_asked_for_everything = True

@@ -61,6 +61,11 @@ class Looks(Generic[Content]):
         return self._files.keys()
 
     @property
+    def has_unread(self) -> bool:
+        """Whether there are files that were seen once and have no content in force yet."""
+        return any(self._files[name].content is None for name in self.unsettled & self._files.keys())
+
+    @property
     def may_have_changed_unseen(self) -> bool:
         """Whether a file was read so soon after its last change that it is to be read once more."""
         return any(file.read_too_soon for file in self._files.values())

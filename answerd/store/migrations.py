@@ -254,7 +254,7 @@ _CHANGES_BY_NAME = Migration(
 )
 
 _EVENT_COLUMNS = """
-         id TEXT NOT NULL UNIQUE,
+         id TEXT NOT NULL{unique},
          at {real} NOT NULL,
          source TEXT NOT NULL,
          record TEXT NOT NULL,
@@ -282,12 +282,13 @@ _EVENTS = Migration(
     "states of installs as events, from which the state of a machine follows",
     {
         SQLITE: (
-            "CREATE TABLE events (revision INTEGER PRIMARY KEY," + _EVENT_COLUMNS.format(real="REAL", blob="BLOB"),
+            "CREATE TABLE events (revision INTEGER PRIMARY KEY,"
+            + _EVENT_COLUMNS.format(real="REAL", blob="BLOB", unique=""),
             *_EVENT_INDICES,
         ),
         POSTGRES: (
             "CREATE TABLE events (revision BIGSERIAL PRIMARY KEY,"
-            + _EVENT_COLUMNS.format(real="DOUBLE PRECISION", blob="BYTEA"),
+            + _EVENT_COLUMNS.format(real="DOUBLE PRECISION", blob="BYTEA", unique=" UNIQUE"),
             *_EVENT_INDICES,
         ),
     },

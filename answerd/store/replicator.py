@@ -18,6 +18,7 @@ from typing import Any
 
 import peewee
 
+from answerd.fault_log import FaultLog
 from answerd.store import NewerSchema, StoreError, StoreFull
 from answerd.store.lineage import lineage
 from answerd.store.migrations import migrate_postgres, refuse_newer_postgres
@@ -68,8 +69,8 @@ class Replicator:
         self._disk_fault = ""
         self._is_away = is_known_away
         self._is_prepared = False
-        self._refused = ""
-        self._said = ""
+        self._refused = FaultLog(log)
+        self._states_log = FaultLog(log)
 
     def run(self) -> None:
         """Follow the database until ``stop`` can be read from."""
@@ -119,15 +120,15 @@ class Replicator:
         if self._states is None:
             return
         try:
-            exchange(self._states, database, self._log_once)
-            self._said = ""
+            exchange(self._states, database, self._log_of_states)
+            self._states_log.note("")
+        except StoreFull:
+            raise
         except StoreError as error:
-            self._log_once(f"warning: the states of installs are not kept equal to the database's: {error}")
+            self._states_log.note(f"warning: the states of installs are not kept equal to the database's: {error}")
 
-    def _log_once(self, line: str) -> None:
-        if line != self._said:
-            self._log(line)
-        self._said = line
+    def _log_of_states(self, line: str) -> None:
+        self._states_log.note(line)
 
     def _listen(self, database: peewee.PostgresqlDatabase) -> bool:
         """Ask for notices; return False where the server has none to give."""
@@ -187,9 +188,7 @@ class Replicator:
     def _note_refused(self) -> None:
         """Log a server that is not used because it is older, once."""
         refused = self._server.refused
-        if refused and refused != self._refused:
-            self._log(f"warning: the database {self._server.described}: {refused}")
-        self._refused = refused
+        self._refused.note(f"warning: the database {self._server.described}: {refused}" if refused else "")
 
     def _note_back(self) -> None:
         self._away("")

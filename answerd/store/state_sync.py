@@ -34,6 +34,7 @@ from answerd.store.postgres_transaction import CHANNEL, READ_COMMITTED, end_when
 from answerd.store.sqlite_file import SqliteFile
 from answerd.store.state_tables import (
     COLUMNS,
+    INSERT,
     Sighting,
     events_since,
     history_of,
@@ -47,6 +48,8 @@ from answerd.store.state_tables import (
     write_sightings,
 )
 from answerd.store.states import (
+    OWN,
+    SMALL_PAGES,
     OrderedMachine,
     Position,
     StateFile,
@@ -110,6 +113,7 @@ class NodeStates(StateFile):
         with file.faults("opened"):
             file.create()
             with file.connected() as database:
+                run(database, SMALL_PAGES)
                 migrate(database, file.path, STATE_MIGRATIONS)
         self._server = server
         self._is_filled = False
@@ -118,6 +122,7 @@ class NodeStates(StateFile):
         super().__init__(file, rules, refusal)
 
     def _prepare(self, database: peewee.SqliteDatabase) -> None:
+        run(database, "CREATE UNIQUE INDEX IF NOT EXISTS events_by_id ON events (id)")  # only nodes look by it
         had_key = setting(database, "key") is not None
         super()._prepare(database)
         if not had_key:  # the database's is not known yet
@@ -494,7 +499,7 @@ class DatabaseStates:
 def copy_states_to(copy: peewee.SqliteDatabase, database: peewee.Database) -> None:
     """Copy all states in a database into the tables of a backup. Raises what the engines raise."""
     for rows in _parts(database):
-        run_many(copy, _INSERT, rows)
+        run_many(copy, INSERT, [(*row, OWN) for row in rows])
     columns = "identity, machine, first, last, asked, facts"
     marks = ", ".join("?" * 6)
     unknown = run(database, f"SELECT {columns} FROM unknown_machines").fetchall()  # noqa: S608 - no value

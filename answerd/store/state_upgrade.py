@@ -12,7 +12,6 @@ import hashlib
 import secrets
 from base64 import b64decode
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
 import orjson
@@ -31,7 +30,7 @@ from answerd.installs.events import (
     evidence_from_json,
 )
 from answerd.installs.states import State
-from answerd.store.state_tables import Sighting, insert, note, run, write_sightings
+from answerd.store.state_tables import insert, note, run
 
 _AT_ONCE = 500
 
@@ -89,8 +88,9 @@ def _take_outbox(database: peewee.Database) -> None:
         try:
             message = orjson.loads(bytes(body))
             if "unknown" in message:
-                name, at, facts, asked = message["unknown"]
-                write_sightings(database, [Sighting(str(name), float(at), str(facts), int(asked))], is_node=True)
+                name, _, _, asked = message["unknown"]
+                statement = "UPDATE unknown_machines SET unsent = unsent + ? WHERE identity = ?"
+                run(database, statement, (int(asked), identity_of(str(name))))
                 continue
             if message["known"] is not None:
                 evidence = evidence_from_json(orjson.loads(message["known"]))
@@ -115,8 +115,7 @@ def _evidence_of(row: Sequence[Any]) -> Evidence:
 def _with(evidence: Evidence, identities: Mapping[str, str], group: str | None) -> Evidence:
     """Return evidence with the identities and the group of its record. Its name counts as an operator's: such a record
     is never dropped."""
-    return replace(
-        evidence,
+    return evidence._replace(
         identities={one: (evidence.attempt, text) for one, text in identities.items()},
         group=LastGroup(evidence.attempt, evidence.heard, group) if group is not None else None,
         named=evidence.attempt,

@@ -58,6 +58,9 @@ OWN: Final = 0
 CHECKPOINT_BYTES: Final = 4_000_000
 """Size of the write-ahead log at which it is copied into the database."""
 
+SMALL_PAGES: Final = "PRAGMA page_size = 1024"
+"""For a file that is made: an event writes two or three pages into the write-ahead log."""
+
 RESTART_BYTES: Final = 16_000_000
 """Size at which writers wait until it begins anew."""
 
@@ -360,6 +363,7 @@ def open_state_file(path: str, rules: Rules) -> tuple[StateFile, bool]:
         with file.connected(WRITER_WAIT_SECONDS) as database:
             if "documents" in database.get_tables():
                 raise StoreError(f"SERVICE_STATE_PATH: {file.path} is a database of documents: name a file of its own")
+            run(database, SMALL_PAGES)
             migrate(database, file.path, STATE_MIGRATIONS)
     return StateFile(file, rules), was_made
 

@@ -28,6 +28,7 @@ from answerd.answers.secret_names import SECRET, redacted_cell
 from answerd.answers.sources import NO_SOURCES, Sources
 from answerd.answers.why import reasoning
 from answerd.check import check
+from answerd.console.answers import Resolver
 from answerd.documents import Key, RawDocument
 from answerd.facts import facts_of
 from answerd.formats.family import ParseError
@@ -216,6 +217,11 @@ def test_cells_of_columns_named_like_a_secret_are_hidden(secret: str, separator:
     assert leaked("\n".join(diff_lines(Key(Kind.INVENTORY, "lab", "csv"), text, text.replace("n1", "n2")))) is None
 
 
+def test_a_secret_in_a_cell_of_any_column_is_hidden_and_the_other_cells_stay() -> None:
+    text = "id,args,os\nweb-01,vnc password=hunter2!,ubuntu\nweb-02,x,hunter2!\n"
+    assert redacted(text, "csv") == f"id,args,os\nweb-01,vnc password={SECRET},ubuntu\nweb-02,x,{SECRET}\n"
+
+
 def test_a_cell_is_hidden_by_the_name_of_its_column() -> None:
     assert redacted_cell("root_password", "hunter2!") == SECRET
     assert redacted_cell("serial", "7ABC123") == "7ABC123"
@@ -304,3 +310,30 @@ def test_secrets_of_placeholders_are_hidden_and_lines_stay(secret: str, extensio
 def test_a_message_that_drops_quotes_and_backslashes_hides_its_words(said: str) -> None:
     hide = hiding_words(f"rootpw {said}\n{said}\n", {"rootpw"})
     assert leaked(hide("Unknown command: ZQXJKV (rootpw)")) is None
+
+
+KEY = (
+    "-----BEGIN OPENSSH PRIVATE KEY-----\n" + "ZQXJKVZQXJKV\n" * 5 + "\n" + "-----END OPENSSH PRIVATE KEY-----"
+)  # a blank line within
+
+
+@pytest.mark.parametrize(
+    ("extension", "text"),
+    [
+        ("yaml", "k1: v1\nkey: |\n" + "".join(f"  {line}\n" for line in KEY.split("\n")) + "after: X1\n"),
+        ("ks", f"lang en\n%pre\n{KEY}\n%end\nafter X1\n"),
+        ("ks", "lang en\n%pre\n{{ secret.key }}\n%end\nafter X1\n# {{ secret.key }} after\n"),
+        ("yaml", 'k1: v1\nkey: "{{ secret.key }}"\nafter: X1\n'),
+        ("toml", f"k1 = 1\ntoken = '''\n{KEY}'''\nafter = 'X1'\n"),
+    ],
+)
+def test_the_console_shows_the_origin_of_lines_below_a_secret_of_several_lines(extension: str, text: str) -> None:
+    found, sources = catalogue({f"m1.{extension}": text}), secret_sources(KEY)
+    shown = Resolver(found, sources).resolved(facts_of(["m1"]))
+    place = text.split("\n").index(next(line for line in text.split("\n") if line.startswith("after"))) + 1
+    (origin,) = {line.origin for line in shown.lines if line.text.startswith("after")}
+    assert origin.endswith(f":{place}")
+    assert leaked("\n".join(line.text for line in shown.lines)) is None
+    assert len(shown.lines) == len(
+        resolve(found, facts_of(["m1"]), sources=sources).body.decode().rstrip("\n").split("\n")
+    )

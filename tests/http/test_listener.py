@@ -16,7 +16,8 @@ from pathlib import Path
 
 import pytest
 
-from answerd.server.admission import Admission, raise_file_limit
+from answerd.server.admission import ADMISSION, Admission, raise_file_limit
+from answerd.server.cells import Cells
 from answerd.server.peer import peer_address, with_port
 from tests.http.listener_harness import HOST, Server, resident_bytes, serving
 from tests.support.replies import Reply, chunked, post, receive
@@ -516,16 +517,17 @@ def test_accepting_that_fails_does_not_spin() -> None:
 
 
 def test_workers_share_one_count() -> None:
-    admission = Admission(3, workers=2)
+    cells = Cells(ADMISSION, 2)
+    admission = Admission(3, cells)
     places = admission.connections
-    admission.attach(1)
+    cells.attach(1)
     assert places.take()
     assert places.take()
-    admission.attach(0)
+    cells.attach(0)
     assert places.take()
     assert not places.take()
     assert admission.in_flight() == 3
-    admission.reset(1)
+    cells.clear(1, ADMISSION)
     assert admission.in_flight() == 1
     places.add(-1)
     assert admission.in_flight() == 0

@@ -249,3 +249,20 @@ def test_a_stream_of_events_ends_with_its_session(lab: Lab) -> None:
     stream = opened(lab, lab.console, {"Cookie": cookie})
     assert lab.form("/console/logout", {"csrf": csrf[1]}, cookie).status == 303
     assert has_ended(stream)
+
+
+def test_the_console_shows_who_has_access_and_who_changed_what(filled: Lab) -> None:
+    cookie = filled.cookie(Role.ADMIN)
+    page = unescape(filled.page(cookie, "/console/access").text)
+    assert re.findall(r'class="mono">(\S+)</td><td>(\w+)<', page) == [(f"{role}-token", role) for role in sorted(Role)]
+    assert not any(token in page for token, _ in TOKENS.values())
+    history = unescape(filled.page(filled.cookie(Role.READ), "/console/history").text)
+    changes = re.findall(r"<td>(\S+)</td><td>(added|changed)</td><td><a [^>]*>([^<]+)</a>", history)
+    assert changes == [
+        ("admin-token", "added", 'inventory "default" (csv)'),
+        ("admin-token", "added", 'group "g" (yaml)'),
+    ]
+    older = re.search(r'href="(/console/history\?before=\d+)"', history)
+    assert older
+    assert "No change is kept" in filled.page(cookie, older[1]).text
+    assert "admin-token · admin" in page

@@ -9,10 +9,9 @@ import pytest
 from answerd.addresses import is_public, parse_networks
 from answerd.server.access import Access
 from answerd.server.answer_app import make_answer_app, make_gate
-from answerd.server.answer_set import AnswerSet, Preparation
+from answerd.server.answer_set import AnswerSet, Preparation, WriteCounter
 from answerd.server.http.parser import HeaderBlock, HttpRequest
 from answerd.server.http.responses import Exchange, PatientClient, environ_of, respond
-from answerd.server.live_set import WriteCounter
 from answerd.server.peer import is_within
 from answerd.server.request_log import RequestLog
 from answerd.store.files import FileStore
@@ -137,8 +136,16 @@ def test_a_set_is_there_once_its_store_could_be_read(tmp_path: Path) -> None:
     answers.refresh()
     assert "does not exist" in answers.readiness()
     directory.mkdir()
+    (directory / "default.ks").write_text("lang fr\n")
+    (directory / "broken.ks").symlink_to("/proc/self/environ")  # which never can be read
+    answers.refresh()  # a file counts when two looks agree
+    assert answers.readiness() == "the documents are being read"
+    assert not answers.current().documents
     answers.refresh()
+    assert len(answers.current().documents) == 2
     assert answers.readiness() == ""
+    for file in directory.iterdir():
+        file.unlink()
     directory.rmdir()
     answers.refresh()
     assert answers.readiness() == ""

@@ -25,9 +25,12 @@ from answerd.installs.states import Rules
 from answerd.installs.tokens import subject_of
 from answerd.store import HistoryFilter
 from answerd.store.migrations import MIGRATIONS, STATE_MIGRATIONS
+from answerd.store.postgres_connection import PostgresServer
 from answerd.store.sqlite import SqliteStore
 from answerd.store.sqlite_file import SqliteFile
+from answerd.store.state_sync import NodeStates
 from answerd.store.states import StateFile
+from tests.support.states import StateWriter
 
 DATABASES = Path(__file__).parent / "databases"
 OF_DOCUMENTS = [f"schema-{number}" for number in range(1, len(MIGRATIONS) - 1)]  # the last two steps came together
@@ -99,7 +102,8 @@ def test_states_and_their_history_of_an_older_version_are_kept(
         shown = command_output("install", machine)
         del shown["silent"]  # follows from the time of today
         assert shown == expected
-    assert command_output("installs", "--unknown")["unknown"] == printed["unknown"]
+    unknown = [{**machine, "answered_by_default": False} for machine in printed["unknown"]]  # a newer field
+    assert command_output("installs", "--unknown")["unknown"] == unknown
 
 
 @pytest.mark.parametrize("database", OF_STATES, indirect=True)
@@ -111,3 +115,21 @@ def test_a_report_whose_url_an_older_version_gave_out_speaks_for_its_machine(dat
         assert subject is not None
         assert subject.name in (f"web-{number:0>2}", f"52:54:00:00:00:{number:0>2}")
         assert subject.attempt == 1
+
+
+def test_what_a_node_of_an_older_version_has_not_delivered_is_delivered_after_the_upgrade(tmp_path: Path) -> None:
+    """Two acknowledged reports and an unknown machine wait in its outbox; three givings are delivered."""
+    path = tmp_path / "replica.db.states"
+    with closing(sqlite3.connect(path)) as connection:
+        connection.executescript((DATABASES / "node-2.sql").read_bytes().decode())
+    node = NodeStates(path, PostgresServer("postgresql://answerd@127.0.0.1:1/none"), Rules())
+    assert node.unfilled == ""  # it goes on without the database
+    found = {name: one.record.state.value for name, one in StateWriter(node).all().items()}
+    assert found == {"a": "installed", "b": "failed", "c": "installing"}
+    assert [(event.what, event.detail, event.body) for event in node.history("a")] == [("installed", "done", b"log")]
+    assert [(event.what, event.detail, event.body) for event in node.history("b")] == [("failed", "no disk", b"log2")]
+    waiting = node.waiting()
+    assert waiting is not None
+    assert waiting.messages == 5  # all states, and the two lines that only this node has
+    assert [machine.asked for machine in node.unknown()] == [1]
+    assert rows(path, "SELECT unsent FROM unknown_machines") == [(1,)]

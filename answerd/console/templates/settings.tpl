@@ -1,5 +1,9 @@
 % rebase('layout', title='Settings', current='/console/settings')
-<div class="head"><h1>Settings</h1><span class="sub">As this service runs with them. <code>answerd config</code> shows where each came from.</span></div>
+<div class="head"><h1>Settings</h1>\\
+% if request.sees_secrets:
+<a class="sub" href="/console/access">Access</a> \\
+% end
+<span class="sub">As this service runs with them. <code>answerd config</code> shows where each came from.</span></div>
 <div class="card"><div class="scroll" tabindex="0" role="region" aria-label="Settings"><table class="stack">
 <thead><tr><th>Setting</th><th>Value</th><th>Meaning</th></tr></thead><tbody>
 % for name, value, meaning in settings:

@@ -419,8 +419,11 @@ class Handler:
         return True
 
     def _count(self, status: int, extension: str = "", kind: str = "") -> None:
-        seconds = monotonic() - self.deadline + self.server.limits.timeout  # since the accept
-        self.server.counts.answered(status, extension, kind, seconds)
+        self.server.counts.answered(status, extension, kind, self._seconds())
+
+    def _seconds(self) -> float:
+        """Return the seconds since the accept."""
+        return monotonic() - self.deadline + self.server.limits.timeout
 
     def _shed_because_of(self, what: Shed) -> None:
         """Make a 503 the response, which has no line of its own in the log."""
@@ -580,7 +583,7 @@ class Handler:
         if not outcome and self.response is not None:
             outcome = self.response.reason
         peer = with_port(self._peer(request), self.address[1])
-        log.request(peer, method, target, body=body, status=status, outcome=outcome, sent=sent)
+        log.request(peer, method, target, body=body, status=status, outcome=outcome, sent=sent, seconds=self._seconds())
         if feed is not None:
             feed.add(peer, method, target, status, outcome, body=body, sent=sent)
 
