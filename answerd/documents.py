@@ -9,8 +9,8 @@ from __future__ import annotations
 from codecs import BOM_UTF16_BE, BOM_UTF16_LE
 from collections.abc import Collection
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import Final, NamedTuple
-from weakref import WeakValueDictionary
 
 from answerd.errors import MOST_PROBLEMS
 from answerd.formats import ALIASES, FORMATS
@@ -27,6 +27,7 @@ LARGEST_DOCUMENT: Final = 1_048_576
 
 LARGEST_INVENTORY: Final = 16_777_216
 """Bytes of an inventory in UTF-8: some 100,000 rows."""
+
 
 LARGE_TEXT: Final = 8_192
 """Characters of a text that take some 10 milliseconds to read: long work."""
@@ -104,7 +105,7 @@ def decoded(kind: Kind, content: bytes) -> str:
         raise NotText(reason, content.count(b"\n", 0, error.start) + 1) from None
 
 
-@dataclass(frozen=True, slots=True, weakref_slot=True)
+@dataclass(frozen=True, slots=True)
 class Content:
     """The content of a document's text, without the tree of its values.
 
@@ -236,19 +237,19 @@ class Document:
         return self.identity in ALIASES and self.key.kind is Kind.MACHINE
 
 
-_shared_contents: WeakValueDictionary[tuple[Control, bool], Content] = WeakValueDictionary()
-"""Contents that documents have in common, for as long as one of them exists: nothing here outlives a document."""
-
-
 def _shared(content: Content) -> Content:
     """Return the same object for all equal contents: the machines of a rack often differ only in their trees.
 
-    A content that claims by itself or has a problem is rarely equal to another, and long.
+    A content that claims by itself, names paths or has a problem is rarely equal to another, and long.
     """
     control = content.control
-    if control.members or control.match or content.problems or not content.readable:
-        return content
-    return _shared_contents.setdefault((control, content.verbatim), content)
+    is_long = control.members or control.match or control.unset or control.append or content.problems
+    return content if is_long or not content.readable else _content_of(control, content.verbatim)
+
+
+@lru_cache(1_024)
+def _content_of(control: Control, verbatim: bool) -> Content:
+    return Content(control, verbatim=verbatim)
 
 
 def read_content(

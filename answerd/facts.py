@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from copy import copy
 from functools import lru_cache
 from typing import Any, Final
 from urllib.parse import unquote_to_bytes
@@ -181,7 +180,9 @@ class Facts:
 
     def copied(self) -> Facts:
         """Return a copy that shares what was computed, but not `found`."""
-        other = copy(self)
+        other = Facts(self.request, same_body=self)
+        other._identities, other._carried, other._filed = self._identities, self._carried, self._filed
+        other._narrowed, other._narrowed_by = self._narrowed, self._narrowed_by
         other.found = None if self.found is None else dict(self.found)
         return other
 

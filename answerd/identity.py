@@ -148,7 +148,7 @@ def normalize(text: str) -> str:
     if text.isascii():
         return text.encode().translate(_TO_LOWER, _PUNCTUATION_IN_LINE).decode()
     # A Mac's files spell an umlaut as a letter and a mark, which is no letter.
-    return "".join(filter(str.isalnum, unicodedata.normalize("NFC", text).casefold()))
+    return "".join(filter(str.isalnum, _composed(text).casefold()))
 
 
 _LABEL: Final = re.compile(r"[\w$@][\w$@.:-]*")
@@ -162,7 +162,13 @@ def is_label(name: str) -> bool:
 
 def folded(label: str) -> str:
     """Return the form in which two spellings of a label are equal."""
-    return label.casefold() if label.isascii() else unicodedata.normalize("NFC", label).casefold()
+    return label.casefold() if label.isascii() else _composed(label).casefold()
+
+
+def _composed(text: str) -> str:
+    """Return a text in Unicode's form NFC; a long one as it is. The time for a run of marks grows with its square: 2
+    seconds for 32,000."""
+    return unicodedata.normalize("NFC", text) if len(text) <= LONGEST_VALUE else text
 
 
 def is_shared_by_many(identity: str) -> bool:

@@ -39,20 +39,27 @@ _MOST_KEYS: Final = 32
 """Keys of a map that are remembered."""
 
 
-class SpelledNumber(str):
+class SpelledNumber:
     """A JSON number as the request spelled it."""
 
-    __slots__ = ()
+    __slots__ = ("_text",)
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+
+    def __str__(self) -> str:
+        return self._text
 
 
-class RepeatedKey(str):
-    """A key of a map that has it twice: equal only to itself, so that a dict keeps both values."""
+def _is_the_same(key: str, other: object) -> bool:
+    return key is other
 
-    __slots__ = ()
-    __hash__ = object.__hash__
 
-    def __eq__(self, other: object) -> bool:
-        return self is other
+RepeatedKey: Final[type[str]] = type(
+    "RepeatedKey", (str,), {"__slots__": (), "__hash__": object.__hash__, "__eq__": _is_the_same}
+)
+"""A key of a map that has it twice: equal only to itself, so that a dict keeps both values. Not a class statement,
+because mypyc compiles none that extends a builtin."""
 
 
 def _with_each_pair(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

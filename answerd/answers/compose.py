@@ -29,13 +29,14 @@ _MOST_NAMED: Final = 4
 _MOST_STACKS: Final = 1_000
 """Stacks with one group on top whose answers are kept: requests may vary which overlays hold."""
 
-_FEWEST_STACKS: Final = 4
-
 _MOST_CHARACTERS: Final = 8 * 1024 * 1024
 """Characters of the layers of all these stacks."""
 
 _MOST_TREES: Final = 32
-"""Stacks with one group on top whose trees are kept; a tree takes some times the memory of its text."""
+"""Stacks with one group on top whose trees are kept."""
+
+_MOST_CHARACTERS_OF_TREES: Final = 1024 * 1024
+"""Characters of the layers of these: a tree takes some twenty times the memory of its text."""
 
 
 def prepared_answer(layers: Layers, *, may_be_blank: bool = False) -> Prepared:
@@ -62,19 +63,23 @@ def _of_stack(layers: Layers) -> Prepared:
     stacks = top.stacks
     if stacks is not None and below in stacks.prepared:
         return stacks.prepared[below]
-    size = sum([len(layer.raw.text) for layer in layers])
+    size = _size(layers)
     prepared = run_long(lambda: _prepare(layers)) if size > LARGE_TEXT else _prepare(layers)
     if top.is_shared:
         stacks = top.stacks = top.stacks or Stacks()
-        _keep(stacks.prepared, below, prepared, max(_FEWEST_STACKS, min(_MOST_STACKS, _MOST_CHARACTERS // (size + 1))))
+        _keep(stacks.prepared, below, prepared, min(_MOST_STACKS, _MOST_CHARACTERS // (size + 1)))
     else:
         top.forget_tree()  # needed again only when the layers below it change
     return prepared
 
 
+def _size(layers: Layers) -> int:
+    return sum([len(layer.raw.text) for layer in layers])
+
+
 def _keep(of_stacks: dict[Layers, _T], below: Layers, made: _T, most: int) -> None:
-    """Keep the result of a stack, and drop the oldest of more than ``most``."""
-    while len(of_stacks) >= most:
+    """Keep the result of a stack, and drop the oldest of more than ``most``. One is always kept."""
+    while len(of_stacks) >= max(most, 1):
         of_stacks.pop(next(iter(of_stacks)), None)
     of_stacks[below] = made
 
@@ -121,7 +126,8 @@ def _merged(layers: Layers) -> Tree:
         tree = _laid_over(tree, top, layers[at - 1])
         if top.is_shared:
             top.stacks = top.stacks or Stacks()
-            _keep(top.stacks.merged, layers[:at], tree, _MOST_TREES)
+            most = min(_MOST_TREES, _MOST_CHARACTERS_OF_TREES // (_size(layers[: at + 1]) + 1))
+            _keep(top.stacks.merged, layers[:at], tree, most)
     return tree
 
 

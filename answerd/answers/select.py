@@ -297,11 +297,15 @@ def _refuse_unreadable_groups(
 ) -> None:
     """Raise `UnreadableClaim` where a group was never readable: it might claim this request, and the answer without it
     may be wrong. Where it is known to be an overlay, that is so for every answer of its format."""
+    doubtful = [
+        group
+        for group in catalogue.unreadable
+        if group.key.format in extensions and (group.control.overlay is not None or not only_overlays)
+    ]
     if question.trace is not None:
-        question.record("unreadable", ((group, ()) for group in catalogue.unreadable), tuple(extensions))
-    for group in () if question.past_unreadable else catalogue.unreadable:
-        if group.key.format in extensions and (group.control.overlay is not None or not only_overlays):
-            raise UnreadableClaim(f"{group.key} might claim this request but cannot be read: {group.problems[0]}")
+        question.record("unreadable", ((group, ()) for group in doubtful), tuple(extensions))
+    for group in () if question.past_unreadable else doubtful:
+        raise UnreadableClaim(f"{group.key} might claim this request but cannot be read: {group.problems[0]}")
 
 
 def _default(catalogue: Catalogue, question: Question) -> Selection:

@@ -104,12 +104,12 @@ class SelectorIndex(Generic[Owner]):
     def _candidates(self, facts: Facts) -> Mapping[Owner, None]:
         found: dict[Owner, None] = {}
         for (label, length), filed in self._filed.items():
-            for form in facts.forms(label):
+            for form in facts.forms(label).values:
                 owners = filed.get(form[:length] if length else form)
                 if owners:
                     found.update(dict.fromkeys(owners))
         for label, tried in self._tried.items():
-            if facts.forms(label):
+            if facts.forms(label).values:
                 found.update(tried)
         return found
 

@@ -240,11 +240,8 @@ class _Selecting:
             self._add("group", "none claims the request")
 
     def _unreadable(self, considered: Considered) -> None:
-        if considered is not self.trace["unreadable"]:
-            return
         for group, _ in considered.claims:
-            if group.key.format in considered.extensions:
-                self._add("unreadable", f"{document_and_source(group)} might claim this request: {group.problems[0]}")
+            self._add("unreadable", f"{document_and_source(group)} might claim this request: {group.problems[0]}")
 
     def _default(self, considered: Considered) -> None:
         chosen = self.outcome.default if isinstance(self.outcome, Selection) else None

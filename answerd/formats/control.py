@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import fnmatch
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from numbers import Number
 from typing import Final
@@ -80,8 +80,8 @@ class Pattern:
 
         Of many values, only those with the longest text of the pattern are tried; one search finds them all.
         """
-        if len(forms) <= _A_FEW or not self._anchor:
-            return any(map(self._matches, forms))
+        if len(forms.values) <= _A_FEW or not self._anchor:
+            return any(map(self._matches, forms.values))
         joined, anchor = forms.joined, self._anchor
         at = joined.find(anchor)
         if self._is_anchor_enough:
@@ -95,19 +95,21 @@ class Pattern:
         return False
 
 
-class NormalizedValues(list[str]):
+class NormalizedValues:
     """The values of one label as patterns compare them (`answerd.identity.normalize`)."""
 
-    __slots__ = ("_joined",)
+    __slots__ = ("_joined", "values")
+
+    def __init__(self, values: Iterable[str]) -> None:
+        self.values = list(values)
+        self._joined: str | None = None
 
     @property
     def joined(self) -> str:
         """All of them, each between two line ends. Computed once."""
-        try:
-            return self._joined
-        except AttributeError:
-            self._joined: str = "\n".join(["", *self, ""])
-            return self._joined
+        if self._joined is None:
+            self._joined = "\n".join(["", *self.values, ""])
+        return self._joined
 
 
 @dataclass(frozen=True, slots=True)

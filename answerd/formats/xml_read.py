@@ -256,7 +256,7 @@ class _Reader:
         _, colon, prefix = label.partition(":")
         if element != META and (label == "xmlns" or colon):
             known = self.namespaces.get(prefix, ())
-            if namespace not in known:
+            if len(known) <= 1 and namespace not in known:  # a second one cannot be merged, and no third is told
                 self.namespaces[prefix] = (*known, namespace)
 
     def end(self, _name: str) -> None:

@@ -9,12 +9,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
 
-from answerd.documents import LARGEST_DOCUMENT, Key, NotText, RawDocument, decoded
+from answerd.documents import LARGEST_DOCUMENT, LARGEST_INVENTORY, Key, NotText, RawDocument, decoded
 from answerd.identity import Kind, printable
 from answerd.store.mounts import KERNEL_DIRECTORIES, Mounts
-
-LARGEST_INVENTORY = 16 * 1024 * 1024
-"""Bytes of an inventory. A larger one, and a document of more than `LARGEST_DOCUMENT`, is a problem and is not read."""
 
 Signature = tuple[int, int, int, int]
 """Size in bytes, times of the last change of content and of inode in nanoseconds, inode: equal means that a file is

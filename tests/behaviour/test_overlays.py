@@ -355,7 +355,21 @@ def test_the_stacks_that_requests_make_are_bounded(monkeypatch: pytest.MonkeyPat
         resolve(catalogue, Facts(Request("/ks", query)))
     kept = [len(document.stacks.prepared) for document in catalogue.documents.values() if document.stacks]
     assert max(kept) == 20
-    assert max(len(document.stacks.merged) for document in catalogue.documents.values() if document.stacks) <= 32
+    assert max(len(document.stacks.merged) for document in catalogue.documents.values() if document.stacks) == 32
+
+
+def test_of_large_answers_one_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(compose, "_MOST_CHARACTERS", 100)
+    monkeypatch.setattr(compose, "_MOST_CHARACTERS_OF_TREES", 100)
+    texts = {"default.ks": "base\n" * 100}
+    texts |= {f"groups/o{at}.ks": f"# answer: overlay {at + 1}\n# answer: match x{at}=1\no{at}\n" for at in range(4)}
+    catalogue = Catalogue().changed([RawDocument(key_of(name), text) for name, text in texts.items()])
+    for number in range(16):
+        query = "&".join(f"x{at}=1" for at in range(4) if number >> at & 1)
+        names = "".join(f"o{at}\n" for at in range(4) if number >> at & 1)
+        assert resolve(catalogue, Facts(Request("/ks", query))).body.decode() == texts["default.ks"] + names
+    stacks = [document.stacks for document in catalogue.documents.values() if document.stacks]
+    assert {(len(kept.prepared), len(kept.merged)) for kept in stacks} == {(1, 1)}
 
 
 def test_the_documents_of_a_row_and_the_machines_of_a_group_know_them(fleet: Fleet) -> None:
@@ -368,3 +382,12 @@ def test_the_documents_of_a_row_and_the_machines_of_a_group_know_them(fleet: Fle
     assert answering == [["base", "er", "m1"], ["base", "m1"]]
     assert machines_of_group(catalogue, InstallMemory(Rules()), "er") == ["pc-01"]
     assert machines_of_group(catalogue, InstallMemory(Rules()), "m1") == ["pc-01", "pc-02"]
+
+
+def test_why_names_an_overlay_that_cannot_be_read_once(fleet: Fleet) -> None:
+    fleet.write({"pc-1.yaml": "a: 1\n", "groups/o.yaml": "overlay: 3\nmatch: 7\n", "groups/p.yaml": "a: [\n"})
+    fleet.write({"pc-2.yaml": "extends: base\n", "groups/base.yaml": "b: 1\n"})
+    for name, unreadable in (("pc-1", ["o", "p"]), ("pc-2", ["o"])):
+        steps = reasoning(fleet.loader.catalogue, Facts(Request("/yaml", f"id={name}"))).steps
+        named = [step.sentence.split('"')[1] for step in steps if step.heading == "unreadable"]
+        assert named == unreadable

@@ -6,6 +6,7 @@ Rules: docs/formats.md, docs/selection.md#what-a-request-says-facts.
 from __future__ import annotations
 
 import time
+import unicodedata
 
 import pytest
 from hypothesis import example, given, settings
@@ -15,6 +16,7 @@ from answerd.identity import (
     IDENTIFIER_LENGTH,
     Kind,
     find_macs,
+    folded,
     identified,
     identifier_fault,
     identities_of,
@@ -279,3 +281,18 @@ def test_the_form_that_patterns_compare(text: str, form: str) -> None:
 
 def test_a_name_shown_to_a_person_cannot_steer_the_terminal() -> None:
     assert printable("a\x1b[2J\nb\udcffé") == "a\\x1b[2J\\nb\\udcffé"
+
+
+@pytest.mark.parametrize("text", ["\u0301\u0316" * 500_000, "a" + "\u0316\u0301" * 16_000, "\u1e9e" * 100_000])
+def test_a_long_text_of_marks_costs_little(text: str) -> None:
+    began = time.thread_time()
+    normalize(text)
+    folded(text)
+    assert time.thread_time() - began < 1
+
+
+@given(st.text("aA\u0308\u00e4\u0301\u1e9e\u0130-", max_size=8))
+def test_text_is_compared_in_one_form(text: str) -> None:
+    for form in ("NFC", "NFD"):
+        assert normalize(unicodedata.normalize(form, text)) == normalize(text)
+        assert folded(unicodedata.normalize(form, text)) == folded(text)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 import xml.etree.ElementTree as ET
 from pathlib import Path
 from typing import Any
@@ -503,3 +504,11 @@ def test_the_example_of_the_documentation_is_without_problems() -> None:
     page = (Path(__file__).parents[2] / "docs" / "xml.md").read_text(encoding="utf-8")
     read = meaning(page.partition("```xml\n")[2].partition("```")[0])
     assert (read.problems, len(read.members), len(read.match), len(read.unset[0])) == ((), 2, 2, 3)
+
+
+def test_namespaces_without_number_cost_little() -> None:
+    text = "<r>" + "".join(f'<a xmlns:p="u{number}"/>' for number in range(50_000)) + "</r>"
+    began = time.thread_time()
+    with pytest.raises(MergeError, match="prefix p would mean two namespaces"):
+        xml_family.merge(xml_family.parse(text), xml_family.parse("<r xmlns:p='v'/>"))
+    assert time.thread_time() - began < 2

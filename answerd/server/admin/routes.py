@@ -9,8 +9,8 @@ from typing import Protocol
 
 import bottle
 
+from answerd.documents import LARGEST_INVENTORY
 from answerd.server.roles import NEEDED, Role
-from answerd.store.reading import LARGEST_INVENTORY
 
 DOCUMENT_LIMIT = 262_144
 """Bytes that a document may have (docs/admin-api.md#errors)."""
