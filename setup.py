@@ -40,7 +40,7 @@ COMPILED = [
     "answerd/server/access.py",
     "answerd/server/admission.py",
     "answerd/server/answer_app.py",
-    "answerd/server/counters.py",
+    "answerd/server/cells.py",
     "answerd/server/metrics.py",
     "answerd/server/peer.py",
     "answerd/server/probes.py",

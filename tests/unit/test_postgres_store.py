@@ -14,7 +14,7 @@ import pytest
 from answerd.documents import Key, RawDocument
 from answerd.formats import FORMATS
 from answerd.identity import Kind
-from answerd.server.live_set import LiveAnswerSet, WriteCounter
+from answerd.server.answer_set import LiveAnswerSet, WriteCounter
 from answerd.server.write_guard import BreaksTheSet, NoSuchDocument, WriteGuard
 from answerd.store import Author, NoSetYet, StoreAway, StoreError
 from answerd.store.loader import Loader, loaded
