@@ -160,8 +160,8 @@ def _target(arguments: Arguments, found: Directory) -> Target:
 def _in_the_database(store: WritableStore, found: Directory, prune: bool, note: str | None) -> Target:
     # gevent and the service's modules take long to import, and no other command needs them.
     from answerd.server.admin.changes import applied_as_json  # noqa: PLC0415
+    from answerd.server.answer_set import LiveAnswerSet, WriteCounter  # noqa: PLC0415
     from answerd.server.etags import UNCONDITIONAL, Conditions  # noqa: PLC0415
-    from answerd.server.live_set import LiveAnswerSet, WriteCounter  # noqa: PLC0415
     from answerd.server.write_guard import ChangeSet, WriteGuard, WriteRefused  # noqa: PLC0415
     from answerd.store.loader import Loader  # noqa: PLC0415
 

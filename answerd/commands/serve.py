@@ -38,8 +38,8 @@ def run(_arguments: Arguments) -> int:
 
     monkey.patch_all()
     from answerd.console.wiring import make_console  # noqa: PLC0415
-    from answerd.server.service import StartupError  # noqa: PLC0415
-    from answerd.server.service import serve as run_service  # noqa: PLC0415
+    from answerd.server.main import StartupError  # noqa: PLC0415
+    from answerd.server.main import serve as run_service  # noqa: PLC0415
 
     try:
         return run_service(config, make_console)

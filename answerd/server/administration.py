@@ -1,33 +1,33 @@
-"""The listeners beside the answer endpoint: admin API, console and metrics, in one process of the service.
-
-Puts their applications together with the write guard. Must not know signals, nor other processes.
-"""
+"""The process that administers: admin API, console and metrics, put together with the write guard. It answers no
+machine, so what takes long there delays none."""
 
 from __future__ import annotations
 
 import socket
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from datetime import UTC, datetime, timedelta
 from functools import partial
 from typing import cast
 from wsgiref.types import WSGIApplication
+
+import gevent
 
 from answerd.errors import StatesUnknown
 from answerd.installs.states import State
 from answerd.server import admin_app
 from answerd.server.admin_app import make_admin_app
 from answerd.server.admission import Admission
-from answerd.server.answer_set import AnswerSet
 from answerd.server.bearer import FailureBlock
 from answerd.server.console_parts import ConsoleParts
 from answerd.server.event_streams import EventStreams
 from answerd.server.exposition import Exposition
 from answerd.server.http.server import Gate, HttpServer, Limits
-from answerd.server.live_states import LiveStates
 from answerd.server.metrics import AdminCounts
 from answerd.server.metrics_app import make_metrics_app
-from answerd.server.startup import Service
+from answerd.server.shared import Shared
 from answerd.server.threads import in_thread
+from answerd.server.worker import Process
 from answerd.server.write_guard import WriteGuard
 from answerd.store import ReplicatingStore, StoreError, WritableStore
 from answerd.store.states import Waiting
@@ -36,93 +36,108 @@ ADMIN_ACCEPTS_AT_ONCE = 32
 """Connections accepted at a time: a connection that has sent its request is not idle when the next connections
 arrive."""
 
+PRUNE_EVERY_SECONDS = 3_600.0
+"""Seconds between two prunings of the history: one that is kept for days need not be exact to the minute."""
+
 METRICS_CONNECTIONS = 32
 """Connections for metrics at a time: each scraper has one."""
 
 
-class Administration:
-    """The parts of the administration of a service. ``guard`` is None where documents are files, which are changed by
-    other means."""
+class Administration(Process):
+    """The process that serves the admin API, the console and the metrics. ``guard`` is None where documents are files,
+    which are changed by other means."""
 
-    def __init__(self, service: Service, answers: AnswerSet, installs: LiveStates | None = None) -> None:
-        self._service = service
-        self._installs = installs
-        self._answers = answers
+    def __init__(self, shared: Shared, parent_pipe: int, *, reports: bool, is_replacement: bool) -> None:
+        super().__init__(shared, parent_pipe, reports=reports, is_replacement=is_replacement)
         self.guard: WriteGuard | None = None
-        if service.config.store != "files" and (service.admin_socket or service.console_socket):
-            store = cast(WritableStore, service.loader.store)
-            self.guard = WriteGuard(store, answers.follower)
+        if shared.config.store != "files" and (shared.admin_socket or shared.console_socket):
+            self.guard = WriteGuard(cast(WritableStore, shared.loader.store), self.answers.follower)
+        self.listeners = [*self._listeners()]
+        for listener in self.listeners:
+            listener.siblings = [other for other in self.listeners if other is not listener]
 
-    def listeners(self) -> Iterator[HttpServer]:
-        """Yield the listeners that the settings ask for."""
-        service = self._service
-        if service.metrics_socket is not None:
-            yield self._metrics(service.metrics_socket)
-        if service.admin_socket is None and service.console_socket is None:
+    def begin(self) -> None:
+        """Check the set before the first write needs that, and prune the history."""
+        if self.guard is None:
             return
-        counters = service.counters
+        gevent.spawn(self._warm_guard, self.guard)
+        if self.shared.config.history_days is not None:
+            gevent.spawn(_prune_for_ever, self.guard.store, self.shared.config.history_days, self.shared.log.service)
+
+    def _warm_guard(self, guard: WriteGuard) -> None:
+        self.answers.warm.wait()
+        guard.warm_up(self.answers.preparation.problems)
+
+    def _listeners(self) -> Iterator[HttpServer]:
+        """Yield the listeners that the settings ask for."""
+        shared = self.shared
+        if shared.metrics_socket is not None:
+            yield self._metrics(shared.metrics_socket)
+        if shared.admin_socket is None and shared.console_socket is None:
+            return
+        counters = shared.cells
         block = FailureBlock(
             time.monotonic, count=partial(counters.add, "answerd_authentication_failures_total", "admin")
         )
         api = make_admin_app(
             self.guard or self._reading_guard(),
-            service.admin_tokens,
+            shared.admin_tokens,
             block,
-            service.log.service,
-            readiness=self._answers.readiness,
+            shared.log.service,
+            readiness=self.answers.readiness,
             exposition=self._exposition(),
-            sources=service.sources,
-            installs=self._installs,
-            events=EventStreams(service.feed, self._installs),
+            sources=shared.sources,
+            installs=self.installs,
+            events=EventStreams(shared.feed, self.installs),
         )
         app: WSGIApplication = api
-        gate = admin_app.make_gate(api, service.admin_tokens, block)
-        if service.make_console is not None and service.config.console is not None:
-            console, console_gate = service.make_console(self._parts(block, app, gate))
-            if service.console_socket is not None:
-                yield self._listener(service.console_socket, console, console_gate)
+        gate = admin_app.make_gate(api, shared.admin_tokens, block)
+        if shared.make_console is not None and shared.config.console is not None:
+            console, console_gate = shared.make_console(self._parts(block, app, gate))
+            if shared.console_socket is not None:
+                yield self._listener(shared.console_socket, console, console_gate)
             else:
                 app, gate = console, console_gate
-        if service.admin_socket is not None:
-            yield self._listener(service.admin_socket, app, gate)
+        if shared.admin_socket is not None:
+            yield self._listener(shared.admin_socket, app, gate)
 
     def _reading_guard(self) -> WriteGuard:
         """Return a guard of documents that are read only."""
-        follower = self._answers.follower
-        return WriteGuard(cast(WritableStore, self._service.loader.store), follower)
+        follower = self.answers.follower
+        return WriteGuard(cast(WritableStore, self.shared.loader.store), follower)
 
     def _parts(self, block: FailureBlock, api: WSGIApplication, api_gate: Gate) -> ConsoleParts:
-        service = self._service
+        shared = self.shared
         return ConsoleParts(
-            config=lambda: service.config,
-            store=service.loader.store,
-            follower=self._answers.follower,
+            config=lambda: shared.config,
+            store=shared.loader.store,
+            follower=self.answers.follower,
             guard=self.guard,
-            tokens=service.admin_tokens,
-            sources=service.sources,
+            tokens=shared.admin_tokens,
+            sources=shared.sources,
             block=block,
-            log=service.log.service,
+            log=shared.log.service,
             problems=self._problems,
             api=api,
             api_gate=api_gate,
-            installs=self._installs,
-            feed=service.feed,
+            installs=self.installs,
+            feed=shared.feed,
         )
 
     def _problems(self) -> Sequence[str]:
-        return self._answers.digest.problems.listed()
+        return self.answers.preparation.problems.listed()
 
     def _exposition(self) -> Exposition:
-        service = self._service
+        shared = self.shared
 
         def expiry() -> float | None:
-            return service.certificate.expiry if service.certificate is not None else None
+            return shared.certificate.expiry if shared.certificate is not None else None
 
         return Exposition(
-            service.counters,
-            service.admission,
-            self._answers,
-            service.config.workers,
+            shared.cells,
+            shared.admission,
+            self.answers,
+            shared.config.workers,
             expiry,
             installs=self._states,
             outbox=self._waiting,
@@ -133,37 +148,37 @@ class Administration:
         """Return the number and age of messages that wait for a shared database; None without one, or where it cannot
         be read."""
         try:
-            return in_thread(self._installs.store.waiting) if self._installs is not None else None
+            return in_thread(self.installs.store.waiting) if self.installs is not None else None
         except StoreError:
             return None
 
     def _states(self) -> Mapping[State, int] | None:
         try:
-            return self._installs.current().by_state if self._installs is not None else None
+            return self.installs.current().by_state if self.installs is not None else None
         except StatesUnknown:
             return None
 
     def _silent(self) -> int | None:
-        if self._installs is None or self._states() is None:
+        if self.installs is None or self._states() is None:
             return None
-        installs = self._installs
+        installs = self.installs
         return in_thread(installs.current().silent, installs.now(), lambda: None)
 
     def _metrics(self, listening: socket.socket) -> HttpServer:
         return HttpServer(
             listening,
-            make_metrics_app(self._exposition(), self._answers.readiness),
-            limits=Limits(timeout=self._service.config.timeout_seconds, accept_at_once=ADMIN_ACCEPTS_AT_ONCE),
+            make_metrics_app(self._exposition(), self.answers.readiness),
+            limits=Limits(timeout=self.shared.config.timeout_seconds, accept_at_once=ADMIN_ACCEPTS_AT_ONCE),
             body_limit=lambda _request, _peer: 0,
-            log=self._service.log,
+            log=self.shared.log,
             admission=Admission(METRICS_CONNECTIONS),
         )
 
     def _listener(self, listening: socket.socket, app: WSGIApplication, gate: Gate) -> HttpServer:
-        service, config = self._service, self._service.config
+        shared, config = self.shared, self.shared.config
         limits = Limits(
             timeout=config.admin_timeout_seconds,
-            max_lingering=service.descriptors.admin,
+            max_lingering=shared.descriptors.admin,
             accept_at_once=ADMIN_ACCEPTS_AT_ONCE,
             idle_give_way=True,
         )
@@ -171,11 +186,28 @@ class Administration:
             listening,
             app,
             limits=limits,
-            log=service.log,
-            admission=Admission(service.descriptors.admin),
+            log=shared.log,
+            admission=Admission(shared.descriptors.admin),
             trusted_proxies=config.trusted_proxies,
             body_limit=gate,
             error=admin_app.json_error,
-            counts=AdminCounts(service.counters),
-            is_shared=isinstance(service.loader.store, ReplicatingStore),
+            counts=AdminCounts(shared.cells),
+            is_shared=isinstance(shared.loader.store, ReplicatingStore),
         )
+
+
+def _prune_for_ever(store: WritableStore, days: int, log: Callable[[str], None]) -> None:
+    """Forget changes that are older than so many days, now and every hour. ``log`` takes a line about the service."""
+    while True:
+        try:
+            forgotten = in_thread(store.prune_history, _cutoff(datetime.now(UTC), days))
+            if forgotten:
+                log(f"history: {forgotten} changes older than {days} days forgotten")
+        except StoreError as error:
+            log(f"warning: the history cannot be pruned: {error}")
+        gevent.sleep(PRUNE_EVERY_SECONDS)
+
+
+def _cutoff(now: datetime, days: int) -> str:
+    """Return the time before which changes are forgotten, as the database writes times."""
+    return (now - timedelta(days=days)).strftime("%Y-%m-%dT%H:%M:%S.000Z")

@@ -1,18 +1,17 @@
 """Admission: how many connections are in flight over all workers, how much memory they hold, and the limits of both.
 
-Knows shared counters of each worker and the limits on their sums. Must not know what a connection is or which process
-forks.
+Knows shared counts of each worker and the limits on their sums.
 """
 
 from __future__ import annotations
 
 import math
-import mmap
 import resource
 from dataclasses import dataclass
 from typing import Final
 
-_REGION_BYTES: Final = 8
+from answerd.server.cells import Cell, Cells
+
 SHARE: Final = 65_536
 """Bytes of bodies for each connection of the limit, and the same of answers. A body of that size is never refused for
 lack of memory."""
@@ -72,50 +71,43 @@ def divide(files: int, max_connections: int, workers: int) -> Descriptors:
     return Descriptors(answers, lingering, admin, warning if answers < max_connections else "")
 
 
-class SharedCount:
-    """A number that each worker has a part of, with a limit on the sum: in memory that forked workers share.
+ADMISSION: Final[tuple[Cell, ...]] = (("connections",), ("reserved",), ("bodies",), ("answers",))
+"""What `Admission` counts in memory that the processes share."""
 
-    Made before forking. Each worker counts in a region of its own (no lock, no torn write) and reads all of them, which
-    takes 0.3 µs. Two workers that read at the same instant can both take the last place, so the sum can exceed the
-    limit by at most the number of workers less one.
+
+class SharedCount:
+    """A number that each worker has a part of, with a limit on the sum.
+
+    A worker reads all parts, which takes 0.3 µs. Two workers that read at the same instant can both take the last
+    place, so the sum can exceed the limit by at most the number of workers less one.
     """
 
-    def __init__(self, limit: int, workers: int) -> None:
-        """The calling process counts as worker 0 until `attach`."""
+    def __init__(self, limit: int, cells: Cells, name: Cell) -> None:
         self.limit = limit
-        self._regions = memoryview(mmap.mmap(-1, workers * _REGION_BYTES)).cast("q")
-        self._worker = 0
-
-    def attach(self, worker: int) -> None:
-        """Count in this worker's region from now on; called in the worker, which has nothing to count yet."""
-        self._worker = worker
-        self._regions[worker] = 0
-
-    def reset(self, worker: int) -> None:
-        """Clear the part of a dead worker; called by the process that reaps it, before it is replaced."""
-        self._regions[worker] = 0
+        self._cells = cells
+        self._at = cells.index[name]
+        self._parts = cells.everywhere(*name)
 
     def add(self, number: int) -> None:
         """Add to this worker's part, whatever the limit is; negative to subtract."""
-        self._regions[self._worker] += number
+        self._cells.own[self._at] += number
 
     def take(self) -> bool:
         """Add one unless the limit is reached; return whether that was done."""
-        regions = self._regions
-        if sum(regions) >= self.limit:
+        if sum(self._parts) >= self.limit:
             return False
-        regions[self._worker] += 1
+        self._cells.own[self._at] += 1
         return True
 
     @property
     def total(self) -> int:
         """The sum over all workers."""
-        return sum(self._regions)
+        return sum(self._parts)
 
     @property
     def exceeded(self) -> bool:
         """Whether the limit is exceeded."""
-        return sum(self._regions) > self.limit
+        return sum(self._parts) > self.limit
 
 
 class Admission:
@@ -125,23 +117,14 @@ class Admission:
     ``bodies``, ``answers``: bytes of bodies that arrive, and of answers that wait to be read.
     """
 
-    def __init__(self, limit: int, workers: int = 1) -> None:
-        """``limit``: connections in flight over all workers."""
-        self.connections = SharedCount(limit, workers)
-        self.reserved = SharedCount(RESERVED, workers)
-        self.bodies = SharedCount(max(limit * SHARE, LEAST_FOR_BODIES), workers)
-        self.answers = SharedCount(max(limit * SHARE, LEAST_FOR_ANSWERS), workers)
-        self._all = (self.connections, self.reserved, self.bodies, self.answers)
-
-    def attach(self, worker: int) -> None:
-        """Count in this worker's regions from now on."""
-        for count in self._all:
-            count.attach(worker)
-
-    def reset(self, worker: int) -> None:
-        """Clear the counts of a dead worker."""
-        for count in self._all:
-            count.reset(worker)
+    def __init__(self, limit: int, cells: Cells | None = None) -> None:
+        """``limit``: connections in flight over all workers. ``cells``: where they are counted, which has `ADMISSION`;
+        None for a listener of one process."""
+        cells = Cells(ADMISSION) if cells is None else cells
+        limits = (limit, RESERVED, max(limit * SHARE, LEAST_FOR_BODIES), max(limit * SHARE, LEAST_FOR_ANSWERS))
+        self.connections, self.reserved, self.bodies, self.answers = (
+            SharedCount(most, cells, name) for most, name in zip(limits, ADMISSION, strict=True)
+        )
 
     def in_flight(self) -> int:
         """Connections in flight over all workers."""

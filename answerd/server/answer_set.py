@@ -1,15 +1,19 @@
 """The answer set of one process, kept up to date with its store while requests are answered.
 
-Knows when to poll the store and which log lines to write about it. Must not know requests, sockets or other processes.
+A load or a preparation runs in one thread beside the loop, which the interpreter interrupts every half millisecond
+(`answerd.server.threads`): this is all that keeps it from holding up answers.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
+from typing import Any, Final
 
 import gevent
 from gevent.event import Event
+from gevent.lock import RLock
 
 from answerd.answers.catalogue import Catalogue
 from answerd.answers.problems import ProblemIndex
@@ -17,14 +21,92 @@ from answerd.answers.warming import warm_up
 from answerd.errors import NothingLoaded
 from answerd.fault_log import FaultLog
 from answerd.server import gc_tuning
-from answerd.server.counters import Counters
+from answerd.server.cells import Cells
 from answerd.server.http.responses import reason_line
-from answerd.server.live_set import LiveAnswerSet, WriteCounter
 from answerd.server.request_log import RequestLog
 from answerd.server.threads import in_thread, release_gradually
 from answerd.store import NoSetYet, StoreError
 from answerd.store.files import FileStore
 from answerd.store.loader import Loader
+
+WRITES: Final = ("writes",)
+"""The cell in which a process counts the writes that it has announced."""
+
+
+class WriteCounter:
+    """The number of writes that the processes of the service have announced, which makes a write of one visible to the
+    next request of every other (docs/admin-api.md#what-a-write-guarantees).
+
+    With polling alone, a worker could answer for a quarter of a second from the state before an acknowledged write. So
+    the process that commits a write raises its number, and every request compares the sum (0.3 µs) with that which its
+    process has loaded: only where they differ does it wait for the store.
+    """
+
+    def __init__(self, cells: Cells | None = None) -> None:
+        """``cells`` have `WRITES`; None for a program of one process."""
+        self._cells = Cells([WRITES]) if cells is None else cells
+        self._all = self._cells.everywhere(*WRITES)
+
+    @property
+    def value(self) -> int:
+        """The number of writes announced so far."""
+        return sum(self._all)
+
+    def bump(self) -> int:
+        """Announce a write that is committed; return the new value."""
+        self._cells.add(*WRITES)
+        return sum(self._all)
+
+
+class LiveAnswerSet:
+    """The answer set of one process, kept up to date: the only place where its loader looks and takes.
+
+    Made in the worker, after forking. ``lock`` is held while the set changes; readers never take it.
+    """
+
+    def __init__(
+        self,
+        loader: Loader,
+        generation: WriteCounter,
+        run: Callable[..., Any] = in_thread,
+    ) -> None:
+        """``run`` runs what waits for the store, and what builds the next set, beside the loop."""
+        self.loader = loader
+        self._run = run
+        self.lock = RLock()
+        self._generation = generation
+        self._seen = -1  # nothing: the set that was loaded before forking may be older than a write since
+
+    def current(self) -> Catalogue:
+        """Return the answer set for a request: it includes every write that was acknowledged before.
+
+        When the store cannot be read at that moment, the loaded set stays in force; `refresh`, which the service calls
+        regularly, reports the reason.
+        """
+        if self._seen != self._generation.value:
+            try:
+                self.refresh()
+            except StoreError:
+                self._seen = self._generation.value
+        return self.loader.catalogue
+
+    def refresh(self) -> bool:
+        """Bring the set up to date with the store; return whether anything changed. Raises
+        `answerd.store.StoreError`."""
+        with self.lock:
+            seen = self._generation.value
+            with gc_tuning.gc_paused():
+                has_changed: bool = self._run(self.loader.refresh)
+            self._seen = seen
+            return has_changed
+
+    def replace(self, catalogue: Catalogue) -> None:
+        """Put a set in force that this process has written to the store itself, and announce it to the others.
+
+        Called with ``lock`` held, after the commit and without yielding in between.
+        """
+        self.loader.catalogue = catalogue
+        self._seen = self._generation.bump()
 
 
 class AnswerSet:
@@ -35,14 +117,14 @@ class AnswerSet:
         loader: Loader,
         generation: WriteCounter,
         log: RequestLog,
-        digest: Preparation,
+        preparation: Preparation,
         *,
         reports: bool,
         is_replacement: bool = False,
         prepares: bool = True,
-        counters: Counters | None = None,
+        counters: Cells | None = None,
     ) -> None:
-        """``digest`` is the background work that was done for the loader's set already. ``reports``: of several
+        """``preparation`` is the background work that was done for the loader's set already. ``reports``: of several
         workers, one logs problems, and that the store cannot be read. ``is_replacement``: the loader's set is
         the parent's, as old as the service. ``prepares``: answers are prepared before they are asked for.
         ``counters``: where loads and faults are counted.
@@ -58,11 +140,12 @@ class AnswerSet:
         self.warm = Event()
         self._poll_now = Event()
         self._to_prepare_event = Event()
-        self.digest = digest
+        self.preparation = preparation
         self._counters = counters if reports else None
         self._counted = self.follower.loader.catalogue
         self._store_log = FaultLog(log.service, "the store can be read again")
-        self._not_ready = "the documents are being loaded"
+        # The parent has loaded a set for all its children, but not for the interim worker.
+        self._not_ready = "the documents are being loaded" if preparation.catalogue is None else self._absence()
         self._nothing_yet = ""
 
     def readiness(self) -> str:
@@ -121,7 +204,7 @@ class AnswerSet:
             self._not_ready = self._not_ready and reason_line(str(error))
         self.loaded.set()
         # A request or a write may have brought the set up to date before this look did.
-        if self.follower.loader.catalogue is self.digest.catalogue:
+        if self.follower.loader.catalogue is self.preparation.catalogue:
             self._prepared()
         else:
             self._to_prepare_event.set()
@@ -151,7 +234,9 @@ class AnswerSet:
             self._to_prepare_event.clear()
             try:
                 with gc_tuning.gc_paused():
-                    lines = in_thread(partial(self.digest.update, self.follower.loader.catalogue, checks=self.reports))
+                    lines = in_thread(
+                        partial(self.preparation.update, self.follower.loader.catalogue, checks=self.reports)
+                    )
                 for line in lines:
                     self.log.service(line)
             except Exception as error:  # answers are made on request, and the next change is prepared again
@@ -160,7 +245,7 @@ class AnswerSet:
 
     def _prepared(self) -> None:
         if self._counters:
-            self._counters.set("answerd_problems", value=len(self.digest.problems.sentences()))
+            self._counters.set("answerd_problems", value=len(self.preparation.problems.sentences()))
         self.warm.set()
 
 

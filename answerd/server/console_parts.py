@@ -12,9 +12,9 @@ from wsgiref.types import WSGIApplication
 
 from answerd.answers.sources import Sources
 from answerd.config import Config
+from answerd.server.answer_set import LiveAnswerSet
 from answerd.server.bearer import FailureBlock
 from answerd.server.http.server import Gate
-from answerd.server.live_set import LiveAnswerSet
 from answerd.server.live_states import LiveStates
 from answerd.server.request_feed import RequestFeed
 from answerd.server.roles import AdminTokens

@@ -18,7 +18,7 @@ from answerd.installs.states import State
 from answerd.server import metrics
 from answerd.server.admission import Admission
 from answerd.server.answer_set import AnswerSet
-from answerd.server.counters import Counters
+from answerd.server.cells import Cells
 from answerd.server.statuses import UNAUTHORIZED
 from answerd.server.threads import in_thread
 from answerd.store.states import Waiting
@@ -34,7 +34,7 @@ class Exposition:
 
     def __init__(
         self,
-        counters: Counters,
+        counters: Cells,
         admission: Admission,
         answers: AnswerSet,
         workers: int,

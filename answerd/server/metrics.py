@@ -13,7 +13,7 @@ from typing import Final, Literal
 from answerd.formats import FORMATS
 from answerd.identity import Kind
 from answerd.installs.states import ReportKind, State
-from answerd.server.counters import Cell, Counters
+from answerd.server.cells import Cell, Cells
 from answerd.server.statuses import (
     ADMIN_STATUSES,
     ANSWER_STATUSES,
@@ -163,14 +163,14 @@ def sum_cell() -> Cell:
     return SECONDS, _SUM
 
 
-def make_counters(regions: int = 1) -> Counters:
-    """Return counters for every metric that is counted, and for the gauges of which one process is in charge."""
+def metric_cells() -> list[Cell]:
+    """Return the cells of every metric that is counted, and of the gauges of which one process is in charge."""
     cells: list[Cell] = [*request_cells(), *bucket_cells(), sum_cell(), ("answerd_problems",)]
     for metric in METRICS:
         if metric.kind == "counter" and metric.name != REQUESTS:
             [values] = [label[1] for label in metric.labels] or [("",)]
             cells += [(metric.name, value) if value else (metric.name,) for value in values]
-    return Counters(cells, regions)
+    return cells
 
 
 class RequestCounts:
@@ -178,8 +178,8 @@ class RequestCounts:
 
     __slots__ = ("_cells", "_counters", "_first_bucket", "_own", "_sum")
 
-    def __init__(self, counters: Counters) -> None:
-        """``counters`` are attached to the region of this process."""
+    def __init__(self, counters: Cells) -> None:
+        """``counters`` are attached to the place of this process."""
         self._counters = counters
         self._own = counters.own
         self._cells = {(int(cell[1]), *cell[2:]): counters.index[cell] for cell in request_cells()}
@@ -212,7 +212,7 @@ class RequestCounts:
 class AdminCounts:
     """The counts of the admin API."""
 
-    def __init__(self, counters: Counters) -> None:
+    def __init__(self, counters: Cells) -> None:
         self._counters = counters
 
     def answered(self, status: int, _extension: str, _outcome: str, _seconds: float) -> None:

@@ -12,10 +12,12 @@ that lock is held. Readers see the change when it is committed, and not before.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
+from time import monotonic
 from typing import Any, Protocol
 
 from gevent.lock import RLock
@@ -26,11 +28,10 @@ from answerd.documents import Document, Key, RawDocument
 from answerd.errors import MOST_PROBLEMS
 from answerd.identity import Kind
 from answerd.server import gc_tuning
+from answerd.server.answer_set import LiveAnswerSet
 from answerd.server.etags import UNCONDITIONAL, Conditions, etag, set_etag
 from answerd.server.http.responses import Client, PatientClient
-from answerd.server.live_set import LiveAnswerSet
 from answerd.server.threads import in_thread, release_gradually
-from answerd.server.write_turn import Turn
 from answerd.store import (
     NOBODY,
     WRITER_WAIT_SECONDS,
@@ -49,6 +50,11 @@ from answerd.store import (
 
 _MANY = 20
 """Documents of a change, whose objects the garbage collector is not to look at."""
+
+
+HALF_CLOSED_SECONDS = 0.5
+"""How long a write waits before a client that has finished sending counts as gone. A client may close its sending side
+right after its request and still wait for the response."""
 
 
 class WriteRefused(Exception):
@@ -126,6 +132,47 @@ class InThread(Protocol):
 
     def __call__(self, function: Callable[..., Any], *arguments: Any) -> Any:
         """Return what it returns, or raise what it raises."""
+
+
+class Turn:
+    """The wait of one write: for its locks, and only while a client waits for its outcome."""
+
+    def __init__(self, client: Client, late: type[StoreError]) -> None:
+        """``late`` is raised when the time is up."""
+        self._client = client
+        self._late = late
+        self._began = monotonic()
+
+    def seconds_left(self) -> float:
+        """Return the seconds for which the write may still wait. Raises `StoreError` when there are none, or no client
+        waits for it."""
+        self.check()
+        return self._client.respond_by - monotonic()
+
+    @contextmanager
+    def of(self, lock: RLock, what: str) -> Iterator[None]:
+        """Hold a lock. Raises `StoreError` where it is not free in time."""
+        if not lock.acquire(blocking=False):
+            seconds = self.seconds_left()
+            if not lock.acquire(timeout=None if seconds == math.inf else seconds):
+                raise self._late(f"the write waited for {what} until its time was up, and was not begun")
+        try:
+            yield
+        finally:
+            lock.release()
+
+    def check(self) -> None:
+        """Raise `StoreError` if the write must not begin any more."""
+        now = monotonic()
+        if now >= self._client.respond_by:
+            raise self._late("the write waited until its time was up, and was not begun")
+        if now - self._began > HALF_CLOSED_SECONDS and self._client.is_gone():
+            raise StoreError("the client closed its connection while the write waited, which was not begun")
+
+    def check_deadline(self) -> None:
+        """Raise `StoreError` if the connection has been closed by now, so that the outcome cannot be reported."""
+        if monotonic() >= self._client.deadline:
+            raise self._late("the write took until the connection was closed, and was undone")
 
 
 _PATIENT = PatientClient()

@@ -20,7 +20,8 @@ from pathlib import Path
 import peewee
 
 from answerd.documents import Key
-from answerd.identity import identity_of
+from answerd.formats import FORMATS
+from answerd.identity import Kind, identity_of
 from answerd.store import WRITER_WAIT_SECONDS, StoreAway, StoreError
 from answerd.store.lineage import Lineage, lineage
 from answerd.store.migrations import migrate
@@ -56,6 +57,7 @@ _WITHOUT_TRIGGERS = (
     "CREATE TABLE IF NOT EXISTS replica (id INTEGER PRIMARY KEY, revision INTEGER, token TEXT, asked REAL)",
     "CREATE TABLE IF NOT EXISTS followed (id INTEGER PRIMARY KEY, system TEXT, timeline INTEGER)",
     "CREATE TABLE IF NOT EXISTS met (id INTEGER PRIMARY KEY, newer_schema TEXT)",
+    "CREATE TABLE IF NOT EXISTS understood (id INTEGER PRIMARY KEY, formats TEXT)",
 )
 
 Snapshot = Callable[[], peewee.Database]
@@ -88,6 +90,7 @@ class Replica:
                 with local.atomic("IMMEDIATE"):
                     for statement in _WITHOUT_TRIGGERS:
                         execute(local, statement)
+                    _forget_position_of_older_program(local)
 
     def own(self) -> None:
         """Take the replica for this process and those that are forked from it, until all of them have ended. Raises
@@ -230,6 +233,16 @@ def _is_standby(database: peewee.Database) -> bool:
 def _is_in_history(database: peewee.Database, revision: int, token: str, newest: int) -> bool:
     """Return whether a change is one of the database's: a fail-over may have lost it, and used its number again."""
     return revision == 0 or (revision <= newest and revision_token(database, revision) == token)
+
+
+def _forget_position_of_older_program(local: peewee.SqliteDatabase) -> None:
+    """Have everything copied again where a program with other kinds and formats filled the replica: it left out what it
+    did not understand. What it has stays in force until then."""
+    formats = " ".join(sorted([*FORMATS, *(kind.value for kind in Kind)]))
+    row = execute(local, "SELECT formats FROM understood WHERE id = 1").fetchone()
+    if row is None or row[0] != formats:
+        execute(local, "INSERT OR REPLACE INTO understood (id, formats) VALUES (1, ?)", (formats,))
+        execute(local, "UPDATE replica SET token = ''")
 
 
 def position_in(local: peewee.SqliteDatabase) -> ReplicaPosition:

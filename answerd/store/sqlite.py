@@ -2,10 +2,9 @@
 
 Rules: docs/admin-api.md#the-database.
 
-Decides nothing: the write guard decides which writes are allowed, the catalogue knows the meaning of documents. The
-schema is in `answerd.store.migrations`, reading changes in `answerd.store.sqlite_changes`, writing in
-`answerd.store.sqlite_transaction`. WAL lets readers go on beside a writer; ``synchronous=FULL`` makes a commit wait
-until it is on the disk.
+Decides nothing: the write guard decides which writes are allowed, the catalogue knows the meaning of documents.
+Triggers record and number the changes (`answerd.store.migrations`); `answerd.store.sqlite_changes` reads them. WAL lets
+readers go on beside a writer; ``synchronous=FULL`` makes a commit wait until it is on the disk.
 """
 
 from __future__ import annotations
@@ -19,12 +18,58 @@ from pathlib import Path
 
 import peewee
 
+from answerd.documents import RawDocument
 from answerd.store import NOBODY, WRITER_WAIT_SECONDS, Author, Changes, Version, WriteResult
 from answerd.store.database_store import DatabaseStore
 from answerd.store.migrations import MIGRATIONS, Migration, migrate
+from answerd.store.row_transaction import ROWS_AT_ONCE, Found, RowTransaction, columns_of
 from answerd.store.sqlite_changes import ChangeReader
 from answerd.store.sqlite_file import READER_WAIT_SECONDS, SqliteFile
-from answerd.store.sqlite_transaction import SqliteTransaction
+from answerd.store.tables import ChangeRow, DocumentRow, execute
+
+
+class SqliteTransaction(RowTransaction):
+    """Holds the database's write lock from its first moment."""
+
+    def __init__(self, file: SqliteFile, author: Author, wait: float) -> None:
+        """Take the write lock. Raises `StoreError` when it is not free within ``wait`` seconds."""
+        self._file = file
+        self._author = author
+        with file.faults("written"):
+            database = file.connect(wait)
+            try:
+                database.begin("IMMEDIATE")
+            except BaseException:
+                database.close()
+                raise
+        super().__init__(database)
+
+    def faults(self, done: str) -> AbstractContextManager[None]:
+        return self._file.faults(done)
+
+    def commit(self) -> None:
+        with self.faults("written"):
+            self._database.commit()
+
+    def change(self, found: Found, text: str) -> None:
+        """Give a stored document another text."""
+        execute(self._database, "UPDATE documents SET text = ? WHERE id = ?", (text, found.id))
+
+    def insert(self, documents: Sequence[RawDocument]) -> None:
+        """Store documents that are not there yet."""
+        DocumentRow.insert_many([columns_of(raw) for raw in documents]).bind(self._database).execute()
+
+    def remove(self, documents: Sequence[Found]) -> None:
+        """Remove stored documents."""
+        for start in range(0, len(documents), ROWS_AT_ONCE):
+            ids = [document.id for document in documents[start : start + ROWS_AT_ONCE]]
+            DocumentRow.delete().where(DocumentRow.id.in_(ids)).bind(self._database).execute()
+
+    def sign(self, before: int) -> None:
+        """Record the author of the changes after the one of this number."""
+        author = {"peer": self._author.peer, "author": self._author.name, "note": self._author.note}
+        if any(author.values()):
+            ChangeRow.update(author).where(ChangeRow.id > before).bind(self._database).execute()
 
 
 class SqliteStore(DatabaseStore):

@@ -16,7 +16,8 @@ from pathlib import Path
 
 import pytest
 
-from answerd.server.admission import Admission, raise_file_limit
+from answerd.server.admission import ADMISSION, Admission, raise_file_limit
+from answerd.server.cells import Cells
 from answerd.server.peer import peer_address, with_port
 from tests.http.listener_harness import HOST, Server, resident_bytes, serving
 from tests.support.replies import Reply, chunked, post, receive
@@ -408,6 +409,8 @@ def test_above_the_limit_there_are_64_places_for_what_is_reserved() -> None:
         wait_until(lambda: server.send(GET).status == 503)
         for step in (len(REPORT), 7):
             assert server.send(*[REPORT[at : at + step] for at in range(0, len(REPORT), step)]).status == 200
+        for refused in (b"GET no-path HTTP/1.1\r\nHost: s\r\n", b"rubbish\r\n", b""):
+            assert server.send(refused).status == 503
         slow = [clients.enter_context(server.connect()) for _ in range(64)]
         for client in slow:
             client.sendall(REPORT[:-1])
@@ -421,6 +424,7 @@ def test_above_the_limit_there_are_64_places_for_what_is_reserved() -> None:
             client.sendall(GET)
             assert receive(client).status == 200
         assert server.send(GET).status == 200
+        assert not [line for line in server.lines if "failed" in line]
 
 
 def test_what_is_reserved_is_answered_before_the_others_that_wait(server: Server) -> None:
@@ -513,16 +517,17 @@ def test_accepting_that_fails_does_not_spin() -> None:
 
 
 def test_workers_share_one_count() -> None:
-    admission = Admission(3, workers=2)
+    cells = Cells(ADMISSION, 2)
+    admission = Admission(3, cells)
     places = admission.connections
-    admission.attach(1)
+    cells.attach(1)
     assert places.take()
     assert places.take()
-    admission.attach(0)
+    cells.attach(0)
     assert places.take()
     assert not places.take()
     assert admission.in_flight() == 3
-    admission.reset(1)
+    cells.clear(1, ADMISSION)
     assert admission.in_flight() == 1
     places.add(-1)
     assert admission.in_flight() == 0

@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import Any, Generic, TypeVar
 
 from answerd.server.admin_app import make_admin_app
+from answerd.server.answer_set import LiveAnswerSet, WriteCounter
 from answerd.server.bearer import FailureBlock
 from answerd.server.http.parser import HeaderBlock, HttpRequest
 from answerd.server.http.responses import Client, Exchange, PatientClient, environ_of
-from answerd.server.live_set import LiveAnswerSet, WriteCounter
 from answerd.server.roles import AdminTokens, NamedToken
 from answerd.server.write_guard import WriteGuard
 from answerd.store import WritableStore

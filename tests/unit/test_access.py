@@ -9,10 +9,9 @@ import pytest
 from answerd.addresses import is_public, parse_networks
 from answerd.server.access import Access
 from answerd.server.answer_app import make_answer_app, make_gate
-from answerd.server.answer_set import AnswerSet, Preparation
+from answerd.server.answer_set import AnswerSet, Preparation, WriteCounter
 from answerd.server.http.parser import HeaderBlock, HttpRequest
 from answerd.server.http.responses import Exchange, PatientClient, environ_of, respond
-from answerd.server.live_set import WriteCounter
 from answerd.server.peer import is_within
 from answerd.server.request_log import RequestLog
 from answerd.store.files import FileStore

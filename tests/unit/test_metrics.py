@@ -19,12 +19,11 @@ from answerd.identity import Kind
 from answerd.installs.states import State
 from answerd.server import metrics
 from answerd.server.admission import Admission
-from answerd.server.answer_set import AnswerSet, Preparation
+from answerd.server.answer_set import AnswerSet, Preparation, WriteCounter
+from answerd.server.cells import Cells
 from answerd.server.certificate import expiry
-from answerd.server.counters import Counters
 from answerd.server.exposition import Exposition
-from answerd.server.live_set import WriteCounter
-from answerd.server.metrics import METRICS, AdminCounts, RequestCounts, make_counters
+from answerd.server.metrics import METRICS, AdminCounts, RequestCounts, metric_cells
 from answerd.server.request_log import RequestLog
 from answerd.store.files import FileStore
 from answerd.store.loader import Loader
@@ -127,7 +126,7 @@ def test_a_label_that_a_sum_takes_away_cannot_be_told() -> None:
 
 
 def test_counts_of_several_slots_are_summed_and_survive_a_process() -> None:
-    counters = Counters([("a",), ("b", "x")], 3)
+    counters = Cells([("a",), ("b", "x")], 3)
     counters.add("a")
     counters.attach(2)
     counters.add("a", by=4)
@@ -159,7 +158,7 @@ def test_counts_of_several_slots_are_summed_and_survive_a_process() -> None:
     ],
 )
 def test_a_response_is_counted_once(given: tuple[int, str, str], cell: tuple[str, ...]) -> None:
-    counters = make_counters()
+    counters = Cells(metric_cells())
     RequestCounts(counters).answered(*given, 0.03)
     counted = {cell: counters.total(*cell) for cell in metrics.request_cells() if counters.total(*cell)}
     assert counted == {(metrics.REQUESTS, *cell): 1}
@@ -168,7 +167,7 @@ def test_a_response_is_counted_once(given: tuple[int, str, str], cell: tuple[str
 
 
 def test_every_counter_of_the_table_is_in_shared_memory_and_has_no_other_labels() -> None:
-    counters = make_counters()
+    counters = Cells(metric_cells())
     for metric in METRICS:
         cells = [cell for cell in counters.index if cell[0] == metric.name]
         if metric.kind == "counter":
@@ -184,7 +183,7 @@ def exposition(tmp_path: Path) -> Exposition:
     answers = AnswerSet(Loader(store), WriteCounter(), RequestLog(str(tmp_path / "log")), Preparation(), reports=True)
     documents = [RawDocument(Key(Kind.MACHINE, f"m{number}", "ks"), "x\n") for number in range(3)]
     answers.follower.loader.catalogue = Catalogue().changed([*documents, RawDocument(Key(Kind.GROUP, "g", "toml"), "")])
-    counters = make_counters(2)
+    counters = Cells(metric_cells(), 2)
     RequestCounts(counters).answered(200, "ks", "machine", 0.002)
     RequestCounts(counters).answered(401, "", "", 0.0001)
     RequestCounts(counters).shed("connections")
@@ -262,4 +261,4 @@ def test_a_text_that_is_no_certificate_has_no_expiry() -> None:
 
 
 def test_shared_memory_is_anonymous() -> None:
-    assert isinstance(make_counters().own.obj, mmap.mmap)
+    assert isinstance(Cells(metric_cells()).own.obj, mmap.mmap)

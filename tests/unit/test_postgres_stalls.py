@@ -26,9 +26,9 @@ from answerd.identity import Kind
 from answerd.installs.memory import InstallMemory
 from answerd.installs.states import Order, Rules, State
 from answerd.server.admission import Admission
+from answerd.server.answer_set import LiveAnswerSet, WriteCounter
 from answerd.server.http.responses import PatientClient, Response
 from answerd.server.http.server import HttpServer, Limits
-from answerd.server.live_set import LiveAnswerSet, WriteCounter
 from answerd.server.live_states import LiveStates, SharedStates
 from answerd.server.request_log import RequestLog
 from answerd.server.sockets import bind

@@ -12,8 +12,9 @@ from pathlib import Path
 import pytest
 
 from answerd.documents import Key, RawDocument
+from answerd.formats import FORMATS
 from answerd.identity import Kind
-from answerd.server.live_set import LiveAnswerSet, WriteCounter
+from answerd.server.answer_set import LiveAnswerSet, WriteCounter
 from answerd.server.write_guard import BreaksTheSet, NoSuchDocument, WriteGuard
 from answerd.store import Author, NoSetYet, StoreAway, StoreError
 from answerd.store.loader import Loader, loaded
@@ -365,6 +366,23 @@ def test_a_kind_that_only_a_newer_version_knows_is_left_out_also_where_it_is_rem
     put(store, A, "x = 2\n")
     node.catch_up(print)
     assert [raw.text for raw in loaded(node).documents] == ["x = 2\n"]
+
+
+def test_what_an_older_program_left_out_is_copied_after_an_upgrade(
+    store: PostgresStore, url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    put(store, A, "x = 1\n")
+    put(store, Key(Kind.MACHINE, "aa:bb", "ks"), "lang fr\n")
+    formats = {name: known for name, known in FORMATS.items() if name != "ks"}
+    with monkeypatch.context() as older:
+        older.setattr("answerd.store.tables.FORMATS", formats)
+        older.setattr("answerd.store.replica.FORMATS", formats)
+        node = ReplicatedStore(url, tmp_path / "replica.db")
+        node.catch_up(print)
+        assert [key.format for key in texts(node)] == ["toml"]
+    node = ReplicatedStore(url, tmp_path / "replica.db")
+    node.catch_up(print)
+    assert sorted(key.format for key in texts(node)) == ["ks", "toml"]
 
 
 def test_a_standby_that_lags_takes_nothing_back(tmp_path: Path) -> None:

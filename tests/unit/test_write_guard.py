@@ -20,13 +20,12 @@ from answerd.facts import facts_of
 from answerd.formats.family import AnyFamily, Tree
 from answerd.identity import Kind
 from answerd.server import write_guard
+from answerd.server.answer_set import LiveAnswerSet, WriteCounter
 from answerd.server.etags import Conditions
-from answerd.server.live_set import LiveAnswerSet, WriteCounter
 from answerd.server.write_guard import BreaksTheSet, ConditionFailed, InvalidDocument, NoSuchDocument, WriteGuard
 from answerd.store import Author, Changes, StoreError
 from answerd.store.loader import Loader
-from answerd.store.sqlite import SqliteStore
-from answerd.store.sqlite_transaction import SqliteTransaction
+from answerd.store.sqlite import SqliteStore, SqliteTransaction
 from tests.support.admin import Admin
 from tests.support.writes import put
 
@@ -372,7 +371,7 @@ def test_a_write_that_waits_for_the_answer_set_gives_up_when_its_response_is_due
 
 
 def test_a_write_whose_client_went_while_it_waited_is_not_begun(admin: Admin, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("answerd.server.write_turn.HALF_CLOSED_SECONDS", 0.0)
+    monkeypatch.setattr("answerd.server.write_guard.HALF_CLOSED_SECONDS", 0.0)
     with pytest.raises(StoreError, match="client closed its connection"):
         admin.guard.put(NODE, "x = 1\n", PEER, client=Waiting(gone=True))
     assert in_store(admin) == in_catalogue(admin) == {}

@@ -1,8 +1,5 @@
-"""The preparation of a start: everything that can prevent it is tried here, and the result is shared by all processes.
-
-Rules: docs/configuration.md. Knows addresses, descriptors, the certificate and the store. Must not know how many
-processes there are, nor their tasks.
-"""
+"""What all processes of the service share, and the preparation of it: everything that can prevent a start is tried here
+(docs/configuration.md)."""
 
 from __future__ import annotations
 
@@ -10,6 +7,7 @@ import os
 import socket
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 
 from answerd import __version__
 from answerd.addresses import Address, is_public
@@ -17,20 +15,19 @@ from answerd.answers.sources import Sources
 from answerd.config import RELOADED, SETTINGS, Config, ConfigError, open_to_all, read_config
 from answerd.server import systemd
 from answerd.server.access import Access
-from answerd.server.admission import Admission, Descriptors, divide, raise_file_limit
-from answerd.server.answer_set import Preparation
+from answerd.server.admission import ADMISSION, Admission, Descriptors, divide, raise_file_limit
+from answerd.server.answer_set import WRITES, Preparation, WriteCounter
+from answerd.server.cells import Cells, Places
 from answerd.server.certificate import Certificate, CertificateError, load_certificate
 from answerd.server.console_parts import ConsoleFactory
-from answerd.server.counters import Counters
-from answerd.server.live_set import WriteCounter
 from answerd.server.live_states import SharedStates
-from answerd.server.metrics import make_counters
+from answerd.server.metrics import metric_cells
 from answerd.server.peer import with_port
-from answerd.server.processes import Heartbeats, log_reopened
 from answerd.server.request_feed import RequestFeed
 from answerd.server.request_log import RequestLog
 from answerd.server.roles import AdminTokens, NamedToken, TokensError, read_tokens
 from answerd.server.sockets import bind, local_addresses
+from answerd.server.supervisor import BEAT, Heartbeats, log_reopened
 from answerd.store import NewerSchema, ReplicatingStore, Store, StoreError
 from answerd.store.loader import Loader
 from answerd.store.opening import open_states, open_store
@@ -42,7 +39,7 @@ class StartupError(Exception):
 
 
 @dataclass
-class Service:
+class Shared:
     """The data that all processes of the service share; made before any is forked."""
 
     config: Config
@@ -60,13 +57,32 @@ class Service:
     sources: Sources
     metrics_socket: socket.socket | None
     is_activated: bool  # the service manager holds the listening sockets, and goes on holding them
-    heartbeats: Heartbeats
-    counters: Counters
+    cells: Cells
     make_console: ConsoleFactory | None = None
     installs: SharedStates | None = None
     feed: RequestFeed | None = None
-    generation: WriteCounter = field(default_factory=WriteCounter)
-    digest: Preparation = field(default_factory=Preparation)
+    preparation: Preparation = field(default_factory=Preparation)
+
+    @property
+    def places(self) -> Places:
+        """The places of the processes."""
+        return Places(self.config.workers)
+
+    @cached_property
+    def writes(self) -> WriteCounter:
+        """The number of writes that the processes have announced."""
+        return WriteCounter(self.cells)
+
+    @cached_property
+    def heartbeats(self) -> Heartbeats:
+        """When each worker's loop last had a turn."""
+        return Heartbeats(self.cells, self.config.workers)
+
+    def attach(self, place: int) -> None:
+        """Have this place among the processes from now on. Called in the process."""
+        self.cells.attach(place)
+        if self.feed is not None:
+            self.feed.attach(place)
 
     @property
     def announcement(self) -> str:
@@ -135,7 +151,7 @@ class Service:
             self.log.service(f"TLS certificate fingerprint (SHA-256): {self.certificate.fingerprint}")
 
 
-def prepare(config: Config, log: RequestLog, make_console: ConsoleFactory | None = None) -> Service:
+def prepare(config: Config, log: RequestLog, make_console: ConsoleFactory | None = None) -> Shared:
     """Do everything that can prevent a start. Raises `StartupError` and `answerd.store.StoreError`."""
     loader = Loader(open_store(config, to_serve=True), has_states=config.has_states, columns=config.labels_of_columns)
     _catch_up(loader.store, log)
@@ -156,12 +172,14 @@ def prepare(config: Config, log: RequestLog, make_console: ConsoleFactory | None
         log.service(f"warning: {warning}")
     for problem in secrets.problems():
         log.service(f"problem: {problem}")
-    service = Service(
+    places = Places(config.workers)
+    cells = Cells([*metric_cells(), *ADMISSION, WRITES, BEAT], places.count)
+    shared = Shared(
         config,
         log,
         loader,
         descriptors,
-        Admission(descriptors.answers, config.workers + 1),  # the last is for the interim worker
+        Admission(descriptors.answers, cells),
         sockets,
         certificate,
         admin_socket,
@@ -172,16 +190,15 @@ def prepare(config: Config, log: RequestLog, make_console: ConsoleFactory | None
         sources_of(secrets),
         metrics_socket,
         systemd.ANSWERS in given,
-        Heartbeats(config.workers),
-        make_counters(config.workers + 3),  # one each for the interim worker, the other listeners and the parent
+        cells,
         make_console,
     )
     if states is not None:
-        service.installs = SharedStates(states, config)
+        shared.installs = SharedStates(states, config)
     if has_admin:
-        service.feed = RequestFeed(config.workers + 1)  # the last is the interim worker's
-    service.log_fingerprint()
-    return service
+        shared.feed = RequestFeed(places.count)
+    shared.log_fingerprint()
+    return shared
 
 
 def _credentials(config: Config) -> tuple[Certificate | None, tuple[NamedToken, ...]]:

@@ -1,9 +1,5 @@
-"""The running service: try everything that can prevent a start, then answer in several processes.
-
-Rules: docs/configuration.md, docs/running.md#the-log, docs/running.md#start-stop-reload.
-
-Knows the order in which things start and end; decides nothing about a request.
-"""
+"""The running service: try everything that can prevent a start, load once, then fork the processes
+(docs/running.md#start-stop-reload)."""
 
 from __future__ import annotations
 
@@ -14,18 +10,21 @@ import socket
 import sys
 import time
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import partial
 
 from gevent.monkey import get_original
 
 from answerd.config import Config
 from answerd.server import allocator, gc_tuning, systemd
+from answerd.server.administration import Administration
+from answerd.server.admission import ADMISSION
 from answerd.server.console_parts import ConsoleFactory
-from answerd.server.processes import InterimWorker, Supervisor, block_signals, wait_for_stop
-from answerd.server.replication import REPLICATOR, run_replicator
+from answerd.server.replicator import run_replicator
 from answerd.server.request_log import RequestLog
+from answerd.server.shared import Shared, StartupError, prepare
 from answerd.server.sockets import refuse_new
-from answerd.server.startup import Service, StartupError, prepare
+from answerd.server.supervisor import BEAT, InterimWorker, Supervisor, block_signals, wait_for_stop
 from answerd.server.threads import SWITCH_SECONDS
 from answerd.server.worker import WARM_SECONDS, Worker
 from answerd.store import ReplicatingStore, StoreError
@@ -39,7 +38,7 @@ get_ident: Callable[[], int] = get_original("_thread", "get_ident")
 start_thread = get_original("_thread", "start_new_thread")
 
 INTERIM_WORKER_AFTER_SECONDS = 0.3
-"""How long several workers may load before an interim worker answers in their place."""
+"""How long the parent may load before an interim worker answers in place of the others."""
 
 
 def serve(config: Config, make_console: ConsoleFactory | None = None) -> int:
@@ -56,126 +55,127 @@ def serve(config: Config, make_console: ConsoleFactory | None = None) -> int:
         allocator.configure()
         gc.set_threshold(*gc_tuning.THRESHOLDS)
         sys.setswitchinterval(SWITCH_SECONDS)
-        service = prepare(config, log, make_console)
-        return _Several(service).run()
+        return _Processes(prepare(config, log, make_console)).run()
     finally:
         log.close()
 
 
-class _Several:
-    """The processes: one for each worker, one for admin API, console and metrics where any is configured, and the
-    replicator of a shared database. The `Children` of their supervisor. The parent loads once, so that the children
-    share read-only memory, and then forks them. An interim worker answers until then.
+@dataclass(frozen=True, slots=True)
+class _Child:
+    """A child of the service: its name in the log, its place, and its listening sockets."""
+
+    name: str
+    place: int
+    sockets: list[socket.socket]
+
+
+class _Processes:
+    """The processes: a worker for each socket of the answer endpoint, one for admin API, console and metrics where any
+    is configured, and the replicator of a shared database. The `Children` of their supervisor. The parent loads once,
+    so that the children share read-only memory, and then forks them. An interim worker answers until then.
     """
 
-    def __init__(self, service: Service) -> None:
-        self.service = service
+    def __init__(self, shared: Shared) -> None:
+        self.shared = shared
         self._parent_pipe, self._held_open = os.pipe()
-        workers = [(f"worker {index + 1}", [listening]) for index, listening in enumerate(service.sockets)]
-        self._sockets: dict[str, list[socket.socket]] = dict(workers)
-        self._reporter = 0  # the child that logs problems and faults of the store: not a worker, if there is another
-        others = [service.admin_socket, service.console_socket, service.metrics_socket]
-        administered = [listening for listening in others if listening is not None]
+        places = shared.places
+        self._children = [_Child(f"worker {at + 1}", at, [listening]) for at, listening in enumerate(shared.sockets)]
+        listeners = {
+            "admin API": shared.admin_socket,
+            "console": shared.console_socket,
+            "metrics": shared.metrics_socket,
+        }
+        administered = {name: listening for name, listening in listeners.items() if listening is not None}
+        self._reporter = places.administration if administered else 0
+        """The process that logs problems of the set and faults of the store: not a worker, if there is another."""
         if administered:
-            names = ("admin API", "console", "metrics")
-            name = next(name for name, listening in zip(names, others, strict=True) if listening is not None)
-            self._reporter = len(self._sockets)
-            self._sockets[name] = administered
-        if isinstance(service.loader.store, ReplicatingStore):
-            self._sockets[REPLICATOR] = []
-        self.names = list(self._sockets)
+            self._children.append(_Child(next(iter(administered)), places.administration, [*administered.values()]))
+        if isinstance(shared.loader.store, ReplicatingStore):
+            self._children.append(_Child("replicator", places.replicator, []))
+        self.names = [child.name for child in self._children]
         self._replaced: set[int] = set()
         self._is_announced = False
         self._watchdog = systemd.Watchdog()
-        service.counters.attach(service.config.workers + 2)
+        shared.attach(places.parent)
 
     def run(self) -> int:
         """Run until a signal ends it. Return the exit status."""
-        service = self.service
+        shared = self.shared
         interim_worker = InterimWorker(
             self._run_interim_worker,
             INTERIM_WORKER_AFTER_SECONDS,
-            partial(service.admission.reset, service.config.workers),
-            service.log,
+            partial(shared.cells.clear, shared.places.interim, ADMISSION),
+            shared.log,
         )
         try:
-            _load_for_all(service, self.announce, self._watchdog)
+            _load_for_all(shared, self.announce, self._watchdog)
         except _Stopped:
-            for listening in service.sockets:  # no worker will take over what the interim worker leaves
-                if not service.is_activated:
+            for listening in shared.sockets:  # no worker will take over what the interim worker leaves
+                if not shared.is_activated:
                     refuse_new(listening)
                 listening.close()
-            interim_worker.end(service.config.timeout_seconds)
-            service.log.service("stopped while loading")
+            interim_worker.end(shared.config.timeout_seconds)
+            shared.log.service("stopped while loading")
             return 0
         gc.freeze()
-        stop_seconds = service.config.drain_seconds + service.config.timeout_seconds
-        return Supervisor(self, service.log).run(interim_worker, stop_seconds)
+        stop_seconds = shared.config.drain_seconds + shared.config.timeout_seconds
+        return Supervisor(self, shared.log).run(interim_worker, stop_seconds)
 
     def run_child(self, index: int) -> int:
-        """Be a worker, or the process of the admin API, or the replicator."""
+        """Be a worker, or the process that administers, or the replicator."""
         os.close(self._held_open)
-        for name, sockets in self._sockets.items():
-            for inherited in sockets if name != self.names[index] else ():
+        child, shared = self._children[index], self.shared
+        for other in self._children:
+            for inherited in other.sockets if other is not child else ():
                 inherited.close()
-        if self.names[index] == REPLICATOR:
-            return run_replicator(self.service, self._parent_pipe)
-        worker = Worker(
-            self.service,
-            reports=index == self._reporter,
-            parent_pipe=self._parent_pipe,
-            is_replacement=index in self._replaced,
-        )
-        if index < self.service.config.workers:
-            worker.answer(index)
-        else:
-            worker.administer()
-        return worker.run()
+        shared.attach(child.place)
+        if child.place == shared.places.replicator:
+            return run_replicator(shared, self._parent_pipe)
+        reports, is_replacement = child.place == self._reporter, index in self._replaced
+        if child.place == shared.places.administration:
+            return Administration(shared, self._parent_pipe, reports=reports, is_replacement=is_replacement).run()
+        return Worker(shared, self._parent_pipe, child.sockets, reports=reports, is_replacement=is_replacement).run()
+
+    def _run_interim_worker(self) -> int:
+        os.close(self._held_open)
+        self.shared.attach(self.shared.places.interim)
+        return Worker(self.shared, self._parent_pipe, self.shared.sockets, is_interim=True).run()
 
     def forget_child(self, index: int) -> None:
         """Release a dead worker's part of the shared limits."""
         self._replaced.add(index)
-        self.service.counters.add("answerd_workers_replaced_total")
-        if index < self.service.config.workers:
-            self.service.admission.reset(index)
-            self.service.heartbeats.forget(index)
+        self.shared.cells.add("answerd_workers_replaced_total")
+        self.shared.cells.clear(self._children[index].place, (*ADMISSION, BEAT))
 
     def announce(self) -> None:
         """Log where requests are accepted; only once."""
         if not self._is_announced:
             self._is_announced = True
-            self.service.announce()
+            self.shared.announce()
 
     def reload(self) -> None:
         """Reload for the children that will be forked later."""
         systemd.notify_reloading()
-        self.service.reload(logs=True)
-        self.service.log_fingerprint()
+        self.shared.reload(logs=True)
+        self.shared.log_fingerprint()
         systemd.notify(systemd.READY)
 
     def do_periodic_work(self) -> float | None:
         """Notify the service manager that the workers run, as long as all of them do."""
         seconds = self._watchdog.seconds
         if seconds is not None:
-            self._watchdog.ping(lambda: self.service.heartbeats.are_younger_than(2 * seconds))
+            self._watchdog.ping(lambda: self.shared.heartbeats.are_younger_than(2 * seconds))
         return seconds
 
     def stop_accepting(self) -> None:
         """Close the listening sockets that the parent holds open for its children."""
         systemd.notify(systemd.STOPPING)
-        for sockets in self._sockets.values():
-            for inherited in sockets:
+        for child in self._children:
+            for inherited in child.sockets:
                 inherited.close()
 
-    def _run_interim_worker(self) -> int:
-        os.close(self._held_open)
-        worker = Worker(self.service, reports=False, parent_pipe=self._parent_pipe, is_interim=True)
-        for index in range(self.service.config.workers):
-            worker.answer(index)
-        return worker.run()
 
-
-def _load_for_all(service: Service, announce: Callable[[], None], watchdog: systemd.Watchdog) -> None:
+def _load_for_all(shared: Shared, announce: Callable[[], None], watchdog: systemd.Watchdog) -> None:
     """Load the data that the children share: the answer set, its answers, its problems. Each child does the rest by
     itself.
 
@@ -183,7 +183,7 @@ def _load_for_all(service: Service, announce: Callable[[], None], watchdog: syst
     obeyed at once.
     """
     until = time.monotonic() + WARM_SECONDS
-    ended = _in_raw_thread(partial(_load, service))
+    ended = _in_raw_thread(partial(_load, shared))
     while not ended():
         seconds = max(0.0, until - time.monotonic()) or _LONGEST_WAIT_SECONDS
         if wait_for_stop(min(seconds, watchdog.seconds or _LONGEST_WAIT_SECONDS)):
@@ -193,15 +193,15 @@ def _load_for_all(service: Service, announce: Callable[[], None], watchdog: syst
             announce()
 
 
-def _load(service: Service) -> None:
+def _load(shared: Shared) -> None:
     try:
         with gc_tuning.gc_paused():
-            service.loader.refresh()
-            lines = service.digest.update(service.loader.catalogue, checks=True)
+            shared.loader.refresh()
+            lines = shared.preparation.update(shared.loader.catalogue, checks=True)
     except StoreError:
         return
     for line in lines:
-        service.log.service(line)
+        shared.log.service(line)
 
 
 def _in_raw_thread(work: Callable[[], None]) -> Callable[[], bool]:

@@ -1,24 +1,24 @@
-"""Several processes as one service: the parent forks them, replaces what dies, passes signals on, and ends them.
+"""The parent of the processes: it forks them, replaces what dies, passes signals on, and ends them.
 
-Knows processes and signals. The parent answers nothing, and must not touch gevent's loop: a child would inherit the
+It answers nothing, and must not touch gevent's loop: a child would inherit the
 watchers of a loop in use, which would then run in both.
 """
 
 from __future__ import annotations
 
 import math
-import mmap
 import os
 import signal
 import time
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Protocol
+from typing import Final, Protocol
 
 import gevent
 import gevent.os
 from gevent.monkey import get_original
 
+from answerd.server.cells import Cells
 from answerd.server.request_log import RequestLog
 
 _PARENTS_SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGCHLD)
@@ -38,7 +38,7 @@ _sleep = get_original("time", "sleep")
 
 
 def block_signals() -> None:
-    """Block signals until a handler is installed: by a `Supervisor`, or by the one process that answers.
+    """Block signals until a handler is installed: by a `Supervisor`, or by a process that it has forked.
 
     Call this before any thread is started: a thread that does not block them would receive signals while the parent is
     busy, and the default action there would end the service, or lose the news that a child has died.
@@ -132,26 +132,27 @@ def _fork_child(name: str, live: Callable[[], int], log: RequestLog) -> int:
         os._exit(status)
 
 
+BEAT: Final = ("beat",)
+"""The cell with the time at which the loop of a worker last had a turn, in nanoseconds of the monotonic clock."""
+
+
 class Heartbeats:
-    """The times at which each worker's loop last had a turn, in memory that the processes share. Made once, before
-    forking."""
+    """The times at which each worker's loop last had a turn."""
 
-    def __init__(self, workers: int) -> None:
-        self._beats = memoryview(mmap.mmap(-1, workers * 8)).cast("d")
+    def __init__(self, cells: Cells, workers: int) -> None:
+        """``cells`` have `BEAT`; the workers have the first places."""
+        self._cells = cells
+        self._workers = workers
 
-    def beat(self, worker: int) -> None:
-        """Record that the loop of this worker runs."""
-        self._beats[worker] = time.monotonic()
+    def beat(self) -> None:
+        """Record that the loop of this process runs."""
+        self._cells.set(*BEAT, value=time.monotonic_ns())
 
     def are_younger_than(self, seconds: float) -> bool:
         """Return whether every worker had a turn within these seconds; a worker that has not begun yet does not
         count."""
-        oldest = time.monotonic() - seconds
-        return all(not beat or beat > oldest for beat in self._beats)
-
-    def forget(self, worker: int) -> None:
-        """Forget a worker that died: its successor has not begun yet."""
-        self._beats[worker] = 0.0
+        oldest = time.monotonic_ns() - int(seconds * 1_000_000_000)
+        return all(not beat or beat > oldest for beat in self._cells.everywhere(*BEAT)[: self._workers])
 
 
 class Children(Protocol):

@@ -10,17 +10,17 @@ import signal
 import threading
 from types import FrameType
 
-from answerd.server.processes import log_reopened
-from answerd.server.startup import Service
+from answerd.server.shared import Shared
+from answerd.server.supervisor import log_reopened
 from answerd.store import ReplicatingStore
 
 REPLICATOR = "replicator"
 """The name of the process in the log."""
 
 
-def run_replicator(service: Service, parent_pipe: int) -> int:
+def run_replicator(shared: Shared, parent_pipe: int) -> int:
     """Keep this node's replica up to date until a signal, or the end of the parent, ends it. Return the exit status."""
-    store = service.loader.store
+    store = shared.loader.store
     if not isinstance(store, ReplicatingStore):
         raise TypeError("the store has no replica")
     reading, writing = os.pipe()
@@ -29,7 +29,7 @@ def run_replicator(service: Service, parent_pipe: int) -> int:
         os.write(writing, b"x")
 
     def reload(_signal: int, _frame: FrameType | None) -> None:
-        log_reopened(service.log)
+        log_reopened(shared.log)
 
     signal.signal(signal.SIGTERM, stop)
     signal.signal(signal.SIGINT, stop)
@@ -42,10 +42,8 @@ def run_replicator(service: Service, parent_pipe: int) -> int:
 
     threading.Thread(target=follow_parent, daemon=True).start()
 
-    # A worker that sees the counter rise looks at the replica at its next request. The admin process raises it too; a
-    # rise that is lost between the two costs nothing, because workers look every tenth of a second all the same.
     def changed() -> None:
-        service.generation.bump()
+        shared.writes.bump()
 
-    store.replicate(service.log.service, changed, reading)
+    store.replicate(shared.log.service, changed, reading)
     return 0
