@@ -10,6 +10,8 @@ from collections.abc import Mapping
 import pytest
 
 from answerd.errors import BrokenDocument, EmptyAnswer, NotClaimed
+from answerd.store import CannotBeStored
+from answerd.store.database_store import DatabaseStore
 from answerd.store.files import FileStore
 from tests.support.fleet import Fleet
 
@@ -359,7 +361,12 @@ def test_a_document_has_at_most_1_mb(fleet: Fleet, more: int, fill: str) -> None
     size = len(fill.encode())
     rest = 1_048_576 - len("lang en\n")
     text = "lang en\n" + fill * (rest // size) + " " * (rest % size + more)
-    fleet.write({"web-1.ks": text, "default.ks": "lang de\n"})
+    fleet.write({"default.ks": "lang de\n"})
+    if more and isinstance(fleet.store, DatabaseStore):
+        with pytest.raises(CannotBeStored, match=r'machine "web-1" .* is larger than 1,048,576 bytes'):
+            fleet.write({"web-1.ks": text})
+        return
+    fleet.write({"web-1.ks": text})
     if not more:
         assert fleet.text("/ks/web-1").startswith("lang en")
         return
