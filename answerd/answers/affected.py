@@ -47,6 +47,10 @@ class Affected:
             for catalogue in (before, after):
                 if not _add_touched_by_groups(catalogue, groups, found):
                     return
+        if "" in found:  # a default, which overlays may be laid over for members that nothing else claims
+            for catalogue in (before, after):
+                for claim in catalogue.claims.values():
+                    found.update(claim.members if claim.overlay is not None else ())
         self.identities = found
 
     def __contains__(self, identity: str) -> bool:

@@ -332,17 +332,24 @@ def _leaves(source: str, extension: str) -> list[ValueSpan]:
 
 
 def _cells(source: str) -> Iterator[ValueSpan]:
-    """Yield the cells of an inventory under the names of their columns. Raises `UnreadableError`."""
+    """Yield the cells of an inventory that are secrets by the name of their column, and all cells of a row that may
+    hold another secret. Raises `UnreadableError`."""
     text = source.removeprefix(BYTE_ORDER_MARK)
     skipped = len(source) - len(text)
     syntax = Syntax.of(separator_of(text))
     columns: list[str] = []
+    secret: set[str] = set()
     for count, record in enumerate(records(text, syntax)):
-        cells = syntax.spans(text, record.start, record.line)
         if not count:
-            columns = [cell.value.strip() for cell in cells]
+            columns = [cell.value.strip() for cell in syntax.spans(text, record.start, record.line)]
+            secret = {column for column in columns if is_secret_name(column)}
             continue
-        for column, cell in zip(columns, cells, strict=False):
+        may_hold_another = _MAY_HOLD_ONE.search(text, record.start, record.end)
+        if not (secret or may_hold_another):
+            continue
+        for column, cell in zip(columns, syntax.spans(text, record.start, record.line), strict=False):
+            if column not in secret and not may_hold_another:
+                continue
             yield ValueSpan((str(count), column), cell.start + skipped, cell.end + skipped, cell.value, "unknown")
 
 

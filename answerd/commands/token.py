@@ -9,9 +9,9 @@ which cannot be used in its place. Send SIGHUP to the service after the line was
 added.
 
 Options:
-  --role ROLE  What it may do: read, plan (that, and dry runs), operate (plan, and
-               arm and disarm), inventory (plan, and rows) or admin (everything,
-               and secrets).
+  --role ROLE  What it may do: read; plan (that, and dry runs); operate (plan,
+               and arm and disarm); inventory (plan, and rows); or admin
+               (everything, and secrets).
   -h --help    This text.
 
 Exit status:

@@ -82,7 +82,8 @@ def import_documents(arguments: Arguments) -> int:
     shown = store.described if config.store == "postgres" else config.db_path
     report_progress, prune = progress("documents") or no_progress, bool(arguments["--prune"])
     copied = import_file if is_file else import_directory
-    summary = copied(source, store, report_progress, prune=prune, author=own_author(f"import of {source}"))
+    author, columns = own_author(f"import of {source}"), config.labels_of_columns
+    summary = copied(source, store, report_progress, prune=prune, author=author, columns=columns)
     if summary.installs:
         print(
             f"warning: {printable(source)} has {counted(summary.installs, 'state')} of installs, which import does not "

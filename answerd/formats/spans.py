@@ -22,8 +22,7 @@ from yaml.scanner import Scanner
 from answerd.formats import json as json_family
 from answerd.formats import toml as toml_family
 from answerd.formats import xml as xml_family
-from answerd.formats import yaml as yaml_family
-from answerd.formats.family import Path
+from answerd.formats.family import ParseError, Path
 from answerd.formats.yaml_read import events
 
 
@@ -171,7 +170,12 @@ def _toml_value(token: re.Match[str], path: Path) -> ValueSpan:
     return ValueSpan(path, start, end, text, "toml" if written[0] == '"' else "toml-literal")
 
 
+_BARE_KEY = re.compile(r"[A-Za-z0-9_-]+\Z")
+
+
 def _toml_keys(written: str) -> Path:
+    if _BARE_KEY.match(written):
+        return (written,)
     tree: Any = tomli.loads(f"{written}=0")
     return tuple(_only_keys(tree))
 
@@ -223,10 +227,21 @@ _PROPERTIES = re.compile(r"(?:[&!]\S*(?:\s+(?:#[^\n]*\n\s*)*|\Z))+")
 _BLOCK_HEADER = re.compile(r"[|>](?P<indent>[1-9])?[^\n]*\n")
 
 
+_MOST_ALIASED = 10_000
+"""Values that all aliases of a text together may stand for."""
+
+
 def _yaml(source: str) -> list[ValueSpan]:
-    yaml_family.parse(source)
+    try:
+        return _yaml_values(source)
+    except (yaml.YAMLError, UnicodeEncodeError):
+        raise ParseError("it is not YAML") from None
+
+
+def _yaml_values(source: str) -> list[ValueSpan]:
     found: list[ValueSpan] = []
     anchors: dict[str, tuple[Path, int, int]] = {}
+    aliased = 0
     open_: list[tuple[_YamlPlace, str | None, int]] = []
     skipped = 1 if source.startswith("\ufeff") else 0  # libyaml does not count the byte order mark
 
@@ -249,6 +264,9 @@ def _yaml(source: str) -> list[ValueSpan]:
                 open_[-1][0].key = "*"
                 continue
             above, first, last = anchors.get(str(event.anchor), ((), 0, 0))
+            aliased += last - first
+            if aliased > _MOST_ALIASED:
+                raise ParseError(f"its aliases stand for more than {_MOST_ALIASED:,} values")
             found += [value._replace(path=(*path, *value.path[len(above) :])) for value in found[first:last]]
         elif isinstance(event, yaml.MappingStartEvent | yaml.SequenceStartEvent):
             path = node_path()

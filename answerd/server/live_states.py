@@ -228,14 +228,24 @@ class LiveStates:
             self._note_fault("read", str(error))
 
     def _read_since(self, events: EventLog) -> None:
-        while True:
-            part = events.since(self._position.revision)
-            for revision, event in part:
-                if event is not None:
-                    self._apply(event)
-                self._position = self._position._replace(revision=revision)
-            if len(part) < ROWS_AT_ONCE:
-                return
+        if not self._read_part(events):
+            return
+        with self._lock:  # a node catches up: other requests wait for all of it, and the loop goes on
+            self._is_reloading = True
+            try:
+                while self._read_part(events):
+                    gevent.sleep()
+            finally:
+                self._is_reloading = False
+
+    def _read_part(self, events: EventLog) -> bool:
+        """Read some events; return whether there may be more."""
+        part = events.since(self._position.revision)
+        for revision, event in part:
+            if event is not None:
+                self._apply(event)
+            self._position = self._position._replace(revision=revision)
+        return len(part) == ROWS_AT_ONCE
 
     def _reload(self) -> None:
         """Read everything again: the contents are others now. Requests wait meanwhile."""

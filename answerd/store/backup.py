@@ -11,6 +11,7 @@ from __future__ import annotations
 import os
 import sqlite3
 import tempfile
+from collections.abc import Mapping
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
@@ -161,6 +162,7 @@ def import_file(
     *,
     prune: bool = False,
     author: Author = NOBODY,
+    columns: Mapping[str, str] | None = None,
 ) -> ImportSummary:
     """Copy the documents and inventories of a database file or a backup into a database, in one transaction.
 
@@ -180,7 +182,8 @@ def import_file(
         tuple((str(raw.key), fault) for raw, fault in faults if fault is not None),
         frozenset(raw.key.name for raw in documents),
     )
-    return replace(import_found(found, str(path), store, progress, prune=prune, author=author), installs=installs)
+    summary = import_found(found, str(path), store, progress, prune=prune, author=author, columns=columns)
+    return replace(summary, installs=installs)
 
 
 def _count_of_installs(database: Path) -> int:

@@ -15,7 +15,7 @@ import os
 import secrets
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -85,6 +85,10 @@ _TAKE = f"""
     INSERT INTO events ({COLUMNS}, shared) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
     ON CONFLICT (id) DO UPDATE SET shared = excluded.shared"""  # noqa: S608
 _TO_DELIVER = f"SELECT {COLUMNS} FROM events WHERE shared IS NULL ORDER BY revision LIMIT {ROWS_AT_ONCE}"  # noqa: S608
+_DROP = """
+    DELETE FROM events WHERE record = ANY(?) AND record NOT IN
+    (SELECT record FROM events WHERE record = ANY(?)
+     AND kind NOT IN ('given', 'refused', 'failed', 'progress'))"""
 _REVISION, _TOKEN = "events_revision", "events_token"
 
 _T = TypeVar("_T")
@@ -191,6 +195,20 @@ class NodeStates(StateFile):
             raise
         except StoreError:
             self._away_until = time.monotonic() + AGAIN_SECONDS
+
+    def drop(self, names: Sequence[str]) -> None:
+        """Remove the events of some records here, and in the database where no node knows that they are installed or
+        ordered. Raises `StoreError`."""
+        super().drop(names)
+        own = [identity_of(name) for name in names]
+        with (
+            suppress(StoreError),
+            self._server.connected(WRITE_SECONDS) as database,
+            self._server.faults("written"),
+            database.atomic(READ_COMMITTED),
+        ):
+            lock_revision(database)
+            run(database, _DROP, (own, own))
 
     def wake_up(self) -> None:
         """Have new events delivered."""

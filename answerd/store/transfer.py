@@ -9,7 +9,7 @@ the meaning of a document: a broken document is taken as it is.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -105,6 +105,7 @@ def import_directory(
     *,
     prune: bool = False,
     author: Author = NOBODY,
+    columns: Mapping[str, str] | None = None,
 ) -> ImportSummary:
     """Copy the documents of a directory into the database, in one transaction, whatever problems they have.
 
@@ -112,8 +113,10 @@ def import_directory(
     unless ``prune`` is given: then those that the directory does not have are removed. A document of the directory
     that cannot be read keeps the one that is stored. Raises `StoreError`, and then nothing was imported: the directory
     cannot be read (`read_directory`), has no document although ``prune`` is given, or the database cannot be written.
+    ``columns``: see `answerd.answers.catalogue.Catalogue`.
     """
-    return import_found(read_directory(directory), str(directory), store, progress, prune=prune, author=author)
+    found = read_directory(directory)
+    return import_found(found, str(directory), store, progress, prune=prune, author=author, columns=columns)
 
 
 def import_found(
@@ -124,6 +127,7 @@ def import_found(
     *,
     prune: bool = False,
     author: Author = NOBODY,
+    columns: Mapping[str, str] | None = None,
 ) -> ImportSummary:
     """Store documents that were found in ``source`` (`import_directory`). Raises `StoreError`."""
     if prune and not found.named:
@@ -135,7 +139,7 @@ def import_found(
         removed = [key for key in store.keys(None) if key.name not in found.named] if prune else []
         written = transaction.write(found.documents, removed, progress=progress)
         transaction.commit()
-    problems = load_problems(loaded(store, has_states=True))  # a database keeps the states too
+    problems = load_problems(loaded(store, has_states=True, columns=columns))  # a database keeps the states too
     return ImportSummary(
         len(written.new),
         len(written.changed),

@@ -9,7 +9,7 @@ _answerd() {
     case ${COMP_WORDS[1]} in
         serve) options='--help -h' ;;
         render) options='--format --body --query --header --replay --dir --state --why --explain --json --help -h' ;;
-        check) options='--json --help -h' ;;
+        check) options='--json --strict --help -h' ;;
         diff) options='--summary --show-secrets --no-pager --json --help -h' ;;
         validate-answer) options='--format --release --product --help -h' ;;
         captures) options='--machine --status --since --json --help -h' ;;

@@ -409,6 +409,8 @@ def test_above_the_limit_there_are_64_places_for_what_is_reserved() -> None:
         wait_until(lambda: server.send(GET).status == 503)
         for step in (len(REPORT), 7):
             assert server.send(*[REPORT[at : at + step] for at in range(0, len(REPORT), step)]).status == 200
+        for refused in (b"GET no-path HTTP/1.1\r\nHost: s\r\n", b"rubbish\r\n", b""):
+            assert server.send(refused).status == 503
         slow = [clients.enter_context(server.connect()) for _ in range(64)]
         for client in slow:
             client.sendall(REPORT[:-1])
@@ -422,6 +424,7 @@ def test_above_the_limit_there_are_64_places_for_what_is_reserved() -> None:
             client.sendall(GET)
             assert receive(client).status == 200
         assert server.send(GET).status == 200
+        assert not [line for line in server.lines if "failed" in line]
 
 
 def test_what_is_reserved_is_answered_before_the_others_that_wait(server: Server) -> None:

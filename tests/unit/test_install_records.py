@@ -132,6 +132,8 @@ def test_the_record_of_a_row_or_document_decides_whatever_others_have_collected(
     installs.report(next(word for word in stranger.split() if "/report/" in word))
     assert "kernel" in lab.text("/ipxe?mac=98fa9b50d810&serial=SERIAL1", host="s")
     assert "kernel" in lab.text("/ipxe/db-1?serial=SERIAL2", host="s")
+    installs.clock += 60  # and the next time, when the machine has a record
+    assert "kernel" in lab.text("/ipxe?mac=98fa9b50d810&serial=SERIAL1", host="s")
     names = {remembered.record.name for remembered in installs.memory.by_name.values()}
     assert names == {"SERIAL1", "web-1", "db-1"}
 

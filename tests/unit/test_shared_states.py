@@ -338,6 +338,21 @@ def test_a_file_that_was_rolled_back_or_copied_loses_no_acknowledged_report_and_
     assert ["rolled back or copied" in line for line in node.said] == [True]
 
 
+def test_records_that_are_dropped_go_from_the_database_unless_another_node_knows_more(
+    nodes: list[Node], server: PostgresServer
+) -> None:
+    a, b, _ = nodes
+    for name in ("gone", "installed"):
+        a.ask(1.0, name=name)
+    all_synced(nodes)
+    b.report(ReportKind.INSTALLED, 2.0, name="installed")
+    b.sync()
+    a.store.drop(["gone", "installed"])  # it has not heard of the report
+    assert list(in_database(server)) == ["installed"]
+    a.sync()
+    assert StateWriter(a.store).state("installed") is State.INSTALLED
+
+
 def test_what_the_driver_reports_in_a_batch_is_an_error_of_the_store(server: PostgresServer) -> None:
     with pytest.raises(StoreError), server.connected() as database, server.faults("written"):
         run_many(database, "INSERT INTO received_messages (source, number) VALUES (?, ?)", [("a", 1), ("a", 2)])

@@ -223,6 +223,16 @@ def test_what_one_process_writes_counts_for_the_next_request_of_every_other(two:
     assert second.state("node1") is State.ARMED
 
 
+def test_a_process_that_has_much_to_read_knows_all_of_it_before_it_judges(two: tuple[Process, Process]) -> None:
+    first, second = two
+    for number in range(1_700):
+        first.live.given([given(f"node{number}")])
+    last = gevent.spawn(second.state, "node1699")
+    other = gevent.spawn(second.state, "node1699")
+    gevent.joinall([last, other], raise_error=True)
+    assert (last.value, other.value) == (State.INSTALLING, State.INSTALLING)
+
+
 def test_reports_that_come_together_share_a_sync(states: StateFile, monkeypatch: pytest.MonkeyPatch) -> None:
     process = Process(states)
     syncs: list[None] = []

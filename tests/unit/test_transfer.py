@@ -342,3 +342,11 @@ def test_a_backup_of_a_newer_version_is_refused_and_leaves_the_database(store: S
     with pytest.raises(StoreError, match="schema version 999, this version of answerd understands 1 to"):
         restore_database(tmp_path / "backup.db", tmp_path / "restored.db")
     assert not (tmp_path / "restored.db").exists()
+
+
+def test_an_import_gives_columns_the_labels_of_the_settings(store: SqliteStore, tmp_path: Path) -> None:
+    (tmp_path / "lab").mkdir()
+    (tmp_path / "lab" / "inventory.csv").write_text("Asset Tag,role\nweb-01,web\n")
+    [problem] = import_directory(tmp_path / "lab", store).problems
+    assert "no column is one of id, mac, serial, uuid" in problem
+    assert not import_directory(tmp_path / "lab", store, columns={"asset tag": "id"}).problems

@@ -13,6 +13,7 @@ import bottle
 from answerd.answers.redaction import redacted
 from answerd.documents import Key
 from answerd.formats import FORMATS
+from answerd.long_work import run_long
 from answerd.server.admin import requests
 from answerd.server.admin.requests import KINDS, InvalidRequest, NotThere
 from answerd.server.admin.responses import json_response, note_outcome, shown_etag
@@ -69,7 +70,8 @@ class DocumentHandlers:
             return bottle.HTTPResponse(b"", NOT_MODIFIED, {"ETag": tag})
         body = stored.body
         if masked:
-            body = redacted(body.decode("utf-8", "replace"), key.format).encode()
+            text = body.decode("utf-8", "replace")
+            body = run_long(lambda: redacted(text, key.format)).encode()
         return bottle.HTTPResponse(body, OK, {"Content-Type": FORMATS[key.format].content_type, "ETag": tag, **masked})
 
     def _other_formats(self, key: Key) -> str:

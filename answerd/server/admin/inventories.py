@@ -77,7 +77,8 @@ class InventoryHandlers:
         if unchanged := _conditional(tag):
             return unchanged
         if masked:
-            body = redacted(body.decode("utf-8", "replace"), FORMAT).encode()
+            text = body.decode("utf-8", "replace")
+            body = run_long(lambda: redacted(text, FORMAT)).encode()
         return bottle.HTTPResponse(body, OK, {"Content-Type": CONTENT_TYPE, "ETag": tag, **masked})
 
     def put(self, name: str) -> bottle.HTTPResponse:

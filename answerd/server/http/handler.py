@@ -214,7 +214,7 @@ class Handler:
         """Read until the request is there, or refused."""
         if ciphertext and self.server.tls is not None:
             self._tls = TlsLayer(self.server.tls)
-            plaintext = self._decrypted(ciphertext)
+            plaintext = self._decrypted(self._tls, ciphertext)
             if plaintext and self._take(plaintext):
                 return
         while not self._take(self._receive()):
@@ -234,16 +234,13 @@ class Handler:
                 raise ClientGone from None
             if tls is None or not data:
                 return data
-            plaintext = self._decrypted(data)
+            plaintext = self._decrypted(tls, data)
             if plaintext:
                 return plaintext
         return b""
 
-    def _decrypted(self, data: bytes) -> bytes:
+    def _decrypted(self, tls: TlsLayer, data: bytes) -> bytes:
         """Return the plaintext that is complete now, often none. Raises SSLError."""
-        tls = self._tls
-        if tls is None:  # pragma: no cover: called under TLS only
-            return data
         try:
             return tls.receive(data)
         finally:
@@ -458,10 +455,13 @@ class Handler:
         # Give the place back before the client can know that it was answered: its next connection could get a 503.
         place = self.place
         self._give_place_back()
-        if self._tls is not None or is_large:
+        if self._tls is not None:
+            first, rest = response.head + body[:TLS_PIECE], memoryview(body)[TLS_PIECE:]
+            self._unsent = memoryview(self._tls.encrypted(first, is_last=not rest and self._takeover is None))
+            self._rest = rest or None
+            is_sent = self._push()
+        elif is_large:  # without another copy of it
             self._unsent, self._rest = memoryview(response.head), memoryview(body)
-            if self._tls is not None:
-                self._unsent = memoryview(self._encrypted(response.head, is_last=not body and self._takeover is None))
             is_sent = self._push()
         else:
             is_sent = self._send_small(response.head + body)
@@ -530,23 +530,12 @@ class Handler:
                 self._unsent, self._rest = self._rest, None
             else:
                 piece, self._rest = self._rest[:TLS_PIECE], self._rest[TLS_PIECE:]
-                self._unsent = memoryview(self._encrypted(piece, is_last=not self._rest))
-
-    def _encrypted(self, plaintext: bytes | memoryview, *, is_last: bool) -> bytes:
-        tls = self._tls
-        if tls is None:  # pragma: no cover: called under TLS only
-            return bytes(plaintext)
-        tls.send(plaintext)
-        if is_last:
-            tls.close()
-        return tls.outgoing()
+                self._unsent = memoryview(self._tls.encrypted(piece, is_last=not self._rest))
 
     def _send_at_once(self, data: bytes) -> None:
         """Send something small that the socket always has room for; else the deadline ends the connection."""
         if self._tls is not None:
-            if data:
-                self._tls.send(data)
-            data = self._tls.outgoing()
+            data = self._tls.encrypted(data) if data else self._tls.outgoing()
         if data:
             try:
                 self.socket.send(data, _FLAGS)
@@ -623,7 +612,7 @@ class Handler:
         if self.stage == CLOSED:
             return False
         if self._tls is not None:
-            data = self._encrypted(data, is_last=False)
+            data = self._tls.encrypted(data)
         self._unsent = memoryview(data if self._unsent is None else bytes(self._unsent) + data)
         try:
             is_sent = self._push()
@@ -778,16 +767,15 @@ class TlsLayer:
             self.ended = True
         return b"".join(pieces)
 
-    def send(self, plaintext: bytes | memoryview) -> None:
-        """Encrypt for `outgoing`."""
+    def encrypted(self, plaintext: bytes | memoryview, *, is_last: bool = False) -> bytes:
+        """Return what is to be sent now, this included. ``is_last``: the close notification follows."""
         self._tls.write(plaintext)
-
-    def close(self) -> None:
-        """Queue the close notification: nothing more will be sent."""
-        try:
-            self._tls.unwrap()
-        except ssl.SSLError:  # it would wait for the client's close notification
-            pass
+        if is_last:
+            try:
+                self._tls.unwrap()
+            except ssl.SSLError:  # it would wait for the client's close notification
+                pass
+        return self.outgoing()
 
     def outgoing(self) -> bytes:
         """Take the ciphertext that is to be sent."""
