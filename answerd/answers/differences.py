@@ -15,7 +15,7 @@ from answerd.answers.cases import CheckCase, check_cases, row_cases, unaffected_
 from answerd.answers.catalogue import Catalogue
 from answerd.answers.compose import prepared_answer
 from answerd.answers.line_diff import unified
-from answerd.answers.redaction import redacted_pair, secrets_of
+from answerd.answers.redaction import named_values, redacted_pair, secrets_of
 from answerd.answers.select import Question, Selection, select
 from answerd.answers.sources import REPORT, Sources, Values
 from answerd.documents import Document, NameInKind
@@ -45,7 +45,7 @@ _UNFILLED = Sources(
 @dataclass(frozen=True, slots=True)
 class Side:
     """The answer of one set: ``text``, or the ``reason`` why there is none. ``layers`` names the documents, lowest
-    first; ``secrets`` are those of each of them."""
+    first; ``secrets`` are those of each of them, and those of the machine's row."""
 
     text: str | None
     reason: str = ""
@@ -295,20 +295,23 @@ class _Chosen:
         if selection is None or facts is None:
             return Side(None, self.reason)
         try:
-            text = _filled(prepared_answer(selection.layers), Values(selection, facts, _UNFILLED))
+            prepared, lookup = prepared_answer(selection.layers), FilterBudget(Values(selection, facts, _UNFILLED))
+            text = _filled(prepared, lookup)
         except AnswerError as error:
             return Side(None, error.reason)
         layers = selection.layers
         return Side(
             text,
             layers=tuple(str(layer.key) for layer in layers),
-            secrets=tuple(secrets_of(layer.text, layer.key.format) for layer in layers),
+            secrets=(
+                *(secrets_of(layer.text, layer.key.format) for layer in layers),
+                named_values(prepared.slots, lookup),
+            ),
         )
 
 
-def _filled(prepared: Prepared, lookup: Lookup) -> str:
+def _filled(prepared: Prepared, metered: FilterBudget) -> str:
     """Fill an answer. A placeholder without a value stays as written, escaped like any value."""
-    metered = FilterBudget(lookup)
     room = LARGEST_ANSWER
     filled: list[str] = []
     for part in prepared.parts:

@@ -13,22 +13,26 @@ import html
 import json
 import re
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from contextlib import suppress
 from itertools import pairwise
+from types import MappingProxyType
 from typing import NamedTuple
 from urllib.parse import unquote
 
 from answerd.answers.catalogue import Catalogue
 from answerd.answers.compose import prepared_answer
 from answerd.answers.resolve import Answer, known_facts
-from answerd.answers.secret_names import NAMED_LIKE_A_SECRET, SECRET, TELLS_NOTHING, is_secret_name
+from answerd.answers.secret_names import NAMED_LIKE_A_SECRET, SECRET, TELLS_NOTHING, is_secret_name, redacted_cell
 from answerd.answers.sources import Sources, Values
+from answerd.errors import CannotFill
 from answerd.facts import Facts
 from answerd.formats import FORMATS
 from answerd.formats.family import ParseError, Path, Slot
 from answerd.formats.filters import FilterBudget, Lookup
 from answerd.formats.spans import ValueSpan, value_spans, written_spans
 from answerd.formats.template import Placeholder
+from answerd.identity import folded
 from answerd.inventory import FORMAT as INVENTORY_FORMAT
 from answerd.inventory.records import BYTE_ORDER_MARK, Syntax, UnreadableError, records, separator_of
 from answerd.memo import remembered
@@ -99,16 +103,27 @@ class Hidden(NamedTuple):
     under: Path
 
 
-def redacted(text: str, extension: str, known: Iterable[str] = ()) -> str:
-    """Return a document or an answer without secrets. ``known`` are further ones, wherever they occur."""
-    reading = _Reading(text, extension)
+NO_LABELS: Mapping[str, str] = MappingProxyType({})
+
+
+def redacted(text: str, extension: str, known: Iterable[str] = (), labels: Mapping[str, str] = NO_LABELS) -> str:
+    """Return a document or an answer without secrets. ``known`` are further ones, wherever they occur. ``labels`` are
+    those of an inventory's columns that have other names (`answerd.inventory.rows.Layout`)."""
+    reading = _Reading(text, extension, labels)
     return _replaced(text, reading.all_hidden({*reading.values, *_variants(known)}), lambda _: SECRET)
 
 
-def redacted_pair(before: str, after: str, extension: str, known: Iterable[str] = ()) -> tuple[str, str]:
+def redacted_row(cells: Mapping[str, str], labels: Mapping[str, str]) -> dict[str, str]:
+    """Return the cells of a row without those whose column, or its label, is named like a secret."""
+    return {column: redacted_cell(column, value, labels.get(folded(column), "")) for column, value in cells.items()}
+
+
+def redacted_pair(
+    before: str, after: str, extension: str, known: Iterable[str] = (), labels: Mapping[str, str] = NO_LABELS
+) -> tuple[str, str]:
     """Return two versions of a text without their secrets. One that ``before`` does not have under the same name is
-    marked as changed, so that the difference stays visible. ``known`` are further secrets, wherever they occur."""
-    first, second = _Reading(before, extension), _Reading(after, extension)
+    marked as changed, so that the difference stays visible. ``known`` and ``labels`` are as for `redacted`."""
+    first, second = _Reading(before, extension, labels), _Reading(after, extension, labels)
     values = {*first.values, *second.values, *known}
     hidden = first.all_hidden(values)
     unchanged = {(secret.under, before[secret.start : secret.end]) for secret in hidden}
@@ -161,6 +176,15 @@ _SHORTEST_IN_A_MESSAGE = 3
 """Characters of the shortest secret that is replaced in messages: a shorter one is part of many words."""
 
 
+def named_values(slots: Iterable[Slot], lookup: Lookup) -> frozenset[str]:
+    """Return the values that facts named like a secret have in an answer, as they are and as filters make them."""
+    found: set[str] = set()
+    for placeholder in (inner for slot in slots for inner in _placeholders(slot) if not inner.is_secret):
+        with suppress(CannotFill):
+            found.update(lookup.values(placeholder.label), placeholder.values(lookup))
+    return frozenset(found)
+
+
 def _known_values(catalogue: Catalogue, answer: Answer, facts: Facts, sources: Sources) -> set[str]:
     """Return the values that placeholders of secrets have in an answer, the secrets of its documents, and the values of
     facts that are named like one: a column of an inventory."""
@@ -189,7 +213,11 @@ def _slots(answer: Answer) -> tuple[Slot, ...]:
 
 def _placeholders(slot: Slot) -> list[Placeholder]:
     """Return the placeholders of secrets in a slot."""
-    return [part for part in slot.template.parts if not isinstance(part, str) and part.is_secret]
+    return [part for part in slot.template.parts if not isinstance(part, str) and _is_secret(part)]
+
+
+def _is_secret(placeholder: Placeholder) -> bool:
+    return placeholder.is_secret or is_secret_name(placeholder.label)
 
 
 def _shown(slot: Slot, lookup: Lookup) -> str:
@@ -204,13 +232,13 @@ def _parts(parts: Iterable[str | Placeholder], lookup: Lookup) -> Iterator[str]:
             yield part
         else:
             value = part.value(lookup)
-            yield re.sub(r"[^\r\n]+", SECRET, value) if part.is_secret else value  # as many lines as the value
+            yield re.sub(r"[^\r\n]+", SECRET, value) if _is_secret(part) else value  # as many lines as the value
 
 
 class _Reading:
     """A text with what is hidden in it by names and by looks. ``values`` are the hidden texts as a reader has them."""
 
-    def __init__(self, source: str, extension: str) -> None:
+    def __init__(self, source: str, extension: str, labels: Mapping[str, str] = NO_LABELS) -> None:
         self.source = source
         self.hidden: list[Hidden] = []
         self.values: set[str] = set()
@@ -218,7 +246,7 @@ class _Reading:
         self._texts: list[ValueSpan] = []
         """Values, comments and what else is written: everything that is searched for secrets by their looks."""
         try:
-            leaves = _leaves(source, extension)
+            leaves = _leaves(source, extension, labels)
         except (ParseError, UnreadableError):
             self._hide_unreadable()
             return
@@ -324,33 +352,36 @@ def _family(extension: str) -> str:
     return known.family.name if known else "text"
 
 
-def _leaves(source: str, extension: str) -> list[ValueSpan]:
+def _leaves(source: str, extension: str, labels: Mapping[str, str]) -> list[ValueSpan]:
     """Return the values of a document, an answer or an inventory. Raises `ParseError`, `UnreadableError`."""
     if extension == INVENTORY_FORMAT:
-        return list(_cells(source))
+        return list(_cells(source, labels))
     return value_spans(_family(extension), source)
 
 
-def _cells(source: str) -> Iterator[ValueSpan]:
-    """Yield the cells of an inventory that are secrets by the name of their column, and all cells of a row that may
-    hold another secret. Raises `UnreadableError`."""
+def _cells(source: str, labels: Mapping[str, str]) -> Iterator[ValueSpan]:
+    """Yield the cells of an inventory that are secrets by the name or the label of their column, and all cells of a row
+    that may hold another secret. Raises `UnreadableError`."""
     text = source.removeprefix(BYTE_ORDER_MARK)
     skipped = len(source) - len(text)
     syntax = Syntax.of(separator_of(text))
     columns: list[str] = []
-    secret: set[str] = set()
+    names: dict[str, str] = {}
+    """The secret ones of the columns, with their name or label, whichever tells."""
     for count, record in enumerate(records(text, syntax)):
         if not count:
             columns = [cell.value.strip() for cell in syntax.spans(text, record.start, record.line)]
-            secret = {column for column in columns if is_secret_name(column)}
+            named = [(column, name) for column in columns for name in (labels.get(folded(column), ""), column)]
+            names = {column: name for column, name in named if is_secret_name(name)}
             continue
         may_hold_another = _MAY_HOLD_ONE.search(text, record.start, record.end)
-        if not (secret or may_hold_another):
+        if not (names or may_hold_another):
             continue
         for column, cell in zip(columns, syntax.spans(text, record.start, record.line), strict=False):
-            if column not in secret and not may_hold_another:
+            if column not in names and not may_hold_another:
                 continue
-            yield ValueSpan((str(count), column), cell.start + skipped, cell.end + skipped, cell.value, "unknown")
+            path = (str(count), names.get(column, column))
+            yield ValueSpan(path, cell.start + skipped, cell.end + skipped, cell.value, "unknown")
 
 
 _COMMENT = {

@@ -23,9 +23,22 @@ TELLS_NOTHING = re.compile(r"(?:true|false|yes|no|on|off|null|none|~|\d{1,2}|)\Z
 """Values under such a name that are not secret: ``lock_passwd: true``."""
 
 
-def redacted_cell(column: str, value: str) -> str:
-    """Return the value of a cell of an inventory, or of a fact; ``(secret)`` where it is named like one."""
-    return SECRET if value and is_secret_name(column) and not TELLS_NOTHING.match(value) else value
+def redacted_cell(column: str, value: str, label: str = "") -> str:
+    """Return the value of a cell of an inventory, or of a fact; ``(secret)`` where its column, or the ``label`` that
+    the settings give to the column, is named like one."""
+    is_secret = value and (is_secret_name(column) or is_secret_name(label)) and not TELLS_NOTHING.match(value)
+    return SECRET if is_secret else value
+
+
+def why_masked(text: str, what: str) -> str:
+    """Return why a text must not be stored that someone read without its secrets; empty where it holds no `SECRET`."""
+    at = text.find(SECRET)
+    if at < 0:
+        return ""
+    return (
+        f"{what}: line {text.count(chr(10), 0, at) + 1} holds {SECRET}, which stands for a value that was hidden from "
+        "the reader: read it with a token of the role admin, and write that"
+    )
 
 
 def is_secret_name(name: str) -> bool:

@@ -42,7 +42,7 @@ Examples:
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from answerd.answers.history import diff_lines
@@ -77,13 +77,12 @@ def print_history(arguments: Arguments) -> int:
     kind, identifier, extension = parse_document_name(arguments["KEY"]) if arguments["KEY"] else (None, None, None)
     wanted = HistoryFilter(kind, identifier, extension, since, limit=int(limit))
     entries = database().history(wanted)
-    show_secrets = bool(arguments["--show-secrets"])
+    labels, show_secrets = inventory_columns(), bool(arguments["--show-secrets"])
     if arguments["--json"]:
-        print_json({"history": [_as_json(entry, show_secrets) for entry in entries]})
+        print_json({"history": [_as_json(entry, labels, show_secrets) for entry in entries]})
     else:
-        show_lines(
-            [line for entry in entries for line in _lines(entry, show_secrets)], in_pager=not arguments["--no-pager"]
-        )
+        lines = [line for entry in entries for line in _lines(entry, labels, show_secrets)]
+        show_lines(lines, in_pager=not arguments["--no-pager"])
     return 0
 
 
@@ -118,7 +117,7 @@ def name_of(key: Key) -> str:
     return f"{folder}{key.identifier or 'default'}.{key.format}"
 
 
-def _lines(entry: HistoryEntry, show_secrets: bool) -> Iterator[str]:
+def _lines(entry: HistoryEntry, labels: Mapping[str, str], show_secrets: bool) -> Iterator[str]:
     author = entry.author
     who = " from ".join(part for part in (author.name, author.peer) if part) or "another program"
     what = "new" if entry.before is None else "removed" if entry.after is None else "changed"
@@ -127,19 +126,19 @@ def _lines(entry: HistoryEntry, show_secrets: bool) -> Iterator[str]:
     )
     if author.note:
         yield printable_line(f"    {author.note}")
-    for line in diff_lines(entry.key, entry.before, entry.after, show_secrets=show_secrets):
+    for line in diff_lines(entry.key, entry.before, entry.after, labels=labels, show_secrets=show_secrets):
         yield coloured(printable_line(line), _COLOURS[line[0]]) if line[:1] in _COLOURS else printable_line(line)
     yield ""
 
 
-def _as_json(entry: HistoryEntry, show_secrets: bool) -> dict[str, Any]:
+def _as_json(entry: HistoryEntry, labels: Mapping[str, str], show_secrets: bool) -> dict[str, Any]:
     return {
         "revision": entry.revision,
         "when": entry.at,
         "who": {"name": entry.author.name, "peer": entry.author.peer},
         "note": entry.author.note,
         "name": name_of(entry.key),
-        "diff": diff_lines(entry.key, entry.before, entry.after, show_secrets=show_secrets),
+        "diff": diff_lines(entry.key, entry.before, entry.after, labels=labels, show_secrets=show_secrets),
     }
 
 

@@ -202,7 +202,7 @@ class DocumentPages:
     ) -> PageReply:
         editing, catalogue = self._backend.editing, self._backend.catalogue()
         if not request.sees_secrets:
-            text = in_thread(redacted, text, key.format)
+            text = in_thread(lambda: redacted(text, key.format, labels=catalogue.columns))
         used_by = self._used_by(catalogue, key) if key.kind is Kind.GROUP and not is_new else []
         history = editing.history(key) if editing is not None and (is_removed or not is_new) else ()
         consequences = preview(key, text) if preview is not None else None  # last: what it begins slows the others down

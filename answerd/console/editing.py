@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from functools import partial
 from hashlib import sha256
@@ -11,6 +11,7 @@ from answerd.answers.catalogue import Catalogue
 from answerd.answers.differences import Difference, compare
 from answerd.answers.line_diff import unified
 from answerd.answers.redaction import redacted_pair
+from answerd.answers.secret_names import why_masked
 from answerd.console.backend import (
     Consequences,
     DocumentChange,
@@ -62,6 +63,8 @@ class GuardedEditing:
 
     def preview(self, key: Key, text: str) -> Consequences:
         """Return the consequences of storing the text; where that takes long, that they are being found."""
+        if reason := why_masked(text, str(key)):
+            return Consequences(refused=reason)
         try:
             applied = self._guard.apply(ChangeSet((RawDocument(key, text),)), dry_run=True)
         except WriteRefused as error:
@@ -79,6 +82,8 @@ class GuardedEditing:
 
     def save(self, key: Key, text: str, etag: str, by: WriteAuthor) -> Sequence[str]:
         """Store a text; return the problems of the set. An empty ``etag``: the document must not exist yet."""
+        if reason := why_masked(text, str(key)):
+            raise NotSaved(reason)
         conditions = Conditions(if_match=etag) if etag else Conditions(if_none_match="*")
         try:
             return self._guard.put(key, text, _author(by), conditions).problems
@@ -100,7 +105,8 @@ class GuardedEditing:
         """Return the accepted writes of a document, the latest first; nothing where they cannot be read."""
         try:
             entries = self._entries(key)
-            return run_long(lambda: [*map(_revision, entries)])
+            labels = self._guard.follower.loader.catalogue.columns
+            return run_long(lambda: [_revision(entry, labels) for entry in entries])
         except StoreError:
             return []
 
@@ -187,14 +193,14 @@ def _change(entry: HistoryEntry) -> DocumentChange:
     )
 
 
-def _revision(entry: HistoryEntry) -> Revision:
-    of = _change(entry)
-    return Revision(of.revision, of.when, of.who, of.what, of.note, _difference(entry), entry.after is not None)
+def _revision(entry: HistoryEntry, labels: Mapping[str, str]) -> Revision:
+    of, lines = _change(entry), _difference(entry, labels)
+    return Revision(of.revision, of.when, of.who, of.what, of.note, lines, entry.after is not None)
 
 
-def _difference(entry: HistoryEntry) -> list[str]:
+def _difference(entry: HistoryEntry, labels: Mapping[str, str]) -> list[str]:
     before, after = entry.before or "", entry.after or ""
-    before, after = redacted_pair(before, after, entry.key.format)
+    before, after = redacted_pair(before, after, entry.key.format, labels=labels)
     if entry.before is None or entry.after is None:  # no more lines are looked at than are shown
         sign, text = ("+", after) if entry.before is None else ("-", before)
         lines = [sign + line for line in text.split("\n", LINES_SHOWN)[:LINES_SHOWN]]

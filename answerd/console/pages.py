@@ -9,8 +9,8 @@ from math import isfinite
 
 from answerd import captures
 from answerd.answers.catalogue import Catalogue
+from answerd.answers.redaction import redacted_row
 from answerd.answers.row_claims import claims_of
-from answerd.answers.secret_names import redacted_cell
 from answerd.captures import CaptureError
 from answerd.console.adopting import cells_of, with_machine
 from answerd.console.answers import Resolver
@@ -295,10 +295,8 @@ def _row_of(catalogue: Catalogue, facts: Facts, *, show_secrets: bool) -> _RowSh
     except AnswerError as error:
         return _RowShown(error.reason)
     place = catalogue.inventory.place(row)
-    cells = [
-        (column, value if show_secrets else redacted_cell(column, value)) for column, value in row.by_column().items()
-    ]
-    return _RowShown(place, cells, [*row.identities()], keys)
+    cells = row.by_column() if show_secrets else redacted_row(row.by_column(), catalogue.columns)
+    return _RowShown(place, [*cells.items()], [*row.identities()], keys)
 
 
 def _request_of(given: dict[str, str]) -> Request:

@@ -22,6 +22,7 @@ from answerd.answers.redaction import (
     redacted,
     redacted_answer,
     redacted_pair,
+    redacted_row,
 )
 from answerd.answers.resolve import resolve
 from answerd.answers.secret_names import SECRET, redacted_cell
@@ -225,6 +226,19 @@ def test_a_secret_in_a_cell_of_any_column_is_hidden_and_the_other_cells_stay() -
 def test_a_cell_is_hidden_by_the_name_of_its_column() -> None:
     assert redacted_cell("root_password", "hunter2!") == SECRET
     assert redacted_cell("serial", "7ABC123") == "7ABC123"
+
+
+def test_a_cell_is_hidden_by_the_label_that_the_settings_give_its_column() -> None:
+    labels = {"codewort": "root_password", "kennwort": "note"}
+    text = "id,Codewort ,Kennwort,os\nweb-01,hunter2!,hunter3!,ubuntu\n"
+    assert redacted(text, "csv", labels=labels) == text.replace("hunter2!", SECRET).replace("hunter3!", SECRET)
+    changed = text.replace("hunter2!", "hunter4!")
+    lines = diff_lines(Key(Kind.INVENTORY, "lab", "csv"), text, changed, labels=labels)
+    assert [line for line in lines if line[0] in "+-"] == [
+        f"-web-01,{SECRET},{SECRET},ubuntu",
+        f"+web-01,(secret, changed),{SECRET},ubuntu",
+    ]
+    assert redacted_row({"id": "web-01", "Codewort": "hunter2!"}, labels) == {"id": "web-01", "Codewort": SECRET}
 
 
 @pytest.mark.parametrize(

@@ -20,15 +20,15 @@ from tests.support.service import Service
 from tests.support.waiting import wait_until
 
 TOKENS = {role: new_token(f"{role}-token", role) for role in Role}
-TYPED, FILED, CELL = "swordfish-typed", "swordfish-filed", "swordfish-cell"
+TYPED, FILED, CELL, RENAMED = "swordfish-typed", "swordfish-filed", "swordfish-cell", "swordfish-renamed"
 GROUP = f"""#cloud-config
 match: {{os: "u*"}}
 users:
 - {{name: root, passwd: {TYPED}, hint: it is {TYPED}}}
 chpasswd: "{{{{ secret.root }}}}"
 """
-TABLE = f"id,mac,os,root_password\nweb-01,98:fa:9b:50:d8:10,ubuntu,{CELL}\n"
-SECRETS = (TYPED, FILED, CELL)
+TABLE = f"id,mac,os,root_password,Codewort\nweb-01,98:fa:9b:50:d8:10,ubuntu,{CELL},{RENAMED}\n"
+SECRETS = (TYPED, FILED, CELL, RENAMED)
 
 
 class Lab:
@@ -79,6 +79,7 @@ def lab(serving: Callable[..., Service], tmp_path: Path) -> Lab:
         SERVICE_STORE="sqlite",
         SERVICE_DB_PATH=tmp_path / "answers.db",
         SERVICE_SECRETS_DIR=tmp_path / "secrets",
+        SERVICE_INVENTORY_COLUMNS="codewort=admin_password",
         SERVICE_ADMIN_ADDR="127.0.0.1:0",
         SERVICE_CONSOLE_ADDR="127.0.0.1:0",
         SERVICE_TOKENS_FILE=tokens,
@@ -139,8 +140,8 @@ def seen(reply: Reply) -> set[str]:
 def test_only_the_role_admin_reads_secrets(filled: Lab, role: Role) -> None:
     expected = {
         "/groups/g?format=yaml": {TYPED},
-        "/inventory/default": {CELL},
-        "/inventory/default/web-01": {CELL},
+        "/inventory/default": {CELL, RENAMED},
+        "/inventory/default/web-01": {CELL, RENAMED},
         "/resolve/web-01": {TYPED, FILED},
         "/resolve?path=/ubuntu/user-data&mac=98fa9b50d810": {TYPED, FILED},
     }
@@ -175,8 +176,36 @@ def test_a_masked_text_is_not_stored_in_place_of_the_text(filled: Lab) -> None:
         assert "(secret)" in refused.text
         assert filled.ask(Role.ADMIN, "GET", target).text == clear.text
     masked = filled.ask(Role.READ, "GET", "/groups/g?format=yaml")
+    clear_tag = filled.ask(Role.ADMIN, "GET", "/groups/g?format=yaml").headers["etag"]
     put = [{"kind": "group", "identifier": "g", "format": "yaml", "text": masked.text}]
     assert filled.ask(Role.ADMIN, "POST", "/apply", json.dumps({"put": put})).status == 400
+    cookie = filled.cookie(Role.ADMIN)
+    address = f"/console/document?{urlencode({'kind': 'group', 'name': 'g', 'format': 'yaml'})}"
+    found = re.search(r'name="csrf" value="([^"]+)"', filled.page(cookie, address).text)
+    assert found
+    fields = {"csrf": found[1], "kind": "group", "name": "g", "format": "yaml", "text": masked.text}
+    for verb, status in (("preview", 200), ("save", 409)):
+        reply = filled.form("/console/document", {**fields, "do": verb, "etag": clear_tag}, cookie)
+        assert reply.status == status
+        assert "line 4 holds (secret), which stands for a value that was hidden" in unescape(reply.text)
+    assert TYPED in filled.ask(Role.ADMIN, "GET", "/groups/g?format=yaml").text
+
+
+def test_the_description_names_the_headers_of_a_masked_text(filled: Lab) -> None:
+    described = json.loads(filled.ask(Role.READ, "GET", "/openapi.json").text)
+    for target, path in {
+        "/groups/g?format=yaml": "/groups/{identifier}",
+        "/inventory/default": "/inventory/{identifier}",
+        "/inventory/default/web-01": "/inventory/{identifier}/{row}",
+        "/resolve/web-01": "/resolve/{identifier}",
+        "/resolve?mac=98fa9b50d810": "/resolve",
+    }.items():
+        reply = filled.ask(Role.READ, "GET", target)
+        for name, header in described["paths"][path]["get"]["responses"]["200"]["headers"].items():
+            promised = described["components"]["headers"][header["$ref"].rpartition("/")[2]]["schema"]
+            sent = reply.headers[name.lower()]
+            assert sent == promised["const"] if "const" in promised else re.search(promised["pattern"], sent), target
+        assert "x-masked" in {name.lower() for name in described["paths"][path]["get"]["responses"]["200"]["headers"]}
 
 
 def test_the_role_plan_compares_and_does_not_apply(filled: Lab) -> None:
@@ -211,6 +240,20 @@ def test_a_planned_document_does_not_bring_a_secret_of_its_group_to_light(lab: L
     dry = lab.ask(Role.PLAN, "POST", "/apply", json.dumps({"put": put, "dry_run": True}))
     assert "color" in dry.text
     assert seen(dry) == set()
+
+
+def test_a_planned_document_does_not_bring_a_cell_to_light(filled: Lab) -> None:
+    text = '#cloud-config\nhint: "{{ root_password }}"\nthen: it is {{ admin_password | replace("sword", "S") }}\n'
+    put = [{"kind": "machine", "identifier": "web-01", "format": "yaml", "text": text}]
+    dry = filled.ask(Role.PLAN, "POST", "/apply", json.dumps({"put": put, "dry_run": True}))
+    assert json.loads(dry.text)["answers"]["differences"]
+    assert seen(dry) == set()
+    assert "fishS" not in dry.text
+    assert filled.ask(Role.ADMIN, "PUT", "/machines/web-01?format=yaml", text).status == 200
+    clear, masked = (filled.ask(role, "GET", "/resolve/web-01") for role in (Role.ADMIN, Role.READ))
+    assert f"hint: {CELL}" in clear.text.replace('"', "")
+    assert "fishS-renamed" not in masked.text
+    assert "it is (secret)" in masked.text
 
 
 def opened(lab: Lab, address: tuple[str, int], headers: dict[str, str]) -> socket.socket:

@@ -286,7 +286,7 @@ def test_of_a_large_change_the_first_lines_are_shown(before: str | None, after: 
     def lines_of(lines: int) -> list[str]:
         old, new = (None if text is None else "\n".join([text] * lines) for text in (before, after))
         key = Key(Kind.INVENTORY, "default", "csv")
-        return editing._difference(HistoryEntry(1, "2026-11-22T00:00:00Z", key, old, new, Author()))
+        return editing._difference(HistoryEntry(1, "2026-11-22T00:00:00Z", key, old, new, Author()), {})
 
     most = editing.LINES_SHOWN
     assert lines_of(2) == [f"{sign}x"] * 2

@@ -5,7 +5,7 @@ Rules: docs/admin-api.md#apply, docs/admin-api.md#history.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from time import monotonic
 from typing import Any
 
@@ -112,7 +112,8 @@ class ChangeHandlers:
         wanted = _filter(requests.query())
         found: list[HistoryEntry] = self.guard.run(self.store.history, wanted)
         note_outcome(f"{len(found)} changes")
-        entries = run_long(lambda: [entry_as_json(entry) for entry in found])
+        labels = self.guard.follower.loader.catalogue.columns
+        entries = run_long(lambda: [entry_as_json(entry, labels) for entry in found])
         return json_response(OK, {"history": entries})
 
     def restore(self, revision: str) -> bottle.HTTPResponse:
@@ -148,8 +149,9 @@ def applied_as_json(applied: AppliedChange, *, dry_run: bool) -> dict[str, Any]:
     }
 
 
-def entry_as_json(entry: HistoryEntry) -> dict[str, Any]:
-    """Return a change, as the API shows it."""
+def entry_as_json(entry: HistoryEntry, labels: Mapping[str, str]) -> dict[str, Any]:
+    """Return a change, as the API shows it. ``labels`` are those of inventories' columns."""
+    extension = entry.key.format
     return {
         "revision": entry.revision,
         "when": entry.at,
@@ -158,9 +160,9 @@ def entry_as_json(entry: HistoryEntry) -> dict[str, Any]:
         "kind": entry.key.kind.value,
         "identifier": entry.key.identifier,
         "format": entry.key.format,
-        "before": None if entry.before is None else redacted(entry.before, entry.key.format),
-        "after": None if entry.after is None else redacted(entry.after, entry.key.format),
-        "diff": diff_lines(entry.key, entry.before, entry.after),
+        "before": None if entry.before is None else redacted(entry.before, extension, labels=labels),
+        "after": None if entry.after is None else redacted(entry.after, extension, labels=labels),
+        "diff": diff_lines(entry.key, entry.before, entry.after, labels=labels),
     }
 
 

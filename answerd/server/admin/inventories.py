@@ -14,9 +14,8 @@ from urllib.parse import unquote_to_bytes
 import bottle
 from gevent.lock import BoundedSemaphore
 
-from answerd.answers.redaction import redacted
+from answerd.answers.redaction import redacted, redacted_row
 from answerd.answers.rows import inventory_file
-from answerd.answers.secret_names import redacted_cell
 from answerd.documents import Key, RawDocument
 from answerd.identity import Kind, brief, folded, identity_of
 from answerd.inventory import FORMAT
@@ -78,7 +77,8 @@ class InventoryHandlers:
             return unchanged
         if masked:
             text = body.decode("utf-8", "replace")
-            body = run_long(lambda: redacted(text, FORMAT)).encode()
+            labels = self.guard.follower.loader.catalogue.columns
+            body = run_long(lambda: redacted(text, FORMAT, labels=labels)).encode()
         return bottle.HTTPResponse(body, OK, {"Content-Type": CONTENT_TYPE, "ETag": tag, **masked})
 
     def put(self, name: str) -> bottle.HTTPResponse:
@@ -103,7 +103,7 @@ class InventoryHandlers:
         tag, masked = shown_etag(tag)
         cells = found.by_column()
         if masked:
-            cells = {column: redacted_cell(column, value) for column, value in cells.items()}
+            cells = redacted_row(cells, self.guard.follower.loader.catalogue.columns)
         return _conditional(tag) or json_response(OK, cells, {"ETag": tag, **masked})
 
     def put_row(self, name: str, row: str) -> bottle.HTTPResponse:

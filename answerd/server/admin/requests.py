@@ -11,7 +11,7 @@ from urllib.parse import parse_qsl, unquote_to_bytes
 
 import bottle
 
-from answerd.answers.secret_names import SECRET
+from answerd.answers.secret_names import why_masked
 from answerd.documents import Key, NotText, decoded
 from answerd.formats import FORMATS
 from answerd.identity import Kind, identifier_fault, printable
@@ -77,13 +77,8 @@ def forbidden(exchange: Exchange, needed: Role | None) -> str:
 
 def refuse_masked(text: str, what: str) -> None:
     """Refuse a text to be stored that someone read without its secrets. Raises `InvalidRequest`."""
-    at = text.find(SECRET)
-    if at >= 0:
-        line = text.count("\n", 0, at) + 1
-        raise InvalidRequest(
-            f"{what}: line {line} holds {SECRET}, which stands for a value that was hidden from the reader: "
-            "read it with a token of the role admin, and write that"
-        )
+    if reason := why_masked(text, what):
+        raise InvalidRequest(reason)
 
 
 def author() -> Author:
