@@ -272,7 +272,19 @@ def record_of(evidence: Evidence, rules: Rules) -> Record:
         evidence.heard,
         (news.message or None) if news else None,
         news.percent if news and news.percent >= 0 else None,
+        _recent(evidence, present.began, rules) if present and len(evidence.starts) > 1 else {},
     )
+
+
+def _recent(evidence: Evidence, began: float, rules: Rules) -> dict[str, float]:
+    """Return the documents that earlier starts were given so shortly before the present one that their repetition after
+    it began did not begin a start where that was not known. See `Record.recent`."""
+    recent: dict[str, float] = {}
+    for number in sorted(evidence.starts)[:-1]:
+        for document, at in evidence.starts[number].given.items():
+            if began - at <= rules.start:
+                recent[document] = max(at, recent.get(document, at))
+    return recent
 
 
 def reported(
@@ -304,7 +316,7 @@ def reported(
         at,
         attempt,
         max(starts),
-        message=message if message is not None else last.message if last else None,
+        message=message if message is not None else (last.message or None) if last else None,
         percent=percent if percent is not None else last.percent if last and last.percent >= 0 else None,
         after_copied=present.strength is Strength.COPIED,
     )

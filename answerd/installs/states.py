@@ -248,7 +248,8 @@ class Record(NamedTuple):
     the attempt began with an operator's ``arm``. ``by_operator``: `State.INSTALLED` is what an operator said, not a
     report. ``starts`` are those of the attempt. ``given`` are the documents of the present start, with the time of the
     first giving. ``heard`` is the time of the machine's last request or report. ``message`` and ``percent`` are its
-    last news, or came with its state.
+    last news, or came with its state. ``recent`` are documents of earlier starts, with the time of the first giving:
+    those that a process which did not know of the present start yet may have given in it as a repetition.
     """
 
     name: str
@@ -262,6 +263,7 @@ class Record(NamedTuple):
     heard: float = 0
     message: str | None = None
     percent: float | None = None
+    recent: Mapping[str, float] = {}
 
 
 class Judgement(NamedTuple):
@@ -312,7 +314,7 @@ def is_silent(record: Record, now: float, rules: Rules) -> bool:
 
 
 def _in_grace(record: Record, asked: Asked, rules: Rules) -> bool:
-    if record.by_operator or asked.document in record.given:
+    if record.by_operator or asked.document in record.given or asked.document in record.recent:
         return False
     return asked.at - record.since <= rules.grace
 

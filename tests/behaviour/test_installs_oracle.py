@@ -56,6 +56,8 @@ class Reading:
     by_operator: bool = False
     starts: int = 0
     given: dict[str, float] = field(default_factory=dict)
+    recent: dict[str, float] = field(default_factory=dict)
+    """Given at most ``START`` before this start began, in an earlier one."""
     attempt: int = 0
     """Rises with every ``arm`` and ``forget``: what was reported for an earlier one changes nothing."""
 
@@ -69,7 +71,8 @@ class Reading:
             return False
         if self.state == "copied":
             return True
-        return not self.by_operator and document not in self.given and at - self.since <= GRACE
+        was_given = document in self.given or document in self.recent
+        return not self.by_operator and not was_given and at - self.since <= GRACE
 
     def ask(self, document: str, at: float) -> bool:
         """Whether a document is given."""
@@ -83,6 +86,8 @@ class Reading:
                 self.become("exhausted", at)
                 return False
             self.starts += 1
+            before = {**self.recent, **self.given}
+            self.recent = {name: given for name, given in before.items() if at - given <= START}
             self.given = {document: at}
             if self.state != "copied":
                 self.become("installing", at)

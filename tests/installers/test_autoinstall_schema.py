@@ -54,11 +54,13 @@ def judged(documents: dict[str, str]) -> dict[str, list[str]]:
 
 
 def blocks() -> dict[str, str]:
-    """Every block of YAML in the documentation that has an autoinstall, by page and place."""
+    """Every machine's document in the documentation that has an autoinstall, by page and place.
+
+    Those of groups belong to the tutorials (tests/unit/test_tutorials.py)."""
     found = {}
     for page in sorted((ROOT / "docs").glob("**/*.md")):
         for number, text in enumerate(BLOCK.findall(page.read_text("utf-8"))):
-            if re.search(r"^autoinstall:", text, re.MULTILINE):
+            if re.search(r"^autoinstall:", text, re.MULTILINE) and not re.search(r"^match:", text, re.MULTILINE):
                 found[f"{page.relative_to(ROOT)}:{number}"] = text
     return found
 

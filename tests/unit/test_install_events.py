@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import reduce
 from itertools import permutations, product
+from random import Random
 
 import orjson
 import pytest
@@ -28,7 +29,7 @@ from answerd.installs.events import (
     merge,
     record_of,
 )
-from answerd.installs.states import Asked, Gate, Order, ReportKind, Rules, State
+from answerd.installs.states import Asked, Gate, Order, ReportKind, Rules, State, judge
 from tests.support.installs import Happening, Ordered, Reported, event_of, step
 from tests.support.thorough import examples
 
@@ -60,7 +61,7 @@ KINDS = (
 
 
 def happening(kind: Kind, at: float, attempt: int) -> Happening:
-    if kind.name in ("ks", "ipxe"):
+    if kind.name in ("ks", "cfg", "ipxe"):
         gate = Gate.LOADER if kind.name == "ipxe" else Gate.ANSWERS
         return Asked(kind.name, gate, Once.ON, at)
     if kind.name in set(Order):
@@ -224,6 +225,48 @@ def test_nodes_that_worked_apart_come_to_one_state(happened: list[tuple[Kind, in
     assert together == reduce(merge, nodes)
     if any(kind.name == "installed" for kind, _ in happened):
         assert record_of(together, RULES).state is State.INSTALLED
+
+
+@settings(deadline=None, max_examples=examples(300))
+@given(
+    st.lists(
+        st.tuples(
+            st.sampled_from(("ks", "cfg", "ipxe", "failed")), st.sampled_from((0.0, 1.0, 90.0, 121.0)), st.booleans()
+        ),
+        min_size=1,
+        max_size=10,
+    ),
+    st.randoms(),
+)
+def test_what_the_last_start_was_given_by_any_worker_is_not_given_after_the_report(
+    happened: list[tuple[str, float, bool]], random: Random
+) -> None:
+    """Two workers. Each knows its own events, and by chance those that the other wrote less than five seconds ago."""
+    rules = Rules(starts=20)
+    written: list[tuple[Event, bool]] = []
+    given_at: dict[str, float] = {}
+    at = 0.0
+    for name, pause, worker in happened:
+        at += pause
+        seen = [e for e, writer in written if writer is worker or at - e.at > 5 or random.random() < 0.5]
+        event, refusal = event_of(fold(seen, Evidence("m")) or Evidence("m"), happening(Kind(name), at, 1), rules)
+        if name == "failed":
+            assert event is not None
+        elif refusal is None:
+            given_at[name] = at
+            repeated = any(e.detail == name and e.at > at - 30 for e in seen)  # as `Judgement.is_repeated`
+            event = None if repeated else event
+        if event is not None:
+            written.append((event, worker))
+    events = [event for event, _ in written]
+    known = fold(events) or Evidence("m")
+    events.append(event_of(known, Reported(ReportKind.INSTALLED, 1, at), rules)[0] or events[0])
+    random.shuffle(events)
+    known = fold(events) or Evidence("m")
+    began = known.starts[max(known.starts)].began
+    for name, last in given_at.items():
+        again = Asked(name, Gate.ANSWERS, Once.ON, at + 1)
+        assert last < began or judge(record_of(known, rules), again, rules).refusal is not None, (name, known)
 
 
 def test_a_report_of_an_attempt_that_began_at_another_node_counts() -> None:
