@@ -8,7 +8,7 @@ machine, or a MAC address.
 
 Options:
   --show-secrets  Do not mask secrets in what the machine reported.
-  --json          For programs; with the beginning of what came with each report.
+  --json          For programs; with the beginning of each report's body.
   -h --help       This text.
 
 Exit status:

@@ -64,7 +64,7 @@ complete -c answerd -n '__fish_seen_subcommand_from installs' -l unknown -d 'The
 complete -c answerd -n '__fish_seen_subcommand_from installs' -l json -d 'For programs.'
 complete -c answerd -n '__fish_seen_subcommand_from installs' -l help -d 'This text.'
 complete -c answerd -n '__fish_seen_subcommand_from install' -l show-secrets -d 'Do not mask secrets in what the machine reported.'
-complete -c answerd -n '__fish_seen_subcommand_from install' -l json -d 'For programs; with the beginning of what came with each report.'
+complete -c answerd -n '__fish_seen_subcommand_from install' -l json -d 'For programs; with the beginning of each report’s body.'
 complete -c answerd -n '__fish_seen_subcommand_from install' -l help -d 'This text.'
 complete -c answerd -n '__fish_seen_subcommand_from arm' -l group -r -f -d 'The machines of a group: its members, the machines that extend it, and the rows that it claims.'
 complete -c answerd -n '__fish_seen_subcommand_from arm' -l state -r -f -d 'The machines in a state: new, armed, installing, copied, installed, failed, exhausted.'

@@ -165,8 +165,8 @@ def test_only_the_role_admin_reads_secrets(filled: Lab, role: Role) -> None:
 
 
 def test_only_the_role_admin_reads_secrets_that_a_machine_reports(filled: Lab) -> None:
-    once = 'once: true\nruncmd: ["curl {{ report }}/failed"]\n'
-    assert filled.ask(Role.ADMIN, "PUT", "/groups/g?format=yaml", GROUP.replace("chpasswd", "remark") + once).status == 200
+    group = GROUP.replace("chpasswd", "remark") + 'once: true\nruncmd: ["curl {{ report }}/failed"]\n'
+    assert filled.ask(Role.ADMIN, "PUT", "/groups/g?format=yaml", group).status == 200
     answer = filled.service.send(request_bytes("GET", "/user-data?os=ubuntu&mac=98fa9b50d810", {}))
     found = re.search(r"/report/[^/\s]+", answer.text)
     assert found, answer.text
