@@ -38,12 +38,16 @@ _NAMES = """
 import _socket, os, socket, time
 find = _socket.getaddrinfo
 def getaddrinfo(host, *arguments, **named):
+    ends = time.monotonic() + 5
     while host == {name!r} and os.path.exists({hangs!r}):
+        if time.monotonic() > ends:
+            raise _socket.gaierror(_socket.EAI_AGAIN, "Temporary failure in name resolution")
         time.sleep(0.05)
     return find("127.0.0.1" if host == {name!r} else host, *arguments, **named)
 _socket.getaddrinfo = getaddrinfo
 """
-"""Run by the interpreter at its start: look-ups of the name hang as long as a file is there."""
+"""Run by the interpreter at its start: while a file is there, look-ups of the name take 5 seconds and find nothing, as
+those of the C library do where no name server answers."""
 
 
 class Lab:
@@ -113,7 +117,7 @@ def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
         cluster.stop(signal.SIGQUIT)
 
 
-STALLS = ["a proxy that says nothing more", "a name that is never looked up"]
+STALLS = ["a proxy that says nothing more", "a name that no name server answers for"]
 
 
 @pytest.mark.parametrize("stall", STALLS)

@@ -143,7 +143,8 @@ def test_commands_show_no_secret_but_in_the_answer(tmp_path: Path, secrets: Path
     for done in said:
         assert tells((done.stdout + done.stderr).decode()) == []
         assert b"Traceback" not in done.stderr
-    assert json.loads(json.loads(said[1].stdout)["answer"]) == {"x": "a (secret) b", "l": "(secret)", "p": "(secret)"}
+    shown = json.loads(json.loads(said[1].stdout)["answer"])
+    assert shown == {"x": "a (secret) b", "l": "(secret)\n(secret)", "p": "(secret)"}
     assert "# own.ks:1" in said[0].stdout.decode()
     problems = said[3].stdout.decode()
     assert re.search(r'machine "bad7" \(ks\): .*secret', problems)

@@ -101,6 +101,25 @@ def test_nothing_of_an_extra_is_imported_at_the_top_of_a_module() -> None:
     assert found == []
 
 
+def test_the_compiled_build_names_modules_that_exist_and_extend_no_builtin() -> None:
+    """mypyc refuses both, but only a build of the compiled wheel would show it."""
+    (listed,) = (
+        ast.literal_eval(statement.value)
+        for statement in ast.parse((CHECKOUT / "setup.py").read_text("utf-8")).body
+        if isinstance(statement, ast.Assign) and ast.unparse(statement.targets[0]) == "COMPILED"
+    )
+    assert "answerd/answers/resolve.py" in listed
+    extending = [
+        f"{name}: {statement.name}"
+        for name in listed
+        for statement in ast.walk(ast.parse((CHECKOUT / name).read_text("utf-8")))
+        if isinstance(statement, ast.ClassDef)
+        and {ast.unparse(base) for base in statement.bases}
+        & {"str", "bytes", "int", "float", "tuple", "list", "set", "frozenset"}
+    ]
+    assert extending == []
+
+
 def test_the_version_is_semantic_and_readable_as_text() -> None:
     text = (CHECKOUT / "answerd" / "__init__.py").read_text("utf-8")
     assert re.findall(r'^__version__ = "([^"]+)"$', text, re.MULTILINE) == [answerd.__version__]
