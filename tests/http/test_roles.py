@@ -230,6 +230,7 @@ def test_the_description_names_the_headers_of_a_masked_text(filled: Lab) -> None
         "/inventory/default/web-01": "/inventory/{identifier}/{row}",
         "/resolve/web-01": "/resolve/{identifier}",
         "/resolve?mac=98fa9b50d810": "/resolve",
+        "/installs/web-01": "/installs/{install}",
     }.items():
         reply = filled.ask(Role.READ, "GET", target)
         for name, header in described["paths"][path]["get"]["responses"]["200"]["headers"].items():
