@@ -344,6 +344,7 @@ def test_answers_are_prepared_once_for_each_stack_that_occurs(monkeypatch: pytes
     assert len({id(top) for layers in made for top in layers[-1:]}) <= len(texts)
 
 
+@pytest.mark.patches
 def test_the_stacks_that_requests_make_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(compose, "_MOST_STACKS", 20)
     texts = {"default.ks": "base\n"}
@@ -358,6 +359,7 @@ def test_the_stacks_that_requests_make_are_bounded(monkeypatch: pytest.MonkeyPat
     assert max(len(document.stacks.merged) for document in catalogue.documents.values() if document.stacks) == 32
 
 
+@pytest.mark.patches
 def test_of_large_answers_one_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(compose, "_MOST_CHARACTERS", 100)
     monkeypatch.setattr(compose, "_MOST_CHARACTERS_OF_TREES", 100)

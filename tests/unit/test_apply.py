@@ -137,6 +137,7 @@ def test_a_dry_run_says_what_would_change_and_changes_nothing(admin: Admin) -> N
     assert reply.headers["etag"] == first.headers["etag"] == admin.get("/groups").headers["etag"]
 
 
+@pytest.mark.patches
 @pytest.mark.parametrize(
     ("change", "kept"),
     [

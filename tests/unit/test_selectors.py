@@ -94,6 +94,7 @@ def matching(**patterns: str | list[str]) -> Selector:
     )
 
 
+@pytest.mark.patches
 @pytest.mark.parametrize(
     "pattern",
     [

@@ -73,6 +73,7 @@ def test_the_limit_itself_is_allowed(root: Path, name: str, most: int, more: int
     assert raw.fault == (None if is_read else f"is larger than {most:,} bytes ({name})")
 
 
+@pytest.mark.patches
 def test_a_file_that_grows_while_it_is_read_is_read_no_further_than_the_limit(
     root: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
