@@ -16,6 +16,7 @@ pytest.register_assert_rewrite("tests.support")
 
 from answerd import identity  # noqa: E402
 from tests.support import thorough  # noqa: E402
+from tests.support.disks import mounted  # noqa: E402
 from tests.support.fleet import STORES, Fleet  # noqa: E402
 from tests.support.service import Service, write_tree  # noqa: E402
 
@@ -110,6 +111,13 @@ def fleet(request: pytest.FixtureRequest) -> Iterator[Fleet]:
     fleet = Fleet(STORES[request.param](home))
     yield fleet
     fleet.close()
+
+
+@pytest.fixture
+def small_disk(tmp_path: Path) -> Iterator[Path]:
+    """A file system of 4 MB."""
+    with mounted(tmp_path / "small") as place:
+        yield place
 
 
 @pytest.fixture

@@ -17,16 +17,16 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import suppress
 from itertools import pairwise
 from types import MappingProxyType
-from typing import NamedTuple
+from typing import Any, NamedTuple
 from urllib.parse import unquote
 
 from answerd.answers.catalogue import Catalogue
 from answerd.answers.compose import prepared_answer
-from answerd.answers.resolve import Answer, known_facts
+from answerd.answers.resolve import Answer, known_facts, resolve
 from answerd.answers.secret_names import NAMED_LIKE_A_SECRET, SECRET, TELLS_NOTHING, is_secret_name, redacted_cell
 from answerd.answers.sources import Sources, Values
-from answerd.errors import CannotFill
-from answerd.facts import Facts
+from answerd.errors import AnswerError, CannotFill
+from answerd.facts import Facts, facts_of
 from answerd.formats import FORMATS
 from answerd.formats.family import ParseError, Path, Slot
 from answerd.formats.filters import FilterBudget, Lookup
@@ -170,6 +170,25 @@ def hiding(catalogue: Catalogue, answer: Answer, facts: Facts, sources: Sources)
         return message
 
     return hide
+
+
+def redacted_install(record: Mapping[str, Any], catalogue: Catalogue, sources: Sources) -> dict[str, Any]:
+    """Return a record of an install as JSON (`answerd.installs.shown`), without secrets in what the machine reported:
+    those that a text shows by itself, and those of the answers that the machine gets by its names. ``sources`` change
+    no state."""
+    facts = facts_of([record["machine"], *record["identities"]])
+    known: set[str] = set()
+    for extension in FORMATS:
+        with suppress(AnswerError):
+            answer = resolve(catalogue, facts, (extension,), sources=sources)
+            known |= _known_values(catalogue, answer, facts, sources)
+            known |= _Reading(answer.body.decode("utf-8", "replace"), extension).values
+
+    def hide(text: str | None) -> str | None:
+        return redacted(text, "", known) if text else text
+
+    events = [{**event, "detail": hide(event["detail"]), "body": hide(event["body"])} for event in record["events"]]
+    return {**record, "message": hide(record["message"]), "events": events}
 
 
 _SHORTEST_IN_A_MESSAGE = 3

@@ -1,14 +1,15 @@
 """One machine's install, with its history.
 
 Usage:
-  answerd install ID [--json]
+  answerd install ID [--show-secrets] [--json]
 
 ID is a name of a record, a row, a document or a member, any identity of the
 machine, or a MAC address.
 
 Options:
-  --json     For programs; with the beginning of what came with each report.
-  -h --help  This text.
+  --show-secrets  Do not mask secrets in what the machine reported.
+  --json          For programs; with the beginning of each report's body.
+  -h --help       This text.
 
 Exit status:
   0  the machine is known
@@ -27,7 +28,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from answerd.answers.redaction import redacted_install
 from answerd.commands import Arguments, CommandError
+from answerd.commands.common import configured_sources
 from answerd.commands.machines import open_installs
 from answerd.commands.terminal import print_json, printable_line
 from answerd.installs.sentences import shown_name
@@ -40,15 +43,14 @@ def run(arguments: Arguments) -> int:
     found = installs.remembered(arguments["ID"])
     if not found:
         raise CommandError(f"no record, row, document or member is called {arguments['ID']}, and it is no MAC address")
-    records = []
+    records: list[dict[str, Any]] = []
+    sources = configured_sources()
     for remembered in found:
         events = installs.store.history(remembered.record.name)
-        records.append(
-            {
-                **record_as_json(remembered, installs.now, installs.rules),
-                "events": [event_as_json(event) for event in events],
-            }
-        )
+        record = record_as_json(remembered, installs.now, installs.rules)
+        record["events"] = [event_as_json(event) for event in events]
+        is_shown = arguments["--show-secrets"]
+        records.append(record if is_shown else redacted_install(record, installs.catalogue, sources))
     if arguments["--json"]:
         print_json(records[0] if len(records) == 1 else records)
         return 0

@@ -9,7 +9,7 @@ from math import isfinite
 
 from answerd import captures
 from answerd.answers.catalogue import Catalogue
-from answerd.answers.redaction import redacted_row
+from answerd.answers.redaction import redacted_install, redacted_row
 from answerd.answers.row_claims import claims_of
 from answerd.captures import CaptureError
 from answerd.console.adopting import cells_of, with_machine
@@ -104,6 +104,9 @@ class Pages(DocumentPages):
         facts, show_secrets = facts_of([name]), request.get("secrets") == "1" and request.sees_secrets
         answering = Resolver(catalogue, self._backend.sources, show_secrets=show_secrets)
         record = self._backend.installs.record(name) if self._backend.installs else None
+        if record and not show_secrets:
+            said = record
+            record = run_long(lambda: redacted_install(said, catalogue, self._backend.sources))
         row = _row_of(catalogue, facts, show_secrets=show_secrets)
         identities = {identity_of(name), *facts.identities, *(row.identities if row is not None else ())}
         return _html(

@@ -114,7 +114,7 @@ def make_admin_app(
         InventoryHandlers(guard),
         ChangeHandlers(guard),
         AnswerHandlers(guard, sources),
-        *(() if installs is None else (InstallHandlers(installs, guard.follower.current),)),
+        *(() if installs is None else (InstallHandlers(installs, guard.follower.current, sources),)),
         ObservationHandlers(exposition, events),
     )
     for group in groups:

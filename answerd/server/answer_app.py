@@ -153,7 +153,9 @@ def _refusal(exchange: Exchange, fault: int) -> bytes:
 def _report(exchange: Exchange, installs: LiveStates) -> bytes:
     refused = refusal_of_report(exchange.request)
     if refused is not None:
-        bottle.response.set_header("Allow", ", ".join(REPORT_METHODS))
+        bottle.response.set_header(
+            "Allow", ", ".join(METHODS)
+        )  # the same on every path; HEAD, which changes nothing, is in the text
         return _refuse(exchange, refused, f"a report takes only {', '.join(REPORT_METHODS)}")
     reply = take_report(exchange.request, exchange.peer, installs)
     exchange.outcome = reply.outcome

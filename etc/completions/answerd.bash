@@ -15,7 +15,7 @@ _answerd() {
         captures) options='--machine --status --since --json --help -h' ;;
         inventory) options='--to --dry-run --json --help -h' ;;
         installs) options='--group --state --unknown --json --help -h' ;;
-        install) options='--json --help -h' ;;
+        install) options='--show-secrets --json --help -h' ;;
         arm) options='--group --state --help -h' ;;
         disarm) options='--group --state --help -h' ;;
         forget) options='--group --state --help -h' ;;

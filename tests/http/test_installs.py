@@ -14,6 +14,7 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from answerd.installs.tokens import token_fingerprint
+from tests.support.disks import fill
 from tests.support.replies import exchange
 from tests.support.service import Service, run
 from tests.support.waiting import wait_until
@@ -79,7 +80,7 @@ def test_no_token_is_shown_and_the_statuses_of_reports(serving: Callable[..., Se
     assert service.send(sent("HEAD", f"{report}/installed")).status == 200
     assert "vmlinuz" in service.send(sent("GET", "/ipxe/node1")).text
     refused = service.send(sent("PUT", f"{report}/installed", "Content-Length: 1", body="x"))
-    assert (refused.status, refused.headers["allow"]) == (405, "GET, POST, HEAD")
+    assert (refused.status, refused.headers["allow"]) == (405, "GET, POST")
     unknown = service.send(sent("GET", f"{report}/done"))
     assert unknown.status == 404
     assert all(word in unknown.text for word in ("installed", "copied", "failed", "progress"))
@@ -112,11 +113,21 @@ def test_no_token_is_shown_and_the_statuses_of_reports(serving: Callable[..., Se
 def test_a_report_is_taken_where_answers_are_shed(serving: Callable[..., Service], tmp_path: Path, count: int) -> None:
     settings = {"SERVICE_STATE_PATH": tmp_path / "state.db", "SERVICE_WORKERS": count, "SERVICE_MAX_CONNECTIONS": 5}
     service = serving({"node1.ipxe": IPXE}, **settings)
-    assert service.address
+    address = service.address
+    assert address
     report = url_in(service.send(sent("GET", "/ipxe/node1")).text)
     with ExitStack() as clients:
-        while service.get("/ipxe/node1").status != 503:
-            clients.enter_context(socket.create_connection(service.address)).sendall(b"GET ")
+
+        def all_places_are_taken() -> bool:
+            """Twice in a row: the first time a worker may not have given back the place of the last request yet."""
+            if all(service.get("/ipxe/node1").status == 503 for _ in range(2)):
+                return True
+            clients.enter_context(socket.create_connection(address)).sendall(b"GET ")
+            return False
+
+        for _ in range(5):
+            clients.enter_context(socket.create_connection(address)).sendall(b"GET ")
+        wait_until(all_places_are_taken)
         assert service.send(sent("POST", f"{report}/installed", "Content-Length: 4", body="done")).body == b"OK\n"
         assert service.get("/ipxe/node1").status == 503
 
@@ -125,7 +136,7 @@ def test_the_methods_and_the_size_of_reports(serving: Callable[..., Service], tm
     service = serving({"node1.ipxe": IPXE}, SERVICE_STATE_PATH=tmp_path / "state.db")
     report = url_in(service.send(sent("GET", "/ipxe/node1")).text)
     refused = service.send(sent("PUT", f"{report}/installed"))
-    assert (refused.status, refused.headers["allow"]) == (405, "GET, POST, HEAD")
+    assert (refused.status, refused.headers["allow"]) == (405, "GET, POST")
     assert service.send(sent("HEAD", f"{report}/installed")).status == 200
     for size, status in ((65_536, 200), (65_537, 413), (1_000_000, 413)):
         reply = service.post(f"{report}/progress", b"x" * size)
@@ -159,6 +170,41 @@ def test_a_state_file_that_vanishes_stops_reports_and_keeps_what_is_known(
     os.rename(tmp_path / "elsewhere.db", state)
     service.wait_for_log("the states of installs can be read again")
     assert service.send(sent("GET", f"{other}/installed")).status == 200
+
+
+def test_a_full_disk_takes_no_report_and_gives_nothing_until_there_is_space(
+    serving: Callable[..., Service], small_disk: Path
+) -> None:
+    files = {"all.ipxe": f"# answer: match serial=*\n{IPXE}", "plain.ks": "# answer: match serial=*\nlang C\n"}
+    documents = {f"groups/{name}": text for name, text in files.items()}
+    service = serving(documents, SERVICE_STATE_PATH=small_disk / "state.db", SERVICE_WORKERS=2)
+    report = url_in(service.send(sent("GET", "/ipxe?serial=node1")).text)
+    ballast = fill(small_disk)
+    wait_until(lambda: service.post(f"{report}/progress", b"").status == 503)  # the last page had some room
+    for refused in (service.post(f"{report}/installed", b""), service.send(sent("GET", "/ipxe?serial=node2"))):
+        assert (refused.status, refused.headers["retry-after"]) == (503, "5")
+        assert "the disk is full" in refused.text
+        assert "vmlinuz" not in refused.text
+    assert service.send(sent("GET", "/ks?serial=node2")).status == 200
+    ballast.unlink()
+    assert service.post(f"{report}/installed", b"").status == 200
+    assert "exit 1" in service.send(sent("GET", "/ipxe?serial=node1")).text
+    assert "vmlinuz" in service.send(sent("GET", "/ipxe?serial=node2")).text
+
+
+def test_the_body_of_a_report_is_printed_with_the_history(serving: Callable[..., Service], tmp_path: Path) -> None:
+    states, answers = tmp_path / "state.db", tmp_path / "answers"
+    service = serving({"node1.ipxe": IPXE}, SERVICE_STATE_PATH=states)
+    report = url_in(service.send(sent("GET", "/ipxe/node1")).text)
+    token = report.rpartition("/")[2]
+    body = f"sda: no space\n\x1b[2J {token}\nlast line\n".encode()
+    assert service.post(f"{report}/failed", body).status == 200
+    printed = run("install", "node1", SERVICE_STATE_PATH=states, SERVICE_ANSWERS_DIR=answers).stdout.decode()
+    assert [line[10:] for line in printed.splitlines() if line.startswith("        | ")] == [
+        "sda: no space",
+        f"\\x1b[2J {token_fingerprint(token)}",
+        "last line",
+    ]
 
 
 def test_the_directory_of_the_state_file_must_exist(tmp_path: Path) -> None:

@@ -6,9 +6,7 @@ import json
 import os
 import re
 import signal
-import subprocess
 from collections.abc import Callable, Iterator
-from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -19,6 +17,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from answerd.store.postgres import PostgresStore
 from answerd.store.postgres_connection import PostgresServer
 from answerd.store.tables import execute
+from tests.support.disks import fill
 from tests.support.postgres import MISSING, Cluster, binaries, clusters, home_of
 from tests.support.processes import children
 from tests.support.service import Service, run
@@ -274,26 +273,6 @@ def test_a_node_that_meets_a_newer_schema_while_it_runs_answers_and_takes_no_wri
     wait_until(lambda: all(service.get("/ready").status == 200 for _ in range(6)))
     assert service.post(f"{report}/installed", b"").status == 200
     assert put(service, "aabbccddee02", "# new\n") == 200
-
-
-@pytest.fixture
-def small_disk(tmp_path: Path) -> Iterator[Path]:
-    """A file system of 4 MB."""
-    place = tmp_path / "small"
-    place.mkdir()
-    if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=4m,mode=777", "none", place], check=False).returncode:
-        pytest.skip("this system lets nobody mount")
-    yield place
-    subprocess.run(["umount", "--lazy", place], check=True)
-
-
-def fill(disk: Path) -> Path:
-    """Leave no space on a disk. Return the file to remove."""
-    ballast = disk / "ballast"
-    with ballast.open("wb", buffering=0) as file, suppress(OSError):
-        while True:
-            file.write(b"x" * 4096)
-    return ballast
 
 
 @pytest.mark.parametrize("is_away", [False, True], ids=["with the database", "while the database is away"])

@@ -10,13 +10,14 @@ import socket
 from collections.abc import Callable
 from html import unescape
 from pathlib import Path
+from typing import Any
 from urllib.parse import urlencode
 
 import pytest
 
 from answerd.server.roles import NEEDED, Role, new_token
 from tests.support.replies import Reply, exchange, request_bytes
-from tests.support.service import Service
+from tests.support.service import Service, run
 from tests.support.waiting import wait_until
 
 TOKENS = {role: new_token(f"{role}-token", role) for role in Role}
@@ -34,8 +35,8 @@ SECRETS = (TYPED, FILED, CELL, RENAMED)
 class Lab:
     """The running service, asked with the token of a role."""
 
-    def __init__(self, service: Service, tokens: Path) -> None:
-        self.service, self.tokens = service, tokens
+    def __init__(self, service: Service, tokens: Path, settings: dict[str, Any]) -> None:
+        self.service, self.tokens, self.settings = service, tokens, settings
         assert service.admin is not None
         self.admin = service.admin
         host, _, port = service.wait_for_log("console listening on ").rpartition(" ")[2].rpartition(":")
@@ -75,16 +76,16 @@ def lab(serving: Callable[..., Service], tmp_path: Path) -> Lab:
     tokens = tmp_path / "tokens"
     tokens.write_text("".join(f"{line}\n" for _, line in TOKENS.values()))
     tokens.chmod(0o600)
-    service = serving(
-        SERVICE_STORE="sqlite",
-        SERVICE_DB_PATH=tmp_path / "answers.db",
-        SERVICE_SECRETS_DIR=tmp_path / "secrets",
-        SERVICE_INVENTORY_COLUMNS="codewort=admin_password",
-        SERVICE_ADMIN_ADDR="127.0.0.1:0",
-        SERVICE_CONSOLE_ADDR="127.0.0.1:0",
-        SERVICE_TOKENS_FILE=tokens,
-    )
-    running = Lab(service, tokens)
+    settings: dict[str, Any] = {
+        "SERVICE_STORE": "sqlite",
+        "SERVICE_DB_PATH": tmp_path / "answers.db",
+        "SERVICE_SECRETS_DIR": tmp_path / "secrets",
+        "SERVICE_INVENTORY_COLUMNS": "codewort=admin_password",
+        "SERVICE_ADMIN_ADDR": "127.0.0.1:0",
+        "SERVICE_CONSOLE_ADDR": "127.0.0.1:0",
+        "SERVICE_TOKENS_FILE": tokens,
+    }
+    running = Lab(serving(**settings), tokens, settings)
     wait_until(lambda: running.ask(None, "GET", "/ready").status == 200)
     return running
 
@@ -163,6 +164,36 @@ def test_only_the_role_admin_reads_secrets(filled: Lab, role: Role) -> None:
         assert bool(seen(filled.page(cookie, target))) is (role is Role.ADMIN), target
 
 
+def test_only_the_role_admin_reads_secrets_that_a_machine_reports(filled: Lab) -> None:
+    group = GROUP.replace("chpasswd", "remark") + 'once: true\nruncmd: ["curl {{ report }}/failed"]\n'
+    assert filled.ask(Role.ADMIN, "PUT", "/groups/g?format=yaml", group).status == 200
+    answer = filled.service.send(request_bytes("GET", "/user-data?os=ubuntu&mac=98fa9b50d810", {}))
+    found = re.search(r"/report/[^/\s]+", answer.text)
+    assert found, answer.text
+    log = f"line one\nroot is {FILED} and {TYPED}\nuser --password=swordfish-logged\n"
+    report = request_bytes("POST", f"{found[0]}/failed?message=no+{FILED}", {}, log.encode())
+    assert filled.service.send(report).status == 200
+
+    def said(text: str) -> set[str]:
+        return {secret for secret in (FILED, TYPED, "swordfish-logged") if secret in unescape(text)}
+
+    for role in Role:
+        reply = filled.ask(role, "GET", "/installs/web-01")
+        (body,) = (event["body"] for event in json.loads(reply.body)["events"] if event["body"])
+        assert said(reply.text) == (said(log) if role is Role.ADMIN else set())
+        assert reply.headers.get("x-masked") == (None if role is Role.ADMIN else "1")
+        assert body.startswith("line one\nroot is ")
+        cookie = filled.cookie(role)
+        assert said(filled.page(cookie, "/console/machine?id=web-01").text) == set()
+        shown = filled.page(cookie, "/console/machine?id=web-01&secrets=1").text.partition('id="history"')[2]
+        assert said(shown) == (said(log) if role is Role.ADMIN else set())
+    shown, clear = (
+        run("install", "web-01", *options, **filled.settings).stdout.decode() for options in ([], ["--show-secrets"])
+    )
+    assert (said(shown), said(clear)) == (set(), said(log))
+    assert "line one" in shown
+
+
 def test_a_masked_text_is_not_stored_in_place_of_the_text(filled: Lab) -> None:
     for target in ("/groups/g?format=yaml", "/inventory/default", "/inventory/default/web-01"):
         masked = filled.ask(Role.READ, "GET", target)
@@ -199,6 +230,7 @@ def test_the_description_names_the_headers_of_a_masked_text(filled: Lab) -> None
         "/inventory/default/web-01": "/inventory/{identifier}/{row}",
         "/resolve/web-01": "/resolve/{identifier}",
         "/resolve?mac=98fa9b50d810": "/resolve",
+        "/installs/web-01": "/installs/{install}",
     }.items():
         reply = filled.ask(Role.READ, "GET", target)
         for name, header in described["paths"][path]["get"]["responses"]["200"]["headers"].items():

@@ -19,7 +19,7 @@ from answerd.installs.events import Event, Kind
 from answerd.installs.reports import Report
 from answerd.installs.states import Asked, Gate, Order, ReportKind, Rules, State
 from answerd.installs.tokens import TokenSubject
-from answerd.server.live_states import LiveStates, SharedStates
+from answerd.server.live_states import MOST_SIGHTINGS, LiveStates, SharedStates
 from answerd.server.request_log import RequestLog
 from answerd.store import StoreError, StoreFull
 from answerd.store.backup import backup_directory, copy_states, restore_directory
@@ -295,6 +295,35 @@ def test_a_write_that_fails_drops_no_sighting(states: StateFile, monkeypatch: py
     (found,) = states.unknown()
     assert (found.machine, found.asked) == ("98fa9b50d810", 2)
     assert "98fa9b50d810" in found.facts
+
+
+def test_machines_that_ask_often_are_noted_together_and_seldom_with_their_facts(
+    states: StateFile, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    live = Process(states).live
+    written: list[list[Sighting]] = []
+    monkeypatch.setattr(StateFile, "note_sightings", lambda _, sightings: written.append([*sightings]))
+    start = live.now()
+    for seconds in (0, 30, 61):
+        monkeypatch.setattr(live, "now", lambda at=start + seconds: at)
+        for _ in range(500):
+            live.unclaimed(Facts(Request("/ks", "mac=98fa9b50d810")))
+        live.flush()
+    assert [[(one.asked, bool(one.facts)) for one in batch] for batch in written] == [
+        [(500, True)],
+        [(500, False)],
+        [(500, True)],
+    ]
+
+
+def test_the_machines_that_wait_to_be_noted_are_bounded(states: StateFile, monkeypatch: pytest.MonkeyPatch) -> None:
+    live = Process(states).live
+    written: list[int] = []
+    monkeypatch.setattr(StateFile, "note_sightings", lambda _, sightings: written.append(len(sightings)))
+    for number in range(MOST_SIGHTINGS + 500):
+        live.unclaimed(Facts(Request("/ks", f"serial=serial{number}")))
+    live.flush()
+    assert written == [MOST_SIGHTINGS]
 
 
 @pytest.mark.parametrize("grown", [False, True], ids=["backup of now", "grown past the backup"])

@@ -10,14 +10,17 @@ import bottle
 
 from answerd.answers.catalogue import Catalogue
 from answerd.answers.operator_names import Machine, machine_named, machines_of_group
+from answerd.answers.redaction import redacted_install
+from answerd.answers.sources import NO_SOURCES, Sources
 from answerd.answers.unclaimed import still_unclaimed
 from answerd.installs.memory import InstallMemory, Remembered
 from answerd.installs.sentences import shown_name
 from answerd.installs.shown import event_as_json, record_as_json, unknown_as_json
 from answerd.installs.states import Order, State
+from answerd.long_work import run_long
 from answerd.server.admin import requests
 from answerd.server.admin.requests import InvalidRequest, NotThere
-from answerd.server.admin.responses import json_response, note_outcome
+from answerd.server.admin.responses import MASKED, json_response, note_outcome
 from answerd.server.admin.routes import Route
 from answerd.server.live_states import LiveStates
 from answerd.server.statuses import OK
@@ -35,8 +38,9 @@ _PARAMETERS = frozenset({"state", "group", "machine", "limit", "after"})
 class InstallHandlers:
     """Handlers of ``/installs`` and ``/unknown``."""
 
-    def __init__(self, installs: LiveStates, catalogue: Callable[[], Catalogue]) -> None:
-        """``catalogue`` gives the answer set in force."""
+    def __init__(self, installs: LiveStates, catalogue: Callable[[], Catalogue], sources: Sources = NO_SOURCES) -> None:
+        """``catalogue`` gives the answer set in force. ``sources`` are those of answers that are only shown."""
+        self._sources = sources
         self._installs = installs
         self._catalogue = catalogue
 
@@ -67,7 +71,11 @@ class InstallHandlers:
         remembered = self._records(machine)[0]
         events = in_thread(self._installs.store.history, remembered.record.name)
         note_outcome(f"install of {shown_name(remembered.record.name)}")
-        return json_response(OK, {**self._as_json(remembered), "events": [event_as_json(event) for event in events]})
+        shown = {**self._as_json(remembered), "events": [event_as_json(event) for event in events]}
+        if requests.sees_secrets():
+            return json_response(OK, shown)
+        catalogue = self._catalogue()
+        return json_response(OK, run_long(lambda: redacted_install(shown, catalogue, self._sources)), MASKED)
 
     def arm(self, install: str) -> bottle.HTTPResponse:
         """Arm a machine."""
