@@ -11,8 +11,9 @@ request pays for it, and a call for each value would cost more than the loop.
 from __future__ import annotations
 
 import json
+import operator
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from functools import lru_cache
+from functools import lru_cache, partialmethod
 from itertools import chain, repeat
 from typing import Any, Final
 
@@ -51,15 +52,12 @@ class SpelledNumber:
         return self._text
 
 
-def _is_the_same(key: str, other: object) -> bool:
-    return key is other
-
-
 RepeatedKey: Final[type[str]] = type(
-    "RepeatedKey", (str,), {"__slots__": (), "__hash__": object.__hash__, "__eq__": _is_the_same}
+    "RepeatedKey", (str,), {"__slots__": (), "__hash__": object.__hash__, "__eq__": partialmethod(operator.is_)}
 )
 """A key of a map that has it twice: equal only to itself, so that a dict keeps both values. Not a class statement,
-because mypyc compiles none that extends a builtin."""
+because mypyc compiles none that extends a builtin. No method is a function of this module: compiled, it would not be
+bound to its key."""
 
 
 def _with_each_pair(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

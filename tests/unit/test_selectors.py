@@ -112,6 +112,7 @@ def test_of_a_thousand_selectors_a_few_are_tried(pattern: str, tried: list[Selec
     assert most == 1
 
 
+@pytest.mark.patches
 def test_the_criterion_that_tells_selectors_apart_counts(tried: list[Selector]) -> None:
     """Also where others begin with a wildcard, and where a criterion has several patterns."""
     index = SelectorIndex(
@@ -123,6 +124,7 @@ def test_the_criterion_that_tells_selectors_apart_counts(tried: list[Selector]) 
     assert len(tried) <= 20
 
 
+@pytest.mark.patches
 def test_what_begins_with_a_wildcard_is_tried_in_requests_with_its_label(tried: list[Selector]) -> None:
     index = SelectorIndex((number, matching(serial=f"*-{number:04}")) for number in range(100))
     assert index.holding(Facts(Request(query="mac=0077"))) == []
