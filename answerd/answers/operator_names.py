@@ -49,30 +49,44 @@ def machine_named(catalogue: Catalogue, memory: InstallMemory, name: str) -> Mac
 def machines_of_group(catalogue: Catalogue, memory: InstallMemory, group: str) -> list[str] | None:
     """Return the names of a group's machines, sorted; None where there is no such group.
 
-    Its members, the machines whose documents extend it, directly or through other groups, the rows that it claims, and
-    the records whose last answer it was part of.
+    Its members, the machines whose documents extend it, the rows that it claims, and the records whose last answer it
+    was part of; the same of the groups that extend it.
     """
     wanted = identity_of(group)
     if not any(name == wanted for name, _ in catalogue.groups):
         return None
     names: dict[str, str] = {}
-    for name in _named_by_group(catalogue, memory, wanted):
+    for name in _named_by_group(catalogue, memory, _with_extending(catalogue, wanted)):
         names.setdefault(identity_of(name), name)
     return sorted_in_steps(names.values(), str)
 
 
-def _named_by_group(catalogue: Catalogue, memory: InstallMemory, wanted: str) -> Iterator[str]:
+def _with_extending(catalogue: Catalogue, wanted: str) -> frozenset[str]:
+    """Return a group's identity and those of the groups that extend it, directly or through others."""
+    found = {wanted}
+    for groups in catalogue.groups.values():
+        for group in groups:
+            try:
+                chain = catalogue.chain(group)
+            except AnswerError:
+                continue
+            if any(ancestor.identity == wanted for ancestor in chain):
+                found.add(group.identity)
+    return frozenset(found)
+
+
+def _named_by_group(catalogue: Catalogue, memory: InstallMemory, wanted: frozenset[str]) -> Iterator[str]:
     for remembered in memory.by_name.values():
-        if remembered.group is not None and identity_of(remembered.group) == wanted:
+        if remembered.group is not None and identity_of(remembered.group) in wanted:
             yield remembered.record.name
     for row in catalogue.inventory.rows() if catalogue.inventory is not None else ():
-        if row.name and any(document.identity == wanted for document in _groups_of_row(catalogue, row)):
+        if row.name and any(document.identity in wanted for document in _groups_of_row(catalogue, row)):
             yield row.name
     for document in list(catalogue.documents.values()):
         if not document.content.readable:
             continue
         if document.is_shared:
-            if document.identity == wanted:
+            if document.identity in wanted:
                 yield from (_name_of_member(catalogue, document, identity) for identity in document.control.members)
         elif document.identity and _extends(catalogue, document, wanted):
             yield _own_name(catalogue, document.identity, document.key.identifier)
@@ -100,10 +114,10 @@ def _groups_of_row(catalogue: Catalogue, row: Row) -> tuple[Document, ...]:
         return ()
 
 
-def _extends(catalogue: Catalogue, document: Document, wanted: str) -> bool:
+def _extends(catalogue: Catalogue, document: Document, wanted: frozenset[str]) -> bool:
     """Return whether a machine's document extends a group, directly or not."""
     try:
         group = catalogue.extended_by(document)
-        return group is not None and any(ancestor.identity == wanted for ancestor in catalogue.chain(group))
+        return group is not None and group.identity in wanted
     except AnswerError:
         return False

@@ -393,3 +393,21 @@ def test_why_names_an_overlay_that_cannot_be_read_once(fleet: Fleet) -> None:
         steps = reasoning(fleet.loader.catalogue, Facts(Request("/yaml", f"id={name}"))).steps
         named = [step.sentence.split('"')[1] for step in steps if step.heading == "unreadable"]
         assert named == unreadable
+
+
+def test_a_group_has_the_machines_of_the_groups_that_extend_it(fleet: Fleet) -> None:
+    fleet.write(
+        {
+            "groups/base.ks": "lang en\n",
+            "groups/rack.ks": "# answer: extends base\n# answer: member pc-01\n",
+            "groups/x.ks": "# answer: extends rack\n# answer: match os=x\n",
+            "groups/other.ks": "# answer: member pc-09\n",
+            "pc-02.ks": "# answer: extends rack\n",
+            "inventory.csv": "id,mac,os\npc-03,52:54:00:00:00:03,x\npc-04,52:54:00:00:00:04,y\n",
+        }
+    )
+    catalogue = fleet.loader.catalogue
+    machines = ["pc-01", "pc-02", "pc-03"]
+    assert machines_of_group(catalogue, InstallMemory(Rules()), "base") == machines
+    assert machines_of_group(catalogue, InstallMemory(Rules()), "rack") == machines
+    assert machines_of_group(catalogue, InstallMemory(Rules()), "other") == ["pc-09"]
