@@ -13,6 +13,7 @@ from answerd.answers.unclaimed import still_unclaimed
 from answerd.console.backend import NotSaved
 from answerd.console.machines import NEW, SILENT, Install
 from answerd.errors import StatesUnknown
+from answerd.identity import identity_of
 from answerd.installs.events import Evidence
 from answerd.installs.memory import InstallMemory, Remembered
 from answerd.installs.sentences import shown_name
@@ -174,3 +175,7 @@ class CurrentStates:
     def unknown(self) -> Iterable[tuple[str, float]]:
         """Return the machines that nothing claimed, with when they asked last."""
         return [(sighting.machine, sighting.last) for sighting in self.sightings]
+
+    def answered_by_default(self) -> frozenset[str]:
+        """Return the identities of those among them that a default document answers."""
+        return frozenset(identity_of(sighting.machine) for sighting in self.sightings if sighting.by_default)

@@ -87,6 +87,9 @@ class InstallStates(Protocol):
     def unknown(self) -> Iterable[tuple[str, float]]:
         """Return the machines that nothing claimed, with when they asked last."""
 
+    def answered_by_default(self) -> frozenset[str]:
+        """Return the identities of those among them that a default document answers."""
+
 
 @dataclass(frozen=True, slots=True)
 class View:
@@ -166,7 +169,8 @@ class MachineTable:
         page = min(max(view.page, 1), pages)
         first, last = (page - 1) * ON_A_PAGE, page * ON_A_PAGE
         cut = _cut(found, first, last, view, states, seen)
-        lines = [(machine, _install(machine, states, seen)) for machine in cut]
+        by_default = states.answered_by_default() if states is not None else frozenset()
+        lines = [(machine, _install(machine, states, seen, by_default)) for machine in cut]
         count, total = len(found), len(by_name) + len(more)
         if isinstance(found, list) and found is not by_name and found is not more:
             free_in_steps(found)
@@ -308,11 +312,14 @@ def _in_state(machines: Sequence[MachineEntry], state: str, states: InstallState
     return [machine for machine, word in zip(machines, words, strict=True) if word == state]
 
 
-def _install(machine: MachineEntry, states: InstallStates | None, seen: Mapping[str, float]) -> Install | None:
+def _install(
+    machine: MachineEntry, states: InstallStates | None, seen: Mapping[str, float], by_default: frozenset[str]
+) -> Install | None:
     if states is None:
         return None
     if machine.known_from == UNKNOWN:
-        return Install(UNKNOWN, seen.get(machine.identity))
+        note = "answered by the default" if machine.identity in by_default else ""
+        return Install(UNKNOWN, seen.get(machine.identity), message=note)
     return states.of(machine.identity)
 
 

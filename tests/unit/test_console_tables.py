@@ -26,6 +26,7 @@ from answerd.console.preparing import TablePreparation
 from answerd.documents import Key, RawDocument
 from answerd.identity import Kind
 from answerd.installs.events import Event
+from answerd.installs.shown import UnknownMachine
 from answerd.installs.states import Rules, State
 from answerd.store import Author, HistoryEntry
 from tests.support.installs import forget, known, memory_of
@@ -233,6 +234,18 @@ class Clock:
 def states_of(*records: Event) -> CurrentStates:
     memory = memory_of(*records, rules=Clock.rules)
     return CurrentStates(Clock(), memory, ())  # type: ignore[arg-type]
+
+
+def test_a_machine_that_only_a_default_answered_is_marked() -> None:
+    sightings = [UnknownMachine(name, 1.0, 2.0, 1, "{}", name == "7ABC-1") for name in ("7ABC-1", "7ABC-2")]
+    states = CurrentStates(Clock(), memory_of(rules=Clock.rules), sightings)  # type: ignore[arg-type]
+    table = MachineTable()
+    table.update(Catalogue())
+    lines = table.shown(machines.View(), states).machines
+    assert {entry.name: install.message for entry, install in lines if install is not None} == {
+        "7ABC-1": "answered by the default",
+        "7ABC-2": "",
+    }
 
 
 RECORDS = (

@@ -89,7 +89,7 @@ end
       % if install.state == 'installing' and install.percent is not None:
         <progress max="100" value="{{install.percent}}" aria-label="Progress of {{machine.name}}">{{install.percent}} %</progress>
       % end
-      % if install.message and install.state in ('failed', 'exhausted', 'installing'):
+      % if install.message and install.state in ('failed', 'exhausted', 'installing', 'unknown'):
         <div class="reason muted" title="{{install.message}}">{{install.message}}</div>
       % end
       % if install.since:
