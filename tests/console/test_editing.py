@@ -177,7 +177,12 @@ def test_a_changed_text_is_left_only_after_a_question(writer: Page, written: Lab
 def test_tab_leads_out_of_the_editor_and_changes_nothing(writer: Page) -> None:
     create(writer, "eight", "# one\n")
     asked: list[str] = []
-    writer.on("dialog", lambda dialog: (asked.append(dialog.type), dialog.accept()))
+
+    def leave(dialog: Dialog) -> None:
+        asked.append(dialog.type)
+        dialog.accept()
+
+    writer.on("dialog", leave)
     writer.locator(".cm-content").click()
     writer.keyboard.press("Tab")
     assert writer.evaluate("document.activeElement.name") == "note"
