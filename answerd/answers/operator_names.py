@@ -61,6 +61,30 @@ def machines_of_group(catalogue: Catalogue, memory: InstallMemory, group: str) -
     return sorted_in_steps(names.values(), str)
 
 
+def machines_without_record(catalogue: Catalogue, memory: InstallMemory) -> list[Remembered]:
+    """Return a new record for each machine that a row, a document or ``members`` names and that has none."""
+    found: dict[str, Remembered] = {}
+    for name in _named_in_set(catalogue):
+        if identity_of(name) in found or identity_of(name) in memory.by_name:
+            continue
+        machine = machine_named(catalogue, memory, name)
+        if machine is not None and not machine.records:
+            found[identity_of(machine.name)] = memory.new(machine.name, machine.identities)
+    return list(found.values())
+
+
+def _named_in_set(catalogue: Catalogue) -> Iterator[str]:
+    for row in catalogue.inventory.rows() if catalogue.inventory is not None else ():
+        if row.name:
+            yield row.name
+    for document in list(catalogue.documents.values()):
+        if document.is_shared:
+            if document.content.readable:
+                yield from map(document.control.spelled, document.control.members)
+        elif document.identity:
+            yield document.key.identifier
+
+
 def _with_extending(catalogue: Catalogue, wanted: str) -> frozenset[str]:
     """Return a group's identity and those of the groups that extend it, directly or through others."""
     found = {wanted}

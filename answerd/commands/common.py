@@ -6,7 +6,7 @@ from __future__ import annotations
 import os
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -115,11 +115,11 @@ def read_bytes(name: str) -> bytes:
         raise CommandError(f"{name} cannot be read: {error.strerror}", WRONG_USAGE) from None
 
 
-def state_named(text: str | None) -> State | None:
-    """Return the state of a command line's word; None where there is none. Raises `CommandError`."""
+def state_named(text: str | None, words: Sequence[str] = tuple(State)) -> str | None:
+    """Return the command line's word for a state, which is one of ``words``; None where there is none. Raises
+    `CommandError`."""
     if text is None:
         return None
-    try:
-        return State(text.lower())
-    except ValueError:
-        raise CommandError(f"--state {text!r} is no state; there are {', '.join(State)}", WRONG_USAGE) from None
+    if text.lower() not in words:
+        raise CommandError(f"--state {text!r} is no state; there are {', '.join(words)}", WRONG_USAGE)
+    return text.lower()

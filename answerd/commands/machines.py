@@ -8,12 +8,12 @@ import time
 from dataclasses import dataclass, field
 
 from answerd.answers.catalogue import Catalogue
-from answerd.answers.operator_names import Machine, machine_named, machines_of_group
+from answerd.answers.operator_names import Machine, machine_named, machines_of_group, machines_without_record
 from answerd.commands import FAILED, CommandError
 from answerd.commands.common import read_documents
 from answerd.config import read_config
 from answerd.installs.memory import InstallMemory, Remembered
-from answerd.installs.states import Rules
+from answerd.installs.states import Rules, State, is_counted_as
 from answerd.store.opening import install_rules, open_existing_states
 from answerd.store.states import Position, StateStore
 
@@ -50,6 +50,24 @@ class OpenInstalls:
         if machine is None:
             return []
         return list(machine.records) or [self.memory.new(machine.name, machine.identities)]
+
+    def selected(self, group: str | None, state: str | None) -> list[Remembered]:
+        """Return the records of a group's machines or of all, in a state that `is_counted_as` knows or in any, sorted
+        by name. A group's machines without a record, and all that are new, have a new one. Raises `CommandError` where
+        there is no such group."""
+        if group is not None:
+            found = [remembered for name in self.of_group(group) for remembered in self.remembered(name)]
+        else:
+            found = list(self.memory.by_name.values())
+            if state == State.NEW:
+                found += machines_without_record(self.catalogue, self.memory)
+        now = self.now
+        by_name = {
+            remembered.record.name: remembered
+            for remembered in found
+            if state is None or is_counted_as(remembered.record, state, now, self.rules)
+        }
+        return [remembered for _, remembered in sorted(by_name.items())]
 
 
 def open_installs() -> OpenInstalls:

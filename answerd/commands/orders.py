@@ -28,7 +28,7 @@ Options:
   --group G  The machines of a group: its members, the machines that extend it,
              and the rows that it claims.
   --state S  The machines in a state: new, armed, installing, copied, installed,
-             failed, exhausted.
+             failed, exhausted; or those that are silent.
   -h --help  This text.
 
 Exit status:
@@ -55,7 +55,7 @@ from answerd.commands.common import state_named
 from answerd.commands.machines import OpenInstalls, open_installs
 from answerd.commands.terminal import printable_line
 from answerd.installs.sentences import shown_name
-from answerd.installs.states import Order, State
+from answerd.installs.states import STATE_WORDS, Order
 from answerd.store.states import OrderedMachine
 
 ORIGIN = "command line"
@@ -65,7 +65,7 @@ DONE = {Order.ARM: "armed", Order.DISARM: "disarmed", Order.FORGET: "forgotten"}
 def run(arguments: Arguments) -> int:
     """Order the machines that the command line names, and print each. Exit status 1 if a name is unknown."""
     order = next(order for order in DONE if arguments[order])
-    state = state_named(arguments["--state"])
+    state = state_named(arguments["--state"], STATE_WORDS)
     installs = open_installs()
     names, unknown = _selected(installs, arguments, state)
     machines = [machine for name in names for machine in ordered_machines(installs, name)]
@@ -87,18 +87,10 @@ def ordered_machines(installs: OpenInstalls, name: str) -> list[OrderedMachine]:
     return [(record_name, machine.identities) for record_name in names]
 
 
-def _selected(installs: OpenInstalls, arguments: Arguments, state: State | None) -> tuple[list[str], list[str]]:
+def _selected(installs: OpenInstalls, arguments: Arguments, state: str | None) -> tuple[list[str], list[str]]:
     """Return the names that a command line selects, and those that are unknown."""
     given: Sequence[str] = arguments["ID"]
     if given:
         unknown = [name for name in given if installs.named(name) is None]
         return [name for name in given if name not in unknown], unknown
-    if arguments["--group"] is not None:
-        names = installs.of_group(arguments["--group"])
-    else:
-        names = sorted(remembered.record.name for remembered in installs.memory.by_name.values())
-    if state is None:
-        return names, []
-    return [
-        name for name in names if any(remembered.record.state is state for remembered in installs.remembered(name))
-    ], []
+    return [remembered.record.name for remembered in installs.selected(arguments["--group"], state)], []

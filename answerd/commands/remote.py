@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit
+from urllib.parse import urlencode, urlsplit
 
 from answerd.commands import WRONG_USAGE, CommandError
 
@@ -43,26 +43,42 @@ class AdminApi:
     path: str
     token: str
     context: ssl.SSLContext | None
+    timeout: float = TIMEOUT_SECONDS
 
     @classmethod
-    def of(cls, url: str, ca: str | None) -> AdminApi:
-        """Return the API at a URL. ``ca`` is a file of certificates that are trusted. Raises `CommandError`."""
+    def of(cls, url: str, ca: str | None, option: str = "--to", timeout: float = TIMEOUT_SECONDS) -> AdminApi:
+        """Return the API at a URL, which ``option`` gave. ``ca`` is a file of certificates that are trusted. Raises
+        `CommandError`."""
         try:
             parts = urlsplit(url)
             port = parts.port
         except ValueError:
-            raise CommandError("--to is no URL, such as https://answers.example:8001", WRONG_USAGE) from None
+            raise CommandError(f"{option} is no URL, such as https://answers.example:8001", WRONG_USAGE) from None
         if parts.scheme not in ("http", "https") or not parts.hostname or parts.query or parts.fragment:
-            raise CommandError("--to is no URL, such as https://answers.example:8001", WRONG_USAGE)
+            raise CommandError(f"{option} is no URL, such as https://answers.example:8001", WRONG_USAGE)
         if parts.username is not None:
-            raise CommandError(f"--to must not hold a password: the token is in {TOKEN}", WRONG_USAGE)
+            raise CommandError(f"{option} must not hold a password: the token is in {TOKEN}", WRONG_USAGE)
         context = None
         if parts.scheme == "https":
             try:
                 context = ssl.create_default_context(cafile=ca)
             except OSError as error:
                 raise CommandError(f"{ca} cannot be used: {error.strerror or error}", WRONG_USAGE) from None
-        return cls(parts.scheme, parts.hostname, port, parts.path.rstrip("/"), _token(os.environ), context)
+        token = _token(os.environ, option)
+        return cls(parts.scheme, parts.hostname, port, parts.path.rstrip("/"), token, context, timeout)
+
+    @property
+    def site(self) -> str:
+        """The host, with its port where the URL has one."""
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        return f"{host}:{self.port}" if self.port else host
+
+    def get(self, path: str, **query: str) -> dict[str, Any]:
+        """Ask for something. Raises `CommandError` where there is no such thing, or the service cannot be asked."""
+        reply = self._ask("GET", f"{path}?{urlencode(query)}" if query else path, b"", {})
+        if reply.status >= 400:  # noqa: PLR2004 - an error of HTTP
+            raise CommandError(f"{self.site} answered {reply.status}: {reply.content.get('error', '')}")
+        return reply.content
 
     def apply(self, change: Mapping[str, Any], note: str | None, if_match: str | None) -> ApiReply:
         """Ask for a change. Raises `CommandError` where the service cannot be asked."""
@@ -74,15 +90,14 @@ class AdminApi:
         return self._ask("POST", "/apply", json.dumps(change, ensure_ascii=False).encode(), headers)
 
     def _ask(self, method: str, path: str, body: bytes, headers: dict[str, str]) -> ApiReply:
-        host = f"[{self.host}]" if ":" in self.host else self.host
-        where = f"{self.scheme}://{host}{f':{self.port}' if self.port else ''}"
+        where = f"{self.scheme}://{self.site}"
         # Without a port, http.client would take the end of an IPv6 address for one.
         connection = (
             http.client.HTTPSConnection(
-                self.host, self.port or http.client.HTTPS_PORT, timeout=TIMEOUT_SECONDS, context=self.context
+                self.host, self.port or http.client.HTTPS_PORT, timeout=self.timeout, context=self.context
             )
             if self.context
-            else http.client.HTTPConnection(self.host, self.port or http.client.HTTP_PORT, timeout=TIMEOUT_SECONDS)
+            else http.client.HTTPConnection(self.host, self.port or http.client.HTTP_PORT, timeout=self.timeout)
         )
         try:
             connection.request(method, self.path + path, body, {**headers, "Authorization": f"Bearer {self.token}"})
@@ -108,8 +123,8 @@ class AdminApi:
         return ApiReply(response.status, content, response.headers.get("ETag", ""))
 
 
-def _token(environ: Mapping[str, str]) -> str:
-    """Return the token of the settings, the first of two. Raises `CommandError`."""
+def _token(environ: Mapping[str, str], option: str) -> str:
+    """Return the token of the settings, the first of two, which ``option`` needs. Raises `CommandError`."""
     tokens = environ.get(TOKEN, "").split()
     path = environ.get(f"{TOKEN}_FILE", "").strip()
     if not tokens and path:
@@ -118,5 +133,5 @@ def _token(environ: Mapping[str, str]) -> str:
         except (OSError, UnicodeDecodeError):
             raise CommandError(f"{TOKEN}_FILE: {path} cannot be read", WRONG_USAGE) from None
     if not tokens:
-        raise CommandError(f"--to needs a token: set {TOKEN} or {TOKEN}_FILE", WRONG_USAGE)
+        raise CommandError(f"{option} needs a token: set {TOKEN} or {TOKEN}_FILE", WRONG_USAGE)
     return tokens[0]

@@ -7,8 +7,12 @@ from typing import Any, NamedTuple
 
 import orjson
 
+from answerd.installs.events import Evidence, Strength
 from answerd.installs.memory import Remembered
 from answerd.installs.states import Rules, State, is_silent
+
+MOST_LISTED = 10_000
+"""Records of one response of the admin API; ``after=`` asks for those that follow."""
 
 
 def timestamp(at: float) -> str:
@@ -17,7 +21,7 @@ def timestamp(at: float) -> str:
 
 
 def record_as_json(remembered: Remembered, now: float, rules: Rules) -> dict[str, Any]:
-    """Return a record as JSON. ``since`` is null for a machine without a state."""
+    """Return a record as JSON. ``since`` is null for a machine without a state, ``heard`` for one that never asked."""
     record = remembered.record
     percent = record.percent
     return {
@@ -25,12 +29,28 @@ def record_as_json(remembered: Remembered, now: float, rules: Rules) -> dict[str
         "state": record.state.value,
         "silent": is_silent(record, now, rules),
         "since": timestamp(record.since) if record.state is not State.NEW else None,
+        "heard": timestamp(record.heard) if record.heard else None,
+        "last_step": last_step(remembered.evidence) or None,
         "starts": record.starts,
         "group": remembered.group,
         "message": record.message,
         "percent": int(percent) if percent is not None and percent.is_integer() else percent,
         "identities": list(remembered.identities.values()),
     }
+
+
+def last_step(evidence: Evidence) -> str:
+    """Return what a machine did last in its present start: the document that it was given, a loader's script or an
+    answer, or what it reported. Empty where it did nothing. A document that is given again is no new step."""
+    start = evidence.starts.get(max(evidence.starts, default=0))
+    if start is None:
+        return ""
+    steps = [(at, document) for document, at in start.given.items()]
+    if start.news is not None:
+        steps.append((start.news.at, "reported progress"))
+    if start.strength is not Strength.INSTALLING:
+        steps.append((start.at, f"reported {start.strength.name.lower()}"))
+    return max(reversed(steps), key=lambda step: step[0], default=(0.0, ""))[1]
 
 
 class HistoryEvent(NamedTuple):

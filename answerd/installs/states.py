@@ -313,6 +313,18 @@ def is_silent(record: Record, now: float, rules: Rules) -> bool:
     return record.state in UNDER_WAY and now - record.heard > rules.silence
 
 
+SILENT: Final = "silent"
+"""What operators ask for as if it were a state: the machines that are silent, whichever state they have."""
+
+STATE_WORDS: Final = (*(state.value for state in State), SILENT)
+"""The words by which operators select machines."""
+
+
+def is_counted_as(record: Record, word: str, now: float, rules: Rules) -> bool:
+    """Return whether one of `STATE_WORDS` selects a machine. A silent one is selected by its state too."""
+    return is_silent(record, now, rules) if word == SILENT else record.state == word
+
+
 def _in_grace(record: Record, asked: Asked, rules: Rules) -> bool:
     if record.by_operator or asked.document in record.given or asked.document in record.recent:
         return False

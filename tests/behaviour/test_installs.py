@@ -7,6 +7,7 @@ from collections.abc import Mapping
 
 import pytest
 
+from answerd.answers.operator_names import machines_without_record
 from answerd.errors import AnswerError, BrokenDocument, CannotFill, GateClosed
 from answerd.installs.states import Order, ReportKind, Rules
 from tests.support.fleet import Fleet
@@ -344,3 +345,32 @@ def test_a_document_without_once_is_never_refused_and_asks_no_state(lab: Lab, mo
 
     monkeypatch.setattr(lab.installs, "current", fail)
     assert lab.text("/ks/node1") == "lang C\n"
+
+
+def test_machines_without_a_record_are_those_of_rows_documents_and_members(lab: Lab) -> None:
+    lab.write(
+        {
+            "groups/g.ipxe": "#!ipxe\n# answer: once\n# answer: member Pc-01\n{{ report }}\n",
+            "groups/h.ipxe": "#!ipxe\n# answer: once\n# answer: match os=x\n{{ report }}\n",
+            "pc-02.ks": "lang C\n",
+            "52-54-00-00-00-03.ks": "lang C\n",
+            "default.ks": "lang C\n",
+            "inventory.csv": "id,mac,os\npc-03,52:54:00:00:00:03,x\npc-04,52:54:00:00:00:04,x\n,52:54:00:00:00:05,x\n",
+        }
+    )
+    catalogue = lab.fleet.loader.catalogue
+
+    def without() -> dict[str, list[str]]:
+        found = machines_without_record(catalogue, lab.installs.memory)
+        return {new.record.name: sorted(new.known) for new in found}
+
+    assert without() == {
+        "Pc-01": ["pc01"],
+        "pc-02": ["pc02"],
+        "pc-03": ["525400000003", "pc03"],
+        "pc-04": ["525400000004", "pc04"],
+        "525400000005": ["525400000005"],
+    }
+    lab.text("/ipxe?mac=52:54:00:00:00:04")
+    lab.text("/ipxe/Pc-01")
+    assert sorted(without()) == ["525400000005", "pc-02", "pc-03"]

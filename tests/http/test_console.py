@@ -5,6 +5,7 @@ Rules: docs/console.md.
 
 from __future__ import annotations
 
+import gzip
 import json
 import re
 from collections.abc import Iterator, Mapping
@@ -15,7 +16,7 @@ from urllib.parse import urlencode
 import pytest
 
 from answerd.server.bearer import FAILURES
-from answerd.server.roles import Role, new_token
+from answerd.server.roles import Role, hash_of, new_token
 from tests.support.ports import free_port
 from tests.support.replies import Reply, exchange
 from tests.support.service import Service
@@ -85,8 +86,7 @@ def started(home: Path, store: str, **settings: object) -> Running:
         SERVICE_ANSWERS_DIR=home / "answers",
         SERVICE_DB_PATH=home / "answers.db",
         SERVICE_CONSOLE_ADDR="127.0.0.1:0",
-        SERVICE_ADMIN_TOKEN=TOKEN,
-        **settings,
+        **{"SERVICE_ADMIN_TOKEN": TOKEN, **settings},
     )
 
 
@@ -148,6 +148,61 @@ def test_after_log_out_the_cookie_is_worth_nothing(operator: Browser) -> None:
     assert operator.post("/console/logout", {"csrf": operator.csrf}).status == 303
     operator.cookie = kept
     assert operator.get("/console/machines").status == 303
+
+
+def after_restart(home: Path, cookie: str, **settings: object) -> int:
+    """Return the status of a page for a cookie from before."""
+    with started(home, "sqlite", **settings) as browser:
+        browser.cookie = cookie
+        return browser.get("/console/settings").status
+
+
+def test_a_session_outlives_a_restart_until_its_token_changes(tmp_path: Path) -> None:
+    with started(tmp_path, "sqlite") as browser:
+        browser.log_in()
+        kept = browser.cookie
+    assert after_restart(tmp_path, kept) == 200
+    assert after_restart(tmp_path, kept, SERVICE_ADMIN_TOKEN="another-0123456789") == 303
+
+
+def test_a_log_out_holds_after_a_restart(tmp_path: Path) -> None:
+    with started(tmp_path, "sqlite") as browser:
+        browser.log_in()
+        ended = browser.cookie
+        browser.post("/console/logout", {"csrf": browser.csrf})
+        browser.log_in()
+        kept = browser.cookie
+    assert after_restart(tmp_path, ended) == 303
+    assert after_restart(tmp_path, kept) == 200
+
+
+def test_the_file_of_sessions_is_for_the_service_alone_and_of_no_use_without_a_cookie(tmp_path: Path) -> None:
+    with started(tmp_path, "sqlite") as browser:
+        browser.log_in()
+        file = tmp_path / "answers.db.sessions"
+        assert file.stat().st_mode & 0o777 == 0o600
+        text = file.read_text()
+        assert len(json.loads(text)) == 1
+        assert TOKEN not in text
+        assert hash_of(TOKEN.encode()) not in text
+        assert browser.cookie.partition("=")[2] not in text
+
+
+@pytest.mark.parametrize("content", [b"", b"{", b"[[1]]", b'{"a": 1}', b'[["a", "x", "y"]]', b"[" * 100_000])
+def test_a_damaged_file_of_sessions_is_said_and_ends_them(tmp_path: Path, content: bytes) -> None:
+    (tmp_path / "answers.db.sessions").write_bytes(content)
+    with started(tmp_path, "sqlite") as browser:
+        browser.service.wait_for_log("answers.db.sessions cannot be read: it is no list of sessions")
+        assert browser.log_in().status == 303
+        assert browser.get("/console/settings").status == 200
+
+
+def test_a_session_begins_where_its_file_cannot_be_written(tmp_path: Path) -> None:
+    (tmp_path / "answers.db.sessions").mkdir()
+    with started(tmp_path, "sqlite") as browser:
+        assert browser.log_in().status == 303
+        assert browser.get("/console/settings").status == 200
+        browser.service.wait_for_log("answers.db.sessions cannot be written")
 
 
 def test_the_log_in_leads_back_to_the_whole_address_that_was_sent(visitor: Browser) -> None:
@@ -337,6 +392,24 @@ def test_settings_never_show_a_token(operator: Browser) -> None:
     text = operator.get("/console/settings").text
     assert "SERVICE_ADMIN_TOKEN" in text
     assert TOKEN not in text
+
+
+def test_a_static_file_is_sent_compressed_to_a_browser_that_reads_that(operator: Browser) -> None:
+    path = "/console/static/vendor/editor.min.js"
+    plain, packed = operator.get(path), operator.send("GET", path, headers={"Accept-Encoding": "br, gzip;q=0.8"})
+    assert (plain.headers.get("content-encoding"), packed.headers["content-encoding"]) == (None, "gzip")
+    assert gzip.decompress(packed.body) == plain.body
+    assert {plain.headers["vary"], packed.headers["vary"]} == {"Accept-Encoding"}
+    assert plain.headers["etag"] != packed.headers["etag"]
+    assert "content-encoding" not in operator.get(path, **{"Accept-Encoding": "gzip;q=0, br"}).headers
+
+
+def test_the_files_of_the_editor_come_in_five_seconds_over_400_kilobits(operator: Browser) -> None:
+    page = operator.get("/console/document?kind=group&name=rack&format=toml").text
+    files = re.findall(r'(?:href|src)="(/console/static/[^"]+)"', page)
+    assert [file for file in files if "editor.min.js" in file]
+    sizes = [len(operator.send("GET", file, headers={"Accept-Encoding": "gzip"}).body) for file in files]
+    assert sum(sizes) * 8 / 400_000 < 5
 
 
 def test_a_static_file_may_be_kept_by_the_address_of_its_content(operator: Browser) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import signal
@@ -9,6 +10,7 @@ import socket
 from collections.abc import Callable
 from contextlib import ExitStack
 from pathlib import Path
+from typing import Any
 
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
@@ -16,7 +18,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from answerd.installs.tokens import token_fingerprint
 from tests.support.disks import fill
 from tests.support.replies import exchange
-from tests.support.service import Service, run
+from tests.support.service import Service, run, write_tree
 from tests.support.waiting import wait_until
 
 IPXE = "#!ipxe\n# answer: once\nkernel vmlinuz {{ report }}\n"
@@ -236,3 +238,86 @@ def test_a_machine_that_only_the_default_answered_is_listed_as_unknown(
     lines = [line for line in listed().splitlines() if ":d8:" in line]
     assert [line.split()[0][-2:] for line in sorted(lines)] == ["10", "12"]  # 11 is a member in another format
     assert all(line.endswith("ipxe (answered by the default)") for line in lines)
+
+
+TOKEN = "installs-of-sites-0123456789"
+
+
+def test_several_sites_are_one_list_and_one_that_is_away_is_said(
+    serving: Callable[..., Service], tmp_path: Path
+) -> None:
+    sites = []
+    for number in (1, 2):
+        settings: dict[str, Any] = {"SERVICE_STORE": "sqlite", "SERVICE_DB_PATH": tmp_path / f"{number}.db"}
+        run("import", str(written(tmp_path / f"documents-{number}", number)), **settings)
+        served = {"SERVICE_ADMIN_ADDR": "127.0.0.1:0", "SERVICE_ADMIN_TOKEN": TOKEN, "SERVICE_INSTALL_SECS": 1}
+        service = serving(None, **settings, **served)
+        report = url_in(service.send(sent("GET", "/ipxe/installed")).text)
+        service.send(sent("POST", f"{report}/installed"))
+        service.send(sent("GET", "/ipxe/stuck"))
+        assert service.admin is not None
+        sites.append(f"127.0.0.1:{service.admin[1]}")
+    with socket.socket() as nobody:
+        nobody.bind(("127.0.0.1", 0))  # and does not listen
+        away = f"127.0.0.1:{nobody.getsockname()[1]}"
+
+        def listed(*options: str) -> tuple[int, list[dict[str, Any]], str]:
+            several = [word for site in (sites[0], away, sites[1]) for word in ("--from", f"http://{site}")]
+            done = run("installs", "--json", *options, *several, SERVICE_ADMIN_TOKEN=TOKEN)
+            return done.returncode, json.loads(done.stdout)["installs"], done.stderr.decode()
+
+        status, machines, said = listed()
+        assert status == 1
+        assert said.count("\n") == 1
+        assert away in said
+        assert [(one["site"], one["machine"]) for one in machines] == [
+            (site, name) for site in sites for name in ("installed", "stuck")
+        ]
+        wait_until(lambda: len(listed("--state", "silent")[1]) == 2)
+        assert [(one["machine"], one["state"], one["last_step"]) for one in listed("--state", "silent")[1]] == [
+            ("stuck", "installing", 'group "g" (ipxe)')
+        ] * 2
+        assert [(one["machine"], one["heard"]) for one in listed("--state", "new")[1]] == [
+            ("only-at-1", None),
+            ("only-at-2", None),
+        ]
+    table = run("installs", "--from", f"http://{sites[0]}", SERVICE_ADMIN_TOKEN=TOKEN).stdout.decode().splitlines()
+    assert table[0].split() == [
+        "SITE",
+        "MACHINE",
+        "STATE",
+        "SINCE",
+        "HEARD",
+        "LAST",
+        "STEP",
+        "STARTS",
+        "GROUP",
+        "MESSAGE",
+    ]
+    assert [line.split()[:3] for line in table[1:3]] == [
+        [sites[0], "installed", "installed"],
+        [sites[0], "stuck", "installing,"],
+    ]
+
+
+def written(directory: Path, number: int) -> Path:
+    """A directory of documents whose machines are the same at each site but for one."""
+    names = f"# answer: member installed stuck only-at-{number}\n"
+    write_tree(directory, {"groups/g.ipxe": f"#!ipxe\n# answer: once\n{names}kernel vmlinuz {{{{ report }}}}\n"})
+    return directory
+
+
+def test_machines_that_are_only_in_a_table_are_new_on_the_command_line(
+    serving: Callable[..., Service], tmp_path: Path
+) -> None:
+    table = {"inventory.csv": "id,mac\npc-01,52:54:00:00:00:01\npc-02,52:54:00:00:00:02\n"}
+    serving(table, SERVICE_STATE_PATH=tmp_path / "state.db").stop()
+    settings: dict[str, Any] = {
+        "SERVICE_ANSWERS_DIR": tmp_path / "answers",
+        "SERVICE_STATE_PATH": tmp_path / "state.db",
+    }
+    assert run("arm", "pc-02", **settings).returncode == 0
+    listed = run("installs", "--state", "new", **settings).stdout.decode()
+    assert [line.split()[0] for line in listed.splitlines()[1:-1]] == ["pc-01"]
+    assert listed.splitlines()[-1] == "1 machine: 1 new"
+    assert run("arm", "--state", "new", **settings).stdout.decode() == "pc-01 armed\n"

@@ -13,8 +13,10 @@ from hypothesis import strategies as st
 
 from answerd.formats.family import Once
 from answerd.installs.events import Evidence, record_of
+from answerd.installs.shown import last_step
 from answerd.installs.states import (
     GATES,
+    STATE_WORDS,
     TRANSITIONS,
     Asked,
     Gate,
@@ -26,6 +28,7 @@ from answerd.installs.states import (
     Rules,
     State,
     StateChange,
+    is_counted_as,
     is_silent,
 )
 from tests.support.installs import Happening, Ordered, Outcome, Reported, step
@@ -498,6 +501,30 @@ def test_silence_is_shown_until_the_machine_speaks_and_changes_nothing() -> None
     assert (spoken.state, spoken.message, spoken.percent) == (State.INSTALLING, "packages", 42.0)
     assert not is_silent(after(_ks, Reported(ReportKind.INSTALLED, 1, 1)), 99, RULES)
     assert not is_silent(after(Ordered(Order.ARM, 0)), 99, RULES)
+
+
+def test_a_silent_machine_is_selected_by_its_state_and_as_silent() -> None:
+    record = after(_ks)
+    assert [word for word in STATE_WORDS if is_counted_as(record, word, 4, RULES)] == ["installing"]
+    assert [word for word in STATE_WORDS if is_counted_as(record, word, 4.1, RULES)] == ["installing", "silent"]
+
+
+def test_the_last_step_is_what_the_machine_did_last_in_its_present_start() -> None:
+    loader = Asked("loader", Gate.LOADER, Once.ON, 0)
+    happened: list[Happening] = []
+    expected: list[tuple[Happening, str]] = [
+        (loader, "loader"),
+        (_ks._replace(at=1), _ks.document),
+        (Reported(ReportKind.PROGRESS, 1, 2), "reported progress"),
+        (Reported(ReportKind.FAILED, 1, 3), "reported failed"),
+        (loader._replace(at=4), "loader"),
+        (Reported(ReportKind.INSTALLED, 1, 4), "reported installed"),
+        (Ordered(Order.ARM, 5), ""),
+    ]
+    assert last_step(known_after()) == ""
+    for one, said in expected:
+        happened.append(one)
+        assert last_step(known_after(*happened)) == said
 
 
 def test_a_report_of_an_earlier_attempt_changes_nothing() -> None:

@@ -28,3 +28,11 @@ const show = (is) => () => { if (offline) offline.hidden = !is; };
 document.addEventListener("htmx:sendError", show(true));
 document.addEventListener("htmx:responseError", (event) => show(event.detail.xhr.status >= 500)());
 document.addEventListener("htmx:afterOnLoad", show(false));
+
+// Ctrl-S saves the document, as in any editor.
+document.addEventListener("keydown", (event) => {
+  const save = document.querySelector('button[name="do"][value="save"]');
+  if (!save || event.key !== "s" || !(event.ctrlKey || event.metaKey) || event.altKey || event.shiftKey) return;
+  event.preventDefault();
+  save.form.requestSubmit(save);
+});

@@ -61,7 +61,7 @@
   <div class="field"><label for="note">Note <span class="hint">why; kept in the history</span></label><input id="note" name="note" value="{{note}}" maxlength="500"></div>
   <div class="actions">
     <button class="main" name="do" value="preview">Preview what changes</button>
-    <button name="do" value="save">Save</button>
+    <button name="do" value="save" title="Ctrl-S" aria-keyshortcuts="Control+S">Save</button>
     % if not is_new:
     <button class="danger" name="do" value="delete" data-confirm="Delete {{title}}?">Delete</button>
     % end

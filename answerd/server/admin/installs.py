@@ -9,14 +9,14 @@ from urllib.parse import parse_qsl, unquote_to_bytes
 import bottle
 
 from answerd.answers.catalogue import Catalogue
-from answerd.answers.operator_names import Machine, machine_named, machines_of_group
+from answerd.answers.operator_names import Machine, machine_named, machines_of_group, machines_without_record
 from answerd.answers.redaction import redacted_install
 from answerd.answers.sources import NO_SOURCES, Sources
 from answerd.answers.unclaimed import still_unclaimed
 from answerd.installs.memory import InstallMemory, Remembered
 from answerd.installs.sentences import shown_name
-from answerd.installs.shown import event_as_json, record_as_json, unknown_as_json
-from answerd.installs.states import Order, State
+from answerd.installs.shown import MOST_LISTED, event_as_json, record_as_json, unknown_as_json
+from answerd.installs.states import STATE_WORDS, Order, State, is_counted_as
 from answerd.long_work import run_long
 from answerd.server.admin import requests
 from answerd.server.admin.requests import InvalidRequest, NotThere
@@ -26,9 +26,6 @@ from answerd.server.live_states import LiveStates
 from answerd.server.statuses import OK
 from answerd.server.threads import in_thread
 from answerd.sorting import first_in_steps
-
-MOST_LISTED = 10_000
-"""Records of one response without ``limit``."""
 
 ORIGIN = "admin API"
 
@@ -56,10 +53,10 @@ class InstallHandlers:
     def listed(self) -> bottle.HTTPResponse:
         """Return the records that the query asks for, sorted by name."""
         asked = _parameters(requests.environ()["QUERY_STRING"])
-        memory, catalogue = self._installs.current(), self._catalogue()
+        memory, catalogue, now = self._installs.current(), self._catalogue(), self._installs.now()
 
         def page() -> list[dict[str, Any]]:
-            return [self._as_json(install) for install in _page(asked, memory, catalogue)]
+            return [self._as_json(install) for install in _page(asked, memory, catalogue, now)]
 
         found = in_thread(page)  # in a thread: there may be a million records
         note_outcome(f"{len(found)} installs")
@@ -129,19 +126,21 @@ def _records(memory: InstallMemory, machine: Machine) -> list[Remembered]:
     return list(machine.records) or [memory.new(machine.name, machine.identities)]
 
 
-def _page(asked: dict[str, str], memory: InstallMemory, catalogue: Catalogue) -> list[Remembered]:
+def _page(asked: dict[str, str], memory: InstallMemory, catalogue: Catalogue, now: float) -> list[Remembered]:
     """Return the records that a query asks for, sorted by name. Raises `InvalidRequest`, `NotThere`."""
     state, limit, after = _state(asked.get("state")), _limit(asked.get("limit")), asked.get("after", "")
     found = (
         install
         for install in _selected(asked, memory, catalogue)
-        if (state is None or install.record.state is state) and install.record.name > after
+        if (state is None or is_counted_as(install.record, state, now, memory.rules)) and install.record.name > after
     )
     return first_in_steps(found, _name_of, limit)
 
 
 def _selected(asked: dict[str, str], memory: InstallMemory, catalogue: Catalogue) -> Iterable[Remembered]:
     found: Iterable[Remembered] = memory.by_name.values()
+    if asked.get("state", "").lower() == State.NEW:
+        found = [*found, *machines_without_record(catalogue, memory)]
     if "group" in asked:
         names = machines_of_group(catalogue, memory, asked["group"])
         if names is None:
@@ -170,13 +169,10 @@ def _parameters(query: str) -> dict[str, str]:
     return asked
 
 
-def _state(text: str | None) -> State | None:
-    if text is None:
-        return None
-    try:
-        return State(text.lower())
-    except ValueError:
-        raise InvalidRequest(f"there is no such state; there are {', '.join(State)}") from None
+def _state(text: str | None) -> str | None:
+    if text is not None and text.lower() not in STATE_WORDS:
+        raise InvalidRequest(f"there is no such state; there are {', '.join(STATE_WORDS)}")
+    return text.lower() if text is not None else None
 
 
 def _limit(text: str | None) -> int:
