@@ -75,7 +75,7 @@ class Nodes:
         text = SAMPLE[: SAMPLE.index("# The admin API: TLS")]
         text = re.sub(r"^    bind :443 .*\n", "", text, flags=re.M).replace("bind :80\n", f"bind 127.0.0.1:{port}\n")
         text = re.sub(r"^(    server )node2 (192\.0\.2\.1)2(:8000)$", r"\g<0>\n\1node3 \g<2>3\3", text, flags=re.M)
-        text, patient = re.subn("(connect|check) 2s", rf"\\1 {PATIENCE:.0f}s", text)
+        text, patient = re.subn("(connect|check) 2s", rf"\1 {PATIENCE:.0f}s", text)
         assert patient == 2  # the test's machine may be busy
         return re.sub(r"192\.0\.2\.(\d+):8000", rf"127.0.0.\1:{self.port}", text)
 
@@ -137,6 +137,7 @@ def test_every_request_is_answered_while_the_nodes_are_restarted(url: str, tmp_p
         undo.callback(proxy.wait)
         undo.callback(proxy.terminate)
         wait_until(lambda: proxy.poll() is not None or Machines(port).ask(0) == "200")
+        assert proxy.poll() is None
         machines = undo.enter_context(Machines(port))
         for number in NODES:
             before = nodes.running[number]
