@@ -25,9 +25,14 @@ Examples:
 from __future__ import annotations
 
 import os
+import sys
+from typing import TYPE_CHECKING
 
 from answerd.commands import Arguments, CommandError
 from answerd.config import read_config
+
+if TYPE_CHECKING:
+    from answerd.server.console_parts import ConsoleFactory
 
 
 def run(_arguments: Arguments) -> int:
@@ -37,11 +42,18 @@ def run(_arguments: Arguments) -> int:
     from gevent import monkey  # noqa: PLC0415
 
     monkey.patch_all()
-    from answerd.console.wiring import make_console  # noqa: PLC0415
-    from answerd.server.main import StartupError  # noqa: PLC0415
-    from answerd.server.main import serve as run_service  # noqa: PLC0415
+    if config.store != "postgres":
+        # peewee imports psycopg wherever it is installed, a tenth of the time of a start.
+        sys.modules.setdefault("psycopg", None)  # type: ignore[arg-type]
+    from answerd.server.main import StartupError, serve  # noqa: PLC0415
 
     try:
-        return run_service(config, make_console)
+        return serve(config, _console_factory() if config.console is not None else None)
     except StartupError as error:
         raise CommandError(str(error)) from None
+
+
+def _console_factory() -> ConsoleFactory:
+    from answerd.console.wiring import make_console  # noqa: PLC0415
+
+    return make_console

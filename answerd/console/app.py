@@ -85,6 +85,7 @@ class Console:
             ("GET", "/console/document/new"): pages.new_document,
             ("POST", "/console/document"): pages.change_document,
             ("GET", "/console/document/preview"): pages.previewed,
+            ("GET", "/console/document/earlier"): pages.earlier,
             ("GET", "/console/try"): pages.form_to_try,
             ("POST", "/console/try"): pages.tried,
             ("GET", "/console/check"): pages.check,
@@ -218,9 +219,21 @@ def _static(request: PageRequest) -> PageReply:
     found = static_files().get(request.path.removeprefix("/console/static/"))
     if found is None:
         return _message(request, 404, "There is no such file.")
-    content, content_type, tag = found
-    lifetime = f"public, max-age={STATIC_SECONDS}, immutable" if request.get("v") == tag else "no-cache"
-    return PageReply(content, content_type=content_type, headers=(("Cache-Control", lifetime), ("ETag", f'"{tag}"')))
+    lifetime = f"public, max-age={STATIC_SECONDS}, immutable" if request.get("v") == found.tag else "no-cache"
+    headers = [("Cache-Control", lifetime), ("Vary", "Accept-Encoding")]
+    if found.packed and _accepts_gzip(request.headers.get("accept-encoding", "")):
+        packed = (*headers, ("Content-Encoding", "gzip"), ("ETag", f'"{found.tag}-gzip"'))
+        return PageReply(found.packed, content_type=found.content_type, headers=packed)
+    return PageReply(found.content, content_type=found.content_type, headers=(*headers, ("ETag", f'"{found.tag}"')))
+
+
+def _accepts_gzip(accepted: str) -> bool:
+    """Return whether an ``Accept-Encoding`` header names gzip, and not with a weight of 0."""
+    for coding in accepted.split(","):
+        name, _, weight = coding.partition(";")
+        if name.strip().lower() == "gzip":
+            return weight.replace(" ", "").lower() not in {"q=0", "q=0.0", "q=0.00", "q=0.000"}
+    return False
 
 
 def _to_login(request: PageRequest) -> PageReply:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import gzip
 import hashlib
 import json
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 from urllib.parse import quote, urlencode
 
 import bottle
@@ -31,6 +32,7 @@ NAVIGATION = (
     ("/console/", "Now"),
     ("/console/machines", "Machines"),
     ("/console/documents", "Documents"),
+    ("/console/history", "History"),
     ("/console/try", "Try"),
     ("/console/check", "Check"),
     ("/console/settings", "Settings"),
@@ -63,21 +65,34 @@ def escaped(text: str) -> str:
     return text
 
 
+class StaticFile(NamedTuple):
+    """A static file. ``tag``: the first characters of its SHA-256. ``packed``: the content with gzip; empty where that
+    saves nothing."""
+
+    content: bytes
+    content_type: str
+    tag: str
+    packed: bytes
+
+
 @lru_cache(maxsize=1)
-def static_files() -> Mapping[str, tuple[bytes, str, str]]:
-    """Return the static files by name: content, content type and the first characters of its SHA-256."""
+def static_files() -> Mapping[str, StaticFile]:
+    """Return the static files by name."""
     found = {}
     for path in sorted(STATIC.rglob("*")):
         if path.is_file() and path.suffix in STATIC_TYPES:
             content = path.read_bytes()
             name = path.relative_to(STATIC).as_posix()
-            found[name] = (content, STATIC_TYPES[path.suffix], hashlib.sha256(content).hexdigest()[:12])
+            packed = gzip.compress(content, mtime=0)
+            tag = hashlib.sha256(content).hexdigest()[:12]
+            is_less = len(packed) < len(content)
+            found[name] = StaticFile(content, STATIC_TYPES[path.suffix], tag, packed if is_less else b"")
     return found
 
 
 def static(name: str) -> str:
     """Return the address of a static file. It changes with the content, so a browser may keep the file for ever."""
-    return f"/console/static/{name}?v={static_files()[name][2]}"
+    return f"/console/static/{name}?v={static_files()[name].tag}"
 
 
 def link(path: str, **parameters: object) -> str:

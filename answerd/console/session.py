@@ -1,22 +1,35 @@
 """Sessions: which operators are logged in, until when, and the CSRF token that their forms must carry.
 
-Rules: docs/console.md#sessions. Knows neither cookies nor HTTP. The clock is given.
+Rules: docs/console.md#sessions. The clock is given. Sessions are kept in a file, so that a restart of the service ends
+none. What the file holds is of no use without a cookie: of a session only the SHA-256 of its identifier is written,
+and of its token an HMAC whose key is the identifier.
 """
 
 from __future__ import annotations
 
+import hashlib
+import hmac
+import json
 import secrets
 from collections import OrderedDict
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from pathlib import Path
 
-from answerd.server.roles import AdminTokens, Caller, Role
+from gevent.lock import BoundedSemaphore
+
+from answerd.server.roles import AdminTokens, Caller, Role, hash_of
+from answerd.server.threads import in_thread
+from answerd.store.writing import write_atomically
 
 SESSION_SECONDS = 12 * 3_600
 """How long a session lasts, whether it is used or not."""
 
 MOST_SESSIONS = 1_000
 """Sessions kept at a time, some 300 bytes each. The oldest ends when one more begins."""
+
+LARGEST_FILE = 1_000_000
+"""Bytes of the file of sessions that are read: several times what `MOST_SESSIONS` take."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,56 +39,114 @@ class Session:
 
     identifier: str
     csrf: str
-    ends: float
     who: str
     role: Role
-    token: str
+
+
+@dataclass(slots=True)
+class _Kept:
+    """A session as the file has it: ``mark`` is an HMAC of its token's SHA-256, ``ends`` in seconds since 1970.
+    ``token`` is that SHA-256, empty until the session is used in this process."""
+
+    ends: float
+    mark: str
+    token: str = ""
 
 
 class Sessions:
-    """The sessions of one process. They end with it."""
+    """The sessions of the console."""
 
-    def __init__(self, clock: Callable[[], float], tokens: AdminTokens) -> None:
-        """``clock``: seconds that never run backwards. ``tokens``: those that are valid now."""
+    def __init__(
+        self,
+        clock: Callable[[], float],
+        tokens: AdminTokens,
+        path: Path | None = None,
+        log: Callable[[str], None] = lambda _: None,
+    ) -> None:
+        """``clock``: seconds since 1970. ``tokens``: those that are valid now. ``path``: the file; without one sessions
+        end with the process."""
         self._clock = clock
         self._tokens = tokens
-        self._sessions: OrderedDict[str, Session] = OrderedDict()
+        self._path = path
+        self._log = log
+        self._writing = BoundedSemaphore()
+        self._sessions: OrderedDict[str, _Kept] = OrderedDict(self._read())
 
     def __len__(self) -> int:
         return len(self._sessions)
 
     def begin(self, token: str) -> Session | None:
         """Return a new session for the bearer of a valid token; None for any other token."""
-        caller = self._caller(token)
+        caller = self._tokens.find("Bearer " + token.encode().decode("latin-1"))
         if caller is None:
             return None
-        session = Session(
-            secrets.token_urlsafe(32),
-            secrets.token_urlsafe(32),
-            self._clock() + SESSION_SECONDS,
-            caller.name or "admin",
-            caller.role,
-            token,
-        )
+        identifier = secrets.token_urlsafe(32)
+        now = self._clock()
+        for ended in [name for name, kept in self._sessions.items() if kept.ends <= now]:
+            del self._sessions[ended]
         while len(self._sessions) >= MOST_SESSIONS:
             self._sessions.popitem(last=False)
-        self._sessions[session.identifier] = session
-        return session
+        token_hash = hash_of(token.encode())
+        kept = _Kept(now + SESSION_SECONDS, _mark(identifier, token_hash), token_hash)
+        self._sessions[_digest(identifier)] = kept
+        self._write()
+        return _session(identifier, caller)
 
     def find(self, identifier: str) -> Session | None:
         """Return the session of this identifier; None when it has ended or its token is valid no more."""
-        session = self._sessions.get(identifier)
-        if session is None:
+        digest = _digest(identifier)
+        kept = self._sessions.get(digest)
+        if kept is None:
             return None
-        caller = self._caller(session.token)
-        if session.ends <= self._clock() or caller is None:
-            del self._sessions[identifier]
+        tokens = self._tokens.by_hash
+        if not kept.token:
+            marks = ((token, _mark(identifier, token)) for token in tokens)
+            kept.token = next((token for token, mark in marks if hmac.compare_digest(mark, kept.mark)), "")
+        caller = tokens.get(kept.token)
+        if kept.ends <= self._clock() or caller is None:
+            self._sessions.pop(digest, None)
             return None
-        return replace(session, role=caller.role) if caller.role is not session.role else session
+        return _session(identifier, caller)
 
     def end(self, identifier: str) -> None:
         """End a session, if it is there."""
-        self._sessions.pop(identifier, None)
+        if self._sessions.pop(_digest(identifier), None) is not None:
+            self._write()
 
-    def _caller(self, token: str) -> Caller | None:
-        return self._tokens.find("Bearer " + token.encode().decode("latin-1"))
+    def _read(self) -> dict[str, _Kept]:
+        if self._path is None:
+            return {}
+        try:
+            with self._path.open("rb") as file:
+                found = json.loads(file.read(LARGEST_FILE))
+            return {str(digest): _Kept(float(ends), str(mark)) for digest, ends, mark in found[-MOST_SESSIONS:]}
+        except FileNotFoundError:
+            return {}
+        except OSError as error:
+            reason = error.strerror
+        except (ValueError, TypeError, KeyError, RecursionError):
+            reason = "it is no list of sessions"
+        self._log(f"console: {self._path} cannot be read: {reason}: everybody has to log in again")
+        return {}
+
+    def _write(self) -> None:
+        if self._path is None:
+            return
+        with self._writing:  # else an older list could replace a newer one
+            text = json.dumps([[digest, kept.ends, kept.mark] for digest, kept in self._sessions.items()])
+            try:
+                in_thread(write_atomically, self._path, text.encode())
+            except OSError as error:
+                self._log(f"console: {self._path} cannot be written: {error.strerror}: sessions end with the service")
+
+
+def _session(identifier: str, caller: Caller) -> Session:
+    return Session(identifier, _mark(identifier, "csrf"), caller.name or "admin", caller.role)
+
+
+def _digest(identifier: str) -> str:
+    return hashlib.sha256(identifier.encode("utf-8", "replace")).hexdigest()
+
+
+def _mark(identifier: str, of: str) -> str:
+    return hmac.new(identifier.encode("utf-8", "replace"), of.encode(), hashlib.sha256).hexdigest()

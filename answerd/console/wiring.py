@@ -14,7 +14,7 @@ from answerd.answers.assumed import assumed_gates
 from answerd.answers.catalogue import Catalogue
 from answerd.answers.sources import Sources
 from answerd.check import check
-from answerd.config import SETTINGS_BY_NAME, describe
+from answerd.config import SETTINGS_BY_NAME, Config, describe
 from answerd.console.app import DOCUMENT, LOGIN, Console, ConsoleAccess
 from answerd.console.backend import Backend, Checked
 from answerd.console.background import PATIENCE, BackgroundWork, Same
@@ -37,7 +37,7 @@ PAGES = ("/console", "/console/")
 def make_console(parts: ConsoleParts) -> tuple[WSGIApplication, Gate]:
     """Return the console's application, and the gate of its requests' bodies."""
     config = parts.config()
-    sessions = Sessions(time.monotonic, parts.tokens)
+    sessions = Sessions(time.time, parts.tokens, _sessions_path(config), parts.log)
     hosts = frozenset(config.console_hosts)
     access = ConsoleAccess(sessions, parts.block, hosts, parts.log, is_behind_proxy=bool(config.trusted_proxies))
     captures = Path(config.capture_dir) if config.capture_dir else None
@@ -77,6 +77,12 @@ def make_console(parts: ConsoleParts) -> tuple[WSGIApplication, Gate]:
         return DOCUMENT_LIMIT if is_wanted else 0
 
     return console, body_limit
+
+
+def _sessions_path(config: Config) -> Path | None:
+    """Return the file of sessions, beside the one that has the states; None where nothing is kept on this machine."""
+    beside = {"sqlite": config.db_path, "postgres": config.replica_path}.get(config.store, config.state_path)
+    return Path(f"{beside}.sessions") if beside else None
 
 
 class CheckInBackground:

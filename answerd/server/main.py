@@ -17,7 +17,6 @@ from gevent.monkey import get_original
 
 from answerd.config import Config
 from answerd.server import allocator, gc_tuning, systemd
-from answerd.server.administration import Administration
 from answerd.server.admission import ADMISSION
 from answerd.server.console_parts import ConsoleFactory
 from answerd.server.replicator import run_replicator
@@ -89,6 +88,9 @@ class _Processes:
         self._reporter = places.administration if administered else 0
         """The process that logs problems of the set and faults of the store: not a worker, if there is another."""
         if administered:
+            # Before the fork: what replaces a child after an upgrade of the package is the version of its parent.
+            import answerd.server.administration  # noqa: PLC0415, F401 - a fifth of the time of a start
+
             self._children.append(_Child(next(iter(administered)), places.administration, [*administered.values()]))
         if isinstance(shared.loader.store, ReplicatingStore):
             self._children.append(_Child("replicator", places.replicator, []))
@@ -133,6 +135,8 @@ class _Processes:
             return run_replicator(shared, self._parent_pipe)
         reports, is_replacement = child.place == self._reporter, index in self._replaced
         if child.place == shared.places.administration:
+            from answerd.server.administration import Administration  # noqa: PLC0415 - where it is configured
+
             return Administration(shared, self._parent_pipe, reports=reports, is_replacement=is_replacement).run()
         return Worker(shared, self._parent_pipe, child.sockets, reports=reports, is_replacement=is_replacement).run()
 

@@ -61,7 +61,7 @@ _select = get_original("select", "select")
 
 
 class _Lock(Protocol):
-    def acquire(self) -> bool: ...
+    def acquire(self, blocking: bool = True, timeout: float = -1) -> bool: ...
     def release(self) -> None: ...
 
 
@@ -292,7 +292,7 @@ class RequestLog:
     def _write_forever(self, wake: _Lock) -> None:
         while True:
             wake.acquire()
-            _sleep(BATCH_SECONDS)  # the next lines of a busy service gather
+            wake.acquire(timeout=BATCH_SECONDS)  # the next lines of a busy service gather; `flush` waits for none
             self._write_queued(len(self._queue))
             self._writer_sleeps = True
             if self._queue:  # appended since

@@ -104,6 +104,7 @@ NEEDED = {
     "GET /console/document/new": Role.ADMIN,
     "POST /console/document": Role.ADMIN,
     "GET /console/document/preview": Role.ADMIN,
+    "GET /console/document/earlier": Role.ADMIN,
     "GET /console/try": Role.READ,
     "POST /console/try": Role.READ,
     "GET /console/check": Role.READ,
@@ -198,8 +199,13 @@ class AdminTokens:
 
     def replace(self, tokens: Iterable[str], named: Iterable[NamedToken]) -> None:
         """Put other tokens in force."""
-        self._unnamed.replace(tokens)
+        unnamed = [*tokens]
+        self._unnamed.replace(unnamed)
         self._named = {token.sha256: token for token in named}
+        self.by_hash = {token.sha256: Caller(token.name, token.role) for token in self._named.values()} | {
+            hash_of(token.encode("utf-8", "surrogateescape")): Caller(None, Role.ADMIN) for token in unnamed
+        }
+        """The bearers by the SHA-256 of their tokens, in hex digits."""
 
     def listed(self) -> list[tuple[str, Role]]:
         """Return the name and the role of each token in force, sorted by name; a token without a name first."""

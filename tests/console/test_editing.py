@@ -9,7 +9,7 @@ from urllib.parse import urlencode
 
 import pytest
 
-from tests.console.browsing import Look, Windows, window
+from tests.console.browsing import Look, Scheme, Windows, window
 from tests.console.lab import RACK, TOKEN, Lab
 
 if TYPE_CHECKING:
@@ -73,18 +73,32 @@ def test_a_document_is_written_changed_restored_and_removed(writer: Page) -> Non
     history = writer.locator("section", has_text="History")
     assert "because of <b>reasons</b>" in history.inner_text()
     history.locator("summary").last.click()
-    history.get_by_role("button", name="Restore this version").last.click()
+    history.get_by_role("link", name="Restore this version").last.click()
+    writer.get_by_text("1 machine gets another answer").wait_for()
+    writer.get_by_role("button", name="Save it").click()
+    writer.wait_for_url("**" + page_of("one"))
     assert stored(writer) == "# first\n"
-    writer.once("dialog", lambda dialog: dialog.dismiss())
-    writer.get_by_role("button", name="Delete").click()
+    writer.get_by_role("button", name="Delete …").click()
+    writer.get_by_text("1 machine loses its answer").wait_for()
     assert stored(writer) == "# first\n"
-    writer.once("dialog", lambda dialog: dialog.accept())
-    writer.get_by_role("button", name="Delete").click()
+    writer.get_by_role("button", name="Delete it").click()
     writer.get_by_role("heading", name='machine "one" (ks), removed').wait_for()
     assert stored(writer) == ""
-    writer.locator("section", has_text="History").locator("summary").nth(1).click()
-    writer.get_by_role("button", name="Restore this version").first.click()
-    writer.get_by_role("button", name="Delete").wait_for()
+
+
+def test_a_change_is_undone_from_the_history_with_its_effect_in_three_clicks(writer: Page) -> None:
+    create(writer, "ten", "# first\n")
+    save(writer, "# second\n")
+    writer.goto("/console/")
+    writer.get_by_role("link", name="History", exact=True).click()
+    row = writer.locator("tr", has_text='machine "ten" (ks)').first
+    row.get_by_role("link", name="Undo").click()
+    writer.get_by_text("1 machine gets another answer").wait_for()
+    writer.get_by_text("The document itself").click()
+    own = writer.get_by_role("region", name="Difference of the document itself")
+    assert "+# first" in (own.text_content() or "")
+    writer.get_by_role("button", name="Save it").click()
+    writer.wait_for_url("**" + page_of("ten"))
     assert stored(writer) == "# first\n"
 
 
@@ -94,7 +108,7 @@ def test_a_preview_shows_whose_answer_changes_and_stores_nothing(writer: Page) -
     write(writer, RACK.replace('"de"', '"fr"'))
     writer.get_by_role("button", name="Preview what changes").click()
     consequences = writer.get_by_role("region", name="What saving would change")
-    consequences.get_by_text("3 answers of").wait_for()  # it may say first how far it is
+    consequences.get_by_text("3 machines get another answer").wait_for()  # it may say first how far it is
     text = consequences.inner_text()
     assert '+keyboard = "fr"' in text
     assert "swordfish1" not in text
@@ -172,6 +186,93 @@ def test_a_changed_text_is_left_only_after_a_question(writer: Page, written: Lab
     assert asked == ["beforeunload"]
     writer.goto(page_of("seven"))
     assert stored(writer) == "# two\n"
+
+
+def test_tab_leads_out_of_the_editor_and_changes_nothing(writer: Page) -> None:
+    create(writer, "eight", "# one\n")
+    asked: list[str] = []
+
+    def leave(dialog: Dialog) -> None:
+        asked.append(dialog.type)
+        dialog.accept()
+
+    writer.on("dialog", leave)
+    writer.locator(".cm-content").click()
+    writer.keyboard.press("Tab")
+    assert writer.evaluate("document.activeElement.name") == "note"
+    assert stored(writer) == "# one\n"
+    writer.get_by_role("link", name="Machines", exact=True).click()
+    writer.wait_for_url("**/machines")
+    assert asked == []
+
+
+def test_ctrl_s_saves_from_the_editor_and_from_the_note(writer: Page) -> None:
+    create(writer, "nine", "# one\n")
+    for focus, text in ((".cm-content", "# two\n"), ("#note", "# three\n")):
+        write(writer, text)
+        writer.locator(focus).focus()
+        with writer.expect_navigation():
+            writer.keyboard.press("Control+s")
+        assert stored(writer) == text
+
+
+CONTRASTS = """() => {
+  const canvas = document.createElement("canvas").getContext("2d", { willReadFrequently: true });
+  const rgb = (colour) => {
+    canvas.clearRect(0, 0, 1, 1);
+    canvas.fillStyle = colour;
+    canvas.fillRect(0, 0, 1, 1);
+    return [...canvas.getImageData(0, 0, 1, 1).data];
+  };
+  const light = ([red, green, blue]) => [red, green, blue].map((part) => part / 255)
+    .map((part) => part <= 0.04045 ? part / 12.92 : ((part + 0.055) / 1.055) ** 2.4)
+    .reduce((sum, part, at) => sum + part * [0.2126, 0.7152, 0.0722][at], 0);
+  const behind = (element) => {
+    for (let one = element; one; one = one.parentElement) {
+      const style = getComputedStyle(one);
+      if (style.backgroundImage !== "none") return null;
+      if (rgb(style.backgroundColor)[3] === 255) return rgb(style.backgroundColor);
+    }
+    return [255, 255, 255, 255];
+  };
+  return [...document.querySelectorAll(".cm-panel input:not([type=checkbox]), .cm-panel button, .cm-panel label")]
+    .map((element) => {
+      const ground = behind(element);
+      if (!ground) return [element.name, 0];
+      const [less, more] = [light(ground), light(rgb(getComputedStyle(element).color))].sort((a, b) => a - b);
+      return [element.name || element.innerText, (more + 0.05) / (less + 0.05)];
+    });
+}"""
+"""The contrast of each text of the editor's find panel with what is behind it (WCAG 2.2, 1.4.3)."""
+
+LEAST_CONTRAST = 4.5
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_the_find_panel_can_be_read(windows: Windows, lab: Lab, session: str, scheme: Scheme) -> None:
+    with windows.lend(lab, session=session, look=Look(scheme=scheme)) as page:
+        page.goto(page_of("rack-a", "group", "toml"))
+        page.locator(".cm-content").click()
+        page.keyboard.press("Control+f")
+        page.locator(".cm-panel.cm-search").wait_for()
+        contrasts = page.evaluate(CONTRASTS)
+    assert {"search", "replace", "next"} <= {name for name, _ in contrasts}
+    assert [name for name, contrast in contrasts if contrast < LEAST_CONTRAST] == []
+
+
+@pytest.mark.parametrize("address", [page_of("rack-a", "group", "toml"), "/console/machines?q=web-00"])
+def test_print_shows_lists_and_texts_dark_on_white(windows: Windows, lab: Lab, session: str, address: str) -> None:
+    with windows.lend(lab, session=session, look=Look(scheme="dark")) as page:
+        page.goto(address)
+        page.emulate_media(media="print")
+        shown = page.locator(".cm-line, td.name").first
+        assert shown.is_visible()
+        assert not page.locator("header.bar").is_visible()
+        colours = page.evaluate("""() => [document.body, document.querySelector(".card"), document.querySelector("h1")]
+          .map((element) => getComputedStyle(element)).map((style) => [style.backgroundColor, style.color])""")
+        assert colours[0][0] == colours[1][0] == "rgb(255, 255, 255)"
+        assert {colour for _, colour in colours} == {"rgb(27, 36, 48)"}
+        page.emulate_media(media="screen")
 
 
 def test_without_scripts_a_document_is_written_as_well(browser: Browser, written: Lab) -> None:

@@ -281,3 +281,11 @@ def test_no_argument_is_serve(tmp_path: Path) -> None:
     finally:
         process.terminate()
         process.communicate(timeout=10)
+
+
+def test_a_start_imports_nothing_of_what_is_not_configured(serving: Callable[..., Service]) -> None:
+    service = serving(PYTHONPROFILEIMPORTTIME="1")  # an interpreter logs its imports then
+    imported = {line.rpartition("| ")[2].strip() for line in service.log if line.startswith("import time:")}
+    assert "answerd.server.worker" in imported
+    not_needed = ("psycopg.", "prometheus_client", "answerd.console", "answerd.server.administration")
+    assert not [name for name in imported if name.startswith(not_needed)]

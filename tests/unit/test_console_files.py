@@ -46,9 +46,7 @@ def test_versions_are_those_that_are_asked_for() -> None:
 
 
 def test_the_front_end_is_small_without_the_editor() -> None:
-    sizes = {
-        name: len(content) for name, (content, _, _) in static_files().items() if not name.endswith((".txt", ".json"))
-    }
+    sizes = {name: len(file.content) for name, file in static_files().items() if not name.endswith((".txt", ".json"))}
     together = sum(size for name, size in sizes.items() if "editor" not in name)
     templates = sum(path.stat().st_size for path in TEMPLATES.iterdir())
     assert together + templates < MOST_BYTES_WITHOUT_THE_EDITOR

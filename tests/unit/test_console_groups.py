@@ -150,7 +150,7 @@ def test_few_kinds_of_rows_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_the_page_of_a_group_shows_whom_it_claims() -> None:
     backend = Backend(lambda: LAB, NO_SOURCES, tuple, lambda: Checked(()), "files:/srv/answers", "answerd 0", ())
     query = {"kind": ["group"], "name": ["ubuntu"], "format": ["yaml"]}
-    session = Session("", "", 0, "", Role.READ, "")
+    session = Session("", "", "", Role.READ)
     request = PageRequest("GET", "/console/document", query, {}, "", "", "http", {}, session)
     shown = Pages(backend).document(request).body
     assert b'<a href="/console/machines?group=ubuntu">2 machines</a>: web-1, web-2</dd>' in shown

@@ -119,9 +119,8 @@ def test_several_pods_are_made_like_the_one_and_share_a_database() -> None:
 
 
 def test_the_secrets_of_several_pods_are_made_of_files_that_exist() -> None:
-    made = {
-        made["name"]: {file.rpartition("/")[2] for file in made["files"]} for made in MADE_FOR_NODES["secretGenerator"]
-    }
+    generated = MADE_FOR_NODES["secretGenerator"]
+    made = {secret["name"]: {file.rpartition("/")[2] for file in secret["files"]} for secret in generated}
     (nodes,) = of_kind("StatefulSet")
     pod = nodes["spec"]["template"]["spec"]
     (container,) = pod["containers"]

@@ -11,6 +11,8 @@ document.addEventListener("change", (event) => {
 // A form that cannot be undone asks once more.
 document.addEventListener("submit", (event) => {
   const question = event.submitter?.dataset.confirm || event.target.dataset.confirm;
+  const over = event.submitter?.dataset.over;  // only a text that is there is asked about
+  if (over && !document.getElementById(over).value) return;
   if (question && !window.confirm(question)) event.preventDefault();
 });
 
@@ -28,3 +30,11 @@ const show = (is) => () => { if (offline) offline.hidden = !is; };
 document.addEventListener("htmx:sendError", show(true));
 document.addEventListener("htmx:responseError", (event) => show(event.detail.xhr.status >= 500)());
 document.addEventListener("htmx:afterOnLoad", show(false));
+
+// Ctrl-S saves the document, as in any editor.
+document.addEventListener("keydown", (event) => {
+  const save = document.querySelector('button[name="do"][value="save"]');
+  if (!save || event.key !== "s" || !(event.ctrlKey || event.metaKey) || event.altKey || event.shiftKey) return;
+  event.preventDefault();
+  save.form.requestSubmit(save);
+});

@@ -1,9 +1,8 @@
 // The document editor of the console: CodeMirror over a <textarea data-format="toml">, which stays the form's field.
 // Without JavaScript the textarea itself is the editor.
 import { basicSetup } from "codemirror";
-import { EditorView, keymap } from "@codemirror/view";
+import { EditorView } from "@codemirror/view";
 import { EditorState } from "@codemirror/state";
-import { indentWithTab } from "@codemirror/commands";
 import { HighlightStyle, StreamLanguage, syntaxHighlighting } from "@codemirror/language";
 import { lintGutter, setDiagnostics } from "@codemirror/lint";
 import { json } from "@codemirror/lang-json";
@@ -37,7 +36,19 @@ const theme = EditorView.theme({
   ".cm-activeLine, .cm-activeLineGutter": { backgroundColor: "var(--hover)" },
   "&.cm-focused": { outline: "2px solid var(--accent)" },
   "&.cm-focused .cm-selectionBackground, .cm-selectionBackground": { backgroundColor: "var(--select) !important" },
-  ".cm-panels": { backgroundColor: "var(--surface)", color: "var(--text)" },
+  ".cm-panels": { backgroundColor: "var(--surface)", color: "var(--text)", borderColor: "var(--line)" },
+  ".cm-panel.cm-search": { padding: "8px 12px", fontFamily: "var(--sans)" },
+  ".cm-panel.cm-search label": { fontSize: "13px" },
+  ".cm-panel.cm-search [name=close]": { color: "var(--text)", fontSize: "20px" },
+  ".cm-textfield": { backgroundColor: "var(--field)", color: "var(--text)", border: "1px solid var(--line)" },
+  ".cm-textfield::placeholder": { color: "var(--muted)", opacity: 1 },
+  ".cm-button": { backgroundColor: "var(--surface)", backgroundImage: "none", color: "var(--text)", border: "1px solid var(--line)" },
+  ".cm-searchMatch": { backgroundColor: "var(--busy-soft)", outline: "1px solid var(--busy)" },
+  ".cm-searchMatch-selected": { backgroundColor: "var(--select)" },
+  ".cm-selectionMatch": { backgroundColor: "var(--select)" },
+  ".cm-tooltip": { backgroundColor: "var(--surface)", color: "var(--text)", border: "1px solid var(--line)" },
+  ".cm-tooltip-autocomplete > ul > li[aria-selected]": { backgroundColor: "var(--accent)", color: "var(--accent-text)" },
+  ".cm-foldPlaceholder": { backgroundColor: "var(--hover)", color: "var(--text)", borderColor: "var(--line)" },
 });
 
 function problemsOf(area) {
@@ -58,8 +69,7 @@ function mount(area) {
       doc: area.value,
       extensions: [
         basicSetup,
-        // Tab indents; Escape and then Tab leaves the editor, so that the keyboard is never caught in it.
-        keymap.of([indentWithTab]),
+        // Tab is left to the browser: it leads out of the editor, and changes nothing.
         language ? language() : [],
         syntaxHighlighting(colours),
         theme,
@@ -79,6 +89,12 @@ function mount(area) {
     return { from: at.from, to: at.to, severity: "error", message };
   });
   view.dispatch(setDiagnostics(view.state, found));
+  const wanted = Number(area.dataset.line);
+  if (wanted > 0) {  // the page was opened for a line
+    const { from, to } = view.state.doc.line(Math.min(wanted, view.state.doc.lines));
+    view.dispatch({ selection: { anchor: to, head: from }, effects: EditorView.scrollIntoView(from, { y: "center" }) });
+    view.focus();
+  }
 }
 
 document.querySelectorAll("textarea[data-format]").forEach(mount);
