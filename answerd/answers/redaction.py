@@ -173,9 +173,9 @@ def hiding(catalogue: Catalogue, answer: Answer, facts: Facts, sources: Sources)
 
 
 def redacted_install(record: Mapping[str, Any], catalogue: Catalogue, sources: Sources) -> dict[str, Any]:
-    """Return a record of an install as JSON (`answerd.installs.shown`), or a line of a list, without secrets in what
-    the machine reported: those that a text shows by itself, and those of the answers that the machine gets by its names.
-    ``sources`` change no state."""
+    """Return a record of an install as JSON (`answerd.installs.shown`), with or without its events, without the secrets
+    in what the machine reported: those that a text shows by itself, and those of the answers that the machine gets by
+    its names. ``sources`` change no state."""
     facts = facts_of([record["machine"], *record["identities"]])
     known: set[str] = set()
     for extension in FORMATS:
