@@ -60,16 +60,6 @@ def proportional_bytes(pid: int) -> int:
     return total
 
 
-def holds_back(pid: int, signal_number: int) -> bool:
-    """Whether a process has blocked or caught a signal, so that it will not end by it unasked."""
-    try:
-        status = Path(f"/proc/{pid}/status").read_text()
-    except FileNotFoundError:
-        return False
-    masks = [int(line.split()[1], 16) for line in status.splitlines() if line.startswith(("SigBlk", "SigCgt"))]
-    return any(mask >> (signal_number - 1) & 1 for mask in masks)
-
-
 def holders(port: int, pids: list[int]) -> dict[int, int]:
     """Which of the processes holds the connection of each client: by the client's port. ``port`` is the service's."""
     owner: dict[str, int] = {}
