@@ -85,6 +85,7 @@ class Console:
             ("GET", "/console/document/new"): pages.new_document,
             ("POST", "/console/document"): pages.change_document,
             ("GET", "/console/document/preview"): pages.previewed,
+            ("GET", "/console/document/earlier"): pages.earlier,
             ("GET", "/console/try"): pages.form_to_try,
             ("POST", "/console/try"): pages.tried,
             ("GET", "/console/check"): pages.check,

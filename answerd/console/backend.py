@@ -24,27 +24,58 @@ class DocumentVersion:
     etag: str
 
 
+class Affected(NamedTuple):
+    """A machine whose answer in a format would change; the identifier is empty for the default."""
+
+    identifier: str
+    format: str
+
+    def __str__(self) -> str:
+        return f"{self.identifier or 'default'} ({self.format})"
+
+
+@dataclass(frozen=True, slots=True)
+class Effect:
+    """Machines that a write affects in one way: ``words`` says how, for one of them and for several. ``is_loss``: they
+    have no answer any more."""
+
+    words: tuple[str, str]
+    machines: Sequence[Affected]
+    is_loss: bool = False
+
+    @property
+    def sentence(self) -> str:
+        """``20 machines lose their answer``."""
+        count = len({machine.identifier for machine in self.machines})
+        return f"{count:,} {'machine' if count == 1 else 'machines'} {self.words[count != 1]}"
+
+
 @dataclass(frozen=True, slots=True)
 class PreviewedChange:
     """Answers that would change in the same way. ``lines`` are a unified diff with secrets masked."""
 
-    title: str
+    machines: Sequence[Affected]
     lines: Sequence[str]
+    is_loss: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Consequences:
     """The consequences of a write. ``refused`` is why it would be refused, with the ``problems`` that it would
-    cause. ``pending`` is the name of the comparison where it goes on yet: then ``compared`` of ``total`` answers are
-    compared."""
+    cause. ``name`` is the comparison in addresses. ``is_pending``: it goes on yet, and ``compared`` of ``total``
+    answers are compared. ``own`` is the difference of the document itself; ``notes`` are about answers that cannot be
+    tried."""
 
+    name: str = ""
+    is_pending: bool = False
     compared: int = 0
-    count: int = 0
+    total: int = 0
+    effects: Sequence[Effect] = ()
     changes: Sequence[PreviewedChange] = ()
+    notes: Sequence[str] = ()
+    own: Sequence[str] = ()
     refused: str = ""
     problems: Sequence[str] = ()
-    pending: str = ""
-    total: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,14 +126,23 @@ class DocumentChange(NamedTuple):
     key: Key
 
 
+class TextChange(NamedTuple):
+    """A write with the text before it and after it; None where there was no document."""
+
+    of: DocumentChange
+    before: str | None
+    after: str | None
+
+
 class Editing(Protocol):
     """Documents that can be changed. Every method raises `NotSaved` with the reason when it did not happen."""
 
     def find(self, key: Key) -> DocumentVersion | None:
         """Return a document, by its exact identifier or its identity."""
 
-    def preview(self, key: Key, text: str) -> Consequences:
-        """Return the consequences of storing the text, or that they are being found."""
+    def preview(self, key: Key, text: str | None) -> Consequences:
+        """Return the consequences of storing the text, of removing the document where it is None; or that they are
+        being found."""
 
     def previewed(self, name: str) -> Consequences | None:
         """Return the same of a comparison that is pending; None where it is not known any more."""
@@ -119,8 +159,11 @@ class Editing(Protocol):
     def changes(self, before: int | None) -> Sequence[DocumentChange]:
         """Return the accepted writes of all documents, the latest first, from before a revision on."""
 
-    def restore(self, key: Key, revision: int, by: WriteAuthor) -> Sequence[str]:
-        """Store the text of a revision again; return the problems of the set."""
+    def change(self, revision: int) -> TextChange | None:
+        """Return a change with its texts; None where it is not kept."""
+
+    def last_change(self, key: Key) -> DocumentChange | None:
+        """Return the latest change of a document; None where none is kept."""
 
 
 class NotSaved(Exception):

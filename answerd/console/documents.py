@@ -2,21 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from enum import Enum
 from typing import NamedTuple
 
 from answerd.answers.catalogue import Catalogue
 from answerd.answers.line_diff import unified
 from answerd.answers.redaction import redacted
 from answerd.console.adopting import cells_of, with_machine
-from answerd.console.backend import KINDS, Backend, Consequences, DocumentVersion, Editing, NotSaved, WriteAuthor
+from answerd.console.backend import (
+    KINDS,
+    Backend,
+    Consequences,
+    DocumentChange,
+    DocumentVersion,
+    Editing,
+    NotSaved,
+    WriteAuthor,
+)
 from answerd.console.document_list import SORTS, DocumentsView, documents_page
 from answerd.console.listing import Listings, document_at, problems_of
 from answerd.console.machines import InstallStates, MachinesPage, MachineTable, View
 from answerd.console.marks import marks_of
-from answerd.console.page_request import PageReply, PageRequest, redirect
+from answerd.console.page_request import PageReply, PageRequest, number_in, redirect
 from answerd.console.preparing import PreparedTable
-from answerd.console.rendering import counted, document_link, link, page
+from answerd.console.rendering import ago, counted, document_link, exact, link, page
+from answerd.console.starts import start_of
 from answerd.documents import Key
 from answerd.formats import FORMATS
 from answerd.identity import Kind, join_limited
@@ -27,8 +38,14 @@ from answerd.server.threads import in_thread
 
 NAMES_SHOWN = 20
 
-_DIGITS = 18
-"""Digits of a revision: more are no number of 64 bits."""
+NAMES_ON_A_PAGE = 500
+
+
+class Preview(Enum):
+    """What a preview is of: storing the text, or removing the document."""
+
+    STORE = "store"
+    REMOVE = "remove"
 
 
 class Dependents(NamedTuple):
@@ -89,15 +106,59 @@ class DocumentPages:
         return self._editor(request, key or Key(Kind.MACHINE, request.get("name"), "toml"), "", "", is_new=True)
 
     def previewed(self, request: PageRequest) -> PageReply:
-        """Return the consequences of a text that a preview is finding, or how far it is."""
+        """Return the consequences that a preview is finding, or how far it is; the names of one effect where the
+        address asks for them."""
         editing = self._backend.editing
         found = editing.previewed(request.get("of")) if editing is not None else None
         found = found or Consequences(refused="this preview is not kept any more: ask for it again")
-        return PageReply(page("consequences", request=request, consequences=found))
+        if not request.get("effect"):
+            return PageReply(page("consequences", request=request, consequences=found, verb=request.get("verb")))
+        number = number_in(request.get("effect"))
+        if number is None or number >= len(found.effects):
+            return self._missing(request)
+        effect, pages = found.effects[number], -(-len(found.effects[number].machines) // NAMES_ON_A_PAGE)
+        at = min(max(number_in(request.get("page")) or 1, 1), pages)
+        machines = effect.machines[(at - 1) * NAMES_ON_A_PAGE : at * NAMES_ON_A_PAGE]
+        values = {"effect": effect, "machines": machines, "at": at, "pages": pages, "of": found.name, "number": number}
+        return PageReply(page("affected", request=request, **values))
+
+    def earlier(self, request: PageRequest) -> PageReply:
+        """Return the editor with the text from before or after a change, and what storing it would change; nothing is
+        stored."""
+        editing, number = self._backend.editing, number_in(request.get("revision"))
+        change = editing.change(number) if editing is not None and number is not None else None
+        if editing is None or change is None:
+            return self._missing(request)
+        is_undo = request.get("side") != "after"
+        text, key = change.before if is_undo else change.after, change.of.key
+        stored, last = editing.find(key), editing.last_change(key)
+        key = stored.key if stored is not None else key
+        etag, now = (stored.etag, stored.text) if stored is not None else ("", None)
+        what = f"{change.of.what} by {change.of.who}, {ago(change.of.when)}"
+        if text == now:
+            return self._editor(request, key, now or "", etag, is_new=stored is None, message=f"Nothing to do: {what}.")
+        message = f"The text from {'before' if is_undo else 'after'} revision {number} ({what}). Nothing is stored yet."
+        if text is None:
+            message = f"The document was not there before revision {number} ({what}). Nothing is changed yet."
+        if last is not None and last.revision != number:
+            message += " Later changes of this document would be undone too."
+        note = f"{'undo of' if is_undo else 'restore of'} revision {number}"
+        return self._editor(
+            request,
+            key,
+            now or "" if text is None else text,
+            etag,
+            preview=Preview.REMOVE if text is None else Preview.STORE,
+            message=message,
+            note=note,
+            is_new=stored is None,
+        )
 
     def change_document(self, request: PageRequest) -> PageReply:
-        """Preview, save, delete or restore a document, as the form of the editor asks."""
-        editing = self._backend.editing
+        """Preview, save or delete a document, as the form of the editor asks."""
+        editing, verb = self._backend.editing, request.field("do")
+        if editing is not None and verb == "start":
+            return self._started(request)
         key = _key(request.field("kind"), request.field("name").strip(), request.field("format"))
         if editing is None or key is None:
             return self._missing(request)
@@ -106,9 +167,11 @@ class DocumentPages:
         stored = editing.find(key)
         if stored is not None and "\r\n" in stored.text and "\n" not in stored.text.replace("\r\n", ""):
             text = text.replace("\n", "\r\n")
-        etag, verb = request.field("etag"), request.field("do")
+        etag = request.field("etag")
         if verb == "preview":
-            return self._editor(request, key, text, etag, preview=editing.preview, is_new=not etag)
+            return self._editor(request, key, text, etag, preview=Preview.STORE, is_new=not etag)
+        if verb == "preview-delete":
+            return self._editor(request, key, text, etag, preview=Preview.REMOVE)
         try:
             problems = self._change(editing, verb, key, text, request)
         except NotSaved as error:
@@ -118,7 +181,7 @@ class DocumentPages:
                 key,
                 text,
                 (stored.etag if stored else "") if error.is_conflict else etag,
-                message=f"Not saved: {error.reason}",
+                message=_who_was_first(editing.last_change(key)) if error.is_conflict else f"Not saved: {error.reason}",
                 problems=error.problems,
                 other=other,
                 failed=True,
@@ -132,6 +195,15 @@ class DocumentPages:
             return redirect(document_link(key.kind, key.identifier, key.format))
         message = "Saved. These problems of the set are older than this change:"
         return self._editor(request, key, stored.text, stored.etag, message=message, problems=problems)
+
+    def _started(self, request: PageRequest) -> PageReply:
+        """Return the editor of a new document with a text to start from."""
+        name = request.field("name").strip()
+        kind = Kind(request.field("kind")) if request.field("kind") in KINDS else Kind.MACHINE
+        extension = request.field("format")
+        if kind is Kind.INVENTORY or extension not in FORMATS:
+            extension = INVENTORY_FORMAT if kind is Kind.INVENTORY else "toml"
+        return self._editor(request, Key(kind, name, extension), start_of(kind, extension), "", is_new=True)
 
     def resumed_document(self, request: PageRequest) -> PageReply:
         """Return the editor with the text that was in it when the session ended; nothing is stored."""
@@ -147,10 +219,6 @@ class DocumentPages:
         etag = request.field("etag")
         if verb == "delete":
             return editing.delete(key, etag, by)
-        if verb == "restore":
-            revision = request.field("revision")
-            is_number = revision.isascii() and revision.isdigit() and len(revision) <= _DIGITS
-            return editing.restore(key, int(revision) if is_number else -1, by)
         if verb == "save":
             return editing.save(key, text, etag, by)
         raise NotSaved("that is not something a document can be asked for")
@@ -191,13 +259,14 @@ class DocumentPages:
         text: str,
         etag: str,
         *,
-        preview: Callable[[Key, str], Consequences] | None = None,
+        preview: Preview | None = None,
         message: str = "",
         problems: Sequence[str] = (),
         other: Sequence[str] | None = None,
         failed: bool = False,
         is_new: bool = False,
         is_removed: bool = False,
+        note: str = "",
         status: int = 200,
     ) -> PageReply:
         editing, catalogue = self._backend.editing, self._backend.catalogue()
@@ -205,7 +274,9 @@ class DocumentPages:
             text = in_thread(lambda: redacted(text, key.format, labels=catalogue.columns))
         used_by = self._used_by(catalogue, key) if key.kind is Kind.GROUP and not is_new else []
         history = editing.history(key) if editing is not None and (is_removed or not is_new) else ()
-        consequences = preview(key, text) if preview is not None else None  # last: what it begins slows the others down
+        consequences = None
+        if editing is not None and preview is not None:  # last: what it begins slows the others down
+            consequences = editing.preview(key, None if preview is Preview.REMOVE else text)
         body = page(
             "document",
             request=request,
@@ -225,7 +296,8 @@ class DocumentPages:
             problems=problems,
             failed=failed,
             other=other,
-            note=request.field("note"),
+            note=note or request.field("note"),
+            verb="delete" if preview is Preview.REMOVE else "save",
             used_by=used_by,
             history=history,
         )
@@ -289,6 +361,14 @@ def _key(kind: str, name: str, extension: str) -> Key | None:
     if bool(name) == is_default:
         return None
     return Key(Kind(kind), name, extension)
+
+
+def _who_was_first(change: DocumentChange | None) -> str:
+    """Return the sentence of a conflict: who changed the document since it was opened, and when."""
+    if change is None:
+        return "Not saved: somebody else changed this document after you opened it."
+    when = f"{ago(change.when)} ({exact(change.when)})"
+    return f"Not saved: {change.who} {change.what} this document {when}, after you opened it."
 
 
 def _conflict(stored: DocumentVersion | None, text: str) -> Sequence[str]:

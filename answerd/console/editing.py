@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime
 from functools import partial
 from hashlib import sha256
@@ -13,18 +14,21 @@ from answerd.answers.line_diff import unified
 from answerd.answers.redaction import redacted_pair
 from answerd.answers.secret_names import why_masked
 from answerd.console.backend import (
+    Affected,
     Consequences,
     DocumentChange,
     DocumentVersion,
+    Effect,
     NotSaved,
     PreviewedChange,
     Revision,
+    TextChange,
     WriteAuthor,
 )
 from answerd.console.background import PATIENCE, BackgroundWork, Job
 from answerd.console.rendering import counted
 from answerd.documents import Key, RawDocument
-from answerd.identity import Kind, join_limited
+from answerd.identity import Kind
 from answerd.long_work import run_long
 from answerd.server.etags import UNCONDITIONAL, Conditions, etag
 from answerd.server.write_guard import ChangeSet, ConditionFailed, WriteGuard, WriteRefused
@@ -32,7 +36,6 @@ from answerd.store import Author, HistoryEntry, HistoryFilter, StoreError
 
 CHANGES_SHOWN = 20
 CHANGES_LISTED = 100
-NAMES_SHOWN = 8
 REVISIONS_SHOWN = 20
 REVISION_BYTES = 1_000_000
 """Of the texts before and after all changes that one page shows; it shows the newest, however large that is."""
@@ -61,19 +64,25 @@ class GuardedEditing:
             return None
         return DocumentVersion(found.key, found.body.decode("utf-8", "replace"), etag(found.revision, found.token))
 
-    def preview(self, key: Key, text: str) -> Consequences:
-        """Return the consequences of storing the text; where that takes long, that they are being found."""
-        if reason := why_masked(text, str(key)):
+    def preview(self, key: Key, text: str | None) -> Consequences:
+        """Return the consequences of storing the text, or of removing the document; where that takes long, that they
+        are being found."""
+        if text is not None and (reason := why_masked(text, str(key))):
             return Consequences(refused=reason)
+        change = ChangeSet((RawDocument(key, text),)) if text is not None else ChangeSet(deletes=(key,))
+        stored = self.find(key)
+        labels = self._guard.follower.loader.catalogue.columns
+        own = partial(_difference, stored.text if stored else None, text, key.format, labels)
         try:
-            applied = self._guard.apply(ChangeSet((RawDocument(key, text),)), dry_run=True)
+            applied = self._guard.apply(change, dry_run=True)
         except WriteRefused as error:
-            return Consequences(refused=error.reason, problems=error.problems)
+            return Consequences(refused=error.reason, problems=error.problems, own=run_long(own))
         except StoreError as error:
             return Consequences(refused=str(error))
-        about = key, sha256(text.encode("utf-8", "replace")).digest(), applied.etag
+        digest = sha256((text or "").encode("utf-8", "replace")).digest()
+        about = key, text is None, digest, applied.etag
         patience = PATIENCE if applied.after.size <= COMPARED_AT_ONCE else 0.0
-        return _so_far(self._comparisons.job(about, partial(_compared, applied.before, applied.after), patience))
+        return _so_far(self._comparisons.job(about, partial(_compared, applied.before, applied.after, own), patience))
 
     def previewed(self, name: str) -> Consequences | None:
         """Return the consequences that a preview has found, or how far it is; None where it is not kept any more."""
@@ -119,27 +128,28 @@ class GuardedEditing:
             raise NotSaved(str(error)) from None
         return [_change(entry) for entry in entries]
 
-    def restore(self, key: Key, revision: int, by: WriteAuthor) -> Sequence[str]:
-        """Store the text of a revision again; return the problems of the set."""
+    def change(self, revision: int) -> TextChange | None:
+        """Return a change with its texts; None where it is not kept. Raises `NotSaved`."""
         try:
-            found = next((entry for entry in self._entries(key, revision) if entry.after is not None), None)
-            if found is None or found.after is None:
-                raise NotSaved("there is no such revision")
-            note = by.note or f"restored from revision {revision}"
-            return self._guard.put(key, found.after, _author(WriteAuthor(by.who, by.peer, note))).problems
-        except WriteRefused as error:
-            raise _not_saved(error) from None
+            entries: list[HistoryEntry] = self._guard.run(self._guard.store.history, HistoryFilter(revision=revision))
         except StoreError as error:
             raise NotSaved(str(error)) from None
+        return next((TextChange(_change(entry), entry.before, entry.after) for entry in entries), None)
 
-    def _entries(self, key: Key, revision: int | None = None) -> list[HistoryEntry]:
+    def last_change(self, key: Key) -> DocumentChange | None:
+        """Return the latest change of a document; None where none is kept, or it cannot be read."""
+        try:
+            return next((_change(entry) for entry in self._entries(key, limit=1)), None)
+        except StoreError:
+            return None
+
+    def _entries(self, key: Key, limit: int = REVISIONS_SHOWN) -> list[HistoryEntry]:
         # A default has no identifier, so the history is asked for its kind and format.
         wanted = HistoryFilter(
             kind=key.kind,
             identifier=key.identifier if key.kind is not Kind.DEFAULT else None,
             format=key.format,
-            revision=revision,
-            limit=REVISIONS_SHOWN,
+            limit=limit,
             most_bytes=REVISION_BYTES,
         )
         entries: list[HistoryEntry] = self._guard.run(self._guard.store.history, wanted)
@@ -154,32 +164,67 @@ def _not_saved(error: WriteRefused) -> NotSaved:
     return NotSaved(error.reason, error.problems, is_conflict=isinstance(error, ConditionFailed))
 
 
-def _compared(before: Catalogue, after: Catalogue, progress: Callable[[int, int], None]) -> Consequences:
+def _compared(
+    before: Catalogue, after: Catalogue, own: Callable[[], list[str]], progress: Callable[[int, int], None]
+) -> Consequences:
     found = compare(before, after, progress)
-    return Consequences(found.compared, len(found.differences), _together(found.differences))
+    return Consequences(
+        compared=found.compared,
+        effects=_effects(found.differences),
+        changes=_together(found.differences),
+        notes=found.notes,
+        own=own(),
+    )
 
 
 def _so_far(job: Job[Consequences]) -> Consequences:
     """Return the result of a comparison, or how far it is."""
     if not job.is_finished:
-        return Consequences(job.done, pending=job.name, total=job.total)
-    return job.result or Consequences(refused=f"the answers could not be compared: {job.fault}")
+        return Consequences(job.name, is_pending=True, compared=job.done, total=job.total)
+    if job.result is None:
+        return Consequences(refused=f"the answers could not be compared: {job.fault}")
+    return replace(job.result, name=job.name)
+
+
+LOSE = ("loses its answer", "lose their answer")
+OTHER = ("gets another answer", "get another answer")
+FIRST = ("gets its first answer", "get their first answer")
+NONE = ("has no answer, for another reason", "have no answer, for another reason")
+EFFECTS = (LOSE, OTHER, FIRST, NONE)
+"""What happens to machines, the worst first."""
+
+
+def _effect(difference: Difference) -> tuple[str, str]:
+    had, has = (side is not None and side.text is not None for side in (difference.before, difference.after))
+    if had:
+        return OTHER if has else LOSE
+    return FIRST if has else NONE
+
+
+def _affected(difference: Difference) -> Affected:
+    return Affected(difference.identifier, difference.format)
+
+
+def _effects(differences: Sequence[Difference]) -> list[Effect]:
+    found: dict[tuple[str, str], list[Affected]] = {}
+    for difference in differences:
+        found.setdefault(_effect(difference), []).append(_affected(difference))
+    return [Effect(words, found[words], words is LOSE) for words in EFFECTS if words in found]
 
 
 def _together(differences: Sequence[Difference]) -> list[PreviewedChange]:
-    """Return answers in which the same lines change as one change, with all their names and the first as an example."""
-    names: dict[tuple[str, ...], list[str]] = {}
-    examples: dict[tuple[str, ...], Sequence[str]] = {}
+    """Return answers in which the same lines change as one change, with all their names and the first as an example;
+    losses first, then what changes the most answers."""
+    found: dict[tuple[bool, tuple[str, ...]], list[Affected]] = {}
+    examples: dict[tuple[bool, tuple[str, ...]], Sequence[str]] = {}
     for difference in differences:
         lines = difference.unified()
         changed = tuple(line for line in lines if line[:1] in ("+", "-") and not line.startswith(("+++", "---")))
-        names.setdefault(changed, []).append(difference.name)
-        examples.setdefault(changed, lines)
-    ordered = sorted(names.items(), key=lambda change: -len(change[1]))
-    return [
-        PreviewedChange(f"{counted(len(named), 'answer')}: {join_limited(named, NAMES_SHOWN)}", examples[changed])
-        for changed, named in ordered[:CHANGES_SHOWN]
-    ]
+        about = _effect(difference) is LOSE, changed
+        found.setdefault(about, []).append(_affected(difference))
+        examples.setdefault(about, lines)
+    ordered = sorted(found.items(), key=lambda change: (not change[0][0], -len(change[1])))
+    return [PreviewedChange(machines, examples[about], about[0]) for about, machines in ordered[:CHANGES_SHOWN]]
 
 
 def _change(entry: HistoryEntry) -> DocumentChange:
@@ -194,18 +239,18 @@ def _change(entry: HistoryEntry) -> DocumentChange:
 
 
 def _revision(entry: HistoryEntry, labels: Mapping[str, str]) -> Revision:
-    of, lines = _change(entry), _difference(entry, labels)
+    of, lines = _change(entry), _difference(entry.before, entry.after, entry.key.format, labels)
     return Revision(of.revision, of.when, of.who, of.what, of.note, lines, entry.after is not None)
 
 
-def _difference(entry: HistoryEntry, labels: Mapping[str, str]) -> list[str]:
-    before, after = entry.before or "", entry.after or ""
-    before, after = redacted_pair(before, after, entry.key.format, labels=labels)
-    if entry.before is None or entry.after is None:  # no more lines are looked at than are shown
-        sign, text = ("+", after) if entry.before is None else ("-", before)
+def _difference(before: str | None, after: str | None, extension: str, labels: Mapping[str, str]) -> list[str]:
+    """Return the unified diff of two versions of a document, without secrets; None: there was no document."""
+    old, new = redacted_pair(before or "", after or "", extension, labels=labels)
+    if before is None or after is None:  # no more lines are looked at than are shown
+        sign, text = ("+", new) if before is None else ("-", old)
         lines = [sign + line for line in text.split("\n", LINES_SHOWN)[:LINES_SHOWN]]
         left = text.count("\n") + 1 - LINES_SHOWN
     else:
-        lines = unified(before.split("\n"), after.split("\n"))
+        lines = unified(old.split("\n"), new.split("\n"))
         left = len(lines) - LINES_SHOWN
     return [*lines[:LINES_SHOWN], f"@@ {counted(left, 'more line')} @@"] if left > 0 else lines

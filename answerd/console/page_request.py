@@ -99,6 +99,15 @@ def cookie_of(headers: Mapping[str, str]) -> str:
     return ""
 
 
+def number_in(text: str) -> int | None:
+    """Return the number of 64 bits that a text of digits is; None for any other text."""
+    return int(text) if text.isascii() and text.isdigit() and len(text) <= _DIGITS else None
+
+
+_DIGITS = 18
+"""Digits of a number: more are no number of 64 bits."""
+
+
 def pairs(text: str) -> dict[str, list[str]]:
     """Return the values of a query string or a form by name, in order."""
     found: dict[str, list[str]] = {}

@@ -18,7 +18,7 @@ from answerd.console.backend import NotSaved
 from answerd.console.documents import DocumentPages, waiting
 from answerd.console.listing import inventories_of
 from answerd.console.machines import SILENT, SORTS, UNKNOWN, View
-from answerd.console.page_request import PageReply, PageRequest, redirect
+from answerd.console.page_request import PageReply, PageRequest, number_in, redirect
 from answerd.console.rendering import page
 from answerd.documents import Key
 from answerd.errors import AnswerError
@@ -36,8 +36,6 @@ OLD_SECONDS = 5.0
 """The age of the set from which on it is shown: a database that answers is read every half second."""
 CAPTURES_SEARCHED = 1_000
 CAPTURES_SHOWN = 20
-MOST_DIGITS = 18
-"""Digits of a revision: more are no number of 64 bits."""
 VERBS = ("arm", "disarm", "forget")
 STATES = (*(state.value for state in State), SILENT, UNKNOWN)
 """The states by which the table of machines can be filtered, in the order of the tiles."""
@@ -68,7 +66,7 @@ class Pages(DocumentPages):
             request.get("format"),
             request.get("sort") if request.get("sort") in SORTS else "name",
             request.get("desc") == "1",
-            int(request.get("page")) if request.get("page").isdecimal() and len(request.get("page")) < 8 else 1,  # noqa: PLR2004
+            number_in(request.get("page")) or 1,
         )
         shown = self._shown(view)
         if shown is None:
@@ -163,10 +161,9 @@ class Pages(DocumentPages):
 
     def history(self, request: PageRequest) -> PageReply:
         """Return the accepted writes of all documents, the latest first."""
-        before, editing = request.get("before"), self._backend.editing
-        is_number = before.isascii() and before.isdigit() and len(before) <= MOST_DIGITS
+        before, editing = number_in(request.get("before")), self._backend.editing
         try:
-            changes = editing.changes(int(before) if is_number else None) if editing is not None else ()
+            changes = editing.changes(before) if editing is not None else ()
         except NotSaved as error:
             return _failed(request, 503, error.reason)
         return _html(request, "history", changes=changes, writable=editing is not None)

@@ -32,6 +32,7 @@ NAVIGATION = (
     ("/console/", "Now"),
     ("/console/machines", "Machines"),
     ("/console/documents", "Documents"),
+    ("/console/history", "History"),
     ("/console/try", "Try"),
     ("/console/check", "Check"),
     ("/console/settings", "Settings"),

@@ -104,6 +104,7 @@ NEEDED = {
     "GET /console/document/new": Role.ADMIN,
     "POST /console/document": Role.ADMIN,
     "GET /console/document/preview": Role.ADMIN,
+    "GET /console/document/earlier": Role.ADMIN,
     "GET /console/try": Role.READ,
     "POST /console/try": Role.READ,
     "GET /console/check": Role.READ,

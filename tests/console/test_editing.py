@@ -73,18 +73,32 @@ def test_a_document_is_written_changed_restored_and_removed(writer: Page) -> Non
     history = writer.locator("section", has_text="History")
     assert "because of <b>reasons</b>" in history.inner_text()
     history.locator("summary").last.click()
-    history.get_by_role("button", name="Restore this version").last.click()
+    history.get_by_role("link", name="Restore this version").last.click()
+    writer.get_by_text("1 machine gets another answer").wait_for()
+    writer.get_by_role("button", name="Save it").click()
+    writer.wait_for_url("**" + page_of("one"))
     assert stored(writer) == "# first\n"
-    writer.once("dialog", lambda dialog: dialog.dismiss())
-    writer.get_by_role("button", name="Delete").click()
+    writer.get_by_role("button", name="Delete …").click()
+    writer.get_by_text("1 machine loses its answer").wait_for()
     assert stored(writer) == "# first\n"
-    writer.once("dialog", lambda dialog: dialog.accept())
-    writer.get_by_role("button", name="Delete").click()
+    writer.get_by_role("button", name="Delete it").click()
     writer.get_by_role("heading", name='machine "one" (ks), removed').wait_for()
     assert stored(writer) == ""
-    writer.locator("section", has_text="History").locator("summary").nth(1).click()
-    writer.get_by_role("button", name="Restore this version").first.click()
-    writer.get_by_role("button", name="Delete").wait_for()
+
+
+def test_a_change_is_undone_from_the_history_with_its_effect_in_three_clicks(writer: Page) -> None:
+    create(writer, "ten", "# first\n")
+    save(writer, "# second\n")
+    writer.goto("/console/")
+    writer.get_by_role("link", name="History", exact=True).click()
+    row = writer.locator("tr", has_text='machine "ten" (ks)').first
+    row.get_by_role("link", name="Undo").click()
+    writer.get_by_text("1 machine gets another answer").wait_for()
+    writer.get_by_text("The document itself").click()
+    own = writer.get_by_role("region", name="Difference of the document itself")
+    assert "+# first" in (own.text_content() or "")
+    writer.get_by_role("button", name="Save it").click()
+    writer.wait_for_url("**" + page_of("ten"))
     assert stored(writer) == "# first\n"
 
 
@@ -94,7 +108,7 @@ def test_a_preview_shows_whose_answer_changes_and_stores_nothing(writer: Page) -
     write(writer, RACK.replace('"de"', '"fr"'))
     writer.get_by_role("button", name="Preview what changes").click()
     consequences = writer.get_by_role("region", name="What saving would change")
-    consequences.get_by_text("3 answers of").wait_for()  # it may say first how far it is
+    consequences.get_by_text("3 machines get another answer").wait_for()  # it may say first how far it is
     text = consequences.inner_text()
     assert '+keyboard = "fr"' in text
     assert "swordfish1" not in text

@@ -15,6 +15,7 @@ from urllib.parse import urlencode
 
 import pytest
 
+from answerd.formats import FORMATS
 from answerd.server.bearer import FAILURES
 from answerd.server.roles import Role, hash_of, new_token
 from tests.support.ports import free_port
@@ -443,6 +444,18 @@ def etag_of(reply: Reply) -> str:
     return unescape(found[1])
 
 
+def text_in(reply: Reply) -> str:
+    """Return what the editor of a page holds."""
+    found = re.search(r'<textarea id="text"[^>]*>\n(.*?)</textarea>', reply.text, re.DOTALL)
+    assert found
+    return unescape(found[1])
+
+
+def revisions_in(reply: Reply) -> list[str]:
+    """Return the revisions that a page leads back to, the latest first."""
+    return re.findall(r'href="/console/document/earlier\?revision=(\d+)', reply.text)
+
+
 def test_a_document_is_written_read_changed_and_removed(writer: Browser) -> None:
     named = {"kind": "group", "name": "rack", "format": "toml"}
     page = f"/console/document?{urlencode(named)}"
@@ -457,8 +470,11 @@ def test_a_document_is_written_read_changed_and_removed(writer: Browser) -> None
     assert (deleted.status, deleted.headers["location"]) == (303, page)
     removed = writer.get(page)
     assert (removed.status, "removed</h1>" in removed.text) == (404, True)
-    revision = re.findall(r'name="revision" value="(\d+)"', removed.text)[0]
-    assert writer.change(do="restore", revision=revision, **named).headers["location"] == page
+    revision, *_ = revisions_in(removed)
+    back = writer.get(f"/console/document/earlier?revision={revision}")
+    assert "Nothing is stored yet" in back.text
+    assert writer.get(page).status == 404
+    assert writer.change(do="save", text=text_in(back), etag=etag_of(back), **named).headers["location"] == page
     assert writer.get("/groups/rack?format=toml").text == stored.text
     assert writer.get(page).status == 200
     assert "No such document" in writer.get(page.replace("rack", "never")).text
@@ -469,7 +485,8 @@ def test_a_preview_says_whose_answer_changes_and_stores_nothing(writer: Browser)
     writer.change(do="save", text=GROUP, **named)
     etag = etag_of(writer.get(f"/console/document?{urlencode(named)}"))
     text = unescape(writer.change(do="preview", text=GROUP.replace('"de"', '"fr"'), etag=etag, **named).text)
-    assert "1 answer of 1 would change" in text
+    assert "1 machine gets another answer" in text
+    assert '-keyboard = "de"' in text
     assert '+keyboard = "fr"' in text
     assert writer.get("/groups/rack").text == GROUP
 
@@ -527,7 +544,7 @@ def test_a_save_that_meets_a_removal_says_so_and_can_be_made_again(writer: Brows
     etag = etag_of(writer.get(page))
     writer.change(do="delete", etag=etag, **named)
     refused = writer.change(do="save", text="lang de\n", etag=etag, **named)
-    assert (refused.status, "Somebody else removed this document" in refused.text) == (409, True)
+    assert (refused.status, "admin removed this document" in refused.text) == (409, True)
     assert writer.get(page).status == 404
     assert writer.change(do="save", text="lang de\n", etag=etag_of(refused), **named).status == 303
     assert writer.get("/groups/gone?format=ks").text == "lang de\n"
@@ -561,14 +578,111 @@ def test_a_text_without_any_session_is_not_read(visitor: Browser) -> None:
     assert reply.status == 303
 
 
-def test_an_earlier_version_is_restored(writer: Browser) -> None:
+def test_an_earlier_version_is_shown_with_its_effect_and_stored_by_a_save(writer: Browser) -> None:
     named = {"kind": "machine", "name": "m1", "format": "ks"}
     page = f"/console/document?{urlencode(named)}"
     writer.change(do="save", text="# one\n", **named)
     writer.change(do="save", text="# two\n", etag=etag_of(writer.get(page)), **named)
-    revisions = re.findall(r'name="revision" value="(\d+)"', writer.get(page).text)
-    assert writer.change(do="restore", revision=revisions[-1], **named).status == 303
+    newest, oldest = revisions_in(writer.get(page))
+    assert re.findall(r"revision=\d+&amp;side=after", writer.get(page).text) == [f"revision={oldest}&amp;side=after"]
+    undone = writer.get(f"/console/document/earlier?revision={newest}")
+    assert (text_in(undone), "1 machine gets another answer" in undone.text) == ("# one\n", True)
+    assert f'value="undo of revision {newest}"' in undone.text
+    assert writer.get("/machines/m1?format=ks").text == "# two\n"
+    assert writer.change(do="save", text=text_in(undone), etag=etag_of(undone), **named).status == 303
     assert writer.get("/machines/m1?format=ks").text == "# one\n"
+    again = writer.get(f"/console/document/earlier?revision={oldest}&side=after")
+    assert ("Nothing to do" in again.text, "What saving would change" in again.text) == (True, False)
+
+
+def test_to_undo_the_first_change_is_to_remove_the_document(writer: Browser) -> None:
+    named = {"kind": "machine", "name": "m1", "format": "ks"}
+    writer.change(do="save", text="# one\n", **named)
+    (revision,) = revisions_in(writer.get("/console/history"))
+    undone = writer.get(f"/console/document/earlier?revision={revision}")
+    assert "1 machine loses its answer" in undone.text
+    assert '<button form="editor" class="danger" name="do" value="delete">' in undone.text
+    assert writer.get("/machines/m1?format=ks").status == 200
+    assert writer.change(do="delete", etag=etag_of(undone), **named).status == 303
+    assert writer.get("/machines/m1?format=ks").status == 404
+    removal, first = revisions_in(writer.get("/console/history"))
+    assert first == revision
+    undone = writer.get(f"/console/document/earlier?revision={removal}")
+    assert (text_in(undone), etag_of(undone)) == ("# one\n", "")
+
+
+def test_history_keeps_the_placeholders_of_secrets(writer: Browser) -> None:
+    line = "rootpw --iscrypted {{ secret.root-hash }}"
+    named = {"kind": "machine", "name": "m1", "format": "ks"}
+    page = f"/console/document?{urlencode(named)}"
+    for text in (
+        "rootpw --plaintext swordfish1",
+        line,
+        f"# answer: template on\n{line}\nuser --name=a --password={line}",
+    ):
+        reply = writer.get(page)
+        writer.change(do="save", text=f"{text}\n", etag=etag_of(reply) if reply.status == 200 else "", **named)
+    shown = unescape(writer.get(page).text.partition('id="past"')[2])
+    assert f"+{line}" in shown
+    assert f"-{line}" not in shown
+    assert "swordfish1" not in shown
+    assert not re.search(r"\(secret[^)]*\) *secret\.|\{\{ *\(secret", shown)
+
+
+RACK_OF_20 = "id,rack\n" + "".join(f"m{number:02},r3\n" for number in range(20))
+MATCHING = '[match]\nrack = "r3"\n[global]\nkeyboard = "de"\n'
+
+
+def test_a_change_that_takes_answers_away_says_from_how_many_and_names_each(writer: Browser) -> None:
+    writer.change(do="save", kind="inventory", name="default", format="csv", text=RACK_OF_20)
+    named = {"kind": "group", "name": "r3", "format": "toml"}
+    writer.change(do="save", text=MATCHING, **named)
+    etag = etag_of(writer.get(f"/console/document?{urlencode(named)}"))
+    preview = writer.change(do="preview", text=MATCHING.replace('"r3"', '"r33"'), etag=etag, **named)
+    assert re.search(r'<p class="note bad"><strong>20 machines lose their answer</strong>', preview.text)
+    which = re.search(r'href="(/console/document/preview\?[^"]+effect=0)"', preview.text)
+    assert which
+    names = re.findall(r'href="/console/machine\?id=(\w+)"', writer.get(unescape(which[1])).text)
+    assert names == [f"m{number:02}" for number in range(20)]
+    assert writer.get(unescape(which[1]).replace("effect=0", "effect=7")).status == 404
+
+
+def test_a_conflict_says_who_changed_the_document_and_when(tmp_path: Path) -> None:
+    token, entry = new_token("dana", Role.ADMIN)
+    (tmp_path / "tokens").write_text(f"{entry}\n")
+    with started(tmp_path, "sqlite", SERVICE_TOKENS_FILE=tmp_path / "tokens") as first:
+        first.log_in()
+        named = {"kind": "machine", "name": "m1", "format": "ks"}
+        page = f"/console/document?{urlencode(named)}"
+        first.change(do="save", text="# one\n", **named)
+        opened = etag_of(first.get(page))
+        dana = Browser(first.service, first.console)
+        dana.log_in(token)
+        assert dana.change(do="save", text="# two\n", etag=opened, **named).status == 303
+        changed = first.change(do="save", text="# three\n", etag=opened, **named)
+        assert re.search(r"Not saved: dana changed this document (just now|\d+ s ago) \(\d{4}-", changed.text)
+        is_there = first.change(do="save", text="# three\n", **named)
+        assert "Not saved: dana changed this document" in is_there.text
+        dana.change(do="delete", etag=etag_of(dana.get(page)), **named)
+        removed = first.change(do="save", text="# three\n", etag=opened, **named)
+        assert "Not saved: dana removed this document" in removed.text
+        for reply in (changed, is_there, removed):
+            assert (reply.status, "If-" in reply.text, text_in(reply)) == (409, False, "# three\n")
+
+
+@pytest.mark.parametrize("extension", [*FORMATS, "csv"])
+def test_a_new_document_starts_from_a_text_that_can_be_saved(writer: Browser, extension: str) -> None:
+    kind = "inventory" if extension == "csv" else "machine"
+    named = {"kind": kind, "name": "m1", "format": extension}
+    started = writer.change(do="start", text="", etag="", **named)
+    assert f"<option selected>{extension}</option>" in started.text
+    assert 'value="m1"' in started.text
+    saved = writer.change(do="save", text=text_in(started), **named)
+    problems = writer.get("/check").json["problems"]
+    assert (saved.status, [one for one in problems if not re.search("the secret '[a-z-]+' is missing", one)]) == (
+        303,
+        [],
+    )
 
 
 # --- the API at the console's address ---------------------------------------------------------------------------------
@@ -631,5 +745,4 @@ def test_a_form_that_is_too_large_is_called_so(operator: Browser) -> None:
 
 @pytest.mark.parametrize("revision", ["9" * 30, "9" * 5_000, "-1", "x", ""], ids=lambda revision: revision[:3])
 def test_a_revision_that_is_none_is_called_so(operator: Browser, revision: str) -> None:
-    reply = operator.change(do="restore", kind="group", name="rack", format="toml", revision=revision)
-    assert reply.status != 500
+    assert operator.get(f"/console/document/earlier?revision={revision}").status == 404

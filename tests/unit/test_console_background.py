@@ -188,8 +188,8 @@ REQUEST = PageRequest("GET", "/console/machines", {"q": ["a b", "c"]}, {}, "127.
         ),
         pytest.param(
             "consequences",
-            {"consequences": Consequences(pending="name")},
-            "/console/document/preview?of=name",
+            {"consequences": Consequences("name", is_pending=True), "verb": "delete"},
+            "/console/document/preview?of=name&amp;verb=delete",
             id="consequences",
         ),
     ],

@@ -28,7 +28,6 @@ from answerd.identity import Kind
 from answerd.installs.events import Event
 from answerd.installs.shown import UnknownMachine
 from answerd.installs.states import Rules, State
-from answerd.store import Author, HistoryEntry
 from tests.support.installs import forget, known, memory_of
 
 NAMES = ("aabbccddee01", "aabbccddee02", "AA-BB-CC-DD-EE-01", "web-1", "web-2")
@@ -298,8 +297,7 @@ def test_others_are_looked_for_again_when_a_record_comes_or_goes() -> None:
 def test_of_a_large_change_the_first_lines_are_shown(before: str | None, after: str | None, sign: str) -> None:
     def lines_of(lines: int) -> list[str]:
         old, new = (None if text is None else "\n".join([text] * lines) for text in (before, after))
-        key = Key(Kind.INVENTORY, "default", "csv")
-        return editing._difference(HistoryEntry(1, "2026-11-22T00:00:00Z", key, old, new, Author()), {})
+        return editing._difference(old, new, "csv", {})
 
     most = editing.LINES_SHOWN
     assert lines_of(2) == [f"{sign}x"] * 2

@@ -11,6 +11,8 @@ document.addEventListener("change", (event) => {
 // A form that cannot be undone asks once more.
 document.addEventListener("submit", (event) => {
   const question = event.submitter?.dataset.confirm || event.target.dataset.confirm;
+  const over = event.submitter?.dataset.over;  // only a text that is there is asked about
+  if (over && !document.getElementById(over).value) return;
   if (question && !window.confirm(question)) event.preventDefault();
 });
 

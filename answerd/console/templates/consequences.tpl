@@ -1,12 +1,14 @@
 <%
-# What saving would change, as a fragment: needs ``consequences`` (answerd.console.backend.Consequences).
-pending = consequences.pending
+# What a write would change, as a fragment: needs ``consequences`` (answerd.console.backend.Consequences) and ``verb``,
+# which the form of the editor is sent with: ``save`` or ``delete``.
+pending, word = consequences.is_pending, 'deleting' if verb == 'delete' else 'saving'
+LISTED = 8
 %>
 <section class="card" id="consequences" aria-labelledby="consequences-head"
 % if pending:
- hx-get="{{link('/console/document/preview', of=pending)}}" hx-trigger="load delay:500ms" hx-swap="outerHTML"
+ hx-get="{{link('/console/document/preview', of=consequences.name, verb=verb)}}" hx-trigger="load delay:500ms" hx-swap="outerHTML"
 % end
-><h2 id="consequences-head">What saving would change</h2>
+><h2 id="consequences-head">What {{word}} would change</h2>
 % if pending:
 <p role="status">Comparing {{format(consequences.total, ',') + ' ' if consequences.total else ''}}answers, before and after …</p>
 <p><progress class="long" max="{{consequences.total or 1}}" value="{{consequences.compared}}" aria-label="Answers compared"></progress></p>
@@ -18,17 +20,49 @@ pending = consequences.pending
 <li>{{problem}}</li>
 % end
 </ul>
-% elif not consequences.changes:
-<p class="note good">No machine's answer changes.</p>
 % else:
-<p>{{counted(consequences.count, 'answer')}} of {{format(consequences.compared, ',')}} would change.</p>
+% if not consequences.effects:
+<p class="note good">No machine's answer changes.</p>
+% end
+% for number, effect in enumerate(consequences.effects):
+<p class="note{{' bad' if effect.is_loss else ''}}"><strong>{{effect.sentence}}</strong> <a href="{{link('/console/document/preview', of=consequences.name, effect=str(number))}}" aria-label="Which: {{effect.sentence}}">which</a></p>
+% end
+% for note in consequences.notes:
+<p class="note">{{note}}</p>
+% end
 % for change in consequences.changes:
-<details{{!' open' if len(consequences.changes) < 4 else ''}}><summary>{{change.title}}</summary>
-<pre class="diff" tabindex="0" role="region" aria-label="{{change.title}}">
+<%
+names = ', '.join(str(machine) for machine in change.machines[:LISTED])
+more = len(change.machines) - LISTED
+title = counted(len(change.machines), 'answer') + ': ' + names + (f' and {more:,} more' if more > 0 else '')
+%>
+<details{{!' open' if len(consequences.changes) < 4 else ''}}><summary>{{title}}
+% if change.is_loss:
+<span class="state problem">no answer</span>
+% end
+</summary>
+<pre class="diff" tabindex="0" role="region" aria-label="{{title}}">
 % for line in change.lines:
 <span class="{{diff_class(line)}}">{{line}}</span>\\
 % end
 </pre></details>
 % end
+% end
+% if consequences.own:
+<details{{!'' if consequences.changes else ' open'}}><summary>The document itself</summary>
+<pre class="diff" tabindex="0" role="region" aria-label="Difference of the document itself">
+% for line in consequences.own:
+<span class="{{diff_class(line)}}">{{line}}</span>\\
+% end
+</pre></details>
+% end
+% if not pending and not consequences.refused:
+<div class="actions">
+% if verb == 'delete':
+<button form="editor" class="danger" name="do" value="delete">Delete it</button>
+% else:
+<button form="editor" class="main" name="do" value="save">Save it</button>
+% end
+</div>
 % end
 </section>

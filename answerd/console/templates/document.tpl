@@ -1,4 +1,4 @@
-% rebase('layout', title=title, current='/console/documents', editor=True)
+% rebase('layout', title=title, current="/console/documents", editor=True)
 <div class="head"><h1>{{title}}</h1>
 % if etag:
 <span class="sub">version <span class="mono">{{etag.strip('"')}}</span></span>
@@ -18,9 +18,9 @@
 % if other is not None:
 <section class="card" aria-labelledby="other"><h2 id="other">What was stored meanwhile</h2>
 % if etag:
-<p class="muted">Somebody else changed this document after you opened it. Your text is below, and not stored. Put what you want to keep together there, then save.</p>
+<p class="muted">Your text is below, and not stored. Put what you want to keep together there, then save.</p>
 % else:
-<p class="muted">Somebody else removed this document after you opened it. Your text is below, and not stored. Saving it now writes the document anew.</p>
+<p class="muted">The document is gone. Your text is below, and not stored. Saving it now writes the document anew.</p>
 % end
 <pre class="diff" tabindex="0" role="region" aria-label="Difference between the stored text and yours">
 % for line in other:
@@ -29,9 +29,9 @@
 </pre></section>
 % end
 % if consequences is not None:
-% include('consequences', consequences=consequences)
+% include('consequences', consequences=consequences, verb=verb)
 % end
-<form class="card" method="post" action="/console/document">
+<form class="card" id="editor" method="post" action="/console/document">
   <input type="hidden" name="csrf" value="{{request.session.csrf}}">
   <input type="hidden" name="etag" value="{{etag}}">
   % if is_new:
@@ -63,7 +63,9 @@
     <button class="main" name="do" value="preview">Preview what changes</button>
     <button name="do" value="save" title="Ctrl-S" aria-keyshortcuts="Control+S">Save</button>
     % if not is_new:
-    <button class="danger" name="do" value="delete" data-confirm="Delete {{title}}?">Delete</button>
+    <button class="danger" name="do" value="preview-delete">Delete …</button>
+    % else:
+    <button name="do" value="start" formnovalidate data-confirm="Replace your text?" data-over="text">Start from a template</button>
     % end
   </div>
   % end
@@ -81,15 +83,21 @@
 % end
 % if history:
 <section class="card" aria-labelledby="past"><h2 id="past">History</h2>
-% for entry in history:
+% for number, entry in enumerate(history):
 <details><summary><span title="{{exact(entry.when)}}">{{ago(entry.when)}}</span> · {{entry.what}} by {{entry.who}}{{': ' + entry.note if entry.note else ''}} <span class="muted">revision {{entry.revision}}</span></summary>
 <pre class="diff" tabindex="0" role="region" aria-label="Revision {{entry.revision}}">
 % for line in entry.lines:
 <span class="{{diff_class(line)}}">{{line}}</span>\\
 % end
 </pre>
-% if writable and entry.restorable:
-<form method="post" action="/console/document"><input type="hidden" name="csrf" value="{{request.session.csrf}}"><input type="hidden" name="kind" value="{{kind}}"><input type="hidden" name="name" value="{{identifier}}"><input type="hidden" name="format" value="{{extension}}"><input type="hidden" name="revision" value="{{entry.revision}}"><div class="actions"><button name="do" value="restore">Restore this version</button></div></form>
+% if writable:
+<p class="actions">
+% if not number:
+<a class="button" href="{{link('/console/document/earlier', revision=entry.revision)}}">Undo this change …</a>
+% elif entry.restorable:
+<a class="button" href="{{link('/console/document/earlier', revision=entry.revision, side='after')}}">Restore this version …</a>
+% end
+</p>
 % end
 </details>
 % end

@@ -12,9 +12,6 @@ end
 <div class="head">
   <h1>Documents</h1>
   <span class="sub">{{store}}</span>
-  % if writable:
-  <a class="sub" href="/console/history">History of all documents</a>
-  % end
 </div>
 % if not writable:
 <p class="note">This service reads a directory of files: documents are shown here and edited there. With <code>SERVICE_STORE=sqlite</code> they can be edited here.</p>
