@@ -12,9 +12,9 @@ _GIVEN_TO_CLIENTS = Path("/proc/sys/net/ipv4/ip_local_port_range")
 
 def free_port() -> int:
     """Return a port that is free at this moment. It is none of those that the kernel gives to clients, so that no
-    connection of another test takes it before a server is started on it."""
+    connection of another test takes it before a server is started on it. Hypothesis seeds the module's own numbers."""
     above = int(_GIVEN_TO_CLIENTS.read_text().split()[0])
-    for port in random.sample(range(_FIRST, above), 100):
+    for port in random.SystemRandom().sample(range(_FIRST, above), 100):
         with socket.socket() as probe:
             try:
                 probe.bind(("", port))
