@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
 import pytest
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 
 pytest.register_assert_rewrite("tests.support")
 
@@ -37,18 +37,17 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_configure(config: pytest.Config) -> None:
     """Fork services instead of starting an interpreter for each, and choose how property tests draw their examples.
 
-    These have no deadline: it would measure the machine. Continuous integration draws the same examples each time, so
-    that a change is judged by what it changes; by hand each run draws others, and keeps those that failed.
+    These have no deadline and may be slow: both would measure the machine. Continuous integration draws the same
+    examples each time, so that a change is judged by what it changes; by hand each run draws others, and keeps those
+    that failed.
     """
     if config.getoption("--thorough"):
         os.environ[thorough.VARIABLE] = "1"
     Service.forked = True
     setattr(os, "fsync", _do_not_wait)  # noqa: B010 - as mypy would have it
-    number = thorough.examples(100)
-    settings.register_profile("by hand", deadline=None, derandomize=False, max_examples=number)
-    settings.register_profile(
-        "ci", deadline=None, derandomize=True, database=None, print_blob=True, max_examples=number
-    )
+    untimed = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow], max_examples=thorough.examples(100))
+    settings.register_profile("by hand", untimed, derandomize=False)
+    settings.register_profile("ci", untimed, derandomize=True, database=None, print_blob=True)
     settings.load_profile("ci" if os.environ.get("CI") else "by hand")
 
 

@@ -173,9 +173,9 @@ def hiding(catalogue: Catalogue, answer: Answer, facts: Facts, sources: Sources)
 
 
 def redacted_install(record: Mapping[str, Any], catalogue: Catalogue, sources: Sources) -> dict[str, Any]:
-    """Return a record of an install as JSON (`answerd.installs.shown`), without secrets in what the machine reported:
-    those that a text shows by itself, and those of the answers that the machine gets by its names. ``sources`` change
-    no state."""
+    """Return a record of an install as JSON (`answerd.installs.shown`), with or without its events, without the secrets
+    in what the machine reported: those that a text shows by itself, and those of the answers that the machine gets by
+    its names. ``sources`` change no state."""
     facts = facts_of([record["machine"], *record["identities"]])
     known: set[str] = set()
     for extension in FORMATS:
@@ -187,8 +187,12 @@ def redacted_install(record: Mapping[str, Any], catalogue: Catalogue, sources: S
     def hide(text: str | None) -> str | None:
         return redacted(text, "", known) if text else text
 
-    events = [{**event, "detail": hide(event["detail"]), "body": hide(event["body"])} for event in record["events"]]
-    return {**record, "message": hide(record["message"]), "events": events}
+    shown = {**record, "message": hide(record["message"])}
+    if "events" in record:
+        shown["events"] = [
+            {**event, "detail": hide(event["detail"]), "body": hide(event["body"])} for event in record["events"]
+        ]
+    return shown
 
 
 _SHORTEST_IN_A_MESSAGE = 3

@@ -152,7 +152,8 @@ def _laid_over(
     overlays: tuple[Document, ...] = ()
     if catalogue.has_overlays or catalogue.unreadable:
         extension = (machine or below[-1]).key.format
-        _refuse_unreadable_groups(catalogue, question, (extension,), only_overlays=True)
+        if catalogue.unreadable:
+            _refuse_unreadable_groups(catalogue, question, (extension,), only_overlays=True)
         overlays = tuple(claim.document for claim in overlays_holding(catalogue, question, (extension,)))
         for overlay in overlays:
             catalogue.check_unique(overlay)
@@ -169,17 +170,16 @@ def overlays_holding(catalogue: Catalogue, question: Question, extensions: Colle
     if not catalogue.has_overlays:
         return []
     members = catalogue.overlay_members
-    found = {
-        claim: None
-        for identity in question.facts.identities_in(members.intersection, catalogue.names)
-        for claim in members[identity]
-        if question.holds_for(claim.document, claim.match)
-    }
+    found: dict[GroupClaim, None] = {}
+    if not members.is_empty:
+        for identity in question.facts.identities_in(members.intersection, catalogue.names):
+            for claim in members[identity]:
+                if claim.document.key.format in extensions and question.holds_for(claim.document, claim.match):
+                    found[claim] = None
     for claim in catalogue.overlay_selectors.holding(question.facts):
-        if question.is_named_by(claim.match):
+        if claim.document.key.format in extensions and question.is_named_by(claim.match):
             found[claim] = None
-    acceptable = [claim for claim in found if claim.document.key.format in extensions]
-    return sorted(acceptable, key=_height)
+    return sorted(found, key=_height) if len(found) > 1 else list(found)
 
 
 def _height(overlay: GroupClaim) -> tuple[int, Key]:

@@ -119,13 +119,14 @@ def _write_table(table: dict_tree.Map, header: str, written: _Written, *, headed
     sections: list[tuple[str, Any]] = []
     needs_header = headed and bool(header)
     for key, value in table.items():
-        if _is_section(value) and len(header) + len(key) <= _LONGEST_HEADER:
+        is_text = isinstance(value, str)  # most values: one text for the whole line
+        if not is_text and _is_section(value) and len(header) + len(key) <= _LONGEST_HEADER:
             sections.append((key, value))
             continue
         if needs_header:
             written.append(f"[{header}]\n")
             needs_header = False
-        if isinstance(value, str):  # most values: one text for the whole line
+        if is_text:
             written.append(f'{_key(key)} = "{escape(value)}"\n')
         else:
             written.append(f"{_key(key)} = ")
@@ -206,7 +207,7 @@ def _escaped(found: re.Match[str]) -> str:
 
 
 def _key(key: str) -> str:
-    # A bare key is ASCII letters, digits, "-" and "_".
-    if key.isascii() and key.replace("-", "a").replace("_", "a").isalnum():
+    # A bare key is ASCII letters, digits, "-" and "_"; most are identifiers, which takes half the time to find out.
+    if key.isascii() and (key.isidentifier() or key.replace("-", "a").replace("_", "a").isalnum()):
         return key
     return f'"{escape(key)}"'

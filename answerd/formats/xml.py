@@ -173,20 +173,23 @@ def merged(
 
     ``appended`` are the ``id()`` of elements in ``upper`` whose content is appended to that of the list below them.
     """
-    attributes = {**lower.attributes, **upper.attributes}
+    attributes = {**lower.attributes, **upper.attributes} if upper.attributes else lower.attributes
     content = _content(lower, upper, attributes, ElementPath(parent, lower), appended)
-    return replace(lower, attributes=attributes, content=content)
+    return Element(lower.name, attributes, content, lower.line)  # not `replace`, which takes four times as long
 
 
 def _content(
     lower: Element, upper: Element, attributes: Attributes, place: ElementPath, appended: Collection[int]
 ) -> tuple[Element | Text | Instruction, ...]:
-    above, below = shape(upper), shape(lower)
+    above = shape(upper)
     if above is Shape.EMPTY:
         return lower.content
     if id(upper) in appended and is_list(lower.attributes) and is_list(upper.attributes):
         return (*lower.content, *upper.content)
-    if is_list(attributes) or not {above, below} <= {Shape.ELEMENTS, Shape.MIXED}:
+    if above is Shape.TEXT or is_list(attributes):
+        return upper.content
+    below = shape(lower)
+    if below in (Shape.EMPTY, Shape.TEXT):
         return upper.content
     if Shape.MIXED in (above, below):
         which = "both layers" if above is below else "the lower layer" if below is Shape.MIXED else "the upper layer"
@@ -381,11 +384,10 @@ class _Distinguished:
 
 def _differ(lower: Element, upper: Element) -> bool:
     """Return whether a distinguishing attribute that both have differs."""
-    return any(lower.attributes[label] != upper.attributes[label] for label in _shared(lower, upper))
-
-
-def _shared(lower: Element, upper: Element) -> list[str]:
-    return [label for label in DISTINGUISHING if label in lower.attributes and label in upper.attributes]
+    below, above = lower.attributes, upper.attributes
+    if not (below and above):
+        return False
+    return any(below[label] != above[label] for label in DISTINGUISHING if label in below and label in above)
 
 
 def _shown(element: Element) -> str:

@@ -85,7 +85,6 @@ class InterimWorker:
         the parent once the child is gone."""
         self.log = log
         self.forget = forget
-        self._serves_from = time.monotonic() + after_seconds
 
         def live() -> int:
             is_needed = signal.sigtimedwait([signal.SIGTERM], after_seconds) is None
@@ -98,12 +97,9 @@ class InterimWorker:
             pass  # the others cannot be started either, which is logged
 
     def end(self, patience_seconds: float) -> None:
-        """Let it finish its requests in flight; it ends by itself after ``patience_seconds``. One that has not begun to
-        serve never will, and is not waited for."""
+        """Let it finish its requests in flight; it ends by itself after ``patience_seconds``."""
         if self.pid is not None:
             os.kill(self.pid, signal.SIGTERM)
-        if time.monotonic() < self._serves_from:
-            return
         until = time.monotonic() + patience_seconds
         while not self.has_ended() and time.monotonic() < until:
             _sleep(_POLL_SECONDS)

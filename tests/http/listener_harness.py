@@ -229,7 +229,7 @@ class Server:
         assert found, f"no log line with {part!r} in {self.lines}"
         return found[0]
 
-    def connect(self, timeout: float = 10.0, source: str = HOST) -> socket.socket:
+    def connect(self, timeout: float = PATIENCE, source: str = HOST) -> socket.socket:
         return socket.create_connection((HOST, self.port), timeout, (source, 0))
 
     def send(self, *pieces: bytes) -> Reply:
@@ -243,7 +243,7 @@ class Server:
                 pass
             return receive(client)
 
-    def stop(self, timeout: float = 15.0) -> str:
+    def stop(self, timeout: float = PATIENCE) -> str:
         """Ends it by SIGTERM; what it printed then."""
         if self.process.poll() is None:
             self.process.terminate()

@@ -17,11 +17,11 @@ import pytest
 from answerd.cli import main
 from answerd.store.sqlite import SqliteStore
 from tests.support.service import Service, write_tree
+from tests.support.waiting import PATIENCE
 
 pytestmark = pytest.mark.skipif(shutil.which("openssl") is None, reason="no openssl to make certificates with")
 
 TOKEN = "apply-over-tls-token-0123456789"
-PATIENCE = 20.0
 
 
 class Front(socketserver.ThreadingTCPServer):

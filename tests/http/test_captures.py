@@ -23,7 +23,7 @@ from tests.support.service import Service, environment, run, write_tree
 
 Serving = Callable[..., Service]
 
-WRITTEN_SECONDS = 5.0
+WRITTEN_SECONDS = 90.0
 PROXMOX_BODY = (
     '{"$schema":{"version":"1.0"},"product":{"fullname":"Proxmox VE","product":"pve","enable_btrfs":true},'
     '"iso":{"release":"8.0","isorelease":"2"},"dmi":{"baseboard":{"serial":"BS-7","name":"X11","asset_tag":"Asset-9"},'

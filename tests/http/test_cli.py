@@ -159,12 +159,6 @@ def test_check_names_what_is_broken_and_exits_1(tmp_path: Path) -> None:
     assert len(printed["problems"]) == 7
 
 
-def test_check_of_a_directory_that_is_not_there_fails(tmp_path: Path) -> None:
-    done = run("check", SERVICE_ANSWERS_DIR=tmp_path / "nowhere")
-    assert done.returncode == 1
-    assert "nowhere" in (done.stdout + done.stderr).decode()
-
-
 VALID_TOML = b"""[global]
 keyboard = "fr"
 country = "fr"
@@ -211,11 +205,6 @@ def test_validate_answer_takes_the_format_from_the_file(command: Run, tmp_path: 
     assert command("validate-answer", "--format", "toml", str(tmp_path / name)).returncode == 0
 
 
-def test_what_render_prints_can_be_piped_into_validate_answer(command: Run) -> None:
-    answer = command("render", "--query", "path=/ipxe").stdout
-    assert command("validate-answer", "--format", "ipxe", stdin=answer).returncode == 0
-
-
 def test_config_tells_every_setting_and_where_it_came_from(command: Run, tmp_path: Path) -> None:
     file = tmp_path / "answerd.env"
     file.write_text("SERVICE_TIMEOUT_SECS=33\n")
@@ -244,22 +233,6 @@ def test_config_fails_where_the_store_or_the_log_file_cannot_be_opened(command: 
         assert str(tmp_path) in done.stderr.decode()
     assert command("config", SERVICE_LOG_FILE=tmp_path / "answerd.log").returncode == 0
     assert not (tmp_path / "answerd.log").exists()
-
-
-@pytest.mark.parametrize("arguments", [["frobnicate"], ["import"], ["render", "a", "b"], ["check", "--frob"]])
-def test_what_is_no_command_is_one_line_that_shows_it(command: Run, arguments: list[str]) -> None:
-    done = command(*arguments)
-    assert done.returncode == 2
-    [line] = done.stderr.decode().splitlines()
-    assert arguments[-1] in line
-    assert "--help" in line
-
-
-def test_config_fails_where_the_service_would_not_start(command: Run) -> None:
-    done = command("config", SERVICE_STORE="redis")
-    assert done.returncode == 1
-    assert b"SERVICE_STORE" in done.stderr
-    assert done.stderr.count(b"\n") == 1
 
 
 def test_version_and_help(command: Run) -> None:

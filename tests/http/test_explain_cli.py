@@ -10,7 +10,6 @@ import re
 import subprocess
 import tomllib
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -60,28 +59,11 @@ def test_render_explain_comments_each_key_with_its_document_and_line(answers: Pa
     assert explained == exact
 
 
-def test_render_explain_as_json(answers: Path) -> None:
-    report: dict[str, Any] = json.loads(printed(answers, "render", "--query", "path=/pve&host=node1", "--explain=json"))
-    assert report["composition"] == "format=toml machine=node1 group=base"
-    country = next(value for value in report["values"] if value["key"] == "global.country")
-    assert (country["source"], country["line"]) == ("node1.toml", 3)
-    assert set(report) == {"composition", "format", "layers", "values", "answer"}
-
-
 def test_the_explanation_does_not_change_what_stands_on_stderr(answers: Path) -> None:
     plain = said(answers, "render", "--query", "path=/pve&host=node1")
     assert plain.splitlines()[0].startswith("# store: files:")
     assert plain.splitlines()[1:] == ["# format=toml machine=node1 group=base"]
     assert said(answers, "render", "--query", "path=/pve&host=node1", "--explain").startswith(plain)
-
-
-@pytest.mark.parametrize("option", ["--explain=yaml", "--explain=", "--explain=JSON"])
-def test_another_explanation_than_json_is_refused(answers: Path, option: str) -> None:
-    assert f"answerd: {option}: " in said(answers, "render", "node1", option, status=2)
-
-
-def test_json_without_explain_is_refused(answers: Path) -> None:
-    assert "--json goes with --explain" in said(answers, "render", "node1", "--json", status=2)
 
 
 def test_render_why_tells_the_reasoning_and_answers_all_the_same(answers: Path) -> None:
@@ -91,13 +73,6 @@ def test_render_why_tells_the_reasoning_and_answers_all_the_same(answers: Path) 
     assert 'machine "node1" (preseed), node1.preseed: does not claim the request' in report
     assert "toml: the path segment 'pve' asks for that" in report
     assert tomllib.loads(done.stdout.decode())["global"]["country"] == "de"
-
-
-def test_render_why_tells_why_there_is_no_answer(answers: Path) -> None:
-    report = said(answers, "render", "--query", "path=/rhel&host=node1", "--why", status=1)
-    assert "there is none in ks" in report
-    assert report.splitlines()[-1].startswith("answerd: no document claims")
-    assert "machine node1 exists as toml and as preseed, this URL asks for ks" in report
 
 
 def test_render_tells_findings_with_their_document_and_line(answers: Path) -> None:
@@ -137,22 +112,6 @@ def test_check_names_key_layer_and_rule_of_a_finding(answers: Path) -> None:
     shown = printed(answers, "check", status=1)
     assert re.search(r'^problem: machine "node2" \(toml\): global\.keyboard.*\(node2\.toml:3\)$', shown, re.MULTILINE)
     assert re.search(r"^3 answers tried, 1 problem that hits 1 machine, .*; mend the problems", shown, re.MULTILINE)
-
-
-def test_check_tells_the_same_of_many_machines_once_and_lists_them_for_programs(answers: Path) -> None:
-    for number in range(20):
-        (answers / f"many{number}.ks").write_text("user --name={{ who }}\n")
-    shown = printed(answers, "check")
-    assert len([line for line in shown.splitlines() if "'who'" in line]) == 1
-    assert "and 17 more (--json lists them): nothing is known to send" in shown
-    report = json.loads(printed(answers, "check", "--json"))
-    assert len([note for note in report["notes"] if "'who'" in note]) == 20
-    assert report["problems"] == []
-    assert report["answers"] == 22
-
-
-def test_check_without_a_terminal_has_no_colours(answers: Path) -> None:
-    assert "\033" not in printed(answers, "check")
 
 
 def on_a_terminal(*arguments: str, **settings: object) -> str:
@@ -207,55 +166,11 @@ def test_diff_shows_secrets_when_asked(answers: Path, other: Path) -> None:
     assert "$6$abcdefgh$yyy" in printed(answers, "diff", "--show-secrets", str(other), status=1)
 
 
-def test_diff_of_the_same_is_status_0(answers: Path) -> None:
-    assert printed(answers, "diff", str(answers)).splitlines() == [
-        f"0 of 2 answers differ, files:{answers} and files:{answers}"
-    ]
-
-
-def test_diff_for_programs(answers: Path, other: Path) -> None:
-    report = json.loads(printed(answers, "diff", "--json", str(other), status=1))
-    assert (report["compared"], report["notes"]) == (
-        2,
-        ['group "base" (toml) differs and selects by match: for whom depends on requests'],
-    )
-    (difference,) = report["differences"]
-    assert (difference["name"], difference["change"]) == ("node1 (toml)", "changed")
-    assert difference["after"]["layers"] == ['group "base" (toml)', 'machine "node1" (toml)']
-    assert '+keyboard = "fr"' in difference["diff"]
-
-
-@pytest.mark.parametrize("name", ["nowhere", "node1.toml"])
-def test_diff_with_what_is_no_store_is_status_2(answers: Path, name: str) -> None:
-    assert "answerd: " in said(answers, "diff", str(answers / name), status=2)
-
-
 def test_diff_with_a_database(answers: Path, other: Path, tmp_path: Path) -> None:
     database = tmp_path / "other.db"
     assert run("import", str(other), SERVICE_DB_PATH=database).returncode == 0
     shown = printed(answers, "diff", str(database), status=1)
     assert shown.splitlines()[0] == f"1 of 2 answers differ, files:{answers} and sqlite:{database}"
-
-
-def test_import_and_export_of_the_command_line(answers: Path, tmp_path: Path) -> None:
-    database, out = tmp_path / "a.db", tmp_path / "out"
-    (answers / "notes.txt").write_text("x")
-    done = run("import", str(answers), SERVICE_DB_PATH=database)
-    assert done.returncode == 0
-    assert done.stdout.decode().startswith("3 documents imported into ")
-    assert "skipped: notes.txt: " in done.stderr.decode()
-    assert run("export", str(out), SERVICE_DB_PATH=database).returncode == 0
-    assert {str(path.relative_to(out)): path.read_text() for path in out.rglob("*") if path.is_file()} == FILES
-    again = run("export", str(out), SERVICE_DB_PATH=database)
-    assert again.returncode == 1
-    assert b"--force" in again.stderr
-    assert run("export", "--force", str(out), SERVICE_DB_PATH=database).returncode == 0
-
-
-def test_export_of_a_database_that_is_not_there_makes_none(tmp_path: Path) -> None:
-    done = run("export", str(tmp_path / "out"), SERVICE_DB_PATH=tmp_path / "none.db")
-    assert done.returncode == 1
-    assert not (tmp_path / "none.db").exists()
 
 
 # --- the admin API ---------------------------------------------------------------------------------------------------

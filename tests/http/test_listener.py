@@ -21,7 +21,7 @@ from answerd.server.cells import Cells
 from answerd.server.peer import peer_address, with_port
 from tests.http.listener_harness import HOST, Server, resident_bytes, serving
 from tests.support.replies import Reply, chunked, post, receive
-from tests.support.waiting import wait_until
+from tests.support.waiting import PATIENCE, wait_until
 
 GET = b"GET / HTTP/1.1\r\nHost: s\r\n\r\n"
 TIMEOUT = 1.0  # seconds, of the listener whose deadlines are watched
@@ -274,7 +274,7 @@ def trickle(server: Server, first: bytes, drop: bytes) -> tuple[float, bytes]:
     with server.connect() as client:
         client.sendall(first)
         client.settimeout(0.05)
-        while time.monotonic() - began < TIMEOUT * 10:  # a deadline that starts anew with each byte never comes
+        while time.monotonic() - began < PATIENCE:  # a deadline that starts anew with each byte never comes
             try:
                 received = client.recv(1000)
                 return time.monotonic() - began, received
@@ -441,16 +441,6 @@ def test_what_is_reserved_is_answered_before_the_others_that_wait(server: Server
     assert "/report/" in server.lines[said]
     for client in clients:
         client.close()
-
-
-def test_a_storm_of_503s_is_a_line_a_second() -> None:
-    with serving(max_connections=1) as server, server.connect():
-        wait_until(lambda: server.send(GET).status == 503)
-        began = time.monotonic()
-        while time.monotonic() < began + 0.9:
-            server.send(GET)
-        server.wait_for_line("503 shed")
-        assert len([line for line in server.lines if "503" in line]) <= 2 + time.monotonic() - began
 
 
 def test_exactly_as_many_clients_as_places_see_no_503() -> None:
@@ -682,11 +672,9 @@ def test_draining_answers_what_is_in_flight_and_refuses_what_is_new() -> None:
 def test_draining_ends_at_the_deadline() -> None:
     server = Server(limits={"timeout": TIMEOUT})
     with server.connect() as client:
-        client.sendall(b"GET /slow?30 HTTP/1.1\r\nHost: s\r\n\r\n")
+        client.sendall(b"GET /slow?3600 HTTP/1.1\r\nHost: s\r\n\r\n")
         assert server.send(GET).status == 200
-        began = time.monotonic()
-        server.stop()
-        assert time.monotonic() - began < 15  # the app would take 30
+        server.stop()  # which does not wait for an hour
     assert server.process.returncode == 0
 
 

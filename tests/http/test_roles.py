@@ -183,6 +183,10 @@ def test_only_the_role_admin_reads_secrets_that_a_machine_reports(filled: Lab) -
         assert said(reply.text) == (said(log) if role is Role.ADMIN else set())
         assert reply.headers.get("x-masked") == (None if role is Role.ADMIN else "1")
         assert body.startswith("line one\nroot is ")
+        listed = filled.ask(role, "GET", "/installs?state=failed")
+        assert said(listed.text) == ({FILED} if role is Role.ADMIN else set())
+        assert json.loads(listed.body)["installs"][0]["message"].startswith("no ")
+        assert listed.headers.get("x-masked") == (None if role is Role.ADMIN else "1")
         cookie = filled.cookie(role)
         assert said(filled.page(cookie, "/console/machine?id=web-01").text) == set()
         shown = filled.page(cookie, "/console/machine?id=web-01&secrets=1").text.partition('id="history"')[2]
@@ -230,6 +234,7 @@ def test_the_description_names_the_headers_of_a_masked_text(filled: Lab) -> None
         "/inventory/default/web-01": "/inventory/{identifier}/{row}",
         "/resolve/web-01": "/resolve/{identifier}",
         "/resolve?mac=98fa9b50d810": "/resolve",
+        "/installs": "/installs",
         "/installs/web-01": "/installs/{install}",
     }.items():
         reply = filled.ask(Role.READ, "GET", target)

@@ -8,14 +8,13 @@ import signal
 import socket
 import subprocess
 import threading
-import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import pytest
 
 from tests.support.service import PROGRAM, Service, environment, run, write_tree
-from tests.support.waiting import wait_until
+from tests.support.waiting import PATIENCE, wait_until
 
 Start = Callable[..., Service]
 
@@ -113,21 +112,6 @@ def test_a_change_on_disk_takes_effect_within_a_second(serving: Start, tmp_path:
     assert service.get("/?h=node2").status == 404
 
 
-def test_a_half_written_file_is_not_served(serving: Start, tmp_path: Path) -> None:
-    service = serving({"node1.ks": "whole\n"})
-    path = tmp_path / "answers" / "node1.ks"
-    seen = set()
-    with path.open("w") as file:
-        for number in range(20):
-            file.write(f"line {number}\n")
-            file.flush()
-            seen.add(service.get("/?h=node1").text)
-            time.sleep(0.04)
-    assert seen == {"whole\n"}
-    whole = path.read_text()
-    wait_until(lambda: service.get("/?h=node1").text == whole)
-
-
 def test_a_problem_that_appears_is_logged_once(serving: Start, tmp_path: Path) -> None:
     service = serving({"node1.toml": "x = 1\n"})
     replace(tmp_path / "answers" / "node1.toml", "x = = 1\n")
@@ -221,7 +205,7 @@ def test_a_signal_ends_it_with_0(serving: Start, how: signal.Signals) -> None:
 def test_what_is_in_flight_is_finished_before_the_end(serving: Start) -> None:
     service = serving({"default.toml": "x = 1\n"})
     assert service.address
-    with socket.create_connection(service.address, timeout=10) as connection:
+    with socket.create_connection(service.address, timeout=PATIENCE) as connection:
         connection.sendall(b"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 4\r\n\r\n12")
         wait_until(lambda: service.get("/health").status == 200)  # it has been accepted by now
         ended: list[int] = []
@@ -230,7 +214,7 @@ def test_what_is_in_flight_is_finished_before_the_end(serving: Start) -> None:
         service.wait_for_log("stopping")
         connection.sendall(b"34")
         received = b"".join(iter(lambda: connection.recv(65_536), b""))
-        ending.join(10)
+        ending.join(PATIENCE)
     assert received.startswith(b"HTTP/1.1 200 ")
     assert received.endswith(b"x = 1\n")
     assert ended == [0]
@@ -239,7 +223,7 @@ def test_what_is_in_flight_is_finished_before_the_end(serving: Start) -> None:
 def test_a_client_that_never_finishes_is_waited_for_until_the_deadline_only(serving: Start) -> None:
     service = serving({"default.toml": "x = 1\n"}, SERVICE_TIMEOUT_SECS=1)
     assert service.address
-    with socket.create_connection(service.address, timeout=10) as connection:
+    with socket.create_connection(service.address, timeout=PATIENCE) as connection:
         connection.sendall(b"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 4\r\n\r\n12")
         assert service.stop() == 0
         assert connection.recv(10) == b""
@@ -280,7 +264,7 @@ def test_no_argument_is_serve(tmp_path: Path) -> None:
         assert any("listening on 127.0.0.1:" in line for line in process.stderr)
     finally:
         process.terminate()
-        process.communicate(timeout=10)
+        process.communicate(timeout=PATIENCE)
 
 
 def test_a_start_imports_nothing_of_what_is_not_configured(serving: Callable[..., Service]) -> None:

@@ -22,6 +22,7 @@ from pathlib import Path
 import pytest
 
 from tests.packages import CHECKOUT
+from tests.support.ports import free_port
 from tests.support.service import Service
 
 SYSTEM_PATH = "/usr/sbin:/usr/bin:/sbin:/bin"
@@ -38,12 +39,6 @@ COMMANDS = [
     for line in block.splitlines()
 ]
 """The commands of the page: an authority of operators, the certificate of one, and a request with it."""
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 def openssl(*arguments: str, cwd: Path) -> None:

@@ -49,7 +49,7 @@ def test_hadolint_accepts_the_image(judges: Path, tmp_path: Path) -> None:
     judged(judges / "hadolint", "--failure-threshold", "info", "--ignore", "DL3008", inline)  # any dnsmasq does
 
 
-@pytest.mark.parametrize("name", ["answerd", "many-nodes"])
+@pytest.mark.parametrize("name", ["answerd", "many-nodes/nodes"])
 def test_kubernetes_accepts_the_manifest(judges: Path, name: str) -> None:
     path = CHECKOUT / f"etc/kubernetes/{name}.yaml"
     said = judged(judges / "kubernetes-validate", "--strict", path)

@@ -30,7 +30,7 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 CHECKOUT = Path(__file__).parents[2]
-PATIENCE = 60.0  # seconds until a command that does not end is killed
+PATIENCE = 180.0  # seconds until a command that does not end is killed
 LONGEST_REQUEST = 100_000  # bytes
 READ_AT_START = ("PYTHON", "LC_", "LANG", "TZ", "LD_", "MALLOC")
 """What the names of variables begin with that an interpreter or its libraries read when they start."""

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import socket
 from typing import Any
 
+from tests.support.ports import free_port
 from tests.support.probe import ask
 from tests.support.service import Service
 from tests.support.waiting import PATIENCE, wait_until
@@ -15,9 +15,7 @@ class OnAKnownPort(Service):
 
     def __init__(self, *, read_stderr: bool = True, **settings: Any) -> None:
         """``read_stderr``: false leaves the pipe of its standard error alone until `read` is called."""
-        with socket.socket() as free:
-            free.bind(("127.0.0.1", 0))
-            self.known: tuple[str, int] = free.getsockname()
+        self.known = ("127.0.0.1", free_port())
         self._read_stderr = read_stderr
         super().__init__(**settings, SERVICE_LISTEN_ADDR=f"127.0.0.1:{self.known[1]}")
 

@@ -27,7 +27,7 @@ from answerd.store.postgres_connection import PostgresServer
 from answerd.store.tables import execute
 from tests.support.ports import free_port
 
-START_SECONDS = 30.0
+START_SECONDS = 90.0
 
 MISSING = (
     "PostgreSQL or psycopg is not installed (apt install postgresql, pip install psycopg[binary]), so nothing of "

@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 REQUEST = b"GET /health HTTP/1.1\r\nHost: s\r\n\r\n"
-PATIENCE = 15.0  # seconds until a request that gets no answer has failed
+PATIENCE = 60.0  # seconds until a request that gets no answer has failed
 CHECKOUT = Path(__file__).parents[2]
 
 

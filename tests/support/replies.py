@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-REPLY_SECONDS = 30.0
+REPLY_SECONDS = 90.0
 
 
 @dataclass(frozen=True)

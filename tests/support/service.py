@@ -22,7 +22,7 @@ COMMAND = "ANSWERD_COMMAND"
 """The variable of the environment that names another program to test, in words of a shell: an installed package."""
 CHECKOUTS = [sys.executable, "-m", "answerd"]
 PROGRAM = shlex.split(os.environ.get(COMMAND, "")) or CHECKOUTS
-START_SECONDS = 60.0
+START_SECONDS = 180.0
 
 _LISTENING = re.compile(r"(?P<admin>admin API )?listening on (?P<host>\[.*?\]|[^\s:]+):(?P<port>\d+)")
 
@@ -39,7 +39,7 @@ def run(*arguments: str, stdin: bytes = b"", **settings: object) -> subprocess.C
     if _may_fork(environ):
         return run_forked(arguments, stdin, environ)
     return subprocess.run(
-        [*PROGRAM, *arguments], input=stdin, env=environ, capture_output=True, timeout=60, check=False
+        [*PROGRAM, *arguments], input=stdin, env=environ, capture_output=True, timeout=START_SECONDS, check=False
     )
 
 
@@ -73,7 +73,7 @@ class Service:
         self._line = threading.Condition()
         self.address: tuple[str, int] | None = None
         self.admin: tuple[str, int] | None = None
-        given: dict[str, Any] = {"SERVICE_LISTEN_ADDR": "127.0.0.1:0", "SERVICE_TIMEOUT_SECS": 5, **settings}
+        given: dict[str, Any] = {"SERVICE_LISTEN_ADDR": "127.0.0.1:0", "SERVICE_TIMEOUT_SECS": 20, **settings}
         self.process = start(environment(**given), self.forked)
         threading.Thread(target=self._collect, daemon=True).start()
         try:
@@ -135,7 +135,7 @@ class Service:
         """End it; its exit status."""
         if self.process.poll() is None:
             self.process.send_signal(how)
-        return self.process.wait(60)
+        return self.process.wait(PATIENCE)
 
     @property
     def pids(self) -> list[int]:

@@ -6,8 +6,8 @@ import time
 from collections.abc import Callable
 
 POLL_SECONDS = 0.01
-PATIENCE = 30.0
-"""Seconds that a test waits for what happens at once on an idle machine."""
+PATIENCE = 90.0
+"""Seconds that a test waits for what happens at once on an idle machine; a busy one may need many."""
 
 
 def wait_until(condition: Callable[[], object], seconds: float = PATIENCE) -> float:

@@ -11,12 +11,8 @@ from answerd.answers.catalogue import Catalogue
 from answerd.answers.compose import prepared_answer
 from answerd.answers.warming import warm_up
 from answerd.documents import Key, RawDocument
-from answerd.formats import toml as toml_family
-from answerd.formats.family import Prepared
 from answerd.identity import Kind
-from answerd.server import gc_tuning
 from answerd.server.answer_set import Preparation
-from tests.support.lookups import Said
 
 GROUP = RawDocument(Key(Kind.GROUP, "g", "toml"), 'y = "1"\n')
 
@@ -89,42 +85,3 @@ def test_a_problem_is_logged_when_it_is_new() -> None:
     assert digest.update(catalogue.changed([machine(2)]), checks=True) == []
     assert digest.update(catalogue.changed([machine(1, "y =")], [broken]), checks=False) == []
     assert digest.catalogue is not catalogue
-
-
-# --- what is kept ---------------------------------------------------------------------------------------------------
-
-
-def test_answers_that_share_a_block_are_what_they_were() -> None:
-    texts = ["a = 1\n", 'b = "{{ x }}{{ y }}"\n', "", 'c = "{{ x }}"\n', "ä = 1\n"]
-    answers = [toml_family.prepare(toml_family.parse(text)) for text in texts if "{{" not in text and text.isascii()]
-    catalogue = Catalogue().changed([machine(number, text) for number, text in enumerate(texts)])
-    warm_up(catalogue)
-    answers += [kept[1] for document in catalogue.documents.values() if (kept := document.prepared)]
-    before = [(answer.fill(Said(str.upper)), answer.static, answer.parts) for answer in answers]
-    Prepared.pack(answers[:3])
-    Prepared.pack(answers)
-    assert [(answer.fill(Said(str.upper)), answer.static, answer.parts) for answer in answers] == before
-
-
-def test_what_is_made_while_it_is_held_back_is_no_business_of_the_collector(frozen: int) -> None:
-    with gc_tuning.gc_paused():
-        assert not gc.isenabled()
-        made = [[number] for number in range(20_000)]
-    assert gc.isenabled()
-    assert gc.get_freeze_count() - frozen >= len(made)
-
-
-def test_what_makes_many_objects_is_frozen_whatever_the_collector_counts(monkeypatch: pytest.MonkeyPatch) -> None:
-    frozen: list[int] = []
-    monkeypatch.setattr(gc, "get_count", lambda: (0, 0, 0))
-    monkeypatch.setattr(gc, "freeze", lambda: frozen.append(1))
-
-    with gc_tuning.gc_paused():
-        pass
-    assert frozen == []
-    with gc_tuning.gc_paused(), gc_tuning.gc_paused(makes_many=True):
-        pass
-    assert frozen == [1]
-    with gc_tuning.gc_paused():
-        pass
-    assert frozen == [1]

@@ -6,12 +6,8 @@ These hold for interpreted modules anyway; scripts/test runs them against the co
 from __future__ import annotations
 
 import json
-import sys
-import threading
-import traceback
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Any
 
 import gevent
 import pytest
@@ -20,11 +16,9 @@ from answerd.answers.catalogue import Catalogue
 from answerd.answers.resolve import resolve
 from answerd.answers.sources import NO_SOURCES
 from answerd.documents import Key, RawDocument
-from answerd.errors import CannotFill, NotClaimed
+from answerd.errors import CannotFill
 from answerd.facts import Facts, Request
 from answerd.identity import Kind
-from answerd.server.admission import SharedCount
-from answerd.server.request_log import describe_error
 
 KS = RawDocument(Key(Kind.DEFAULT, "", "ks"), "{{ id }} {{ secret.word }} {{ id }}\n")
 SET = Catalogue().changed([KS])
@@ -73,67 +67,9 @@ def test_an_exception_crosses_every_frame_unchanged(error: BaseException) -> Non
     assert caught.value is error
 
 
-def test_a_traceback_names_each_function_with_its_file_and_line() -> None:
-    def fail(_name: str, _identifiers: Sequence[str]) -> str:
-        raise KeyError("of a test")
-
-    try:
-        answer(1, fail)
-    except KeyError as error:
-        calls = traceback.extract_tb(error.__traceback__)
-        described = describe_error(error)
-    names = [call.name for call in calls]
-    assert names[-1] == "fail"
-    assert {"resolve", "_answer", "fill", "value", "first"} <= set(names)
-    assert all(call.lineno for call in calls)
-    assert "answers/resolve.py:" in described
-    assert "\n" not in described
-
-
-def test_an_error_in_the_middle_leaves_nothing_behind() -> None:
-    with pytest.raises(NotClaimed):
-        resolve(SET, Facts(Request("/toml")))
-    assert answer(7, lambda _name, _identifiers: "word") == b"m7 word m7\n"
-
-
-def test_what_is_no_argument_of_a_function_is_refused() -> None:
-    broken: Any = SharedCount
-    with pytest.raises(TypeError):
-        broken()
-
-
 BODIES = {
     "a list": json.dumps([f"value-{number}" for number in range(60_000)]),
     "a list of maps": json.dumps([{"mac": f"02:00:00:00:{n >> 8:02x}:{n & 255:02x}"} for n in range(30_000)]),
     "exact numbers": json.dumps([number / 8 for number in range(60_000)]),
     "no JSON": "\n".join(f"02:00:00:{n >> 16:02x}:{n >> 8 & 255:02x}:{n & 255:02x}" for n in range(30_000)),
 }
-
-
-@pytest.mark.parametrize("body", BODIES)
-def test_other_threads_have_turns_while_a_large_body_is_read(body: str) -> None:
-    turns = 0
-    done = threading.Event()
-    ready = threading.Event()
-
-    def count() -> None:
-        nonlocal turns
-        ready.set()
-        while not done.is_set():
-            turns += 1
-            done.wait(0.000_01)
-
-    other = threading.Thread(target=count)
-    interval = sys.getswitchinterval()
-    sys.setswitchinterval(0.000_1)
-    try:
-        other.start()
-        ready.wait()
-        before = turns
-        Facts(Request("/", body=BODIES[body].encode())).prepare()
-        during = turns - before
-    finally:
-        done.set()
-        sys.setswitchinterval(interval)
-        other.join()
-    assert during > 5

@@ -7,6 +7,8 @@ judge them (tests/packages/test_judges.py), and runs the steps of the image.
 from __future__ import annotations
 
 import re
+import shutil
+import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +16,7 @@ import pytest
 import yaml
 
 from answerd.config import SETTINGS_BY_NAME
+from answerd.server.roles import parse_token_file
 
 CHECKOUT = Path(__file__).parents[2]
 DOCKERFILE = (CHECKOUT / "etc/Dockerfile").read_text("utf-8")
@@ -78,11 +81,17 @@ def test_the_services_of_the_compose_file_are_confined() -> None:
     assert {name for name in named if not name.startswith("./")} == set(COMPOSE["volumes"])
 
 
-NODES: list[dict[str, Any]] = list(yaml.safe_load_all((KUBERNETES / "many-nodes.yaml").read_text("utf-8")))
+NODES: list[dict[str, Any]] = list(yaml.safe_load_all((KUBERNETES / "many-nodes/nodes.yaml").read_text("utf-8")))
+MADE_FOR_NODES: dict[str, Any] = yaml.safe_load((KUBERNETES / "many-nodes/kustomization.yaml").read_text("utf-8"))
+
+
+def of_kind(kind: str) -> list[dict[str, Any]]:
+    """The manifests of several nodes that are of a kind."""
+    return [manifest for manifest in NODES if manifest["kind"] == kind]
 
 
 def test_several_pods_are_made_like_the_one_and_share_a_database() -> None:
-    (nodes,) = (manifest for manifest in NODES if manifest["kind"] == "StatefulSet")
+    (nodes,) = of_kind("StatefulSet")
     pod = nodes["spec"]["template"]["spec"]
     (container,) = pod["containers"]
     assert pod["securityContext"] == POD["securityContext"]
@@ -92,15 +101,63 @@ def test_several_pods_are_made_like_the_one_and_share_a_database() -> None:
     assert given.keys() <= SETTINGS_BY_NAME.keys()
     assert given["SERVICE_STORE"]["value"] == "postgres"
     (claim,) = nodes["spec"]["volumeClaimTemplates"]
-    (mount,) = container["volumeMounts"]
-    assert mount["name"] == claim["metadata"]["name"]
-    assert given["SERVICE_REPLICA_PATH"]["value"].startswith(mount["mountPath"] + "/")
+    mounts = {mount["name"]: mount["mountPath"] for mount in container["volumeMounts"]}
+    assert mounts.keys() == {claim["metadata"]["name"], *(volume["name"] for volume in pod["volumes"])}
+    assert given["SERVICE_REPLICA_PATH"]["value"].startswith(mounts[claim["metadata"]["name"]] + "/")
+    assert given["SERVICE_SECRETS_DIR"]["value"] == mounts["secrets"]
     labels = nodes["spec"]["template"]["metadata"]["labels"]
     ports = {port["name"] for port in container["ports"]}
-    for service in (manifest for manifest in NODES if manifest["kind"] == "Service"):
+    for service in of_kind("Service"):
         assert service["spec"]["selector"].items() <= labels.items()
         assert {port["targetPort"] for port in service["spec"]["ports"]} <= ports
     assert nodes["spec"]["serviceName"] in {manifest["metadata"]["name"] for manifest in NODES}
+    (policy,) = of_kind("NetworkPolicy")
+    assert {port["port"] for rule in policy["spec"]["ingress"] for port in rule["ports"]} == ports
+    (budget,) = of_kind("PodDisruptionBudget")
+    for selected in (policy["spec"]["podSelector"], budget["spec"]["selector"]):
+        assert selected["matchLabels"].items() <= labels.items()
+
+
+def test_the_secrets_of_several_pods_are_made_of_files_that_exist() -> None:
+    generated = MADE_FOR_NODES["secretGenerator"]
+    made = {secret["name"]: {file.rpartition("/")[2] for file in secret["files"]} for secret in generated}
+    (nodes,) = of_kind("StatefulSet")
+    pod = nodes["spec"]["template"]["spec"]
+    (container,) = pod["containers"]
+    assert {volume["secret"]["secretName"] for volume in pod["volumes"]} == made.keys()
+    (reference,) = (variable["valueFrom"]["secretKeyRef"] for variable in container["env"] if "valueFrom" in variable)
+    assert reference["key"] in made[reference["name"]]
+    mounts = {mount["name"]: mount["mountPath"] for mount in container["volumeMounts"]}
+    (path,) = (variable["value"] for variable in container["env"] if variable["name"] == "SERVICE_TOKENS_FILE")
+    assert path.rpartition("/")[0] == mounts["access"]
+    assert path.rpartition("/")[2] in made["answerd-access"]
+    files = {file for secret in generated for file in secret["files"]}
+    folder = KUBERNETES / "many-nodes"
+    assert {folder / file for file in files} == {path for path in folder.rglob("*/*") if path.is_file()}
+    assert parse_token_file((folder / "access/tokens").read_text("utf-8")) == (), (
+        "a token of the sample would open nodes"
+    )
+
+
+def test_a_pod_has_time_to_drain_before_it_is_killed() -> None:
+    (nodes,) = of_kind("StatefulSet")
+    pod = nodes["spec"]["template"]["spec"]
+    (drain,) = (
+        variable["value"] for variable in pod["containers"][0]["env"] if variable["name"] == "SERVICE_DRAIN_SECS"
+    )
+    timeout = SETTINGS_BY_NAME["SERVICE_TIMEOUT_SECS"].default
+    assert timeout is not None
+    assert pod["terminationGracePeriodSeconds"] > int(drain) + int(timeout)
+
+
+@pytest.mark.skipif(shutil.which("kubectl") is None, reason="kubectl is not installed")
+@pytest.mark.parametrize("folder", [KUBERNETES, KUBERNETES / "many-nodes"], ids=["one node", "many nodes"])
+def test_kustomize_makes_manifests_of_a_folder(folder: Path) -> None:
+    done = subprocess.run(["kubectl", "kustomize", folder], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    names = [(made["kind"], made["metadata"]["name"]) for made in yaml.safe_load_all(done.stdout)]
+    assert ("Secret", "answerd-secrets") in names
+    assert len(names) == len(set(names))
 
 
 POD: dict[str, Any] = MANIFESTS["Deployment"]["spec"]["template"]["spec"]

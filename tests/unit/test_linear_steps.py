@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
-import shlex
 from typing import Any
 
 import pytest
@@ -15,23 +13,10 @@ from answerd.formats import toml as toml_family
 from answerd.formats import xml as xml_family
 from answerd.formats.family import ParseError, branches
 from answerd.formats.template import MOST_FILTERS, TemplateReader
-from answerd.formats.text import shell_words
-from answerd.formats.xml import DISTINGUISHING, _Distinguished
-from answerd.formats.xml_read import MOST_DECLARED, Element
+from answerd.formats.xml import DISTINGUISHING
+from answerd.formats.xml_read import MOST_DECLARED
 from answerd.formats.yaml_read import MOST_TAG_DIRECTIVES
 from answerd.formats.yaml_read import read as read_yaml
-
-
-@given(st.text(st.sampled_from("ab=* \t\n\\'\"\x0bé"), max_size=30))
-def test_words_are_those_of_a_shell(text: str) -> None:
-    try:
-        expected = shlex.split(text)
-    except ValueError:
-        with pytest.raises(ValueError, match=r"No (closing quotation|escaped character)"):
-            shell_words(text)
-    else:
-        assert shell_words(text) == expected
-
 
 ATTRIBUTES = st.dictionaries(st.sampled_from([*DISTINGUISHING[:3], "x"]), st.sampled_from("12"), max_size=3)
 
@@ -39,14 +24,6 @@ ATTRIBUTES = st.dictionaries(st.sampled_from([*DISTINGUISHING[:3], "x"]), st.sam
 def are_the_same(first: dict[str, str], second: dict[str, str]) -> bool:
     shared = [label for label in DISTINGUISHING if label in first and label in second]
     return bool(shared) and all(first[label] == second[label] for label in shared)
-
-
-@given(st.lists(ATTRIBUTES, max_size=8), ATTRIBUTES)
-def test_siblings_pair_as_if_each_were_compared_with_each(below: list[dict[str, str]], above: dict[str, str]) -> None:
-    elements = [Element("a", attributes, ()) for attributes in below]
-    distinguished = [at for at, attributes in enumerate(below) if any(label in attributes for label in DISTINGUISHING)]
-    expected = [at for at in distinguished if are_the_same(below[at], above)]
-    assert _Distinguished(elements, distinguished).same(Element("a", above, ())) == expected
 
 
 STEP = st.sampled_from(["a", "b", "a[@k='1']", "a[@k='2']", "a[@k='1'][@m='1']"])
@@ -126,11 +103,6 @@ def test_a_diff_makes_the_one_text_of_the_other(before: list[str], after: list[s
     before = [*before, *map(str, range(times * 30)), *before]
     after = [*after, *map(str, range(times, times * 30, 2)), *after]
     assert applied(before, unified(before, after)) == after
-
-
-@given(LINES, LINES)
-def test_a_diff_of_short_texts_is_that_of_the_standard_library(before: list[str], after: list[str]) -> None:
-    assert unified(before, after) == list(difflib.unified_diff(before, after, lineterm=""))[2:]
 
 
 def test_a_placeholder_has_a_limit_of_filters() -> None:

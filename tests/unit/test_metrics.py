@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import mmap
 import os
 import re
 from collections.abc import Iterable
@@ -27,6 +26,7 @@ from answerd.server.metrics import METRICS, AdminCounts, RequestCounts, metric_c
 from answerd.server.request_log import RequestLog
 from answerd.store.files import FileStore
 from answerd.store.loader import Loader
+from answerd.store.nodes import Node
 from answerd.store.states import Waiting
 from tests.unit.test_docs import rows, words
 
@@ -103,26 +103,6 @@ def test_a_panel_names_metrics_and_labels_that_there_are() -> None:
         assert faults(target["expr"], legend) == [], target["expr"]
     queries = " ".join(str(variable["query"]) for variable in dashboard["templating"]["list"])
     assert faults(queries) == []
-
-
-@pytest.mark.parametrize(
-    "expression",
-    [
-        "answerd_nothing",
-        'answerd_requests_total{code="500"}',
-        'answerd_requests_total{outcome="broken"}',
-        'answerd_installs{state=~"failed|gone"}',
-        "sum by (limits) (answerd_shed_total)",
-        "answerd_ready_total",
-        'answerd_problems{le="1"}',
-    ],
-)
-def test_a_name_that_no_scrape_has_is_found(expression: str) -> None:
-    assert faults(expression)
-
-
-def test_a_label_that_a_sum_takes_away_cannot_be_told() -> None:
-    assert faults("sum by (instance) (answerd_shed_total)", ["limit"])
 
 
 def test_counts_of_several_slots_are_summed_and_survive_a_process() -> None:
@@ -203,6 +183,7 @@ def exposition(tmp_path: Path) -> Exposition:
         installs=lambda: states,
         outbox=lambda: waiting,
         silent=lambda: 2,
+        nodes=lambda: [Node("site-a", "1.0", 1_800_000_000.0, 12.5, 3, 4)],
     )
 
 
@@ -258,7 +239,3 @@ def test_without_states_there_are_no_installs(exposition: Exposition) -> None:
 
 def test_a_text_that_is_no_certificate_has_no_expiry() -> None:
     assert expiry("-----BEGIN CERTIFICATE-----\nMAAA\n-----END CERTIFICATE-----\n") is None
-
-
-def test_shared_memory_is_anonymous() -> None:
-    assert isinstance(Cells(metric_cells()).own.obj, mmap.mmap)

@@ -1,7 +1,6 @@
 """What the package declares and ships agrees with what its code imports and its settings are."""
 
 import ast
-import os
 import re
 import sys
 import tomllib
@@ -73,21 +72,6 @@ def third_party_imports(folder: str) -> Iterator[tuple[str, str]]:
                 yield str(path.relative_to(CHECKOUT)), module
 
 
-@pytest.mark.parametrize(
-    ("folder", "groups"),
-    [
-        ("answerd", ("runtime", "validators", "postgres")),
-        ("tests", ("runtime", "test", "browser")),
-        ("loadtest", ("runtime", "loadtest", "test")),
-    ],
-)
-def test_every_third_party_import_is_declared(folder: str, groups: tuple[str, ...]) -> None:
-    undeclared = [
-        (path, module) for path, module in third_party_imports(folder) if not distributions_of(module) & names(*groups)
-    ]
-    assert undeclared == []
-
-
 def test_nothing_of_an_extra_is_imported_at_the_top_of_a_module() -> None:
     """The service starts where no extra is installed."""
     optional = names("validators") - names("runtime")
@@ -101,38 +85,10 @@ def test_nothing_of_an_extra_is_imported_at_the_top_of_a_module() -> None:
     assert found == []
 
 
-def test_the_compiled_build_names_modules_that_exist_and_extend_no_builtin() -> None:
-    """mypyc refuses both, but only a build of the compiled wheel would show it."""
-    (listed,) = (
-        ast.literal_eval(statement.value)
-        for statement in ast.parse((CHECKOUT / "setup.py").read_text("utf-8")).body
-        if isinstance(statement, ast.Assign) and ast.unparse(statement.targets[0]) == "COMPILED"
-    )
-    assert "answerd/answers/resolve.py" in listed
-    extending = [
-        f"{name}: {statement.name}"
-        for name in listed
-        for statement in ast.walk(ast.parse((CHECKOUT / name).read_text("utf-8")))
-        if isinstance(statement, ast.ClassDef)
-        and {ast.unparse(base) for base in statement.bases}
-        & {"str", "bytes", "int", "float", "tuple", "list", "set", "frozenset"}
-    ]
-    assert extending == []
-
-
 def test_the_version_is_semantic_and_readable_as_text() -> None:
     text = (CHECKOUT / "answerd" / "__init__.py").read_text("utf-8")
     assert re.findall(r'^__version__ = "([^"]+)"$', text, re.MULTILINE) == [answerd.__version__]
     assert re.fullmatch(r"\d+\.\d+\.\d+(-[0-9A-Za-z.-]+)?", answerd.__version__)
-
-
-@pytest.mark.parametrize("script", SCRIPTS, ids=lambda path: path.name)
-def test_the_script_is_executable(script: Path) -> None:
-    assert os.access(script, os.X_OK)
-
-
-def test_the_commands_of_the_readme_are_among_the_scripts() -> None:
-    assert {"scripts/serve", "scripts/test", ".ci/run"} <= {str(path.relative_to(CHECKOUT)) for path in SCRIPTS}
 
 
 ENV_FILE_TEXT = (CHECKOUT / "etc" / "answerd.env").read_text("utf-8")

@@ -15,14 +15,6 @@ def document(text: str, kind: Kind = Kind.MACHINE, name: str = "n1", extension: 
     return Document(RawDocument(Key(kind, name, extension), text))
 
 
-def test_the_machines_of_a_rack_share_their_control_keys() -> None:
-    first, second = document('extends = "rack"\na = 1\n'), document('extends = "rack"\na = 2\n', name="n2")
-    assert first.content is second.content
-    assert first.content is not document("a = 1\n", name="n3").content
-    assert document("a = 1\n").content.verbatim
-    assert not document("a = '{{ b }}'\n").content.verbatim
-
-
 # Of short contents the last thousand are kept, whatever documents there are.
 VERSIONS = {
     "members": (Kind.GROUP, 'members = ["only-here-{}"]\n'),
@@ -53,11 +45,3 @@ def test_a_version_that_is_not_in_force_is_forgotten(kind: Kind, text: str) -> N
     assert len(new_contents(others)) <= 2  # a base may keep the first
     del catalogue
     assert new_contents(others) == []
-
-
-@pytest.mark.patches
-def test_the_text_of_a_document_that_is_read_is_not_touched_for_a_request() -> None:
-    read = document("a = 1\n")
-    assert read.content.readable
-    del read.raw
-    assert read.content.readable

@@ -12,7 +12,7 @@ from answerd.documents import LARGEST_DOCUMENT
 from answerd.store import reading
 from answerd.store.files import FileStore
 from answerd.store.loader import Loader
-from answerd.store.mounts import Mount, Mounts
+from answerd.store.mounts import Mounts
 from tests.support.service import write_tree
 
 
@@ -71,27 +71,6 @@ def test_the_limit_itself_is_allowed(root: Path, name: str, most: int, more: int
     assert changes is not None
     [raw] = changes.added
     assert raw.fault == (None if is_read else f"is larger than {most:,} bytes ({name})")
-
-
-@pytest.mark.patches
-def test_a_file_that_grows_while_it_is_read_is_read_no_further_than_the_limit(
-    root: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(reading, "LARGEST_DOCUMENT", 1000)
-    (root / "a.ks").write_bytes(b"#" * 900)
-    plain, total = os.read, [0]
-
-    def growing(file: int, size: int) -> bytes:
-        with (root / "a.ks").open("ab") as other:
-            other.write(b"#" * 200)
-        total[0] += len(read := plain(file, min(size, 150)))
-        return read
-
-    monkeypatch.setattr(reading.os, "read", growing)  # type: ignore[attr-defined]
-    [document] = FileStore(root).changes().added  # type: ignore[union-attr]
-    assert document.fault == "is larger than 1,000 bytes (a.ks)"
-    assert document.text == ""
-    assert total[0] <= 1150
 
 
 def test_a_group_that_grows_too_large_keeps_its_claims(root: Path) -> None:
@@ -153,15 +132,6 @@ def test_a_kernel_file_system_mounted_elsewhere_is_known_by_its_device(
         "cannot be opened: it is on a file system of /proc, /sys, /dev, from which nothing is read (a.ks)"
     )
     assert "n1/*.ks" in faults
-
-
-def test_an_answers_directory_below_dev_may_hold_links_to_its_own_files(tmp_path: Path) -> None:
-    boundary = reading.Boundary.of(Path("/dev"), Mounts())
-    assert boundary.link_fault("/dev/null") is None
-    assert boundary.link_fault("/proc/version") is not None
-    plain = Mounts((Mount("/", "ext4", os.stat("/").st_dev), Mount("/x", "proc", 77)))
-    assert 77 in plain.kernel_devices()
-    assert os.stat("/").st_dev not in plain.kernel_devices()
 
 
 @pytest.mark.parametrize("name", ["inventory.csv", "inventory/x.csv"])

@@ -55,12 +55,17 @@ class InstallHandlers:
         asked = _parameters(requests.environ()["QUERY_STRING"])
         memory, catalogue, now = self._installs.current(), self._catalogue(), self._installs.now()
 
+        sees_secrets = requests.sees_secrets()
+
         def page() -> list[dict[str, Any]]:
-            return [self._as_json(install) for install in _page(asked, memory, catalogue, now)]
+            shown = [self._as_json(install) for install in _page(asked, memory, catalogue, now)]
+            if sees_secrets:
+                return shown
+            return [redacted_install(one, catalogue, self._sources) if one["message"] else one for one in shown]
 
         found = in_thread(page)  # in a thread: there may be a million records
         note_outcome(f"{len(found)} installs")
-        return json_response(OK, {"installs": found})
+        return json_response(OK, {"installs": found}, {} if sees_secrets else MASKED)
 
     def one(self, install: str) -> bottle.HTTPResponse:
         """Return one record with its history; a machine without a record is new."""
