@@ -443,57 +443,6 @@ def test_grace_is_not_for_documents_that_an_earlier_start_was_given_shortly_befo
     assert refused(known_after(*early, rules=rules), _ipxe._replace(gate=Gate.ANSWERS), 124, rules) is None
 
 
-def test_there_is_no_grace_after_disarm() -> None:
-    record = known_after(_ipxe, Ordered(Order.DISARM, 1))
-    assert refused(record, _ks, 1) is Refusal.DISARMED
-    reported = known_after(_ipxe, Reported(ReportKind.INSTALLED, 1, 1), Ordered(Order.DISARM, 1))
-    assert refused(reported, _ks, 1) is Refusal.DISARMED
-
-
-def test_a_document_that_waits_is_closed_in_every_attempt_that_no_arm_began() -> None:
-    waits = _ks._replace(once=Once.ARMED)
-    assert refused(Evidence("node1"), waits, 0) is Refusal.NOT_ARMED
-    assert refused(known_after(_ipxe), waits, 0) is Refusal.NOT_ARMED
-    assert refused(known_after(_ipxe, Reported(ReportKind.FAILED, 1, 1)), waits, 1) is Refusal.NOT_ARMED
-    assert refused(known_after(Ordered(Order.ARM, 0)), waits, 0) is None
-    assert (
-        refused(known_after(Ordered(Order.ARM, 0), _ks._replace(at=1), Reported(ReportKind.FAILED, 2, 1)), waits, 2)
-        is None
-    )
-    assert refused(known_after(Ordered(Order.ARM, 0), Ordered(Order.FORGET, 1)), waits, 2) is Refusal.NOT_ARMED
-
-
-def test_a_new_start_forgets_what_was_given_and_one_giving_begins_at_most_one() -> None:
-    rules = Rules(start=120, starts=5)
-    known = known_after(_ipxe, _ks._replace(at=30), rules=rules)
-    assert record_of(known, rules).starts == 1
-    second = step(known, _ipxe._replace(at=121), rules)
-    assert (second.record.starts, set(second.record.given)) == (2, {"ipxe"})
-    assert step(second.evidence, _ks._replace(at=200), rules).record.starts == 2
-
-
-def test_a_file_that_the_service_makes_up_never_begins_a_start() -> None:
-    looks = _ks._replace(without_start=True)
-    assert step(Evidence("node1"), looks, RULES) == Outcome(Evidence("node1"), None, None, RULES)
-    last = known_after(_ks, Reported(ReportKind.FAILED, 1, 1), _ks._replace(at=2))
-    outcome = step(last, looks._replace(at=9), RULES)
-    assert (outcome.refusal, outcome.evidence) == (Refusal.EXHAUSTED, last)
-
-
-def test_a_start_that_is_counted_in_copied_leaves_it_copied() -> None:
-    known = known_after(_ks, Reported(ReportKind.COPIED, 1, 1), _ks._replace(at=5))
-    record = record_of(known, RULES)
-    assert (record.state, record.starts) == (State.COPIED, 2)
-    assert step(known, _ks._replace(at=9), RULES).record.state is State.EXHAUSTED
-
-
-def test_a_late_installed_ends_exhausted() -> None:
-    known = known_after(_ks, Reported(ReportKind.FAILED, 1, 1), _ks._replace(at=2), Reported(ReportKind.FAILED, 1, 3))
-    assert record_of(known, RULES).state is State.EXHAUSTED
-    assert step(known, Reported(ReportKind.COPIED, 1, 4), RULES).record.state is State.EXHAUSTED
-    assert step(known, Reported(ReportKind.INSTALLED, 1, 4), RULES).record.state is State.INSTALLED
-
-
 def test_a_late_failure_of_an_earlier_start_is_outdone_by_the_success_that_follows() -> None:
     known = known_after(_ks, _ks._replace(at=5), Reported(ReportKind.FAILED, 1, 6), rules=Rules(start=2, starts=3))
     assert record_of(known, Rules(start=2, starts=3)).state is State.FAILED

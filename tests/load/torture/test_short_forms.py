@@ -42,7 +42,7 @@ PROOFS: dict[str, Callable[[Path], list[Figure]]] = {
         scratch, cases=["request: a JSON list", "request: headers"], scale=0.5
     ),
     "large files and sets": lambda scratch: cost.files(
-        scratch, cases=["file: a payload in a script", "set: a chain of groups"], size=1_000_000
+        scratch, cases=["json: keys", "set: a chain of groups"], size=1_000_000
     ),
     "a lab that installs": lambda scratch: installs.killed(scratch, rounds=1, seed=4, machines=2, pace=10),
     "nodes on one database": lambda scratch: nodes.apart(
