@@ -20,6 +20,7 @@ Commands:
   disarm            Let machines install no more.
   forget            Forget machines, as if they had never asked.
   wait              Wait until machines are installed.
+  nodes             The nodes that share a PostgreSQL database.
   import            Copy a directory of documents into the database.
   export            Write the database's documents into a directory.
   apply             Make the documents those of a directory, as one change.

@@ -34,6 +34,7 @@ COMMANDS: Mapping[str, str] = {
     "disarm": "orders",
     "forget": "orders",
     "wait": "wait",
+    "nodes": "nodes",
     "import": "transfer",
     "export": "transfer",
     "apply": "apply",

@@ -51,7 +51,7 @@ from answerd.commands import FAILED, WRONG_USAGE, Arguments, CommandError
 from answerd.commands.common import state_named
 from answerd.commands.machines import open_installs
 from answerd.commands.remote import AdminApi
-from answerd.commands.terminal import coloured, counted, print_json, printable_line
+from answerd.commands.terminal import counted, print_json, print_table, printable_line
 from answerd.installs.sentences import shown_name
 from answerd.installs.shown import MOST_LISTED, record_as_json, unknown_as_json
 from answerd.installs.states import STATE_WORDS, State
@@ -132,7 +132,7 @@ def _print(arguments: Arguments, machines: Sequence[dict[str, Any]]) -> None:
     if arguments["--from"]:
         columns = {"SITE": lambda machine: str(machine["site"]), **columns}
     rows = [[cell(machine) for cell in columns.values()] for machine in machines]
-    _print_table([[*columns], *rows], [None, *(machine.get("state") for machine in machines)])
+    print_table([[*columns], *rows], ["", *(_COLOURS.get(machine.get("state"), "") for machine in machines)])
     print(f"{counted(len(machines), 'machine')} that nothing claims" if unknown else _summary(machines))
 
 
@@ -172,13 +172,6 @@ _UNKNOWN_COLUMNS: _Columns = {
     "ASKED": lambda machine: str(machine["asked"]),
     "PATH": _path,
 }
-
-
-def _print_table(rows: Sequence[Sequence[str]], states: Sequence[str | None]) -> None:
-    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
-    for row, state in zip(rows, states, strict=True):
-        line = "  ".join(f"{cell:{width}}" for cell, width in zip(row, widths, strict=True)).rstrip()
-        print(coloured(line, _COLOURS[state]) if state in _COLOURS else line)
 
 
 def _summary(records: Sequence[dict[str, Any]]) -> str:

@@ -8,6 +8,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Sequence
+from itertools import zip_longest
 from typing import Any, TextIO
 
 from answerd.identity import printable
@@ -29,6 +30,14 @@ def print_json(value: Any) -> None:
     """Print a value as JSON: readable where the output is UTF-8, else with escapes, which any encoding can hold."""
     is_utf8 = (getattr(sys.stdout, "encoding", None) or "").lower().replace("-", "").replace("_", "") == "utf8"
     print(json.dumps(value, indent=2, ensure_ascii=not is_utf8))
+
+
+def print_table(rows: Sequence[Sequence[str]], colours: Sequence[str] = ()) -> None:
+    """Print rows with columns of one width, each in its colour, where it has one."""
+    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
+    for row, colour in zip_longest(rows, colours):
+        line = "  ".join(f"{cell:{width}}" for cell, width in zip(row, widths, strict=True)).rstrip()
+        print(coloured(line, colour) if colour else line)
 
 
 PAGER = ("less", "-R", "-F", "-X")

@@ -13,6 +13,7 @@ from answerd.console.machines import InstallStates
 from answerd.documents import Key
 from answerd.identity import Kind
 from answerd.server.roles import Role
+from answerd.store.nodes import Node
 
 
 @dataclass(frozen=True, slots=True)
@@ -218,7 +219,8 @@ class Feed(Protocol):
 class Backend:
     """All functions that pages call. ``editing`` is None for a store that is read only, ``installs`` where there are no
     states, ``feed`` and ``captures`` where nothing is recorded. ``age``: for how long the set may have been out of
-    date, in seconds. ``access``: name and role of each token, the name empty where it has none."""
+    date, in seconds. ``access``: name and role of each token, the name empty where it has none. ``nodes`` share the
+    database."""
 
     catalogue: Callable[[], Catalogue]
     sources: Sources
@@ -234,6 +236,7 @@ class Backend:
     captures: Path | None = None
     age: Callable[[], float] = float
     access: Callable[[], Sequence[tuple[str, Role]]] = tuple
+    nodes: Callable[[], Sequence[Node]] = tuple
 
 
 KINDS = tuple(kind.value for kind in Kind)

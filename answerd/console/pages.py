@@ -29,6 +29,7 @@ from answerd.installs.states import State
 from answerd.inventory import DEFAULT_NAME, file_of
 from answerd.long_work import run_long
 from answerd.server.roles import MAY
+from answerd.server.threads import in_thread
 
 REQUESTS_SHOWN = 30
 PROBLEMS_SHOWN = 1_000
@@ -152,8 +153,14 @@ class Pages(DocumentPages):
         return _html(request, "check", checked=self._backend.check(), documents=self._backend.catalogue().size)
 
     def settings(self, request: PageRequest) -> PageReply:
-        """Return the settings, secrets masked."""
-        return _html(request, "settings", settings=self._backend.settings, warnings=self._backend.warnings)
+        """Return the nodes that share the database, and the settings, secrets masked."""
+        return _html(
+            request,
+            "settings",
+            settings=self._backend.settings,
+            warnings=self._backend.warnings,
+            nodes=[node.as_json() for node in in_thread(self._backend.nodes)],
+        )
 
     def access(self, request: PageRequest) -> PageReply:
         """Return who has a token, and what the roles may do."""

@@ -59,6 +59,7 @@ def make_console(parts: ConsoleParts) -> tuple[WSGIApplication, Gate]:
         captures=captures,
         age=parts.store.age_seconds,
         access=parts.tokens.listed,
+        nodes=tuple if parts.installs is None else parts.installs.store.nodes,
     )
     pages = Pages(backend)
     preparation = TablePreparation(parts.follower.current, pages.tables)

@@ -115,7 +115,7 @@ def make_admin_app(
         ChangeHandlers(guard),
         AnswerHandlers(guard, sources),
         *(() if installs is None else (InstallHandlers(installs, guard.follower.current, sources),)),
-        ObservationHandlers(exposition, events),
+        ObservationHandlers(exposition, events, tuple if installs is None else installs.store.nodes),
     )
     for group in groups:
         for route in group.routes():

@@ -30,6 +30,7 @@ from answerd.server.threads import in_thread
 from answerd.server.worker import Process
 from answerd.server.write_guard import WriteGuard
 from answerd.store import ReplicatingStore, StoreError, WritableStore
+from answerd.store.nodes import Node
 from answerd.store.states import Waiting
 
 ADMIN_ACCEPTS_AT_ONCE = 32
@@ -38,6 +39,9 @@ arrive."""
 
 PRUNE_EVERY_SECONDS = 3_600.0
 """Seconds between two prunings of the history: one that is kept for days need not be exact to the minute."""
+
+NODES_SECONDS = 1.0
+"""How long the nodes that were read are shown: several metrics are made of them."""
 
 METRICS_CONNECTIONS = 32
 """Connections for metrics at a time: each scraper has one."""
@@ -49,6 +53,8 @@ class Administration(Process):
 
     def __init__(self, shared: Shared, parent_pipe: int, *, reports: bool, is_replacement: bool) -> None:
         super().__init__(shared, parent_pipe, reports=reports, is_replacement=is_replacement)
+        self._nodes_known: Sequence[Node] = ()
+        self._nodes_read = -NODES_SECONDS
         self.guard: WriteGuard | None = None
         if shared.config.store != "files" and (shared.admin_socket or shared.console_socket):
             self.guard = WriteGuard(cast(WritableStore, shared.loader.store), self.answers.follower)
@@ -142,6 +148,7 @@ class Administration(Process):
             installs=self._states,
             outbox=self._waiting,
             silent=self._silent,
+            nodes=self._nodes,
         )
 
     def _waiting(self) -> Waiting | None:
@@ -151,6 +158,14 @@ class Administration(Process):
             return in_thread(self.installs.store.waiting) if self.installs is not None else None
         except StoreError:
             return None
+
+    def _nodes(self) -> Sequence[Node]:
+        """Return the nodes that share the database, asked once for all metrics of a scrape."""
+        if self.installs is None:
+            return ()
+        if time.monotonic() - self._nodes_read > NODES_SECONDS:
+            self._nodes_known, self._nodes_read = in_thread(self.installs.store.nodes), time.monotonic()
+        return self._nodes_known
 
     def _states(self) -> Mapping[State, int] | None:
         try:

@@ -6,7 +6,7 @@ Knows where each number of the table in `answerd.server.metrics` comes from. Mus
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from math import isfinite
 
 from prometheus_client import CollectorRegistry, generate_latest
@@ -21,6 +21,7 @@ from answerd.server.answer_set import AnswerSet
 from answerd.server.cells import Cells
 from answerd.server.statuses import UNAUTHORIZED
 from answerd.server.threads import in_thread
+from answerd.store.nodes import Node
 from answerd.store.states import Waiting
 
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
@@ -43,10 +44,11 @@ class Exposition:
         installs: Callable[[], Mapping[State, int] | None] = lambda: None,
         silent: Callable[[], int | None] = lambda: None,
         outbox: Callable[[], Waiting | None] = lambda: None,
+        nodes: Callable[[], Sequence[Node]] = tuple,
     ) -> None:
         """``certificate_expiry``: seconds since 1970, None without a certificate. ``installs``: how many machines there
         are in each state, ``silent``: how many of them are silent; None where that is not known. ``outbox``: what waits
-        for a database that nodes share, None without."""
+        for a database that nodes share, None without. ``nodes`` are those that share it."""
         self._counters = counters
         self._admission = admission
         self._answers = answers
@@ -55,6 +57,7 @@ class Exposition:
         self._installs = installs
         self._outbox = outbox
         self._silent = silent
+        self._nodes = nodes
         self._census: tuple[Catalogue, Counter[tuple[str, ...]]] | None = None
         self._registry = CollectorRegistry(auto_describe=False)
         self._registry.register(self)
@@ -128,6 +131,9 @@ class Exposition:
         if waiting is not None:
             yield (), float(which(waiting))
 
+    def _by_node(self, which: Callable[[Node], float]) -> Iterator[Value]:
+        yield from (((node.name,), float(which(node))) for node in self._nodes())
+
     def _silent_installs(self) -> Iterator[Value]:
         silent = self._silent()
         if silent is not None:
@@ -157,6 +163,9 @@ _GAUGES: dict[str, Callable[[Exposition], Iterator[Value]]] = {
     "answerd_installs_silent": Exposition._silent_installs,
     "answerd_outbox_messages": lambda its: its._waiting(lambda waiting: waiting.messages),
     "answerd_outbox_age_seconds": lambda its: its._waiting(lambda waiting: waiting.seconds),
+    "answerd_node_silent_seconds": lambda its: its._by_node(lambda node: node.silent),
+    "answerd_node_behind": lambda its: its._by_node(lambda node: node.behind),
+    "answerd_node_waiting": lambda its: its._by_node(lambda node: node.waiting),
     "answerd_workers": lambda its: its._one(its._workers),
     "answerd_certificate_expiry_timestamp_seconds": Exposition._expiry,
     "answerd_info": lambda _: iter([((__version__,), 1.0)]),

@@ -116,6 +116,24 @@ METRICS: Final[tuple[Metric, ...]] = (
         "reports and other events of installs that wait for the database; only with PostgreSQL",
     ),
     Metric("answerd_outbox_age_seconds", "gauge", "for how long the oldest of them waits; only with PostgreSQL"),
+    Metric(
+        "answerd_node_silent_seconds",
+        "gauge",
+        "for how long a node has not spoken to the shared database; only with PostgreSQL",
+        (("node", ()),),
+    ),
+    Metric(
+        "answerd_node_behind",
+        "gauge",
+        "changes of documents that a node does not have yet; only with PostgreSQL",
+        (("node", ()),),
+    ),
+    Metric(
+        "answerd_node_waiting",
+        "gauge",
+        "events of installs that a node has not delivered yet; only with PostgreSQL",
+        (("node", ()),),
+    ),
     Metric("answerd_workers", "gauge", "processes that answer, as configured"),
     Metric("answerd_workers_replaced_total", "counter", "processes that died and were replaced"),
     Metric(

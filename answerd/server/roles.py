@@ -90,6 +90,7 @@ NEEDED = {
     "POST /installs/{install}/disarm": Role.OPERATE,
     "POST /installs/{install}/forget": Role.OPERATE,
     "GET /unknown": Role.READ,
+    "GET /nodes": Role.READ,
     "GET /metrics": Role.READ,
     "GET /events": Role.READ,
     "GET /console/": Role.READ,

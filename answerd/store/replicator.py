@@ -11,17 +11,21 @@ from __future__ import annotations
 
 import random
 import select
+import socket
 import sqlite3
+import time
 from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
 
 import peewee
 
+from answerd import __version__
 from answerd.fault_log import FaultLog
 from answerd.store import NewerSchema, StoreError, StoreFull
 from answerd.store.lineage import lineage
 from answerd.store.migrations import migrate_postgres, refuse_newer_postgres
+from answerd.store.nodes import REPORT_SECONDS, NodeReport, forget_silent_nodes, report_node
 from answerd.store.postgres_connection import READ_SECONDS, PostgresServer
 from answerd.store.postgres_transaction import CHANNEL
 from answerd.store.replica import Replica
@@ -69,6 +73,7 @@ class Replicator:
         self._disk_fault = ""
         self._is_away = is_known_away
         self._is_prepared = False
+        self._next_report = 0.0
         self._refused = FaultLog(log)
         self._states_log = FaultLog(log)
 
@@ -108,6 +113,7 @@ class Replicator:
                         self._exchange(database)
                     if self._replica.bring_up_to_date(database):
                         self._changed()
+                self._report(database)
                 self._note_back()
                 if self._waits(database if listens else None, POLL_SECONDS):
                     return
@@ -126,6 +132,23 @@ class Replicator:
             raise
         except StoreError as error:
             self._states_log.note(f"warning: the states of installs are not kept equal to the database's: {error}")
+
+    def _report(self, database: peewee.PostgresqlDatabase) -> None:
+        """Have the list of nodes show this one. A standby takes no report: what is wrong is met by the next read."""
+        if self._states is None or time.monotonic() < self._next_report:
+            return
+        is_first, self._next_report = self._next_report == 0.0, time.monotonic() + REPORT_SECONDS
+        with suppress(*_FAULTS):
+            waiting = self._states.waiting()
+            report = NodeReport(
+                socket.gethostname(),
+                __version__,
+                self._replica.position().revision or 0,
+                waiting.messages if waiting is not None else 0,
+            )
+            report_node(database, self._states.source(), report)
+            if is_first:
+                forget_silent_nodes(database)
 
     def _log_of_states(self, line: str) -> None:
         self._states_log.note(line)

@@ -29,6 +29,7 @@ from answerd.installs.states import Order, Rules
 from answerd.installs.tokens import KEY_LENGTH
 from answerd.store import NewerSchema, StoreError, StoreLost
 from answerd.store.migrations import STATE_MIGRATIONS, migrate
+from answerd.store.nodes import Node, nodes_in
 from answerd.store.postgres_connection import READ_SECONDS, WRITE_SECONDS, CommitUnknown, PostgresServer
 from answerd.store.postgres_transaction import CHANNEL, READ_COMMITTED, end_when_silent
 from answerd.store.sqlite_file import SqliteFile
@@ -122,6 +123,8 @@ class NodeStates(StateFile):
         self._server = server
         self._is_filled = False
         self._away_until = 0.0
+        self._nodes: list[Node] = []
+        self._nodes_at = 0.0
         self.wake_up_descriptor, self._waker = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
         super().__init__(file, rules, refusal)
 
@@ -163,6 +166,23 @@ class NodeStates(StateFile):
         with self.reading() as database:
             count, oldest = run(database, "SELECT count(*), min(at) FROM events WHERE shared IS NULL").fetchone()
         return Waiting(count, max(0.0, time.time() - oldest)) if count else Waiting()
+
+    def source(self) -> str:
+        """Return the id of this node's file. Raises `StoreError`."""
+        with self.reading() as database:
+            return setting(database, "source") or ""
+
+    def nodes(self) -> Sequence[Node]:
+        """Return the nodes of the database; while it is away those that were known last."""
+        if time.monotonic() >= self._away_until:
+            try:
+                with self._server.connected(ORDER_SECONDS, ORDER_SECONDS) as database, self._server.faults("read"):
+                    self._nodes, self._nodes_at = nodes_in(database), time.monotonic()
+                    return self._nodes
+            except StoreError:
+                self._away_until = time.monotonic() + AGAIN_SECONDS
+        passed = time.monotonic() - self._nodes_at
+        return [node._replace(silent=node.silent + passed) for node in self._nodes]
 
     def history(self, name: str) -> list[HistoryEvent]:
         """Return the events of a record at all nodes; while the database is away those that this node knows."""
@@ -456,6 +476,11 @@ class DatabaseStates:
         """Return the events of the record of this name, oldest first. Raises `StoreError`."""
         with self._reading() as database:
             return history_of(database, name)
+
+    def nodes(self) -> Sequence[Node]:
+        """Return the nodes of the database. Raises `StoreError`."""
+        with self._reading() as database:
+            return nodes_in(database)
 
     def unknown(self) -> list[UnknownMachine]:
         """Return the machines that nothing claimed, the last first. Raises `StoreError`."""

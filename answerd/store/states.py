@@ -31,6 +31,7 @@ from answerd.installs.states import Order, Rules
 from answerd.installs.tokens import KEY_LENGTH
 from answerd.store import WRITER_WAIT_SECONDS, StoreAway, StoreError, StoreFull
 from answerd.store.migrations import STATE_MIGRATIONS, migrate
+from answerd.store.nodes import Node
 from answerd.store.sqlite_file import SqliteFile, cause_of
 from answerd.store.state_tables import (
     INSERT,
@@ -105,6 +106,9 @@ class StateStore(Protocol):
     def unknown(self) -> list[UnknownMachine]:
         """Return the machines that nothing claimed, the last first."""
 
+    def nodes(self) -> Sequence[Node]:
+        """Return the nodes that share the states; none where they are of one service."""
+
 
 class StateFile:
     """The states in one file. Holds no connection; any thread may use it."""
@@ -159,6 +163,10 @@ class StateFile:
     def waiting(self) -> Waiting | None:
         """Return the number and age of events that wait for a database that nodes share; None where there is none."""
         return None
+
+    def nodes(self) -> Sequence[Node]:
+        """Return no node: this file is of one service."""
+        return ()
 
     def before_order(self) -> None:
         """Learn what other nodes know, where there are any."""

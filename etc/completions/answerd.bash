@@ -3,7 +3,7 @@ _answerd() {
     local word=${COMP_WORDS[COMP_CWORD]} options=
     COMPREPLY=()
     if ((COMP_CWORD == 1)); then
-        mapfile -t COMPREPLY < <(compgen -W 'serve render check diff validate-answer captures inventory installs install arm disarm forget wait import export apply history restore-document backup restore token config boot-config migrate -h --help --version' -- "$word")
+        mapfile -t COMPREPLY < <(compgen -W 'serve render check diff validate-answer captures inventory installs install arm disarm forget wait nodes import export apply history restore-document backup restore token config boot-config migrate -h --help --version' -- "$word")
         return
     fi
     case ${COMP_WORDS[1]} in
@@ -20,6 +20,7 @@ _answerd() {
         disarm) options='--group --state --help -h' ;;
         forget) options='--group --state --help -h' ;;
         wait) options='--group --timeout --help -h' ;;
+        nodes) options='--json --help -h' ;;
         import) options='--prune --from-db --help -h' ;;
         export) options='--force --help -h' ;;
         apply) options='--to --ca --dry-run --prune --yes --note --json --help -h' ;;

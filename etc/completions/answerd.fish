@@ -14,6 +14,7 @@ complete -c answerd -n __fish_use_subcommand -a arm -d 'Let machines install aga
 complete -c answerd -n __fish_use_subcommand -a disarm -d 'Let machines install no more.' -f
 complete -c answerd -n __fish_use_subcommand -a forget -d 'Forget machines, as if they had never asked.' -f
 complete -c answerd -n __fish_use_subcommand -a wait -d 'Wait until machines are installed.' -f
+complete -c answerd -n __fish_use_subcommand -a nodes -d 'The nodes that share a PostgreSQL database.' -f
 complete -c answerd -n __fish_use_subcommand -a import -d 'Copy a directory of documents into the database.' -f
 complete -c answerd -n __fish_use_subcommand -a export -d 'Write the database’s documents into a directory.' -f
 complete -c answerd -n __fish_use_subcommand -a apply -d 'Make the documents those of a directory, as one change.' -f
@@ -80,6 +81,8 @@ complete -c answerd -n '__fish_seen_subcommand_from forget' -l help -d 'This tex
 complete -c answerd -n '__fish_seen_subcommand_from wait' -l group -r -f -d 'The machines of a group.'
 complete -c answerd -n '__fish_seen_subcommand_from wait' -l timeout -r -f -d 'How long to wait: 90, 90s, 30m, 2h or 1d. Without it, for ever.'
 complete -c answerd -n '__fish_seen_subcommand_from wait' -l help -d 'This text.'
+complete -c answerd -n '__fish_seen_subcommand_from nodes' -l json -d 'For programs.'
+complete -c answerd -n '__fish_seen_subcommand_from nodes' -l help -d 'This text.'
 complete -c answerd -n '__fish_seen_subcommand_from import' -l prune -d 'Remove the documents of the database that DIR or FILE does not have.'
 complete -c answerd -n '__fish_seen_subcommand_from import' -l from-db -r -F -d 'Take the documents of a database file in place of a directory.'
 complete -c answerd -n '__fish_seen_subcommand_from import' -l help -d 'This text.'

@@ -6,6 +6,7 @@ import json
 import os
 import re
 import signal
+import socket
 from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
@@ -14,6 +15,7 @@ from typing import Any
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
+from answerd import __version__
 from answerd.store.postgres import PostgresStore
 from answerd.store.postgres_connection import PostgresServer
 from answerd.store.tables import execute
@@ -74,6 +76,16 @@ def answer(service: Service, name: str) -> tuple[int, bytes]:
     return reply.status, reply.body
 
 
+def scraped(service: Service) -> dict[tuple[str, ...], float]:
+    """What the metrics say, by name and the values of the labels."""
+    text = service.ask_admin("GET", "/metrics", Authorization=f"Bearer {TOKEN}").text
+    return {
+        (sample.name, *sample.labels.values()): sample.value
+        for family in text_string_to_metric_families(text)
+        for sample in family.samples
+    }
+
+
 def gives(service: Service, expected: tuple[int, bytes]) -> bool:
     return answer(service, "aabbccddee01") == expected
 
@@ -129,14 +141,9 @@ def test_a_node_without_database_and_replica_is_not_ready_and_says_so(node: Call
     assert service.get("/ready").status == 503
     assert answer(service, "aabbccddee01")[0] == 503
     assert service.get("/health").status == 200
-    metrics = service.ask_admin("GET", "/metrics", Authorization=f"Bearer {TOKEN}").body
-    samples = {
-        sample.name: sample.value
-        for family in text_string_to_metric_families(metrics.decode())
-        for sample in family.samples
-    }
-    assert samples["answerd_ready"] == 0
-    assert "answerd_set_age_seconds" not in samples, "the age of what is not there"
+    samples = scraped(service)
+    assert samples["answerd_ready",] == 0
+    assert ("answerd_set_age_seconds",) not in samples, "the age of what is not there"
 
 
 def test_the_password_of_the_database_is_never_shown(node: Callable[..., Service]) -> None:
@@ -406,3 +413,33 @@ def test_a_right_that_is_missing_is_named_by_a_node_without_a_set(
     assert service.get("/ready").status == 503
     wait_until(lambda: "permission denied for table" in service.get("/ready").text)
     assert put(service, "aabbccddee01", "# new\n") == 503
+
+
+def test_each_node_lists_all_of_them_and_how_far_they_are(
+    cluster: Cluster, node: Callable[..., Service], tmp_path: Path
+) -> None:
+    url = cluster.database()
+    first, second = node("first", url), node("second", url)
+
+    def listed(service: Service) -> list[dict[str, Any]]:
+        found: list[dict[str, Any]] = json.loads(
+            service.ask_admin("GET", "/nodes", Authorization=f"Bearer {TOKEN}").body
+        )["nodes"]
+        return found
+
+    wait_until(lambda: len(listed(first)) == len(listed(second)) == 2)
+    assert {one["version"] for one in listed(first)} == {__version__}
+    assert {one["node"].partition(" ")[0] for one in listed(first)} == {socket.gethostname()}
+    assert len({one["node"] for one in listed(first)}) == 2  # on one host each has its id too
+    second.process.send_signal(signal.SIGKILL)
+    second.process.wait()
+    assert put(first, "aabbccddee01", "lang C\n") == 200
+    wait_until(lambda: sorted(one["behind"] for one in listed(first)) == [0, 1])  # the second one stays behind
+    (gone,) = (one for one in listed(first) if one["behind"])
+    wait_until(lambda: scraped(first)["answerd_node_silent_seconds", gone["node"]] > 1)
+    assert scraped(first)["answerd_node_behind", gone["node"]] == 1
+    here = {"SERVICE_STORE": "postgres", "SERVICE_DB_URL": url}
+    printed = json.loads(run("nodes", "--json", **here).stdout)["nodes"]  # type: ignore[arg-type]
+    assert [one["node"] for one in printed] == [one["node"] for one in listed(first)]
+    cluster.stop()
+    assert {one["node"] for one in listed(first)} == {one["node"] for one in printed}

@@ -36,6 +36,7 @@ FIRING: dict[str, tuple[str, str]] = {
     "TokensGuessed": ('answerd_authentication_failures_total{endpoint="admin"}', "0+3x60"),
     "MachinesSilent": ("answerd_installs_silent", "2x60"),
     "InstallsFailed": ('answerd_installs{state="exhausted"}', "1x60"),
+    "NodeSilent": ('answerd_node_silent_seconds{node="a"}', "301x60"),
     "ReportsWaitForTheDatabase": ("answerd_outbox_age_seconds", "121x60"),
 }
 """Each alert: the series that an instance has, and values of one hour by which the alert fires."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from heapq import merge
 from typing import Any
@@ -28,6 +29,7 @@ from answerd.identity import Kind
 from answerd.installs.events import Event
 from answerd.installs.shown import UnknownMachine
 from answerd.installs.states import Rules, State
+from answerd.store.nodes import Node
 from tests.support.installs import forget, known, memory_of
 
 NAMES = ("aabbccddee01", "aabbccddee02", "AA-BB-CC-DD-EE-01", "web-1", "web-2")
@@ -216,6 +218,21 @@ def test_the_first_page_says_how_old_the_set_of_a_node_is(age: float, words: byt
     )
     shown = Pages(backend).overview(PageRequest("GET", "/console/overview", {}, {}, "", "", "http", {})).body
     assert (b"of all nodes was" in shown, (words or b"") in shown) == (words is not None, True)
+
+
+def test_the_page_of_settings_lists_the_nodes_of_a_shared_database() -> None:
+    """docs/many-nodes.md#the-list-of-nodes."""
+    nodes = [Node("site-a", "1.0", 1_795_252_440.0, 3.2, 0, 0), Node("site-<b>", "0.9", 1_795_252_400.0, 43.0, 7, 2)]
+    backend = Backend(
+        Catalogue, NO_SOURCES, tuple, lambda: Checked(()), "postgresql://db/lab", "answerd 0", (), nodes=lambda: nodes
+    )
+    request = PageRequest("GET", "/console/settings", {}, {}, "", "", "http", {})
+    shown = Pages(backend).settings(request).body.decode()
+    rows = [re.findall(r"<td[^>]*>(.*?)</td>", row) for row in re.findall(r"<tr><td.*?</tr>", shown)]
+    assert [[row[0], row[1], *row[3:]] for row in rows] == [
+        ["site-a", "1.0", "3 s", "0 changes", "0 events"],
+        ["site-&lt;b&gt;", "0.9", "43 s", "7 changes", "2 events"],
+    ]
 
 
 # --- states -----------------------------------------------------------------------------------------------------------

@@ -26,6 +26,7 @@ from answerd.server.metrics import METRICS, AdminCounts, RequestCounts, metric_c
 from answerd.server.request_log import RequestLog
 from answerd.store.files import FileStore
 from answerd.store.loader import Loader
+from answerd.store.nodes import Node
 from answerd.store.states import Waiting
 from tests.support.pages import rows, words
 
@@ -182,6 +183,7 @@ def exposition(tmp_path: Path) -> Exposition:
         installs=lambda: states,
         outbox=lambda: waiting,
         silent=lambda: 2,
+        nodes=lambda: [Node("site-a", "1.0", 1_800_000_000.0, 12.5, 3, 4)],
     )
 
 

@@ -1,0 +1,59 @@
+"""The nodes that share a PostgreSQL database.
+
+Usage:
+  answerd nodes [--json]
+
+A line for each node that has followed the database within the last seven days:
+its version, when it spoke last, how many changes of documents it does not have
+yet, and how many events of installs it has not delivered. A node speaks every
+five seconds. Without SERVICE_STORE=postgres there are none.
+
+Options:
+  --json     For programs.
+  -h --help  This text.
+
+Exit status:
+  0  it worked
+  1  the states of installs cannot be read; the reason is on standard error
+  2  the command line is wrong
+
+Examples:
+  # Show which nodes have not spoken for long.
+  answerd nodes
+"""
+
+from __future__ import annotations
+
+import os
+
+from answerd.commands import Arguments, CommandError
+from answerd.commands.terminal import counted, print_json, print_table, printable_line
+from answerd.config import read_config
+from answerd.store.opening import open_existing_states
+
+_HEADER = ("NODE", "VERSION", "SEEN", "SILENT", "BEHIND", "WAITING")
+
+
+def run(arguments: Arguments) -> int:
+    """Print a table of nodes, or JSON."""
+    store = open_existing_states(read_config(os.environ, to_serve=False))
+    if store is None:
+        raise CommandError("there is no place for the states of installs: set SERVICE_STATE_PATH")
+    nodes = [node.as_json() for node in store.nodes()]
+    if arguments["--json"]:
+        print_json({"nodes": nodes})
+        return 0
+    rows = [
+        (
+            printable_line(node["node"]),
+            printable_line(node["version"]),
+            node["seen"],
+            f"{node['silent_seconds']:.0f} s",
+            counted(node["behind"], "change"),
+            counted(node["waiting"], "event"),
+        )
+        for node in nodes
+    ]
+    print_table([_HEADER, *rows])
+    print(counted(len(rows), "node"))
+    return 0
