@@ -56,9 +56,13 @@ LSHW = """\
 <node id="network" class="network"><serial>98:fa:9b:50:d8:12</serial></node></node></list>
 """
 
-NOT_HERE = ("openssl req ", "openssl x509 ", "curl --cert ", "mkdir -p /srv/tftp", "cp /mnt/", "cp wimboot",
-            "cp ubuntu-", "cp /usr/lib/ipxe", "SERVICE_STORE=postgres SERVICE_DB_URL=... answerd ")  # fmt: skip
-"""What commands begin with that need a medium, a database or a proxy."""
+NOT_HERE = (
+    "openssl req ", "openssl x509 ", "curl --cert ", "curl --fail --retry 60", "mkdir -p /srv/tftp", "cp /mnt/",
+    "cp wimboot", "cp ubuntu-", "cp /usr/lib/ipxe", "SERVICE_STORE=postgres SERVICE_DB_URL=... answerd ",
+    "answerd apply --dry-run --prune --to https://site-", "answerd installs --state failed --from",
+    "answerd installs --state silent --from",
+)  # fmt: skip
+"""What commands begin with that need a medium, a database, a proxy or services on other machines."""
 
 
 def commands(page: str) -> list[str]:
