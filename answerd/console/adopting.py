@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Mapping, MutableSequence, Sequence
 
+import tomlkit
+from tomlkit.exceptions import TOMLKitError
+
+from answerd.formats import FORMATS
 from answerd.inventory.editing import in_columns, with_rows_added
 from answerd.inventory.records import UnreadableError
 from answerd.inventory.table import read_table
@@ -30,3 +35,28 @@ def with_machine(source: str, text: str, cells: Mapping[str, str], labels: Mappi
     except UnreadableError:
         return text
     return with_rows_added(text or NEW_INVENTORY, table, [in_columns(table, cells)])
+
+
+_FIRST_LINE = re.compile(r"#(?:!|cloud-config)[^\n]*\n")
+"""A line that has to stay the first."""
+
+
+def with_member(text: str, extension: str, name: str) -> str:
+    """Return the text of a group with one more member; unchanged where a person has to write it."""
+    family = FORMATS[extension].family.name
+    if family == "text" and not {*name} & {*"\r\n"}:
+        first = _FIRST_LINE.match(text)
+        at = first.end() if first else 0
+        return f"{text[:at]}# answer: member {name}\n{text[at:]}"
+    if family == "toml":
+        try:
+            document = tomlkit.parse(text)
+        except (TOMLKitError, RecursionError):
+            return text
+        members = document.get("members")
+        if isinstance(members, MutableSequence):
+            members.append(name)
+            return tomlkit.dumps(document)
+        if members is None:
+            return f"members = {tomlkit.item([name]).as_string()}\n{text}"
+    return text

@@ -33,6 +33,7 @@ from answerd.server.http.responses import exchange_of
 from answerd.server.roles import NEEDED, Role
 
 LOGIN, LOGOUT, DOCUMENT = "/console/login", "/console/logout", "/console/document"
+INVENTORY = "/console/inventory"
 
 KEPT = ("kind", "name", "format", "etag", "note", "text")
 """The fields of the editor that outlive a session: the log-in carries them on."""
@@ -79,7 +80,9 @@ class Console:
             ("GET", "/console/machines"): pages.machines,
             ("POST", "/console/machines"): pages.change_states,
             ("GET", "/console/machine"): pages.machine,
-            ("GET", "/console/adopt"): pages.adopt,
+            ("GET", "/console/adopt"): pages.inventories.adopt,
+            ("GET", "/console/inventory"): pages.inventories.show,
+            ("POST", "/console/inventory"): pages.inventories.change,
             ("GET", "/console/documents"): pages.documents,
             ("GET", "/console/document"): pages.document,
             ("GET", "/console/document/new"): pages.new_document,

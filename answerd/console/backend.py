@@ -135,6 +135,18 @@ class TextChange(NamedTuple):
     after: str | None
 
 
+@dataclass(frozen=True, slots=True)
+class RowEdit:
+    """A change of one row of an inventory. ``identity`` is one of the row's, empty for a new row; ``was`` and
+    ``columns`` are the `answerd.console.editing.row_digest` of the row and of the columns that its editor saw.
+    ``cells``: one for each column; None: the row is removed."""
+
+    identity: str
+    was: str
+    columns: str
+    cells: Sequence[str] | None
+
+
 class Editing(Protocol):
     """Documents that can be changed. Every method raises `NotSaved` with the reason when it did not happen."""
 
@@ -150,6 +162,12 @@ class Editing(Protocol):
 
     def save(self, key: Key, text: str, etag: str, by: WriteAuthor) -> Sequence[str]:
         """Store a text; return the problems of the set. An empty ``etag``: the document must not exist yet."""
+
+    def preview_row(self, key: Key, edit: RowEdit) -> Consequences:
+        """Return the consequences of changing a row, or that they are being found."""
+
+    def edit_row(self, key: Key, edit: RowEdit, by: WriteAuthor) -> None:
+        """Change, add or remove a row of an inventory."""
 
     def delete(self, key: Key, etag: str, by: WriteAuthor) -> Sequence[str]:
         """Remove a document; return the problems of the set."""

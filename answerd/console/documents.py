@@ -9,7 +9,7 @@ from typing import NamedTuple
 from answerd.answers.catalogue import Catalogue
 from answerd.answers.line_diff import unified
 from answerd.answers.redaction import redacted
-from answerd.console.adopting import cells_of, with_machine
+from answerd.console.adopting import with_member
 from answerd.console.backend import (
     KINDS,
     Backend,
@@ -21,6 +21,7 @@ from answerd.console.backend import (
     WriteAuthor,
 )
 from answerd.console.document_list import SORTS, DocumentsView, documents_page
+from answerd.console.inventories import InventoryPages
 from answerd.console.listing import Listings, document_at, problems_of
 from answerd.console.machines import InstallStates, MachinesPage, MachineTable, View
 from answerd.console.marks import marks_of
@@ -32,7 +33,6 @@ from answerd.documents import Key
 from answerd.formats import FORMATS
 from answerd.identity import Kind, join_limited
 from answerd.inventory import FORMAT as INVENTORY_FORMAT
-from answerd.inventory import file_of
 from answerd.long_work import run_long
 from answerd.server.threads import in_thread
 
@@ -64,6 +64,7 @@ class DocumentPages:
         self._backend = backend
         self._listings = Listings()
         self._table = MachineTable()
+        self.inventories = InventoryPages(backend)
         self.tables: list[PreparedTable] = [self._listings, self._table]
 
     def documents(self, request: PageRequest) -> PageReply:
@@ -89,13 +90,11 @@ class DocumentPages:
     def document(self, request: PageRequest) -> PageReply:
         """Return one document with its editor."""
         key = _key(request.get("kind"), request.get("name"), request.get("format"))
+        if key is not None and key.kind is Kind.INVENTORY and request.get("as") != "text":
+            return redirect(link("/console/inventory", name=key.identifier, line=request.get("line")))
         stored = self._stored(key) if key else None
-        if stored is None and key and key.kind is Kind.INVENTORY and request.get("adopt") and self._backend.editing:
-            stored = DocumentVersion(key, "", "")
         if stored is None:
             return self._missing(request) if key is None else self._removed(request, key)
-        if request.get("adopt") and stored.key.kind is Kind.INVENTORY:
-            return self._adopting(request, stored)
         return self._editor(request, stored.key, stored.text, stored.etag)
 
     def new_document(self, request: PageRequest) -> PageReply:
@@ -143,6 +142,8 @@ class DocumentPages:
         if last is not None and last.revision != number:
             message += " Later changes of this document would be undone too."
         note = f"{'undo of' if is_undo else 'restore of'} revision {number}"
+        if text is not None and key.kind is Kind.INVENTORY:
+            return self.inventories.proposed(request, key, text, etag, note, message)
         return self._editor(
             request,
             key,
@@ -159,6 +160,8 @@ class DocumentPages:
         editing, verb = self._backend.editing, request.field("do")
         if editing is not None and verb == "start":
             return self._started(request)
+        if editing is not None and verb == "join":
+            return self._joined(request, editing)
         key = _key(request.field("kind"), request.field("name").strip(), request.field("format"))
         if editing is None or key is None:
             return self._missing(request)
@@ -196,6 +199,20 @@ class DocumentPages:
         message = "Saved. These problems of the set are older than this change:"
         return self._editor(request, key, stored.text, stored.etag, message=message, problems=problems)
 
+    def _joined(self, request: PageRequest, editing: Editing) -> PageReply:
+        """Return the editor of a group with a machine as one more member, and what that would change."""
+        group, _, extension = request.field("joins").rpartition(" ")
+        key, name = _key(Kind.GROUP.value, group, extension), request.field("member")
+        stored = editing.find(key) if key is not None else None
+        if stored is None:
+            return self._missing(request)
+        text = in_thread(with_member, stored.text, stored.key.format, name)
+        if text == stored.text:
+            message = f"Add {name} to the members of this group, preview, then save."
+            return self._editor(request, stored.key, text, stored.etag, message=message)
+        message = f"{name} is a member in the text below, which is not stored yet. See what that changes, then save."
+        return self._editor(request, stored.key, text, stored.etag, message=message, preview=Preview.STORE)
+
     def _started(self, request: PageRequest) -> PageReply:
         """Return the editor of a new document with a text to start from."""
         name = request.field("name").strip()
@@ -222,17 +239,6 @@ class DocumentPages:
         if verb == "save":
             return editing.save(key, text, etag, by)
         raise NotSaved("that is not something a document can be asked for")
-
-    def _adopting(self, request: PageRequest, stored: DocumentVersion) -> PageReply:
-        """Return the editor of an inventory with a row for a machine that nothing claims, not yet stored."""
-        installs, name = self._backend.installs, request.get("adopt")
-        visitor = installs.unknown(name) if installs is not None else None
-        cells = cells_of(visitor["facts"]) if visitor is not None else {}
-        text = in_thread(
-            with_machine, file_of(stored.key.identifier), stored.text, cells, self._backend.catalogue().columns
-        )
-        message = f"A row for {name} is at the end, and not saved yet. Fill in the rest, preview, then save."
-        return self._editor(request, stored.key, text, stored.etag, message=message, is_new=not stored.etag)
 
     def _stored(self, key: Key) -> DocumentVersion | None:
         if self._backend.editing is not None:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from datetime import datetime
 from functools import partial
@@ -12,7 +13,8 @@ from answerd.answers.catalogue import Catalogue
 from answerd.answers.differences import Difference, compare
 from answerd.answers.line_diff import unified
 from answerd.answers.redaction import redacted_pair
-from answerd.answers.secret_names import why_masked
+from answerd.answers.secret_names import redacted_cell, why_masked
+from answerd.console.adopting import NEW_INVENTORY
 from answerd.console.backend import (
     Affected,
     Consequences,
@@ -22,14 +24,22 @@ from answerd.console.backend import (
     NotSaved,
     PreviewedChange,
     Revision,
+    RowEdit,
     TextChange,
     WriteAuthor,
 )
 from answerd.console.background import PATIENCE, BackgroundWork, Job
 from answerd.console.rendering import counted
 from answerd.documents import Key, RawDocument
-from answerd.identity import Kind
+from answerd.identity import Kind, brief, folded
+from answerd.inventory import file_of
+from answerd.inventory.editing import with_row, with_rows_added, without_row
+from answerd.inventory.rows import Row, judged
+from answerd.inventory.table import Table, read_table
 from answerd.long_work import run_long
+from answerd.server.admin.answers import CannotRender
+from answerd.server.admin.requests import InvalidRequest, NotThere
+from answerd.server.admin.row_edits import RowEdits, line_of
 from answerd.server.etags import UNCONDITIONAL, Conditions, etag
 from answerd.server.write_guard import ChangeSet, ConditionFailed, WriteGuard, WriteRefused
 from answerd.store import Author, HistoryEntry, HistoryFilter, StoreError
@@ -52,6 +62,7 @@ class GuardedEditing:
 
     def __init__(self, guard: WriteGuard) -> None:
         self._guard = guard
+        self._rows = RowEdits(guard)
         self._comparisons: BackgroundWork[Consequences] = BackgroundWork()
 
     def find(self, key: Key) -> DocumentVersion | None:
@@ -100,6 +111,34 @@ class GuardedEditing:
             raise _not_saved(error) from None
         except StoreError as error:
             raise NotSaved(str(error)) from None
+
+    def preview_row(self, key: Key, edit: RowEdit) -> Consequences:
+        """Return the consequences of changing a row, or that they are being found."""
+        with _as_not_saved():
+            try:
+                text, _ = self._rows.tried(key, edit.identity, partial(_with_edit, edit, self._labels))
+            except NotThere:
+                text = self._first_row(key, edit)
+        return self.preview(key, text)
+
+    def edit_row(self, key: Key, edit: RowEdit, by: WriteAuthor) -> None:
+        """Change, add or remove a row of an inventory; the first row makes the inventory. Raises `NotSaved`."""
+        with _as_not_saved():
+            try:
+                self._rows.edited(key, edit.identity, partial(_with_edit, edit, self._labels), _author(by))
+            except NotThere:
+                text = self._first_row(key, edit)
+                self._guard.put(key, text, _author(by), Conditions(if_none_match="*"))
+
+    @property
+    def _labels(self) -> Mapping[str, str]:
+        return self._guard.follower.loader.catalogue.columns
+
+    def _first_row(self, key: Key, edit: RowEdit) -> str:
+        if edit.identity or edit.cells is None:
+            raise NotSaved("the inventory was removed meanwhile")
+        table = read_table(file_of(key.identifier), NEW_INVENTORY, self._labels)
+        return _with_edit(edit, self._labels, NEW_INVENTORY, table, None)
 
     def delete(self, key: Key, etag: str, by: WriteAuthor) -> Sequence[str]:
         """Remove a document; return the problems of the set."""
@@ -154,6 +193,56 @@ class GuardedEditing:
         )
         entries: list[HistoryEntry] = self._guard.run(self._guard.store.history, wanted)
         return entries
+
+
+def row_digest(text: str) -> str:
+    """Return what tells whether a row, or the columns, have changed."""
+    return sha256(text.encode("utf-8", "replace")).hexdigest()[:16]
+
+
+def _with_edit(edit: RowEdit, labels: Mapping[str, str], text: str, table: Table, found: Row | None) -> str:
+    """Return the text of an inventory with a row changed. Raises `ConditionFailed` where it is not as its editor saw
+    it, `NotSaved` where it would not be valid."""
+    if edit.identity and (found is None or row_digest(found.text) != edit.was):
+        raise ConditionFailed("somebody else changed this row or removed it after you opened it")
+    if edit.cells is None:
+        if found is None:
+            raise NotSaved("no row was named")
+        return without_row(text, table, line_of(table, found))
+    columns = table.layout.columns
+    if edit.columns != row_digest("\0".join(columns)) or len(edit.cells) != len(columns):
+        raise ConditionFailed("somebody else changed the columns after you opened the inventory")
+    before = found.cells() if found is not None else [""] * len(columns)
+    cells = [_kept(*given, labels) for given in zip(columns, before, edit.cells, strict=True)]
+    _, fault = judged(table.layout, cells)
+    if fault:
+        raise NotSaved(f"the row {fault}" if fault.startswith("has ") else f"the row: {fault}")
+    return (
+        with_rows_added(text, table, [cells]) if found is None else with_row(text, table, line_of(table, found), cells)
+    )
+
+
+def _kept(column: str, before: str, given: str, labels: Mapping[str, str]) -> str:
+    """Return the new text of a cell: the one before where the form still has that, or the sign for a secret that it was
+    shown as. Raises `NotSaved`."""
+    if given in {before.replace("\r\n", "\n"), redacted_cell(column, before, labels.get(folded(column), ""))}:
+        return before
+    if "\0" in given:
+        raise NotSaved(f"column {brief(column)}: the cell has a character that no inventory can hold")
+    if reason := why_masked(given, f"column {brief(column)}"):
+        raise NotSaved(reason)
+    return given
+
+
+@contextmanager
+def _as_not_saved() -> Iterator[None]:
+    """Raise `NotSaved` for whatever keeps a row from being changed."""
+    try:
+        yield
+    except WriteRefused as error:
+        raise _not_saved(error) from None
+    except (CannotRender, InvalidRequest, NotThere, StoreError) as error:
+        raise NotSaved(str(error)) from None
 
 
 def _author(by: WriteAuthor) -> Author:

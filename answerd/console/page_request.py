@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from email.message import Message
+from email.parser import BytesHeaderParser
 from typing import Any
 from urllib.parse import parse_qsl, quote, unquote, urlencode
 
@@ -34,6 +36,7 @@ class PageRequest:
     headers: Mapping[str, str]
     session: Session | None = None
     nonce: str = ""
+    files: Mapping[str, bytes] = field(default_factory=dict)
 
     def get(self, name: str, otherwise: str = "") -> str:
         """Return the first value of a query parameter, trimmed."""
@@ -58,6 +61,11 @@ class PageRequest:
     def may_edit(self) -> bool:
         """Whether the session may change documents."""
         return self.session is not None and self.session.role.may(Role.ADMIN)
+
+    @property
+    def may_edit_rows(self) -> bool:
+        """Whether the session may change rows of inventories."""
+        return self.session is not None and self.session.role.may(Role.INVENTORY)
 
     @property
     def sees_secrets(self) -> bool:
@@ -120,13 +128,40 @@ def _form(body: bytes) -> dict[str, list[str]]:
     return pairs(body.decode("utf-8"))
 
 
+def _parts(body: bytes, content_type: str) -> tuple[dict[str, list[str]], dict[str, bytes]]:
+    """Return the fields and the files of a form with files (RFC 7578). Raises ValueError."""
+    header = Message()
+    header["Content-Type"] = content_type
+    boundary = header.get_boundary("")
+    if not boundary:
+        raise ValueError
+    fields: dict[str, list[str]] = {}
+    files: dict[str, bytes] = {}
+    parts = (b"\r\n" + body).split(b"\r\n--" + boundary.encode("ascii", "replace"), MOST_FIELDS)
+    for part in parts[1:-1]:
+        head, blank, content = part.removeprefix(b"\r\n").partition(b"\r\n\r\n")
+        of = BytesHeaderParser().parsebytes(head)
+        name = of.get_param("name", header="content-disposition")
+        if not blank or not isinstance(name, str):
+            raise ValueError
+        if of.get_filename() is None:
+            fields.setdefault(name, []).append(content.decode("utf-8"))
+        else:
+            files[name] = content
+    return fields, files
+
+
 def page_request_of(environ: Mapping[str, Any]) -> PageRequest:
     """Return the request of a WSGI environ. Raises ValueError for a form that is none."""
     exchange = exchange_of(environ)
     request = exchange.request
     headers = dict(request.headers)
     form: Mapping[str, Sequence[str]] = {}
-    if request.method == "POST":
+    files: Mapping[str, bytes] = {}
+    if request.method == "POST" and headers.get("content-type", "").lower().startswith("multipart/form-data"):
+        body = request.spooled if request.spooled is not None else request.body
+        form, files = in_thread(lambda: _parts(bytes(body), headers["content-type"]))
+    elif request.method == "POST":
         form = _form(request.body) if len(request.body) <= LARGE_FORM else in_thread(_form, request.body)
     return PageRequest(
         request.method,
@@ -137,4 +172,5 @@ def page_request_of(environ: Mapping[str, Any]) -> PageRequest:
         headers.get("host", ""),
         environ["wsgi.url_scheme"],
         headers,
+        files=files,
     )

@@ -12,11 +12,9 @@ from answerd.answers.catalogue import Catalogue
 from answerd.answers.redaction import redacted_install, redacted_row
 from answerd.answers.row_claims import claims_of
 from answerd.captures import CaptureError
-from answerd.console.adopting import cells_of, with_machine
 from answerd.console.answers import Resolver
 from answerd.console.backend import NotSaved
 from answerd.console.documents import DocumentPages, waiting
-from answerd.console.listing import inventories_of
 from answerd.console.machines import SILENT, SORTS, UNKNOWN, View
 from answerd.console.page_request import PageReply, PageRequest, number_in, redirect
 from answerd.console.rendering import page
@@ -26,7 +24,6 @@ from answerd.facts import Facts, Request, facts_of
 from answerd.formats import FORMATS
 from answerd.identity import identity_of
 from answerd.installs.states import State
-from answerd.inventory import DEFAULT_NAME, file_of
 from answerd.long_work import run_long
 from answerd.server.roles import MAY
 from answerd.server.threads import in_thread
@@ -174,27 +171,6 @@ class Pages(DocumentPages):
         except NotSaved as error:
             return _failed(request, 503, error.reason)
         return _html(request, "history", changes=changes, writable=editing is not None)
-
-    def adopt(self, request: PageRequest) -> PageReply:
-        """Return the facts of a machine that nothing claims, and the ways to adopt it."""
-        installs, name = self._backend.installs, request.get("id")
-        visitor = installs.unknown(name) if installs is not None else None
-        if visitor is None:
-            return _failed(request, 404, "No machine of that name has asked without being claimed.")
-        catalogue = self._backend.catalogue()
-        inventories = [raw.key.identifier for raw in inventories_of(catalogue)] or [DEFAULT_NAME]
-        path = "".join(cells_of(visitor["facts"]).get("path", "")).strip("/").partition("/")[0].lower()
-        return _html(
-            request,
-            "adopt",
-            name=name,
-            visitor=visitor,
-            facts=[(label, ", ".join(values)) for label, values in visitor["facts"].items()],
-            inventories=[(inventory, file_of(inventory)) for inventory in inventories],
-            row=with_machine("", "", cells_of(visitor["facts"]), {}),
-            format=path if path in FORMATS else "toml",
-            writable=self._backend.editing is not None,
-        )
 
     def _overview(self) -> dict[str, object]:
         catalogue, states = self._backend.catalogue(), self._states()

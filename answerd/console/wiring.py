@@ -15,7 +15,7 @@ from answerd.answers.catalogue import Catalogue
 from answerd.answers.sources import Sources
 from answerd.check import check
 from answerd.config import SETTINGS_BY_NAME, Config, describe
-from answerd.console.app import DOCUMENT, LOGIN, Console, ConsoleAccess
+from answerd.console.app import DOCUMENT, INVENTORY, LOGIN, Console, ConsoleAccess
 from answerd.console.backend import Backend, Checked
 from answerd.console.background import PATIENCE, BackgroundWork, Same
 from answerd.console.editing import GuardedEditing
@@ -25,13 +25,17 @@ from answerd.console.page_request import cookie_of
 from answerd.console.pages import Pages
 from answerd.console.preparing import TablePreparation
 from answerd.console.session import Sessions
-from answerd.server.admin.routes import DOCUMENT_LIMIT
+from answerd.documents import LARGEST_DOCUMENT
+from answerd.server.admin.routes import DOCUMENT_LIMIT, INVENTORY_LIMIT
 from answerd.server.console_parts import ConsoleParts
 from answerd.server.http.parser import HttpRequest
 from answerd.server.http.server import Gate
 from answerd.validators import Tools
 
 PAGES = ("/console", "/console/")
+
+LARGEST_FORM = 3 * LARGEST_DOCUMENT
+"""Bytes of the form of the editor: a document of the largest size, in which every third character is escaped."""
 
 
 def make_console(parts: ConsoleParts) -> tuple[WSGIApplication, Gate]:
@@ -74,8 +78,11 @@ def make_console(parts: ConsoleParts) -> tuple[WSGIApplication, Gate]:
         headers = {name: value for name, value in request.headers if name == "cookie"}
         # The text of an editor is carried through a log-in where the session has ended, or the service was restarted.
         kept = path == DOCUMENT and bool(cookie_of(headers))
-        is_wanted = path == LOGIN or kept or sessions.find(cookie_of(headers)) is not None
-        return DOCUMENT_LIMIT if is_wanted else 0
+        if path == LOGIN:
+            return DOCUMENT_LIMIT
+        if sessions.find(cookie_of(headers)) is None:
+            return DOCUMENT_LIMIT if kept else 0
+        return {DOCUMENT: LARGEST_FORM, INVENTORY: INVENTORY_LIMIT + DOCUMENT_LIMIT}.get(path, DOCUMENT_LIMIT)
 
     return console, body_limit
 

@@ -100,6 +100,8 @@ NEEDED = {
     "POST /console/machines": Role.OPERATE,
     "GET /console/machine": Role.READ,
     "GET /console/adopt": Role.READ,
+    "GET /console/inventory": Role.READ,
+    "POST /console/inventory": Role.INVENTORY,
     "GET /console/documents": Role.READ,
     "GET /console/document": Role.READ,
     "GET /console/document/new": Role.ADMIN,

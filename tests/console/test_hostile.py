@@ -44,7 +44,11 @@ PAGES = (
     "/console/documents?q=evil",
     "/console/document?kind=group&name=evil&format=toml",
     "/console/document?kind=group&name=broken&format=toml",
-    "/console/document?kind=inventory&name=evil&format=csv",
+    "/console/document?kind=inventory&name=evil&format=csv&as=text",
+    "/console/inventory?name=evil",
+    "/console/inventory?name=evil&edit=evil-3",
+    "/console/history",
+    "/console/access",
     "/console/document?kind=machine&name=evil-2&format=ks",
     "/console/try?path=/toml&query=id%3Devil-1",
     "/console/check",
@@ -144,7 +148,9 @@ PLACES: Mapping[str, str] = {
     "a machine that failed": "/console/machine?id=node-01&secrets=1",
     "an answer and its requests": "/console/machine?id=evil-9&secrets=1",
     "the document": "/console/document?kind=machine&name=evil-9&format=json",
-    "the inventory": "/console/document?kind=inventory&name=corpus&format=csv",
+    "the inventory": "/console/inventory?name=corpus",
+    "the text of the inventory": "/console/document?kind=inventory&name=corpus&format=csv&as=text",
+    "adopt": f"/console/adopt?{urlencode({'id': 'SN7' + CORPUS[7]})}",
     "check": "/console/check",
 }
 
@@ -198,10 +204,10 @@ def test_no_text_of_the_corpus_is_markup(corpus_page: Page, place: str) -> None:
 
 
 def test_no_text_of_the_corpus_in_an_address_is_markup(corpus_page: Page) -> None:
-    names = ("q", "id", "group", "state", "format", "query", "path", "headers", "body", "name", "kind", "adopt", "of")
+    names = ("q", "id", "group", "state", "format", "query", "path", "headers", "body", "name", "kind", "edit", "of")
     texts = CORPUS if is_thorough() else ["".join(CORPUS)[at : at + 700] for at in (0, 700)]
     for text in texts:
-        for page in ("machines", "machine", "adopt", "documents", "document", "document/new", "try"):
+        for page in ("machines", "machine", "adopt", "documents", "document", "document/new", "inventory", "try"):
             for some in (names[:6], names[6:]):  # a request's line has an end
                 corpus_page.goto(f"/console/{page}?{urlencode(dict.fromkeys(some, text[:700]))}")
                 assert injected(corpus_page) == []

@@ -1,22 +1,45 @@
 % rebase('layout', title='Adopt ' + name, current='/console/machines')
-<div class="head"><h1>Adopt {{name}}</h1><span class="sub">Asked {{counted(visitor['asked'], 'time')}}, last <span title="{{exact(visitor['last'])}}">{{ago(visitor['last'])}}</span>, and {{'only the default answers it' if visitor['answered_by_default'] else 'nothing claims it'}}.</span></div>
-<div class="grid">
-<section class="card" aria-labelledby="row"><h2 id="row">As a row of an inventory</h2>
-% if writable and request.may_edit:
-<p>Opens the inventory with a row of what the machine said at its end. Fill in the rest, see what it would get, and save.</p>
-<div class="actions">
-% for inventory, file in inventories:
-<a class="button main" href="{{link('/console/document', kind='inventory', name=inventory, format='csv', adopt=name)}}">Row in {{file}}</a>
+<div class="head"><h1>Adopt {{name}} <span class="state unknown">unknown</span></h1><span class="sub">Asked {{counted(visitor['asked'], 'time')}}, last <span title="{{exact(visitor['last'])}}">{{ago(visitor['last'])}}</span>, and {{'only the default answers it' if visitor['answered_by_default'] else 'nothing claims it'}}.</span></div>
+<section class="card" aria-labelledby="row"><h2 id="row">As a row of {{file_of(inventory)}}</h2>
+% if writable and request.may_edit_rows:
+% if len(inventories) > 1:
+<p>Or of
+% for other, file in inventories:
+% if other != inventory:
+ <a href="{{link('/console/adopt', id=name, to=other)}}">{{file}}</a>
+% end
+% end
+</p>
+% end
+<form id="editor" method="post" action="/console/inventory">
+<input type="hidden" name="csrf" value="{{request.session.csrf}}"><input type="hidden" name="name" value="{{inventory}}"><input type="hidden" name="columns" value="{{digest}}"><input type="hidden" name="back" value="{{machine_link(name)}}">
+<div class="row fields">
+% for at, (column, cell) in enumerate(columns):
+<div class="field"><label for="c{{at}}">{{column}}</label><input id="c{{at}}" name="cell" value="{{cell}}"></div>
 % end
 </div>
+<div class="actions"><button class="main" name="do" value="save">Adopt</button><button name="do" value="preview">Preview what changes</button></div>
+</form>
 % elif writable:
-<p>A token with the role admin can add this row:</p>
+<p>A token with the role inventory or admin can add this row:</p>
 <pre tabindex="0" role="region" aria-label="Row">{{row}}</pre>
 % else:
-<p>Put this row into <code>inventory.csv</code>, in the columns that it has there:</p>
+<p>Put this row into <code>{{file_of(inventory)}}</code>, in the columns that it has there:</p>
 <pre tabindex="0" role="region" aria-label="Row">{{row}}</pre>
 % end
 </section>
+<div class="grid">
+% if writable and request.may_edit and groups:
+<section class="card" aria-labelledby="join"><h2 id="join">As a member of a group</h2>
+<form method="post" action="/console/document">
+<input type="hidden" name="csrf" value="{{request.session.csrf}}"><input type="hidden" name="kind" value="group"><input type="hidden" name="member" value="{{name}}">
+<div class="row"><div class="field wide"><label for="group">Group</label><select id="group" name="joins">
+% for key in groups:
+<option value="{{key.identifier}} {{key.format}}"{{!' selected' if key.format == format else ''}}>{{key.identifier}} ({{key.format}})</option>
+% end
+</select></div><div><button name="do" value="join">Preview what changes</button></div></div>
+</form></section>
+% end
 <section class="card" aria-labelledby="doc"><h2 id="doc">With a document of its own</h2>
 % if writable and request.may_edit:
 <p>For a machine that is like no other.</p>
@@ -27,7 +50,6 @@
 <p>Write a file <code>{{name}}.{{format}}</code> in the answers directory.</p>
 % end
 </section>
-</div>
 <section class="card" aria-labelledby="said"><h2 id="said">What it said</h2>
 % if facts:
 <dl>
@@ -39,3 +61,4 @@
 <p class="muted">Nothing that could be kept.</p>
 % end
 </section>
+</div>

@@ -6,42 +6,31 @@ Rules: docs/inventory.md#over-http, docs/admin-api.md#what-a-write-guarantees.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable
-from functools import partial
+from collections.abc import Iterable
 from typing import Any
 from urllib.parse import unquote_to_bytes
 
 import bottle
-from gevent.lock import BoundedSemaphore
 
 from answerd.answers.redaction import redacted, redacted_row
-from answerd.answers.rows import inventory_file
-from answerd.documents import Key, RawDocument
+from answerd.documents import Key
 from answerd.identity import Kind, brief, folded, identity_of
 from answerd.inventory import FORMAT
 from answerd.inventory.editing import in_columns, with_row, with_rows_added, without_row
-from answerd.inventory.records import BYTE_ORDER_MARK, UnreadableError
 from answerd.inventory.rows import Row, judged
-from answerd.inventory.table import Table, read_table
+from answerd.inventory.table import Table
 from answerd.long_work import run_long
 from answerd.server.admin import requests
-from answerd.server.admin.answers import CannotRender
 from answerd.server.admin.requests import InvalidRequest, NotThere
 from answerd.server.admin.responses import json_response, note_outcome, shown_etag
 from answerd.server.admin.routes import INVENTORY_LIMIT, Route
-from answerd.server.etags import Conditions, etag
+from answerd.server.admin.row_edits import Edit, RowEdits, line_of, text_of
+from answerd.server.etags import Conditions
 from answerd.server.http.responses import exchange_of
 from answerd.server.statuses import NOT_MODIFIED, OK
 from answerd.server.write_guard import ConditionFailed, WriteGuard, WrittenDocument
 
 CONTENT_TYPE = "text/csv; charset=utf-8"
-
-_MOST_TRIES = 5
-"""Times that a row is changed anew because a write of the whole inventory, or one of another service, came first, where
-the client has no condition. Those who edit rows here wait for each other."""
-
-Edit = Callable[[str, Table, Row | None], str]
-"""Makes a text of a text, with its table and the row that the request is about."""
 
 
 class InventoryHandlers:
@@ -50,7 +39,7 @@ class InventoryHandlers:
     def __init__(self, guard: WriteGuard) -> None:
         self.guard = guard
         self.store = guard.store
-        self._editing = BoundedSemaphore()  # else clients that edit rows at once would undo each other's tries
+        self.rows = RowEdits(guard)
 
     def routes(self) -> Iterable[Route]:
         """Return the requests that this group answers."""
@@ -70,7 +59,7 @@ class InventoryHandlers:
 
     def get(self, name: str) -> bottle.HTTPResponse:
         """Return an inventory exactly as it was written; without its secrets for a role that does not see them."""
-        key, body, tag = self._stored(name)
+        key, body, tag = self.rows.stored(_key(name))
         note_outcome(str(key))
         tag, masked = shown_etag(tag)
         if unchanged := _conditional(tag):
@@ -95,8 +84,8 @@ class InventoryHandlers:
 
     def get_row(self, name: str, row: str) -> bottle.HTTPResponse:
         """Return one row as an object."""
-        key, body, tag = self._stored(name)
-        found = self._row(self._table(key, _text(key, body)), _identity(row))
+        key, body, tag = self.rows.stored(_key(name))
+        found = self.rows.row(self.rows.table(key, text_of(key, body)), _identity(row))
         if found is None:
             raise NotThere(f"no row of {key} has this identity")
         note_outcome(str(key))
@@ -120,7 +109,7 @@ class InventoryHandlers:
                 raise InvalidRequest("the row does not hold the identity that the path names")
             if found is None:
                 return with_rows_added(text, table, [cells])
-            return with_row(text, table, _line(table, found), cells)
+            return with_row(text, table, line_of(table, found), cells)
 
         return _written("stored", self._edited(name, identity, edit))
 
@@ -130,77 +119,16 @@ class InventoryHandlers:
         def edit(text: str, table: Table, found: Row | None) -> str:
             if found is None:
                 raise NotThere(f"no row of {_key(name)} has this identity")
-            return without_row(text, table, _line(table, found))
+            return without_row(text, table, line_of(table, found))
 
         return _written("deleted", self._edited(name, _identity(row), edit))
 
     def _edited(self, name: str, identity: str, edit: Edit) -> WrittenDocument:
-        """Store the text that ``edit`` makes of an inventory, only if the inventory has not changed since it was
-        read."""
-        asked = requests.conditions()
-        tries = 1 if asked.if_match is not None else _MOST_TRIES
-        with self._editing:
-            return self._tried(name, identity, edit, asked, tries)
-
-    def _tried(self, name: str, identity: str, edit: Edit, asked: Conditions, tries: int) -> WrittenDocument:
-        while True:
-            key, body, tag = self._stored(name)
-            if fault := asked.fault(tag):
-                raise ConditionFailed(fault)
-            text = run_long(partial(_text, key, body))
-            table = self._table(key, text)
-            edited = run_long(partial(edit, text, table, self._row(table, identity)))
-            try:
-                return self.guard.put(key, edited, requests.author(), Conditions(if_match=tag), requests.client())
-            except ConditionFailed:
-                tries -= 1
-                if not tries:
-                    raise
-
-    def _stored(self, name: str) -> tuple[Key, bytes, str]:
-        key = _key(name)
-        stored = self.guard.run(self.store.find, key)
-        if stored is None:
-            raise NotThere(f"there is no {key}")
-        return stored.key, stored.body, etag(stored.revision, stored.token)
-
-    def _table(self, key: Key, text: str) -> Table:
-        """Return the rows of a text: those in force, where it is the text in force. Raises `CannotRender`."""
-        catalogue = self.guard.follower.loader.catalogue
-        inventory = catalogue.inventory
-        bare = text.removeprefix(BYTE_ORDER_MARK)
-        for document, table in inventory.tables.items() if inventory else ():
-            if document.key.name == key.name and table.text == bare:
-                return table
-        source = inventory_file(RawDocument(key, ""))
-        try:
-            return run_long(partial(read_table, source, text, catalogue.columns))
-        except UnreadableError as error:
-            reason = f"{source}:{error.line}: the inventory cannot be read: {error.reason}; store it as a whole"
-            raise CannotRender(reason) from None
-
-    def _row(self, table: Table, identity: str) -> Row | None:
-        """Return the row of an identity, None where there is none. Raises `CannotRender` where there are several."""
-        inventory = self.guard.follower.loader.catalogue.inventory
-        if inventory is not None and inventory.by_layout.get(table.layout) is table:
-            found = [row for row in inventory.rows_of(identity) if row.layout is table.layout]
-        else:
-            found = run_long(lambda: [row for row in table.rows if identity in row.identities()])
-        if len(found) > 1:
-            places = " and ".join(f"{table.layout.source}:{_line(table, row)}" for row in found)
-            raise CannotRender(f"{places}: rows with one identity; store the inventory as a whole")
-        return found[0] if found else None
+        return self.rows.edited(_key(name), identity, edit, requests.author(), requests.conditions(), requests.client())
 
 
 def _key(name: str) -> Key:
     return Key(Kind.INVENTORY, requests.identifier(Kind.INVENTORY, name), FORMAT)
-
-
-def _text(key: Key, body: bytes) -> str:
-    try:
-        return body.decode("utf-8")
-    except UnicodeDecodeError:
-        raise CannotRender(f"{key} is not UTF-8: store it as a whole") from None
 
 
 def _identity(row: str) -> str:
@@ -250,10 +178,6 @@ def _cells(table: Table, values: dict[str, str]) -> list[str]:
         columns = ", ".join(table.layout.columns)
         raise InvalidRequest(f"there is no column {brief(unknown[0])}: the columns are {columns}")
     return in_columns(table, values)
-
-
-def _line(table: Table, row: Row) -> int:
-    return table.line_of(row) or 0
 
 
 def _conditional(tag: str) -> bottle.HTTPResponse | None:

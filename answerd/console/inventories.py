@@ -1,0 +1,316 @@
+"""An inventory as a table: searched, paged, edited row by row, uploaded with a preview; and a machine adopted by a row.
+
+Rules: docs/console.md#inventories.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections import OrderedDict
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from secrets import token_urlsafe
+
+from answerd.answers.catalogue import Catalogue
+from answerd.answers.redaction import redacted_row
+from answerd.console.adopting import NEW_INVENTORY, cells_of, with_machine
+from answerd.console.backend import Backend, Consequences, NotSaved, RowEdit, WriteAuthor
+from answerd.console.editing import row_digest
+from answerd.console.listing import inventories_of
+from answerd.console.page_request import PageReply, PageRequest, number_in, redirect
+from answerd.console.rendering import ago, link, page
+from answerd.documents import LARGEST_INVENTORY, Key, NotText, decoded
+from answerd.formats import FORMATS
+from answerd.identity import Kind, identifier_fault, identity_of
+from answerd.inventory import DEFAULT_NAME, FORMAT, file_of
+from answerd.inventory.rows import Row
+from answerd.inventory.table import Table, read_table
+from answerd.long_work import run_long
+
+ROWS_ON_A_PAGE = 100
+MOST_PROPOSALS = 4
+"""Uploaded texts that wait to be saved, of at most 16 MB each."""
+
+
+@dataclass(frozen=True, slots=True)
+class ShownRow:
+    """A row of the page. ``identity`` is empty where the row has none: then it cannot be edited by itself. ``digest``
+    tells whether it has changed since."""
+
+    line: int
+    name: str
+    identity: str
+    digest: str
+    cells: Sequence[str]
+    fault: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Proposal:
+    """A whole text that was uploaded or comes from the history, and is not stored yet. ``etag`` is that of the stored
+    text that it is to replace, empty where there is none."""
+
+    key: Key
+    text: str
+    etag: str
+    note: str
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """The rows that the address describes."""
+
+    name: str
+    search: str = ""
+    page: int = 1
+    line: int = 0
+    edited: str = ""
+    adds: bool = False
+    shows_secrets: bool = False
+
+    def where(self, **changes: object) -> str:
+        """Return the address of this view with changes, without a row that is edited."""
+        wanted = {"name": self.name, "q": self.search, "page": self.page if self.page > 1 else ""}
+        return link("/console/inventory", **{**wanted, "secrets": "1" if self.shows_secrets else "", **changes})
+
+
+class InventoryPages:
+    """The pages of inventories."""
+
+    def __init__(self, backend: Backend) -> None:
+        self._backend = backend
+        self._proposals: OrderedDict[str, Proposal] = OrderedDict()
+
+    def show(self, request: PageRequest) -> PageReply:
+        """Return the rows of an inventory."""
+        name = request.get("name", DEFAULT_NAME)
+        view = View(
+            name,
+            request.get("q"),
+            number_in(request.get("page")) or 1,
+            number_in(request.get("line")) or 0,
+            request.get("edit"),
+            request.get("add") == "1",
+            request.get("secrets") == "1" and request.sees_secrets,
+        )
+        return self._page(request, view)
+
+    def change(self, request: PageRequest) -> PageReply:
+        """Preview or make a change of a row, or of the whole inventory, as a form asks."""
+        name, verb = request.field("name", DEFAULT_NAME).strip(), request.field("do")
+        editing, key = self._backend.editing, Key(Kind.INVENTORY, name, FORMAT)
+        if editing is None or identifier_fault(Kind.INVENTORY, name):
+            return self._missing(request)
+        is_whole = verb == "upload" or bool(request.field("proposal"))
+        if is_whole and not request.may_edit:
+            return self._missing(request, 403, "To replace an inventory takes a token with the role admin.")
+        view = View(name, edited=request.field("row"), adds=not request.field("row"))
+        if verb == "upload":
+            return self._uploaded(request, key)
+        proposal = self._proposals.get(request.field("proposal"))
+        by = WriteAuthor(request.session.who if request.session else "", request.peer, request.field("note").strip())
+        try:
+            if is_whole:
+                if proposal is None:
+                    raise NotSaved("this text is not kept any more: upload it again")
+                editing.save(proposal.key, proposal.text, proposal.etag, replace(by, note=by.note or proposal.note))
+                self._proposals.pop(request.field("proposal"), None)
+                return redirect(View(name).where())
+            edit = _row_edit(request, removes=verb.endswith("delete"))
+            if verb.startswith("preview"):
+                found = editing.preview_row(key, edit)
+                return self._page(request, view, consequences=found, given=edit.cells, removes=edit.cells is None)
+            editing.edit_row(key, edit, by)
+        except NotSaved as error:
+            message = f"Not saved: {error.reason}"
+            if error.is_conflict and (last := editing.last_change(key)) is not None:
+                message += f" ({last.who}, {ago(last.when)})"
+            given = None if error.is_conflict else request.form.get("cell")
+            return self._page(request, view, message=message, problems=error.problems, given=given, status=409)
+        back = request.field("back")
+        return redirect(back if back.startswith(("/console/inventory?", "/console/machine?")) else View(name).where())
+
+    def proposed(self, request: PageRequest, key: Key, text: str, etag: str, note: str, message: str) -> PageReply:
+        """Return the inventory with what storing another text would change; nothing is stored."""
+        editing = self._backend.editing
+        if editing is None:
+            return self._missing(request)
+        name = token_urlsafe(12)
+        self._proposals[name] = Proposal(key, text, etag, note)
+        while len(self._proposals) > MOST_PROPOSALS:
+            self._proposals.popitem(last=False)
+        found = editing.preview(key, text)
+        shown, failed = View(key.identifier), bool(found.refused)
+        return self._page(request, shown, consequences=found, message=message, proposal=name, failed=failed)
+
+    def adopt(self, request: PageRequest) -> PageReply:
+        """Return the facts of a machine that nothing claims, and the ways to adopt it."""
+        installs, name = self._backend.installs, request.get("id")
+        visitor = installs.unknown(name) if installs is not None else None
+        if visitor is None:
+            return self._missing(request, 404, "No machine of that name has asked without being claimed.")
+        catalogue = self._backend.catalogue()
+        inventories = [raw.key.identifier for raw in inventories_of(catalogue)] or [DEFAULT_NAME]
+        wanted = request.get("to") if request.get("to") in inventories else inventories[0]
+        cells, table = cells_of(visitor["facts"]), _table_of(catalogue, wanted)
+        layout = (table or read_table("", NEW_INVENTORY)).layout
+        path = cells.get("path", "").strip("/").partition("/")[0].lower()
+        body = page(
+            "adopt",
+            request=request,
+            name=name,
+            visitor=visitor,
+            facts=[(label, ", ".join(values)) for label, values in visitor["facts"].items()],
+            inventories=[(inventory, file_of(inventory)) for inventory in inventories],
+            inventory=wanted,
+            file_of=file_of,
+            columns=list(zip(layout.columns, _filled(layout.keys, cells, name), strict=True)),
+            digest=row_digest("\0".join(layout.columns)),
+            row=with_machine("", "", cells, {}),
+            format=format_asked_for(visitor["facts"], path),
+            groups=_groups(catalogue),
+            writable=self._backend.editing is not None,
+        )
+        return PageReply(body)
+
+    def _uploaded(self, request: PageRequest, key: Key) -> PageReply:
+        content, editing = request.files.get("file", b""), self._backend.editing
+        try:
+            if editing is None or not content:
+                raise NotSaved("choose a file of CSV first")
+            if len(content) > LARGEST_INVENTORY:
+                raise NotSaved(f"an inventory has at most {LARGEST_INVENTORY:,} bytes")
+            text = run_long(lambda: decoded(Kind.INVENTORY, content))
+            stored = editing.find(key)
+        except NotText as error:
+            return self._page(request, View(key.identifier), message=f"Not read: the file {error}", status=400)
+        except NotSaved as error:
+            return self._page(request, View(key.identifier), message=f"Not read: {error.reason}", status=400)
+        key, etag = (stored.key, stored.etag) if stored is not None else (key, "")
+        message = "The file was read. Nothing is stored yet: see what it would change, then save it."
+        return self.proposed(request, key, text, etag, request.field("note").strip(), message)
+
+    def _page(
+        self,
+        request: PageRequest,
+        view: View,
+        *,
+        consequences: Consequences | None = None,
+        given: Sequence[str] | None = None,
+        removes: bool = False,
+        message: str = "",
+        problems: Sequence[str] = (),
+        proposal: str = "",
+        failed: bool = True,
+        status: int = 200,
+    ) -> PageReply:
+        """Return the table. ``given``: the cells of the row that is edited, as a form had them."""
+        catalogue, editing = self._backend.catalogue(), self._backend.editing
+        raw = next((raw for raw in inventories_of(catalogue) if raw.key.name == _name(view.name)), None)
+        if raw is None and (editing is None or not request.may_edit):
+            return self._missing(request)
+        table = catalogue.inventory.tables.get(raw) if catalogue.inventory is not None and raw is not None else None
+        rows, found, pages, at = run_long(lambda: _rows(catalogue, table, view)) if table is not None else ([], 0, 1, 1)
+        edited = next((row for row in rows if row.identity and row.identity == identity_of(view.edited)), None)
+        fault = catalogue.inventory.unreadable.get(raw, "") if catalogue.inventory is not None and raw else ""
+        body = page(
+            "inventory",
+            request=request,
+            view=replace(view, page=at),
+            file=file_of(raw.key.identifier if raw is not None else view.name),
+            columns=table.layout.columns if table is not None else (),
+            digest=row_digest("\0".join(table.layout.columns)) if table is not None else "",
+            rows=rows,
+            found=found,
+            total=len(table.rows) if table is not None else 0,
+            pages=pages,
+            edited=edited,
+            given=given,
+            exists=raw is not None,
+            fault=fault,
+            writable=editing is not None,
+            consequences=consequences,
+            verb="delete" if removes else "save",
+            message=message,
+            problems=problems,
+            failed=failed,
+            proposal=proposal,
+            history=link("/console/document", kind="inventory", name=view.name, format=FORMAT, **{"as": "text"}),
+        )
+        return PageReply(body, status)
+
+    def _missing(
+        self, request: PageRequest, status: int = 404, message: str = "There is no such inventory here."
+    ) -> PageReply:
+        return PageReply(page("message", request=request, title="Not done", message=message), status)
+
+
+def format_asked_for(facts: dict[str, Sequence[str]], path: str = "") -> str:
+    """Return the extension of the format that a machine asked for, ``toml`` where that cannot be told."""
+    words = [path, *"".join(facts.get("path", ())).lower().split("/")]
+    return next((word for word in words if word in FORMATS), "toml")
+
+
+def _name(name: str) -> tuple[Kind, str, str]:
+    return Key(Kind.INVENTORY, name, FORMAT).name
+
+
+def _table_of(catalogue: Catalogue, name: str) -> Table | None:
+    tables = catalogue.inventory.tables if catalogue.inventory is not None else {}
+    return next((table for raw, table in tables.items() if raw.key.name == _name(name)), None)
+
+
+def _filled(keys: Sequence[str], cells: dict[str, str], name: str) -> list[str]:
+    """Return the cells of a row for a machine: what it said, and its name where it said nothing that names it."""
+    found = [cells.get(key, "") for key in keys]
+    if not any(found) and "id" in keys:
+        found[keys.index("id")] = name
+    return found
+
+
+def _groups(catalogue: Catalogue) -> list[Key]:
+    """Return the groups that a machine may be made a member of."""
+    return sorted(key for key in (raw.key for raw in catalogue.documents) if key.kind is Kind.GROUP)
+
+
+def _row_edit(request: PageRequest, *, removes: bool) -> RowEdit:
+    # A browser sends line ends as CR LF.
+    cells = None if removes else tuple(cell.replace("\r\n", "\n") for cell in request.form.get("cell", ()))
+    return RowEdit(identity_of(request.field("row")), request.field("was"), request.field("columns"), cells)
+
+
+def _rows(catalogue: Catalogue, table: Table, view: View) -> tuple[list[ShownRow], int, int, int]:
+    """Return the rows of a view, how many it has in all, on how many pages, and which page this is; the row that is
+    edited comes first where it is on another."""
+    places: Sequence[int] = range(len(table.rows))
+    if view.search:
+        text, bare = view.search.casefold(), identity_of(view.search)
+        places = [at for at in places if _holds(table.rows[at], text, bare)]
+    pages = max(1, -(-len(places) // ROWS_ON_A_PAGE))
+    page_number = min(max(view.page, 1), pages)
+    if view.line and not view.search:
+        page_number = max(0, bisect_right(table.lines, view.line) - 1) // ROWS_ON_A_PAGE + 1
+    shown = list(places[(page_number - 1) * ROWS_ON_A_PAGE : page_number * ROWS_ON_A_PAGE])
+    inventory = catalogue.inventory
+    if view.edited and inventory is not None:
+        own = [row for row in inventory.rows_of(identity_of(view.edited)) if row.layout is table.layout]
+        lines = {table.lines[at] for at in shown}
+        for row in own:
+            line = table.line_of(row)
+            if line is not None and line not in lines:
+                shown.insert(0, bisect_right(table.lines, line) - 1)
+    faulty = inventory.faulty if inventory is not None else {}
+    rows = []
+    for at in shown:
+        row = table.rows[at]
+        cells = row.by_column() if view.shows_secrets else redacted_row(row.by_column(), catalogue.columns)
+        identity = next(iter(row.identities()), "")
+        name = row.id or identity
+        rows.append(
+            ShownRow(table.lines[at], name, identity, row_digest(row.text), list(cells.values()), faulty.get(row, ""))
+        )
+    return rows, len(places), pages, page_number
+
+
+def _holds(row: Row, text: str, bare: str) -> bool:
+    return text in row.text.casefold() or (len(bare) > 1 and any(bare in name for name in row.names))

@@ -1,0 +1,130 @@
+% rebase('layout', title=file, current='/console/documents')
+<%
+may_edit = writable and request.may_edit_rows
+is_row = edited is not None or view.adds
+def value(at, cell):
+    return given[at] if given is not None and at < len(given) else cell
+end
+%>
+<div class="head"><h1>{{file}}</h1>
+<span class="sub">{{counted(found, 'row')}}{{' of ' + format(total, ',') if found != total else ''}}</span>
+% if exists:
+<a class="sub" href="/inventory/{{quote(view.name, safe='')}}" download="{{view.name}}.csv">Download</a>
+<a class="sub" href="{{history}}">Text and history</a>
+% end
+% if request.sees_secrets and exists:
+<a class="sub" href="{{view.where(secrets='' if view.shows_secrets else '1')}}">{{'Mask secrets' if view.shows_secrets else 'Show secrets'}}</a>
+% end
+</div>
+% if message:
+<div class="note {{'bad' if failed else 'good'}}" role="alert"><p>{{message}}</p>
+% if problems:
+<ul class="list">
+% for problem in problems:
+<li>{{problem}}</li>
+% end
+</ul>
+% end
+</div>
+% end
+% if fault:
+<p class="note bad" role="alert">It cannot be read: {{fault}}. Upload it anew, or mend its <a href="{{history}}">text</a>.</p>
+% end
+% if consequences is not None:
+% include('consequences', consequences=consequences, verb=verb)
+% end
+% if may_edit:
+<form id="editor" method="post" action="/console/inventory">
+<input type="hidden" name="csrf" value="{{request.session.csrf}}"><input type="hidden" name="name" value="{{view.name}}"><input type="hidden" name="columns" value="{{digest}}">
+<input type="hidden" name="back" value="{{view.where(line=edited.line if edited else '')}}{{'#r' + str(edited.line) if edited else ''}}">
+% if proposal:
+<input type="hidden" name="proposal" value="{{proposal}}">
+% elif edited is not None:
+<input type="hidden" name="row" value="{{edited.identity}}"><input type="hidden" name="was" value="{{edited.digest}}">
+% end
+</form>
+% end
+<form class="card" method="get" action="/console/inventory" role="search"><input type="hidden" name="name" value="{{view.name}}">
+<div class="row">
+<div class="field wide"><label for="q">Search</label><input id="q" name="q" value="{{view.search}}" placeholder="Any text of a row, or a MAC address in any spelling"></div>
+<div><button class="main">Show</button></div>
+% if may_edit and columns:
+<div><a class="button" href="{{view.where(add='1')}}">Add a row</a></div>
+% end
+</div></form>
+<section class="card" id="inventory" aria-label="Rows">
+% if not rows and not view.adds:
+<div class="empty"><h2>{{'No row matches' if total else 'No row is there yet'}}</h2></div>
+% elif columns:
+<div class="scroll tall" tabindex="0" role="region" aria-label="Rows of {{file}}"><table class="sheet">
+<thead><tr>
+% for column in columns:
+<th scope="col">{{column}}</th>
+% end
+<th scope="col"><span class="sr">Change</span></th></tr></thead>
+<tbody>
+% if view.adds and may_edit:
+<tr class="edited">
+% for at, column in enumerate(columns):
+<td><input form="editor" name="cell" value="{{value(at, '')}}" aria-label="{{column}} of the new row"{{!' autofocus' if not at else ''}}></td>
+% end
+<td></td></tr>
+<tr class="edited tools"><td colspan="{{len(columns) + 1}}"><div><button form="editor" class="main" name="do" value="save">Add</button> <button form="editor" name="do" value="preview">Preview</button> <a href="{{view.where()}}">Cancel</a></div></td></tr>
+% end
+% for row in rows:
+% if may_edit and edited is not None and row.line == edited.line:
+<tr id="r{{row.line}}" class="edited">
+% for at, (column, cell) in enumerate(zip(columns, row.cells)):
+% if '\n' in cell:
+<td><textarea form="editor" name="cell" rows="3" aria-label="{{column}} of {{row.name}}">
+{{value(at, cell)}}</textarea></td>
+% else:
+<td><input form="editor" name="cell" value="{{value(at, cell)}}" aria-label="{{column}} of {{row.name}}"{{!' autofocus' if not at else ''}}></td>
+% end
+% end
+<td></td></tr>
+<tr class="edited tools"><td colspan="{{len(columns) + 1}}"><div><button form="editor" class="main" name="do" value="save">Save</button> <button form="editor" name="do" value="preview">Preview</button> <button form="editor" class="danger" name="do" value="preview-delete">Delete …</button> <a href="{{view.where()}}#r{{row.line}}">Cancel</a></div></td></tr>
+% else:
+<tr id="r{{row.line}}"{{!' class="at"' if row.line == view.line else ''}}>
+% for at, cell in enumerate(row.cells):
+% if not at and row.name:
+<td><a href="{{machine_link(row.name)}}">{{cell or row.name}}</a>
+% if row.fault:
+<div><span class="state problem">problem</span> {{row.fault}}</div>
+% end
+</td>
+% else:
+<td>{{cell}}</td>
+% end
+% end
+<td class="fit">
+% if may_edit and row.identity:
+<a href="{{view.where(edit=row.identity)}}#r{{row.line}}" aria-label="Edit {{row.name}}"
+ hx-get="{{view.where(edit=row.identity)}}" hx-select="#main" hx-target="#main" hx-swap="outerHTML show:none" hx-push-url="true">Edit</a>
+% end
+</td></tr>
+% end
+% end
+</tbody></table></div>
+% end
+</section>
+% if pages > 1:
+<nav class="actions" aria-label="Pages of rows">
+  % if view.page > 1:
+  <a class="button" href="{{view.where(page=view.page - 1)}}" rel="prev">Previous</a>
+  % end
+  <span class="muted">Page {{view.page}} of {{format(pages, ',')}}</span>
+  % if view.page < pages:
+  <a class="button" href="{{view.where(page=view.page + 1)}}" rel="next">Next</a>
+  % end
+</nav>
+% end
+% if writable and request.may_edit:
+<form class="card" method="post" action="/console/inventory" enctype="multipart/form-data">
+<h2>Upload</h2>
+<input type="hidden" name="csrf" value="{{request.session.csrf}}"><input type="hidden" name="name" value="{{view.name}}">
+<div class="row"><div class="field wide"><label for="file">A file of CSV <span class="hint">it replaces all rows, once you have seen what that changes</span></label><input id="file" name="file" type="file" accept=".csv,text/csv" required></div>
+<div class="field"><label for="note">Note</label><input id="note" name="note" maxlength="500"></div>
+<div><button name="do" value="upload">Preview what changes</button></div></div>
+</form>
+% end

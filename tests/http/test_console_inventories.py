@@ -1,0 +1,302 @@
+"""Inventories in the console as tables: rows edited in place, files uploaded with a preview, machines adopted.
+
+Rules: docs/console.md#inventories.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from html import unescape
+from pathlib import Path
+from urllib.parse import urlencode
+
+import pytest
+
+from answerd.server.roles import Role, new_token
+from tests.http.test_console import Browser, etag_of, revisions_in, started, text_in
+from tests.support.replies import Reply
+from tests.support.waiting import wait_until
+
+TABLE = "/console/inventory?name=default"
+TEXT = (
+    "\ufeffid ;mac;rack;root-password\r\n"
+    "m01;00:00:5e:00:53:01; r1 ;swordfish1\r\n"
+    '"m02";00:00:5e:00:53:02;r2;tuna22222\r\n'
+)
+MANY = "id,rack,note\n" + "".join(f"m{number:05},r{number % 40},{'x' * 50}\n" for number in range(5_000))
+GROUP = '[match]\nrack = "r1"\n[global]\nkeyboard = "de"\n'
+
+
+@pytest.fixture
+def keeper(tmp_path: Path) -> Iterator[Browser]:
+    """An administrator of a database with an inventory of two rows."""
+    with started(tmp_path, "sqlite") as browser:
+        browser.log_in()
+        put(browser, TEXT)
+        yield browser
+
+
+def put(browser: Browser, text: str) -> None:
+    shown = uploaded(browser, text)
+    assert sent(browser, shown, do="save").status == 303
+
+
+def uploaded(browser: Browser, text: str | bytes, name: str = "default") -> Reply:
+    fields = {"csrf": browser.csrf, "name": name, "do": "upload"}
+    parts = [
+        f'--xx\r\nContent-Disposition: form-data; name="{key}"\r\n\r\n{value}\r\n' for key, value in fields.items()
+    ]
+    head = '--xx\r\nContent-Disposition: form-data; name="file"; filename="a.csv"\r\nContent-Type: text/csv\r\n\r\n'
+    content = text.encode() if isinstance(text, str) else text
+    body = "".join([*parts, head]).encode() + content + b"\r\n--xx--\r\n"
+    given = {"Origin": browser.origin, "Content-Type": "multipart/form-data; boundary=xx"}
+    return browser.send("POST", "/console/inventory", body, given)
+
+
+def form_in(page: Reply) -> dict[str, str]:
+    """Return the hidden fields of the form that changes rows."""
+    found = re.search(r'<form id="editor".*?</form>', page.text, re.DOTALL)
+    assert found, page.text
+    return {
+        name: unescape(value) for name, value in re.findall(r'type="hidden" name="(\w+)" value="([^"]*)"', found[0])
+    }
+
+
+def cells_in(page: Reply) -> list[str]:
+    """Return the cells of the row that is edited."""
+    return [unescape(cell) for cell in re.findall(r'<input form="editor" name="cell" value="([^"]*)"', page.text)]
+
+
+def sent(browser: Browser, page: Reply, cells: list[str] | None = None, **fields: str) -> Reply:
+    """Send the form of a page."""
+    given = [*(form_in(page) | fields).items(), *(("cell", cell) for cell in cells or ())]
+    head = {"Origin": browser.origin, "Content-Type": "application/x-www-form-urlencoded"}
+    return browser.send("POST", "/console/inventory", urlencode(given).encode(), head)
+
+
+def stored(browser: Browser, name: str = "default") -> str:
+    return browser.get(f"/inventory/{name}").body.decode()
+
+
+def names_in(page: Reply) -> list[str]:
+    return re.findall(r'<td><a href="/console/machine\?id=(\w+)">', page.text)
+
+
+def test_a_row_is_edited_in_place_and_every_other_byte_stays(keeper: Browser) -> None:
+    page = keeper.get(f"{TABLE}&edit=m01")
+    assert cells_in(page) == ["m01", "00:00:5e:00:53:01", "r1", "(secret)"]
+    reply = sent(keeper, page, ["m01", "00:00:5e:00:53:01", "r9", "(secret)"], do="save")
+    assert (reply.status, reply.headers["location"]) == (303, "/console/inventory?name=default&line=2#r2")
+    assert stored(keeper) == TEXT.replace(" r1 ", " r9 ")
+    renamed = sent(keeper, keeper.get(f"{TABLE}&edit=m02"), ["m22", "00:00:5e:00:53:02", "r2", "(secret)"], do="save")
+    assert renamed.status == 303
+    assert stored(keeper) == TEXT.replace(" r1 ", " r9 ").replace('"m02"', "m22")
+
+
+def test_a_row_is_added_and_removed(keeper: Browser) -> None:
+    assert sent(keeper, keeper.get(f"{TABLE}&add=1"), ["m03", "", "r;3", ""], do="save").status == 303
+    assert stored(keeper) == TEXT + 'm03;;"r;3";\r\n'
+    asked = sent(keeper, keeper.get(f"{TABLE}&edit=m01"), do="preview-delete")
+    assert "What deleting would change" in asked.text
+    assert stored(keeper).startswith(TEXT)
+    assert sent(keeper, asked, do="delete").status == 303
+    assert names_in(keeper.get(TABLE)) == ["m02", "m03"]
+
+
+@pytest.mark.parametrize(
+    ("cells", "said"),
+    [
+        (["m01", "no address", "", ""], "a value is no MAC address"),
+        (["", "", "r1", ""], "has no value in id or mac"),
+        (["m01", "00:00:5e:00:53:01", "(secret)", ""], "column rack"),
+        (["m01", "00:00:5e:00:53:01", "a\0b", ""], "column rack"),
+        (["m02", "00:00:5e:00:53:01", "r1", ""], "rows with one identity"),
+        (["m01"], "columns"),
+    ],
+    ids=["no address", "no name", "masked", "nul", "doubled", "too few"],
+)
+def test_a_row_that_is_not_valid_is_refused_with_the_reason_and_kept_in_the_form(
+    keeper: Browser, cells: list[str], said: str
+) -> None:
+    reply = sent(keeper, keeper.get(f"{TABLE}&edit=m01"), cells, do="save")
+    assert reply.status == 409
+    message = re.search(r'role="alert"><p>(Not saved: .*?)</div>', reply.text, re.DOTALL)
+    assert message
+    assert said in unescape(message[1])
+    assert stored(keeper) == TEXT
+
+
+def test_of_two_who_edit_a_row_the_second_is_told_who_was_first(keeper: Browser) -> None:
+    page = keeper.get(f"{TABLE}&edit=m01")
+    sent(keeper, page, ["m01", "00:00:5e:00:53:01", "r8", "(secret)"], do="save")
+    late = sent(keeper, page, ["m01", "00:00:5e:00:53:01", "r7", "(secret)"], do="save")
+    assert late.status == 409
+    assert "somebody else changed this row" in late.text
+    assert "(admin, " in late.text
+    assert cells_in(late) == ["m01", "00:00:5e:00:53:01", "r8", "(secret)"]
+    other = sent(keeper, keeper.get(f"{TABLE}&edit=m02"), ["m02", "00:00:5e:00:53:02", "r3", "(secret)"], do="save")
+    assert other.status == 303, "rows are edited side by side"
+
+
+def test_the_preview_of_a_row_says_what_it_changes_and_is_saved_there(keeper: Browser) -> None:
+    keeper.change(do="save", kind="group", name="r1", format="toml", text=GROUP)
+    page = keeper.get(f"{TABLE}&edit=m01")
+    shown = sent(keeper, page, ["m01", "00:00:5e:00:53:01", "r9", "(secret)"], do="preview")
+    assert "1 machine loses its answer" in shown.text
+    assert stored(keeper) == TEXT
+    assert cells_in(shown)[2] == "r9"
+    assert sent(keeper, shown, cells_in(shown), do="save").status == 303
+    assert stored(keeper) == TEXT.replace(" r1 ", " r9 ")
+
+
+def test_an_inventory_of_5000_rows_is_uploaded_with_a_preview_paged_searched_and_undone(keeper: Browser) -> None:
+    assert len(MANY) > 300_000
+    keeper.change(do="save", kind="group", name="r1", format="toml", text=GROUP)
+    before = revisions_in(keeper.get("/console/history"))[0]
+    shown = uploaded(keeper, MANY)
+    assert shown.status == 200
+    assert "Nothing is stored yet" in shown.text
+    shown = finished(keeper, shown)
+    assert "125 machines get their first answer" in shown.text
+    assert "1 machine loses its answer" in shown.text
+    assert stored(keeper) == TEXT
+    put(keeper, MANY)
+    assert stored(keeper) == MANY
+    last = keeper.get(f"{TABLE}&page=50")
+    assert names_in(last) == [f"m{number:05}" for number in range(4_900, 5_000)]
+    assert "Page 50 of 50" in last.text
+    assert names_in(keeper.get(f"{TABLE}&q=M04711")) == ["m04711"]
+    assert names_in(keeper.get(f"{TABLE}&line=4713"))[11] == "m04711"
+    assert 'id="r4713" class="at"' in keeper.get(f"{TABLE}&line=4713").text
+    page = keeper.get(f"{TABLE}&edit=m04711")
+    assert sent(keeper, page, ["m04711", "r1", "y"], do="save").status == 303
+    assert stored(keeper) == MANY.replace(f"m04711,r31,{'x' * 50}", "m04711,r1,y")
+    newest, upload, *_ = revisions_in(keeper.get("/console/history"))
+    assert upload > before
+    undone = keeper.get(f"/console/document/earlier?revision={newest}")
+    assert sent(keeper, undone, do="save").status == 303
+    assert stored(keeper) == MANY
+
+
+def finished(browser: Browser, page: Reply) -> Reply:
+    """Return the consequences of a preview once they are found."""
+    found = re.search(r'hx-get="(/console/document/preview[^"]+)"', page.text)
+    if not found:
+        return page
+    wait_until(lambda: "<progress" not in browser.get(unescape(found[1])).text)
+    return browser.get(unescape(found[1]))
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        (b"", "choose a file"),
+        (b"id\n\xff\n", "is not UTF-8: byte 0xff at offset 3"),
+        (b"a,b\n1,2\n", "no column is one of id"),
+        (b"id\nm1\nm1\n", "m1"),
+    ],
+    ids=["none", "not UTF-8", "no name", "doubled"],
+)
+def test_a_file_that_is_no_inventory_is_refused_with_the_reason(keeper: Browser, content: bytes, said: str) -> None:
+    reply = uploaded(keeper, content)
+    assert said in unescape(reply.text)
+    assert '<button form="editor" class="main" name="do" value="save">' not in reply.text
+    assert stored(keeper) == TEXT
+
+
+def test_an_upload_that_is_kept_no_more_or_meets_another_write_is_said(keeper: Browser) -> None:
+    first = uploaded(keeper, "id\nm1\n")
+    for _ in range(4):
+        uploaded(keeper, "id\nm2\n")
+    assert "upload it again" in sent(keeper, first, do="save").text
+    late = uploaded(keeper, "id\nm3\n")
+    put(keeper, "id\nm4\n")
+    assert sent(keeper, late, do="save").status == 409
+    assert stored(keeper) == "id\nm4\n"
+
+
+@pytest.mark.parametrize("body", [b"", b"--xx", b"--xx\r\n\r\n--xx--", b"--xx\r\nA: b\r\n\r\nc\r\n--xx--\r\n"])
+def test_a_form_with_files_that_is_none_is_a_400_or_a_403(keeper: Browser, body: bytes) -> None:
+    for kind in ("multipart/form-data; boundary=xx", "multipart/form-data"):
+        reply = keeper.send("POST", "/console/inventory", body, {"Origin": keeper.origin, "Content-Type": kind})
+        assert reply.status in {400, 403}
+
+
+def test_a_role_edits_rows_without_seeing_secrets_and_uploads_nothing(tmp_path: Path) -> None:
+    token, entry = new_token("desk", Role.INVENTORY)
+    (tmp_path / "tokens").write_text(f"{entry}\n")
+    with started(tmp_path, "sqlite", SERVICE_TOKENS_FILE=tmp_path / "tokens") as admin:
+        admin.log_in()
+        put(admin, TEXT)
+        desk = Browser(admin.service, admin.console)
+        desk.log_in(token)
+        page = desk.get(f"{TABLE}&edit=m01&secrets=1")
+        assert cells_in(page)[3] == "(secret)"
+        assert sent(desk, page, ["m01", "00:00:5e:00:53:01", "r9", "(secret)"], do="save").status == 303
+        assert stored(admin) == TEXT.replace(" r1 ", " r9 ")
+        assert uploaded(desk, "id\nm1\n").status == 403
+        shown = uploaded(admin, "id\nm1\n")
+        assert sent(desk, page, do="save", proposal=form_in(shown)["proposal"]).status == 403
+        assert 'type="file"' not in page.text
+
+
+def test_a_machine_is_adopted_by_a_form_with_a_field_for_each_column(keeper: Browser) -> None:
+    keeper.service.get("/ks?mac=00:00:5e:00:53:ee")
+    name = "00:00:5e:00:53:ee"
+    wait_until(lambda: keeper.get("/unknown").json["unknown"])
+    (visitor,) = keeper.get("/unknown").json["unknown"]
+    where = f"/console/adopt?{urlencode({'id': visitor['machine']})}"
+    wait_until(lambda: keeper.get(where).status == 200)  # what asked is read once a second
+    page = keeper.get(where)
+    field = r'<label for="c\d+">([^<]+)</label><input id="c\d+" name="cell" value="([^"]*)">'
+    labels = dict(re.findall(field, page.text))
+    assert labels == {"id": "", "mac": name, "rack": "", "root-password": ""}
+    shown = sent(keeper, page, ["new-1", name, "r1", ""], do="preview")
+    assert stored(keeper) == TEXT
+    assert cells_in(shown) == ["new-1", name, "r1", ""]
+    reply = sent(keeper, page, ["new-1", name, "r1", ""], do="save")
+    assert reply.headers["location"].startswith("/console/machine?id=")
+    assert stored(keeper) == f"{TEXT}new-1;{name};r1;\r\n"
+
+
+@pytest.mark.parametrize(
+    ("extension", "text", "joined"),
+    [
+        ("toml", "# x\nmembers = [\n  'a', # b\n]\n", "# x\nmembers = [\n  'a', # b\n  \"new\",\n]\n"),
+        ("toml", "x = 1\n", 'members = ["new"]\nx = 1\n'),
+        ("ks", "# answer: member a\ntext\n", "# answer: member new\n# answer: member a\ntext\n"),
+        ("ipxe", "#!ipxe\nboot\n", "#!ipxe\n# answer: member new\nboot\n"),
+        ("yaml", "members: [a]\nb: 1\n", None),
+    ],
+)
+def test_a_machine_joins_a_group_by_a_text_that_is_previewed(
+    keeper: Browser, extension: str, text: str, joined: str | None
+) -> None:
+    keeper.change(do="save", kind="group", name="rack", format=extension, text=text)
+    reply = keeper.change(do="join", kind="group", joins=f"rack {extension}", member="new")
+    assert text_in(reply) == (joined or text)
+    assert ("What saving would change" in reply.text) is bool(joined)
+    assert keeper.get(f"/groups/rack?format={extension}").text == text
+    named = {"kind": "group", "name": "rack", "format": extension}
+    assert keeper.change(do="save", text=text_in(reply), etag=etag_of(reply), **named).status == 303
+
+
+def test_a_document_of_300_kilobytes_is_saved(keeper: Browser) -> None:
+    text = "# " + "ä" * 150_000 + "\n"
+    assert keeper.change(do="save", kind="machine", name="large", format="ks", text=text).status == 303
+    assert keeper.get("/machines/large?format=ks").body.decode() == text
+
+
+def test_an_inventory_of_a_directory_is_shown_and_not_changed(tmp_path: Path) -> None:
+    (tmp_path / "answers").mkdir()
+    (tmp_path / "answers" / "inventory.csv").write_text("id,rack\nm1,r1\n")
+    with started(tmp_path, "files") as browser:
+        browser.log_in()
+        page = browser.get("/console/document?kind=inventory&name=default&format=csv")
+        assert page.headers["location"] == TABLE
+        page = browser.get(TABLE)
+        assert names_in(page) == ["m1"]
+        assert ("Edit" in page.text, "Upload" in page.text, "Download" in page.text) == (False, False, True)
+        assert browser.get("/inventory/default").body == b"id,rack\nm1,r1\n"
+        assert browser.get("/console/inventory?name=none").status == 404
