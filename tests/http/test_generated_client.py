@@ -106,22 +106,6 @@ def test_a_document_is_stored_read_and_removed(client: Any) -> None:
     assert deleted.status == "deleted"
 
 
-def test_a_refused_document_is_an_error_with_its_reason(client: Any) -> None:
-    error = operation("documents", "put_group").sync(identifier="lab", client=client, body=file_of(b"x = = 1\n"))
-    assert "line 1" in error.error
-    missing = operation("documents", "get_default").sync(client=client)
-    assert missing.error.startswith("there is no default (toml)")
-
-
-def test_an_inventory_is_stored_and_read(client: Any) -> None:
-    table = b"id,mac\nweb-01,52:54:00:12:34:56\n"
-    stored = operation("inventory", "put_inventory").sync(identifier="lab", client=client, body=file_of(table))
-    assert stored.status == "stored"
-    assert operation("inventory", "get_inventory").sync(identifier="lab", client=client).payload.read() == table
-    row = operation("inventory", "get_row").sync(identifier="lab", row="web-01", client=client)
-    assert row.to_dict() == {"id": "web-01", "mac": "52:54:00:12:34:56"}
-
-
 GROUP = {"kind": "group", "identifier": "base", "text": "x = 1\n"}
 NODE = {"kind": "machine", "identifier": "node-1", "text": 'extends = "base"\n'}
 
@@ -159,22 +143,3 @@ def test_a_change_of_many_documents_is_tried_made_and_taken_back(client: Any) ->
     assert read.payload.read() == b"x = 1\n"
     [latest, *_] = operation("history", "list_history").sync(client=client, limit=1).history
     assert (latest.who.name, latest.note) == ("pipeline", f"restore of revision {first.revision}")
-
-
-def test_a_token_may_do_what_its_role_says(client: Any) -> None:
-    watcher = with_token(client, "watcher")
-
-    assert operation("documents", "list_machines").sync(client=watcher).machine is not None
-    for refused in (
-        operation("documents", "apply").sync_detailed(client=watcher, body=change(GROUP)),
-        operation("history", "restore_revision").sync_detailed(revision=1, client=watcher),
-        operation("documents", "put_machine").sync_detailed("web-09", client=watcher, body=file_of(DOCUMENT)),
-    ):
-        assert (refused.status_code, refused.parsed.error.partition(",")[0]) == (
-            403,
-            'the token "watcher" has the role read',
-        )
-    unknown = importlib.import_module(PACKAGE).AuthenticatedClient(
-        base_url=str(client.get_httpx_client().base_url), token="no-token-at-all-0123456789"
-    )
-    assert operation("history", "list_history").sync_detailed(client=unknown).status_code == 401

@@ -234,12 +234,6 @@ def test_over_a_socket_the_status_is(name: str, server: Server) -> None:
         assert response.body.endswith(b"\n")
 
 
-@pytest.mark.parametrize("name", [name for name, (data, _) in ALL.items() if len(data) < 120])
-def test_byte_by_byte_over_a_socket_the_response_is_the_same(name: str, server: Server) -> None:
-    data, _ = ALL[name]
-    assert server.send(*[data[i : i + 1] for i in range(len(data))]).raw == server.send(data).raw
-
-
 def test_a_body_that_breaks_off_is_400(server: Server) -> None:
     for data in (header(b"Content-Length: 10", method=b"POST") + b"hello", CHUNKED + b"5\r\nhel", b"GET / HT"):
         with server.connect() as client:

@@ -27,7 +27,7 @@ CHECKOUT = Path(__file__).parents[2]
 README = (CHECKOUT / "README.md").read_text("utf-8")
 TUTORIAL = (CHECKOUT / "docs" / "first-machine.md").read_text("utf-8")
 INDEX = (CHECKOUT / "docs" / "README.md").read_text("utf-8")
-LINES_OF_A_PAGE = 120
+LINES_OF_A_PAGE = 100
 
 IN_FORCE_SECONDS = 90.0
 """A file takes effect within a second; the rest is for a machine that is busy with other tests.

@@ -18,7 +18,7 @@ import pytest
 from answerd.server.roles import NEEDED, Role, new_token
 from tests.support.replies import Reply, exchange, request_bytes
 from tests.support.service import Service, run
-from tests.support.waiting import wait_until
+from tests.support.waiting import PATIENCE, wait_until
 
 TOKENS = {role: new_token(f"{role}-token", role) for role in Role}
 TYPED, FILED, CELL, RENAMED = "swordfish-typed", "swordfish-filed", "swordfish-cell", "swordfish-renamed"
@@ -295,7 +295,7 @@ def test_a_planned_document_does_not_bring_a_cell_to_light(filled: Lab) -> None:
 
 def opened(lab: Lab, address: tuple[str, int], headers: dict[str, str]) -> socket.socket:
     stream = socket.create_connection(address)
-    stream.settimeout(8)
+    stream.settimeout(PATIENCE)
     stream.sendall(request_bytes("GET", "/events", headers).replace(b"answers.example", lab.host.encode()))
     assert stream.recv(100).startswith(b"HTTP/1.1 200")
     return stream

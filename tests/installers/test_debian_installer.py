@@ -18,8 +18,8 @@ import pytest
 from tests.installers.conftest import Unpack
 from tests.installers.machines import INSTALLER_SECONDS, Machine, user_network
 from tests.installers.tiny_mirrors import ACCEPTED, SAYS, tiny_mirror
+from tests.support.installer_pages import DASHES, MAC, PAGES, documents
 from tests.support.service import Service, run
-from tests.unit.test_installer_pages import DASHES, MAC, PAGES, documents
 
 DOCUMENT = documents(PAGES["debian-installer"])[f"{DASHES}.preseed"]
 

@@ -14,8 +14,8 @@ from pathlib import Path
 import pytest
 
 from tests.installers.conftest import SYSTEM_PATH, SYSTEM_PYTHON, Unpack, file_of, need_root, program
+from tests.support.installer_pages import DASHES, MAC, PAGES, documents, without_states
 from tests.support.service import Service
-from tests.unit.test_installer_pages import DASHES, MAC, PAGES, documents, without_states
 
 pytestmark = pytest.mark.quick
 

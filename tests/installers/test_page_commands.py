@@ -14,8 +14,8 @@ from typing import Any
 import pytest
 
 from tests.installers.conftest import SYSTEM_PATH, Unpack, file_of, program
+from tests.support.installer_pages import DASHES, PAGES, documents
 from tests.support.service import Service, environment, run, write_tree
-from tests.unit.test_installer_pages import DASHES, PAGES, documents
 from tests.unit.test_tutorial import FILES, TEXT
 
 ROOT = Path(__file__).parents[2]

@@ -19,8 +19,8 @@ from xml.etree import ElementTree
 import pytest
 
 from tests.installers.conftest import SYSTEM_PATH, program
+from tests.support.installer_pages import DASHES, MAC, PAGES, documents
 from tests.support.service import Service, run
-from tests.unit.test_installer_pages import DASHES, MAC, PAGES, documents
 
 pytestmark = pytest.mark.quick
 

@@ -17,8 +17,8 @@ import pytest
 import yaml
 
 from tests.installers.conftest import SYSTEM_PATH, SYSTEM_PYTHON, Unpack, installer_source
+from tests.support.installer_pages import DASHES, PAGES, documents
 from tests.support.service import Service, run
-from tests.unit.test_installer_pages import DASHES, PAGES, documents
 
 pytestmark = pytest.mark.quick
 

@@ -12,5 +12,7 @@
 | `processes` | children, memory, signals and sockets of processes, as the kernel sees them |
 | `probe` | `Probes`: clients in processes of their own that ask while something else happens; `ask` |
 | `known_port` | `OnAKnownPort`: the real program where its log cannot be read |
+| `shell` | `Shell`: the command line in this process |
+| `pages` | the tables and blocks of docs/; `installer_pages`: the documents on those of the installers |
 | `unprivileged` | `as_nobody`: a block without root's rights |
 """

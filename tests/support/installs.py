@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import NamedTuple
 
 from answerd.answers.gates import Gates, url_of_host
@@ -46,7 +47,8 @@ class Ordered(NamedTuple):
 Happening = Asked | Reported | Ordered
 
 
-class Outcome(NamedTuple):
+@dataclass(frozen=True)
+class Outcome:
     """What a happening leads to: the evidence, the rule by which a document is refused, and the event, None where none
     is written."""
 
@@ -55,7 +57,7 @@ class Outcome(NamedTuple):
     event: Event | None
     rules: Rules
 
-    @property
+    @cached_property
     def record(self) -> Record:
         """What follows from the evidence."""
         return record_of(self.evidence, self.rules)

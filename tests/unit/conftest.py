@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from answerd.commands import common
 from answerd.formats import toml as toml_family
+from tests.support.shell import Shell
 
 
 @pytest.fixture
@@ -21,3 +24,10 @@ def parsed(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
     monkeypatch.setattr(toml_family, "parse", note)
     return texts
+
+
+@pytest.fixture
+def shell(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Shell:
+    """Commands with settings of their own, in an empty directory."""
+    monkeypatch.setattr(common, "SYSTEM_ENV_FILE", tmp_path / "no" / "answerd.env")
+    return Shell(tmp_path, capsys, monkeypatch)

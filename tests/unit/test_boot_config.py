@@ -14,8 +14,8 @@ from pathlib import Path
 import pytest
 
 from answerd.boot import DIALECTS, FIRMWARE, LONGEST_FILE_NAME, BootConfigError, boot_config, service_at
+from tests.support.pages import rows, words
 from tests.support.service import run
-from tests.unit.test_docs import rows, words
 
 CHECKOUT = Path(__file__).parents[2]
 URL = "http://192.0.2.10:8000"

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import re
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -13,44 +12,9 @@ import pytest
 
 from answerd import captures, cli
 from answerd.captures import Capture
-from answerd.cli import main
 from answerd.commands import NAMES, command, common, terminal, usage_of
 from tests.support.service import write_tree
-
-
-@dataclass(frozen=True)
-class Done:
-    """A command's exit status, and the lines of its two outputs."""
-
-    status: int
-    out: list[str]
-    err: list[str]
-
-
-class Shell:
-    """Runs commands with settings of their own, in an empty directory."""
-
-    def __init__(self, place: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
-        self.place, self.capsys, self.monkeypatch = place, capsys, monkeypatch
-        monkeypatch.chdir(place)
-        for name in [name for name in os.environ if name.startswith("SERVICE_")]:
-            monkeypatch.delenv(name)
-
-    def set(self, **settings: object) -> None:
-        for name, value in settings.items():
-            self.monkeypatch.setenv(name, str(value))
-
-    def __call__(self, *arguments: str) -> Done:
-        status = main(list(arguments))
-        out, err = self.capsys.readouterr()
-        return Done(status, out.splitlines(), err.splitlines())
-
-
-@pytest.fixture
-def shell(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Shell:
-    monkeypatch.setattr(common, "SYSTEM_ENV_FILE", tmp_path / "no" / "answerd.env")
-    return Shell(tmp_path, capsys, monkeypatch)
-
+from tests.support.shell import Shell
 
 RACK = {
     "answers/groups/lab.toml": 'members = ["pc-1", "pc-2"]\nx = 1\n',

@@ -6,7 +6,6 @@ The settings have a test of their own (test_docs_settings.py), and so have valid
 from __future__ import annotations
 
 import re
-from pathlib import Path
 
 import pytest
 
@@ -18,28 +17,7 @@ from answerd.formats.template import Placeholder, TemplateReader
 from answerd.identity import IDENTIFIER_LENGTH, Kind
 from answerd.server.statuses import ADMIN_STATUSES, ANSWER_STATUSES
 from tests.support.lookups import Said
-
-CHECKOUT = Path(__file__).parents[2]
-DOCS = CHECKOUT / "docs"
-
-
-def page(name: str) -> str:
-    return (DOCS / f"{name}.md").read_text("utf-8")
-
-
-def rows(text: str, columns: int) -> list[tuple[str, ...]]:
-    """The rows of all tables of this many columns, without their heads."""
-    found = []
-    for line in text.splitlines():
-        cells = tuple(cell.strip().replace("\\|", "|") for cell in re.split(r"(?<!\\)\|", line.strip())[1:-1])
-        if line.startswith("|") and len(cells) == columns and not set("".join(cells)) <= {"-"}:
-            found.append(cells)
-    return found
-
-
-def words(cell: str) -> tuple[str, ...]:
-    """The words between backquotes."""
-    return tuple(re.findall(r"`([^`]+)`", cell))
+from tests.support.pages import CHECKOUT, DOCS, page, rows, words
 
 
 def test_every_format_stands_in_the_table_with_its_family_and_type() -> None:

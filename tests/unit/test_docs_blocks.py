@@ -14,6 +14,7 @@ import pytest
 
 from answerd.cli import HELP_OPTIONS, parse
 from answerd.commands import NAMES, options_of
+from tests.support.pages import FENCE
 
 CHECKOUT = Path(__file__).parents[2]
 PAGES = {
@@ -27,8 +28,6 @@ RUN = ("sh", "console", "bat")
 """Languages of the blocks whose commands tests run."""
 WALKED = ("README.md", "docs/first-machine.md")
 """Pages whose commands, in ``console`` blocks, tests/http/test_readme.py runs."""
-
-FENCE = re.compile(r"^ *(?P<fence>`{3,}|~{3,})(?P<language>.*)\n(?P<text>(?:.*\n)*?) *(?P=fence) *$", re.MULTILINE)
 
 
 def typed(text: str) -> list[str]:

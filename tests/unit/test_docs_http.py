@@ -10,7 +10,7 @@ import pytest
 from answerd.server.http import bodies, parser, server
 from answerd.server.http.server import Limits
 from answerd.server.statuses import ANSWER_STATUSES
-from tests.unit.test_docs import rows
+from tests.support.pages import rows
 
 PAGE = (Path(__file__).parents[2] / "docs" / "http.md").read_text("utf-8")
 

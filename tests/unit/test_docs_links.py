@@ -52,28 +52,6 @@ def anchors_of(page: Path) -> set[str]:
     return anchors_in(page.read_text("utf-8")) if page.suffix == ".md" else set()
 
 
-@pytest.mark.parametrize(
-    ("heading", "anchor"),
-    [
-        pytest.param("Limits", "limits", id="letters become lower case"),
-        pytest.param("Malformed requests", "malformed-requests", id="a blank becomes a hyphen"),
-        pytest.param("Expect: 100-continue", "expect-100-continue", id="punctuation goes, a hyphen stays"),
-        pytest.param("NoCloud's side files", "noclouds-side-files", id="an apostrophe goes"),
-        pytest.param("A  B", "a--b", id="two blanks become two hyphens"),
-        pytest.param("a & b", "a--b", id="both blanks around a sign that goes stay"),
-        pytest.param("Text: ks, preseed", "text-ks-preseed", id="commas go"),
-        pytest.param("`unset` and *match*", "unset-and-match", id="marks of code and emphasis go"),
-        pytest.param("The file [running.md](running.md#files)", "the-file-runningmd", id="of a link its text counts"),
-        pytest.param("user_agent", "user_agent", id="an underscore stays"),
-        pytest.param("Größe und Maß", "größe-und-maß", id="letters beyond ASCII stay"),
-        pytest.param("x² and ½", "x-and-", id="digits that are not decimal go"),
-        pytest.param("answerd check", "answerd-check", id="a name of two words"),
-    ],
-)
-def test_a_heading_becomes_an_anchor_as_github_makes_it(heading: str, anchor: str) -> None:
-    assert slug(heading) == anchor
-
-
 def test_headings_of_one_name_are_numbered_and_code_has_none() -> None:
     page = "# A\n\n## B\n\n```sh\n# no heading\n```\n\n### B ###\n\n## B\n\n#no heading\n"
     assert anchors_in(page) == {"a", "b", "b-1", "b-2"}

@@ -16,6 +16,10 @@ ROWS = {
 }
 
 
+NEEDED = re.findall(r"^\| `(SERVICE_\w+)` \| [^|]+ \| [^|]+ \| ([^|]+) \|$", PAGE, re.MULTILINE)
+"""Each setting with those who need it."""
+
+
 def by_name(setting: Setting) -> str:
     return setting.name
 
@@ -52,6 +56,11 @@ def test_the_page_names_no_setting_that_does_not_exist() -> None:
     known = {setting.name for setting in SETTINGS}
     assert set(ROWS) == known
     assert set(re.findall(r"\bSERVICE_[A-Z_]*[A-Z]", PAGE)) == known
+
+
+def test_each_setting_is_in_one_group_with_those_who_need_it() -> None:
+    assert sorted(name for name, _ in NEEDED) == sorted(setting.name for setting in SETTINGS)
+    assert f"There are {len(SETTINGS)} settings" in PAGE
 
 
 def test_the_example_of_an_environment_file_is_read_without_a_warning() -> None:

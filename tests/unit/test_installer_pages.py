@@ -13,19 +13,12 @@ from typing import Any
 import pytest
 
 from answerd.errors import NotClaimed
-from answerd.formats import FORMATS
 from answerd.store.files import FileStore
 from answerd.validators import Tools, validate
 from tests.support.fleet import Fleet
+from tests.support.installer_pages import DASHES, INDEX, MAC, PAGES, documents, without_states
+from tests.support.pages import rows
 from tests.support.service import write_tree
-from tests.unit.test_docs import rows
-
-FOLDER = Path(__file__).parents[2] / "docs" / "installers"
-PAGES = {path.stem: path.read_text("utf-8") for path in sorted(FOLDER.glob("*.md")) if path.stem != "index"}
-INDEX = (FOLDER / "index.md").read_text("utf-8")
-MAC = "52:54:00:12:34:56"
-DASHES = "52-54-00-12-34-56"
-REPORT = "http://192.0.2.10:8000/report/token"
 
 PROXMOX = {"network_interfaces": [{"link": "eno1", "mac": "52:54:00:12:34:56"}], "dmi": {"system": {"serial": "S1"}}}
 
@@ -48,17 +41,6 @@ REQUESTS: dict[str, list[tuple[str, dict[str, Any], str]]] = {
 
 SILENT = {"talos"}
 """Installers that report nothing by HTTP."""
-
-
-def documents(text: str) -> dict[str, str]:
-    """The documents of a page by the names of their files."""
-    found = re.findall(r"`([\w./-]+)`:\n\n```\w+\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
-    return {name: body for name, body in found if name.rpartition(".")[2] in FORMATS}
-
-
-def without_states(text: str) -> str:
-    """A document as one that needs no state: what ``once`` and the report do is tested with the states."""
-    return re.sub(r"^# answer: once\n", "", text, flags=re.MULTILINE).replace("{{ report }}", REPORT)
 
 
 @pytest.fixture(params=sorted(PAGES))

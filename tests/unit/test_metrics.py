@@ -28,7 +28,7 @@ from answerd.store.files import FileStore
 from answerd.store.loader import Loader
 from answerd.store.nodes import Node
 from answerd.store.states import Waiting
-from tests.unit.test_docs import rows, words
+from tests.support.pages import rows, words
 
 WATCHED = [("500", "failed"), ("404", "unclaimed"), ("503", "busy"), ("403", "refused")]
 """Statuses of requests without an answer, and their outcomes."""

@@ -18,8 +18,8 @@ from answerd import migrate
 from answerd.migrate.result import MigratedData, MigrationError, inventory, report, write
 from answerd.store.files import FileStore
 from tests.support.fleet import Fleet
+from tests.support.pages import rows, words
 from tests.support.service import run, write_tree
-from tests.unit.test_docs import rows, words
 
 CHECKOUT = Path(__file__).parents[2]
 MAC = "52:54:00:89:d8:10"

@@ -16,12 +16,10 @@ from answerd.store.sqlite import SqliteStore
 from answerd.store.tables import execute
 from tests.support.postgres import MISSING, Cluster, binaries, clusters, home_of
 from tests.support.service import write_tree
+from tests.support.shell import Shell
 from tests.support.writes import put
-from tests.unit.test_commands import Shell, shell
 
 pytestmark = pytest.mark.skipif(binaries() is None, reason=MISSING)
-
-__all__ = ["shell"]
 
 RACK: dict[str, str | bytes] = {
     "groups/rack.ks": "# answer: members m1 m2\nlang fr\n",

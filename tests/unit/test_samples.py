@@ -5,8 +5,6 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-import pytest
-
 ROOT = Path(__file__).parents[2]
 DNSMASQ = (ROOT / "etc" / "dnsmasq.conf").read_text(encoding="utf-8")
 SAMPLES = sorted(
@@ -17,10 +15,9 @@ SAMPLES = sorted(
 )
 
 
-@pytest.mark.parametrize("path", SAMPLES, ids=lambda path: str(path.relative_to(ROOT)))
-def test_no_sample_asks_for_the_first_card(path: Path) -> None:
-    text = path.read_text(encoding="utf-8", errors="replace")
-    assert not re.search(r"\$\{net\d+/", text)
+def test_no_sample_asks_for_the_first_card() -> None:
+    texts = {path: path.read_text(encoding="utf-8", errors="replace") for path in SAMPLES}
+    assert [path for path, text in texts.items() if re.search(r"\$\{net\d+/", text)] == []
 
 
 def test_only_ipxe_gets_a_url_as_its_file_name() -> None:

@@ -11,8 +11,8 @@ from answerd.boot import DIALECTS
 from answerd.store.files import FileStore
 from answerd.validators import Tools, validate
 from tests.support.fleet import Fleet
+from tests.support.installer_pages import without_states
 from tests.support.service import write_tree
-from tests.unit.test_installer_pages import without_states
 
 TEXT = (Path(__file__).parents[2] / "docs" / "tutorial.md").read_text("utf-8")
 FILES = dict(re.findall(r"`/srv/answers/([\w./-]+)`:\n\n```\w+\n(.*?)^```$", TEXT, re.MULTILINE | re.DOTALL))

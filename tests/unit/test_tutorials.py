@@ -16,8 +16,8 @@ import pytest
 from answerd.store.files import FileStore
 from answerd.validators import Tools, validate
 from tests.support.fleet import Fleet
+from tests.support.installer_pages import REPORT
 from tests.support.service import write_tree
-from tests.unit.test_installer_pages import REPORT
 
 DOCS = Path(__file__).parents[2] / "docs"
 

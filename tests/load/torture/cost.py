@@ -18,7 +18,6 @@ from urllib.parse import quote
 from answerd.identity import Kind
 from tests.cost.worst_cases import (
     CASES,
-    FILES,
     FILLED,
     JSON,
     MACHINE,
@@ -43,8 +42,7 @@ INTERVAL = 0.005
 TRIES = 3
 LARGEST_PUT = 262_144
 BODY, HEADER, LINE = 1_000_000, 60_000, 8_000
-FILE = 16_000_000
-CROWDED_FILE = 1_000_000
+FILE = 1_048_576
 CROWDED = ("text: many placeholders", "text: a long comment", "toml: keys", "yaml: keys", "json: keys", "xml: siblings")
 """Files of nothing but keys, elements or placeholders: hundreds of thousands."""
 
@@ -122,8 +120,8 @@ def requests(scratch: Path, cases: Iterable[str] = REQUESTS, scale: float = 1.0)
     return _figures("requests of full size", worst)
 
 
-def files(scratch: Path, cases: Iterable[str] = (*FILES, *CROWDED, *SETS), size: int = FILE) -> list[Figure]:
-    """Files of 16 MB and sets of thousands, picked up while the service runs, and asked for."""
+def files(scratch: Path, cases: Iterable[str] = (*CROWDED, *SETS), size: int = FILE) -> list[Figure]:
+    """Files of 1 MB and sets of thousands, picked up while the service runs, and asked for."""
     counter = iter(range(1_000))
 
     def meet(service: Service, case: Case) -> None:
@@ -136,8 +134,7 @@ def files(scratch: Path, cases: Iterable[str] = (*FILES, *CROWDED, *SETS), size:
             (folder / name).unlink()
         _wait_for(service, f"/ks?mac={marker}", 404)
 
-    sizes = {**dict.fromkeys(SETS, SET), **dict.fromkeys(CROWDED, CROWDED_FILE)}
-    sized = {name: CASES[name](min(size, sizes.get(name, size))) for name in cases}
+    sized = {name: CASES[name](min(size, SET) if name in SETS else size) for name in cases}
     with ExitStack() as stack:
         service, idle = _both(stack, scratch, {})
         worst = _each(service, idle, sized, meet)

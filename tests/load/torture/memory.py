@@ -32,7 +32,7 @@ CONNECTION_STATE = 8_192
 SLACK = 16 * MB
 LARGEST_BODY = 1_048_576
 LARGEST_PUT = 262_144
-LARGEST_FILE = 16 * MB
+LARGEST_FILE = 1_048_576
 TOKEN = "torture-admin-token-0123456789"
 WARM = 32
 """Connections that do the same before anything is measured."""
