@@ -79,7 +79,7 @@ class Console:
             ("GET", "/console/requests"): pages.requests,
             ("GET", "/console/machines"): pages.machines,
             ("POST", "/console/machines"): pages.change_states,
-            ("GET", "/console/machine"): pages.machine,
+            ("GET", "/console/machine"): pages.one_machine.show,
             ("GET", "/console/adopt"): pages.inventories.adopt,
             ("GET", "/console/inventory"): pages.inventories.show,
             ("POST", "/console/inventory"): pages.inventories.change,
