@@ -94,6 +94,7 @@ class Console:
             ("GET", "/console/check"): pages.check,
             ("GET", "/console/settings"): pages.settings,
             ("GET", "/console/access"): pages.access,
+            ("POST", "/console/access"): pages.set_secret,
             ("GET", "/console/history"): pages.history,
         }
         self._resume = pages.resumed_document
