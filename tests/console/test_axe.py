@@ -29,8 +29,15 @@ EVERY_SIZE: list[tuple[int, Scheme]] = [(width, scheme) for width in (400, 1024,
 SOME_SIZES: list[tuple[int, Scheme]] = [(400, "dark")]
 
 RUN = """async () => {
-  const found = await axe.run(document, {resultTypes: ["violations"]});
-  return found.violations.map((one) => [one.impact, one.id, one.nodes.map((node) => node.html.slice(0, 200))]);
+  const found = await axe.run(document, {resultTypes: ["violations", "incomplete"]});
+  // A contrast that cannot be told; but for the editor, whose colours test_editing measures, and cells behind a column
+  // that stays.
+  const isClear = (node) => document.querySelector(node.target[0])?.closest(".cm-editor, .sheet");
+  const unclear = found.incomplete.filter((one) => one.id === "color-contrast")
+    .map((one) => ({...one, nodes: one.nodes.filter((node) => !isClear(node))}))
+    .filter((one) => one.nodes.length);
+  return [...found.violations, ...unclear].map((one) =>
+    [one.impact, one.id, one.nodes.map((node) => node.html.slice(0, 200))]);
 }"""
 
 

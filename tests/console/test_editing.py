@@ -222,6 +222,16 @@ def test_an_origin_opens_the_editor_at_its_line(writer: Page) -> None:
     assert writer.evaluate("document.getSelection().toString()") == 'keyboard = "de"'
 
 
+def test_the_page_of_a_machine_follows_what_happens_to_it(writer: Page, written: Lab) -> None:
+    report = written.install("node-21")
+    writer.goto("/console/machine?id=node-21")
+    assert writer.locator("h1 .state").inner_text() == "installing"
+    written.service.post(f"{report}/failed?message=no+disk", b"the log of it")
+    failure = writer.locator(".failure")
+    failure.get_by_text("no disk").wait_for()
+    assert failure.locator("pre").inner_text() == "the log of it"
+
+
 CONTRASTS = """() => {
   const canvas = document.createElement("canvas").getContext("2d", { willReadFrequently: true });
   const rgb = (colour) => {
@@ -241,7 +251,8 @@ CONTRASTS = """() => {
     }
     return [255, 255, 255, 255];
   };
-  return [...document.querySelectorAll(".cm-panel input:not([type=checkbox]), .cm-panel button, .cm-panel label")]
+  const texts = ".cm-panel input:not([type=checkbox]), .cm-panel button, .cm-panel label, .cm-line span";
+  return [...document.querySelectorAll(texts)]
     .map((element) => {
       const ground = behind(element);
       if (!ground) return [element.name, 0];
@@ -249,13 +260,13 @@ CONTRASTS = """() => {
       return [element.name || element.innerText, (more + 0.05) / (less + 0.05)];
     });
 }"""
-"""The contrast of each text of the editor's find panel with what is behind it (WCAG 2.2, 1.4.3)."""
+"""The contrast of each text of the editor and of its find panel with what is behind it (WCAG 2.2, 1.4.3)."""
 
 LEAST_CONTRAST = 4.5
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_the_find_panel_can_be_read(windows: Windows, lab: Lab, session: str, scheme: Scheme) -> None:
+def test_the_editor_and_its_find_panel_can_be_read(windows: Windows, lab: Lab, session: str, scheme: Scheme) -> None:
     with windows.lend(lab, session=session, look=Look(scheme=scheme)) as page:
         page.goto(page_of("rack-a", "group", "toml"))
         page.locator(".cm-content").click()
