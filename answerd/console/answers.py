@@ -7,11 +7,13 @@ from dataclasses import dataclass
 
 from answerd.answers.catalogue import Catalogue
 from answerd.answers.near_misses import with_hints
-from answerd.answers.provenance import Origin, Placing, origins
+from answerd.answers.provenance import LONGEST_PLACE, Origin, Place, Placing, origins
+from answerd.answers.ranking import shortened
 from answerd.answers.redaction import hiding, redacted_answer
 from answerd.answers.resolve import Answer, resolve
 from answerd.answers.sources import Sources
 from answerd.answers.why import Step, reasoning
+from answerd.console.rendering import link
 from answerd.errors import AnswerError, NotClaimed
 from answerd.facts import Facts
 from answerd.formats import FORMATS
@@ -21,11 +23,12 @@ from answerd.validators import Tools, validate
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """One line of an answer. ``origin`` is the place that its first value came from, empty where it is not known."""
+    """One line of an answer. ``origins`` are the places that its first value came from, each with the address of its
+    line: that in a document, and that of the row which filled it."""
 
     number: int
     text: str
-    origin: str
+    origins: Sequence[tuple[str, str]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,15 +87,16 @@ class Resolver:
     def _laid_out(self, answer: Answer, facts: Facts, extension: str) -> Resolved:
         inventory = self._catalogue.inventory
         found = origins(answer, inventory)
-        by_line: dict[int, str] = {}
+        of_row = _row_place(self._catalogue, answer)
+        by_line: dict[int, Sequence[tuple[str, str]]] = {}
         for origin in found:
             if origin.answer_line is not None and origin.place is not None:
-                by_line.setdefault(origin.answer_line, origin.where)
+                by_line.setdefault(origin.answer_line, _places(origin, origin.place, of_row))
         findings, warnings = self._judged(answer, facts, found)
         selection = answer.selection
         default_only = selection.default is not None and selection.machine is None and selection.group is None
         lines = tuple(
-            Line(number, line, by_line.get(number, ""))
+            Line(number, line, by_line.get(number, ()))
             for number, line in enumerate(self._text(answer, facts).rstrip("\n").split("\n"), 1)
         )
         return Resolved(
@@ -121,3 +125,21 @@ class Resolver:
             for judged in (verdict.findings, verdict.warnings)
         )
         return findings, warnings
+
+
+def _row_place(catalogue: Catalogue, answer: Answer) -> str:
+    """Return the address of the row of an answer; empty where it has none."""
+    inventory, row = catalogue.inventory, answer.row
+    if inventory is None or row is None:
+        return ""
+    for raw, table in inventory.tables.items():
+        if table.layout is row.layout:
+            return link("/console/inventory", name=raw.key.identifier, line=table.line_of(row))
+    return ""
+
+
+def _places(origin: Origin, place: Place, of_row: str) -> Sequence[tuple[str, str]]:
+    key = place.document.key
+    where = link("/console/document", kind=str(key.kind), name=key.identifier, format=key.format, line=place.line)
+    found = [(shortened(str(place), LONGEST_PLACE), where)]
+    return [*found, (shortened(origin.row, LONGEST_PLACE), of_row)] if origin.row else found

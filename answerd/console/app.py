@@ -79,7 +79,7 @@ class Console:
             ("GET", "/console/requests"): pages.requests,
             ("GET", "/console/machines"): pages.machines,
             ("POST", "/console/machines"): pages.change_states,
-            ("GET", "/console/machine"): pages.machine,
+            ("GET", "/console/machine"): pages.one_machine.show,
             ("GET", "/console/adopt"): pages.inventories.adopt,
             ("GET", "/console/inventory"): pages.inventories.show,
             ("POST", "/console/inventory"): pages.inventories.change,
@@ -94,6 +94,7 @@ class Console:
             ("GET", "/console/check"): pages.check,
             ("GET", "/console/settings"): pages.settings,
             ("GET", "/console/access"): pages.access,
+            ("POST", "/console/access"): pages.set_secret,
             ("GET", "/console/history"): pages.history,
         }
         self._resume = pages.resumed_document

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
@@ -14,6 +14,7 @@ from answerd.documents import Key
 from answerd.identity import Kind
 from answerd.server.roles import Role
 from answerd.store.nodes import Node
+from answerd.store.secret_files import SecretFiles
 
 
 @dataclass(frozen=True, slots=True)
@@ -254,6 +255,8 @@ class Backend:
     captures: Path | None = None
     age: Callable[[], float] = float
     access: Callable[[], Sequence[tuple[str, Role]]] = tuple
+    secrets: SecretFiles = field(default_factory=lambda: SecretFiles(None))
+    log: Callable[[str], None] = print
     nodes: Callable[[], Sequence[Node]] = tuple
 
 

@@ -23,6 +23,7 @@ from answerd.console.backend import (
 from answerd.console.document_list import SORTS, DocumentsView, documents_page
 from answerd.console.inventories import InventoryPages
 from answerd.console.listing import Listings, document_at, problems_of
+from answerd.console.machine_page import MachinePage
 from answerd.console.machines import InstallStates, MachinesPage, MachineTable, View
 from answerd.console.marks import marks_of
 from answerd.console.page_request import PageReply, PageRequest, number_in, redirect
@@ -65,6 +66,7 @@ class DocumentPages:
         self._listings = Listings()
         self._table = MachineTable()
         self.inventories = InventoryPages(backend)
+        self.one_machine = MachinePage(backend)
         self.tables: list[PreparedTable] = [self._listings, self._table]
 
     def documents(self, request: PageRequest) -> PageReply:
@@ -303,6 +305,7 @@ class DocumentPages:
             failed=failed,
             other=other,
             note=note or request.field("note"),
+            line=number_in(request.get("line")) or 0,
             verb="delete" if preview is Preview.REMOVE else "save",
             used_by=used_by,
             history=history,

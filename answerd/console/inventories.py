@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from secrets import token_urlsafe
 
@@ -20,7 +20,7 @@ from answerd.console.listing import inventories_of
 from answerd.console.page_request import PageReply, PageRequest, number_in, redirect
 from answerd.console.rendering import ago, link, page
 from answerd.documents import LARGEST_INVENTORY, Key, NotText, decoded
-from answerd.formats import FORMATS
+from answerd.formats import ALIASES
 from answerd.identity import Kind, identifier_fault, identity_of
 from answerd.inventory import DEFAULT_NAME, FORMAT, file_of
 from answerd.inventory.rows import Row
@@ -154,7 +154,6 @@ class InventoryPages:
         wanted = request.get("to") if request.get("to") in inventories else inventories[0]
         cells, table = cells_of(visitor["facts"]), _table_of(catalogue, wanted)
         layout = (table or read_table("", NEW_INVENTORY)).layout
-        path = cells.get("path", "").strip("/").partition("/")[0].lower()
         body = page(
             "adopt",
             request=request,
@@ -167,7 +166,7 @@ class InventoryPages:
             columns=list(zip(layout.columns, _filled(layout.keys, cells, name), strict=True)),
             digest=row_digest("\0".join(layout.columns)),
             row=with_machine("", "", cells, {}),
-            format=format_asked_for(visitor["facts"], path),
+            format=format_asked_for(visitor["facts"]),
             groups=_groups(catalogue),
             writable=self._backend.editing is not None,
         )
@@ -245,10 +244,10 @@ class InventoryPages:
         return PageReply(page("message", request=request, title="Not done", message=message), status)
 
 
-def format_asked_for(facts: dict[str, Sequence[str]], path: str = "") -> str:
-    """Return the extension of the format that a machine asked for, ``toml`` where that cannot be told."""
-    words = [path, *"".join(facts.get("path", ())).lower().split("/")]
-    return next((word for word in words if word in FORMATS), "toml")
+def format_asked_for(facts: Mapping[str, Sequence[str]]) -> str:
+    """Return the extension of the format that a machine asked for by its path, ``toml`` where that cannot be told."""
+    words = [word for path in facts.get("path", ()) for word in path.lower().split("/")]
+    return next((ALIASES[word][0] for word in words if word in ALIASES), "toml")
 
 
 def _name(name: str) -> tuple[Kind, str, str]:

@@ -2,15 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from itertools import islice
+from collections.abc import Mapping
 from math import isfinite
 
 from answerd import captures
-from answerd.answers.catalogue import Catalogue
-from answerd.answers.redaction import redacted_install, redacted_row
-from answerd.answers.row_claims import claims_of
 from answerd.captures import CaptureError
 from answerd.console.answers import Resolver
 from answerd.console.backend import NotSaved
@@ -18,22 +13,18 @@ from answerd.console.documents import DocumentPages, waiting
 from answerd.console.machines import SILENT, SORTS, UNKNOWN, View
 from answerd.console.page_request import PageReply, PageRequest, number_in, redirect
 from answerd.console.rendering import page
-from answerd.documents import Key
-from answerd.errors import AnswerError
-from answerd.facts import Facts, Request, facts_of
+from answerd.facts import Facts, Request
 from answerd.formats import FORMATS
-from answerd.identity import identity_of
 from answerd.installs.states import State
 from answerd.long_work import run_long
 from answerd.server.roles import MAY
 from answerd.server.threads import in_thread
+from answerd.store.secret_writing import SecretRefused, names_of, why_not_writable, write_secret
 
 REQUESTS_SHOWN = 30
 PROBLEMS_SHOWN = 1_000
 OLD_SECONDS = 5.0
 """The age of the set from which on it is shown: a database that answers is read every half second."""
-CAPTURES_SEARCHED = 1_000
-CAPTURES_SHOWN = 20
 VERBS = ("arm", "disarm", "forget")
 STATES = (*(state.value for state in State), SILENT, UNKNOWN)
 """The states by which the table of machines can be filtered, in the order of the tiles."""
@@ -92,36 +83,6 @@ class Pages(DocumentPages):
         back = request.field("back")
         return redirect(back if back.startswith("/console/machine") else "/console/machines")
 
-    def machine(self, request: PageRequest) -> PageReply:
-        """Return everything about one machine."""
-        name, catalogue = request.get("id"), self._backend.catalogue()
-        if not name:
-            return redirect("/console/machines")
-        facts, show_secrets = facts_of([name]), request.get("secrets") == "1" and request.sees_secrets
-        answering = Resolver(catalogue, self._backend.sources, show_secrets=show_secrets)
-        record = self._backend.installs.record(name) if self._backend.installs else None
-        if record and not show_secrets:
-            said = record
-            record = run_long(lambda: redacted_install(said, catalogue, self._backend.sources))
-        row = _row_of(catalogue, facts, show_secrets=show_secrets)
-        identities = {identity_of(name), *facts.identities, *(row.identities if row is not None else ())}
-        return _html(
-            request,
-            "machine",
-            name=name,
-            identities=sorted(identities),
-            row=row,
-            documents=list(_documents_of(catalogue, name, row)),
-            record=record,
-            has_states=self._backend.installs is not None,
-            events=record.get("events", ()) if record else (),
-            answers=[(answer, answering.steps(facts, answer.format)) for answer in answering.in_each_format(facts)],
-            steps=answering.steps(facts),
-            captured=list(islice(self._captured_of(name), CAPTURES_SHOWN)),
-            writable=self._backend.editing is not None,
-            show_secrets=show_secrets,
-        )
-
     def form_to_try(self, request: PageRequest) -> PageReply:
         """Return the form; with its result where the URL describes a request or names a capture."""
         given = {name: request.get(name) for name in ("path", "query", "headers", "body")}
@@ -160,8 +121,26 @@ class Pages(DocumentPages):
         )
 
     def access(self, request: PageRequest) -> PageReply:
-        """Return who has a token, and what the roles may do."""
-        return _html(request, "access", tokens=self._backend.access(), may=MAY)
+        """Return who has a token, what the roles may do, and the names of the secrets."""
+        return self._access(request)
+
+    def set_secret(self, request: PageRequest) -> PageReply:
+        """Write a secret; it is shown to nobody."""
+        machine, name = request.field("machine").strip(), request.field("secret").strip()
+        value = request.field("value").replace("\r\n", "\n")
+        try:
+            place = in_thread(write_secret, self._backend.secrets, machine, name, value)
+        except SecretRefused as error:
+            return self._access(request, message=f"Not written: {error}", failed=True, status=400)
+        who = request.session.who if request.session else ""
+        self._backend.log(f"console: {who}, {request.peer}, wrote the secret {place}")
+        return self._access(request, message=f"The secret {place} is written. It is in force within a second.")
+
+    def _access(self, request: PageRequest, *, message: str = "", failed: bool = False, status: int = 200) -> PageReply:
+        secrets = self._backend.secrets
+        values = {"tokens": self._backend.access(), "may": MAY, "secrets": names_of(secrets), "message": message}
+        why_not = in_thread(why_not_writable, secrets)
+        return PageReply(page("access", request=request, why_not=why_not, failed=failed, **values), status)
 
     def history(self, request: PageRequest) -> PageReply:
         """Return the accepted writes of all documents, the latest first."""
@@ -206,18 +185,6 @@ class Pages(DocumentPages):
             **given,
         )
 
-    def _captured_of(self, name: str) -> Iterator[_Captured]:
-        """Return the recorded requests that carry the identity of a machine, the latest first."""
-        directory, wanted = self._backend.captures, identity_of(name)
-        if directory is None:
-            return
-        for meta, capture in islice(captures.newest_first(directory), CAPTURES_SEARCHED):
-            try:
-                if not isinstance(capture, CaptureError) and wanted in Facts(capture.request).identities:
-                    yield _Captured(meta, capture.time, capture.request_line, capture.outcome)
-            except CaptureError:
-                continue
-
     def _capture(self, name: str) -> captures.Capture | None:
         directory = self._backend.captures
         if directory is None or "/" in name or name.startswith("."):
@@ -228,58 +195,11 @@ class Pages(DocumentPages):
             return None
 
 
-@dataclass(frozen=True, slots=True)
-class _Captured:
-    name: str
-    time: str
-    request_line: str
-    outcome: str
-
-
-@dataclass(frozen=True, slots=True)
-class _RowShown:
-    """A machine's row. ``place`` is the reason where it is not known which row the machine has."""
-
-    place: str
-    cells: Sequence[tuple[str, str]] = ()
-    identities: Sequence[str] = ()
-    documents: Sequence[Key] = ()
-
-
-def _documents_of(catalogue: Catalogue, name: str, row: _RowShown | None) -> Iterator[tuple[str, str, str, str]]:
-    """Yield kind, identifier, format and name of the documents that claim a machine by its name or its row."""
-    identity = identity_of(name)
-    how_found = {document.key: "" for document in catalogue.machines.get(identity, ())}
-    for claim in (*catalogue.members.get(identity, ()), *catalogue.overlay_members.get(identity, ())):
-        how_found.setdefault(claim.document.key, ", as a member")
-    for key in row.documents if row is not None else ():
-        how_found.setdefault(key, ", by its row")
-    for key, how in how_found.items():
-        yield key.kind.value, key.identifier, key.format, f"{key}{how}"
-
-
 def _age(seconds: float) -> str:
     """Return the age of a set in words; empty where it is as good as new."""
     if seconds < OLD_SECONDS:
         return ""
     return f"last read {seconds:,.0f} seconds ago" if isfinite(seconds) else "never read"
-
-
-def _row_of(catalogue: Catalogue, facts: Facts, *, show_secrets: bool) -> _RowShown | None:
-    """Return a machine's row in an inventory; None where it has none."""
-    if catalogue.inventory is None:
-        return None
-    try:
-        row = catalogue.inventory.facts(facts).row
-        if row is None:
-            return None
-        claims = claims_of(catalogue, row)
-        keys = [document.key for document in (*claims.machines, *claims.groups)]
-    except AnswerError as error:
-        return _RowShown(error.reason)
-    place = catalogue.inventory.place(row)
-    cells = row.by_column() if show_secrets else redacted_row(row.by_column(), catalogue.columns)
-    return _RowShown(place, [*cells.items()], [*row.identities()], keys)
 
 
 def _request_of(given: dict[str, str]) -> Request:

@@ -63,6 +63,8 @@ def make_console(parts: ConsoleParts) -> tuple[WSGIApplication, Gate]:
         captures=captures,
         age=parts.store.age_seconds,
         access=parts.tokens.listed,
+        secrets=parts.secrets,
+        log=parts.log,
         nodes=tuple if parts.installs is None else parts.installs.store.nodes,
     )
     pages = Pages(backend)

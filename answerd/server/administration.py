@@ -121,6 +121,7 @@ class Administration(Process):
             guard=self.guard,
             tokens=shared.admin_tokens,
             sources=shared.sources,
+            secrets=shared.secrets,
             block=block,
             log=shared.log.service,
             problems=self._problems,

@@ -20,6 +20,7 @@ from answerd.server.request_feed import RequestFeed
 from answerd.server.roles import AdminTokens
 from answerd.server.write_guard import WriteGuard
 from answerd.store import Store
+from answerd.store.secret_files import SecretFiles
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +38,7 @@ class ConsoleParts:
     guard: WriteGuard | None
     tokens: AdminTokens
     sources: Sources
+    secrets: SecretFiles
     block: FailureBlock
     log: Callable[[str], None]
     problems: Callable[[], Sequence[str]]

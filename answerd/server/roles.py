@@ -113,6 +113,7 @@ NEEDED = {
     "GET /console/check": Role.READ,
     "GET /console/settings": Role.READ,
     "GET /console/access": Role.ADMIN,
+    "POST /console/access": Role.ADMIN,
     "GET /console/history": Role.READ,
 }
 """The role that each request needs; None: it needs no token. HEAD needs what GET does."""

@@ -345,8 +345,9 @@ def test_the_console_shows_the_origin_of_lines_below_a_secret_of_several_lines(e
     found, sources = catalogue({f"m1.{extension}": text}), secret_sources(KEY)
     shown = Resolver(found, sources).resolved(facts_of(["m1"]))
     place = text.split("\n").index(next(line for line in text.split("\n") if line.startswith("after"))) + 1
-    (origin,) = {line.origin for line in shown.lines if line.text.startswith("after")}
+    ((origin, where),) = {origin for line in shown.lines if line.text.startswith("after") for origin in line.origins}
     assert origin.endswith(f":{place}")
+    assert where.endswith(f"&line={place}")
     assert leaked("\n".join(line.text for line in shown.lines)) is None
     assert len(shown.lines) == len(
         resolve(found, facts_of(["m1"]), sources=sources).body.decode().rstrip("\n").split("\n")

@@ -216,6 +216,12 @@ def test_ctrl_s_saves_from_the_editor_and_from_the_note(writer: Page) -> None:
         assert stored(writer) == text
 
 
+def test_an_origin_opens_the_editor_at_its_line(writer: Page) -> None:
+    writer.goto("/console/machine?id=aabbccddee01")
+    writer.locator(".answer tr", has_text="keyboard").get_by_role("link").click()
+    assert writer.evaluate("document.getSelection().toString()") == 'keyboard = "de"'
+
+
 CONTRASTS = """() => {
   const canvas = document.createElement("canvas").getContext("2d", { willReadFrequently: true });
   const rgb = (colour) => {

@@ -164,7 +164,7 @@ def main(options: dict[str, Any]) -> None:
     if options.get("certificate"):
         tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         tls.load_cert_chain(options["certificate"])
-    limits = Limits(**options.get("limits", {}))
+    limits = Limits(**{"timeout": 60.0} | options.get("limits", {}))  # a busy machine may stall for long
     listener = HttpServer(
         bind(options.get("host", HOST), 0),
         application,

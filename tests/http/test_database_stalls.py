@@ -38,7 +38,7 @@ _NAMES = """
 import _socket, os, socket, time
 find = _socket.getaddrinfo
 def getaddrinfo(host, *arguments, **named):
-    ends = time.monotonic() + 5
+    ends = time.monotonic() + 3
     while host == {name!r} and os.path.exists({hangs!r}):
         if time.monotonic() > ends:
             raise _socket.gaierror(_socket.EAI_AGAIN, "Temporary failure in name resolution")
@@ -46,7 +46,7 @@ def getaddrinfo(host, *arguments, **named):
     return find("127.0.0.1" if host == {name!r} else host, *arguments, **named)
 _socket.getaddrinfo = getaddrinfo
 """
-"""Run by the interpreter at its start: while a file is there, look-ups of the name take 5 seconds and find nothing, as
+"""Run by the interpreter at its start: while a file is there, look-ups of the name take 3 seconds and find nothing, as
 those of the C library do where no name server answers."""
 
 

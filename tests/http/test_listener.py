@@ -343,10 +343,10 @@ def test_an_app_that_takes_too_long_is_a_500_at_the_deadline(impatient: Server) 
 
 
 def test_an_app_that_takes_too_long_is_counted_once_as_what_its_client_got() -> None:
-    with serving(limits={"timeout": 0.3}) as server:
-        assert server.send(b"GET /slow?0.6 HTTP/1.1\r\nHost: s\r\n\r\n").status == 500
+    with serving(limits={"timeout": TIMEOUT}) as server:
+        assert server.send(b"GET /slow?1.5 HTTP/1.1\r\nHost: s\r\n\r\n").status == 500
         server.wait_for_line("/slow")
-        assert server.send(b"GET /slow?0.3 HTTP/1.1\r\nHost: s\r\n\r\n").status == 500  # the first app has ended now
+        assert server.send(b"GET /slow?1 HTTP/1.1\r\nHost: s\r\n\r\n").status == 500  # the first app has ended now
         counted = json.loads(server.send(b"GET /counted HTTP/1.1\r\nHost: s\r\n\r\n").body)
     assert counted == [500, 500]
 

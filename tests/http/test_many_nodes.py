@@ -31,12 +31,18 @@ TOKEN = "0123456789abcdef"
 AWAY = "postgresql://answerd@127.0.0.1:1/none"
 
 
-@pytest.fixture
-def cluster() -> Iterator[Cluster]:
+@pytest.fixture(scope="module")
+def one_cluster() -> Iterator[Cluster]:
     with clusters() as parent:
-        running = Cluster(home_of(parent, "primary")).start()
-        yield running
-        running.stop(signal.SIGQUIT)
+        made = Cluster(home_of(parent, "primary")).start()
+        yield made
+        made.stop(signal.SIGQUIT)
+
+
+@pytest.fixture
+def cluster(one_cluster: Cluster) -> Cluster:
+    """A running cluster, which a test may stop. Each makes a database of its own."""
+    return one_cluster if one_cluster.process is not None else one_cluster.start()
 
 
 @pytest.fixture

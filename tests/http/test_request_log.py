@@ -181,7 +181,8 @@ def test_a_full_disk_tears_no_line_but_the_one_that_it_ends(tmp_path: Path) -> N
     log = tmp_path / "log"
     with OnAKnownPort(SERVICE_ANSWERS_DIR=tmp_path, SERVICE_LOG_FILE=log, SERVICE_LOG_FORMAT="json") as service:
         service.get("/before")
-        wait_until(lambda: "/before" in log.read_text())
+        # The parent says that it listens when the workers are there; an answer may come before.
+        wait_until(lambda: all(said in log.read_text() for said in ("/before", "listening on")))
         full = log.stat().st_size + 60
         for pid in service.pids:
             resource.prlimit(pid, resource.RLIMIT_FSIZE, (full, resource.RLIM_INFINITY))

@@ -144,7 +144,7 @@ def test_the_manager_hears_of_readiness_reload_life_and_end(
                         received(manager, "^WATCHDOG=1$")
             finally:
                 os.kill(worker, signal.SIGCONT)
-                manager.settimeout(20)
+                manager.settimeout(PATIENCE)
         process.send_signal(signal.SIGTERM)
         received(manager, "^STOPPING=1$")
         assert process.wait(PATIENCE) == 0

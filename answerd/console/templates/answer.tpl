@@ -20,7 +20,11 @@
 <thead class="sr"><tr><th>Line</th><th>Text</th><th>Origin</th></tr></thead>
 <tbody>
 % for line in answer.lines:
-<tr><td class="num">{{line.number}}</td><td>{{line.text}}</td><td class="from" title="{{line.origin}}"><span>{{line.origin}}</span></td></tr>
+<tr><td class="num">{{line.number}}</td><td>{{line.text}}</td><td class="from">\\
+% for origin, where in line.origins:
+<a href="{{where}}{{'#r' + where.rpartition('line=')[2] if where.startswith('/console/inventory') else ''}}" title="{{origin}}">{{origin}}</a>\\
+% end
+</td></tr>
 % end
 </tbody>
 </table>

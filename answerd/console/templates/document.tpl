@@ -54,7 +54,7 @@
   % end
   <div class="field">
     <label for="text">Text{{'' if writable else ' (read only)' if request.sees_secrets else ' (read only, without secrets)'}}</label>
-    <textarea id="text" name="text" rows="24" spellcheck="false" aria-label="Text of the document" data-format="{{extension}}" data-problems="{{as_json(marks)}}"{{!'' if writable else ' readonly'}}>
+    <textarea id="text" name="text" rows="24" spellcheck="false" aria-label="Text of the document" data-format="{{extension}}"{{!f' data-line="{line}"' if line else ''}} data-problems="{{as_json(marks)}}"{{!'' if writable else ' readonly'}}>
 {{text}}</textarea>
   </div>
   % if writable:

@@ -1,4 +1,5 @@
 % rebase('layout', title=name, current='/console/machines')
+% LISTED = 20
 <div class="head">
   <h1>{{name}}
   % if record:
@@ -6,70 +7,167 @@
     % if record.get('silent'):
     <span class="state silent">silent</span>
     % end
+  % elif visitor:
+    <span class="state unknown">unknown</span>
   % end
   </h1>
-  % if request.sees_secrets:
-  <a class="sub" href="{{link('/console/machine', id=name, secrets='' if show_secrets else '1')}}">{{'Mask secrets' if show_secrets else 'Show secrets'}}</a>
+  % if request.sees_secrets and is_known:
+  <a class="sub" href="{{link('/console/machine', id=name, answer=request.get('answer'), secrets='' if show_secrets else '1')}}">{{'Mask secrets' if show_secrets else 'Show secrets'}}</a>
   % end
 </div>
-<div class="grid">
-  <section class="card" aria-labelledby="who">
-    <h2 id="who">Who it is</h2>
-    <dl>
-      <dt>Identities</dt><dd class="mono">
-      % for identity in identities:
-        <div>{{identity}}</div>
-      % end
-      </dd>
-      % if row:
-      % for label, value in row.cells:
-      <dt>{{label}}</dt><dd>{{value or '–'}}</dd>
-      % end
-      <dt>Row</dt><dd class="mono">{{row.place}}</dd>
-      % end
-      <dt>Documents</dt><dd>
-      % for kind, identifier, extension, shown in documents:
-        <div><a href="{{document_link(kind, identifier, extension)}}">{{shown}}</a></div>
-      % end
-      % if not documents:
-        none by its name or row
-      % end
-      </dd>
-    </dl>
-  </section>
-  % if has_states:
-  <section class="card" aria-labelledby="install">
-    <h2 id="install">Install</h2>
-    % if record:
-    <dl>
-      <dt>State</dt><dd><span class="state {{record['state']}}">{{record['state']}}</span></dd>
-      <dt>Since</dt><dd><span title="{{exact(record['since'])}}">{{ago(record['since']) or '–'}}</span></dd>
-      <dt>Starts</dt><dd>{{record['starts']}}</dd>
-      % if record.get('message'):
-      <dt>Message</dt><dd>{{record['message']}}</dd>
-      % end
-      % if record.get('percent') is not None:
-      <dt>Progress</dt><dd><progress max="100" value="{{record['percent']}}" aria-label="Progress">{{record['percent']}} %</progress> {{record['percent']}} %</dd>
-      % end
-    </dl>
+% if not is_known:
+<div class="card empty"><h2>No machine of this name is known</h2>
+<p>It has no row and no document, has never asked, and no group has it as a member. <a href="{{link('/console/machines', q=name)}}">Search for it</a>, or find out what a request of it would get.</p>
+<p><a class="button" href="{{link('/console/try', query=('mac=' if is_mac(name) else 'id=') + name)}}">Try a request</a>
+% if writable and request.may_edit:
+<a class="button" href="{{link('/console/document/new', kind='machine', name=name)}}">New document</a>
+% elif not writable:
+Write a file <code>{{name}}.toml</code>, or of another format, in the answers directory.
+% end
+</p></div>
+% end
+<div id="happened"
+% if has_states and is_known:
+ hx-get="{{where}}&amp;state={{state}}" hx-trigger="every 3s" hx-select="#happened" hx-swap="outerHTML"
+% end
+>
+% if visitor:
+<section class="card" aria-labelledby="sent"><h2 id="sent">{{'Only the default answers it' if visitor['answered_by_default'] else 'Nothing claims it'}}</h2>
+<p>It asked {{counted(visitor['asked'], 'time')}}, last <span title="{{exact(visitor['last'])}}">{{ago(visitor['last'])}}</span>, for {{asked}}. This is what it sent:</p>
+<dl>
+% for label, values in facts:
+<dt>{{label}}</dt><dd class="mono">{{values}}</dd>
+% end
+</dl>
+<p class="actions"><a class="button main" href="{{link('/console/adopt', id=visitor['machine'])}}">Adopt</a>
+<a class="button" href="{{tries}}">Try a request</a></p>
+</section>
+% end
+% if failure:
+<section class="card failure" aria-labelledby="failure"><h2 id="failure">{{'Failed' if record['state'] == 'failed' else 'Its starts are used up'}} {{ago(failure['at'])}} <span class="muted">{{exact(failure['at'])}}</span></h2>
+<p class="why-it-failed">{{failure['why'] or 'It did not say why.'}}</p>
+% if failure['log']:
+<h3>What it sent with the report</h3>
+<pre tabindex="0" role="region" aria-label="Log of the failure">{{failure['log']}}</pre>
+% end
+</section>
+% elif record and record.get('silent'):
+<section class="card failure" aria-labelledby="failure"><h2 id="failure">Silent since {{ago(record['heard'] or record['since'])}} <span class="muted">{{exact(record['heard'] or record['since'])}}</span></h2>
+<p class="why-it-failed">It should have reported by now. {{'The last that it did: ' + record['last_step'] if record['last_step'] else ''}}</p>
+</section>
+% end
+% if has_states and is_known:
+<section class="card" aria-labelledby="install">
+  <h2 id="install">Install</h2>
+  % if record:
+  <dl>
+    <dt>State</dt><dd><span class="state {{record['state']}}">{{record['state']}}</span></dd>
+    <dt>Since</dt><dd>{{ago(record['since']) or '–'}} <span class="muted">{{exact(record['since'])}}</span></dd>
+    <dt>Starts</dt><dd>{{record['starts']}}</dd>
+    % if record.get('message') and not failure:
+    <dt>Message</dt><dd>{{record['message']}}</dd>
+    % end
+    % if record.get('percent') is not None:
+    <dt>Progress</dt><dd><progress max="100" value="{{record['percent']}}" aria-label="Progress">{{record['percent']}} %</progress> {{record['percent']}} %</dd>
+    % end
+  </dl>
+  % elif not visitor:
+  <p class="muted">Nothing was given to this machine with <code>once</code> yet: it is new.</p>
+  % end
+  % if request.may_operate:
+  <form method="post" action="/console/machines">
+    <input type="hidden" name="csrf" value="{{request.session.csrf}}">
+    <input type="hidden" name="machine" value="{{name}}">
+    <input type="hidden" name="back" value="{{machine_link(name)}}">
+    <div class="actions">
+      <button name="do" value="arm">Arm</button><button name="do" value="disarm">Disarm</button>
+      <button name="do" value="forget" class="danger" data-confirm="Forget {{name}} and its history?">Forget</button>
+    </div>
+  </form>
+  % end
+</section>
+% end
+% if events:
+<section class="card" aria-labelledby="history"><h2 id="history">History</h2>
+<ol class="timeline">
+% for number, event in enumerate(events):
+% if number == LISTED:
+</ol><details><summary>{{counted(len(events) - LISTED, 'earlier event')}}</summary><ol class="timeline">
+% end
+<li{{!'' if event['counts'] else ' class="muted"'}}><span class="when"><time datetime="{{event['at']}}">{{exact(event['at'])}}</time> <span class="muted">{{ago(event['at'])}}</span></span>
+<span><strong>{{event['event']}}</strong> {{event['detail']}}
+% if event['from']:
+<span class="muted">from {{event['from']}}</span>
+% end
+% if not event['counts']:
+<span class="muted">(changed nothing)</span>
+% end
+% if event['body']:
+<details><summary class="muted">what came with it</summary><pre tabindex="0" role="region" aria-label="Body of the report">{{event['body']}}</pre></details>
+% end
+</span></li>
+% end
+</ol>
+% if len(events) > LISTED:
+</details>
+% end
+</section>
+% end
+</div>
+% if is_known and not visitor:
+<section class="card" aria-labelledby="who">
+  <h2 id="who">Who it is</h2>
+  <dl>
+    <dt>Identities</dt><dd class="mono">
+    % for identity in identities:
+      <div>{{identity}}</div>
+    % end
+    </dd>
+    % if row:
+    % for label, value in row.cells:
+    <dt>{{label}}</dt><dd>{{value or '–'}}</dd>
+    % end
+    <dt>Row</dt><dd class="mono">\\
+    % if row.inventory:
+<a href="{{link('/console/inventory', name=row.inventory, line=row.line)}}#r{{row.line}}">{{row.place}}</a>
+    % if writable and request.may_edit_rows and row.identities:
+ <a href="{{link('/console/inventory', name=row.inventory, line=row.line, edit=row.identities[0])}}#r{{row.line}}">Edit</a>
+    % end
     % else:
-    <p class="muted">Nothing was given to this machine with <code>once</code> yet: it is new.</p>
+{{row.place}}
     % end
-    % if request.may_operate:
-    <form method="post" action="/console/machines">
-      <input type="hidden" name="csrf" value="{{request.session.csrf}}">
-      <input type="hidden" name="machine" value="{{name}}">
-      <input type="hidden" name="back" value="{{machine_link(name)}}">
-      <div class="actions">
-        <button name="do" value="arm">Arm</button><button name="do" value="disarm">Disarm</button>
-        <button name="do" value="forget" class="danger" data-confirm="Forget {{name}} and its history?">Forget</button>
-      </div>
-    </form>
+    </dd>
     % end
-  </section>
+    <dt>Documents</dt><dd>
+    % for kind, identifier, extension, shown in documents:
+      <div><a href="{{document_link(kind, identifier, extension)}}">{{shown}}</a></div>
+    % end
+    % if not documents:
+      none by its name or row
+    % end
+    </dd>
+  </dl>
+</section>
+% end
+% if chosen:
+<section class="card" id="answers" aria-labelledby="answer">
+  <h2 id="answer">What it would get</h2>
+  <nav class="tabs" aria-label="Formats">
+  % for answer in answers:
+  % address = link('/console/machine', id=name, answer=answer.format, secrets='1' if show_secrets else '')
+    <a href="{{address}}#answers" hx-get="{{address}}" hx-select="#answers" hx-target="#answers" hx-swap="outerHTML show:none" hx-push-url="true"{{!' aria-current="true"' if answer.format == chosen.format else ''}}>{{answer.format}}
+    % if answer.reason or answer.findings:
+    <span class="state problem">problem</span>
+    % end
+    </a>
   % end
-</div>
-% if not answers:
+  </nav>
+  % include('answer', answer=chosen)
+  <details class="why"><summary>Why <span class="muted">what was considered, and why it won or lost</span></summary>
+  % include('steps', steps=steps, label='Reasoning, ' + chosen.format)
+  </details>
+</section>
+% elif is_known and not visitor:
 <div class="card empty"><h2>Nothing claims this machine</h2>
 <p>No document names it, no group has it as a member, and no pattern matches its name alone. \\
 % if writable and request.may_edit:
@@ -84,43 +182,27 @@ Write a file <code>{{name}}.toml</code>, or of another format, in the answers di
 % end
 <a class="button" href="{{link('/console/try', query=('mac=' if is_mac(name) else 'id=') + name)}}">Try a request</a></p></div>
 % end
-% for answer, why in answers:
-<section class="card" aria-label="Answer in {{answer.format}}">
-  <h2>{{answer.format}}</h2>
-  % include('answer', answer=answer)
-  <details class="why"><summary>Why <span class="muted">what was considered, and why it won or lost</span></summary>
-  % include('steps', steps=why, label='Reasoning, ' + answer.format)
-  </details>
-</section>
-% end
-% if not answers:
-<details class="card" open><summary><strong>Why</strong> <span class="muted">what was considered, and why it lost</span></summary>
+% if not chosen and is_known:
+<details class="card"><summary><strong>Why</strong> <span class="muted">what was considered, and why it lost</span></summary>
 % include('steps', steps=steps, label='Reasoning')
 </details>
 % end
-% if events:
-<section class="card" aria-labelledby="history"><h2 id="history">History</h2>
+% if has_recordings and is_known:
+<section class="card" id="recorded" aria-labelledby="captured"
+% if recorded is None:
+ hx-get="{{where}}&amp;recordings=1" hx-trigger="load" hx-select="#recorded" hx-swap="outerHTML"
+% end
+><h2 id="captured">Recorded requests</h2>
+% if recorded is None:
+<p><a href="{{where}}&amp;recordings=1#recorded">Show recorded requests</a></p>
+% elif not recorded:
+<p class="muted">None carries a name of this machine.</p>
+% else:
 <ul class="list">
-% for event in events:
-<li{{!'' if event['counts'] else ' class="muted"'}}><span class="muted" title="{{exact(event['at'])}}">{{ago(event['at'])}}</span> <strong>{{event['event']}}</strong> {{event['detail']}}
-% if event['from']:
-<span class="muted">from {{event['from']}}</span>
+% for capture in recorded:
+<li><span class="mono">{{capture.request_line}}</span> <span class="muted" title="{{exact(capture.time)}}">{{ago(capture.time)}}</span> <span class="muted">{{capture.outcome}}</span> <a href="{{link('/console/try', replay=capture.name)}}" aria-label="Replay the request of {{exact(capture.time)}}">Replay</a></li>
 % end
-% if not event['counts']:
-<span class="muted">(changed nothing)</span>
+</ul>
 % end
-% if event['body']:
-<details><summary class="muted">what came with it</summary><pre tabindex="0" role="region" aria-label="Body of the report">{{event['body']}}</pre></details>
-% end
-</li>
-% end
-</ul></section>
-% end
-% if captured:
-<section class="card" aria-labelledby="captured"><h2 id="captured">Recorded requests</h2>
-<ul class="list">
-% for capture in captured:
-<li><span class="mono">{{capture.request_line}}</span> <span class="muted" title="{{exact(capture.time)}}">{{ago(capture.time)}}</span> <span class="muted">{{capture.outcome}}</span> <a href="{{link('/console/try', replay=capture.name)}}">Replay</a></li>
-% end
-</ul></section>
+</section>
 % end

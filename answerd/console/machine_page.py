@@ -1,0 +1,166 @@
+"""The page of one machine: what happened to it and why, who it is, its answers, and its recorded requests."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from hashlib import sha256
+from json import dumps
+from typing import Any
+from urllib.parse import urlencode
+
+from answerd.answers.catalogue import Catalogue
+from answerd.answers.redaction import redacted_install, redacted_row
+from answerd.answers.row_claims import claims_of
+from answerd.console.answers import Resolver
+from answerd.console.backend import Backend
+from answerd.console.inventories import format_asked_for
+from answerd.console.page_request import PageReply, PageRequest, redirect
+from answerd.console.recordings import Recordings
+from answerd.console.rendering import link, page
+from answerd.documents import Key
+from answerd.errors import AnswerError
+from answerd.facts import Facts, facts_of
+from answerd.identity import identity_of
+from answerd.inventory.rows import IDENTITY_COLUMNS, Row
+from answerd.long_work import run_long
+from answerd.server.threads import in_thread
+
+RECORDINGS_SHOWN = 20
+FAILED = ("failed", "exhausted")
+
+
+class MachinePage:
+    """The page of a machine."""
+
+    def __init__(self, backend: Backend) -> None:
+        self._backend = backend
+        self._recordings = Recordings(backend.captures) if backend.captures is not None else None
+
+    def show(self, request: PageRequest) -> PageReply:
+        """Return everything about one machine; nothing where a page that follows has what would be in it."""
+        name, backend = request.get("id"), self._backend
+        if not name:
+            return redirect("/console/machines")
+        catalogue, show_secrets = backend.catalogue(), request.get("secrets") == "1" and request.sees_secrets
+        record = backend.installs.record(name) if backend.installs else None
+        visitor = backend.installs.unknown(name) if backend.installs and record is None else None
+        if record and not show_secrets:
+            said = record
+            record = run_long(lambda: redacted_install(said, catalogue, backend.sources))
+        events = record["events"] if record else ()
+        state = _digest(record, visitor)
+        if request.wants_fragment and request.get("state") == state:
+            return PageReply(b"", 204)
+        facts = facts_of([name])
+        answering = Resolver(catalogue, backend.sources, show_secrets=show_secrets)
+        answers = answering.in_each_format(facts)
+        chosen = next((answer for answer in answers if answer.format == request.get("answer")), None)
+        chosen = chosen or next(iter(answers), None)
+        row = _row_of(catalogue, facts, show_secrets=show_secrets)
+        documents = list(_documents_of(catalogue, name, row))
+        identities = {identity_of(name), *facts.identities, *(row.identities if row is not None else ())}
+        is_known = bool(record or visitor or row or documents or answers)
+        body = page(
+            "machine",
+            request=request,
+            name=name,
+            where=link("/console/machine", id=name, answer=request.get("answer"), secrets="1" if show_secrets else ""),
+            state=state,
+            identities=sorted(identities),
+            row=row,
+            documents=documents,
+            record=record,
+            failure=_failure(record) if record and record["state"] in FAILED else None,
+            has_states=backend.installs is not None,
+            events=events,
+            visitor=visitor,
+            facts=[(label, ", ".join(values)) for label, values in visitor["facts"].items()] if visitor else (),
+            asked=format_asked_for(visitor["facts"]) if visitor else "",
+            tries=_try_again(visitor["facts"]) if visitor else "",
+            answers=answers,
+            chosen=chosen,
+            steps=answering.steps(facts, chosen.format if chosen else ""),
+            has_recordings=self._recordings is not None,
+            recorded=self._recorded(name) if request.get("recordings") == "1" else None,
+            writable=backend.editing is not None,
+            show_secrets=show_secrets,
+            is_known=is_known,
+        )
+        return PageReply(body, 200 if is_known else 404)
+
+    def _recorded(self, name: str) -> Sequence[Any]:
+        if self._recordings is None:
+            return ()
+        return in_thread(self._recordings.of, identity_of(name), RECORDINGS_SHOWN)
+
+
+@dataclass(frozen=True, slots=True)
+class RowShown:
+    """A machine's row. ``place`` is where it is, or the reason why it is not known which row the machine has.
+    ``inventory`` and ``line`` lead to it; empty and 0 then."""
+
+    place: str
+    cells: Sequence[tuple[str, str]] = ()
+    identities: Sequence[str] = ()
+    documents: Sequence[Key] = ()
+    inventory: str = ""
+    line: int = 0
+
+
+def _digest(record: Mapping[str, Any] | None, visitor: Mapping[str, Any] | None) -> str:
+    """Return what tells whether anything has happened to a machine."""
+    return sha256(dumps([record, visitor], default=str).encode()).hexdigest()[:16]
+
+
+def _failure(record: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return the report of a failure: when, why, and the log that came with it."""
+    reports = [event for event in record["events"] if event["event"] in FAILED]
+    report = next((event for event in reports if event["counts"]), None) or next(iter(reports), None)
+    log = next((event["body"] for event in reports if event["body"]), "")
+    at = report["at"] if report else record["since"]
+    return {"at": at, "why": record["message"] or (report["detail"] if report else ""), "log": log}
+
+
+def _try_again(facts: Mapping[str, Sequence[str]]) -> str:
+    """Return the address at which the request of a machine can be tried again."""
+    names = [(label, value) for label in IDENTITY_COLUMNS for value in facts.get(label, ())]
+    path = "/" + "".join(facts.get("path", ())[:1])
+    return f"/console/try?{urlencode({'path': path, 'query': urlencode(names, errors='replace')}, errors='replace')}"
+
+
+def _documents_of(catalogue: Catalogue, name: str, row: RowShown | None) -> Iterator[tuple[str, str, str, str]]:
+    """Yield kind, identifier, format and name of the documents that claim a machine by its name or its row."""
+    identity = identity_of(name)
+    how_found = {document.key: "" for document in catalogue.machines.get(identity, ())}
+    for claim in (*catalogue.members.get(identity, ()), *catalogue.overlay_members.get(identity, ())):
+        how_found.setdefault(claim.document.key, ", as a member")
+    for key in row.documents if row is not None else ():
+        how_found.setdefault(key, ", by its row")
+    for key, how in how_found.items():
+        yield key.kind.value, key.identifier, key.format, f"{key}{how}"
+
+
+def _row_of(catalogue: Catalogue, facts: Facts, *, show_secrets: bool) -> RowShown | None:
+    """Return a machine's row in an inventory; None where it has none."""
+    if catalogue.inventory is None:
+        return None
+    try:
+        row = catalogue.inventory.facts(facts).row
+        if row is None:
+            return None
+        claims = claims_of(catalogue, row)
+        keys = [document.key for document in (*claims.machines, *claims.groups)]
+    except AnswerError as error:
+        return RowShown(error.reason)
+    place = catalogue.inventory.place(row)
+    cells = row.by_column() if show_secrets else redacted_row(row.by_column(), catalogue.columns)
+    return RowShown(place, [*cells.items()], [*row.identities()], keys, *_place_of_row(catalogue, row))
+
+
+def _place_of_row(catalogue: Catalogue, row: Row) -> tuple[str, int]:
+    """Return the name of the inventory that a row is in, and its line; empty and 0 where it is in none any more."""
+    for raw, table in catalogue.inventory.tables.items() if catalogue.inventory is not None else ():
+        if table.layout is row.layout:
+            return raw.key.identifier, table.line_of(row) or 0
+    return "", 0

@@ -1,0 +1,117 @@
+"""The page of access: names of tokens and secrets; a secret is written and never shown.
+
+Rules: docs/secrets.md#from-the-console.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from answerd.server.roles import Role, new_token
+from tests.http.test_console import Browser, started
+from tests.support.replies import Reply
+from tests.support.waiting import wait_until
+
+VALUE = "correct horse\nbattery <staple>"
+
+
+@pytest.fixture
+def keeper(tmp_path: Path) -> Iterator[Browser]:
+    directory = tmp_path / "secrets"
+    (directory / "98-FA-9B-50-D8-10").mkdir(parents=True)
+    (directory / "root-hash").write_text("swordfish1")
+    (directory / "root-hash").chmod(0o640)
+    with started(tmp_path, "sqlite", SERVICE_SECRETS_DIR=directory) as browser:
+        browser.log_in()
+        yield browser
+
+
+def write(browser: Browser, name: str, value: str = VALUE, machine: str = "") -> Reply:
+    fields = {"csrf": browser.csrf, "secret": name, "machine": machine, "value": value}
+    return browser.post("/console/access", fields)
+
+
+def listed(browser: Browser) -> list[str]:
+    return re.findall(r"<li><code>([^<]+)</code>", browser.get("/console/access").text)
+
+
+def test_a_secret_is_written_for_its_owner_alone_is_in_force_and_never_shown(keeper: Browser, tmp_path: Path) -> None:
+    assert listed(keeper) == ["root-hash"]
+    reply = write(keeper, "api-token", VALUE.replace("\n", "\r\n"))
+    assert (reply.status, "The secret api-token is written" in reply.text) == (200, True)
+    file = tmp_path / "secrets" / "api-token"
+    assert (file.read_text(), file.stat().st_mode & 0o777) == (VALUE, 0o600)
+    wait_until(lambda: listed(keeper) == ["api-token", "root-hash"])
+    text = "# answer: template on\n{{ secret.api-token }}\n"
+    keeper.change(do="save", kind="machine", name="m1", format="ks", text=text)
+    wait_until(lambda: VALUE in keeper.service.get("/ks?id=m1").text)
+    keeper.service.wait_for_log("console: admin, 127.0.0.1, wrote the secret api-token")
+    shown = [reply.text, keeper.get("/console/access").text, *keeper.service.log]
+    assert not [text for text in shown if "battery" in text or "swordfish1" in text]
+
+
+def test_a_secret_of_a_machine_is_in_the_folder_that_is_there(keeper: Browser, tmp_path: Path) -> None:
+    assert write(keeper, "root-hash", machine="98fa9b50d810").status == 200
+    assert (tmp_path / "secrets" / "98-FA-9B-50-D8-10" / "root-hash").read_text() == VALUE
+    assert write(keeper, "root-hash", machine="web-01").status == 200
+    assert (tmp_path / "secrets" / "web-01").stat().st_mode & 0o777 == 0o700
+    assert write(keeper, "root-hash").status == 200
+    file = tmp_path / "secrets" / "root-hash"
+    assert (file.read_text(), file.stat().st_mode & 0o777) == (VALUE, 0o640)
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "machine"),
+    [
+        ("../x", "v", ""),
+        ("a/b", "v", ""),
+        (".x", "v", ""),
+        ("", "v", ""),
+        ("x", "v", "../.."),
+        ("x", "v", ".hidden"),
+        ("x", "v", "a/b"),
+        ("x", " \n", ""),
+        ("x", "a\0b", ""),
+        ("x", "v" * 65_537, ""),
+    ],
+)
+def test_what_is_no_secret_is_refused_and_nothing_is_written(
+    keeper: Browser, tmp_path: Path, name: str, value: str, machine: str
+) -> None:
+    before = sorted(path.name for path in tmp_path.rglob("*") if "db" not in path.name)
+    reply = write(keeper, name, value, machine)
+    assert (reply.status, "Not written: " in reply.text) == (400, True)
+    assert sorted(path.name for path in tmp_path.rglob("*") if "db" not in path.name) == before
+
+
+def test_a_directory_that_cannot_be_written_is_said(keeper: Browser, tmp_path: Path) -> None:
+    os.rename(tmp_path / "secrets", tmp_path / "away")
+    page = keeper.get("/console/access")
+    assert "No secret can be written here: the service may not write" in page.text
+    assert write(keeper, "x").status == 400
+    assert not (tmp_path / "secrets").exists()
+
+
+def test_without_a_directory_no_secret_can_be_written(tmp_path: Path) -> None:
+    with started(tmp_path, "sqlite") as browser:
+        browser.log_in()
+        page = browser.get("/console/access")
+        assert "No secret can be written here: SERVICE_SECRETS_DIR is not set" in page.text
+        assert 'name="value"' not in page.text
+
+
+def test_only_the_role_admin_sees_and_writes(tmp_path: Path) -> None:
+    token, entry = new_token("desk", Role.INVENTORY)
+    (tmp_path / "tokens").write_text(f"{entry}\n")
+    (tmp_path / "secrets").mkdir()
+    settings = {"SERVICE_TOKENS_FILE": tmp_path / "tokens", "SERVICE_SECRETS_DIR": tmp_path / "secrets"}
+    with started(tmp_path, "sqlite", **settings) as browser:
+        browser.log_in(token)
+        assert browser.get("/console/access").status == 403
+        assert write(browser, "x").status == 403
+        assert [*(tmp_path / "secrets").iterdir()] == []

@@ -1,0 +1,143 @@
+"""The page of one machine: by its state, with links to the lines that its answer came from.
+
+Rules: docs/console.md#pages.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from html import unescape
+from pathlib import Path
+from urllib.parse import urlencode
+
+import pytest
+
+from tests.http.test_console import Browser, started
+from tests.support.replies import Reply
+from tests.support.service import write_tree
+from tests.support.waiting import wait_until
+
+LOG = 'disk sda: not found\nTraceback:\n  File "x.py", line 3\n'
+TREE = {
+    "groups/rack.toml": '[match]\nrack = "r1"\n[global]\nkeyboard = "de"\nfqdn = "{{ id }}.lab"\n',
+    "groups/nodes.ks": "# answer: member m1\n# answer: once\ntext\n%post\ncurl {{ report }}\n%end\n",
+    "inventory.csv": "id,mac,rack\nm0,,r2\nm1,00:00:5e:00:53:01,r1\n",
+}
+
+
+@pytest.fixture
+def operator(tmp_path: Path) -> Iterator[Browser]:
+    write_tree(tmp_path / "answers", TREE)
+    settings = {"SERVICE_STATE_PATH": tmp_path / "states.db", "SERVICE_CAPTURE_DIR": tmp_path / "captures"}
+    with started(tmp_path, "files", **settings) as browser:
+        browser.log_in()
+        yield browser
+
+
+def page_of(browser: Browser, name: str = "m1", **more: str) -> Reply:
+    return browser.get(f"/console/machine?{urlencode({'id': name, **more})}")
+
+
+def headings(page: Reply) -> list[str]:
+    return [
+        " ".join(re.sub(r"<[^>]+>", " ", heading).split()) for heading in re.findall(r"<h2[^>]*>(.*?)</h2>", page.text)
+    ]
+
+
+def fail(browser: Browser) -> None:
+    answer = browser.service.get("/ks?id=m1").text
+    path = re.search(r"curl http://[^/]+(\S+)", answer)
+    assert path
+    assert browser.service.post(f"{path[1]}/failed?message=no+disk", LOG.encode()).status == 200
+
+
+def test_a_machine_that_failed_shows_first_when_and_why_then_its_log_then_what_happened(operator: Browser) -> None:
+    assert headings(page_of(operator))[0] == "Install"
+    fail(operator)
+    page = page_of(operator)
+    assert re.match(r"Failed (just now|\d+ s ago) \d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC", headings(page)[0])
+    assert headings(page)[1:5] == ["Install", "History", "Who it is", "What it would get"]
+    assert re.search(r'class="why-it-failed">no disk</p>', page.text)
+    log = re.search(r'aria-label="Log of the failure">(.*?)</pre>', page.text, re.DOTALL)
+    assert log
+    assert unescape(log[1]) == LOG
+    times = re.findall(r'<time datetime="([^"]+)">(\d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC)</time>', page.text)
+    assert len(times) == 2
+    assert all(shown == f"{at[:10]} {at[11:19]} UTC" for at, shown in times)
+
+
+def test_a_page_that_follows_gets_nothing_until_something_happens(operator: Browser) -> None:
+    again = re.search(r'hx-get="([^"]+state=\w+)"', page_of(operator).text)
+    assert again
+    address = unescape(again[1])
+    assert operator.get(address, **{"HX-Request": "true"}).status == 204
+    assert operator.get(address).status == 200
+    fail(operator)
+    assert "no disk" in operator.get(address, **{"HX-Request": "true"}).text
+
+
+def test_answers_are_tabs_of_which_one_is_shown(operator: Browser) -> None:
+    page = page_of(operator)
+    tabs = [unescape(tab) for tab in re.findall(r'<a href="(/console/machine\?[^"]+)#answers"', page.text)]
+    assert [re.search(r"answer=(\w+)", tab)[1] for tab in tabs] == ["toml", "ks"]  # type: ignore[index]
+    assert ('keyboard = "de"' in unescape(page.text), "%post" in page.text) == (True, False)
+    other = operator.get(tabs[1])
+    assert ('keyboard = "de"' in unescape(other.text), "%post" in other.text) == (False, True)
+    assert page_of(operator, answer="none").status == 200
+
+
+def test_an_origin_leads_to_the_line_of_the_document_and_of_the_row(operator: Browser) -> None:
+    places = re.findall(r'<a href="([^"]+)" title="([^"]+)">', page_of(operator).text)
+    assert [(unescape(where), place) for where, place in places] == [
+        ("/console/document?kind=group&name=rack&format=toml&line=4", "groups/rack.toml:4"),
+        ("/console/document?kind=group&name=rack&format=toml&line=5", "groups/rack.toml:5"),
+        ("/console/inventory?name=default&line=3#r3", "inventory.csv:3"),
+    ]
+    assert 'data-line="5"' in operator.get(unescape(places[1][0])).text
+    assert '<tr id="r3" class="at">' in operator.get(unescape(places[2][0]).partition("#")[0]).text
+
+
+def test_a_machine_that_nothing_claims_has_its_badge_what_it_sent_and_the_way_to_adopt_it(operator: Browser) -> None:
+    operator.service.get("/kickstart?mac=00:00:5e:00:53:ee&serial=SN-4711")
+    wait_until(lambda: operator.get("/unknown").json["unknown"])
+    wait_until(lambda: page_of(operator, "SN-4711").status == 200)  # what asked is read once a second
+    page = page_of(operator, "SN-4711")
+    assert '<span class="state unknown">unknown</span>' in page.text
+    assert re.search(r'<dt>mac</dt><dd class="mono">00:00:5e:00:53:ee</dd>', page.text)
+    assert "it is new" not in page.text
+    adopt = re.search(r'<a class="button main" href="(/console/adopt\?id=SN-4711)">Adopt</a>', page.text)
+    assert adopt
+    assert "SN-4711.ks" in operator.get(adopt[1]).text
+
+
+@pytest.mark.parametrize("name", ["m11", "00:00:5e:00:53:99", "groups/rack", "<b>"])
+def test_a_name_that_nothing_has_is_a_404_without_orders(operator: Browser, name: str) -> None:
+    page = page_of(operator, name)
+    assert (page.status, 'value="arm"' in page.text, "Try a request" in page.text) == (404, False, True)
+
+
+def test_recorded_requests_are_read_only_when_they_are_asked_for_and_each_once(
+    operator: Browser, tmp_path: Path
+) -> None:
+    directory = tmp_path / "captures"
+    for number in range(1_000):
+        stem = directory / f"2026-11-20T21{number // 60:02}{number % 60:02}Z-10.0.0.1-1"
+        line = f"GET /ks?id=m{number % 4}&n={number} HTTP/1.1"
+        at = f"2026-11-20T21:{number // 60:02}:{number % 60:02}Z"
+        meta = {"time": at, "peer": "10.0.0.1", "request": line, "headers": [], "body_bytes": 0, "outcome": "200"}
+        stem.with_suffix(".body").write_bytes(b"")
+        stem.with_suffix(".meta").write_text(json.dumps(meta))
+    page = page_of(operator)
+    assert "n=997" not in page.text
+    where = re.search(r'href="([^"]+recordings=1)#recorded"', page.text)
+    assert where
+    shown = unescape(operator.get(unescape(where[1])).text)
+    assert [int(number) for number in re.findall(r"id=m1&n=(\d+)", shown)] == [*range(997, 917, -4)]
+    for path in directory.glob("*T2101*.meta"):
+        path.write_text("{}")  # what was read is not read again; what is gone is not shown
+    for path in directory.glob("*T2116*.meta"):
+        path.unlink()
+    shown = unescape(operator.get(unescape(where[1])).text)
+    assert [int(number) for number in re.findall(r"id=m1&n=(\d+)", shown)] == [*range(957, 877, -4)]
