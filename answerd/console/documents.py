@@ -41,6 +41,9 @@ NAMES_SHOWN = 20
 
 NAMES_ON_A_PAGE = 500
 
+LARGEST_IN_EDITOR = 500_000
+"""Characters of an inventory that a browser is given as one text; a larger one is edited by rows."""
+
 
 class Preview(Enum):
     """What a preview is of: storing the text, or removing the document."""
@@ -278,6 +281,9 @@ class DocumentPages:
         status: int = 200,
     ) -> PageReply:
         editing, catalogue = self._backend.editing, self._backend.catalogue()
+        is_large = key.kind is Kind.INVENTORY and len(text) > LARGEST_IN_EDITOR
+        if is_large:
+            text = ""
         if not request.sees_secrets:
             text = in_thread(lambda: redacted(text, key.format, labels=catalogue.columns))
         used_by = self._used_by(catalogue, key) if key.kind is Kind.GROUP and not is_new else []
@@ -299,6 +305,7 @@ class DocumentPages:
             kinds=KINDS,
             formats=(*FORMATS, INVENTORY_FORMAT),
             writable=editing is not None and request.may_edit,
+            is_large=is_large,
             consequences=consequences,
             message=message,
             problems=problems,

@@ -14,7 +14,6 @@ from answerd.answers.differences import Comparison, Difference, compare
 from answerd.answers.line_diff import unified
 from answerd.answers.redaction import CHANGED, redacted_pair
 from answerd.answers.secret_names import SECRET
-from answerd.answers.select import Question, Selection, select
 from answerd.documents import Document, RawDocument
 from answerd.formats.family import Prepared
 from tests.support.fleet import key_of
@@ -381,21 +380,3 @@ def test_only_what_can_differ_is_compared_and_nothing_is_overlooked(
 def rows_and_documents(catalogue: Catalogue) -> list[RawDocument]:
     tables = catalogue.inventory.tables if catalogue.inventory is not None else ()
     return [*catalogue.documents, *tables]
-
-
-def test_a_dry_run_of_many_machines_selects_only_what_a_change_can_touch(monkeypatch: pytest.MonkeyPatch) -> None:
-    files = {f"groups/g{group}.ks": "lang en\n" for group in range(4)}
-    files |= {f"m{at:03}.ks": f"# answer: extends g{at % 4}\nurl {at}\n" for at in range(200)}
-    before = catalogue(files)
-    old = next(raw for raw in before.documents if raw.key == key_of("groups/g1.ks"))
-    asked: list[object] = []
-
-    def noted(of: Catalogue, question: Question) -> Selection:
-        asked.append(of)
-        return select(of, question)
-
-    monkeypatch.setattr("answerd.answers.differences.select", noted)
-    same = compare(before, before)
-    assert (same.compared, same.differences, asked) == (200, (), [])
-    changed = compare(before, before.changed([RawDocument(old.key, "lang de\n", old.source)], [old]))
-    assert (changed.compared, len(changed.differences), len(asked)) == (200, 50, 2 * 50)

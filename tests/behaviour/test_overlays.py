@@ -359,21 +359,6 @@ def test_the_stacks_that_requests_make_are_bounded(monkeypatch: pytest.MonkeyPat
     assert max(len(document.stacks.merged) for document in catalogue.documents.values() if document.stacks) == 32
 
 
-@pytest.mark.patches
-def test_of_large_answers_one_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(compose, "_MOST_CHARACTERS", 100)
-    monkeypatch.setattr(compose, "_MOST_CHARACTERS_OF_TREES", 100)
-    texts = {"default.ks": "base\n" * 100}
-    texts |= {f"groups/o{at}.ks": f"# answer: overlay {at + 1}\n# answer: match x{at}=1\no{at}\n" for at in range(4)}
-    catalogue = Catalogue().changed([RawDocument(key_of(name), text) for name, text in texts.items()])
-    for number in range(16):
-        query = "&".join(f"x{at}=1" for at in range(4) if number >> at & 1)
-        names = "".join(f"o{at}\n" for at in range(4) if number >> at & 1)
-        assert resolve(catalogue, Facts(Request("/ks", query))).body.decode() == texts["default.ks"] + names
-    stacks = [document.stacks for document in catalogue.documents.values() if document.stacks]
-    assert {(len(kept.prepared), len(kept.merged)) for kept in stacks} == {(1, 1)}
-
-
 def test_the_documents_of_a_row_and_the_machines_of_a_group_know_them(fleet: Fleet) -> None:
     rows = "id,dept,model\npc-01,er,m1\npc-02,icu,m1\n"
     catalogue = fleet.write(LAYERED | {"inventory.csv": rows}).loader.catalogue

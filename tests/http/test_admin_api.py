@@ -26,7 +26,6 @@ from tests.support.waiting import wait_until
 from tests.support.writes import put
 
 TOKEN = "admin-token-for-tests-0123456789"
-LIMIT = 262_144
 
 
 class Fleet:

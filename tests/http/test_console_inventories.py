@@ -179,6 +179,38 @@ def test_an_inventory_of_5000_rows_is_uploaded_with_a_preview_paged_searched_and
     assert stored(keeper) == MANY
 
 
+def test_a_large_inventory_has_its_history_without_its_text_in_the_editor(keeper: Browser) -> None:
+    many = "id,root-password,note\n" + "".join(f"m{n:05},tuna{n:05}xy,{'x' * 90}\n" for n in range(5_000))
+    put(keeper, many)
+    put(keeper, many.replace("m00700,tuna00700xy,x", "m00700,cod12345678,x").replace("m00702,", "m0702,"))
+    where = "/console/document?kind=inventory&name=default&format=csv&as=text"
+    page = unescape(keeper.get(where).text)
+    assert ("too large for the editor" in page, "<textarea" in page) == (True, False)
+    assert "\n@@ -699,9 +699,9 @@\n" in re.sub(r"<[^>]+>", "\n", page)
+    lines = re.findall(r'<span class="(?:add|del|)">([-+ ]m\d+),(\(.*?\)),', page)
+    assert lines[:9] == [
+        (" m00697", "(secret)"),
+        (" m00698", "(secret)"),
+        (" m00699", "(secret)"),
+        ("-m00700", "(secret)"),
+        ("+m00700", "(secret, changed)"),
+        (" m00701", "(secret)"),
+        ("-m00702", "(secret)"),
+        ("+m0702", "(secret)"),
+        (" m00703", "(secret)"),
+    ]
+    assert "tuna" not in page
+
+
+def test_a_secret_of_another_row_is_masked_in_a_difference_too(keeper: Browser) -> None:
+    put(keeper, TEXT.replace("r2", "r4"))
+    put(keeper, TEXT.replace("r2", "swordfish1"))
+    page = keeper.get("/console/document?kind=inventory&name=default&format=csv&as=text").text
+    shown = page.partition('id="past"')[2]
+    assert "+&quot;m02&quot;;00:00:5e:00:53:02;(secret" in shown
+    assert "swordfish1" not in shown
+
+
 def finished(browser: Browser, page: Reply) -> Reply:
     """Return the consequences of a preview once they are found."""
     found = re.search(r'hx-get="(/console/document/preview[^"]+)"', page.text)

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import gc
-from collections.abc import Iterator
-
 import pytest
 
 from answerd.answers.catalogue import Catalogue
@@ -19,16 +16,6 @@ GROUP = RawDocument(Key(Kind.GROUP, "g", "toml"), 'y = "1"\n')
 
 def machine(number: int, text: str = 'extends = "g"\nx = "{{ mac }}"\n') -> RawDocument:
     return RawDocument(Key(Kind.MACHINE, f"m{number}", "toml"), text)
-
-
-@pytest.fixture
-def frozen() -> Iterator[int]:
-    """The objects that the collector does not look at: all that are there."""
-    gc.collect()
-    gc.freeze()
-    yield gc.get_freeze_count()
-    gc.enable()
-    gc.unfreeze()
 
 
 # --- doing what is new ----------------------------------------------------------------------------------------------

@@ -17,7 +17,6 @@ from answerd.answers.catalogue import Catalogue
 from answerd.answers.problem_sentences import MOST_GROUPS
 from answerd.answers.problems import load_problems
 from answerd.answers.resolve import resolve
-from answerd.answers.selectors import SelectorIndex
 from answerd.documents import Key, RawDocument
 from answerd.errors import AnswerError, BrokenDocument
 from answerd.facts import Facts, Request
@@ -203,31 +202,6 @@ def test_a_cycle_of_thousands_of_groups_is_a_problem_and_no_trouble() -> None:
     assert problems[0].startswith('group "g0000" (toml): is in a cycle of extends: g0000 -> g0001')
     with pytest.raises(BrokenDocument, match="extends more groups"):  # nobody climbs further than that
         catalogue.chain(catalogue.group("g1500", "toml"))
-
-
-@pytest.mark.patches
-def test_a_change_of_one_group_files_one_selector(monkeypatch: pytest.MonkeyPatch) -> None:
-    groups = [raw(f"g{number}", f'match.serial = "*x{number}"\n', Kind.GROUP) for number in range(200)]
-    catalogue = Catalogue().changed(groups)
-    filed: list[Any] = []
-    add = SelectorIndex.add
-
-    def note(index: Any, owner: Any, match: Any) -> None:
-        filed.append(owner)
-        add(index, owner, match)
-
-    monkeypatch.setattr(SelectorIndex, "add", note)
-    after = catalogue.changed([raw("g7", 'match.serial = "*y7"\n', Kind.GROUP)], [groups[7]])
-    assert len(filed) == 1
-    assert (claimants(catalogue, "x7"), claimants(catalogue, "y7")) == (["g7"], [])
-    assert (claimants(after, "x7"), claimants(after, "y7")) == ([], ["g7"])
-    assert catalogue.changed([raw("m1", "")]).selectors is catalogue.selectors
-
-
-def claimants(catalogue: Catalogue, serial: str) -> list[str]:
-    """The groups that claim a machine of a serial number by ``match``."""
-    holding = catalogue.selectors.holding(Facts(Request(query=f"serial={serial}")))
-    return [claim.document.key.identifier for claim in holding]
 
 
 def test_groups_that_nobody_could_read_are_listed_until_they_are_readable_or_gone() -> None:

@@ -5,7 +5,6 @@ These hold for interpreted modules anyway; scripts/test runs them against the co
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
@@ -65,11 +64,3 @@ def test_an_exception_crosses_every_frame_unchanged(error: BaseException) -> Non
     with pytest.raises(type(error)) as caught:
         answer(1, fail)
     assert caught.value is error
-
-
-BODIES = {
-    "a list": json.dumps([f"value-{number}" for number in range(60_000)]),
-    "a list of maps": json.dumps([{"mac": f"02:00:00:00:{n >> 8:02x}:{n & 255:02x}"} for n in range(30_000)]),
-    "exact numbers": json.dumps([number / 8 for number in range(60_000)]),
-    "no JSON": "\n".join(f"02:00:00:{n >> 16:02x}:{n >> 8 & 255:02x}:{n & 255:02x}" for n in range(30_000)),
-}

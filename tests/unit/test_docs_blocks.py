@@ -1,8 +1,4 @@
-"""No command of a page escapes the tests: which blocks hold commands, and what is typed within sentences.
-
-The commands of ``sh``, ``console`` and ``bat`` blocks are run by tests/http/test_docs_commands.py and
-tests/http/test_readme.py. Here: no other block holds any, and those of answerd within sentences can be typed.
-"""
+"""The commands of answerd within the sentences of a page can be typed. Those in its blocks are run (tests/http)."""
 
 from __future__ import annotations
 
@@ -23,11 +19,6 @@ PAGES = {
     for path in sorted(CHECKOUT.glob(pattern))
     if path.name != "CHANGELOG.md"
 }
-
-RUN = ("sh", "console", "bat")
-"""Languages of the blocks whose commands tests run."""
-WALKED = ("README.md", "docs/first-machine.md")
-"""Pages whose commands, in ``console`` blocks, tests/http/test_readme.py runs."""
 
 
 def typed(text: str) -> list[str]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import deque
 from dataclasses import replace
 from itertools import combinations, permutations, product
-from typing import NamedTuple
 
 import pytest
 from hypothesis import given, settings
@@ -38,13 +37,6 @@ RULES = Rules(grace=2, start=2, starts=2, silence=4)
 
 
 # --- the literal reading ---------------------------------------------------------------------------------------------
-
-
-class Told(NamedTuple):
-    """One event as it came: everything that happened to a machine since its record was made."""
-
-    event: Happening
-    given: bool
 
 
 class Oracle:

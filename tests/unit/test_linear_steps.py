@@ -13,18 +13,9 @@ from answerd.formats import toml as toml_family
 from answerd.formats import xml as xml_family
 from answerd.formats.family import ParseError, branches
 from answerd.formats.template import MOST_FILTERS, TemplateReader
-from answerd.formats.xml import DISTINGUISHING
 from answerd.formats.xml_read import MOST_DECLARED
 from answerd.formats.yaml_read import MOST_TAG_DIRECTIVES
 from answerd.formats.yaml_read import read as read_yaml
-
-ATTRIBUTES = st.dictionaries(st.sampled_from([*DISTINGUISHING[:3], "x"]), st.sampled_from("12"), max_size=3)
-
-
-def are_the_same(first: dict[str, str], second: dict[str, str]) -> bool:
-    shared = [label for label in DISTINGUISHING if label in first and label in second]
-    return bool(shared) and all(first[label] == second[label] for label in shared)
-
 
 STEP = st.sampled_from(["a", "b", "a[@k='1']", "a[@k='2']", "a[@k='1'][@m='1']"])
 PATHS = st.lists(st.lists(STEP, min_size=1, max_size=3).map(tuple), max_size=4)

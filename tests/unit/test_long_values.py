@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import re
-
 import pytest
 
 from answerd.documents import read_content
@@ -30,9 +28,6 @@ def test_a_key_that_is_there_twice_is_found_behind_a_long_text() -> None:
     assert refusal.value.column == text.rindex('"a"') + 1
 
 
-STRINGS = re.compile(r'"(?:[^"\\]|\\.)*"', re.DOTALL)
-
-
 @pytest.mark.parametrize(
     ("text", "reason"),
     [
@@ -46,14 +41,6 @@ def test_a_pattern_has_an_end(text: str, reason: str) -> None:
     assert not content.readable
     assert reason in content.problems[0]
     assert "aaa" * 20 + "a" not in content.problems[0]
-
-
-def rows_of(text: str) -> object:
-    syntax = records.Syntax.of(records.separator_of(text))
-    try:
-        return [(record.line, record.start, record.end) for record in records.records(text, syntax)]
-    except records.UnreadableError as error:
-        return "too long" if "a row has more than" in str(error) else str(error)
 
 
 def test_a_comment_of_megabytes_is_passed_over() -> None:

@@ -2,7 +2,6 @@
 
 import ast
 import re
-import sys
 import tomllib
 from collections.abc import Iterator
 from importlib import metadata
@@ -17,11 +16,6 @@ from answerd.config import SETTINGS, Setting, describe, read_config
 from answerd.env_file import EnvFile
 
 CHECKOUT = Path(__file__).parents[2]
-SCRIPTS = sorted(
-    path for folder in ("scripts", ".ci") for path in (CHECKOUT / folder).iterdir() if path.read_bytes()[:2] == b"#!"
-)
-
-
 PROJECT = tomllib.loads((CHECKOUT / "pyproject.toml").read_text("utf-8"))["project"]
 DECLARED = {
     group: [Requirement(text) for text in texts]
@@ -58,18 +52,6 @@ def distributions_of(module: str) -> set[str]:
     """Canonical names of the installed distributions that provide a top-level module; the module's own name where none
     does, as of the extra "loadtest", which the tests do without."""
     return {canonicalize_name(name) for name in DISTRIBUTIONS.get(module, [module])}
-
-
-def third_party_imports(folder: str) -> Iterator[tuple[str, str]]:
-    """Pairs of file and top-level module for each import that is neither the standard library's nor this checkout's."""
-    paths = sorted((CHECKOUT / folder).rglob("*.py"))
-    own = {"answerd", "tests", "loadtest"}
-    if folder != "answerd":  # files beside a test or a load script are imported by their bare names
-        own |= {path.stem for path in paths}
-    for path in paths:
-        for node in statements(ast.parse(path.read_text("utf-8"))):
-            for module in set(modules_of(node)) - sys.stdlib_module_names - own:
-                yield str(path.relative_to(CHECKOUT)), module
 
 
 def test_nothing_of_an_extra_is_imported_at_the_top_of_a_module() -> None:

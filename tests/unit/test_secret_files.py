@@ -10,8 +10,6 @@ from pathlib import Path
 import pytest
 
 from answerd.errors import CannotFill
-from answerd.store import secret_files
-from answerd.store.notification import Watch
 from answerd.store.secret_files import LARGEST_SECRET, SecretFiles
 from tests.support.unprivileged import as_nobody, reachable
 
@@ -195,43 +193,6 @@ def test_a_file_written_again_at_once_is_read_again(tmp_path: Path) -> None:
     secrets.poll()
     secrets.poll()
     assert secrets.secret("x", []) == "bbb"
-
-
-def test_a_look_is_spared_where_the_kernel_reports_no_change(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("answerd.store.looks.is_settled", lambda _: True)
-    looks = []
-    seen = secret_files._scan
-
-    def counted(root: Path, watch: Watch | None) -> object:
-        looks.append(root)
-        return seen(root, watch)
-
-    monkeypatch.setattr(secret_files, "_scan", counted)
-    secrets = filled(tmp_path / "s", {"x": "all", "web-01/x": "own"})
-    for _ in range(6):
-        secrets.poll()
-    at_rest = len(looks)
-    assert at_rest < 6
-    for _ in range(6):
-        assert not secrets.poll()
-    assert len(looks) == at_rest
-    write(tmp_path / "s" / "web-01" / "x", "changed")
-    secrets.poll()
-    secrets.poll()
-    assert secrets.secret("x", ["web-01"]) == "changed"
-    write(tmp_path / "s" / "web-02" / "x", "new")
-    for _ in range(3):
-        secrets.poll()
-    assert secrets.secret("x", ["web-02"]) == "new"
-    (tmp_path / "elsewhere").write_text("linked")
-    (tmp_path / "s" / "y").symlink_to(tmp_path / "elsewhere")
-    for _ in range(4):
-        secrets.poll()
-    assert secrets.secret("y", []) == "linked"
-    (tmp_path / "elsewhere").write_text("linked again")
-    secrets.poll()
-    secrets.poll()
-    assert secrets.secret("y", []) == "linked again"
 
 
 def test_links_as_kubernetes_makes_them(tmp_path: Path) -> None:

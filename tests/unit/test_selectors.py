@@ -112,26 +112,6 @@ def test_of_a_thousand_selectors_a_few_are_tried(pattern: str, tried: list[Selec
     assert most == 1
 
 
-@pytest.mark.patches
-def test_the_criterion_that_tells_selectors_apart_counts(tried: list[Selector]) -> None:
-    """Also where others begin with a wildcard, and where a criterion has several patterns."""
-    index = SelectorIndex(
-        (number, matching(vendor="Dell*", product=["*Edge*", "*"], serial=[f"a-{number:04}", f"b-{number:04}x*"]))
-        for number in range(1000)
-    )
-    assert index.holding(Facts(Request(query="vendor=dell&product=edge&serial=a-0777"))) == [777]
-    assert index.holding(Facts(Request(query="vendor=dell&product=edge&serial=b-0777xyz"))) == [777]
-    assert len(tried) <= 20
-
-
-@pytest.mark.patches
-def test_what_begins_with_a_wildcard_is_tried_in_requests_with_its_label(tried: list[Selector]) -> None:
-    index = SelectorIndex((number, matching(serial=f"*-{number:04}")) for number in range(100))
-    assert index.holding(Facts(Request(query="mac=0077"))) == []
-    assert tried == []
-    assert index.holding(Facts(Request(query="serial=x-0077"))) == [77]
-
-
 @given(patterns, words)
 def test_a_pattern_is_a_wildcard_over_the_letters_and_digits(pattern: str, value: str) -> None:
     def form(text: str) -> str:

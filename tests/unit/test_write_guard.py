@@ -5,19 +5,16 @@ from __future__ import annotations
 import random
 from pathlib import Path
 from time import monotonic
-from typing import Any
 
 import gevent
 import pytest
 from gevent.event import Event
 
-from answerd import documents
 from answerd.answers.catalogue import Catalogue
 from answerd.answers.problems import ProblemIndex
 from answerd.answers.resolve import resolve
-from answerd.documents import Content, Key
+from answerd.documents import Key
 from answerd.facts import facts_of
-from answerd.formats.family import AnyFamily, Tree
 from answerd.identity import Kind
 from answerd.server import write_guard
 from answerd.server.answer_set import LiveAnswerSet, WriteCounter
@@ -231,25 +228,6 @@ def test_a_commit_that_fails_changes_nothing_and_the_next_succeeds(
 
     admin.guard.put(NODE, "x = 3\n", PEER)
     assert in_store(admin) == in_catalogue(admin) == {"node1": "x = 3\n"}
-
-
-@pytest.mark.patches
-def test_a_write_parses_only_what_it_touches(admin: Admin, monkeypatch: pytest.MonkeyPatch) -> None:
-    for number in range(20):
-        put(admin.store, Key(Kind.MACHINE, f"n{number}", "toml"), "x = 1\n")
-    admin.guard.put(NODE, "x = 1\n", PEER)
-    parsed: list[str] = []
-    read_content = documents.read_content
-
-    def spy(kind: Kind, family: AnyFamily, text: str, *rest: Any, **named: Any) -> tuple[Content, Tree]:
-        parsed.append(text)
-        return read_content(kind, family, text, *rest, **named)
-
-    monkeypatch.setattr(documents, "read_content", spy)
-
-    admin.guard.put(NODE, "x = 2\n", PEER)
-
-    assert set(parsed) == {"x = 2\n"}
 
 
 def test_twenty_writers_at_once_are_answered_truthfully(tmp_path: Path) -> None:

@@ -31,6 +31,9 @@
 % if consequences is not None:
 % include('consequences', consequences=consequences, verb=verb)
 % end
+% if is_large:
+<p class="note">This inventory is too large for the editor: <a href="{{link('/console/inventory', name=identifier)}}">edit its rows</a>, or download it and upload it again.</p>
+% else:
 <form class="card" id="editor" method="post" action="/console/document">
   <input type="hidden" name="csrf" value="{{request.session.csrf}}">
   <input type="hidden" name="etag" value="{{etag}}">
@@ -70,6 +73,7 @@
   </div>
   % end
 </form>
+% end
 % if used_by:
 <section class="card" aria-labelledby="used"><h2 id="used">Who depends on it</h2><dl>
 % for dependents in used_by:
