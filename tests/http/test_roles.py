@@ -159,9 +159,10 @@ def test_only_the_role_admin_reads_secrets(filled: Lab, role: Role) -> None:
         assert bool(seen(reply)) is (role is Role.ADMIN), page
         assert ("secrets" in reply.text.partition("</header>")[2].lower()) is (role is Role.ADMIN)
     assert seen(filled.page(cookie, "/console/machine?id=web-01")) == set()
-    for name, form in (("g", "group"), ("default", "inventory")):
-        target = f"/console/document?{urlencode({'kind': form, 'name': name, 'format': 'yaml'})}"
+    document = urlencode({"kind": "group", "name": "g", "format": "yaml"})
+    for target in (f"/console/document?{document}", "/console/inventory?name=default&secrets=1"):
         assert bool(seen(filled.page(cookie, target))) is (role is Role.ADMIN), target
+    assert seen(filled.page(cookie, "/console/inventory?name=default")) == set()
 
 
 def test_only_the_role_admin_reads_secrets_that_a_machine_reports(filled: Lab) -> None:

@@ -1,6 +1,7 @@
 """Machines from power-on: DHCP and TFTP by dnsmasq with the configuration that the service writes, iPXE, the answer.
 
-The last one is the machine of docs/tutorial.md, with its documents, to "installed" and to its disk.
+The last ones are machines of the tutorials with their documents: of docs/tutorial.md to "installed" and to its disk, of
+docs/thirty-ubuntu.md and docs/sixty-windows.md as far as Debian has what they start.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from tests.installers.test_debian_installer import MEMORY, console_of
 from tests.installers.tiny_mirrors import ACCEPTED, SAYS, tiny_mirror
 from tests.support.service import run
 from tests.unit.test_tutorial import FILES, MACHINES
+from tests.unit.test_tutorials import files_of
 
 MAC = "52:54:00:1e:00:01"
 
@@ -162,3 +164,114 @@ def test_the_machine_of_the_tutorial_is_installed_once(
     assert (record["machine"], record["state"], record["starts"]) == ("node-01", "installed", 1)
     loaders = [line for line in lab.service.log if " GET /ipxe?" in line]
     assert len(loaders) == 2
+
+
+KERNEL = "usr/lib/debian-installer/images/12/amd64/text/debian-installer/amd64"
+
+AS_CASPER = """#!/bin/sh
+mount -t proc proc /proc
+mount -t devtmpfs devices /dev
+exec >/dev/ttyS0 2>&1
+for word in $(cat /proc/cmdline); do
+    case $word in
+    url=*) iso=${word#url=} ;;
+    "ds=nocloud;s="*) seed=${word#*;s=} ;;
+    cloud-config-url=/dev/null) echo "MARK no other configuration" ;;
+    esac
+done
+modprobe -a virtio_pci virtio_net
+ip link set eth0 up
+ip addr add 192.0.2.50/24 dev eth0
+ask() { for again in 1 2 3 4 5 6 7 8 9; do wget -q -O - "$@" && break; sleep 1; done; }
+echo "MARK iso $(ask "$iso")"
+for file in meta-data vendor-data user-data; do ask "$seed$file" >/$file; done
+sed -n "s/.*hostname: */MARK hostname /p" /user-data
+endpoint=$(sed -n "s/.*endpoint: *//p" /user-data | tr -d "'\\"}" | cut -d, -f1)
+echo "MARK report $(ask --post-data= "$endpoint/installed")"
+sleep 1
+reboot -f
+"""
+"""In the place of Ubuntu's initrd, and of subiquity in the ISO that it loads: what they ask, from what the kernel was
+given."""
+
+
+def archive(files: dict[str, str]) -> bytes:
+    """Executable files as an initial file system (cpio's newc), which the kernel unpacks over the one before it."""
+    made = b""
+    for number, (name, text) in enumerate([*files.items(), ("TRAILER!!!", "")], 1):
+        path, content = name.encode() + b"\0", text.encode()
+        fields = [number, 0o100755, 0, 0, 1, 0, len(content), 0, 0, 0, 0, len(path), 0]
+        header = b"070701" + b"".join(b"%08x" % field for field in fields) + path
+        made += header + bytes(-len(header) % 4) + content + bytes(-len(content) % 4)
+    return made
+
+
+def secrets_of(tmp_path: Path, name: str) -> Path:
+    """A directory with one secret."""
+    secrets = tmp_path / "secrets"
+    secrets.mkdir(mode=0o700)
+    (secrets / name).write_text("$6$x$y")
+    (secrets / name).chmod(0o600)
+    return secrets
+
+
+def test_a_machine_of_the_ubuntu_tutorial_installs_once(
+    unpacked: Unpack, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """From power-on, with Debian's kernel in Ubuntu's place: the loader's line reaches the kernel whole, the seed
+    and the ISO are where it says, the report counts, and the next start goes to the disk."""
+    images = unpacked("debian-installer-12-netboot-amd64") / KERNEL
+    web, state = tmp_path / "web" / "ubuntu-24.04", tmp_path / "state.db"
+    web.mkdir(parents=True)
+    (web / "vmlinuz").symlink_to(images / "linux")
+    (web / "initrd").write_bytes((images / "initrd.gz").read_bytes() + archive({"init": AS_CASPER}))
+    (web / "live-server.iso").write_text("is there")
+    documents = files_of("thirty-ubuntu")
+    loader = documents["groups/ubuntu.ipxe"]
+    assert loader.count(" ip=dhcp ") == 1
+    documents["groups/ubuntu.ipxe"] = loader.replace(" ip=dhcp ", " ip=dhcp console=ttyS0 ")
+    settings: dict[str, Any] = {
+        "SERVICE_STATE_PATH": state,
+        "SERVICE_SECRETS_DIR": secrets_of(tmp_path, "teacher-hash"),
+        "SERVICE_INSTALL_START_SECS": 3600,  # an emulated machine may be slow to its answer
+    }
+    own = [*bios(), "-m", MEMORY, *identity(), "-no-reboot", *card("52:54:00:20:00:01")]
+    with network(tmp_path, monkeypatch, documents, web.parent, **settings) as lab:
+        with lab.machine(*own) as machine:
+            said = machine.wait_for_end(INSTALLER_SECONDS)
+        for mark in ("MARK no other configuration", "MARK iso is there", "MARK hostname pc-01", "MARK report OK"):
+            assert mark in said.replace('"', ""), said[-1000:]
+        printed = run("installs", "--json", SERVICE_ANSWERS_DIR=tmp_path / "answers", **settings)
+        (record,) = json.loads(printed.stdout)["installs"]
+        assert (record["machine"], record["state"], record["starts"]) == ("pc-01", "installed", 1)
+        with lab.machine(*own) as machine:
+            assert "pc-01 is installed since" in machine.wait_for_end()
+
+
+def test_a_machine_of_the_windows_tutorial_loads_all_that_winpe_is_given(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """From power-on to the end of the loader: WinPE is not in Debian, so an iPXE is in the place of wimboot."""
+    web = tmp_path / "web" / "winpe"
+    web.mkdir(parents=True)
+    shutil.copyfile(file_of("/usr/lib/ipxe/ipxe.lkrn", "ipxe"), web / "wimboot")
+    for name in ("winpeshl.ini", "install.cmd", "bcd", "boot.sdi", "boot.wim"):
+        (web / name).write_text(f"{name}\n")
+    documents = files_of("sixty-windows")
+    loader = documents["groups/windows.ipxe"]
+    assert loader.count("\nboot\n") == 1
+    documents["groups/windows.ipxe"] = loader.replace("\nboot\n", "\nimgstat\nsleep 1\nreboot\n")
+    settings: dict[str, Any] = {
+        "SERVICE_STATE_PATH": tmp_path / "state.db",
+        "SERVICE_SECRETS_DIR": secrets_of(tmp_path, "windows-admin"),
+    }
+    own = [*bios(), *identity(), "-no-reboot", *card("52:54:00:30:00:01")]
+    with (
+        network(tmp_path, monkeypatch, documents, web.parent, **settings) as lab,
+        lab.machine(*own) as machine,
+    ):
+        said = machine.wait_for_end()
+        lab.service.wait_for_log(r"GET /windows/unattend\.xml\?mac=52\S+ .* 200 ")
+    assert "wimboot : " in said
+    for name in ("winpeshl.ini", "install.cmd", "BCD", "boot.sdi", "boot.wim", "unattend.xml"):
+        assert f'"{name}"' in said  # by this name wimboot puts it into WinPE

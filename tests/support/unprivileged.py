@@ -6,7 +6,6 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
 NOBODY = 65534
 
@@ -20,14 +19,6 @@ def reachable(path: Path) -> Path:
         for below in (path, *path.rglob("*")):
             os.chown(below, NOBODY, NOBODY, follow_symlinks=False)
     return path
-
-
-def started_as_nobody() -> dict[str, Any]:
-    """Return the arguments with which `subprocess.Popen` starts a program without root's rights.
-
-    `as_nobody` does not do for a program: a shell goes back to the user that it was started by.
-    """
-    return {"user": NOBODY, "group": NOBODY, "extra_groups": []} if os.geteuid() == 0 else {}
 
 
 @contextmanager

@@ -1,7 +1,7 @@
 """The tutorials for Ubuntu and Windows: each machine of the table gets its loader and its answer, and no other one.
 
-Not run here: Windows Setup and subiquity themselves. The loaders of docs/tutorial.md are run in QEMU
-(tests/installers/test_power_on.py).
+Not run here: Windows Setup and subiquity themselves. The loaders of all three tutorials are run in QEMU, from power-on
+to what they start (tests/installers/test_power_on.py).
 """
 
 from __future__ import annotations
