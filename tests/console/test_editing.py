@@ -219,7 +219,8 @@ def test_ctrl_s_saves_from_the_editor_and_from_the_note(writer: Page) -> None:
 def test_an_origin_opens_the_editor_at_its_line(writer: Page) -> None:
     writer.goto("/console/machine?id=aabbccddee01")
     writer.locator(".answer tr", has_text="keyboard").get_by_role("link").click()
-    assert writer.evaluate("document.getSelection().toString()") == 'keyboard = "de"'
+    writer.wait_for_url("**/console/document?*&line=3")
+    writer.wait_for_function("""() => document.getSelection().toString() === 'keyboard = "de"'""")
 
 
 def test_the_page_of_a_machine_follows_what_happens_to_it(writer: Page, written: Lab) -> None:
