@@ -125,12 +125,12 @@ def test_the_secrets_of_several_pods_are_made_of_files_that_exist() -> None:
     pod = nodes["spec"]["template"]["spec"]
     (container,) = pod["containers"]
     assert {volume["secret"]["secretName"] for volume in pod["volumes"]} == made.keys()
-    (reference,) = (variable["valueFrom"]["secretKeyRef"] for variable in container["env"] if "valueFrom" in variable)
-    assert reference["key"] in made[reference["name"]]
     mounts = {mount["name"]: mount["mountPath"] for mount in container["volumeMounts"]}
-    (path,) = (variable["value"] for variable in container["env"] if variable["name"] == "SERVICE_TOKENS_FILE")
-    assert path.rpartition("/")[0] == mounts["access"]
-    assert path.rpartition("/")[2] in made["answerd-access"]
+    values = {variable["name"]: variable["value"] for variable in container["env"]}
+    for setting in ("SERVICE_TOKENS_FILE", "SERVICE_DB_URL_FILE"):
+        directory, _, name = values[setting].rpartition("/")
+        assert directory == mounts["access"]
+        assert name in made["answerd-access"]
     files = {file for secret in generated for file in secret["files"]}
     folder = KUBERNETES / "many-nodes"
     assert {folder / file for file in files} == {path for path in folder.rglob("*/*") if path.is_file()}
