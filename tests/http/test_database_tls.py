@@ -7,7 +7,7 @@ import shutil
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import pytest
 
@@ -82,7 +82,7 @@ def test_a_node_whose_url_is_in_a_file_reads_and_writes_over_tls(database: Datab
     url = tmp_path / "db-url"
     url.write_text(f"{database.url()}\n")
     url.chmod(0o600)
-    settings = {"SERVICE_STORE": "postgres", "SERVICE_DB_URL_FILE": url}
+    settings: dict[str, Any] = {"SERVICE_STORE": "postgres", "SERVICE_DB_URL_FILE": url}
     documents = tmp_path / "documents"
     documents.mkdir()
     (documents / "default.ks").write_text("# over TLS\n")

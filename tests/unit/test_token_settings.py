@@ -1,4 +1,4 @@
-"""Tokens and the database's URL from variables and from files; the warning about an endpoint that is open to the world."""
+"""Tokens and the database's URL, from variables and from files; the warning about an endpoint open to the world."""
 
 from __future__ import annotations
 
