@@ -12,7 +12,7 @@ from typing import Any
 
 import peewee
 
-from answerd.store.migrations import migrate
+from answerd.store.schema import migrate
 from answerd.store.sqlite_file import SqliteFile
 from answerd.store.state_sync import copy_states_to
 from answerd.store.tables import ChangeRow, DocumentRow, execute

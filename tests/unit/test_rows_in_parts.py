@@ -10,7 +10,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from answerd.store.migrations import migrate
+from answerd.store.schema import migrate
 from answerd.store.tables import BEFORE_ALL, DocumentRow, rows, rows_in_parts
 
 KINDS = st.sampled_from([("machine", "toml"), ("group", "ks"), ("inventory", "csv"), ("machine", "csv"),
