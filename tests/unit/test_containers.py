@@ -16,7 +16,6 @@ import pytest
 import yaml
 
 from answerd.config import SETTINGS_BY_NAME
-from answerd.server.roles import parse_token_file
 
 CHECKOUT = Path(__file__).parents[2]
 DOCKERFILE = (CHECKOUT / "etc/Dockerfile").read_text("utf-8")
@@ -25,7 +24,6 @@ KUBERNETES = CHECKOUT / "etc/kubernetes"
 MANIFESTS: dict[str, Any] = {
     manifest["kind"]: manifest for manifest in yaml.safe_load_all((KUBERNETES / "answerd.yaml").read_text("utf-8"))
 }
-KUSTOMIZATION: dict[str, Any] = yaml.safe_load((KUBERNETES / "kustomization.yaml").read_text("utf-8"))
 IGNORED = (CHECKOUT / ".dockerignore").read_text("utf-8")
 
 
@@ -53,20 +51,6 @@ def test_the_image_does_not_run_as_root() -> None:
     assert f"--uid {user} " in DOCKERFILE
 
 
-def test_database_and_states_of_the_image_are_in_its_volume() -> None:
-    (volume,) = values("VOLUME")
-    (given,) = values("ENV")
-    settings = dict(re.findall(r"(SERVICE_\w+)=(\S+)", given))
-    assert set(settings) == {"SERVICE_DB_PATH", "SERVICE_STATE_PATH"}
-    assert [path for path in settings.values() if not path.startswith(f"{volume}/")] == []
-
-
-def test_the_image_is_built_from_hashed_requirements_only() -> None:
-    installs = [part for rest in values("RUN") for part in rest.split("&&") if " install " in part and "pip" in part]
-    assert installs
-    assert [line for line in installs if "--require-hashes" not in line and "--no-deps" not in line] == []
-
-
 def test_the_image_is_healthy_when_it_is_ready() -> None:
     (check,) = values("HEALTHCHECK")
     assert "http://127.0.0.1:8000/ready" in check
@@ -82,7 +66,6 @@ def test_the_services_of_the_compose_file_are_confined() -> None:
 
 
 NODES: list[dict[str, Any]] = list(yaml.safe_load_all((KUBERNETES / "many-nodes/nodes.yaml").read_text("utf-8")))
-MADE_FOR_NODES: dict[str, Any] = yaml.safe_load((KUBERNETES / "many-nodes/kustomization.yaml").read_text("utf-8"))
 
 
 def of_kind(kind: str) -> list[dict[str, Any]]:
@@ -116,27 +99,6 @@ def test_several_pods_are_made_like_the_one_and_share_a_database() -> None:
     (budget,) = of_kind("PodDisruptionBudget")
     for selected in (policy["spec"]["podSelector"], budget["spec"]["selector"]):
         assert selected["matchLabels"].items() <= labels.items()
-
-
-def test_the_secrets_of_several_pods_are_made_of_files_that_exist() -> None:
-    generated = MADE_FOR_NODES["secretGenerator"]
-    made = {secret["name"]: {file.rpartition("/")[2] for file in secret["files"]} for secret in generated}
-    (nodes,) = of_kind("StatefulSet")
-    pod = nodes["spec"]["template"]["spec"]
-    (container,) = pod["containers"]
-    assert {volume["secret"]["secretName"] for volume in pod["volumes"]} == made.keys()
-    (reference,) = (variable["valueFrom"]["secretKeyRef"] for variable in container["env"] if "valueFrom" in variable)
-    assert reference["key"] in made[reference["name"]]
-    mounts = {mount["name"]: mount["mountPath"] for mount in container["volumeMounts"]}
-    (path,) = (variable["value"] for variable in container["env"] if variable["name"] == "SERVICE_TOKENS_FILE")
-    assert path.rpartition("/")[0] == mounts["access"]
-    assert path.rpartition("/")[2] in made["answerd-access"]
-    files = {file for secret in generated for file in secret["files"]}
-    folder = KUBERNETES / "many-nodes"
-    assert {folder / file for file in files} == {path for path in folder.rglob("*/*") if path.is_file()}
-    assert parse_token_file((folder / "access/tokens").read_text("utf-8")) == (), (
-        "a token of the sample would open nodes"
-    )
 
 
 def test_a_pod_has_time_to_drain_before_it_is_killed() -> None:
@@ -174,34 +136,3 @@ def test_the_pod_meets_the_restricted_standard() -> None:
     }
     assert str(POD["securityContext"]["runAsUser"]) in values("USER")
     assert POD["automountServiceAccountToken"] is False
-
-
-def test_what_the_pod_mounts_is_made_by_the_kustomization() -> None:
-    made = {
-        generated["name"] for kind in ("configMapGenerator", "secretGenerator") for generated in KUSTOMIZATION[kind]
-    }
-    volumes = {volume["name"]: volume for volume in POD["volumes"]}
-    assert {volumes["answers"]["configMap"]["name"], volumes["secrets"]["secret"]["secretName"]} == made
-    assert (
-        volumes["state"]["persistentVolumeClaim"]["claimName"] == MANIFESTS["PersistentVolumeClaim"]["metadata"]["name"]
-    )
-    assert {mount["name"] for mount in CONTAINER["volumeMounts"]} == set(volumes)
-
-
-@pytest.mark.parametrize("generator", ["configMapGenerator", "secretGenerator"])
-def test_the_files_of_the_kustomization_are_those_that_exist(generator: str) -> None:
-    (generated,) = KUSTOMIZATION[generator]
-    folder = {file.partition("/")[0] for file in generated["files"]}.pop()
-    assert {KUBERNETES / file for file in generated["files"]} == set((KUBERNETES / folder).iterdir())
-
-
-def test_the_selectors_find_the_pod() -> None:
-    labels = MANIFESTS["Deployment"]["spec"]["template"]["metadata"]["labels"]
-    assert MANIFESTS["Deployment"]["spec"]["selector"]["matchLabels"] == labels
-    assert MANIFESTS["Service"]["spec"]["selector"].items() <= labels.items()
-    ports = {port["name"]: port["containerPort"] for port in CONTAINER["ports"]}
-    assert [port["targetPort"] for port in MANIFESTS["Service"]["spec"]["ports"]] == list(ports)
-    assert {CONTAINER[probe]["httpGet"]["path"] for probe in ("readinessProbe", "livenessProbe")} == {
-        "/ready",
-        "/health",
-    }
