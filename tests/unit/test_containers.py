@@ -16,6 +16,7 @@ import pytest
 import yaml
 
 from answerd.config import SETTINGS_BY_NAME
+from answerd.server.roles import parse_token_file
 
 CHECKOUT = Path(__file__).parents[2]
 DOCKERFILE = (CHECKOUT / "etc/Dockerfile").read_text("utf-8")
@@ -66,6 +67,7 @@ def test_the_services_of_the_compose_file_are_confined() -> None:
 
 
 NODES: list[dict[str, Any]] = list(yaml.safe_load_all((KUBERNETES / "many-nodes/nodes.yaml").read_text("utf-8")))
+MADE_FOR_NODES: dict[str, Any] = yaml.safe_load((KUBERNETES / "many-nodes/kustomization.yaml").read_text("utf-8"))
 
 
 def of_kind(kind: str) -> list[dict[str, Any]]:
@@ -99,6 +101,27 @@ def test_several_pods_are_made_like_the_one_and_share_a_database() -> None:
     (budget,) = of_kind("PodDisruptionBudget")
     for selected in (policy["spec"]["podSelector"], budget["spec"]["selector"]):
         assert selected["matchLabels"].items() <= labels.items()
+
+
+def test_the_secrets_of_several_pods_are_made_of_files_that_exist() -> None:
+    generated = MADE_FOR_NODES["secretGenerator"]
+    made = {secret["name"]: {file.rpartition("/")[2] for file in secret["files"]} for secret in generated}
+    (nodes,) = of_kind("StatefulSet")
+    pod = nodes["spec"]["template"]["spec"]
+    (container,) = pod["containers"]
+    assert {volume["secret"]["secretName"] for volume in pod["volumes"]} == made.keys()
+    mounts = {mount["name"]: mount["mountPath"] for mount in container["volumeMounts"]}
+    values = {variable["name"]: variable["value"] for variable in container["env"]}
+    for setting in ("SERVICE_TOKENS_FILE", "SERVICE_DB_URL_FILE"):
+        directory, _, name = values[setting].rpartition("/")
+        assert directory == mounts["access"]
+        assert name in made["answerd-access"]
+    files = {file for secret in generated for file in secret["files"]}
+    folder = KUBERNETES / "many-nodes"
+    assert {folder / file for file in files} == {path for path in folder.rglob("*/*") if path.is_file()}
+    assert parse_token_file((folder / "access/tokens").read_text("utf-8")) == (), (
+        "a token of the sample would open nodes"
+    )
 
 
 def test_a_pod_has_time_to_drain_before_it_is_killed() -> None:
