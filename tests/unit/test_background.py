@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 
 from answerd.answers.catalogue import Catalogue
-from answerd.answers.compose import prepared_answer
-from answerd.answers.warming import warm_up
+from answerd.answers.compose import prepared_answer, warm_up
 from answerd.documents import Key, RawDocument
 from answerd.identity import Kind
 from answerd.server.answer_set import Preparation

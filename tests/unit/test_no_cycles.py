@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 
 from answerd.answers.catalogue import Catalogue
+from answerd.answers.compose import warm_up
 from answerd.answers.near_misses import with_hints
 from answerd.answers.resolve import resolve
 from answerd.answers.sources import Sources
-from answerd.answers.warming import warm_up
 from answerd.check import check
 from answerd.documents import Key, RawDocument
 from answerd.errors import AnswerError
