@@ -23,7 +23,7 @@ from answerd.server.replicator import run_replicator
 from answerd.server.request_log import RequestLog
 from answerd.server.shared import Shared, StartupError, prepare
 from answerd.server.sockets import refuse_new
-from answerd.server.supervisor import BEAT, InterimWorker, Supervisor, block_signals, wait_for_stop
+from answerd.server.supervisor import InterimWorker, Supervisor, block_signals, wait_for_stop
 from answerd.server.threads import SWITCH_SECONDS
 from answerd.server.worker import WARM_SECONDS, Worker
 from answerd.store import ReplicatingStore, StoreError
@@ -120,6 +120,7 @@ class _Processes:
             shared.log.service("stopped while loading")
             return 0
         gc.freeze()
+        shared.heartbeats.begin(range(shared.config.workers))
         stop_seconds = shared.config.drain_seconds + shared.config.timeout_seconds
         return Supervisor(self, shared.log).run(interim_worker, stop_seconds)
 
@@ -149,7 +150,9 @@ class _Processes:
         """Release a dead worker's part of the shared limits."""
         self._replaced.add(index)
         self.shared.cells.add("answerd_workers_replaced_total")
-        self.shared.cells.clear(self._children[index].place, (*ADMISSION, BEAT))
+        self.shared.cells.clear(self._children[index].place, ADMISSION)
+        if index < self.shared.config.workers:
+            self.shared.heartbeats.begin([index])
 
     def announce(self) -> None:
         """Log where requests are accepted; only once."""

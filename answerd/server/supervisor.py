@@ -10,7 +10,7 @@ import math
 import os
 import signal
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from typing import Final, Protocol
 
@@ -148,11 +148,15 @@ class Heartbeats:
         """Record that the loop of this process runs."""
         self._cells.set(*BEAT, value=time.monotonic_ns())
 
+    def begin(self, workers: Iterable[int]) -> None:
+        """Count workers as alive that are about to be forked: one that hangs before its first beat is noticed too."""
+        for worker in workers:
+            self._cells.everywhere(*BEAT)[worker] = time.monotonic_ns()
+
     def are_younger_than(self, seconds: float) -> bool:
-        """Return whether every worker had a turn within these seconds; a worker that has not begun yet does not
-        count."""
+        """Return whether every worker had a turn within these seconds."""
         oldest = time.monotonic_ns() - int(seconds * 1_000_000_000)
-        return all(not beat or beat > oldest for beat in self._cells.everywhere(*BEAT)[: self._workers])
+        return all(beat > oldest for beat in self._cells.everywhere(*BEAT)[: self._workers])
 
 
 class Children(Protocol):
