@@ -178,7 +178,7 @@ class Administration(Process):
         if self.installs is None or self._states() is None:
             return None
         installs = self.installs
-        return in_thread(installs.current().silent, installs.now(), lambda: None)
+        return in_thread(installs.current().silent, installs.now())
 
     def _metrics(self, listening: socket.socket) -> HttpServer:
         return HttpServer(

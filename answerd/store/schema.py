@@ -3,9 +3,9 @@
 Rules: docs/admin-api.md#the-database.
 
 The first step makes the tables of the oldest version that is brought up to date; each other one leads from a version
-to the next. A step that was released is never edited: add another one. Services of two versions may run on one database,
-so a step only adds (a column, a table, an index), unless it says otherwise. Statements are text, not made from the models,
-because the models describe the newest version only. Triggers and keys are spelled differently by each engine.
+to the next. A step that was released is never edited: add another one. Services of two versions may run on one
+database, so a step only adds (a column, a table, an index), unless it says otherwise. Statements are text, not made
+from the models, because the models describe the newest version only.
 """
 
 from __future__ import annotations

@@ -2,8 +2,8 @@
 
 ``databases/NAME.sql`` is what the program of that schema left behind, as SQLite dumps it: ``schema-5`` a database,
 ``states-2`` a file of states beside a directory, ``node-2`` that of a node. ``NAME.json`` is what the same program
-printed of it (``export``, ``install ID --json``, ``installs --unknown --json``), and the reports' URLs that it gave out.
-A schema that gets a successor gets a pair; these are never edited.
+printed of it (``export``, ``install ID --json``, ``installs --unknown --json``), and the reports' URLs that it gave
+out. A schema that gets a successor gets a pair; these are never edited.
 
 Rules: docs/admin-api.md#the-database, docs/packages.md#upgrades.
 """
@@ -126,8 +126,8 @@ def test_what_a_node_of_an_older_version_has_not_delivered_is_delivered_after_th
     assert node.unfilled == ""  # it goes on without the database
     found = {name: one.record.state.value for name, one in StateWriter(node).all().items()}
     assert found == {"a": "installed", "b": "failed", "c": "installing"}
-    assert [(event.what, event.detail, event.body) for event in node.history("a")] == [("installed", "done", b"log")]
-    assert [(event.what, event.detail, event.body) for event in node.history("b")] == [("failed", "no disk", b"log2")]
+    assert [(event.kind, event.detail, event.body) for event in node.history("a")] == [("installed", "done", b"log")]
+    assert [(event.kind, event.detail, event.body) for event in node.history("b")] == [("failed", "no disk", b"log2")]
     waiting = node.waiting()
     assert waiting is not None
     assert waiting.messages == 5  # all states, and the two lines that only this node has
