@@ -1,4 +1,4 @@
-"""Nothing that is done over and over leaves a reference cycle: `answerd.server.gc_tuning` rests on that."""
+"""Nothing that is done over and over leaves a reference cycle: `answerd.server.os_support` rests on that."""
 
 from __future__ import annotations
 
@@ -199,7 +199,7 @@ def test_no_cycle_is_left_by_documents_that_come_and_go(fleet: Fleet) -> None:
     ],
 )
 def test_no_cycle_is_left_by_a_check(name: str, text: str) -> None:
-    """Of kickstarts pykickstart leaves some; `answerd.server.gc_tuning` looks for them."""
+    """Of kickstarts pykickstart leaves some; `answerd.server.os_support` looks for them."""
     stem, _, extension = name.rpartition(".")
     catalogue = Catalogue().changed([RawDocument(Key(Kind(stem), "", extension), text)])
     assert cycles_left_by(lambda: check(catalogue, Tools.none())) == 0

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from answerd.server import systemd
+from answerd.server import os_support
 from answerd.server.sockets import BACKLOG
 
 ETC = Path(__file__).parents[2] / "etc"
@@ -34,7 +34,7 @@ def test_the_service_tells_that_it_is_ready_and_lives() -> None:
 
 def test_the_socket_is_the_answer_endpoints() -> None:
     socket = unit("answerd.socket")["Socket"]
-    assert socket["FileDescriptorName"] == systemd.ANSWERS
+    assert socket["FileDescriptorName"] == os_support.ANSWERS
     assert int(socket["Backlog"]) == BACKLOG
 
 
@@ -61,7 +61,7 @@ def test_no_two_addresses_of_the_sample_settings_are_equal() -> None:
     assert addresses[-1] in (ETC.parent / "docs/metrics.md").read_text("utf-8")
 
 
-@pytest.mark.parametrize("name", [systemd.ADMIN, systemd.CONSOLE, systemd.METRICS])
+@pytest.mark.parametrize("name", [os_support.ADMIN, os_support.CONSOLE, os_support.METRICS])
 def test_the_name_of_a_listener_s_socket_is_on_the_page_and_in_the_sample(name: str) -> None:
     assert f"`{name}`" in (ETC.parent / "docs/running.md").read_text("utf-8").replace("FileDescriptorName=", "`")
     assert f"={name}" in (ETC / "answerd.socket").read_text("utf-8")
