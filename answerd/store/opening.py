@@ -46,10 +46,10 @@ def _url(config: Config) -> str:
     from answerd.store.postgres_connection import url_fault  # noqa: PLC0415
 
     if config.db_url is None:
-        raise StoreError("SERVICE_DB_URL must name the database")
+        raise StoreError("SERVICE_DB_URL or SERVICE_DB_URL_FILE must name the database")
     fault = url_fault(config.db_url)
     if fault:
-        raise StoreError(f"SERVICE_DB_URL: {fault}")
+        raise StoreError(f"{'SERVICE_DB_URL_FILE' if config.db_url_file else 'SERVICE_DB_URL'}: {fault}")
     return config.db_url
 
 
