@@ -34,7 +34,6 @@ COMPILED = [
     "answerd/formats/toml.py",
     "answerd/identity.py",
     "answerd/installs/memory.py",
-    "answerd/installs/sharded.py",
     "answerd/installs/states.py",
     "answerd/inventory/rows.py",
     "answerd/json_body.py",

@@ -14,7 +14,7 @@ from answerd.store.files import FileStore
 
 if TYPE_CHECKING:
     from answerd.store.postgres import PostgresStore
-    from answerd.store.states import StateFile, StateStore
+    from answerd.store.states import StateFile, States
 
 # Each store is imported where it is opened: a command on a directory of files is not to wait for peewee, which imports
 # psycopg where that is installed.
@@ -103,7 +103,7 @@ def open_states(config: Config, store: Store) -> tuple[StateFile | None, list[st
     return (store.states if isinstance(store, ReplicatedStore) else None), unused
 
 
-def open_existing_states(config: Config) -> StateStore | None:
+def open_existing_states(config: Config) -> States | None:
     """Open the states of installs for a command, which makes no file. None where there is no place for them.
 
     Raises `answerd.store.StoreError` where they are not there or cannot be read.
