@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from answerd.answers.catalogue import Catalogue
-from answerd.answers.warming import warm_up
+from answerd.answers.compose import warm_up
 from answerd.documents import Key, RawDocument
 from answerd.identity import Kind
 from answerd.server.answer_set import Preparation

@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from answerd.answers.catalogue import Catalogue
+from answerd.answers.compose import warm_up
 from answerd.answers.resolve import resolve
 from answerd.answers.sources import Sources
-from answerd.answers.warming import warm_up
 from answerd.documents import Key, RawDocument
 from answerd.facts import LARGE, Facts, Request
 from answerd.identity import Kind
