@@ -16,7 +16,7 @@ import gevent
 from gevent.lock import RLock
 
 from answerd.answers.catalogue import Catalogue
-from answerd.answers.provenance import explanation_text
+from answerd.answers.explain import explanation_text
 from answerd.answers.redaction import redacted_answer
 from answerd.answers.resolve import Answer, resolve
 from answerd.answers.sources import NO_SOURCES, Sources
