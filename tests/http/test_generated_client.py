@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from answerd.server.admin.description import description
+from answerd.server.admin.observe import description
 from answerd.server.roles import Role, new_token
 from tests.support.service import Service
 

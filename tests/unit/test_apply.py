@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 
 from answerd.documents import Key, RawDocument
 from answerd.identity import Kind
-from answerd.server.admin.change_body import read_change
-from answerd.server.admin.changes import ChangeHandlers
+from answerd.server.admin.changes import ChangeHandlers, read_change
 from answerd.server.admin.requests import InvalidRequest
 from answerd.server.roles import Role, TokensError, new_token, parse_token_file
 from answerd.server.write_guard import ChangeSet
@@ -291,15 +290,15 @@ def test_a_body_is_read_as_a_json_parser_reads_it(
     text = json.dumps(body, ensure_ascii=ascii_only, indent=indent)
     result = json.loads(text)
     try:
-        asked = read_change(text.encode())
+        changes, dry_run = read_change(text.encode())
     except InvalidRequest:
         raise AssertionError("a valid body was refused") from None
 
-    assert [(raw.key.identifier, raw.key.format, raw.text) for raw in asked.changes.puts] == [
+    assert [(raw.key.identifier, raw.key.format, raw.text) for raw in changes.puts] == [
         (put["identifier"], put["format"].lower(), put["text"]) for put in result["put"]
     ]
-    assert [key.identifier for key in asked.changes.deletes] == [deleted["identifier"] for deleted in result["delete"]]
-    assert (asked.changes.prune, asked.dry_run) == (prune, False)
+    assert [key.identifier for key in changes.deletes] == [deleted["identifier"] for deleted in result["delete"]]
+    assert (changes.prune, dry_run) == (prune, False)
 
 
 # --- history ---
