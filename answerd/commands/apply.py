@@ -43,7 +43,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from answerd.answers.differences import compare
+from answerd.answers.diff import compare
 from answerd.commands import FAILED, WRONG_USAGE, Arguments, CommandError
 from answerd.commands.common import announce_store, inventory_columns
 from answerd.commands.remote import AdminApi

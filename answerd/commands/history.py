@@ -45,7 +45,7 @@ import sys
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from answerd.answers.history import diff_lines
+from answerd.answers.diff import diff_lines
 from answerd.commands import FAILED, WRONG_USAGE, Arguments, CommandError
 from answerd.commands.apply import directly, own_author
 from answerd.commands.common import announce_store, configured_store, inventory_columns

@@ -40,8 +40,8 @@ from pathlib import Path
 from typing import cast
 
 from answerd import captures
+from answerd.answers.cases import winners
 from answerd.answers.catalogue import Catalogue
-from answerd.answers.row_claims import winners
 from answerd.answers.rows import Inventory, inventory_file
 from answerd.commands import FAILED, WRONG_USAGE, Arguments, CommandError
 from answerd.commands.common import inventory_columns, read_bytes, read_documents

@@ -11,7 +11,7 @@ from functools import partial
 from hashlib import sha256
 
 from answerd.answers.catalogue import Catalogue
-from answerd.answers.differences import Difference, compare
+from answerd.answers.diff import Difference, compare
 from answerd.answers.line_diff import unified
 from answerd.answers.redaction import redacted_pair
 from answerd.answers.secret_names import is_secret_name, redacted_cell, why_masked

@@ -130,24 +130,23 @@ class CurrentStates:
 
     def words(self, identities: Iterable[str]) -> list[str]:
         """Return `Install.shown` of each of those installs, for a fraction of what `of` costs."""
-        first, more = self._names.tables()[0].get, self._names.get
+        known = self._names.get
         silent = self._silent()
         if not silent:
-            return [(first(identity) or more(identity) or _NO_RECORD).record.state for identity in identities]
+            return [(known(identity) or _NO_RECORD).record.state for identity in identities]
         return [
-            SILENT if identity in silent else (first(identity) or more(identity) or _NO_RECORD).record.state
-            for identity in identities
+            SILENT if identity in silent else (known(identity) or _NO_RECORD).record.state for identity in identities
         ]
 
     def sinces(self, identities: Iterable[str]) -> list[float]:
         """Return the time at which each of those machines came into its state; 0 where it is not known."""
-        first, more = self._names.tables()[0].get, self._names.get
-        return [(first(identity) or more(identity) or _NO_RECORD).record.since for identity in identities]
+        known = self._names.get
+        return [(known(identity) or _NO_RECORD).record.since for identity in identities]
 
     def groups(self, identities: Iterable[str]) -> list[str]:
         """Return the group of each machine's last answer; empty where none is known."""
-        first, more = self._names.tables()[0].get, self._names.get
-        return [(first(identity) or more(identity) or _NO_RECORD).group or "" for identity in identities]
+        known = self._names.get
+        return [(known(identity) or _NO_RECORD).group or "" for identity in identities]
 
     def counts(self) -> Mapping[str, int]:
         """Return how many records are in each state, by `Install.shown`."""
@@ -162,7 +161,7 @@ class CurrentStates:
         """Return the records of the machines that should have reported, by the identity of their names."""
         return {
             identity: remembered.record
-            for identity in self._memory.under_way
+            for identity in [*self._memory.under_way]
             if (remembered := self._names.get(identity)) is not None
             and is_silent(remembered.record, self._now, self._rules)
         }

@@ -17,7 +17,6 @@ from typing import Protocol
 from answerd.answers.catalogue import Catalogue
 from answerd.console.named import MachineEntry, NamedMachines, is_small, named_in
 from answerd.identity import identity_of
-from answerd.installs.sharded import ShardedDict
 from answerd.sorting import free_in_steps, sorted_in_steps, stretch
 
 ON_A_PAGE = 100
@@ -200,7 +199,7 @@ class _Others:
     def __init__(self) -> None:
         self.by_name: list[MachineEntry] = []
         self.unknown = 0
-        self._kept: ShardedDict[MachineEntry] = ShardedDict()
+        self._kept: dict[str, MachineEntry] = {}
         self._of: Catalogue | None = None
         self._version: object = None
 
@@ -217,7 +216,7 @@ class _Others:
         gone = [one for one, machine in kept.items() if one in named or not _is_still(machine, records, visitors)]
         for one in gone:
             kept.pop(one)
-        new = [one for one in records if one not in named and one not in kept]
+        new = [one for one in [*records] if one not in named and one not in kept]
         new += [one for one in visitors if one not in kept]
         for one in new:
             name = visitors.get(one) or states.name(one)

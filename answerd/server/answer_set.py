@@ -16,8 +16,8 @@ from gevent.event import Event
 from gevent.lock import RLock
 
 from answerd.answers.catalogue import Catalogue
+from answerd.answers.compose import warm_up
 from answerd.answers.problems import ProblemIndex
-from answerd.answers.warming import warm_up
 from answerd.errors import NothingLoaded
 from answerd.fault_log import FaultLog
 from answerd.server.cells import Cells

@@ -142,7 +142,7 @@ class Exposition:
     def _silent_installs(self) -> Iterator[Value]:
         installs = self._installs
         if installs is not None and self._by_state() is not None:
-            yield (), float(in_thread(installs.current().silent, installs.now(), lambda: None))
+            yield (), float(in_thread(installs.current().silent, installs.now()))
 
     def _waiting(self, which: Callable[[Waiting], float]) -> Iterator[Value]:
         """Yield the number or age of the messages that wait for a shared database; nothing without one, or where it

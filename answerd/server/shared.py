@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import socket
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Final
@@ -46,11 +46,15 @@ class Heartbeats:
         """Record that the loop of this process runs."""
         self._cells.set(*BEAT, value=time.monotonic_ns())
 
+    def begin(self, workers: Iterable[int]) -> None:
+        """Count workers as alive that are about to be forked: one that hangs before its first beat is noticed too."""
+        for worker in workers:
+            self._cells.everywhere(*BEAT)[worker] = time.monotonic_ns()
+
     def are_younger_than(self, seconds: float) -> bool:
-        """Return whether every worker had a turn within these seconds; a worker that has not begun yet does not
-        count."""
+        """Return whether every worker had a turn within these seconds."""
         oldest = time.monotonic_ns() - int(seconds * 1_000_000_000)
-        return all(not beat or beat > oldest for beat in self._cells.everywhere(*BEAT)[: self._workers])
+        return all(beat > oldest for beat in self._cells.everywhere(*BEAT)[: self._workers])
 
 
 @dataclass

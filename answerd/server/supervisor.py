@@ -23,7 +23,7 @@ from gevent.monkey import get_original
 from answerd.server import os_support
 from answerd.server.admission import ADMISSION
 from answerd.server.replicator import run_replicator
-from answerd.server.shared import BEAT, Shared
+from answerd.server.shared import Shared
 from answerd.server.sockets import refuse_new
 from answerd.server.worker import WARM_SECONDS, Worker
 from answerd.store import ReplicatingStore, StoreError
@@ -111,6 +111,7 @@ class Supervisor:
             self._stop_while_loading()
             return 0
         gc.freeze()
+        self._shared.heartbeats.begin(range(self._shared.config.workers))
         self._start_due()
         self._end_interim_worker(_RESPAWN_DELAY_SECONDS)
         names = [child.name for child in self._children]
@@ -268,7 +269,9 @@ class Supervisor:
         """Release what a dead child held of the shared limits."""
         child.is_replacement = True
         self._shared.cells.add("answerd_workers_replaced_total")
-        self._shared.cells.clear(child.place, (*ADMISSION, BEAT))
+        self._shared.cells.clear(child.place, ADMISSION)
+        if child.place < self._shared.config.workers:
+            self._shared.heartbeats.begin([child.place])
 
     # --- signals ---
 

@@ -14,7 +14,7 @@ from answerd.store.files import FileStore
 
 if TYPE_CHECKING:
     from answerd.store.postgres import PostgresStore
-    from answerd.store.states import StateFile, StateStore
+    from answerd.store.states import StateFile, States
 
 # Each store is imported where it is opened: a command on a directory of files is not to wait for peewee, which imports
 # psycopg where that is installed.
@@ -46,10 +46,10 @@ def _url(config: Config) -> str:
     from answerd.store.postgres_connection import url_fault  # noqa: PLC0415
 
     if config.db_url is None:
-        raise StoreError("SERVICE_DB_URL must name the database")
+        raise StoreError("SERVICE_DB_URL or SERVICE_DB_URL_FILE must name the database")
     fault = url_fault(config.db_url)
     if fault:
-        raise StoreError(f"SERVICE_DB_URL: {fault}")
+        raise StoreError(f"{'SERVICE_DB_URL_FILE' if config.db_url_file else 'SERVICE_DB_URL'}: {fault}")
     return config.db_url
 
 
@@ -103,7 +103,7 @@ def open_states(config: Config, store: Store) -> tuple[StateFile | None, list[st
     return (store.states if isinstance(store, ReplicatedStore) else None), unused
 
 
-def open_existing_states(config: Config) -> StateStore | None:
+def open_existing_states(config: Config) -> States | None:
     """Open the states of installs for a command, which makes no file. None where there is no place for them.
 
     Raises `answerd.store.StoreError` where they are not there or cannot be read.

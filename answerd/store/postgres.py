@@ -13,7 +13,6 @@ import mmap
 import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, suppress
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -264,7 +263,7 @@ class ReplicatedStore(PostgresStore):
         database is not needed."""
         super().__init__(url)
         self.replica = Replica(replica_path)
-        self.server = PostgresServer(url, self.replica, partial(refuse_newer_postgres, described=self.described))
+        self.server = PostgresServer(url, self._check)
         self._refusal, self._away = _SharedSentence(), _SharedSentence()
         self._rules = rules or Rules()
         self.states = NodeStates(states_path(replica_path), self.server, self._rules, self.refusal)
@@ -284,6 +283,10 @@ class ReplicatedStore(PostgresStore):
         """Return the changes in the replica since the last call. Raises `NoSetYet` where it was never filled."""
         with self.replica.file.faults("read"):
             return self._feed.changes()
+
+    def _check(self, database: peewee.PostgresqlDatabase) -> None:
+        self.replica.follow(database)
+        refuse_newer_postgres(database, self.described)
 
     def _require_set(self, local: peewee.SqliteDatabase) -> None:
         if position_in(local).revision is not None:

@@ -6,11 +6,11 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from answerd.answers import differences as differences_module
-from answerd.answers.affected import Affected
+from answerd.answers import diff as diff_module
+from answerd.answers.cases import Affected
 from answerd.answers.catalogue import Catalogue
 from answerd.answers.compose import prepared_answer
-from answerd.answers.differences import Comparison, Difference, compare
+from answerd.answers.diff import Comparison, Difference, compare
 from answerd.answers.line_diff import unified
 from answerd.answers.redaction import CHANGED, redacted_pair
 from answerd.answers.secret_names import SECRET
@@ -293,7 +293,7 @@ def test_an_answer_of_layers_that_both_sets_share_is_not_made(monkeypatch: pytes
         made.append(layers)
         return real(layers)
 
-    monkeypatch.setattr("answerd.answers.differences.prepared_answer", noted)
+    monkeypatch.setattr("answerd.answers.diff.prepared_answer", noted)
     assert len(compare(before, before.changed([new], [old])).differences) == 1
     assert [[str(layer.key) for layer in layers] for layers in made] == [['machine "m2" (toml)']] * 2
 
@@ -352,7 +352,7 @@ def some_files(draw: st.DrawFn) -> Files:
 
 def brute_force(before: Catalogue, after: Catalogue, patch: pytest.MonkeyPatch) -> Comparison:
     with patch.context() as patched:
-        patched.setattr(differences_module, "Affected", Everything)
+        patched.setattr(diff_module, "Affected", Everything)
         return compare(before, after)
 
 

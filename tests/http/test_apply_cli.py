@@ -101,17 +101,6 @@ def test_an_empty_directory_prunes_nothing(
     assert len(texts(database)) == 2
 
 
-def test_a_file_that_is_no_backup_leaves_no_database_behind(
-    database: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    (tmp_path / "notes").write_text("bread\n")
-
-    assert main(["restore", str(tmp_path / "notes")]) == 1
-
-    assert "no backup" in capsys.readouterr().err
-    assert not database.exists()
-
-
 def test_a_dry_run_shows_whose_answers_would_change_and_changes_nothing(
     directory: Path, database: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -13,8 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from answerd.answers.catalogue import Catalogue
-from answerd.answers.problem_sentences import MOST_GROUPS
+from answerd.answers.catalogue import MOST_GROUPS, Catalogue
 from answerd.answers.problems import load_problems
 from answerd.answers.resolve import resolve
 from answerd.documents import Key, RawDocument

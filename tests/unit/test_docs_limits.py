@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from answerd import captures, documents, errors, identity
-from answerd.answers import problem_sentences
+from answerd.answers import catalogue
 from answerd.formats import control, family, filters, template, xml_read, yaml_read
 from answerd.installs import memory
 from answerd.inventory import records
@@ -41,7 +41,7 @@ TABLE = {cells[0]: cells[1] for cells in rows((Path(__file__).parents[2] / "docs
         ("a label or a pattern of `match`", f"{control.LONGEST_PATTERN:,} characters"),
         (
             "groups of one answer: the group that applies and those that it extends",
-            f"{problem_sentences.MOST_GROUPS} groups",
+            f"{catalogue.MOST_GROUPS} groups",
         ),
         ("filters of a placeholder", f"{template.MOST_FILTERS} filters"),
         ("a secret", f"{secret_files.LARGEST_SECRET:,} bytes"),

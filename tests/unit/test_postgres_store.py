@@ -395,7 +395,7 @@ def test_a_standby_that_lags_takes_nothing_back(tmp_path: Path) -> None:
             node = ReplicatedStore(urls[0], tmp_path / "replica.db")
             node.catch_up(print)
             put(node, A, "x = 1\n")
-            lagging = PostgresServer(urls[1], node.replica)
+            lagging = PostgresServer(urls[1], node.replica.follow)
 
             def standby_has_it() -> bool:
                 with lagging.connected() as database:

@@ -7,8 +7,8 @@ from unittest import mock
 from hypothesis import given
 from hypothesis import strategies as st
 
-from answerd.answers import problem_sentences
-from answerd.answers.catalogue import Catalogue
+from answerd.answers import catalogue as catalogue_module
+from answerd.answers.catalogue import Catalogue, height_problem
 from answerd.answers.problems import ProblemIndex, load_problems
 from answerd.documents import Document, Key, RawDocument
 from answerd.errors import BrokenDocument
@@ -41,7 +41,6 @@ def test_an_index_brought_up_to_date_equals_one_made_anew(
     with (
         mock.patch("answerd.answers.problems.MOST_GROUPS", most_groups),
         mock.patch("answerd.answers.catalogue.MOST_GROUPS", most_groups),
-        mock.patch("answerd.answers.problem_sentences.MOST_GROUPS", most_groups),
     ):
         check_against_one_made_anew(steps, reports_changes)
 
@@ -58,9 +57,9 @@ def check_against_one_made_anew(steps: list[list[tuple[Key, str | None]]], repor
 
         assert index.listed() == load_problems(catalogue)
         assert {problem for problem in index.listed() if "more groups than" in problem} == {
-            problem_sentences.height_problem(claim)
+            height_problem(claim)
             for claim in catalogue.claims
-            if height(catalogue, claim) > problem_sentences.MOST_GROUPS
+            if height(catalogue, claim) > catalogue_module.MOST_GROUPS
         }
 
 

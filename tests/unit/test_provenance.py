@@ -17,7 +17,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from answerd.answers.catalogue import Catalogue
-from answerd.answers.provenance import Origin, Placing, explained, explanation, needing, origins, provenance
+from answerd.answers.explain import Origin, Placing, explained, explanation, needing, origins, provenance
 from answerd.answers.resolve import Answer, resolve
 from answerd.documents import RawDocument
 from answerd.facts import Facts, Request, facts_of

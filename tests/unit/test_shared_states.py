@@ -85,7 +85,7 @@ def waiting(node: Node) -> int:
 
 
 def shown(node: Node) -> list[str]:
-    return [event.what for event in node.store.history("web-01")]
+    return [event.kind for event in node.store.history("web-01")]
 
 
 @pytest.fixture
@@ -135,7 +135,7 @@ def test_the_history_and_the_unknown_machines_of_all_nodes_are_at_each(nodes: li
     for _ in range(2):
         a.store.note_sightings([Sighting("52:54:00:00:00:09", 4.0, '{"path": ["/ks"]}')])
         all_synced(nodes)
-    events = [(event.what, event.origin, event.body) for event in b.store.history("WEB-01")]
+    events = [(event.kind, event.origin, event.body) for event in b.store.history("WEB-01")]
     assert events == [
         ("given", "192.0.2.1", b""),
         ("progress", "192.0.2.1", b"log"),

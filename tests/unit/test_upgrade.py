@@ -127,8 +127,8 @@ def test_what_a_node_of_an_older_version_has_not_delivered_is_delivered_after_th
     assert node.unfilled == ""  # it goes on without the database
     found = {name: one.record.state.value for name, one in StateWriter(node).all().items()}
     assert found == {"a": "installed", "b": "failed", "c": "installing"}
-    assert [(event.what, event.detail, event.body) for event in node.history("a")] == [("installed", "done", b"log")]
-    assert [(event.what, event.detail, event.body) for event in node.history("b")] == [("failed", "no disk", b"log2")]
+    assert [(event.kind, event.detail, event.body) for event in node.history("a")] == [("installed", "done", b"log")]
+    assert [(event.kind, event.detail, event.body) for event in node.history("b")] == [("failed", "no disk", b"log2")]
     waiting = node.waiting()
     assert waiting is not None
     assert waiting.messages == 5  # all states, and the two lines that only this node has

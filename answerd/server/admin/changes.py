@@ -12,8 +12,7 @@ from typing import Any
 
 import bottle
 
-from answerd.answers.differences import Comparison, compare
-from answerd.answers.history import diff_lines
+from answerd.answers.diff import Comparison, compare, diff_lines
 from answerd.answers.redaction import redacted
 from answerd.documents import Key, RawDocument
 from answerd.formats import FORMATS

@@ -140,7 +140,7 @@ def _page(asked: dict[str, str], memory: InstallMemory, catalogue: Catalogue, no
 
 
 def _selected(asked: dict[str, str], memory: InstallMemory, catalogue: Catalogue) -> Iterable[Remembered]:
-    found: Iterable[Remembered] = memory.by_name.values()
+    found: Iterable[Remembered] = [*memory.by_name.values()]
     if asked.get("state", "").lower() == State.NEW:
         found = [*found, *machines_without_record(catalogue, memory)]
     if "group" in asked:

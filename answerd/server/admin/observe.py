@@ -21,7 +21,7 @@ from gevent.lock import RLock
 
 from answerd import __version__
 from answerd.answers.catalogue import Catalogue
-from answerd.answers.provenance import explanation_text
+from answerd.answers.explain import explanation_text
 from answerd.answers.redaction import redacted_answer
 from answerd.answers.resolve import Answer, resolve
 from answerd.answers.sources import NO_SOURCES, Sources
