@@ -5,7 +5,7 @@ Rules: docs/merging.md, docs/templates.md.
 This happens once for each stack of layers. The result is stored on the top document, by the layers below it: it is
 valid only for that stack. A machine's document keeps the last one; a group, which overlays make the top of several
 stacks, keeps those that occur. The top document itself is not stored in its result, because only the garbage collector
-frees a document that refers to itself, and it does not look at documents (`answerd.server.gc_tuning`).
+frees a document that refers to itself, and it does not look at documents (`answerd.server.os_support`).
 """
 
 from __future__ import annotations

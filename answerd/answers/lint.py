@@ -168,8 +168,10 @@ def _one_edit_from(name: str) -> set[str]:
 
 
 def _placeholder_labels(catalogue: Catalogue) -> frozenset[str]:
-    """Return the labels that are surely meant as placeholders."""
-    found = {"machine", "group", "mac", "serial", "uuid", "hostname"}
+    """Return the labels that are surely meant as placeholders: those of a machine, of tables, and of any ``match``."""
+    found = {"machine", "group", "id", "mac", "serial", "uuid", "hostname"}
+    for document in catalogue.documents.values():
+        found.update(criterion.label for criterion in document.control.match)
     for layout in catalogue.inventory.by_layout if catalogue.inventory is not None else ():
         found.update(layout.labels)
     return frozenset(found)

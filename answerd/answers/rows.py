@@ -68,7 +68,7 @@ class Inventory:
         if self not in facts.found:
             row = self.row_of(facts)
             # None, or the facts of a copy: facts that led to themselves would be a reference cycle, and a body of 1 MB
-            # would never be freed (`answerd.server.gc_tuning`).
+            # would never be freed (`answerd.server.os_support`).
             facts.found[self] = None if row is None else RowFacts(facts.copied(), row)
         return facts.found[self] or facts
 

@@ -27,10 +27,10 @@ from answerd.answers.problems import ProblemIndex
 from answerd.documents import Document, Key, RawDocument
 from answerd.errors import MOST_PROBLEMS
 from answerd.identity import Kind
-from answerd.server import gc_tuning
 from answerd.server.answer_set import LiveAnswerSet
 from answerd.server.etags import UNCONDITIONAL, Conditions, etag, set_etag
 from answerd.server.http.responses import Client, PatientClient
+from answerd.server.os_support import gc_paused
 from answerd.server.threads import in_thread, release_gradually
 from answerd.store import (
     NOBODY,
@@ -287,10 +287,10 @@ class WriteGuard:
             write = partial(
                 transaction.write, changes.puts, changes.deletes, prune=changes.prune, rewrite=changes.rewrite
             )
-            with gc_tuning.gc_paused(makes_many=len(changes.puts) > _MANY):
+            with gc_paused(makes_many=len(changes.puts) > _MANY):
                 written: WriteResult = self.run(write)
             difference = self.store.difference(written)
-            with gc_tuning.gc_paused():
+            with gc_paused():
                 after: ProblemIndex = self.run(_judged, before, catalogue, difference)
             turn.check_deadline()
             if not dry_run:
@@ -312,7 +312,7 @@ class WriteGuard:
     def _current_problems(self, catalogue: Catalogue) -> ProblemIndex:
         """Return the problems of a catalogue that may have changed without this guard."""
         if self._problems.catalogue is not catalogue:
-            with gc_tuning.gc_paused():
+            with gc_paused():
                 self._problems = self.run(self._problems.after, catalogue)
         return self._problems
 

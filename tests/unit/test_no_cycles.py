@@ -1,4 +1,4 @@
-"""Nothing that is done over and over leaves a reference cycle: `answerd.server.gc_tuning` rests on that."""
+"""Nothing that is done over and over leaves a reference cycle: `answerd.server.os_support` rests on that."""
 
 from __future__ import annotations
 
