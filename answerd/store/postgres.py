@@ -34,12 +34,12 @@ from answerd.store import (
     WriteResult,
 )
 from answerd.store.database_store import DatabaseStore, unknown_formats
-from answerd.store.migrations import migrate_postgres, refuse_newer_postgres, require_postgres
 from answerd.store.postgres_backup import copy_to_file
 from answerd.store.postgres_connection import READ_SECONDS, WRITE_SECONDS, PostgresServer
 from answerd.store.postgres_transaction import PostgresTransaction
 from answerd.store.replica import ROWS_AT_ONCE, Replica, position_in
 from answerd.store.replicator import Replicator
+from answerd.store.schema import migrate_postgres, refuse_newer_postgres, require_postgres
 from answerd.store.sqlite_changes import ChangeReader, difference_from
 from answerd.store.sqlite_file import SqliteFile
 from answerd.store.state_sync import NodeStates, exchange, states_path

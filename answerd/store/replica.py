@@ -24,8 +24,8 @@ from answerd.documents import Key
 from answerd.formats import FORMATS
 from answerd.identity import Kind, identity_of
 from answerd.store import WRITER_WAIT_SECONDS, StoreAway, StoreError
-from answerd.store.migrations import migrate
 from answerd.store.postgres_connection import OlderServer, PostgresServer
+from answerd.store.schema import migrate
 from answerd.store.sqlite_file import FILE_MODE, SqliteFile, cause_of
 from answerd.store.tables import (
     BEFORE_ALL,

@@ -3,7 +3,7 @@
 Rules: docs/admin-api.md#the-database.
 
 Decides nothing: the write guard decides which writes are allowed, the catalogue knows the meaning of documents.
-Triggers record and number the changes (`answerd.store.migrations`); `answerd.store.sqlite_changes` reads them. WAL lets
+Triggers record and number the changes (`answerd.store.schema`); `answerd.store.sqlite_changes` reads them. WAL lets
 readers go on beside a writer; ``synchronous=FULL`` makes a commit wait until it is on the disk.
 """
 
@@ -21,8 +21,8 @@ import peewee
 from answerd.documents import RawDocument
 from answerd.store import NOBODY, WRITER_WAIT_SECONDS, Author, Changes, Version, WriteResult
 from answerd.store.database_store import DatabaseStore
-from answerd.store.migrations import MIGRATIONS, Migration, migrate
 from answerd.store.row_transaction import ROWS_AT_ONCE, Found, RowTransaction, columns_of
+from answerd.store.schema import DOCUMENTS, Schema, migrate
 from answerd.store.sqlite_changes import ChangeReader
 from answerd.store.sqlite_file import READER_WAIT_SECONDS, SqliteFile
 from answerd.store.tables import ChangeRow, DocumentRow, execute
@@ -81,7 +81,7 @@ class SqliteStore(DatabaseStore):
     poll_seconds = 0.1
     """A poll costs microseconds where nothing was written, and a write of another program is in force after one."""
 
-    def __init__(self, path: str | Path, migrations: Sequence[Migration] = MIGRATIONS) -> None:
+    def __init__(self, path: str | Path, schema: Schema = DOCUMENTS) -> None:
         """Open the file, create it and its directory where missing, and bring its schema up to date.
 
         Raises `StoreError` where that cannot be done; also for the schema of a newer version.
@@ -91,7 +91,7 @@ class SqliteStore(DatabaseStore):
         with self._file.faults("opened"):
             self._file.create()
             with self._file.connected(WRITER_WAIT_SECONDS) as database:
-                migrate(database, self.path, migrations)
+                migrate(database, self.path, schema)
         _STORES.add(self)
 
     @property

@@ -19,7 +19,7 @@ from answerd.documents import Key
 from answerd.identity import Kind
 from answerd.server.roles import parse_token_file
 from answerd.store import HistoryFilter
-from answerd.store.migrations import STATE_MIGRATIONS, migrate
+from answerd.store.schema import STATES, migrate
 from answerd.store.sqlite import SqliteStore
 from answerd.store.sqlite_file import SqliteFile
 from tests.support.replies import exchange
@@ -331,7 +331,7 @@ def test_the_states_beside_a_directory_are_in_its_backup(tmp_path: Path) -> None
     states = SqliteFile(tmp_path / "states.db")
     states.create()
     with states.connected() as database:
-        migrate(database, states.path, STATE_MIGRATIONS)
+        migrate(database, states.path, STATES)
         database.execute_sql("INSERT INTO install_settings (name, value) VALUES ('kept', '1')")  # type: ignore[no-untyped-call]
 
     assert answerd({**here, "SERVICE_STATE_PATH": str(states.path)}, "backup", str(tmp_path / "b.db")) == 0
