@@ -51,7 +51,7 @@ from answerd.commands.terminal import coloured, counted, diff_line, print_json, 
 from answerd.config import read_config
 from answerd.documents import RawDocument
 from answerd.identity import printable
-from answerd.store import Author, StoreError, WritableStore, no_progress
+from answerd.store import Author, Store, StoreError, no_progress
 from answerd.store.opening import open_database
 from answerd.store.transfer import Directory, read_directory
 
@@ -155,7 +155,7 @@ def _target(arguments: Arguments, found: Directory) -> Target:
     return _in_the_database(open_database(read_config(os.environ, to_serve=False)), found, prune, note)
 
 
-def _in_the_database(store: WritableStore, found: Directory, prune: bool, note: str | None) -> Target:
+def _in_the_database(store: Store, found: Directory, prune: bool, note: str | None) -> Target:
     # gevent and the service's modules take long to import, and no other command needs them.
     from answerd.server.admin.changes import applied_as_json  # noqa: PLC0415
     from answerd.server.answer_set import LiveAnswerSet, WriteCounter  # noqa: PLC0415
