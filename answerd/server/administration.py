@@ -9,7 +9,6 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import partial
-from typing import cast
 from wsgiref.types import WSGIApplication
 
 import gevent
@@ -32,7 +31,7 @@ from answerd.server.shared import Shared
 from answerd.server.threads import in_thread
 from answerd.server.worker import Process
 from answerd.server.write_guard import WriteGuard
-from answerd.store import ReplicatingStore, Store, StoreError, WritableStore
+from answerd.store import ReplicatingStore, Store, StoreError
 from answerd.store.secret_files import SecretFiles
 
 ADMIN_ACCEPTS_AT_ONCE = 32
@@ -83,7 +82,7 @@ class Administration(Process):
         super().__init__(shared, parent_pipe, reports=reports, is_replacement=is_replacement)
         self.guard: WriteGuard | None = None
         if shared.config.store != "files" and (shared.admin_socket or shared.console_socket):
-            self.guard = WriteGuard(cast(WritableStore, shared.loader.store), self.answers.follower)
+            self.guard = WriteGuard(shared.loader.store, self.answers.follower)
         self.listeners = [*self._listeners()]
         for listener in self.listeners:
             listener.siblings = [other for other in self.listeners if other is not listener]
@@ -136,7 +135,7 @@ class Administration(Process):
     def _reading_guard(self) -> WriteGuard:
         """Return a guard of documents that are read only."""
         follower = self.answers.follower
-        return WriteGuard(cast(WritableStore, self.shared.loader.store), follower)
+        return WriteGuard(self.shared.loader.store, follower)
 
     def _parts(self, block: FailureBlock, api: WSGIApplication, api_gate: Gate) -> ConsoleParts:
         shared = self.shared
@@ -207,7 +206,7 @@ class Administration(Process):
         )
 
 
-def _prune_for_ever(store: WritableStore, days: int, log: Callable[[str], None]) -> None:
+def _prune_for_ever(store: Store, days: int, log: Callable[[str], None]) -> None:
     """Forget changes that are older than so many days, now and every hour. ``log`` takes a line about the service."""
     while True:
         try:

@@ -39,12 +39,12 @@ from answerd.store import (
     Changes,
     HistoryEntry,
     ReplicatingStore,
+    Store,
     StoreAway,
     StoreError,
     StoreLost,
     Transaction,
     Version,
-    WritableStore,
     WriteResult,
 )
 
@@ -229,7 +229,7 @@ class WriteGuard:
 
     def __init__(
         self,
-        store: WritableStore,
+        store: Store,
         follower: LiveAnswerSet,
         run: InThread = in_thread,
     ) -> None:

@@ -24,8 +24,8 @@ from answerd.store import (
     WRITER_WAIT_SECONDS,
     Author,
     Progress,
+    Store,
     StoreError,
-    WritableStore,
     no_progress,
 )
 from answerd.store.schema import BEFORE_EVENTS, DOCUMENTS, STATES, migrate
@@ -54,7 +54,7 @@ _NEW_EPOCH = "INSERT OR REPLACE INTO install_settings (name, value) VALUES ('epo
 """Has every process of a running service read the states, and their key, as a whole (`answerd.store.states`)."""
 
 
-def backup_database(store: WritableStore, path: str | Path, *, force: bool = False) -> None:
+def backup_database(store: Store, path: str | Path, *, force: bool = False) -> None:
     """Write a consistent copy of a database to a new file while others read and write. Raises `StoreError`."""
     target = _new_file(path, force)
     store.backup(str(target))
@@ -156,7 +156,7 @@ def restore_shared(
 
 def import_file(
     path: str | Path,
-    store: WritableStore,
+    store: Store,
     progress: Progress = no_progress,
     *,
     prune: bool = False,

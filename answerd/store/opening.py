@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from answerd.config import Config
 from answerd.identity import printable
 from answerd.installs.states import Rules
-from answerd.store import NewerSchema, Store, StoreAway, StoreError, WritableStore
+from answerd.store import NewerSchema, Store, StoreAway, StoreError
 from answerd.store.files import FileStore
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 # psycopg where that is installed.
 
 
-def _sqlite(config: Config) -> WritableStore:
+def _sqlite(config: Config) -> Store:
     from answerd.store.sqlite import SqliteStore  # noqa: PLC0415
 
     return SqliteStore(config.db_path)
@@ -149,7 +149,7 @@ def open_existing(config: Config) -> Store:
     return store
 
 
-def open_existing_database(config: Config) -> WritableStore:
+def open_existing_database(config: Config) -> Store:
     """Open the database of the settings, for a command that reads it: ``SERVICE_DB_PATH`` also with the file store.
 
     Raises `answerd.store.StoreError` when it is not there or cannot be read.
@@ -160,7 +160,7 @@ def open_existing_database(config: Config) -> WritableStore:
     return _sqlite(config)
 
 
-def open_database(config: Config) -> WritableStore:
+def open_database(config: Config) -> Store:
     """Open the database of the settings, for a command that writes it: ``SERVICE_DB_PATH`` also with the file store.
 
     A missing file or missing tables are made. Raises `answerd.store.StoreError`.
@@ -186,7 +186,7 @@ def _existing_postgres(config: Config) -> PostgresStore:
     return store
 
 
-def _readable_postgres(config: Config) -> WritableStore:
+def _readable_postgres(config: Config) -> Store:
     """Open the database that nodes share for reading; the replica of this machine's node while it is away."""
     from answerd.store.postgres import ReplicaReader  # noqa: PLC0415
 

@@ -23,6 +23,7 @@ from urllib.parse import urlsplit
 import peewee
 
 from answerd.store import StoreAway, StoreError, StoreLost
+from answerd.store.tables import execute
 
 if TYPE_CHECKING:
     import psycopg
@@ -35,6 +36,13 @@ READ_SECONDS = 3.0
 
 WRITE_SECONDS = 6.0
 """How long one statement of a write may take. Longer than the wait for the lock, shorter than a client's 10 s."""
+
+CHANNEL = "answerd"
+"""The channel of NOTIFY. A notice has no content: its receiver reads the counter."""
+
+READ_COMMITTED = "READ COMMITTED"
+"""Each statement after the lock sees what was committed before. The other levels see what was there when they began to
+wait for the lock, and fail; a database may have one of those as its default."""
 
 _LAST_WAIT_SECONDS = 0.001
 """The wait of a statement that begins after the time of its connection was over."""
@@ -169,6 +177,12 @@ class PostgresServer:
             raise StoreError(f"the database {self.described} cannot be {done}: {_reason(error)}") from None
         except OSError as error:
             raise StoreAway(f"the database {self.described} cannot be {done}: {error}") from None
+
+
+def end_when_silent(database: peewee.Database, seconds: float) -> None:
+    """Have the server end the present transaction when its client says nothing for so long: a node that the network has
+    lost would hold a lock that stops every writer."""
+    execute(database, f"SET LOCAL idle_in_transaction_session_timeout = {int(seconds * 1000)}")
 
 
 @contextmanager

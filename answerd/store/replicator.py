@@ -23,8 +23,7 @@ from answerd import __version__
 from answerd.fault_log import FaultLog
 from answerd.store import NewerSchema, StoreError, StoreFull
 from answerd.store.nodes import REPORT_SECONDS, NodeReport, forget_silent_nodes, report_node
-from answerd.store.postgres_connection import READ_SECONDS, PostgresServer, raw_connection
-from answerd.store.postgres_transaction import CHANNEL
+from answerd.store.postgres_connection import CHANNEL, READ_SECONDS, PostgresServer, raw_connection
 from answerd.store.replica import Replica
 from answerd.store.schema import migrate_postgres, refuse_newer_postgres
 from answerd.store.state_sync import NodeStates, exchange

@@ -13,7 +13,7 @@ from answerd.server.http.parser import HeaderBlock, HttpRequest
 from answerd.server.http.responses import Client, Exchange, PatientClient, environ_of
 from answerd.server.roles import AdminTokens, NamedToken
 from answerd.server.write_guard import WriteGuard
-from answerd.store import WritableStore
+from answerd.store import Store
 from answerd.store.loader import Loader
 from answerd.store.sqlite import SqliteStore
 from tests.support.replies import Reply
@@ -36,7 +36,7 @@ class Clock:
         return self.now
 
 
-_Store = TypeVar("_Store", bound=WritableStore)
+_Store = TypeVar("_Store", bound=Store)
 
 
 class AdminOf(Generic[_Store]):

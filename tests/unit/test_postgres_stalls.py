@@ -36,9 +36,8 @@ from answerd.server.sockets import bind
 from answerd.server.write_guard import WriteGuard
 from answerd.store import StoreAway, StoreError, StoreLost, state_sync
 from answerd.store.loader import Loader, loaded
-from answerd.store.postgres import PostgresStore, ReplicatedStore
+from answerd.store.postgres import PostgresStore, PostgresTransaction, ReplicatedStore
 from answerd.store.postgres_connection import PostgresServer
-from answerd.store.postgres_transaction import PostgresTransaction
 from answerd.store.replica import Lineage, Replica, lineage_of
 from answerd.store.state_sync import DatabaseStates
 from answerd.store.states import Position, StateFile, open_state_file
@@ -69,7 +68,7 @@ A, B = Key(Kind.MACHINE, "aa:bb", "toml"), Key(Kind.GROUP, "rack", "toml")
 def quickly(monkeypatch: pytest.MonkeyPatch) -> None:
     """Statements are given up after half a second."""
     monkeypatch.setattr("answerd.store.replicator.READ_SECONDS", 0.5)
-    monkeypatch.setattr("answerd.store.postgres_transaction.WRITE_SECONDS", 0.5)
+    monkeypatch.setattr("answerd.store.postgres.WRITE_SECONDS", 0.5)
 
 
 # --- hosts ------------------------------------------------------------------------------------------------------------
@@ -191,7 +190,7 @@ def test_the_deadline_of_a_request_that_waits_for_a_shared_database_is_a_503() -
 # --- a connection that ends -------------------------------------------------------------------------------------------
 
 
-def ended(store: PostgresStore) -> None:
+def ended(store: PostgresStore | ReplicatedStore) -> None:
     """End all other connections to the database, as a server that is stopped does."""
     with store.server.connected() as database:
         database.execute_sql(  # type: ignore[no-untyped-call]
@@ -204,7 +203,7 @@ def test_a_write_whose_connection_ends_before_its_commit_is_made_again_once(
     cluster: Cluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     store = ReplicatedStore(cluster.database(), tmp_path / "replica.db")
-    store.prepare()
+    store.database.prepare()
     guard = WriteGuard(store, LiveAnswerSet(Loader(store), WriteCounter(), run=directly), run=directly)
     breaks = [True, False, True, True]
     number = PostgresTransaction.number
@@ -229,7 +228,7 @@ def test_an_order_whose_connection_ends_before_its_commit_is_made_again_once(
     cluster: Cluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     store = ReplicatedStore(cluster.database(), tmp_path / "replica.db")
-    store.prepare()
+    store.database.prepare()
     breaks = [True, False]
     locked = state_sync.lock_revision
 
