@@ -382,8 +382,7 @@ class SecretRefused(Exception):
 def names_of(secrets: SecretFiles) -> list[tuple[str, str]]:
     """Return the place of each secret, ``NAME`` or ``folder/NAME``, and why it cannot be read, sorted."""
     in_force = secrets.lookup.in_force
-    readable = dict.fromkeys(in_force.texts, "")
-    return sorted((readable | in_force.faults).items())
+    return sorted({**dict.fromkeys(in_force.texts, ""), **in_force.faults}.items())
 
 
 def why_not_writable(secrets: SecretFiles) -> str:
