@@ -161,8 +161,7 @@ def _in_the_database(store: Store, found: Directory, prune: bool, note: str | No
     # gevent and the service's modules take long to import, and no other command needs them.
     from answerd.server.admin.changes import applied_as_json  # noqa: PLC0415
     from answerd.server.answer_set import LiveAnswerSet, WriteCounter  # noqa: PLC0415
-    from answerd.server.etags import UNCONDITIONAL, Conditions  # noqa: PLC0415
-    from answerd.server.write_guard import ChangeSet, WriteGuard, WriteRefused  # noqa: PLC0415
+    from answerd.server.write_guard import UNCONDITIONAL, ChangeSet, Conditions, WriteGuard, WriteRefused  # noqa: PLC0415  # noqa: PLC0415
     from answerd.store.loader import Loader  # noqa: PLC0415
 
     announce_store(store, len(store.keys()))

@@ -145,8 +145,12 @@ def _as_json(entry: HistoryEntry, labels: Mapping[str, str], show_secrets: bool)
 def put_back(arguments: Arguments) -> int:
     """Restore a document. Exit status 1 where that is refused."""
     from answerd.server.answer_set import LiveAnswerSet, WriteCounter  # noqa: PLC0415
-    from answerd.server.etags import UNCONDITIONAL  # noqa: PLC0415 - with gevent, which few commands need
-    from answerd.server.write_guard import WriteGuard, WriteRefused, restore_document  # noqa: PLC0415
+    from answerd.server.write_guard import (  # noqa: PLC0415
+        UNCONDITIONAL,
+        WriteGuard,
+        WriteRefused,
+        restore_document,
+    )
     from answerd.store.loader import Loader  # noqa: PLC0415
 
     number = arguments["--revision"]

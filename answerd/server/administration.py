@@ -15,8 +15,8 @@ import gevent
 
 from answerd.answers.sources import Sources
 from answerd.config import Config
-from answerd.server import admin_app
-from answerd.server.admin_app import make_admin_app
+from answerd.server.admin import app as admin_app
+from answerd.server.admin.app import make_admin_app
 from answerd.server.admission import Admission
 from answerd.server.answer_set import LiveAnswerSet
 from answerd.server.bearer import FailureBlock

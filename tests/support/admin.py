@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
-from answerd.server.admin_app import make_admin_app
+from answerd.server.admin.app import make_admin_app
 from answerd.server.answer_set import LiveAnswerSet, WriteCounter
 from answerd.server.bearer import FailureBlock
 from answerd.server.http.parser import HeaderBlock, HttpRequest

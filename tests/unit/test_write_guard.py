@@ -18,8 +18,7 @@ from answerd.facts import facts_of
 from answerd.identity import Kind
 from answerd.server import write_guard
 from answerd.server.answer_set import LiveAnswerSet, WriteCounter
-from answerd.server.etags import Conditions
-from answerd.server.write_guard import BreaksTheSet, ConditionFailed, NoSuchDocument, WriteGuard
+from answerd.server.write_guard import BreaksTheSet, ConditionFailed, Conditions, NoSuchDocument, WriteGuard
 from answerd.store import Author, Changes, StoreError
 from answerd.store.loader import Loader
 from answerd.store.sqlite import SqliteStore, SqliteTransaction
