@@ -140,7 +140,6 @@ def _apply(arguments: Arguments, target: Target) -> int:
 
 
 def _target(arguments: Arguments, found: Directory) -> Target:
-    """Return the function that makes the change: in a service, or in the database itself."""
     prune, note = bool(arguments["--prune"]), arguments["--note"]
     if arguments["--to"]:
         api = AdminApi.of(arguments["--to"], arguments["--ca"])

@@ -59,12 +59,10 @@ from answerd.store.history import beginning
 
 
 def run(arguments: Arguments) -> int:
-    """Run `history` or `restore-document`."""
     return print_history(arguments) if arguments["history"] else put_back(arguments)
 
 
 def print_history(arguments: Arguments) -> int:
-    """Print the history."""
     limit, since = arguments["--limit"], arguments["--since"]
     if not (limit.isascii() and limit.isdigit() and int(limit)):
         raise CommandError("--limit is a number above zero", WRONG_USAGE)

@@ -99,7 +99,6 @@ class Administration(Process):
         self.guard.warm_up(self.answers.preparation.problems)
 
     def _listeners(self) -> Iterator[HttpServer]:
-        """Yield the listeners that the settings ask for."""
         shared = self.shared
         if shared.metrics_socket is not None:
             yield self._metrics(shared.metrics_socket)

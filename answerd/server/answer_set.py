@@ -49,7 +49,6 @@ class WriteCounter:
 
     @property
     def value(self) -> int:
-        """The number of writes announced so far."""
         return sum(self._all)
 
     def bump(self) -> int:
