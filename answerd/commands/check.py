@@ -42,7 +42,6 @@ from answerd.commands.terminal import coloured, counted, print_json, printable_l
 from answerd.identity import printable
 from answerd.store import Store
 from answerd.store.files import FileStore
-from answerd.store.transfer import ignored_files
 from answerd.validators import Verdict
 
 MOST_ALIKE = 5
@@ -91,7 +90,7 @@ def _misnamed_files(store: Store) -> Iterator[str]:
     """Yield a note for each file that is no document because its extension is misspelled."""
     if not isinstance(store, FileStore):
         return
-    for name, _ in ignored_files(store.directory):
+    for name in sorted(store.ignored):
         meant = misspelled_extension(name)
         if meant:
             yield f"file {printable(name)} is no document: its extension is no format; did you mean .{meant}?"
