@@ -41,21 +41,22 @@ import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from answerd.answers.diff import compare
 from answerd.commands import FAILED, WRONG_USAGE, Arguments, CommandError
 from answerd.commands.common import announce_store, inventory_columns
 from answerd.commands.remote import AdminApi
-from answerd.commands.terminal import coloured, counted, print_json, printable_line, progress, show_lines
+from answerd.commands.terminal import coloured, counted, diff_line, print_json, printable_line, progress, show_lines
 from answerd.config import read_config
 from answerd.documents import RawDocument
 from answerd.identity import printable
-from answerd.store import Author, StoreError, WritableStore, no_progress
+from answerd.store import Author, Store, StoreError, no_progress
 from answerd.store.opening import open_database
 from answerd.store.transfer import Directory, read_directory
 
-_COLOURS = {"+": "green", "-": "red", "@": "cyan"}
+if TYPE_CHECKING:
+    from answerd.server.write_guard import WriteGuard
 
 
 class Refused(CommandError):
@@ -139,7 +140,6 @@ def _apply(arguments: Arguments, target: Target) -> int:
 
 
 def _target(arguments: Arguments, found: Directory) -> Target:
-    """Return the function that makes the change: in a service, or in the database itself."""
     prune, note = bool(arguments["--prune"]), arguments["--note"]
     if arguments["--to"]:
         api = AdminApi.of(arguments["--to"], arguments["--ca"])
@@ -157,17 +157,12 @@ def _target(arguments: Arguments, found: Directory) -> Target:
     return _in_the_database(open_database(read_config(os.environ, to_serve=False)), found, prune, note)
 
 
-def _in_the_database(store: WritableStore, found: Directory, prune: bool, note: str | None) -> Target:
-    # gevent and the service's modules take long to import, and no other command needs them.
+def _in_the_database(store: Store, found: Directory, prune: bool, note: str | None) -> Target:
     from answerd.server.admin.changes import applied_as_json  # noqa: PLC0415
-    from answerd.server.answer_set import LiveAnswerSet, WriteCounter  # noqa: PLC0415
-    from answerd.server.etags import UNCONDITIONAL, Conditions  # noqa: PLC0415
-    from answerd.server.write_guard import ChangeSet, WriteGuard, WriteRefused  # noqa: PLC0415
-    from answerd.store.loader import Loader  # noqa: PLC0415
+    from answerd.server.write_guard import UNCONDITIONAL, ChangeSet, Conditions, WriteRefused  # noqa: PLC0415
 
     announce_store(store, len(store.keys()))
-    loader = Loader(store, has_states=True, columns=inventory_columns())
-    guard = WriteGuard(store, LiveAnswerSet(loader, WriteCounter(), run=directly), run=directly)
+    guard = local_guard(store)
     changes = ChangeSet(found.documents, prune=prune)
     author = own_author(note)
 
@@ -185,9 +180,18 @@ def _in_the_database(store: WritableStore, found: Directory, prune: bool, note: 
     return to_the_database
 
 
-def directly(function: Callable[..., Any], *arguments: Any) -> Any:
-    """Call a function. In the service it would run in a thread; a command has no requests that wait."""
-    return function(*arguments)
+def local_guard(store: Store) -> WriteGuard:
+    """Return a guard of a database for this command. gevent and the service's modules take long to import, and few
+    commands need them."""
+    from answerd.server.answer_set import LiveAnswerSet, WriteCounter  # noqa: PLC0415
+    from answerd.server.write_guard import WriteGuard  # noqa: PLC0415
+    from answerd.store.loader import Loader  # noqa: PLC0415
+
+    def directly(function: Callable[..., Any], *arguments: Any) -> Any:
+        return function(*arguments)  # in the service in a thread: a command has no requests that wait
+
+    loader = Loader(store, has_states=True, columns=inventory_columns())
+    return WriteGuard(store, LiveAnswerSet(loader, WriteCounter(), run=directly), run=directly)
 
 
 def user_name() -> str | None:
@@ -234,6 +238,6 @@ def _summary(report: dict[str, Any]) -> Iterator[str]:
             printable_line(f"{change['change']}: {names[0]}{more}  +{change['added']} -{change['removed']}"), "bold"
         )
         for line in diffs.get(names[0], ()):
-            yield coloured(printable_line(line), _COLOURS[line[0]]) if line[:1] in _COLOURS else printable_line(line)
+            yield diff_line(line)
     for note in answers["notes"]:
         yield printable_line(f"note: {note}")

@@ -36,11 +36,10 @@ from pathlib import Path
 from answerd.answers.diff import Change, Comparison, Side
 from answerd.answers.diff import compare as compare_sets
 from answerd.commands import WRONG_USAGE, Arguments, CommandError
-from answerd.commands.common import has_states, inventory_columns, named_directory, read_documents
-from answerd.commands.terminal import coloured, print_json, printable_line, progress, show_lines
+from answerd.commands.common import catalogue_of, named_directory, read_documents
+from answerd.commands.terminal import coloured, diff_line, print_json, printable_line, progress, show_lines
 from answerd.config import ConfigError
 from answerd.store import Store, StoreError
-from answerd.store.loader import loaded
 from answerd.store.opening import require_database
 from answerd.store.sqlite import SqliteStore
 
@@ -48,17 +47,12 @@ SAME, DIFFERENT, FAILED = 0, 1, 2
 """The exit statuses: those of diff(1)."""
 
 
-_COLOURS = {"+": "green", "-": "red", "@": "cyan"}
-
-
 def run(arguments: Arguments) -> int:
     """Print whose answers differ between the configured store and OTHER, and how. Exit status as diff(1) has it."""
     try:
         other = _opened(arguments["OTHER"])
         store, catalogue = read_documents()
-        found = compare_sets(
-            catalogue, loaded(other, has_states=has_states(), columns=inventory_columns()), progress("answers")
-        )
+        found = compare_sets(catalogue, catalogue_of(other), progress("answers"))
     except (ConfigError, StoreError) as error:
         raise CommandError(str(error), FAILED) from None
     show_secrets, summary = bool(arguments["--show-secrets"]), bool(arguments["--summary"])
@@ -102,7 +96,7 @@ def _hunks(changes: list[Change], names: tuple[str, str]) -> Iterator[str]:
         yield coloured(printable_line(f"--- {change.name}{several} in {names[0]}{_made_of(first.before)}"), "bold")
         yield coloured(printable_line(f"+++ {change.name}{several} in {names[1]}{_made_of(first.after)}"), "bold")
         for line in change.lines:
-            yield coloured(printable_line(line), _COLOURS[line[0]]) if line[:1] in _COLOURS else printable_line(line)
+            yield diff_line(line)
 
 
 def _made_of(side: Side | None) -> str:

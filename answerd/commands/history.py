@@ -47,9 +47,9 @@ from typing import Any
 
 from answerd.answers.diff import diff_lines
 from answerd.commands import FAILED, WRONG_USAGE, Arguments, CommandError
-from answerd.commands.apply import directly, own_author
+from answerd.commands.apply import local_guard, own_author
 from answerd.commands.common import announce_store, configured_store, inventory_columns
-from answerd.commands.terminal import coloured, print_json, printable_line, show_lines
+from answerd.commands.terminal import coloured, diff_line, print_json, printable_line, show_lines
 from answerd.documents import Key
 from answerd.formats import split_extension
 from answerd.identity import Kind
@@ -57,16 +57,12 @@ from answerd.store import HistoryEntry, HistoryFilter, StoreError
 from answerd.store.files import FileStore
 from answerd.store.history import beginning
 
-_COLOURS = {"+": "green", "-": "red", "@": "cyan"}
-
 
 def run(arguments: Arguments) -> int:
-    """Run `history` or `restore-document`."""
     return print_history(arguments) if arguments["history"] else put_back(arguments)
 
 
 def print_history(arguments: Arguments) -> int:
-    """Print the history."""
     limit, since = arguments["--limit"], arguments["--since"]
     if not (limit.isascii() and limit.isdigit() and int(limit)):
         raise CommandError("--limit is a number above zero", WRONG_USAGE)
@@ -127,7 +123,7 @@ def _lines(entry: HistoryEntry, labels: Mapping[str, str], show_secrets: bool) -
     if author.note:
         yield printable_line(f"    {author.note}")
     for line in diff_lines(entry.key, entry.before, entry.after, labels=labels, show_secrets=show_secrets):
-        yield coloured(printable_line(line), _COLOURS[line[0]]) if line[:1] in _COLOURS else printable_line(line)
+        yield diff_line(line)
     yield ""
 
 
@@ -144,10 +140,7 @@ def _as_json(entry: HistoryEntry, labels: Mapping[str, str], show_secrets: bool)
 
 def put_back(arguments: Arguments) -> int:
     """Restore a document. Exit status 1 where that is refused."""
-    from answerd.server.answer_set import LiveAnswerSet, WriteCounter  # noqa: PLC0415
-    from answerd.server.etags import UNCONDITIONAL  # noqa: PLC0415 - with gevent, which few commands need
-    from answerd.server.write_guard import WriteGuard, WriteRefused, restore_document  # noqa: PLC0415
-    from answerd.store.loader import Loader  # noqa: PLC0415
+    from answerd.server.write_guard import UNCONDITIONAL, WriteRefused, restore_document  # noqa: PLC0415
 
     number = arguments["--revision"]
     if not (number.isascii() and number.isdigit()):
@@ -157,10 +150,8 @@ def put_back(arguments: Arguments) -> int:
     found = store.history(HistoryFilter(kind, identifier, extension, revision=int(number)))
     if not found:
         raise CommandError(f"revision {int(number)} is no change of {arguments['KEY']}: answerd history lists them")
-    loader = Loader(store, has_states=True, columns=inventory_columns())
-    guard = WriteGuard(store, LiveAnswerSet(loader, WriteCounter(), run=directly), run=directly)
     try:
-        stored = restore_document(guard, found[0], own_author(arguments["--note"]), UNCONDITIONAL)
+        stored = restore_document(local_guard(store), found[0], own_author(arguments["--note"]), UNCONDITIONAL)
     except WriteRefused as refused:
         for problem in refused.problems:
             print(printable_line(f"problem: {problem}"), file=sys.stderr)

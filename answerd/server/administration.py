@@ -9,15 +9,14 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import partial
-from typing import cast
 from wsgiref.types import WSGIApplication
 
 import gevent
 
 from answerd.answers.sources import Sources
 from answerd.config import Config
-from answerd.server import admin_app
-from answerd.server.admin_app import make_admin_app
+from answerd.server.admin import app as admin_app
+from answerd.server.admin.app import make_admin_app
 from answerd.server.admission import Admission
 from answerd.server.answer_set import LiveAnswerSet
 from answerd.server.bearer import FailureBlock
@@ -32,8 +31,8 @@ from answerd.server.shared import Shared
 from answerd.server.threads import in_thread
 from answerd.server.worker import Process
 from answerd.server.write_guard import WriteGuard
-from answerd.store import ReplicatingStore, Store, StoreError, WritableStore
-from answerd.store.secret_files import SecretFiles
+from answerd.store import ReplicatingStore, Store, StoreError
+from answerd.store.secrets import SecretFiles
 
 ADMIN_ACCEPTS_AT_ONCE = 32
 """Connections accepted at a time: a connection that has sent its request is not idle when the next connections
@@ -76,32 +75,30 @@ ConsoleFactory = Callable[[ConsoleParts], tuple[WSGIApplication, Gate]]
 
 
 class Administration(Process):
-    """The process that serves the admin API, the console and the metrics. ``guard`` is None where documents are files,
-    which are changed by other means."""
+    """The process that serves the admin API, the console and the metrics. Documents that are files are changed by other
+    means than the guard."""
 
     def __init__(self, shared: Shared, parent_pipe: int, *, reports: bool, is_replacement: bool) -> None:
         super().__init__(shared, parent_pipe, reports=reports, is_replacement=is_replacement)
-        self.guard: WriteGuard | None = None
-        if shared.config.store != "files" and (shared.admin_socket or shared.console_socket):
-            self.guard = WriteGuard(cast(WritableStore, shared.loader.store), self.answers.follower)
+        self.guard = WriteGuard(shared.loader.store, self.answers.follower)
+        self.can_write = shared.config.store != "files" and bool(shared.admin_socket or shared.console_socket)
         self.listeners = [*self._listeners()]
         for listener in self.listeners:
             listener.siblings = [other for other in self.listeners if other is not listener]
 
     def begin(self) -> None:
         """Check the set before the first write needs that, and prune the history."""
-        if self.guard is None:
+        if not self.can_write:
             return
-        gevent.spawn(self._warm_guard, self.guard)
+        gevent.spawn(self._warm_guard)
         if self.shared.config.history_days is not None:
             gevent.spawn(_prune_for_ever, self.guard.store, self.shared.config.history_days, self.shared.log.service)
 
-    def _warm_guard(self, guard: WriteGuard) -> None:
+    def _warm_guard(self) -> None:
         self.answers.warm.wait()
-        guard.warm_up(self.answers.preparation.problems)
+        self.guard.warm_up(self.answers.preparation.problems)
 
     def _listeners(self) -> Iterator[HttpServer]:
-        """Yield the listeners that the settings ask for."""
         shared = self.shared
         if shared.metrics_socket is not None:
             yield self._metrics(shared.metrics_socket)
@@ -112,7 +109,7 @@ class Administration(Process):
             time.monotonic, count=partial(counters.add, "answerd_authentication_failures_total", "admin")
         )
         api = make_admin_app(
-            self.guard or self._reading_guard(),
+            self.guard,
             shared.admin_tokens,
             block,
             shared.log.service,
@@ -133,18 +130,13 @@ class Administration(Process):
         if shared.admin_socket is not None:
             yield self._listener(shared.admin_socket, app, gate)
 
-    def _reading_guard(self) -> WriteGuard:
-        """Return a guard of documents that are read only."""
-        follower = self.answers.follower
-        return WriteGuard(cast(WritableStore, self.shared.loader.store), follower)
-
     def _parts(self, block: FailureBlock, api: WSGIApplication, api_gate: Gate) -> ConsoleParts:
         shared = self.shared
         return ConsoleParts(
             config=lambda: shared.config,
             store=shared.loader.store,
             follower=self.answers.follower,
-            guard=self.guard,
+            guard=self.guard if self.can_write else None,
             tokens=shared.admin_tokens,
             sources=shared.sources,
             secrets=shared.secrets,
@@ -207,7 +199,7 @@ class Administration(Process):
         )
 
 
-def _prune_for_ever(store: WritableStore, days: int, log: Callable[[str], None]) -> None:
+def _prune_for_ever(store: Store, days: int, log: Callable[[str], None]) -> None:
     """Forget changes that are older than so many days, now and every hour. ``log`` takes a line about the service."""
     while True:
         try:

@@ -23,6 +23,7 @@ from urllib.parse import urlsplit
 import peewee
 
 from answerd.store import StoreAway, StoreError, StoreLost
+from answerd.store.tables import execute
 
 if TYPE_CHECKING:
     import psycopg
@@ -35,6 +36,13 @@ READ_SECONDS = 3.0
 
 WRITE_SECONDS = 6.0
 """How long one statement of a write may take. Longer than the wait for the lock, shorter than a client's 10 s."""
+
+CHANNEL = "answerd"
+"""The channel of NOTIFY. A notice has no content: its receiver reads the counter."""
+
+READ_COMMITTED = "READ COMMITTED"
+"""Each statement after the lock sees what was committed before. The other levels see what was there when they began to
+wait for the lock, and fail; a database may have one of those as its default."""
 
 _LAST_WAIT_SECONDS = 0.001
 """The wait of a statement that begins after the time of its connection was over."""
@@ -136,15 +144,26 @@ class PostgresServer:
         finally:
             database.close()
 
+    def descriptor(self, database: peewee.PostgresqlDatabase) -> int:
+        """Return the file descriptor of a connection, which can be read from when a notice has come. Raises
+        `StoreAway` where the connection has ended, which may show here first."""
+        with self._faults_of_driver():
+            return int(raw_connection(database).fileno())
+
     def take_notices(self, database: peewee.PostgresqlDatabase) -> None:
-        """Take the notices that have come: they collect in the driver until then. Raises `StoreAway` where the
-        connection has ended, which may show here first."""
+        """Take the notices that have come: they collect in the driver until then. Raises `StoreAway` as well."""
+        with self._faults_of_driver():
+            for _notice in raw_connection(database).notifies(timeout=0):
+                pass
+
+    @contextmanager
+    def _faults_of_driver(self) -> Iterator[None]:
+        """Turn the driver's own errors in the block into `StoreAway`: peewee knows nothing of these calls."""
         import psycopg  # noqa: PLC0415 - an extra of the package
 
         try:
-            for _notice in raw_connection(database).notifies(timeout=0):
-                pass
-        except psycopg.Error as error:  # the driver's own: peewee knows nothing of this call
+            yield
+        except psycopg.Error as error:
             raise StoreAway(f"the database {self.described} cannot be read: {_reason(error)}") from None
 
     @contextmanager
@@ -169,6 +188,12 @@ class PostgresServer:
             raise StoreError(f"the database {self.described} cannot be {done}: {_reason(error)}") from None
         except OSError as error:
             raise StoreAway(f"the database {self.described} cannot be {done}: {error}") from None
+
+
+def end_when_silent(database: peewee.Database, seconds: float) -> None:
+    """Have the server end the present transaction when its client says nothing for so long: a node that the network has
+    lost would hold a lock that stops every writer."""
+    execute(database, f"SET LOCAL idle_in_transaction_session_timeout = {int(seconds * 1000)}")
 
 
 @contextmanager

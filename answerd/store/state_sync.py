@@ -28,8 +28,15 @@ from answerd.installs.states import Order, Rules
 from answerd.installs.tokens import KEY_LENGTH
 from answerd.store import NewerSchema, StoreError, StoreLost
 from answerd.store.nodes import Node, nodes_in
-from answerd.store.postgres_connection import READ_SECONDS, WRITE_SECONDS, CommitUnknown, PostgresServer
-from answerd.store.postgres_transaction import CHANNEL, READ_COMMITTED, end_when_silent
+from answerd.store.postgres_connection import (
+    CHANNEL,
+    READ_COMMITTED,
+    READ_SECONDS,
+    WRITE_SECONDS,
+    CommitUnknown,
+    PostgresServer,
+    end_when_silent,
+)
 from answerd.store.schema import STATES, migrate
 from answerd.store.sqlite_file import SqliteFile
 from answerd.store.state_tables import (

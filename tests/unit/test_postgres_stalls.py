@@ -13,7 +13,7 @@ import signal
 import socket
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -36,9 +36,8 @@ from answerd.server.sockets import bind
 from answerd.server.write_guard import WriteGuard
 from answerd.store import StoreAway, StoreError, StoreLost, state_sync
 from answerd.store.loader import Loader, loaded
-from answerd.store.postgres import PostgresStore, ReplicatedStore
+from answerd.store.postgres import PostgresStore, PostgresTransaction, ReplicatedStore
 from answerd.store.postgres_connection import PostgresServer
-from answerd.store.postgres_transaction import PostgresTransaction
 from answerd.store.replica import Lineage, Replica, lineage_of
 from answerd.store.state_sync import DatabaseStates
 from answerd.store.states import Position, StateFile, open_state_file
@@ -69,7 +68,7 @@ A, B = Key(Kind.MACHINE, "aa:bb", "toml"), Key(Kind.GROUP, "rack", "toml")
 def quickly(monkeypatch: pytest.MonkeyPatch) -> None:
     """Statements are given up after half a second."""
     monkeypatch.setattr("answerd.store.replicator.READ_SECONDS", 0.5)
-    monkeypatch.setattr("answerd.store.postgres_transaction.WRITE_SECONDS", 0.5)
+    monkeypatch.setattr("answerd.store.postgres.WRITE_SECONDS", 0.5)
 
 
 # --- hosts ------------------------------------------------------------------------------------------------------------
@@ -191,7 +190,7 @@ def test_the_deadline_of_a_request_that_waits_for_a_shared_database_is_a_503() -
 # --- a connection that ends -------------------------------------------------------------------------------------------
 
 
-def ended(store: PostgresStore) -> None:
+def ended(store: PostgresStore | ReplicatedStore) -> None:
     """End all other connections to the database, as a server that is stopped does."""
     with store.server.connected() as database:
         database.execute_sql(  # type: ignore[no-untyped-call]
@@ -204,7 +203,7 @@ def test_a_write_whose_connection_ends_before_its_commit_is_made_again_once(
     cluster: Cluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     store = ReplicatedStore(cluster.database(), tmp_path / "replica.db")
-    store.prepare()
+    store.database.prepare()
     guard = WriteGuard(store, LiveAnswerSet(Loader(store), WriteCounter(), run=directly), run=directly)
     breaks = [True, False, True, True]
     number = PostgresTransaction.number
@@ -229,7 +228,7 @@ def test_an_order_whose_connection_ends_before_its_commit_is_made_again_once(
     cluster: Cluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     store = ReplicatedStore(cluster.database(), tmp_path / "replica.db")
-    store.prepare()
+    store.database.prepare()
     breaks = [True, False]
     locked = state_sync.lock_revision
 
@@ -298,10 +297,16 @@ def test_a_start_without_the_database_is_logged_once(tmp_path: Path, monkeypatch
     assert lines == []
 
 
-def test_a_connection_whose_end_shows_while_notices_are_taken_is_a_database_that_is_away() -> None:
+@pytest.mark.parametrize("call", [PostgresServer.take_notices, PostgresServer.descriptor], ids=["taken", "waited for"])
+def test_a_connection_whose_end_shows_where_notices_are_followed_is_a_database_that_is_away(
+    call: Callable[[PostgresServer, Any], object],
+) -> None:
     """Otherwise the replicator would die of it."""
 
     class Ended:
+        def fileno(self) -> int:
+            raise psycopg.OperationalError("server closed the connection unexpectedly")
+
         def notifies(self, **_named: object) -> Iterator[object]:
             raise psycopg.OperationalError("server closed the connection unexpectedly")
 
@@ -310,7 +315,7 @@ def test_a_connection_whose_end_shows_while_notices_are_taken_is_a_database_that
             return Ended()
 
     with pytest.raises(StoreAway, match="cannot be read: server closed"):
-        PostgresServer(NOWHERE).take_notices(Connected())  # type: ignore[arg-type]
+        call(PostgresServer(NOWHERE), Connected())
 
 
 # --- an old primary ---------------------------------------------------------------------------------------------------
