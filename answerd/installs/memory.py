@@ -114,6 +114,7 @@ class InstallMemory:
         self.under_way: ShardedDict[None] = ShardedDict()  # names' identities of those that are expected to report
         self.unnamed: dict[str, None] = {}  # names' identities of those that nothing but a request names
         self.index = 0  # rises whenever a name or an identity finds other records
+        self.changes = 0  # rises with every change
         self.newest = 0.0  # the latest time of an event
         self._by_identity: ShardedDict[tuple[str, ...]] = ShardedDict()
         self._shared: dict[str, dict[str, None]] = {}  # those that more than `MOST_ALIKE` records have
@@ -139,6 +140,7 @@ class InstallMemory:
         return remembered.evidence if remembered is not None else self.forgotten.get(own)
 
     def _put(self, name: str, evidence: Evidence) -> Remembered | None:
+        self.changes += 1
         if not evidence.is_record:
             self._remove(name)
             self.forgotten[name] = evidence
@@ -169,6 +171,7 @@ class InstallMemory:
         return remembered
 
     def _remove(self, name: str) -> Remembered | None:
+        self.changes += 1
         before = self.by_name.pop(name)
         self.under_way.pop(name)
         self.unnamed.pop(name, None)
