@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 from answerd.answers.cases import CheckCase, RowCase, check_cases, row_cases
 from answerd.answers.catalogue import Catalogue
 from answerd.answers.compose import prepared_answer
+from answerd.answers.explain import Placing, origins
 from answerd.answers.lint import (
     EqualOverlays,
     MissingLabels,
@@ -24,9 +25,8 @@ from answerd.answers.lint import (
     only_loader_claims,
     report_equal_claims,
 )
+from answerd.answers.near_misses import join_shortened
 from answerd.answers.problems import load_problems
-from answerd.answers.provenance import Placing, origins
-from answerd.answers.ranking import join_shortened
 from answerd.answers.redaction import hiding
 from answerd.answers.resolve import Answer, known_facts, resolve
 from answerd.answers.select import question_of, select

@@ -5,8 +5,8 @@ declarations; reading, ``answerd config`` and the tests of the documentation use
 ``SERVICE_ENV_FILE`` and which combinations of settings cannot start.
 
 It must not know what the settings are used for: it opens no store, binds no address, loads no certificate and looks at
-no directory. The only files that it reads are the environment file and the token files, through a
-function that a caller can replace. No message ever holds a token.
+no directory. The only files that it reads are the environment file and those that a setting with ``_FILE`` names,
+through a function that a caller can replace. No message ever holds a secret.
 
 More than 400 lines, because each setting is declared with its meaning, in one table of all settings.
 """
@@ -23,7 +23,7 @@ from answerd.addresses import Address, Network, is_public, parse_networks
 from answerd.env_file import EnvFile, open_env_file, parse_env_file
 from answerd.identity import brief, folded, is_label, printable
 
-Source = Literal["default", "file", "environment", "token file"]
+Source = Literal["default", "file", "environment", "own file"]
 
 PREFIX = "SERVICE_"
 ENV_FILE = "SERVICE_ENV_FILE"
@@ -161,6 +161,13 @@ def parse_tokens(text: str) -> tuple[str, ...]:
     return tokens
 
 
+def _parse_one_line(text: str) -> str:
+    """Return a text. Raise `ValueError` where it has several lines."""
+    if len(text.splitlines()) > 1:
+        raise ValueError("it has more than one line")
+    return text
+
+
 def parse_names(text: str) -> tuple[str, ...]:
     """Return host names separated by commas, in lower case. Raise `ValueError` with the reason."""
     names = tuple(name.strip().lower() for name in text.split(",") if name.strip())
@@ -185,8 +192,13 @@ class Config:
     answers_dir: str = _setting("SERVICE_ANSWERS_DIR", "/srv/answers", "the file store's directory")
     db_path: str = _setting("SERVICE_DB_PATH", "/srv/answers.db", "the database file; its parent directory is created")
     db_url: str | None = _setting(
-        "SERVICE_DB_URL", None, "the PostgreSQL database: postgresql://user:password@host/name", secret=True
+        "SERVICE_DB_URL",
+        None,
+        "the PostgreSQL database: postgresql://user:password@host/name",
+        _parse_one_line,
+        secret=True,
     )
+    db_url_file: str | None = _setting("SERVICE_DB_URL_FILE", None, "file that holds that URL")
     replica_path: str | None = _setting(
         "SERVICE_REPLICA_PATH", None, "the local copy of that database, from which this node answers"
     )
@@ -318,7 +330,8 @@ SETTINGS: tuple[Setting, ...] = tuple(
 SETTINGS_BY_NAME: Mapping[str, Setting] = {setting.name: setting for setting in SETTINGS}
 
 TOKENS = ("SERVICE_ANSWER_TOKEN", "SERVICE_ADMIN_TOKEN")
-"""The settings that may be read from a file of their own, which a setting with ``_FILE`` at its end names."""
+DB_URL = "SERVICE_DB_URL"
+"""These and the tokens may be read from a file of their own, which a setting with ``_FILE`` at its end names."""
 
 RELOADED = (*TOKENS, *(f"{name}_FILE" for name in TOKENS), "SERVICE_ALLOW", "SERVICE_TOKENS_FILE")
 """The settings that SIGHUP puts in force; the others wait for the next start."""
@@ -331,7 +344,7 @@ def read_config(
 
     An empty variable counts as unset, so the file's value, else the default, applies. ``to_serve``: whether the service
     is to start with it; a command that only reads the store runs without what the admin API needs and reads no token
-    file. Raise `ConfigError`.
+    file. The URL of the database is read from its file wherever the store is that database. Raise `ConfigError`.
     """
     warnings = list(_unknown_names(environ, "the environment"))
     given: dict[str, tuple[str, Source]] = {}
@@ -348,13 +361,14 @@ def read_config(
     sources: dict[str, Source] = {}
     for setting in SETTINGS:
         values[setting.field], sources[setting.name] = _value(setting, given.get(setting.name), path, warnings)
-    for setting in (SETTINGS_BY_NAME[name] for name in TOKENS if to_serve):
+    wanted = (*(TOKENS if to_serve else ()), *((DB_URL,) if values["store"] == "postgres" else ()))
+    for setting in map(SETTINGS_BY_NAME.__getitem__, wanted):
         file = values[SETTINGS_BY_NAME[f"{setting.name}_FILE"].field]
         if file is None:
             continue
         if values[setting.field]:
             raise ConfigError(f"{setting.name} and {setting.name}_FILE are both set: set one of them")
-        values[setting.field], sources[setting.name] = _read_tokens(setting, file, read_file, warnings), "token file"
+        values[setting.field], sources[setting.name] = _read_own_file(setting, file, read_file, warnings), "own file"
     config = Config(**values, sources=sources)
     if to_serve and (reason := next(_contradictions(config), None)):
         raise ConfigError(reason)
@@ -408,7 +422,7 @@ def _contradictions(config: Config) -> Iterator[str]:
             "change one of the two"
         )
     if config.store == "postgres" and not config.db_url:
-        yield "SERVICE_STORE is postgres, so SERVICE_DB_URL must name the database"
+        yield "SERVICE_STORE is postgres, so SERVICE_DB_URL or SERVICE_DB_URL_FILE must name the database"
     if config.store == "postgres" and not config.replica_path:
         yield "SERVICE_STORE is postgres, so SERVICE_REPLICA_PATH must name a file for this node's copy of the database"
     for name, address in (("ADMIN", config.admin), ("CONSOLE", config.console)):
@@ -489,25 +503,24 @@ def _read_env_file(path: str, read_file: Callable[[str], EnvFile]) -> tuple[Mapp
     return defaults, warnings
 
 
-def _read_tokens(
-    setting: Setting, path: str, read_file: Callable[[str], EnvFile], warnings: list[str]
-) -> tuple[str, ...]:
-    """Return the tokens in a token file; add to ``warnings`` where others can read it. Raise `ConfigError`."""
+def _read_own_file(setting: Setting, path: str, read_file: Callable[[str], EnvFile], warnings: list[str]) -> object:
+    """Return the value of a setting from its own file; add to ``warnings`` where others can read it. Raise
+    `ConfigError`, which never holds a piece of the file."""
     name, shown_path = f"{setting.name}_FILE", _quoted(path)
     try:
         file = read_file(path)
-        tokens = parse_tokens(file.content.decode("utf-8-sig"))
+        value = setting.parse(file.content.decode("utf-8-sig").strip())
     except OSError as error:
         raise ConfigError(f"{name}: cannot read {shown_path}: {error.strerror or type(error).__name__}") from None
     except UnicodeDecodeError:
         raise ConfigError(f"{name}: {shown_path} is not UTF-8") from None
     except ValueError as wrong:
         raise ConfigError(f"{name}: {shown_path}: {wrong}") from None
-    if not tokens:
-        raise ConfigError(f"{name}: {shown_path} holds no token")
+    if not value:
+        raise ConfigError(f"{name}: {shown_path} holds no {'URL' if setting.name == DB_URL else 'token'}")
     if file.is_readable_by_others:
         warnings.append(f"{shown_path} can be read by every user of this machine: chmod o-r it")
-    return tokens
+    return value
 
 
 def _without_credentials(text: str) -> str:

@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
+from answerd.answers.cases import claims_of
 from answerd.answers.catalogue import Catalogue
-from answerd.answers.row_claims import claims_of
 from answerd.documents import Document
 from answerd.errors import AnswerError
 from answerd.identity import identity_of, mac_digits
@@ -100,7 +100,7 @@ def _with_extending(catalogue: Catalogue, wanted: str) -> frozenset[str]:
 
 
 def _named_by_group(catalogue: Catalogue, memory: InstallMemory, wanted: frozenset[str]) -> Iterator[str]:
-    for remembered in memory.by_name.values():
+    for remembered in [*memory.by_name.values()]:
         if remembered.group is not None and identity_of(remembered.group) in wanted:
             yield remembered.record.name
     for row in catalogue.inventory.rows() if catalogue.inventory is not None else ():

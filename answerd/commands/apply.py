@@ -43,7 +43,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from answerd.answers.differences import compare
+from answerd.answers.diff import compare
 from answerd.commands import FAILED, WRONG_USAGE, Arguments, CommandError
 from answerd.commands.common import announce_store, inventory_columns
 from answerd.commands.remote import AdminApi
@@ -51,7 +51,7 @@ from answerd.commands.terminal import coloured, counted, print_json, printable_l
 from answerd.config import read_config
 from answerd.documents import RawDocument
 from answerd.identity import printable
-from answerd.store import Author, StoreError, WritableStore, no_progress
+from answerd.store import Author, Store, StoreError, no_progress
 from answerd.store.opening import open_database
 from answerd.store.transfer import Directory, read_directory
 
@@ -157,12 +157,11 @@ def _target(arguments: Arguments, found: Directory) -> Target:
     return _in_the_database(open_database(read_config(os.environ, to_serve=False)), found, prune, note)
 
 
-def _in_the_database(store: WritableStore, found: Directory, prune: bool, note: str | None) -> Target:
+def _in_the_database(store: Store, found: Directory, prune: bool, note: str | None) -> Target:
     # gevent and the service's modules take long to import, and no other command needs them.
     from answerd.server.admin.changes import applied_as_json  # noqa: PLC0415
     from answerd.server.answer_set import LiveAnswerSet, WriteCounter  # noqa: PLC0415
-    from answerd.server.etags import UNCONDITIONAL, Conditions  # noqa: PLC0415
-    from answerd.server.write_guard import ChangeSet, WriteGuard, WriteRefused  # noqa: PLC0415
+    from answerd.server.write_guard import UNCONDITIONAL, ChangeSet, Conditions, WriteGuard, WriteRefused  # noqa: PLC0415  # noqa: PLC0415
     from answerd.store.loader import Loader  # noqa: PLC0415
 
     announce_store(store, len(store.keys()))

@@ -33,8 +33,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from answerd.answers.differences import Change, Comparison, Side
-from answerd.answers.differences import compare as compare_sets
+from answerd.answers.diff import Change, Comparison, Side
+from answerd.answers.diff import compare as compare_sets
 from answerd.commands import WRONG_USAGE, Arguments, CommandError
 from answerd.commands.common import has_states, inventory_columns, named_directory, read_documents
 from answerd.commands.terminal import coloured, print_json, printable_line, progress, show_lines

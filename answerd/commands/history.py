@@ -45,7 +45,7 @@ import sys
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from answerd.answers.history import diff_lines
+from answerd.answers.diff import diff_lines
 from answerd.commands import FAILED, WRONG_USAGE, Arguments, CommandError
 from answerd.commands.apply import directly, own_author
 from answerd.commands.common import announce_store, configured_store, inventory_columns
@@ -145,8 +145,12 @@ def _as_json(entry: HistoryEntry, labels: Mapping[str, str], show_secrets: bool)
 def put_back(arguments: Arguments) -> int:
     """Restore a document. Exit status 1 where that is refused."""
     from answerd.server.answer_set import LiveAnswerSet, WriteCounter  # noqa: PLC0415
-    from answerd.server.etags import UNCONDITIONAL  # noqa: PLC0415 - with gevent, which few commands need
-    from answerd.server.write_guard import WriteGuard, WriteRefused, restore_document  # noqa: PLC0415
+    from answerd.server.write_guard import (  # noqa: PLC0415
+        UNCONDITIONAL,
+        WriteGuard,
+        WriteRefused,
+        restore_document,
+    )
     from answerd.store.loader import Loader  # noqa: PLC0415
 
     number = arguments["--revision"]

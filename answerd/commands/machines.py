@@ -15,14 +15,14 @@ from answerd.config import read_config
 from answerd.installs.memory import InstallMemory, Remembered
 from answerd.installs.states import Rules, State, is_counted_as
 from answerd.store.opening import install_rules, open_existing_states
-from answerd.store.states import Position, StateStore
+from answerd.store.states import Position, States
 
 
 @dataclass
 class OpenInstalls:
     """The states as they are now, beside the documents."""
 
-    store: StateStore
+    store: States
     catalogue: Catalogue
     memory: InstallMemory
     rules: Rules

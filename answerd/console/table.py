@@ -20,9 +20,9 @@ from gevent.greenlet import Greenlet
 from gevent.monkey import get_original
 from gevent.threadpool import ThreadPool
 
+from answerd.answers.cases import groups_matching
 from answerd.answers.catalogue import Catalogue
 from answerd.answers.gates import IPXE
-from answerd.answers.row_claims import groups_matching
 from answerd.answers.secret_names import is_secret_name, redacted_cell
 from answerd.console.installs import CurrentStates
 from answerd.console.rendering import counted
@@ -33,7 +33,7 @@ from answerd.installs.memory import Remembered
 from answerd.installs.shown import UnknownMachine
 from answerd.installs.states import SILENT, UNDER_WAY, State
 from answerd.inventory.rows import IDENTITY_COLUMNS, Row, identities_of_sound
-from answerd.server import gc_tuning
+from answerd.server.os_support import gc_paused
 from answerd.server.threads import in_pool
 
 ON_A_PAGE = 100
@@ -436,7 +436,7 @@ class Table:
         version = id(memory), memory.changes
         if version != self._version:
             self._version = version
-            changed = [one for part in memory.by_name.parts() for one in part if id(one) not in seen]
+            changed = [one for one in [*memory.by_name.values()] if id(one) not in seen]
         for remembered in changed:
             identity = identity_of(remembered.record.name)
             if identity in known:
@@ -691,7 +691,7 @@ class Tables:
         try:
             if self._pool is None:
                 self._pool = ThreadPool(1)
-            with gc_tuning.gc_paused(makes_many=True):
+            with gc_paused(makes_many=True):
                 self._table = in_pool(self._pool, Table, catalogue)
         finally:
             self._making = None

@@ -5,8 +5,7 @@ Rules: docs/many-nodes.md#how-states-are-merged. Knows no database, no request, 
 Processes and nodes write events independently, so events arrive late, twice and in any order. Each event is decided
 once, where it happens, and says what it is evidence of: a document was given in start 2 of attempt 3, a report came in
 start 2 of attempt 3. `merge` joins evidence and is commutative, associative and idempotent, so every process that has
-the same events has the same `Evidence`, and `record_of` reads the state off it with the table of
-`answerd.installs.states`.
+the same events has the same `Evidence`, and `record_of` reads the state off it.
 
 Within a start ``installed`` beats ``failed``, which beats ``copied``. A higher attempt replaces all of a lower one. An
 order begins the attempt after the one that was known where it was given; two nodes that arm a machine at the same time
@@ -22,15 +21,7 @@ from typing import Any, NamedTuple
 import orjson
 
 from answerd.identity import identity_of, is_shared_by_many
-from answerd.installs.states import (
-    TRANSITIONS,
-    Order,
-    Record,
-    ReportKind,
-    Rules,
-    State,
-    StateChange,
-)
+from answerd.installs.states import BETWEEN_STARTS, WEAKEST_FIRST, Order, Record, ReportKind, Rules, State
 
 LONGEST_DETAIL = 1_000
 """Characters of an event's detail."""
@@ -102,11 +93,7 @@ class Strength(IntEnum):
 
 _STRENGTHS = {Kind.COPIED: Strength.COPIED, Kind.FAILED: Strength.FAILED, Kind.INSTALLED: Strength.INSTALLED}
 
-_CHANGES = {
-    Strength.COPIED: StateChange.COPIED,
-    Strength.FAILED: StateChange.FAILED,
-    Strength.INSTALLED: StateChange.INSTALLED,
-}
+_REACHED = {Strength.COPIED: State.COPIED, Strength.FAILED: State.FAILED, Strength.INSTALLED: State.INSTALLED}
 
 
 class News(NamedTuple):
@@ -248,15 +235,16 @@ def record_of(evidence: Evidence, rules: Rules) -> Record:
     present: Start | None = None
     for number, start in sorted(evidence.starts.items()):
         present = start
-        state, since = _changed(state, since, StateChange.START, start.began)
-        change = _CHANGES.get(start.strength)
-        if change is StateChange.FAILED and number >= rules.starts:
-            change = StateChange.FAILED_LAST
-        if change is not None:
-            state, since = _changed(state, since, change, start.at)
+        if state in BETWEEN_STARTS:
+            state, since = State.INSTALLING, max(since, start.began)
+        reached = _REACHED.get(start.strength, State.INSTALLING)
+        if reached is State.FAILED and number >= rules.starts:
+            reached = State.EXHAUSTED
+        if WEAKEST_FIRST.index(reached) > WEAKEST_FIRST.index(state):
+            state, since = reached, max(since, start.at)
     if evidence.refused is not None and state is not State.INSTALLED:
         since = min(since, evidence.refused) if state is State.EXHAUSTED else evidence.refused
-        state = TRANSITIONS[state][StateChange.TOO_MANY]
+        state = State.EXHAUSTED
     if evidence.disarmed is not None:
         state, since = State.INSTALLED, evidence.disarmed
     news = _last_news(evidence, state, present)
@@ -332,11 +320,6 @@ def own_identity(name: str) -> dict[str, str]:
     """Return the identity of a record's name, by which it is found; none where many machines share it."""
     own = identity_of(name)
     return {} if is_shared_by_many(own) else {own: name}
-
-
-def _changed(state: State, since: float, change: StateChange, at: float) -> tuple[State, float]:
-    after = TRANSITIONS[state][change]
-    return (state, since) if after is state else (after, max(since, at))
 
 
 def _last_news(evidence: Evidence, state: State, present: Start | None) -> News | None:

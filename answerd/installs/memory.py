@@ -7,14 +7,13 @@ decided here changes it at once, before it is written down.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from answerd.identity import identity_of
 from answerd.installs.events import Event, Evidence, Kind, evidence_of, merge, record_of
-from answerd.installs.sharded import ShardedDict
 from answerd.installs.states import UNDER_WAY, Asked, Record, Refusal, Rules, State, is_silent, judge
 
 CLOSEST_FIRST: Final = (
@@ -97,26 +96,24 @@ _MAY_GO: Final = (State.NEW, State.INSTALLING, State.FAILED, State.EXHAUSTED)
 """The states of unnamed records that may be dropped, the first ones first. One that is copied, installed or armed is
 kept: its machine would install again, or be refused."""
 
-_RECORDS_AT_ONCE: Final = 1_000
-"""Records that a walk looks at between two pauses."""
-
 
 class InstallMemory:
-    """All records. Of one process, and edited by its loop only; walks and look-ups from other threads are safe."""
+    """All records. Of one process, and edited by its loop only; look-ups from other threads are safe, and
+    so are walks over a copy (``[*memory.by_name]``)."""
 
     def __init__(self, rules: Rules, assumed: Record | None = None) -> None:
         """``assumed`` is the record with which a machine without one begins, apart from its name; by default a new
         record."""
         self.rules = rules
         self._assumed = assumed
-        self.by_name: ShardedDict[Remembered] = ShardedDict()
+        self.by_name: dict[str, Remembered] = {}
         self.by_state: Counter[State] = Counter()
-        self.under_way: ShardedDict[None] = ShardedDict()  # names' identities of those that are expected to report
+        self.under_way: dict[str, None] = {}  # names' identities of those that are expected to report
         self.unnamed: dict[str, None] = {}  # names' identities of those that nothing but a request names
         self.index = 0  # rises whenever a name or an identity finds other records
         self.changes = 0  # rises with every change
         self.newest = 0.0  # the latest time of an event
-        self._by_identity: ShardedDict[tuple[str, ...]] = ShardedDict()
+        self._by_identity: dict[str, tuple[str, ...]] = {}
         self._shared: dict[str, dict[str, None]] = {}  # those that more than `MOST_ALIKE` records have
         self.newly_shared: list[str] = []  # to be emptied by those who want to tell
         self.forgotten: dict[str, Evidence] = {}  # of machines without a record, by the identity of their names
@@ -153,7 +150,7 @@ class InstallMemory:
         if record.state in UNDER_WAY:
             self.under_way[name] = None
         else:
-            self.under_way.pop(name)
+            self.under_way.pop(name, None)
         if evidence.named:
             self.unnamed.pop(name, None)
         else:
@@ -172,8 +169,8 @@ class InstallMemory:
 
     def _remove(self, name: str) -> Remembered | None:
         self.changes += 1
-        before = self.by_name.pop(name)
-        self.under_way.pop(name)
+        before = self.by_name.pop(name, None)
+        self.under_way.pop(name, None)
         self.unnamed.pop(name, None)
         self.index += 1
         if before is not None:
@@ -203,21 +200,10 @@ class InstallMemory:
             raise KeyError(name)
         return dropped
 
-    def pieces(self) -> list[dict[str, Any]]:
-        """Return what the memory is made of: to be held while it is given up, and let go one after the other, because
-        freeing a million records in one step takes half a second."""
-        return [*self.by_name.tables(), *self._by_identity.tables(), *self.under_way.tables()]
-
-    def silent(self, now: float, pause: Callable[[], None]) -> int:
-        """Return how many machines are expected to report and do not. ``pause`` is called between slices of the walk,
-        and may let others edit."""
-        silent = 0
-        for number, name in enumerate(self.under_way):
-            remembered = self.by_name.get(name)
-            silent += remembered is not None and is_silent(remembered.record, now, self.rules)
-            if number % _RECORDS_AT_ONCE == 0:
-                pause()
-        return silent
+    def silent(self, now: float) -> int:
+        """Return how many machines are expected to report and do not."""
+        found = [self.by_name.get(name) for name in [*self.under_way]]
+        return sum(one is not None and is_silent(one.record, now, self.rules) for one in found)
 
     def _add(self, identity: str, name: str) -> None:
         shared = self._shared.get(identity)
@@ -246,11 +232,11 @@ class InstallMemory:
         if rest:
             self._by_identity[identity] = rest
         else:
-            self._by_identity.pop(identity)
+            self._by_identity.pop(identity, None)
 
     def intersection(self, identities: Collection[str]) -> set[str]:
         """Return those of some identities that any record has."""
-        return self._by_identity.intersection(identities)
+        return self._by_identity.keys() & identities
 
     def is_one_record(self, identities: Collection[str]) -> bool:
         """Return whether all of these identities, which records have, lead to the same single record."""

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import orjson
 
-from answerd.installs.events import Evidence, Strength
+from answerd.installs.events import Event, Evidence, Kind, Strength
 from answerd.installs.memory import Remembered
 from answerd.installs.states import Rules, State, is_silent
 
@@ -53,18 +53,6 @@ def last_step(evidence: Evidence) -> str:
     return max(reversed(steps), key=lambda step: step[0], default=(0.0, ""))[1]
 
 
-class HistoryEvent(NamedTuple):
-    """One event of a record's history: when, what it was, what was given or reported, from where, whether it changed
-    anything, and the beginning of what came with a report."""
-
-    at: float
-    what: str
-    detail: str
-    origin: str
-    counts: bool
-    body: bytes
-
-
 class UnknownMachine(NamedTuple):
     """A machine that asked and was claimed by nothing. Times in seconds; ``facts`` is JSON. ``by_default``: a default
     answers it."""
@@ -77,14 +65,14 @@ class UnknownMachine(NamedTuple):
     by_default: bool = False
 
 
-def event_as_json(event: HistoryEvent) -> dict[str, Any]:
+def event_as_json(event: Event) -> dict[str, Any]:
     """Return an event of a history as JSON."""
     return {
         "at": timestamp(event.at),
-        "event": event.what,
+        "event": event.kind.value,
         "detail": event.detail,
         "from": event.origin,
-        "counts": event.counts or event.what == "given",
+        "counts": event.counts or event.kind is Kind.GIVEN,
         "body": event.body.decode("utf-8", "replace"),
     }
 

@@ -93,92 +93,17 @@ GATES: Mapping[State, Mapping[Gate, Opening]] = MappingProxyType(
 with ``once = "armed"`` still waits for an operator."""
 
 
-class StateChange(StrEnum):
-    """The effect of an event on the state, once starts are counted: the columns of `TRANSITIONS`."""
-
-    START = "start"
-    """A document was given that begins a start."""
-    TOO_MANY = "one start too many"
-    """A document was refused because it would begin a start above the limit."""
-    COPIED = "copied"
-    FAILED = "failed"
-    FAILED_LAST = "failed on the last start"
-    INSTALLED = "installed"
-    ARM = "arm"
-    DISARM = "disarm"
-    FORGET = "forget"
-
-
-_BY_OPERATOR: Final = {StateChange.ARM: State.ARMED, StateChange.DISARM: State.INSTALLED, StateChange.FORGET: State.NEW}
-
-TRANSITIONS: Mapping[State, Mapping[StateChange, State]] = MappingProxyType(
-    {
-        State.NEW: {
-            StateChange.START: State.INSTALLING,
-            StateChange.TOO_MANY: State.EXHAUSTED,
-            StateChange.COPIED: State.COPIED,
-            StateChange.FAILED: State.FAILED,
-            StateChange.FAILED_LAST: State.EXHAUSTED,
-            StateChange.INSTALLED: State.INSTALLED,
-            **_BY_OPERATOR,
-        },
-        State.ARMED: {
-            StateChange.START: State.INSTALLING,
-            StateChange.TOO_MANY: State.EXHAUSTED,
-            StateChange.COPIED: State.COPIED,
-            StateChange.FAILED: State.FAILED,
-            StateChange.FAILED_LAST: State.EXHAUSTED,
-            StateChange.INSTALLED: State.INSTALLED,
-            **_BY_OPERATOR,
-        },
-        State.INSTALLING: {
-            StateChange.START: State.INSTALLING,
-            StateChange.TOO_MANY: State.EXHAUSTED,
-            StateChange.COPIED: State.COPIED,
-            StateChange.FAILED: State.FAILED,
-            StateChange.FAILED_LAST: State.EXHAUSTED,
-            StateChange.INSTALLED: State.INSTALLED,
-            **_BY_OPERATOR,
-        },
-        State.COPIED: {
-            StateChange.START: State.COPIED,
-            StateChange.TOO_MANY: State.EXHAUSTED,
-            StateChange.COPIED: State.COPIED,
-            StateChange.FAILED: State.FAILED,
-            StateChange.FAILED_LAST: State.EXHAUSTED,
-            StateChange.INSTALLED: State.INSTALLED,
-            **_BY_OPERATOR,
-        },
-        State.INSTALLED: {
-            StateChange.START: State.INSTALLED,
-            StateChange.TOO_MANY: State.INSTALLED,
-            StateChange.COPIED: State.INSTALLED,
-            StateChange.FAILED: State.INSTALLED,
-            StateChange.FAILED_LAST: State.INSTALLED,
-            StateChange.INSTALLED: State.INSTALLED,
-            **_BY_OPERATOR,
-        },
-        State.FAILED: {
-            StateChange.START: State.INSTALLING,
-            StateChange.TOO_MANY: State.EXHAUSTED,
-            StateChange.COPIED: State.FAILED,
-            StateChange.FAILED: State.FAILED,
-            StateChange.FAILED_LAST: State.EXHAUSTED,
-            StateChange.INSTALLED: State.INSTALLED,
-            **_BY_OPERATOR,
-        },
-        State.EXHAUSTED: {
-            StateChange.START: State.EXHAUSTED,
-            StateChange.TOO_MANY: State.EXHAUSTED,
-            StateChange.COPIED: State.EXHAUSTED,
-            StateChange.FAILED: State.EXHAUSTED,
-            StateChange.FAILED_LAST: State.EXHAUSTED,
-            StateChange.INSTALLED: State.INSTALLED,
-            **_BY_OPERATOR,
-        },
-    }
+WEAKEST_FIRST: Final = (
+    State.NEW,
+    State.ARMED,
+    State.INSTALLING,
+    State.COPIED,
+    State.FAILED,
+    State.EXHAUSTED,
+    State.INSTALLED,
 )
-"""The next state, by the present state and what happened."""
+"""A report leads to its state where the present state is a weaker one. A new start leads to `State.INSTALLING`, from
+`BETWEEN_STARTS` only. What an operator orders begins a new attempt, or counts whatever the state is."""
 
 BETWEEN_STARTS: Final = frozenset({State.NEW, State.ARMED, State.FAILED})
 """States in which the next document begins a start."""

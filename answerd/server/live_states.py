@@ -12,7 +12,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from time import monotonic
-from typing import Any, Final
+from typing import Final
 
 import gevent
 from gevent.event import AsyncResult
@@ -31,7 +31,6 @@ from answerd.installs.events import Event, Evidence, Kind, ordered, reported
 from answerd.installs.memory import MOST_UNNAMED, InstallMemory, Remembered
 from answerd.installs.reports import Report
 from answerd.installs.sentences import shown_name
-from answerd.installs.sharded import free_in_steps
 from answerd.installs.states import Order
 from answerd.installs.tokens import TokenSubject
 from answerd.server.http.responses import Client
@@ -105,7 +104,7 @@ class LiveStates:
         self._position = shared.position
         self._events: EventLog | None = None
         self._key: bytes | None = None
-        self._is_reloading = False
+        self._is_reading = False
         self._lock = RLock()
         self._loop_thread = _thread_now()
         self._pool = ThreadPool(1)
@@ -113,11 +112,10 @@ class LiveStates:
         self._to_sync: AsyncResult[None] | None = None
         self._sightings: dict[str, Sighting] = {}
         self._sighted: dict[str, float] = {}
-        self._to_tidy: list[Event] = []
+        self._to_tidy: dict[str, None] = {}
         self._to_drop: list[str] = []
         self._counts: dict[str, int] = {}
         self._unchecked = 0
-        self._given_up: list[dict[str, Any] | list[Any]] = []  # a memory that was replaced
         self._work = Signal()
         self._faults: dict[str, str | None] = {}
 
@@ -208,7 +206,7 @@ class LiveStates:
 
     def refresh(self) -> None:
         """Read what other processes have written. Where it cannot be read, what is known stays."""
-        if self._is_reloading:
+        if self._is_reading:
             with self._lock:
                 return
         try:
@@ -216,10 +214,7 @@ class LiveStates:
             if not events.has_changed():
                 return
             try:
-                if events.epoch() != self._position.epoch:
-                    self._reload()
-                else:
-                    self._read_since(events)
+                self._read(events)
             except StoreError:
                 events.read_again()
                 raise
@@ -227,39 +222,36 @@ class LiveStates:
         except StoreError as error:
             self._note_fault("read", str(error))
 
-    def _read_since(self, events: EventLog) -> None:
-        if not self._read_part(events):
-            return
-        with self._lock:  # a node catches up: other requests wait for all of it, and the loop goes on
-            self._is_reloading = True
-            try:
-                while self._read_part(events):
-                    gevent.sleep()
-            finally:
-                self._is_reloading = False
-
-    def _read_part(self, events: EventLog) -> bool:
-        """Read some events; return whether there may be more."""
-        part = events.since(self._position.revision)
-        for revision, event in part:
-            if event is not None:
-                self._apply(event)
-            self._position = self._position._replace(revision=revision)
-        return len(part) == ROWS_AT_ONCE
-
-    def _reload(self) -> None:
-        """Read everything again: the contents are others now. Requests wait meanwhile."""
+    def _read(self, log: EventLog) -> None:
+        """Read the events after the last one that is known, or all where the contents are others now. Other requests
+        wait for all of it."""
+        revision, epoch = self._position.revision, log.epoch()
+        is_other = epoch != self._position.epoch
+        memory = self._memory
+        if is_other:
+            memory, revision = InstallMemory(self.rules), 0
         with self._lock:
-            self._is_reloading = True
+            self._is_reading = True
             try:
-                memory, position = in_pool(self._pool, self.store.catch_up, InstallMemory(self.rules), Position())
+                while part := log.since(revision):
+                    for _, event in part:
+                        if event is not None and is_other:
+                            memory.apply(event)
+                        elif event is not None:
+                            self._apply(event)
+                    revision = part[-1][0]
+                    if len(part) < ROWS_AT_ONCE:
+                        break
+                    gevent.sleep()  # the loop goes on
             finally:
-                self._is_reloading = False
-            self._given_up += self._memory.pieces()
-            self._memory, self._position, self._key = memory, position, None
-        self._log.service("the states of installs were replaced, and were read again")
-        for remembered in self._memory.by_name.values() if self.on_change else ():
-            self._tell(remembered)
+                self._is_reading = False
+            self._position = Position(revision, epoch)
+            if is_other:
+                self._memory, self._key = memory, None
+        if is_other:
+            self._log.service("the states of installs were replaced, and were read again")
+            for remembered in [*memory.by_name.values()] if self.on_change else ():
+                self._tell(remembered)
 
     def _apply(self, event: Event) -> None:
         memory = self._memory
@@ -293,7 +285,6 @@ class LiveStates:
                 self._note_fault("read", str(error))
             else:
                 self.refresh()
-            free_in_steps(self._given_up, gevent.sleep)
             gevent.sleep(POLL_SECONDS)
 
     # --- writing ---------------------------------------------------------------------------------------------------
@@ -322,7 +313,7 @@ class LiveStates:
             self._counts[own] = self._counts.get(own, 0) + 1
             if event.kind is Kind.FORGOTTEN or event.body or self._counts[own] >= TIDIED_AT:
                 self._counts.pop(own)
-                self._to_tidy.append(event)
+                self._to_tidy[own] = None
                 self._work.set()
         self._unchecked += len(stored)
         if self._unchecked >= LOOKED_AT:
@@ -390,28 +381,26 @@ class LiveStates:
         """Write what can wait; return whether that worked. Else it waits on."""
         sightings, self._sightings = self._sightings, {}
         dropped, self._to_drop = self._to_drop, []
-        tidied, self._to_tidy = self._to_tidy[:_TIDIED_AT_ONCE], self._to_tidy[_TIDIED_AT_ONCE:]
+        tidied, self._to_tidy = self._to_tidy, {}
         try:
-            in_thread(self._write_in_thread, [*sightings.values()], dropped, tidied)
+            in_thread(self._write_in_thread, [*sightings.values()], dropped, [*tidied])
         except StoreError as error:
             for identity, sighting in sightings.items():
                 newer = self._sightings.get(identity)
                 self._sightings[identity] = sighting if newer is None else _together(sighting, newer)
             self._to_drop += dropped
-            self._to_tidy += tidied
+            self._to_tidy |= tidied
             self._note_fault("written", str(error))
             return False
-        if self._to_tidy:
-            self._work.set()
         return True
 
-    def _write_in_thread(self, sightings: Sequence[Sighting], dropped: Sequence[str], tidied: Sequence[Event]) -> None:
+    def _write_in_thread(self, sightings: Sequence[Sighting], dropped: Sequence[str], tidied: Sequence[str]) -> None:
         if sightings:
             self.store.note_sightings(sightings)
         if dropped:
             self.store.drop(dropped)
-        if tidied:
-            self.store.tidy(tidied)
+        for at in range(0, len(tidied), _TIDIED_AT_ONCE):
+            self.store.tidy(tidied[at : at + _TIDIED_AT_ONCE])
         self.store.checkpoint()
 
     def _note_fault(self, done: str, fault: str | None) -> None:

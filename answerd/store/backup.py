@@ -23,13 +23,12 @@ from answerd.store import (
     NOBODY,
     WRITER_WAIT_SECONDS,
     Author,
-    NewerSchema,
     Progress,
+    Store,
     StoreError,
-    WritableStore,
     no_progress,
 )
-from answerd.store.migrations import MIGRATIONS, SQLITE, STATE_MIGRATIONS, migrate
+from answerd.store.schema import BEFORE_EVENTS, DOCUMENTS, STATES, migrate
 from answerd.store.sqlite import SqliteStore
 from answerd.store.sqlite_file import FILE_MODE, SqliteFile
 from answerd.store.transfer import (
@@ -55,7 +54,7 @@ _NEW_EPOCH = "INSERT OR REPLACE INTO install_settings (name, value) VALUES ('epo
 """Has every process of a running service read the states, and their key, as a whole (`answerd.store.states`)."""
 
 
-def backup_database(store: WritableStore, path: str | Path, *, force: bool = False) -> None:
+def backup_database(store: Store, path: str | Path, *, force: bool = False) -> None:
     """Write a consistent copy of a database to a new file while others read and write. Raises `StoreError`."""
     target = _new_file(path, force)
     store.backup(str(target))
@@ -157,7 +156,7 @@ def restore_shared(
 
 def import_file(
     path: str | Path,
-    store: WritableStore,
+    store: Store,
     progress: Progress = no_progress,
     *,
     prune: bool = False,
@@ -218,7 +217,7 @@ def _open_states(path: str | Path, *, force: bool) -> None:
     with file.faults("opened"):
         file.create()
         with file.connected(WRITER_WAIT_SECONDS) as database:
-            migrate(database, file.path, STATE_MIGRATIONS)
+            migrate(database, file.path, STATES)
     if not force and not is_empty(file.path):
         raise StoreError(f"{printable(str(path))} holds states already: --force replaces them")
 
@@ -244,11 +243,8 @@ def checked_copy(path: str | Path, scratch: str | Path) -> SqliteStore:
             if fault != "ok":
                 raise StoreError(f"{shown} is damaged: {fault}")
             version = database.execute("PRAGMA source.user_version").fetchone()[0]
-            if not 0 < version <= len(MIGRATIONS):
-                raise NewerSchema(
-                    f"{shown} has schema version {version}, this version of answerd understands 1 to {len(MIGRATIONS)}"
-                )
-            _make_schema(database, version)
+            DOCUMENTS.after(version, shown)
+            _make_tables(database, version)
             _copy_rows(database)
     except sqlite3.Error as error:
         raise StoreError(f"{shown} is no backup: {error}") from None
@@ -259,11 +255,12 @@ def checked_copy(path: str | Path, scratch: str | Path) -> SqliteStore:
     return store
 
 
-def _make_schema(database: sqlite3.Connection, version: int) -> None:
+def _make_tables(database: sqlite3.Connection, version: int) -> None:
     """Make the tables of a schema version; opening the database as a store brings them up to date."""
-    for migration in MIGRATIONS[:version]:
-        for statement in migration.statements[SQLITE]:
-            database.execute(statement)
+    for statement in DOCUMENTS.statements_of(version):
+        database.execute(statement)
+    for table in _tables(database, "source") & {*BEFORE_EVENTS} - _tables(database, "main"):
+        database.execute(f"CREATE TABLE main.{table} AS SELECT * FROM source.{table} WHERE false")  # noqa: S608
     database.execute(f"PRAGMA user_version = {version}")
 
 

@@ -23,11 +23,11 @@ from answerd.store import (
     DocumentEntry,
     HistoryEntry,
     HistoryFilter,
+    Store,
     StoredDocument,
     StoreError,
     Transaction,
     Version,
-    WritableStore,
     WriteResult,
 )
 from answerd.store.layout import flat_name, is_groups, is_inventories, key_of
@@ -45,7 +45,7 @@ FULL_LOOK_SECONDS = 60.0
 _TOKEN_DIGITS = 16
 
 
-class FileStore(WritableStore):
+class FileStore(Store):
     """Documents in a directory, which others edit. `changes` takes one scan at it and reads what has settled."""
 
     poll_seconds = 0.25
@@ -231,7 +231,7 @@ class FileStore(WritableStore):
         return sorted(raw.key for raw in self._documents() if kind in (None, raw.key.kind))
 
     def entries(self, kind: Kind, after: str = "", limit: int | None = None) -> list[DocumentEntry]:
-        """Return the documents of a kind (`WritableStore.entries`); when they changed is not known."""
+        """Return the documents of a kind (`Store.entries`); when they changed is not known."""
         wanted = sorted(
             (raw for raw in self._documents() if raw.key.kind is kind and raw.key.identifier > after),
             key=lambda raw: raw.key,

@@ -9,18 +9,18 @@ from typing import TYPE_CHECKING
 from answerd.config import Config
 from answerd.identity import printable
 from answerd.installs.states import Rules
-from answerd.store import NewerSchema, Store, StoreAway, StoreError, WritableStore
+from answerd.store import NewerSchema, Store, StoreAway, StoreError
 from answerd.store.files import FileStore
 
 if TYPE_CHECKING:
     from answerd.store.postgres import PostgresStore
-    from answerd.store.states import StateFile, StateStore
+    from answerd.store.states import StateFile, States
 
 # Each store is imported where it is opened: a command on a directory of files is not to wait for peewee, which imports
 # psycopg where that is installed.
 
 
-def _sqlite(config: Config) -> WritableStore:
+def _sqlite(config: Config) -> Store:
     from answerd.store.sqlite import SqliteStore  # noqa: PLC0415
 
     return SqliteStore(config.db_path)
@@ -46,10 +46,10 @@ def _url(config: Config) -> str:
     from answerd.store.postgres_connection import url_fault  # noqa: PLC0415
 
     if config.db_url is None:
-        raise StoreError("SERVICE_DB_URL must name the database")
+        raise StoreError("SERVICE_DB_URL or SERVICE_DB_URL_FILE must name the database")
     fault = url_fault(config.db_url)
     if fault:
-        raise StoreError(f"SERVICE_DB_URL: {fault}")
+        raise StoreError(f"{'SERVICE_DB_URL_FILE' if config.db_url_file else 'SERVICE_DB_URL'}: {fault}")
     return config.db_url
 
 
@@ -103,7 +103,7 @@ def open_states(config: Config, store: Store) -> tuple[StateFile | None, list[st
     return (store.states if isinstance(store, ReplicatedStore) else None), unused
 
 
-def open_existing_states(config: Config) -> StateStore | None:
+def open_existing_states(config: Config) -> States | None:
     """Open the states of installs for a command, which makes no file. None where there is no place for them.
 
     Raises `answerd.store.StoreError` where they are not there or cannot be read.
@@ -149,7 +149,7 @@ def open_existing(config: Config) -> Store:
     return store
 
 
-def open_existing_database(config: Config) -> WritableStore:
+def open_existing_database(config: Config) -> Store:
     """Open the database of the settings, for a command that reads it: ``SERVICE_DB_PATH`` also with the file store.
 
     Raises `answerd.store.StoreError` when it is not there or cannot be read.
@@ -160,7 +160,7 @@ def open_existing_database(config: Config) -> WritableStore:
     return _sqlite(config)
 
 
-def open_database(config: Config) -> WritableStore:
+def open_database(config: Config) -> Store:
     """Open the database of the settings, for a command that writes it: ``SERVICE_DB_PATH`` also with the file store.
 
     A missing file or missing tables are made. Raises `answerd.store.StoreError`.
@@ -186,7 +186,7 @@ def _existing_postgres(config: Config) -> PostgresStore:
     return store
 
 
-def _readable_postgres(config: Config) -> WritableStore:
+def _readable_postgres(config: Config) -> Store:
     """Open the database that nodes share for reading; the replica of this machine's node while it is away."""
     from answerd.store.postgres import ReplicaReader  # noqa: PLC0415
 

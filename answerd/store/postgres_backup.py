@@ -12,9 +12,11 @@ from typing import Any
 
 import peewee
 
-from answerd.store.migrations import migrate
+from answerd.store.schema import migrate
 from answerd.store.sqlite_file import SqliteFile
-from answerd.store.state_sync import copy_states_to
+from answerd.store.state_sync import rows_of_events
+from answerd.store.state_tables import INSERT, note, run, run_many, setting
+from answerd.store.states import OWN
 from answerd.store.tables import ChangeRow, DocumentRow, execute
 
 ROWS_AT_ONCE = 200
@@ -56,10 +58,22 @@ def _copy(database: peewee.Database, file: SqliteFile) -> None:
                     DocumentRow.insert_many(part).bind(copy).execute()
                 for part in _parts(database, ChangeRow):
                     ChangeRow.insert_many(part).bind(copy).execute()
-                copy_states_to(copy, database)
+                _copy_states(copy, database)
                 for _, statement in triggers:
                     execute(copy, statement)
         _into_one_file(file)
+
+
+def _copy_states(copy: peewee.SqliteDatabase, database: peewee.Database) -> None:
+    for rows in rows_of_events(database):
+        run_many(copy, INSERT, [(*row, OWN) for row in rows])
+    columns = "identity, machine, first, last, asked, facts"
+    marks = ", ".join("?" * 6)
+    unknown = run(database, f"SELECT {columns} FROM unknown_machines").fetchall()  # noqa: S608 - no value
+    run_many(copy, f"INSERT INTO unknown_machines ({columns}) VALUES ({marks})", unknown)  # noqa: S608
+    key = setting(database, "key")
+    if key is not None:
+        note(copy, "key", key)
 
 
 def _parts(database: peewee.Database, table: type[DocumentRow] | type[ChangeRow]) -> Iterator[list[dict[str, Any]]]:

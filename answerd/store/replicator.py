@@ -16,19 +16,16 @@ import sqlite3
 import time
 from collections.abc import Callable
 from contextlib import suppress
-from typing import Any
 
 import peewee
 
 from answerd import __version__
 from answerd.fault_log import FaultLog
 from answerd.store import NewerSchema, StoreError, StoreFull
-from answerd.store.lineage import lineage
-from answerd.store.migrations import migrate_postgres, refuse_newer_postgres
 from answerd.store.nodes import REPORT_SECONDS, NodeReport, forget_silent_nodes, report_node
-from answerd.store.postgres_connection import READ_SECONDS, PostgresServer
-from answerd.store.postgres_transaction import CHANNEL
+from answerd.store.postgres_connection import CHANNEL, READ_SECONDS, PostgresServer, raw_connection
 from answerd.store.replica import Replica
+from answerd.store.schema import migrate_postgres, refuse_newer_postgres
 from answerd.store.state_sync import NodeStates, exchange
 from answerd.store.tables import execute
 
@@ -108,7 +105,7 @@ class Replicator:
                 with self._replica.faults_beside(self._server, "read"):
                     refuse_newer_postgres(database, self._server.described)
                     self._restore_replica()
-                    self._replica.require_newest(lineage(database))
+                    self._replica.require_newest(database)
                     if self._states is not None:  # first: a machine must not install twice
                         self._exchange(database)
                     if self._replica.bring_up_to_date(database):
@@ -156,7 +153,7 @@ class Replicator:
     def _listen(self, database: peewee.PostgresqlDatabase) -> bool:
         """Ask for notices; return False where the server has none to give."""
         try:
-            connection = _raw(database)
+            connection = raw_connection(database)
             connection.autocommit = True
             execute(database, f"LISTEN {CHANNEL}")
         except peewee.PeeweeException:
@@ -165,7 +162,7 @@ class Replicator:
 
     def _waits(self, database: peewee.PostgresqlDatabase | None, seconds: float) -> bool:
         """Wait for a notice or the end of the pause; return whether to stop."""
-        listening = _raw(database).fileno() if database is not None else None
+        listening = raw_connection(database).fileno() if database is not None else None
         own = self._states.wake_up_descriptor if self._states is not None else None
         watched = [descriptor for descriptor in (self._stop, listening, own) if descriptor is not None]
         readable, _, _ = select.select(watched, [], [], seconds)
@@ -222,8 +219,3 @@ class Replicator:
             self._newer_schema = self._disk_fault = ""
             self._replica.note_newer_schema("")
             self._refuse("")
-
-
-def _raw(database: peewee.PostgresqlDatabase) -> Any:
-    """Return the driver's own connection."""
-    return database.connection()  # type: ignore[no-untyped-call]

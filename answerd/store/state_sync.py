@@ -22,23 +22,27 @@ from typing import Any, TypeVar
 import peewee
 
 from answerd.identity import identity_of
-from answerd.installs.events import Event, Kind
 from answerd.installs.memory import InstallMemory
-from answerd.installs.shown import HistoryEvent, UnknownMachine
+from answerd.installs.shown import UnknownMachine
 from answerd.installs.states import Order, Rules
 from answerd.installs.tokens import KEY_LENGTH
 from answerd.store import NewerSchema, StoreError, StoreLost
-from answerd.store.migrations import STATE_MIGRATIONS, migrate
 from answerd.store.nodes import Node, nodes_in
-from answerd.store.postgres_connection import READ_SECONDS, WRITE_SECONDS, CommitUnknown, PostgresServer
-from answerd.store.postgres_transaction import CHANNEL, READ_COMMITTED, end_when_silent
+from answerd.store.postgres_connection import (
+    CHANNEL,
+    READ_COMMITTED,
+    READ_SECONDS,
+    WRITE_SECONDS,
+    CommitUnknown,
+    PostgresServer,
+    end_when_silent,
+)
+from answerd.store.schema import STATES, migrate
 from answerd.store.sqlite_file import SqliteFile
 from answerd.store.state_tables import (
     COLUMNS,
-    INSERT,
     Sighting,
     events_since,
-    history_of,
     note,
     row_of,
     run,
@@ -49,11 +53,11 @@ from answerd.store.state_tables import (
     write_sightings,
 )
 from answerd.store.states import (
-    OWN,
     SMALL_PAGES,
     OrderedMachine,
     Position,
     StateFile,
+    States,
     Waiting,
     caught_up,
     ordered_in,
@@ -108,7 +112,8 @@ class NodeStates(StateFile):
     """The states as this node knows them. Made before forking; ``wake_up_descriptor`` can be read from when there is
     something to deliver."""
 
-    is_node = True
+    shared = None  # a new event is not in the database yet
+    _made = ("epoch", "source")  # the key is the database's
 
     def __init__(
         self, path: Path, server: PostgresServer, rules: Rules, refusal: Callable[[], str] = lambda: ""
@@ -119,7 +124,7 @@ class NodeStates(StateFile):
             file.create()
             with file.connected() as database:
                 run(database, SMALL_PAGES)
-                migrate(database, file.path, STATE_MIGRATIONS)
+                migrate(database, file.path, STATES)
         self._server = server
         self._is_filled = False
         self._away_until = 0.0
@@ -130,10 +135,7 @@ class NodeStates(StateFile):
 
     def _prepare(self, database: peewee.SqliteDatabase) -> None:
         run(database, "CREATE UNIQUE INDEX IF NOT EXISTS events_by_id ON events (id)")  # only nodes look by it
-        had_key = setting(database, "key") is not None
         super()._prepare(database)
-        if not had_key:  # the database's is not known yet
-            run(database, "DELETE FROM install_settings WHERE name = 'key'")
 
     def key(self) -> bytes:
         """Return the key of tokens, which is the database's. Raises `StoreError` where it was never read."""
@@ -148,18 +150,13 @@ class NodeStates(StateFile):
         return f"the states of installs were never read from the database {self._server.described}"
 
     @property
-    def unfilled(self) -> str:
+    def unfilled(self) -> str:  # type: ignore[override]
         """Why the states are not known yet: a machine that another node knows as installed would be new here."""
         if not self._is_filled:
             with self.reading() as database:
                 names = (_REVISION, "shared_revision")  # the second one is of an earlier version
                 self._is_filled = any(setting(database, name) is not None for name in names)
         return "" if self._is_filled else self._never_read
-
-    @property
-    def shared(self) -> int | None:
-        """A new event is not in the database yet."""
-        return None
 
     def waiting(self) -> Waiting | None:
         """Return the number and age of events that the database does not have yet. Raises `StoreError`."""
@@ -174,47 +171,35 @@ class NodeStates(StateFile):
 
     def nodes(self) -> Sequence[Node]:
         """Return the nodes of the database; while it is away those that were known last."""
-        if time.monotonic() >= self._away_until:
-            try:
-                with self._server.connected(ORDER_SECONDS, ORDER_SECONDS) as database, self._server.faults("read"):
-                    self._nodes, self._nodes_at = nodes_in(database), time.monotonic()
-                    return self._nodes
-            except StoreError:
-                self._away_until = time.monotonic() + AGAIN_SECONDS
-        passed = time.monotonic() - self._nodes_at
-        return [node._replace(silent=node.silent + passed) for node in self._nodes]
-
-    def history(self, name: str) -> list[HistoryEvent]:
-        """Return the events of a record at all nodes; while the database is away those that this node knows."""
-        return self._from_all(
-            lambda database: history_of(database, name), lambda: super(NodeStates, self).history(name)
-        )
+        found = self._of_database(nodes_in)
+        if found is None:
+            passed = time.monotonic() - self._nodes_at
+            return [node._replace(silent=node.silent + passed) for node in self._nodes]
+        self._nodes, self._nodes_at = found, time.monotonic()
+        return found
 
     def unknown(self) -> list[UnknownMachine]:
         """Return the machines that nothing claimed at any node; while the database is away those at this node."""
-        return self._from_all(unknown_machines, super().unknown)
+        found = self._of_database(unknown_machines)
+        return super().unknown() if found is None else found
 
-    def _from_all(self, ask: Callable[[peewee.Database], _T], ask_here: Callable[[], _T]) -> _T:
-        if time.monotonic() >= self._away_until:
-            try:
-                with self._server.connected(READ_SECONDS) as database, self._server.faults("read"):
-                    return ask(database)
-            except StoreError:
-                self._away_until = time.monotonic() + AGAIN_SECONDS
-        return ask_here()
-
-    def before_order(self) -> None:
-        """Take what the database has, so that the order begins the attempt after the newest one. Without the database
-        the order is given on what this node knows. Raises `NewerSchema`."""
+    def _of_database(self, ask: Callable[[peewee.PostgresqlDatabase], _T]) -> _T | None:
+        """Return what the database says; None where it does not answer. Raises `NewerSchema`."""
         if time.monotonic() < self._away_until:
-            return
+            return None
         try:
             with self._server.connected(ORDER_SECONDS, ORDER_SECONDS) as database, self._server.faults("read"):
-                exchange(self, database, lambda _line: None)
+                return ask(database)
         except NewerSchema:
             raise
         except StoreError:
             self._away_until = time.monotonic() + AGAIN_SECONDS
+            return None
+
+    def before_order(self) -> None:
+        """Take what the database has, so that the order begins the attempt after the newest one. Without the database
+        the order is given on what this node knows. Raises `NewerSchema`."""
+        self._of_database(lambda database: exchange(self, database, lambda _line: None))
 
     def drop(self, names: Sequence[str]) -> None:
         """Remove the events of some records here, and in the database where no node knows that they are installed or
@@ -351,20 +336,9 @@ def store(database: peewee.PostgresqlDatabase, rows: Sequence[Sequence[Any]]) ->
     run_many(database, _INSERT, rows)
     ids = [row[0] for row in rows]
     found = run(database, "SELECT id, revision FROM events WHERE id = ANY(?)", (ids,)).fetchall()
-    _tidy_rows(database, rows, 0)
+    tidy(database, {row[4] for row in rows}, 0)
     _raise_revision(database)
     return dict(found)
-
-
-def _tidy_rows(database: peewee.Database, rows: Sequence[Sequence[Any]], shared: int | None) -> None:
-    """`tidy`, for rows of `COLUMNS`."""
-    events = [
-        Event(row[4], Kind(row[5]), row[1], row[6], body=bytes(row[8] or b"")) for row in rows if row[5] in _KINDS
-    ]
-    tidy(database, events, shared)
-
-
-_KINDS = frozenset(kind.value for kind in Kind)
 
 
 def _take(node: NodeStates, database: peewee.PostgresqlDatabase) -> bool:
@@ -385,7 +359,7 @@ def _take(node: NodeStates, database: peewee.PostgresqlDatabase) -> bool:
             revision = part[-1][0]
             with node.writing() as local:
                 run_many(local, _TAKE, [(*row[1:], row[0]) for row in part])
-                _tidy_rows(local, [row[1:] for row in part], None)
+                tidy(local, {row[5] for row in part}, None)
     with node.writing() as local:
         note(local, _REVISION, str(newest.revision))
         note(local, _TOKEN, newest.epoch)
@@ -438,9 +412,8 @@ def _raise_revision(database: peewee.Database) -> None:
     run(database, f"NOTIFY {CHANNEL}")
 
 
-class DatabaseStates:
-    """The states in the database, for commands from any machine: an `answerd.store.states.StateStore`. Each call makes
-    a connection of its own."""
+class DatabaseStates(States):
+    """The states in the database, for commands from any machine. Each call makes a connection of its own."""
 
     def __init__(self, server: PostgresServer, rules: Rules) -> None:
         """Open nothing. ``rules`` are the limits of installs."""
@@ -448,8 +421,7 @@ class DatabaseStates:
         self.rules = rules
 
     def catch_up(self, memory: InstallMemory, position: Position) -> tuple[InstallMemory, Position]:
-        """Return the records now (`StateStore.catch_up`)."""
-        with self._reading() as database:
+        with self.reading() as database:
             newest = current_position(database)
             if newest == position:
                 return memory, position
@@ -459,7 +431,7 @@ class DatabaseStates:
             return memory, newest
 
     def order(self, machines: Sequence[OrderedMachine], order: Order, at: float, origin: str) -> list[str]:
-        """Write an operator's order (`StateStore.order`). Raises `StoreError`; then nothing is written, unless it is
+        """Write an operator's order (`States.order`). Raises `StoreError`; then nothing is written, unless it is
         `CommitUnknown`."""
         try:
             return self._order(machines, order, at, origin)
@@ -472,24 +444,14 @@ class DatabaseStates:
             store(database, [row_of(event) for event in events])
         return [event.record for event in events]
 
-    def history(self, name: str) -> list[HistoryEvent]:
-        """Return the events of the record of this name, oldest first. Raises `StoreError`."""
-        with self._reading() as database:
-            return history_of(database, name)
-
     def nodes(self) -> Sequence[Node]:
         """Return the nodes of the database. Raises `StoreError`."""
-        with self._reading() as database:
+        with self.reading() as database:
             return nodes_in(database)
-
-    def unknown(self) -> list[UnknownMachine]:
-        """Return the machines that nothing claimed, the last first. Raises `StoreError`."""
-        with self._reading() as database:
-            return unknown_machines(database)
 
     def is_empty(self) -> bool:
         """Return whether nothing is known of any machine. Raises `StoreError`."""
-        with self._reading() as database:
+        with self.reading() as database:
             return run(database, "SELECT 1 FROM events LIMIT 1").fetchone() is None
 
     def restore(self, backup: Path) -> int:
@@ -500,7 +462,7 @@ class DatabaseStates:
             key = setting(source, "key")
             with self._writing() as database:
                 shared_key(database, key)
-            for rows in _parts(source):
+            for rows in rows_of_events(source):
                 with self._writing() as database:
                     store(database, rows)
             query = "SELECT machine, last, facts, asked FROM unknown_machines ORDER BY last"
@@ -515,7 +477,7 @@ class DatabaseStates:
         return len(memory)
 
     @contextmanager
-    def _reading(self) -> Iterator[peewee.PostgresqlDatabase]:
+    def reading(self) -> Iterator[peewee.PostgresqlDatabase]:
         """A snapshot for the time of a block. Raises `StoreError`."""
         with (
             self._server.connected(READ_SECONDS) as database,
@@ -539,20 +501,7 @@ class DatabaseStates:
                 ) from None
 
 
-def copy_states_to(copy: peewee.SqliteDatabase, database: peewee.Database) -> None:
-    """Copy all states in a database into the tables of a backup. Raises what the engines raise."""
-    for rows in _parts(database):
-        run_many(copy, INSERT, [(*row, OWN) for row in rows])
-    columns = "identity, machine, first, last, asked, facts"
-    marks = ", ".join("?" * 6)
-    unknown = run(database, f"SELECT {columns} FROM unknown_machines").fetchall()  # noqa: S608 - no value
-    run_many(copy, f"INSERT INTO unknown_machines ({columns}) VALUES ({marks})", unknown)  # noqa: S608
-    key = setting(database, "key")
-    if key is not None:
-        note(copy, "key", key)
-
-
-def _parts(database: peewee.Database) -> Iterator[list[Sequence[Any]]]:
+def rows_of_events(database: peewee.Database) -> Iterator[list[Sequence[Any]]]:
     """Yield all rows of events as `COLUMNS`, some at a time."""
     revision = 0
     query = f"SELECT revision, {COLUMNS} FROM events WHERE revision > ? ORDER BY revision LIMIT 50"  # noqa: S608

@@ -1,7 +1,7 @@
 """The tables of the states of installs, in SQLite and in PostgreSQL: rows to events and back, and what is kept of them.
 
 Rules: docs/install-once.md#where-states-are-kept. Decides nothing: what events mean is in `answerd.installs.events`.
-The statements that make the tables are in `answerd.store.migrations`. Must not know connections or files.
+The statements that make the tables are in `answerd.store.schema`. Must not know connections or files.
 
 ``events.revision`` is the order in which events were stored in this database. ``shared`` is the revision that an event
 has in the database that nodes share: null where it is not delivered yet, 0 in a service that shares nothing.
@@ -18,7 +18,7 @@ import peewee
 
 from answerd.identity import identity_of
 from answerd.installs.events import Event, Kind, content_of, event_from, fold
-from answerd.installs.shown import HistoryEvent, UnknownMachine
+from answerd.installs.shown import UnknownMachine
 from answerd.store.tables import execute
 
 MOST_EVENTS = 200
@@ -138,11 +138,10 @@ def events_since(database: peewee.Database, revision: int) -> Iterator[list[tupl
 
 def events_of(database: peewee.Database, name: str) -> list[Event]:
     """Return the events of the record of a name, in the order of their time."""
-    query = f"SELECT revision, {COLUMNS} FROM events WHERE record = ? ORDER BY at, revision"  # noqa: S608 - no value
+    query = f"SELECT {COLUMNS} FROM events WHERE record = ? ORDER BY at, revision"  # noqa: S608 - no value
     found = []
-    for _, event_id, at, source, _, stored_name, kind, attempt, content, body in run(
-        database, query, (identity_of(name),)
-    ):
+    for row in run(database, query, (identity_of(name),)).fetchall():
+        event_id, at, source, _, stored_name, kind, attempt, content, body = row
         try:
             found.append(event_from(stored_name, kind, at, attempt, content, bytes(body or b""), source, event_id))
         except ValueError:
@@ -150,64 +149,48 @@ def events_of(database: peewee.Database, name: str) -> list[Event]:
     return found
 
 
-def history_of(database: peewee.Database, name: str) -> list[HistoryEvent]:
-    """Return the events of the record of a name, oldest first."""
-    forgotten = 0
-    shown: list[Event] = []
-    for event in events_of(database, name):
-        if event.kind is Kind.FORGOTTEN:
-            forgotten = max(forgotten, event.attempt)
-        elif event.kind is not Kind.SUMMARY:
-            shown.append(event)
-    shown = [event for event in shown if event.attempt >= forgotten or not event.attempt]
-    news = [event for event in shown if event.kind is Kind.PROGRESS][:-MOST_NEWS]
-    left_out = {event.id for event in news}
-    return [
-        HistoryEvent(event.at, event.kind.value, event.detail, event.origin, event.counts, event.body)
-        for event in shown
-        if event.id not in left_out
-    ][-MOST_EVENTS:]
+def history_of(database: peewee.Database, name: str) -> list[Event]:
+    """Return the events of the record of a name that are shown, oldest first."""
+    events = events_of(database, name)
+    forgotten = max((event.attempt for event in events if event.kind is Kind.FORGOTTEN), default=0)
+    shown = [
+        event
+        for event in events
+        if event.kind not in (Kind.FORGOTTEN, Kind.SUMMARY) and (event.attempt >= forgotten or not event.attempt)
+    ]
+    left_out = {event.id for event in [event for event in shown if event.kind is Kind.PROGRESS][:-MOST_NEWS]}
+    return [event for event in shown if event.id not in left_out][-MOST_EVENTS:]
 
 
-def tidy(database: peewee.Database, events: Iterable[Event], shared: int | None) -> None:
-    """Remove what is not kept of the records to which these events were just added: what was before a ``forget``,
-    bodies of reports above the bound, and events above the bound. ``shared`` is that of a summary. In the present
-    transaction."""
-    events = list(events)
-    for event in events:
-        if event.kind is Kind.FORGOTTEN:
-            run(
-                database,
-                "DELETE FROM events WHERE record = ? AND attempt < ?",
-                (identity_of(event.record), event.attempt),
-            )
-    for name in dict.fromkeys(event.record for event in events if event.body):
-        _drop_bodies(database, name)
-    names = list(dict.fromkeys(identity_of(event.record) for event in events))
-    for at in range(0, len(names), NAMES_AT_ONCE):
-        part = names[at : at + NAMES_AT_ONCE]
-        many = run(
-            database,
-            f"SELECT record FROM events WHERE record IN ({', '.join('?' * len(part))}) "  # noqa: S608 - no value
-            f"GROUP BY record HAVING count(*) >= {COMPACTED_AT}",
-            part,
-        ).fetchall()
-        for (name,) in many:
-            compact(database, name, shared)
+def tidy(database: peewee.Database, names: Iterable[str], shared: int | None) -> None:
+    """Remove what is not kept of some records to which events were just added: what was before a ``forget``, bodies of
+    reports above the bound, and events above the bound. ``shared`` is that of a summary. In the present transaction."""
+    records = [*dict.fromkeys(identity_of(name) for name in names)]
+    for at in range(0, len(records), NAMES_AT_ONCE):
+        part = records[at : at + NAMES_AT_ONCE]
+        marks = ", ".join("?" * len(part))
+        run(database, _BEFORE_FORGET.format(marks), part)
+        for (record,) in run(database, _WITH_BODIES.format(marks), part).fetchall():
+            _drop_bodies(database, record)
+        for (record,) in run(database, _MANY.format(marks), part).fetchall():
+            compact(database, record, shared)
 
 
-def _drop_bodies(database: peewee.Database, name: str) -> None:
-    """Drop the oldest bodies of a record's reports above the bound."""
-    own = identity_of(name)
+_BEFORE_FORGET = """
+    DELETE FROM events WHERE record IN ({}) AND attempt < (SELECT max(attempt) FROM events AS other
+    WHERE other.record = events.record AND other.kind = 'forgotten')"""
+_WITH_BODIES = f"""
+    SELECT record FROM events WHERE record IN ({{}}) AND body IS NOT NULL
+    GROUP BY record HAVING sum(length(body)) > {MOST_BODY_BYTES_OF_UNNAMED}"""  # noqa: S608 - no value
+_MANY = f"SELECT record FROM events WHERE record IN ({{}}) GROUP BY record HAVING count(*) >= {COMPACTED_AT}"  # noqa: S608
+
+
+def _drop_bodies(database: peewee.Database, record: str) -> None:
+    """Drop the oldest bodies of the reports of a record, given as the identity of its name, above the bound."""
+    evidence = fold(events_of(database, record))
+    room = MOST_BODY_BYTES if evidence is not None and evidence.named else MOST_BODY_BYTES_OF_UNNAMED
     query = "SELECT revision, length(body) FROM events WHERE record = ? AND body IS NOT NULL ORDER BY revision DESC"
-    rows = run(database, query, (own,)).fetchall()
-    room = MOST_BODY_BYTES_OF_UNNAMED
-    if sum(size for _, size in rows) <= room:
-        return
-    evidence = fold(events_of(database, name))
-    if evidence is not None and evidence.named:
-        room = MOST_BODY_BYTES
-    for revision, size in rows:
+    for revision, size in run(database, query, (record,)).fetchall():
         room -= size
         if room < 0:
             run(database, "UPDATE events SET body = NULL WHERE revision = ?", (revision,))
@@ -216,18 +199,18 @@ def _drop_bodies(database: peewee.Database, name: str) -> None:
 def compact(database: peewee.Database, record: str, shared: int | None) -> None:
     """Replace all but the last events of a record, given as the identity of its name, by a summary. Events that are not
     delivered yet stay."""
-    query = "SELECT revision, name FROM events WHERE record = ? ORDER BY at, revision"
-    rows = run(database, query, (record,)).fetchall()
-    kept = 0 if len(rows) <= MOST_EVENTS else len(rows) - MOST_EVENTS
-    events = events_of(database, rows[0][1])
+    revisions = run(
+        database, "SELECT revision FROM events WHERE record = ? ORDER BY at, revision", (record,)
+    ).fetchall()
+    events = events_of(database, record)
     evidence = fold(events)
-    if evidence is None or not kept:
+    if evidence is None:
         return
     last = max(event.at for event in events)
-    summary = identified(Event(rows[0][1], Kind.SUMMARY, last, evidence.attempt, evidence=evidence), "")
-    insert(database, [summary], shared)
-    gone = [(revision,) for revision, _ in rows[:kept]]
-    run_many(database, "DELETE FROM events WHERE revision = ? AND shared IS NOT NULL AND kind <> 'forgotten'", gone)
+    summary = Event(evidence.name, Kind.SUMMARY, last, evidence.attempt, evidence=evidence)
+    insert(database, [identified(summary, "")], shared)
+    statement = "DELETE FROM events WHERE revision = ? AND shared IS NOT NULL AND kind <> 'forgotten'"
+    run_many(database, statement, revisions[:-MOST_EVENTS])
 
 
 def insert(database: peewee.Database, events: Sequence[Event], shared: int | None) -> None:

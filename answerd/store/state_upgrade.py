@@ -78,9 +78,9 @@ def states_to_events(database: peewee.Database) -> None:
 
 
 def _take_outbox(database: peewee.Database) -> None:
-    """Turn the messages that wait for delivery into events: the lines of their histories, and unknown machines."""
+    """Turn the lines of histories that wait for delivery into events, and have unknown machines delivered. What the
+    other messages say is in the records."""
     events: list[Event] = []
-    known = {row[0] for row in run(database, "SELECT id FROM events").fetchall()}
     query = (
         "SELECT number, message FROM outbox WHERE number > (SELECT max(delivered) FROM outbox_source) ORDER BY number"
     )
@@ -91,18 +91,13 @@ def _take_outbox(database: peewee.Database) -> None:
                 name, _, _, asked = message["unknown"]
                 statement = "UPDATE unknown_machines SET unsent = unsent + ? WHERE identity = ?"
                 run(database, statement, (int(asked), identity_of(str(name))))
-                continue
-            if message["known"] is not None:
-                evidence = evidence_from_json(orjson.loads(message["known"]))
-                events.append(_summary(_with(evidence, message["identities"], message["group"])))
-            if message["told"] is not None:
+            elif message["told"] is not None:
                 at, what, detail, origin, counts, kept = message["told"]
-                events.append(
-                    _line(message["name"], at, what, detail, origin, counts, b64decode(kept) if kept else None, number)
-                )
+                line = (message["name"], at, what, detail, origin, counts, b64decode(kept) if kept else None, number)
+                events.append(_line(*line))
         except (ValueError, KeyError, TypeError):
-            continue  # damaged; the evidence is in the record
-    insert(database, [event for event in _each_once(events) if event.id not in known], None)
+            continue  # damaged
+    insert(database, _each_once(events), None)
 
 
 def _evidence_of(row: Sequence[Any]) -> Evidence:

@@ -15,10 +15,11 @@ import os
 import secrets
 import sqlite3
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager, suppress
 from pathlib import Path
-from typing import Final, NamedTuple, Protocol
+from typing import Final, NamedTuple
 from urllib.parse import quote
 
 import peewee
@@ -26,12 +27,12 @@ import peewee
 from answerd.identity import identity_of
 from answerd.installs.events import Event, Evidence, fold, ordered
 from answerd.installs.memory import InstallMemory
-from answerd.installs.shown import HistoryEvent, UnknownMachine
+from answerd.installs.shown import UnknownMachine
 from answerd.installs.states import Order, Rules
 from answerd.installs.tokens import KEY_LENGTH
 from answerd.store import WRITER_WAIT_SECONDS, StoreAway, StoreError, StoreFull
-from answerd.store.migrations import STATE_MIGRATIONS, migrate
 from answerd.store.nodes import Node
+from answerd.store.schema import STATES, migrate
 from answerd.store.sqlite_file import SqliteFile, cause_of
 from answerd.store.state_tables import (
     INSERT,
@@ -91,29 +92,47 @@ OrderedMachine = tuple[str, Mapping[str, str]]
 """The name of a record, and the identities that an order brings."""
 
 
-class StateStore(Protocol):
-    """The states as commands use them. Every method raises `StoreError`."""
+class States(ABC):
+    """The states in a database, as commands use them. Every method raises `StoreError`."""
 
+    @abstractmethod
     def catch_up(self, memory: InstallMemory, position: Position) -> tuple[InstallMemory, Position]:
         """Return the records now, and how far they were read. ``memory`` is changed where it only lacks events."""
 
+    @abstractmethod
     def order(self, machines: Sequence[OrderedMachine], order: Order, at: float, origin: str) -> list[str]:
-        """Write an operator's order to some machines. Return their names."""
+        """Write an operator's order to some machines; on return it is on the disk. Return their names."""
 
-    def history(self, name: str) -> list[HistoryEvent]:
+    @abstractmethod
+    def reading(self) -> AbstractContextManager[peewee.Database]:
+        """A connection for the time of a block."""
+
+    def history(self, name: str) -> list[Event]:
         """Return the events of the record of this name, oldest first."""
+        with self.reading() as database:
+            return history_of(database, name)
 
     def unknown(self) -> list[UnknownMachine]:
         """Return the machines that nothing claimed, the last first."""
+        with self.reading() as database:
+            return unknown_machines(database)
 
     def nodes(self) -> Sequence[Node]:
         """Return the nodes that share the states; none where they are of one service."""
+        return ()
 
 
-class StateFile:
+class StateFile(States):
     """The states in one file. Holds no connection; any thread may use it."""
 
-    is_node = False
+    shared: int | None = OWN
+    """``shared`` of a new event."""
+
+    unfilled = ""
+    """Why the states are not known yet; empty where they are."""
+
+    _made: tuple[str, ...] = ("key", "epoch", "source")
+    """The settings that a file without them is given, random ones."""
 
     def __init__(self, file: SqliteFile, rules: Rules, refusal: Callable[[], str] = lambda: "") -> None:
         """Take a file whose tables are there. ``refusal`` is `answerd.store.Store.refusal`. Raises `StoreError`."""
@@ -126,14 +145,10 @@ class StateFile:
                 self._prepare(database)
 
     def _prepare(self, database: peewee.SqliteDatabase) -> None:
-        made = {"key": secrets.token_hex(KEY_LENGTH), "epoch": secrets.token_hex(8), "source": secrets.token_hex(4)}
-        for name, value in made.items():
+        for name in self._made:
             if setting(database, name) is None:
-                run(
-                    database,
-                    "INSERT INTO install_settings (name, value) VALUES (?, ?) ON CONFLICT (name) DO NOTHING",
-                    (name, value),
-                )
+                statement = "INSERT INTO install_settings (name, value) VALUES (?, ?) ON CONFLICT (name) DO NOTHING"
+                run(database, statement, (name, secrets.token_hex(KEY_LENGTH if name == "key" else 8)))
 
     @property
     def path(self) -> Path:
@@ -150,23 +165,9 @@ class StateFile:
                 found = setting(database, "key")
         return bytes.fromhex(found or "")
 
-    @property
-    def unfilled(self) -> str:
-        """Why the states are not known yet; empty where they are."""
-        return ""
-
-    @property
-    def shared(self) -> int | None:
-        """``shared`` of a new event."""
-        return OWN
-
     def waiting(self) -> Waiting | None:
         """Return the number and age of events that wait for a database that nodes share; None where there is none."""
         return None
-
-    def nodes(self) -> Sequence[Node]:
-        """Return no node: this file is of one service."""
-        return ()
 
     def before_order(self) -> None:
         """Learn what other nodes know, where there are any."""
@@ -177,19 +178,8 @@ class StateFile:
     # --- reading ---------------------------------------------------------------------------------------------------
 
     def catch_up(self, memory: InstallMemory, position: Position) -> tuple[InstallMemory, Position]:
-        """Return the records now (`StateStore.catch_up`)."""
         with self.reading() as database, database.atomic():
             return caught_up(database, memory, position, epoch_of(database))
-
-    def history(self, name: str) -> list[HistoryEvent]:
-        """Return the events of the record of this name, oldest first. Raises `StoreError`."""
-        with self.reading() as database:
-            return history_of(database, name)
-
-    def unknown(self) -> list[UnknownMachine]:
-        """Return the machines that nothing claimed, the last first. Raises `StoreError`."""
-        with self.reading() as database:
-            return unknown_machines(database)
 
     @contextmanager
     def reading(self) -> Iterator[peewee.SqliteDatabase]:
@@ -212,20 +202,19 @@ class StateFile:
     # --- writing ---------------------------------------------------------------------------------------------------
 
     def order(self, machines: Sequence[OrderedMachine], order: Order, at: float, origin: str) -> list[str]:
-        """Write an operator's order (`StateStore.order`); on return it is on the disk."""
         self.before_order()
         with self.writing() as database:
             source = setting(database, "source") or ""
             events = ordered_in(database, machines, order, at, origin, source)
             insert(database, events, self.shared)
-            tidy(database, events, self.shared)
+            tidy(database, [event.record for event in events], self.shared)
         self.wake_up()
         return [event.record for event in events]
 
     def note_sightings(self, sightings: Sequence[Sighting]) -> None:
         """Write which unknown machines asked. Raises `StoreError`."""
         with self.writing(synced=False) as database:
-            write_sightings(database, sightings, is_node=self.is_node)
+            write_sightings(database, sightings, is_node=self.shared is None)
         self.wake_up()
 
     def drop(self, names: Sequence[str]) -> None:
@@ -233,10 +222,10 @@ class StateFile:
         with self.writing() as database:
             run_many(database, "DELETE FROM events WHERE record = ?", [(identity_of(name),) for name in names])
 
-    def tidy(self, events: Sequence[Event]) -> None:
+    def tidy(self, names: Iterable[str]) -> None:
         """Remove what is not kept of the records to which events were just added. Raises `StoreError`."""
         with self.writing(synced=False) as database:
-            tidy(database, events, self.shared)
+            tidy(database, names, self.shared)
 
     @contextmanager
     def writing(self, *, synced: bool = True) -> Iterator[peewee.SqliteDatabase]:
@@ -372,7 +361,7 @@ def open_state_file(path: str, rules: Rules) -> tuple[StateFile, bool]:
             if "documents" in database.get_tables():
                 raise StoreError(f"SERVICE_STATE_PATH: {file.path} is a database of documents: name a file of its own")
             run(database, SMALL_PAGES)
-            migrate(database, file.path, STATE_MIGRATIONS)
+            migrate(database, file.path, STATES)
     return StateFile(file, rules), was_made
 
 

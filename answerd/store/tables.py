@@ -120,7 +120,7 @@ def version_of(database: peewee.Database) -> Version:
 
 
 def document_entries(database: peewee.Database, kind: Kind, after: str, limit: int | None) -> list[DocumentEntry]:
-    """Return documents of a kind without their texts (`answerd.store.WritableStore.entries`)."""
+    """Return documents of a kind without their texts (`answerd.store.Store.entries`)."""
     query = (
         DocumentRow.select(
             DocumentRow.identifier,

@@ -17,7 +17,7 @@ from answerd.answers.problems import load_problems
 from answerd.documents import Key, RawDocument
 from answerd.formats import FORMATS, split_extension
 from answerd.identity import Kind, printable
-from answerd.store import NOBODY, Author, Progress, StoreError, WritableStore, no_progress
+from answerd.store import NOBODY, Author, Progress, Store, StoreError, no_progress
 from answerd.store.files import FileStore
 from answerd.store.layout import flat_name, is_csv, is_groups, key_of
 from answerd.store.loader import loaded
@@ -100,7 +100,7 @@ def read_directory(directory: str | Path) -> Directory:
 
 def import_directory(
     directory: str | Path,
-    store: WritableStore,
+    store: Store,
     progress: Progress = no_progress,
     *,
     prune: bool = False,
@@ -122,7 +122,7 @@ def import_directory(
 def import_found(
     found: Directory,
     source: str,
-    store: WritableStore,
+    store: Store,
     progress: Progress = no_progress,
     *,
     prune: bool = False,
@@ -152,7 +152,7 @@ def import_found(
 
 
 def export_directory(
-    store: WritableStore, directory: str | Path, *, force: bool = False, progress: Progress = no_progress
+    store: Store, directory: str | Path, *, force: bool = False, progress: Progress = no_progress
 ) -> ExportSummary:
     """Write every document as a file of the flat layout, byte for byte as it is stored.
 

@@ -217,6 +217,11 @@ def _judge_top(items: dict[str, Node], has_header: bool, remarks: Remarks) -> No
     elif has_header:
         remarks.judged_by("cloud-config shape")
         _judge_keys(items, "", remarks)
+    elif misspelled := difflib.get_close_matches("autoinstall", [key[:100] for key in items], n=1, cutoff=_NEAR):
+        message = (
+            f"{misspelled[0]}: no key of user-data, and the first line is not {HEADER!r}; did you mean 'autoinstall'?"
+        )
+        remarks.refuse(message, misspelled[0], _line(items[misspelled[0]]))
     elif "instance-id" in items or "local-hostname" in items:
         _judge_metadata(items, remarks)
     elif network := _network_config(items):

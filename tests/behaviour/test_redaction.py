@@ -12,9 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from answerd.answers.catalogue import Catalogue
-from answerd.answers.differences import compare
-from answerd.answers.history import diff_lines
-from answerd.answers.provenance import explained, explanation
+from answerd.answers.diff import compare, diff_lines
+from answerd.answers.explain import explained, explanation
 from answerd.answers.redaction import (
     CHANGED,
     hiding,

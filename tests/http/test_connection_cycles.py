@@ -1,4 +1,4 @@
-"""No connection leaves a reference cycle, whatever its client does: `answerd.server.gc_tuning` rests on that."""
+"""No connection leaves a reference cycle, whatever its client does: `answerd.server.os_support` rests on that."""
 
 from __future__ import annotations
 

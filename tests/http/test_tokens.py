@@ -89,6 +89,6 @@ def test_config_shows_where_a_token_came_from(tmp_path: Path) -> None:
     (tmp_path / "token").chmod(0o600)
     done = run("config", SERVICE_ANSWER_TOKEN_FILE=tmp_path / "token", SERVICE_ALLOW="10.1.2.3/8")
     shown = {line.split()[0]: line.split()[1:] for line in done.stdout.decode().splitlines()}
-    assert shown["SERVICE_ANSWER_TOKEN"] == ["(set)", "token", "file"]
+    assert shown["SERVICE_ANSWER_TOKEN"] == ["(set)", "own", "file"]
     assert shown["SERVICE_ALLOW"] == ["10.0.0.0/8", "environment"]
     assert NEW.encode() not in done.stdout + done.stderr

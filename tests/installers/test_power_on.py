@@ -19,9 +19,8 @@ from tests.installers.machines import INSTALLER_SECONDS, arm64, bios, http_only,
 from tests.installers.networks import ADDRESS, OTHER_ADDRESS, network
 from tests.installers.test_debian_installer import MEMORY, console_of
 from tests.installers.tiny_mirrors import ACCEPTED, SAYS, tiny_mirror
+from tests.support.installer_pages import tutorial_files
 from tests.support.service import run
-from tests.unit.test_tutorial import FILES, MACHINES
-from tests.unit.test_tutorials import files_of
 
 MAC = "52:54:00:1e:00:01"
 
@@ -147,14 +146,14 @@ def test_the_machine_of_the_tutorial_is_installed_once(
     secrets.mkdir(mode=0o700)
     (secrets / "root-password-hash").write_text("$6$x$y")
     (secrets / "root-password-hash").chmod(0o600)
-    documents = dict(FILES)
+    documents = tutorial_files("tutorial")
     tiny_mirror(web, 12, tmp_path)
     preseed = documents["groups/debian.preseed"].replace("mirror.example.org", ADDRESS)
     documents["groups/debian.preseed"] = preseed + ACCEPTED
     documents["groups/debian.ipxe"] = console_of(documents["groups/debian.ipxe"])
     settings: dict[str, Any] = {"SERVICE_STATE_PATH": state, "SERVICE_SECRETS_DIR": secrets}
     settings["SERVICE_INSTALL_START_SECS"] = 3600  # an emulated machine may be slow to its answer
-    own = [*bios(), "-m", MEMORY, *identity(), *bios_disk(tmp_path), *card(MACHINES[0])]
+    own = [*bios(), "-m", MEMORY, *identity(), *bios_disk(tmp_path), *card("52:54:00:10:00:01")]
     with network(tmp_path, monkeypatch, documents, web, **settings) as lab, lab.machine(*own) as machine:
         machine.wait_for("the disk, after the installation", lambda: WORD in machine.said, INSTALLER_SECONDS)
         said = machine.said
@@ -226,7 +225,7 @@ def test_a_machine_of_the_ubuntu_tutorial_installs_once(
     (web / "vmlinuz").symlink_to(images / "linux")
     (web / "initrd").write_bytes((images / "initrd.gz").read_bytes() + archive({"init": AS_CASPER}))
     (web / "live-server.iso").write_text("is there")
-    documents = files_of("thirty-ubuntu")
+    documents = tutorial_files("thirty-ubuntu")
     loader = documents["groups/ubuntu.ipxe"]
     assert loader.count(" ip=dhcp ") == 1
     documents["groups/ubuntu.ipxe"] = loader.replace(" ip=dhcp ", " ip=dhcp console=ttyS0 ")
@@ -257,7 +256,7 @@ def test_a_machine_of_the_windows_tutorial_loads_all_that_winpe_is_given(
     shutil.copyfile(file_of("/usr/lib/ipxe/ipxe.lkrn", "ipxe"), web / "wimboot")
     for name in ("winpeshl.ini", "install.cmd", "bcd", "boot.sdi", "boot.wim"):
         (web / name).write_text(f"{name}\n")
-    documents = files_of("sixty-windows")
+    documents = tutorial_files("sixty-windows")
     loader = documents["groups/windows.ipxe"]
     assert loader.count("\nboot\n") == 1
     documents["groups/windows.ipxe"] = loader.replace("\nboot\n", "\nimgstat\nsleep 1\nreboot\n")

@@ -1,4 +1,4 @@
-"""The pages of docs/installers/ and the documents on them, each a block of code after a line that names its file."""
+"""The pages of docs/installers/, the tutorials, and their documents: each a block after a line that names its file."""
 
 from __future__ import annotations
 
@@ -15,12 +15,22 @@ DASHES = "52-54-00-12-34-56"
 REPORT = "http://192.0.2.10:8000/report/token"
 
 
+def _files(text: str) -> dict[str, str]:
+    found = re.findall(r"`(?:/srv/answers/)?(\w[\w./-]*)`:\n\n```\w+\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
+    return dict(found)
+
+
 def documents(text: str) -> dict[str, str]:
     """The documents of a page by the names of their files."""
-    found = re.findall(r"`([\w./-]+)`:\n\n```\w+\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
-    return {name: body for name, body in found if name.rpartition(".")[2] in FORMATS}
+    return {name: body for name, body in _files(text).items() if name.rpartition(".")[2] in FORMATS}
+
+
+def tutorial_files(page: str) -> dict[str, str]:
+    """The files of a tutorial below its directory of answers."""
+    return _files((FOLDER.parent / f"{page}.md").read_text("utf-8"))
 
 
 def without_states(text: str) -> str:
-    """A document as one that needs no state: what ``once`` and the report do is tested with the states."""
-    return re.sub(r"^# answer: once\n", "", text, flags=re.MULTILINE).replace("{{ report }}", REPORT)
+    """A document as one that needs neither states nor secrets: these are tested with the states."""
+    plain = re.sub(r"^# answer: once\n", "", text, flags=re.MULTILINE).replace("{{ report }}", REPORT)
+    return re.sub(r"\{\{ secret\.[\w-]+ \}\}", "$6$example$hash.of.the.password", plain)

@@ -116,6 +116,19 @@ class Cluster:
         """Make a standby the primary."""
         self._run("pg_ctl", "-w", "-D", str(self.data), "promote")
 
+    def require_certificates(self, ca: Path, certificate: Path, key: Path) -> None:
+        """Have the server, which is stopped, speak TLS and take nobody without a certificate of ``ca``."""
+        for path, name in ((ca, "ca.pem"), (certificate, "server.pem"), (key, "server-key.pem")):
+            shutil.copyfile(path, self.data / name)
+            if os.geteuid() == 0:
+                shutil.chown(self.data / name, "nobody", "nogroup")
+            (self.data / name).chmod(0o600)
+        with (self.data / "postgresql.conf").open("a") as file:
+            file.write(
+                "ssl = on\nssl_ca_file = 'ca.pem'\nssl_cert_file = 'server.pem'\nssl_key_file = 'server-key.pem'\n"
+            )
+        (self.data / "pg_hba.conf").write_text("hostssl all all 127.0.0.1/32 cert\n")
+
     def database(self) -> str:
         """Make an empty database; return its URL."""
         name = f"answerd_{next(_names)}"
@@ -175,7 +188,6 @@ _FILLED = (
     "changes",
     "events",
     "unknown_machines",
-    "received_messages",
     "install_revisions",
 )
 

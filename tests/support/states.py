@@ -55,5 +55,5 @@ class StateWriter:
         with self.states.writing() as database:
             event = identified(event, setting(database, "source") or "")
             insert(database, [event], self.states.shared)
-        self.states.tidy([event])
+        self.states.tidy([event.record])
         return event

@@ -1,6 +1,6 @@
 """Stores for tests: one that is empty, one whose documents never change, one that fails.
 
-`EmptyStore`, `FixedStore` and `FailingStore` follow `answerd.store.WritableStore`. The stores of the service itself are
+`EmptyStore`, `FixedStore` and `FailingStore` follow `answerd.store.Store`. The stores of the service itself are
 made in `tests.support.fleet`.
 """
 

@@ -11,7 +11,7 @@ import pytest
 from answerd.check import CheckReport
 from answerd.documents import Key
 from answerd.identity import Kind
-from answerd.server.admin import answers
+from answerd.server.admin import observe
 from tests.support.admin import TOKEN, Admin, AdminOf
 from tests.support.stores import EmptyStore, FailingStore, FixedStore
 from tests.support.writes import put
@@ -352,7 +352,7 @@ def test_check_tells_what_the_command_tells_and_looks_once_for_each_state(
         looked.append(catalogue)
         return CheckReport(("a", "b"), ("a note",))
 
-    monkeypatch.setattr(answers, "check", check)
+    monkeypatch.setattr(observe, "check", check)
     for _ in range(2):
         assert admin.get("/check").json == {"problems": ["a", "b"]}
     admin.put("/default", "x = 1\n")

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import pytest
-
 from answerd.answers.catalogue import Catalogue
-from answerd.answers.compose import prepared_answer
-from answerd.answers.warming import warm_up
+from answerd.answers.compose import warm_up
 from answerd.documents import Key, RawDocument
 from answerd.identity import Kind
 from answerd.server.answer_set import Preparation
@@ -42,25 +39,6 @@ def test_after_a_change_of_a_group_all_that_stand_on_it_are_prepared_again() -> 
         kept = after.documents[raw].prepared
         assert kept is not None
         assert kept[1].parts[0] == b'y = 2\nx = "'
-
-
-@pytest.mark.parametrize("text", ["z = 1\n", "z = "], ids=["readable", "broken"])
-def test_after_a_change_of_a_group_nothing_holds_its_former_version(text: str) -> None:
-    """Also where only a request tells that a machine stands on it, so that its answer cannot be prepared again."""
-    form = 'y = "{}"\n[match]\nserial = "A*"\n'
-    before = RawDocument(GROUP.key, form.format(1))
-    top = RawDocument(Key(Kind.GROUP, "top", "toml"), 'extends = "g"\nx = 1\n[match]\nserial = "A*"\npath = "*"\n')
-    catalogue = Catalogue().changed([before, top, machine(1, "x = 1\n")])
-    warm_up(catalogue)
-    for name in ("g", "top"):
-        prepared_answer((*catalogue.chain(catalogue.group(name, "toml")), *catalogue.machines["m1"]))
-    after = catalogue.changed([RawDocument(GROUP.key, text if text == "z = " else form.format(2))], [before])
-    warm_up(after, catalogue)
-    del catalogue
-    stacks = [document.stacks for document in after.documents.values() if document.stacks]
-    last = [document.prepared[0] for document in after.documents.values() if document.prepared]
-    held = [*last, *(below for kept in stacks for below in (*kept.prepared, *kept.merged))]
-    assert {layer for below in held for layer in below} <= set(after.documents.values())
 
 
 def test_a_problem_is_logged_when_it_is_new() -> None:

@@ -126,7 +126,11 @@ def test_every_setting_reaches_its_field_trimmed() -> None:
         "SERVICE_METRICS_ADDR": "127.0.0.1:8002",
         "SERVICE_ENV_FILE": ENV_PATH,
     }
-    apart = {"SERVICE_ANSWER_TOKEN_FILE", "SERVICE_ADMIN_TOKEN_FILE"}  # each excludes its other form
+    apart = {
+        "SERVICE_ANSWER_TOKEN_FILE",
+        "SERVICE_ADMIN_TOKEN_FILE",
+        "SERVICE_DB_URL_FILE",
+    }  # each excludes its other form
     assert set(environ) == {setting.name for setting in SETTINGS} - apart
     config = read_config({name: f" \t{text}\n" for name, text in environ.items()}, one_file(""))
     assert config == Config(

@@ -1,4 +1,4 @@
-"""The commands of answerd within the sentences of a page can be typed. Those in its blocks are run (tests/http)."""
+"""The commands of answerd that the pages show can be typed. Those of README.md are run (tests/http/test_readme.py)."""
 
 from __future__ import annotations
 
@@ -21,14 +21,24 @@ PAGES = {
 }
 
 
+BLOCKS = ("sh", "console", "bat")
+"""Languages of the blocks that hold commands."""
+
+_COMMAND = re.compile(r"answerd [a-z-]+(?= |$)")
+
+
 def typed(text: str) -> list[str]:
-    """The commands of answerd within the sentences of a page, without settings before them."""
-    spans = [re.sub(r"^(?:SERVICE_\w+=\S+ )+", "", span) for span in re.findall(r"`([^`\n]+)`", FENCE.sub("", text))]
-    return [span for span in spans if re.match(r"answerd [a-z-]+(?= |$)", span)]
+    """The commands of answerd within the sentences and blocks of a page, without settings before them."""
+    spans = re.findall(r"`([^`\n]+)`", FENCE.sub("", text))
+    for block in (fenced["text"] for fenced in FENCE.finditer(text) if fenced["language"] in BLOCKS):
+        for line in re.sub(r"\\\n\s*", "", block).splitlines():
+            spans += re.split(r" (?:\|\|?|&&|>>?|<) ", re.sub(r"(?:^|\s+)# .*$", "", line.strip().removeprefix("$ ")))
+    commands = [re.sub(r"^(?:[A-Z_]+=\S+ )+", "", span.strip()) for span in spans]
+    return [command for command in commands if _COMMAND.match(command)]
 
 
 @pytest.mark.parametrize("page", PAGES)
-def test_a_command_within_a_sentence_can_be_typed(page: str) -> None:
+def test_a_command_can_be_typed(page: str) -> None:
     for line in typed(PAGES[page]):
         _, name, *_ = line.split()
         if name in (*HELP_OPTIONS, "--version"):

@@ -9,7 +9,7 @@ import pytest
 from answerd.answers.compose import prepared_answer
 from answerd.documents import Document, Key, RawDocument
 from answerd.errors import AnswerTooLarge, CannotFill
-from answerd.formats.family import COUNTED, LONG, Prepared
+from answerd.formats.family import Prepared
 from answerd.formats.filters import LARGEST_ANSWER
 from answerd.identity import Kind
 
@@ -79,20 +79,3 @@ def test_no_more_is_made_than_an_answer_holds_even_of_a_single_text(extension: s
     with pytest.raises(AnswerTooLarge):
         prepared(extension, text).fill(lookup)
     assert lookup.count <= LARGEST_ANSWER // 10_000 + 1
-
-
-EFFORTS = {
-    "one placeholder": ("{{ a }}", 0),
-    "some filters": ("{{ a | lower | bare }}\n" * 10, 0),
-    "a join": ("{{ a | join(' ') }}", COUNTED),
-    "a hundred filters": ("{{ a | lower }}\n" * 100, COUNTED),
-    "joins of many filters": ("{{ a | lower | upper | join(' ') }}\n" * 15, LONG),
-    "addresses of all values": ("{{ a | host | network | join(' ') }}\n", LONG),
-    "many placeholders": ("{{ a }}\n" * 2_001, LONG),
-    "many filters": ("{{ a | lower | upper | lower }}\n" * 700, LONG),
-}
-
-
-@pytest.mark.parametrize(("text", "effort"), EFFORTS.values(), ids=EFFORTS)
-def test_only_answers_with_many_filters_are_counted_or_filled_elsewhere(text: str, effort: int) -> None:
-    assert prepared("ks", text).effort == effort

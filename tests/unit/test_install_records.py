@@ -71,16 +71,10 @@ def test_machines_are_counted_by_state() -> None:
 def test_silent_machines_are_counted_among_those_that_install() -> None:
     found = (known("a", State.INSTALLING, 1), known("b", State.COPIED, 1), known("c", State.INSTALLED, 1))
     memory = memory_of(*found, known("d", State.INSTALLING, 2), rules=Rules(silence=10))
-    pauses: list[None] = []
-
-    def silent(now: float) -> int:
-        return memory.silent(now, lambda: pauses.append(None))
-
-    assert [silent(11), silent(12), silent(13)] == [0, 2, 3]
-    assert pauses
+    assert [memory.silent(now) for now in (11, 12, 13)] == [0, 2, 3]
     memory.apply(known("A", State.INSTALLED, 12))
     forget(memory, "b")
-    assert silent(13) == 1
+    assert memory.silent(13) == 1
 
 
 # --- bounds ----------------------------------------------------------------------------------------------------------

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import replace
-
 import pytest
 
 from answerd.answers import rows as inventory_rows
 from answerd.answers.rows import Inventory, inventory_after
 from answerd.documents import Key, RawDocument
 from answerd.identity import Kind
-from answerd.inventory.records import LONGEST_ROW, MOST_COLUMNS, UnreadableError, lines_in
+from answerd.inventory.records import LONGEST_ROW, MOST_COLUMNS, UnreadableError
 from answerd.inventory.rows import MOST_ADDRESSES, Row, judged
-from answerd.inventory.table import read_table, table_after
+from answerd.inventory.table import read_table
 
 
 def inventory_of(text: str, before: tuple[Inventory, RawDocument] | None = None) -> tuple[Inventory, RawDocument]:
@@ -21,22 +18,6 @@ def inventory_of(text: str, before: tuple[Inventory, RawDocument] | None = None)
     found = inventory_after(before[0] if before else None, [document], [before[1]] if before else [])
     assert found is not None
     return found, document
-
-
-class SearchedWithin(str):
-    """A text that is only ever searched between two places."""
-
-    __slots__ = ()
-
-    def __contains__(self, _: object) -> bool:
-        raise AssertionError("the whole text was searched")
-
-
-@pytest.mark.parametrize("line_end", ["\n", "\r\n", "\r"])
-def test_lines_are_counted_without_a_look_at_the_whole_text(line_end: str) -> None:
-    text = SearchedWithin(f"a{line_end}b{line_end}c")
-    assert lines_in(text, 0, len(text)) == 2
-    assert lines_in(text, 0, 1) == 0
 
 
 def test_the_rows_of_one_identity_are_filed_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -72,28 +53,6 @@ def test_of_many_problems_the_first_of_each_file_are_listed_and_the_others_count
     said = list(inventory.problems())
     assert [sentence.split(":")[1] for sentence in said[:10]] == [str(line) for line in range(2, 12)]
     assert said[10:] == ["inventory.csv: and 11 more problems like these"]
-
-
-class ReadThrough(list[Row]):
-    """Counts how often all rows are gone through."""
-
-    times = 0
-
-    def __iter__(self) -> Iterator[Row]:
-        self.times += 1
-        return super().__iter__()
-
-
-def test_the_places_of_all_rows_in_a_new_order_cost_one_look_at_all_rows() -> None:
-    lines = [f"machine-{number}\n" for number in range(5_000)]
-    before = read_table("inventory.csv", "id\n" + "".join(lines))
-    after = table_after(before, "inventory.csv", "id\n" + "".join(reversed(lines))).table
-    rows = ReadThrough(after.rows)
-    table = replace(after, rows=rows)
-    assert [table.line_of(row) for row in list(after.rows)] == list(range(2, 5_002))
-    assert rows.times == 1
-    assert table.line_of(before.rows[0]) == 5_001
-    assert table.line_of(Row(table.layout, "other", 3)) is None
 
 
 def test_a_header_of_too_many_columns_cannot_be_read() -> None:

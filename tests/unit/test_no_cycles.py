@@ -1,4 +1,4 @@
-"""Nothing that is done over and over leaves a reference cycle: `answerd.server.gc_tuning` rests on that."""
+"""Nothing that is done over and over leaves a reference cycle: `answerd.server.os_support` rests on that."""
 
 from __future__ import annotations
 
@@ -10,56 +10,20 @@ from pathlib import Path
 import pytest
 
 from answerd.answers.catalogue import Catalogue
-from answerd.answers.near_misses import with_hints
+from answerd.answers.compose import warm_up
 from answerd.answers.resolve import resolve
 from answerd.answers.sources import Sources
-from answerd.answers.warming import warm_up
-from answerd.check import check
 from answerd.documents import Key, RawDocument
-from answerd.errors import AnswerError
 from answerd.facts import LARGE, Facts, Request
 from answerd.identity import Kind
-from answerd.server.http.parser import BadRequest, RequestReader
-from answerd.server.threads import in_thread
-from answerd.validators import Tools
 from tests.support.admin import Admin
 from tests.support.fleet import Fleet
 from tests.support.installs import RememberedInstalls
 
-HEAD = b"POST /proxmox HTTP/1.1\r\nHost: s\r\n"
-BODY = b'{"network_interfaces": [{"link": "eno1", "mac": "52:54:00:00:00:05"}], "serial": "A1"}'
 DOCUMENTS = {
     ("machine", "525400000005"): 'a = "{{ serial }} {{ network_interfaces.0.link }}"',
     ("machine", "broken"): "a = ",
 }
-
-
-def read(*pieces: bytes) -> None:
-    reader = RequestReader(lambda _: 1_048_576)
-    try:
-        for piece in pieces:
-            reader.receive(piece)
-    except BadRequest:
-        pass
-
-
-def fail() -> None:
-    raise OSError("no such store")
-
-
-def look_that_fails() -> None:
-    try:
-        in_thread(fail)
-    except OSError:
-        pass
-
-
-def answered(query: str, body: bytes = b"") -> None:
-    facts = Facts(Request("/proxmox", query, body=body))
-    try:
-        resolve(CATALOGUE, facts)
-    except AnswerError as error:
-        with_hints(error, facts)
 
 
 @pytest.fixture(autouse=True, scope="module")
@@ -69,40 +33,6 @@ def only_new_objects() -> Iterator[None]:
     gc.freeze()
     yield
     gc.unfreeze()
-
-
-CATALOGUE = Catalogue().changed(
-    [RawDocument(Key(Kind(kind), name, "toml"), text) for (kind, name), text in DOCUMENTS.items()]
-)
-
-
-@pytest.mark.parametrize(
-    "act",
-    [
-        lambda: read(HEAD + b"Content-Length: 5\r\n\r\nhello"),
-        lambda: read(HEAD + b"Transfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\n\r\n"),
-        lambda: read(HEAD + b"Transfer-Encoding: chunked\r\n\r\n5\r\nhel"),
-        lambda: read(HEAD + b"Transfer-Encoding: chunked\r\n\r\n", b"rubbish"),
-        lambda: read(HEAD + b"Bad\r\n\r\n"),
-        look_that_fails,
-        lambda: answered("", BODY),
-        lambda: answered("mac=broken"),
-        lambda: answered("mac=nobody"),
-    ],
-    ids=[
-        "a body",
-        "chunks",
-        "chunks cut off",
-        "bad chunks",
-        "bad header",
-        "a look",
-        "an answer",
-        "broken",
-        "unclaimed",
-    ],
-)
-def test_no_cycle_is_left_by(act: Callable[[], None]) -> None:
-    assert cycles_left_by(act) == 0
 
 
 def cycles_left_by(act: Callable[[], object], times: int = 10) -> int:
@@ -184,25 +114,6 @@ def test_no_cycle_is_left_by_documents_that_come_and_go(fleet: Fleet) -> None:
         fleet.problems()
 
     assert cycles_left_by(replace, times=3) == 0
-
-
-@pytest.mark.parametrize(
-    ("name", "text"),
-    [
-        ("default.toml", '[global]\nkeyboard = "de"\ntimezone = "Etc/UTC"\n'),
-        ("default.yaml", "#cloud-config\nautoinstall: {version: 1, x: 2}\n"),
-        ("default.ign", '{"ignition": {"version": "3.4.0"}, "x": 1}'),
-        ("default.preseed", "d-i x/y string z\n"),
-        ("default.unattend", "<unattend><settings pass='x'/></unattend>"),
-        ("default.autoyast", "<!DOCTYPE profile SYSTEM 'x'><profile/>"),
-        ("default.ipxe", "#!ipxe\nboot\n"),
-    ],
-)
-def test_no_cycle_is_left_by_a_check(name: str, text: str) -> None:
-    """Of kickstarts pykickstart leaves some; `answerd.server.gc_tuning` looks for them."""
-    stem, _, extension = name.rpartition(".")
-    catalogue = Catalogue().changed([RawDocument(Key(Kind(stem), "", extension), text)])
-    assert cycles_left_by(lambda: check(catalogue, Tools.none())) == 0
 
 
 # --- the admin API --------------------------------------------------------------------------------------------------

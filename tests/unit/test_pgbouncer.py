@@ -56,7 +56,7 @@ def test_documents_states_and_reports_go_through_it_and_changes_are_found_by_loo
         second.states.wake_up()
         wait_until(lambda: first.writer.state("web-01") is State.INSTALLED)
         wait_until(lambda: second.states.waiting() == Waiting())
-        assert [event.what for event in first.states.history("web-01")].count("installed") == 1
+        assert [event.kind.value for event in first.states.history("web-01")].count("installed") == 1
     finally:
         for node in nodes:
             node.close()

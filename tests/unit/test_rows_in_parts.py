@@ -3,15 +3,11 @@ changed does not read the rest."""
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import peewee
-import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from answerd.store.migrations import migrate
-from answerd.store.tables import BEFORE_ALL, DocumentRow, rows, rows_in_parts
+from answerd.store.tables import BEFORE_ALL, DocumentRow, rows_in_parts
 
 KINDS = st.sampled_from([("machine", "toml"), ("group", "ks"), ("inventory", "csv"), ("machine", "csv"),
                          ("inventory", "toml"), ("of-a-newer-version", "toml"), ("machine", "newer")])  # fmt: skip
@@ -36,33 +32,3 @@ def test_parts_hold_every_known_document_after_a_revision_once(
     kept = [(revision, number) for number, (revision, kind) in enumerate(written) if revision > after and kind in KNOWN]
     assert found == [f"n{number}" for _, number in sorted(kept)]
     assert all(0 < len(part) <= size for part in parts)
-
-
-def steps_to_read_the_last_change(documents: int, way: str) -> int:
-    """Steps of SQLite's machine to read one changed document among many."""
-    database = peewee.SqliteDatabase(":memory:")
-    migrate(database, Path("documents.db"))
-    names = [f"n{number}" for number in range(documents)]
-    with database.bind_ctx([DocumentRow]):
-        DocumentRow.insert_many(
-            {"kind": "machine", "identifier": name, "identity": name, "format": "toml", "text": "a"} for name in names
-        ).execute()
-    steps = 0
-
-    def count() -> None:
-        nonlocal steps
-        steps += 1
-
-    database.connection().set_progress_handler(count, 1)  # type: ignore[no-untyped-call]
-    if way == "at once":
-        found = list(rows(database, DocumentRow.revision > documents - 1))
-    else:
-        [found] = rows_in_parts(database, documents - 1, 10)
-    assert [row.key.identifier for row in found] == [names[-1]]
-    database.close()
-    return steps
-
-
-@pytest.mark.parametrize("way", ["at once", "in parts"])
-def test_reading_one_change_does_not_read_the_other_documents(way: str) -> None:
-    assert steps_to_read_the_last_change(2_000, way) < 2 * steps_to_read_the_last_change(20, way)

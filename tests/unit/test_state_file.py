@@ -91,7 +91,7 @@ def test_the_history_of_a_record(writer: StateWriter) -> None:
     writer.write("node1", Ordered(Order.ARM, 0.5))
     writer.write("node1", KS)
     writer.write("node1", Reported(ReportKind.FAILED, 2, 3.0, "no disk"), detail="no disk", body=b"the log")
-    assert [(event.what, event.detail, event.origin, event.body) for event in writer.states.history("NODE1")] == [
+    assert [(event.kind, event.detail, event.origin, event.body) for event in writer.states.history("NODE1")] == [
         ("armed", "", "admin API", b""),
         ("given", "ks", "192.0.2.1", b""),
         ("failed", "no disk", "192.0.2.1", b"the log"),
@@ -115,7 +115,7 @@ def test_a_record_with_many_events_keeps_its_state_and_the_last_of_them(writer: 
         (kept,) = run(database, "SELECT count(*) FROM events").fetchone()
     assert kept < MOST_EVENTS + COMPACTED_AT // 2
     history = writer.states.history("node1")
-    assert [event.what for event in history] == ["progress"] * MOST_NEWS + ["failed"]
+    assert [event.kind for event in history] == ["progress"] * MOST_NEWS + ["failed"]
 
 
 @pytest.mark.parametrize(
@@ -127,7 +127,7 @@ def test_the_bodies_of_a_records_reports_are_bounded(writer: StateWriter, is_nam
         writer.write("node1", Ordered(Order.ARM, 2.0))
     for number in range(8):
         writer.write("node1", Reported(ReportKind.FAILED, 1 + is_named, 3.0 + number), body=b"x" * 65_536)
-    kept = [len(event.body) for event in writer.states.history("node1") if event.what == "failed"]
+    kept = [len(event.body) for event in writer.states.history("node1") if event.kind == "failed"]
     assert sum(kept) == room
     assert kept[-1] == 65_536  # the last ones
     assert len(kept) == 8

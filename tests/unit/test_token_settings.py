@@ -1,4 +1,4 @@
-"""Tokens from variables and from files, two at a time, and the warning about an endpoint that is open to the world."""
+"""Tokens and the database's URL, from variables and from files; the warning about an endpoint open to the world."""
 
 from __future__ import annotations
 
@@ -9,6 +9,8 @@ from answerd.env_file import EnvFile
 
 OLD, NEW = "old-token-0123456789", "new-token-0123456789"
 PATH = "/etc/answerd/token"
+URL = "postgresql://answerd:a-secret@db/answerd"
+SHARED = {"SERVICE_STORE": "postgres", "SERVICE_REPLICA_PATH": "/replica.db"}
 ADMIN = {"SERVICE_STORE": "sqlite", "SERVICE_ADMIN_ADDR": "127.0.0.1:8001"}
 
 
@@ -29,7 +31,7 @@ def test_a_token_setting_holds_one_or_two_tokens(name: str, text: str, tokens: t
     assert getattr(read_config({name: text}), field) == tokens
     from_file = read_config({f"{name}_FILE": PATH}, lambda _: EnvFile(f"{text}\n".encode(), 0o100600))
     assert getattr(from_file, field) == tokens
-    assert from_file.sources[name] == "token file"
+    assert from_file.sources[name] == "own file"
     assert from_file.warnings == ()
 
 
@@ -52,6 +54,11 @@ def test_a_token_from_a_file_lets_the_admin_api_start() -> None:
         ({"SERVICE_ANSWER_TOKEN_FILE": PATH}, b" \n", (PATH, "holds no token")),
         ({"SERVICE_ANSWER_TOKEN_FILE": PATH}, b"secret-\xff", (PATH, "UTF-8")),
         ({"SERVICE_ANSWER_TOKEN_FILE": PATH}, f"{OLD} {NEW} x".encode(), (PATH, "3 tokens")),
+        ({**SHARED, "SERVICE_DB_URL": URL, "SERVICE_DB_URL_FILE": PATH}, b"x", ("SERVICE_DB_URL", "both set")),
+        ({**SHARED, "SERVICE_DB_URL_FILE": PATH}, b"\n", ("SERVICE_DB_URL_FILE", PATH, "holds no URL")),
+        ({**SHARED, "SERVICE_DB_URL_FILE": PATH}, f"{URL}\n{URL}".encode(), (PATH, "more than one line")),
+        ({**SHARED, "SERVICE_DB_URL_FILE": PATH}, b"postgresql://secret-\xff", (PATH, "UTF-8")),
+        (SHARED, b"", ("SERVICE_DB_URL or SERVICE_DB_URL_FILE",)),
         ({"SERVICE_ADMIN_TOKEN": f"{NEW} short-secret"}, b"", ("SERVICE_ADMIN_TOKEN", "16")),
         ({"SERVICE_ADMIN_TOKEN_FILE": PATH}, b"short-secret", ("SERVICE_ADMIN_TOKEN", "16")),
     ],
@@ -62,6 +69,11 @@ def test_a_token_from_a_file_lets_the_admin_api_start() -> None:
         "blank file",
         "not UTF-8",
         "three in a file",
+        "both ways, URL",
+        "blank file, URL",
+        "two URLs",
+        "not UTF-8, URL",
+        "no URL",
         "second short",
         "short",
     ],
@@ -86,6 +98,25 @@ def test_a_file_that_cannot_be_read_stops_the_start_but_no_command_that_reads_th
     assert read_config(environ, missing, to_serve=False).answer_tokens == ()
 
 
+@pytest.mark.parametrize("to_serve", [True, False])
+def test_the_url_of_the_database_may_be_in_a_file(to_serve: bool) -> None:
+    environ = {**SHARED, "SERVICE_DB_URL_FILE": PATH}
+    config = read_config(environ, lambda _: EnvFile(f"\ufeff{URL}\r\n".encode(), 0o100600), to_serve=to_serve)
+    assert (config.db_url, config.sources["SERVICE_DB_URL"], config.warnings) == (URL, "own file", ())
+    [warning] = read_config(environ, lambda _: EnvFile(URL.encode(), 0o100604), to_serve=to_serve).warnings
+    assert PATH in warning
+    assert URL not in warning
+
+
+def test_with_another_store_the_file_of_the_url_is_not_read() -> None:
+    def missing(path: str) -> EnvFile:
+        raise FileNotFoundError(2, "No such file or directory", path)
+
+    assert read_config({"SERVICE_DB_URL_FILE": PATH}, missing).db_url is None
+    with pytest.raises(ConfigError, match=f"SERVICE_DB_URL_FILE: cannot read {PATH}"):
+        read_config({**SHARED, "SERVICE_DB_URL_FILE": PATH}, missing, to_serve=False)
+
+
 def test_a_file_that_others_can_read_is_a_warning() -> None:
     [warning] = read_config({"SERVICE_ANSWER_TOKEN_FILE": PATH}, lambda _: EnvFile(NEW.encode(), 0o100644)).warnings
     assert PATH in warning
@@ -100,7 +131,7 @@ def test_the_second_token_is_judged_for_its_length_too() -> None:
 def test_settings_show_that_there_is_a_token_and_where_from() -> None:
     config = read_config({"SERVICE_ANSWER_TOKEN_FILE": PATH}, lambda _: EnvFile(f"{NEW} {OLD}".encode(), 0))
     shown = {name: (value, source) for name, value, source in describe(config)}
-    assert shown["SERVICE_ANSWER_TOKEN"] == ("(set)", "token file")
+    assert shown["SERVICE_ANSWER_TOKEN"] == ("(set)", "own file")
     assert shown["SERVICE_ANSWER_TOKEN_FILE"] == (PATH, "environment")
     assert NEW not in repr(config)
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from answerd.server import systemd
+from answerd.server import os_support
 from answerd.server.sockets import BACKLOG
 
 ETC = Path(__file__).parents[2] / "etc"
@@ -34,37 +34,8 @@ def test_the_service_tells_that_it_is_ready_and_lives() -> None:
 
 def test_the_socket_is_the_answer_endpoints() -> None:
     socket = unit("answerd.socket")["Socket"]
-    assert socket["FileDescriptorName"] == systemd.ANSWERS
+    assert socket["FileDescriptorName"] == os_support.ANSWERS
     assert int(socket["Backlog"]) == BACKLOG
-
-
-STEPS = """\
-python3 -m venv /opt/answerd
-/opt/answerd/bin/pip install -c requirements.txt .
-useradd --system --home-dir /nonexistent --shell /usr/sbin/nologin answerd
-install -d -m 2750 -g answerd /srv/answers /etc/answerd /etc/answerd/secrets
-install -m 0640 -g answerd etc/answerd.env /etc/answerd.env
-install -m 0644 etc/answerd.service /etc/systemd/system/
-systemctl daemon-reload && systemctl enable --now answerd
-"""
-
-
-def test_the_head_of_the_unit_has_the_steps_to_install_it_each_on_a_line() -> None:
-    head = (ETC / "answerd.service").read_text("utf-8").partition("[Unit]")[0]
-    assert "".join(re.findall(r"^#   (.+\n)", head, re.MULTILINE)) == STEPS
-
-
-def test_no_two_addresses_of_the_sample_settings_are_equal() -> None:
-    addresses = re.findall(r"^#SERVICE_\w+_ADDR=(\S+)$", (ETC / "answerd.env").read_text("utf-8"), re.MULTILINE)
-    assert len(addresses) == 4
-    assert sorted(set(addresses)) == sorted(addresses)
-    assert addresses[-1] in (ETC.parent / "docs/metrics.md").read_text("utf-8")
-
-
-@pytest.mark.parametrize("name", [systemd.ADMIN, systemd.CONSOLE, systemd.METRICS])
-def test_the_name_of_a_listener_s_socket_is_on_the_page_and_in_the_sample(name: str) -> None:
-    assert f"`{name}`" in (ETC.parent / "docs/running.md").read_text("utf-8").replace("FileDescriptorName=", "`")
-    assert f"={name}" in (ETC / "answerd.socket").read_text("utf-8")
 
 
 @pytest.mark.skipif(shutil.which("systemd-analyze") is None, reason="there is no systemd-analyze")

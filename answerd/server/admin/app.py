@@ -1,8 +1,7 @@
 """The admin API: read, write and try documents over HTTP (docs/admin-api.md).
 
-Knows which clients may ask, the statuses of errors, and which groups of handlers there are (`answerd.server.admin`).
-The write guard decides whether a write may be made. Must not know sockets (the listener has read the request and its
-body) nor how documents are stored.
+Which clients may ask, the statuses of errors, and the groups of handlers. The write guard decides whether a write may
+be made.
 """
 
 from __future__ import annotations
@@ -18,16 +17,23 @@ import bottle
 from answerd.answers.assumed import assumed_gates
 from answerd.answers.sources import NO_SOURCES, Sources
 from answerd.errors import StatesUnknown
-from answerd.server.admin.answers import AnswerHandlers, CannotRender
 from answerd.server.admin.changes import ChangeHandlers
-from answerd.server.admin.description import DescriptionHandlers
 from answerd.server.admin.documents import DocumentHandlers
 from answerd.server.admin.installs import InstallHandlers
 from answerd.server.admin.inventories import InventoryHandlers
-from answerd.server.admin.observation import ObservationHandlers
-from answerd.server.admin.requests import Forbidden, InvalidRequest, NotThere, forbidden
-from answerd.server.admin.responses import JSON, error_response, json_bytes, json_response
-from answerd.server.admin.routes import Handlers, Route
+from answerd.server.admin.observe import AnswerHandlers, CannotRender, DescriptionHandlers, ObservationHandlers
+from answerd.server.admin.requests import (
+    JSON,
+    Forbidden,
+    Handlers,
+    InvalidRequest,
+    NotThere,
+    Route,
+    error_response,
+    forbidden,
+    json_bytes,
+    json_response,
+)
 from answerd.server.bearer import FAILURES, FailureBlock, is_guess
 from answerd.server.bottle_locals import use_context_variables
 from answerd.server.event_streams import EventStreams
