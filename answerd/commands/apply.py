@@ -47,15 +47,13 @@ from answerd.answers.diff import compare
 from answerd.commands import FAILED, WRONG_USAGE, Arguments, CommandError
 from answerd.commands.common import announce_store, inventory_columns
 from answerd.commands.remote import AdminApi
-from answerd.commands.terminal import coloured, counted, print_json, printable_line, progress, show_lines
+from answerd.commands.terminal import coloured, counted, diff_line, print_json, printable_line, progress, show_lines
 from answerd.config import read_config
 from answerd.documents import RawDocument
 from answerd.identity import printable
 from answerd.store import Author, Store, StoreError, no_progress
 from answerd.store.opening import open_database
 from answerd.store.transfer import Directory, read_directory
-
-_COLOURS = {"+": "green", "-": "red", "@": "cyan"}
 
 
 class Refused(CommandError):
@@ -233,6 +231,6 @@ def _summary(report: dict[str, Any]) -> Iterator[str]:
             printable_line(f"{change['change']}: {names[0]}{more}  +{change['added']} -{change['removed']}"), "bold"
         )
         for line in diffs.get(names[0], ()):
-            yield coloured(printable_line(line), _COLOURS[line[0]]) if line[:1] in _COLOURS else printable_line(line)
+            yield diff_line(line)
     for note in answers["notes"]:
         yield printable_line(f"note: {note}")

@@ -172,7 +172,7 @@ def _toml_places(source: str) -> Iterator[Placed]:  # noqa: PLR0912 - one case f
             path, begins = None, -1
         elif sign == "\n":
             continue
-        elif sign == "=" and path is None and not (not containers and source[begins] == "["):
+        elif sign == "=":
             path = containers[-1][0] if containers else table
             for key in _toml_keys(source[begins:ends]):
                 path = (*path, key)
@@ -346,7 +346,7 @@ def _yaml_value(source: str, event: Any, path: Path, skipped: int) -> ValueSpan:
     return ValueSpan(path, start, max(start, end), text, "yaml-plain")
 
 
-_ATTRIBUTE = re.compile(r"""\s+([^\s=]+)\s*=\s*(?:"[^"]*"|'[^']*')""")
+_ATTRIBUTE = re.compile(r"""\s+([^\s=]+)\s*=\s*(["'])(?P<value>.*?)\2""", re.DOTALL)
 
 
 def _xml(source: str) -> list[ValueSpan]:
@@ -402,8 +402,8 @@ class _XmlSpans:
         while written := _ATTRIBUTE.match(self._source, at):
             at = written.end()
             if written[1] in values:
-                start = at - 1 - (len(written[0]) - re.search("[\"']", written[0]).start() - 2)  # type: ignore[union-attr]
-                self.found.append(ValueSpan((*path, f"@{written[1]}"), start, at - 1, values[written[1]], "xml"))
+                path_of_it = (*path, f"@{written[1]}")
+                self.found.append(ValueSpan(path_of_it, *written.span("value"), values[written[1]], "xml"))
 
     def _end(self, _name: str) -> None:
         self._close_run()
