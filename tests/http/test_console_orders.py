@@ -36,6 +36,7 @@ def operator(tmp_path: Path) -> Iterator[Browser]:
     settings = {"SERVICE_STATE_PATH": tmp_path / "states.db", "SERVICE_TOKENS_FILE": tmp_path / "tokens"}
     with started(tmp_path, "files", **settings) as browser:
         browser.log_in(token)
+        wait_until(lambda: len(states(browser, state="new")) == 100)  # the files are read
         yield browser
 
 
