@@ -45,9 +45,8 @@ COMPILED = [
     "answerd/server/probes.py",
     "answerd/server/request_log.py",
     "answerd/store/layout.py",
-    "answerd/store/reading.py",
-    "answerd/store/scan.py",
-    "answerd/store/secret_set.py",
+    "answerd/store/file_io.py",
+    "answerd/store/tree.py",
 ]
 
 arguments = {}

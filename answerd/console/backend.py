@@ -14,7 +14,7 @@ from answerd.console.installs import Installs
 from answerd.server.request_feed import RequestFeed
 from answerd.server.roles import Role
 from answerd.store.nodes import Node
-from answerd.store.secret_files import SecretFiles
+from answerd.store.secrets import SecretFiles
 
 
 @dataclass(frozen=True, slots=True)

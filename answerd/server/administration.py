@@ -32,7 +32,7 @@ from answerd.server.threads import in_thread
 from answerd.server.worker import Process
 from answerd.server.write_guard import WriteGuard
 from answerd.store import ReplicatingStore, Store, StoreError
-from answerd.store.secret_files import SecretFiles
+from answerd.store.secrets import SecretFiles
 
 ADMIN_ACCEPTS_AT_ONCE = 32
 """Connections accepted at a time: a connection that has sent its request is not idle when the next connections

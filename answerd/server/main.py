@@ -28,7 +28,7 @@ from answerd.server.supervisor import Supervisor, block_signals
 from answerd.store import NewerSchema, ReplicatingStore, Store, StoreError
 from answerd.store.loader import Loader
 from answerd.store.opening import open_states, open_store
-from answerd.store.secret_files import SecretFiles, sources_of
+from answerd.store.secrets import SecretFiles, sources_of
 
 if TYPE_CHECKING:
     from answerd.server.administration import ConsoleFactory

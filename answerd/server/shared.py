@@ -25,7 +25,7 @@ from answerd.server.request_feed import RequestFeed
 from answerd.server.request_log import RequestLog
 from answerd.server.roles import AdminTokens, TokensError, read_tokens
 from answerd.store.loader import Loader
-from answerd.store.secret_files import SecretFiles
+from answerd.store.secrets import SecretFiles
 
 if TYPE_CHECKING:
     from answerd.server.administration import ConsoleFactory

@@ -23,7 +23,7 @@ from answerd.server.metrics import RequestCounts
 from answerd.server.report_app import is_report
 from answerd.server.shared import Shared
 from answerd.server.threads import LongWork, in_thread
-from answerd.store.secret_files import POLL_SECONDS
+from answerd.store.secrets import POLL_SECONDS
 
 BEAT_SECONDS = 1.0
 """How often a worker reports that its loop runs."""

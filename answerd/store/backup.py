@@ -28,6 +28,7 @@ from answerd.store import (
     StoreError,
     no_progress,
 )
+from answerd.store.file_io import make_directories
 from answerd.store.schema import BEFORE_EVENTS, DOCUMENTS, STATES, migrate
 from answerd.store.sqlite import SqliteStore
 from answerd.store.sqlite_file import FILE_MODE, SqliteFile
@@ -39,7 +40,6 @@ from answerd.store.transfer import (
     import_directory,
     import_found,
 )
-from answerd.store.writing import make_directories
 
 if TYPE_CHECKING:
     from answerd.store.postgres import PostgresStore

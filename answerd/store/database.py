@@ -34,8 +34,8 @@ from answerd.store import (
     WriteResult,
     no_progress,
 )
+from answerd.store.file_io import largest
 from answerd.store.history import find_changes, forget_changes
-from answerd.store.reading import largest
 from answerd.store.tables import (
     DocumentRow,
     StoredRow,

@@ -18,7 +18,7 @@ from answerd.formats import FORMATS
 from answerd.identity import Kind, identity_of
 from answerd.inventory import FORMAT as INVENTORY_FORMAT
 from answerd.store import DocumentEntry, StoreAway, StoredDocument, Version
-from answerd.store.reading import largest
+from answerd.store.file_io import largest
 
 
 class DocumentRow(peewee.Model):

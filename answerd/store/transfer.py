@@ -18,12 +18,11 @@ from answerd.documents import Key, RawDocument
 from answerd.formats import FORMATS, split_extension
 from answerd.identity import Kind, printable
 from answerd.store import NOBODY, Author, Progress, Store, StoreError, no_progress
+from answerd.store.file_io import Boundary, make_directories, write_atomically
 from answerd.store.files import FileStore
 from answerd.store.layout import flat_name, is_csv, is_groups, key_of
 from answerd.store.loader import loaded
 from answerd.store.mounts import Mounts, read_table
-from answerd.store.reading import Boundary
-from answerd.store.writing import make_directories, write_atomically
 
 _DEEPEST = 2
 """Directories below the root that the layout knows: ``groups/rack-a/anything.toml``."""

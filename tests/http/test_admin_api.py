@@ -20,7 +20,7 @@ from answerd.identity import Kind
 from answerd.store.sqlite import SqliteStore
 from tests.support.replies import Reply, request_bytes
 from tests.support.service import Service, run
-from tests.support.waiting import wait_until
+from tests.support.waiting import PATIENCE, wait_until
 from tests.support.writes import put
 
 TOKEN = "admin-token-for-tests-0123456789"
@@ -152,7 +152,7 @@ def test_writes_that_wait_for_another_program_are_500_before_the_deadline_and_ar
         with Locked(fleet.database):
             waiting = []
             for number in range(4):
-                waiting.append(clients.enter_context(socket.create_connection(fleet.service.admin, 10)))
+                waiting.append(clients.enter_context(socket.create_connection(fleet.service.admin, PATIENCE)))
                 waiting[-1].sendall(put_bytes(f"zombie{number}"))
             answers = [b"".join(iter(lambda: client.recv(65_536), b"")) for client in waiting]  # noqa: B023
         for answer in answers:
@@ -172,7 +172,7 @@ def test_a_write_whose_client_is_gone_while_it_waits_is_not_begun(
     assert fleet.service.admin
     with Locked(fleet.database):
         for number in range(2):
-            client = socket.create_connection(fleet.service.admin, 10)
+            client = socket.create_connection(fleet.service.admin, PATIENCE)
             client.sendall(put_bytes(f"gone{number}"))
             if how == "reset":
                 client.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
@@ -184,7 +184,7 @@ def test_a_write_whose_client_is_gone_while_it_waits_is_not_begun(
 
 def test_a_client_that_has_only_finished_sending_gets_its_write(fleet: Fleet) -> None:
     assert fleet.service.admin
-    with socket.create_connection(fleet.service.admin, 10) as client:
+    with socket.create_connection(fleet.service.admin, PATIENCE) as client:
         client.sendall(put_bytes("half"))
         client.shutdown(socket.SHUT_WR)
         assert client.recv(100).startswith(b"HTTP/1.1 200 ")

@@ -15,8 +15,8 @@ import pytest
 
 from answerd.documents import Key, RawDocument
 from answerd.identity import Kind
+from answerd.store.file_io import write_atomically
 from answerd.store.sqlite import SqliteStore
-from answerd.store.writing import write_atomically
 from tests.support.service import environment, run, write_tree
 from tests.support.writes import put
 

@@ -14,7 +14,7 @@ from answerd.inventory import records
 from answerd.inventory import rows as inventory_rows
 from answerd.server import capture, request_log
 from answerd.server.admin import changes, requests
-from answerd.store import secret_files
+from answerd.store import secrets
 from answerd.validators import tools, verdict
 from tests.support.pages import rows
 
@@ -44,7 +44,7 @@ TABLE = {cells[0]: cells[1] for cells in rows((Path(__file__).parents[2] / "docs
             f"{catalogue.MOST_GROUPS} groups",
         ),
         ("filters of a placeholder", f"{template.MOST_FILTERS} filters"),
-        ("a secret", f"{secret_files.LARGEST_SECRET:,} bytes"),
+        ("a secret", f"{secrets.LARGEST_SECRET:,} bytes"),
         ("text that the filter `slug` makes", f"{len(filters.FILTERS['slug']('x' * 999))} characters"),
         ("text that the filters `replace` and `join` make", f"{filters.LONGEST_FILTERED:,} characters"),
         (

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 from urllib.parse import parse_qsl, unquote_to_bytes
 
 import bottle
@@ -62,13 +62,6 @@ class Route:
         """The role that a client needs; None where it needs no token."""
         path = _PARAMETER.sub(lambda found: f"{{{found['pattern'] or found['name']}}}", self.path)
         return NEEDED[f"{self.method} {path}"]
-
-
-class Handlers(Protocol):
-    """A group of handlers."""
-
-    def routes(self) -> Iterable[Route]:
-        """Return the requests that the group answers."""
 
 
 NOTE_LENGTH = 1_000
