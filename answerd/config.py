@@ -7,8 +7,6 @@ declarations; reading, ``answerd config`` and the tests of the documentation use
 It must not know what the settings are used for: it opens no store, binds no address, loads no certificate and looks at
 no directory. The only files that it reads are the environment file and those that a setting with ``_FILE`` names,
 through a function that a caller can replace. No message ever holds a secret.
-
-More than 400 lines, because each setting is declared with its meaning, in one table of all settings.
 """
 
 from __future__ import annotations
@@ -433,34 +431,31 @@ def _contradictions(config: Config) -> Iterator[str]:
             )
     if any(len(token) < TOKEN_LENGTH for token in config.admin_tokens):
         yield f"SERVICE_ADMIN_TOKEN is too short: it needs at least {TOKEN_LENGTH} characters"
-    if config.admin and config.admin.port and config.admin == config.listen:
-        yield f"SERVICE_ADMIN_ADDR and SERVICE_LISTEN_ADDR are both {config.admin}: the admin API needs its own"
-    yield from _clashes(config)
+    listeners = {"LISTEN": config.listen, "ADMIN": config.admin, "CONSOLE": config.console}
+    for name, address, what in (
+        ("ADMIN", config.admin, "the admin API needs its own"),
+        ("CONSOLE", config.console, "the console needs its own"),
+        ("METRICS", config.metrics, "metrics need their own"),
+    ):
+        # The console may be at the address of the admin API.
+        others = listeners if name == "METRICS" else {"LISTEN": config.listen}
+        for other in [other for other in others if address and address.port and others[other] == address]:
+            yield f"SERVICE_{name}_ADDR and SERVICE_{other}_ADDR are both {address}: {what}"
     if config.tls_cert and not config.tls_key:
         yield "SERVICE_TLS_CERT is set without SERVICE_TLS_KEY: set both, or neither"
     if config.tls_key and not config.tls_cert:
         yield "SERVICE_TLS_KEY is set without SERVICE_TLS_CERT: set both, or neither"
 
 
-def _clashes(config: Config) -> Iterator[str]:
-    """Yield conflicts of the addresses of the console and of the metrics with the other addresses."""
-    if config.console and config.console.port and config.console == config.listen:
-        yield f"SERVICE_CONSOLE_ADDR and SERVICE_LISTEN_ADDR are both {config.console}: the console needs its own"
-    if config.metrics and config.metrics.port:
-        others = {"LISTEN": config.listen, "ADMIN": config.admin, "CONSOLE": config.console}
-        for name, other in others.items():
-            if config.metrics == other:
-                yield f"SERVICE_METRICS_ADDR and SERVICE_{name}_ADDR are both {other}: metrics need their own"
-
-
 def _risks(config: Config) -> Iterator[str]:
     """Yield warnings about settings with which the service runs."""
-    if config.admin and not config.admin.is_loopback:
-        yield f"SERVICE_ADMIN_ADDR is {config.admin}, not a loopback address: others can reach the admin API"
-    if config.console and not config.console.is_loopback:
-        yield f"SERVICE_CONSOLE_ADDR is {config.console}, not a loopback address: others can reach the console"
-    if config.metrics and not config.metrics.is_loopback:
-        yield f"SERVICE_METRICS_ADDR is {config.metrics}, not a loopback address: others can read the metrics"
+    for name, address, what in (
+        ("ADMIN", config.admin, "reach the admin API"),
+        ("CONSOLE", config.console, "reach the console"),
+        ("METRICS", config.metrics, "read the metrics"),
+    ):
+        if address and not address.is_loopback:
+            yield f"SERVICE_{name}_ADDR is {address}, not a loopback address: others can {what}"
     if any(len(token) < TOKEN_LENGTH for token in config.answer_tokens):
         yield f"SERVICE_ANSWER_TOKEN is short: at least {TOKEN_LENGTH} characters are harder to guess"
     if config.is_open and is_public(config.listen.host):

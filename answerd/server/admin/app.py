@@ -21,11 +21,10 @@ from answerd.server.admin.changes import ChangeHandlers
 from answerd.server.admin.documents import DocumentHandlers
 from answerd.server.admin.installs import InstallHandlers
 from answerd.server.admin.inventories import InventoryHandlers
-from answerd.server.admin.observe import AnswerHandlers, CannotRender, DescriptionHandlers, ObservationHandlers
+from answerd.server.admin.observe import CannotRender, ObserveHandlers
 from answerd.server.admin.requests import (
     JSON,
     Forbidden,
-    Handlers,
     InvalidRequest,
     NotThere,
     Route,
@@ -114,17 +113,17 @@ def make_admin_app(
     app.default_error_handler = _router_error
     if installs is not None:  # what is tried here is given to no machine: every machine counts as armed
         sources = replace(sources, gates=assumed_gates(installs.shared.own_url, now=installs.now()))
-    groups: tuple[Handlers, ...] = (
-        DescriptionHandlers(readiness),
-        DocumentHandlers(guard),
-        InventoryHandlers(guard),
-        ChangeHandlers(guard),
-        AnswerHandlers(guard, sources),
-        *(() if installs is None else (InstallHandlers(installs, guard.follower.current, sources),)),
-        ObservationHandlers(exposition, events, tuple if installs is None else installs.store.nodes),
-    )
-    for group in groups:
-        for route in group.routes():
+    nodes = tuple if installs is None else installs.store.nodes
+    groups = [
+        ObserveHandlers(guard, sources, readiness, exposition, events or EventStreams(), nodes).routes(),
+        DocumentHandlers(guard).routes(),
+        InventoryHandlers(guard).routes(),
+        ChangeHandlers(guard).routes(),
+    ]
+    if installs is not None:
+        groups.append(InstallHandlers(installs, guard.follower.current, sources).routes())
+    for routes in groups:
+        for route in routes:
             app.route(route.path, route.method, _errors_as_responses(route, log), **{ROUTE: route})
     return app
 
@@ -168,7 +167,6 @@ class _Gate:
     log: Callable[[str], None]
 
     def judge(self) -> None:
-        """End a request that must not be answered."""
         environ = bottle.request.environ
         exchange = exchange_of(environ)
         if is_probe(exchange.request):
@@ -252,7 +250,6 @@ def _may(role: Role | None, route: Route) -> bool:
 
 
 def _router_error(error: bottle.HTTPError) -> bytes:
-    """Return the router's error about path or method, as JSON."""
     error.__traceback__ = None  # or it and Bottle's frame would refer to each other
     environ = bottle.request.environ
     reason = f"there is nothing at {environ['PATH_INFO']}"

@@ -24,7 +24,7 @@ from answerd.answers.catalogue import Catalogue
 from answerd.answers.explain import explanation_text
 from answerd.answers.redaction import redacted_answer
 from answerd.answers.resolve import Answer, resolve
-from answerd.answers.sources import NO_SOURCES, Sources
+from answerd.answers.sources import Sources
 from answerd.check import check
 from answerd.errors import AnswerError, NotClaimed
 from answerd.facts import Facts, Request, facts_of
@@ -64,22 +64,38 @@ class CannotRender(Exception):
     """A document claims the request but its answer cannot be rendered."""
 
 
-class AnswerHandlers:
-    """Handlers of ``/resolve`` and ``/check``."""
-
-    def __init__(self, guard: WriteGuard, sources: Sources = NO_SOURCES) -> None:
+class ObserveHandlers:
+    def __init__(
+        self,
+        guard: WriteGuard,
+        sources: Sources,
+        readiness: Readiness,
+        exposition: Callable[[], bytes],
+        events: EventStreams,
+        nodes: Callable[[], Sequence[Node]],
+    ) -> None:
         """``sources`` fill placeholders that the facts of a request do not fill, and change no state."""
         self.guard = guard
         self.follower = guard.follower
         self.sources = sources
+        self._readiness = readiness
+        self._exposition = exposition
+        self._events = events
+        self._nodes = nodes
+        self._description = json_bytes(description())
         self._checking = RLock()
         self._checked: tuple[Catalogue, int, list[str]] | None = None
 
     def routes(self) -> Iterable[Route]:
-        """Return the requests that this group answers."""
+        yield Route("GET", HEALTH, partial(self.probe, HEALTH))
+        yield Route("GET", READY, partial(self.probe, READY))
+        yield Route("GET", "/openapi.json", self.openapi)
         yield Route("GET", "/resolve", self.resolve)
         yield Route("GET", "/resolve/<name>", self.resolve)
         yield Route("GET", "/check", self.check)
+        yield Route("GET", "/metrics", self.metrics)
+        yield Route("GET", "/events", self.events)
+        yield Route("GET", "/nodes", self.nodes)
 
     def resolve(self, name: str | None = None) -> bottle.HTTPResponse:
         """Return the answer that a machine of this identity, or a request with these facts, would get."""
@@ -128,6 +144,36 @@ class AnswerHandlers:
         note_outcome(f"{len(problems)} problems")
         return json_response(OK, {"problems": problems}, {"ETag": tag})
 
+    def probe(self, path: str) -> bottle.HTTPResponse:
+        status, body, outcome = probe(path, self._readiness)
+        note_outcome(outcome)
+        return bottle.HTTPResponse(body, status, {"Content-Type": PLAIN_TEXT})
+
+    def openapi(self) -> bottle.HTTPResponse:
+        note_outcome("description")
+        return bottle.HTTPResponse(self._description, OK, {"Content-Type": JSON})
+
+    def metrics(self) -> bottle.HTTPResponse:
+        note_outcome("metrics")
+        return bottle.HTTPResponse(self._exposition(), OK, {"Content-Type": CONTENT_TYPE})
+
+    def nodes(self) -> bottle.HTTPResponse:
+        nodes = in_thread(self._nodes)
+        note_outcome(f"{len(nodes)} nodes")
+        return json_response(OK, {"nodes": [node.as_json() for node in nodes]})
+
+    def events(self) -> bottle.HTTPResponse:
+        """Send events to the client until it goes away."""
+        if self._events.is_full:
+            reason = f"{MOST_STREAMS} clients listen to the events, which is the most"
+            return error_response(SERVICE_UNAVAILABLE, reason, headers={"Retry-After": RETRY_SECONDS})
+        exchange = exchange_of(environ())
+        note_outcome("events")
+        if exchange.request.method == "GET":
+            last = environ().get("HTTP_LAST_EVENT_ID", "").strip()
+            exchange.takeover = partial(self._events.begin, last_identifier=last, is_allowed=exchange.is_allowed)
+        return bottle.HTTPResponse(b"", OK, {"Content-Type": EVENT_STREAM, "X-Accel-Buffering": "no"})
+
 
 @dataclass(frozen=True)
 class _ToolsOfTheLoop(Tools):
@@ -170,71 +216,3 @@ def description() -> dict[str, Any]:
     del value["x-shared"]
     value["info"]["version"] = __version__
     return value
-
-
-class DescriptionHandlers:
-    """Handlers of ``/health``, ``/ready`` and ``/openapi.json``."""
-
-    def __init__(self, readiness: Readiness) -> None:
-        self._readiness = readiness
-        self._description = json_bytes(description())
-
-    def routes(self) -> Iterable[Route]:
-        """Return the requests that this group answers."""
-        yield Route("GET", HEALTH, partial(self.probe, HEALTH))
-        yield Route("GET", READY, partial(self.probe, READY))
-        yield Route("GET", "/openapi.json", self.openapi)
-
-    def probe(self, path: str) -> bottle.HTTPResponse:
-        """Return that the process is there, or that it has a set."""
-        status, body, outcome = probe(path, self._readiness)
-        note_outcome(outcome)
-        return bottle.HTTPResponse(body, status, {"Content-Type": PLAIN_TEXT})
-
-    def openapi(self) -> bottle.HTTPResponse:
-        """Return the description."""
-        note_outcome("description")
-        return bottle.HTTPResponse(self._description, OK, {"Content-Type": JSON})
-
-
-class ObservationHandlers:
-    """Hands out the metrics, the events and the list of nodes."""
-
-    def __init__(
-        self,
-        exposition: Callable[[], bytes],
-        events: EventStreams | None = None,
-        nodes: Callable[[], Sequence[Node]] = tuple,
-    ) -> None:
-        self._nodes = nodes
-        self._exposition = exposition
-        self._events = events or EventStreams()
-
-    def routes(self) -> Iterable[Route]:
-        """Return the requests that this group answers."""
-        yield Route("GET", "/metrics", self.metrics)
-        yield Route("GET", "/events", self.events)
-        yield Route("GET", "/nodes", self.nodes)
-
-    def metrics(self) -> bottle.HTTPResponse:
-        """Return the metrics in Prometheus' text format."""
-        note_outcome("metrics")
-        return bottle.HTTPResponse(self._exposition(), OK, {"Content-Type": CONTENT_TYPE})
-
-    def nodes(self) -> bottle.HTTPResponse:
-        """Return the nodes that share a database."""
-        nodes = in_thread(self._nodes)
-        note_outcome(f"{len(nodes)} nodes")
-        return json_response(OK, {"nodes": [node.as_json() for node in nodes]})
-
-    def events(self) -> bottle.HTTPResponse:
-        """Send events to the client until it goes away."""
-        if self._events.is_full:
-            reason = f"{MOST_STREAMS} clients listen to the events, which is the most"
-            return error_response(SERVICE_UNAVAILABLE, reason, headers={"Retry-After": RETRY_SECONDS})
-        exchange = exchange_of(environ())
-        note_outcome("events")
-        if exchange.request.method == "GET":
-            last = environ().get("HTTP_LAST_EVENT_ID", "").strip()
-            exchange.takeover = partial(self._events.begin, last_identifier=last, is_allowed=exchange.is_allowed)
-        return bottle.HTTPResponse(b"", OK, {"Content-Type": EVENT_STREAM, "X-Accel-Buffering": "no"})
