@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import json
-import os
 import signal
 import sqlite3
-import subprocess
 import threading
 from collections.abc import Callable, Mapping
 from contextlib import closing
@@ -24,7 +22,7 @@ from answerd.store import HistoryFilter
 from answerd.store.sqlite import SqliteStore
 from answerd.store.states import open_state_file
 from tests.support.replies import exchange
-from tests.support.service import PROGRAM, Service, write_tree
+from tests.support.service import Service, run, write_tree
 from tests.support.states import StateWriter
 from tests.support.waiting import wait_until
 from tests.support.writes import put
@@ -363,11 +361,4 @@ def test_a_file_that_is_no_backup_is_refused_and_nothing_is_changed(tmp_path: Pa
 
 def answerd(environ: Mapping[str, str], *arguments: str) -> int:
     """One command in a process of its own: it must not share this one's connections."""
-    done = subprocess.run(
-        [*PROGRAM, *arguments],
-        env={**os.environ, **environ},
-        capture_output=True,
-        check=False,
-        timeout=60,
-    )
-    return done.returncode
+    return run(*arguments, **environ).returncode
