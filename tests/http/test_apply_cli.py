@@ -9,6 +9,7 @@ import threading
 from collections.abc import Callable, Mapping
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -361,4 +362,5 @@ def test_a_file_that_is_no_backup_is_refused_and_nothing_is_changed(tmp_path: Pa
 
 def answerd(environ: Mapping[str, str], *arguments: str) -> int:
     """One command in a process of its own: it must not share this one's connections."""
-    return run(*arguments, **environ).returncode
+    settings: dict[str, Any] = dict(environ)
+    return run(*arguments, **settings).returncode
