@@ -172,6 +172,7 @@ def test_no_secret_of_autopve_is_left_in_a_document_or_the_report(tmp_path: Path
     assert "hunter22" not in texts
     assert "of the rack" not in texts
     assert "now in secrets/root-password" in made.documents["groups/autopve-default.toml"]
+    assert any("new media" in step for step in made.to_do), "the old media ask another service"
 
 
 @pytest.mark.parametrize(
