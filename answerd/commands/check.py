@@ -42,7 +42,6 @@ from answerd.commands.terminal import coloured, counted, print_json, printable_l
 from answerd.identity import printable
 from answerd.store import Store
 from answerd.store.files import FileStore
-from answerd.store.transfer import ignored_files
 
 MOST_ALIKE = 5
 """The most sentences that differ only in their subject and are all printed; of more, the first `SHOWN_ALIKE` are."""
@@ -81,7 +80,7 @@ def _misnamed_files(store: Store) -> Iterator[str]:
     """Yield a note for each file that is no document because its extension is misspelled."""
     if not isinstance(store, FileStore):
         return
-    for name, _ in ignored_files(store.directory):
+    for name in sorted(store.ignored):
         meant = misspelled_extension(name)
         if meant:
             yield f"file {printable(name)} is no document: its extension is no format; did you mean .{meant}?"

@@ -11,7 +11,7 @@ from __future__ import annotations
 import os
 import sqlite3
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Mapping, Set
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
@@ -87,27 +87,19 @@ def restore_database(path: str | Path, database: str | Path, *, force: bool = Fa
     In one transaction, while a service may use the database: it goes on with the new content. Return how many documents
     there are. Raises `StoreError`: the file is no backup, or the database is not empty and ``force`` is not given.
     """
-    place = Path(database)
-    if not force and place.exists():
-        _refuse_full(SqliteStore(place))
+    place = Path(database).absolute()
     try:
-        make_directories(place.absolute().parent)
+        make_directories(place.parent)
     except OSError as error:
         shown = printable(str(error.filename or place))
         raise StoreError(f"{shown} cannot be created: {error.strerror or error}") from None
-    with tempfile.TemporaryDirectory(prefix=".answerd-restore-", dir=place.absolute().parent) as scratch:
+    with tempfile.TemporaryDirectory(prefix=".answerd-restore-", dir=place.parent) as scratch:
         copy = checked_copy(path, scratch)  # first: a file that is not a backup leaves no database behind
         target = SqliteStore(place)
-        if not force:
-            _refuse_full(target)
+        if not force and not is_empty(place):
+            raise StoreError(f"the database {printable(str(place))} is not empty: --force replaces all that it holds")
         target.restore(copy.path)
         return len(copy.keys())
-
-
-def _refuse_full(target: SqliteStore) -> None:
-    if not is_empty(target.path):
-        shown = printable(str(target.path))
-        raise StoreError(f"the database {shown} is not empty: --force replaces all that it holds")
 
 
 def restore_directory(
@@ -195,13 +187,7 @@ def copy_states(source: str | Path, target: str | Path) -> None:
     try:
         with closing(sqlite3.connect(target, timeout=WRITER_WAIT_SECONDS, isolation_level=None)) as database:
             database.execute("ATTACH ? AS source", (str(source),))
-            here, there = (_tables(database, schema) for schema in ("main", "source"))
-            database.execute("BEGIN IMMEDIATE")
-            for name in sorted((here & there) - _DOCUMENT_TABLES):
-                database.execute(f'DELETE FROM main."{name}"')  # noqa: S608 - a table's name
-                database.execute(f'INSERT INTO main."{name}" SELECT * FROM source."{name}"')  # noqa: S608
-            database.execute(_NEW_EPOCH)
-            database.execute("COMMIT")
+            _copy_rows(database, besides=_DOCUMENT_TABLES)
     except sqlite3.Error as error:
         raise StoreError(f"the states of installs cannot be copied: {error}") from None
 
@@ -264,21 +250,22 @@ def _make_tables(database: sqlite3.Connection, version: int) -> None:
     database.execute(f"PRAGMA user_version = {version}")
 
 
-def _copy_rows(database: sqlite3.Connection) -> None:
-    """Copy the rows of all tables from the attached database ``source``. Triggers, which would number changes anew, are
-    away meanwhile."""
+def _copy_rows(database: sqlite3.Connection, besides: Set[str] = frozenset()) -> None:
+    """Replace the rows of the tables that the attached database ``source`` has too, in one transaction. Triggers, which
+    would number changes anew, are away meanwhile."""
+    tables = _tables(database, "main") & _tables(database, "source") - besides
     triggers = database.execute("SELECT name, sql FROM main.sqlite_master WHERE type = 'trigger'").fetchall()
-    database.execute("BEGIN")
+    database.execute("BEGIN IMMEDIATE")
     for name, _ in triggers:
         database.execute(f"DROP TRIGGER {name}")
-    for table in sorted(_tables(database, "main") & _tables(database, "source")):
+    for table in sorted(tables):
         known, there = (_columns(database, schema, table) for schema in ("main", "source"))
         columns = ", ".join(column for column in known if column in there)
         database.execute(f"DELETE FROM main.{table}")  # noqa: S608 - names of this program's schema
         database.execute(f"INSERT INTO main.{table} ({columns}) SELECT {columns} FROM source.{table}")  # noqa: S608
     for _, statement in triggers:
         database.execute(statement)
-    if "install_settings" in _tables(database, "main"):
+    if "install_settings" in tables:
         database.execute(_NEW_EPOCH)
     database.execute("COMMIT")
 

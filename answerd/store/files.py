@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import math
 import os
-from collections.abc import Collection
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 
 from answerd.documents import Key, RawDocument
@@ -55,6 +55,10 @@ class FileStore(Store):
         self._unlisted: tuple[str, ...] = ()
         self._faults: tuple[str, ...] = ()
         self._watch = Watch(self.directory)
+        self.ignored: Mapping[str, str] = {}
+        """The files and directories that hold no documents, and why, as the last look at everything has seen them."""
+        self.closed: Sequence[str] = ()
+        """Why directories could not be listed then."""
         self._root: tuple[int, int] | None = None  # device and inode of the directory that the documents came from
         self._boundary = Boundary("", -1, frozenset())
 
@@ -112,6 +116,7 @@ class FileStore(Store):
             )
             faults = tuple(sorted(reason for name, reason in scan.failed.items() if name not in unknown))
             self._attached = scan.attached
+            self.ignored, self.closed = scan.ignored, scan.closed
             self._listed_before = (scan.failed.keys() - unknown.keys()) | scan.listed
         is_same = (unlisted, faults) == (self._unlisted, self._faults)
         if not (is_first or added or removed) and is_same:

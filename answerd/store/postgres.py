@@ -339,10 +339,12 @@ class ReplicatedStore(SqliteReader):
         super().__init__(self.replica.file)
         self.database = PostgresStore(url)
         self.server = self.database.server = PostgresServer(url, self._check)
-        self._refusal, self._away = _SharedSentence(), _SharedSentence()
+        self.refused, self.away = _SharedSentence(), _SharedSentence()
+        """Why the replicator has this node take no write, and why it cannot follow the database; empty where it can."""
         self._rules = rules or Rules()
         self.states = NodeStates(states_path(replica_path), self.server, self._rules, self.refusal)
-        self._not_reached: float | None = None
+        self.not_reached: float | None = None
+        """When a start did not reach the database (seconds since 1970)."""
 
     @property
     def described(self) -> str:
@@ -363,7 +365,7 @@ class ReplicatedStore(SqliteReader):
         if self._looked_before:  # the replica was removed: the set that it had stays in force
             raise StoreError(f"the replica {self.replica.file.path} is empty: it is made again")
         never = f"the database {self.described} was never read"
-        raise NoSetYet(f"there is no set yet: {self._away.get() or never}")
+        raise NoSetYet(f"there is no set yet: {self.away.get() or never}")
 
     def age_seconds(self) -> float:
         """Return the time since the database was last asked by any process of this node; infinity where it never
@@ -399,7 +401,7 @@ class ReplicatedStore(SqliteReader):
 
     def refusal(self) -> str:
         """Return why the replicator has this node take no write; empty where it takes them."""
-        return self._refusal.get()
+        return self.refused.get()
 
     def begin(
         self, author: Author = NOBODY, wait: float = WRITER_WAIT_SECONDS, within: float = math.inf
@@ -410,20 +412,20 @@ class ReplicatedStore(SqliteReader):
     def catch_up(self, log: Callable[[str], None]) -> None:
         """Bring the replica and the states up to date once. Raises `StoreError` where the database is away, and
         `NewerSchema` also where it is away and had one when this node last met it."""
-        self._not_reached = time.time()
+        self.not_reached = time.time()
         try:
             self._catch_up(log)
         except NewerSchema as error:
             self.replica.note_newer_schema(str(error))
             raise
         except StoreAway as error:
-            self._away.set(str(error))
+            self.away.set(str(error))
             newer = self.replica.newer_schema()
             if newer:
                 raise NewerSchema(newer) from None
             raise
         self.replica.note_newer_schema("")
-        self._not_reached = None
+        self.not_reached = None
 
     def _catch_up(self, log: Callable[[str], None]) -> None:
         with self.server.connected() as database, self.replica.faults_beside(self.server, "opened"):
@@ -433,16 +435,4 @@ class ReplicatedStore(SqliteReader):
 
     def replicate(self, log: Callable[[str], None], changed: Callable[[], None], stop: int) -> None:
         """Keep replica and states up to date until the file descriptor ``stop`` can be read from."""
-        # The start has logged that it is away; a replicator that takes the place of a dead one may find it long back.
-        is_known_away = self._not_reached is not None and self.replica.position().asked < self._not_reached
-        Replicator(
-            self.server,
-            self.replica,
-            log,
-            changed,
-            stop,
-            refuse=self._refusal.set,
-            away=self._away.set,
-            states=self.states,
-            is_known_away=is_known_away,
-        ).run()
+        Replicator(self, log, changed, stop).run()

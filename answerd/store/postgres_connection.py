@@ -144,15 +144,26 @@ class PostgresServer:
         finally:
             database.close()
 
+    def descriptor(self, database: peewee.PostgresqlDatabase) -> int:
+        """Return the file descriptor of a connection, which can be read from when a notice has come. Raises
+        `StoreAway` where the connection has ended, which may show here first."""
+        with self._faults_of_driver():
+            return int(raw_connection(database).fileno())
+
     def take_notices(self, database: peewee.PostgresqlDatabase) -> None:
-        """Take the notices that have come: they collect in the driver until then. Raises `StoreAway` where the
-        connection has ended, which may show here first."""
+        """Take the notices that have come: they collect in the driver until then. Raises `StoreAway` as well."""
+        with self._faults_of_driver():
+            for _notice in raw_connection(database).notifies(timeout=0):
+                pass
+
+    @contextmanager
+    def _faults_of_driver(self) -> Iterator[None]:
+        """Turn the driver's own errors in the block into `StoreAway`: peewee knows nothing of these calls."""
         import psycopg  # noqa: PLC0415 - an extra of the package
 
         try:
-            for _notice in raw_connection(database).notifies(timeout=0):
-                pass
-        except psycopg.Error as error:  # the driver's own: peewee knows nothing of this call
+            yield
+        except psycopg.Error as error:
             raise StoreAway(f"the database {self.described} cannot be read: {_reason(error)}") from None
 
     @contextmanager

@@ -16,7 +16,7 @@ from answerd.documents import Key, RawDocument
 from answerd.formats import ALL_EXTENSIONS
 from answerd.identity import identifier_fault, printable
 from answerd.store.file_io import Boundary, State, state_of
-from answerd.store.layout import counts, is_groups, is_inventories, key_of, may_own_documents
+from answerd.store.layout import counts, ignored_reason, is_groups, is_inventories, key_of, may_own_documents
 from answerd.store.looks import Looks
 from answerd.store.watch import Watch, device_and_inode
 
@@ -44,8 +44,8 @@ class Scan:
     Filled by `run` and `run_only`: ``seen`` maps the name of each file that counts to its signature, or why it has
     none; ``keys`` has the keys of those that were not known. ``kept`` are the known files that did not change, and
     those whose documents stay in force because their directory cannot be listed. ``only`` are the names that were
-    looked for, None for all. ``listed`` are the directories that could be listed, ``failed`` those that could not, and
-    why. All are names below the root.
+    looked for, None for all. ``ignored`` are files and directories that hold no documents, and why. ``listed`` are the
+    directories that could be listed, ``failed`` those that could not, and why. All are names below the root.
     """
 
     root: Path
@@ -61,6 +61,7 @@ class Scan:
     listed: set[str] = field(default_factory=set)
     failed: dict[str, str] = field(default_factory=dict)
     kept: set[str] = field(default_factory=set)
+    ignored: dict[str, str] = field(default_factory=dict)
     attached: dict[str, Attached] = field(default_factory=dict)
     _kept_directories: set[str] = field(default_factory=set)
     _refused: dict[str, str] = field(default_factory=dict)
@@ -92,6 +93,11 @@ class Scan:
     def unknown(self) -> dict[str, str]:
         """The directories that have never been listed, and why."""
         return {name: why for name, why in self.failed.items() if name not in self.listed_before or name in self._lost}
+
+    @property
+    def closed(self) -> list[str]:
+        """Why directories could not be listed, besides those that are never entered."""
+        return [reason for name, reason in sorted(self.failed.items()) if name not in self._refused]
 
     def _take_entry(self, entry: os.DirEntry[str], name: str, enter: Callable[[str, str], None]) -> None:
         """Look at a file, or ``enter`` a directory by its path and name."""
@@ -176,7 +182,9 @@ class Scan:
     def _take_owner(self, directory: str, name: str) -> None:
         """Look at a directory that is named like its owner: each file in it is one of the owner's formats."""
         for entry in self._entries(directory, name):
-            if not _is_directory(entry):
+            if _is_directory(entry):
+                self.ignored[f"{name}/{entry.name}"] = "a directory here holds no documents"
+            else:
                 self._record(entry, f"{name}/{entry.name}")
 
     def _assume_every_format(self, name: str) -> None:
@@ -192,6 +200,7 @@ class Scan:
         if name not in self.files.names:
             key = key_of(name)
             if key is None:
+                self.ignored[name] = ignored_reason(name)
                 return
             self.keys[name] = key
         state = self._state(entry)
@@ -228,6 +237,8 @@ class Scan:
                         if entry.is_symlink():
                             self.watch.is_whole = False  # what it leads to changes without a report
                         yield entry
+                    elif not entry.name.startswith("."):
+                        self.ignored[f"{name}/{entry.name}".lstrip("/")] = ignored_reason(entry.name)
         except (FileNotFoundError, NotADirectoryError):
             return
         except OSError as error:

@@ -13,7 +13,7 @@ import signal
 import socket
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -297,10 +297,16 @@ def test_a_start_without_the_database_is_logged_once(tmp_path: Path, monkeypatch
     assert lines == []
 
 
-def test_a_connection_whose_end_shows_while_notices_are_taken_is_a_database_that_is_away() -> None:
+@pytest.mark.parametrize("call", [PostgresServer.take_notices, PostgresServer.descriptor], ids=["taken", "waited for"])
+def test_a_connection_whose_end_shows_where_notices_are_followed_is_a_database_that_is_away(
+    call: Callable[[PostgresServer, Any], object],
+) -> None:
     """Otherwise the replicator would die of it."""
 
     class Ended:
+        def fileno(self) -> int:
+            raise psycopg.OperationalError("server closed the connection unexpectedly")
+
         def notifies(self, **_named: object) -> Iterator[object]:
             raise psycopg.OperationalError("server closed the connection unexpectedly")
 
@@ -309,7 +315,7 @@ def test_a_connection_whose_end_shows_while_notices_are_taken_is_a_database_that
             return Ended()
 
     with pytest.raises(StoreAway, match="cannot be read: server closed"):
-        PostgresServer(NOWHERE).take_notices(Connected())  # type: ignore[arg-type]
+        call(PostgresServer(NOWHERE), Connected())
 
 
 # --- an old primary ---------------------------------------------------------------------------------------------------

@@ -534,7 +534,7 @@ class Followed:
         reading, self._writing = os.pipe()
         self._stop = reading
         self.replica: Replica = node.replica
-        replicator = Replicator(node.server, node.replica, self.lines.append, self._changed, self._stop)
+        replicator = Replicator(node, self.lines.append, self._changed, self._stop)
         self._thread = threading.Thread(target=replicator.run)
 
     def _changed(self) -> None:
