@@ -37,7 +37,7 @@ from answerd.server.http.parser import COMPLETE, BadRequest, HttpRequest, Progre
 from answerd.server.http.responses import Exchange, Response, Sink, environ_of, respond, without_length
 from answerd.server.peer import forwarded_for, peer_address, with_port
 from answerd.server.request_log import describe_error, without_token
-from answerd.server.statuses import INTERNAL_ERROR
+from answerd.server.statuses import INTERNAL_ERROR, SERVICE_UNAVAILABLE
 
 if TYPE_CHECKING:
     from answerd.server.http.server import HttpServer
@@ -92,8 +92,8 @@ class Handler:
 
     __slots__ = (
         "_body_size", "_discarded_bytes", "_events", "_interruption", "_is_shed", "_outcome", "_reader", "_rest",
-        "_takeover", "_tls", "_unsent", "_waiting", "_watcher", "address", "answer_held", "body_held", "deadline",
-        "place", "response", "server", "shed_at", "socket", "stage",
+        "_takeover", "_tls", "_unsent", "_waiting", "_watcher", "address", "answer_held", "body_held",
+        "deadline", "place", "response", "server", "shed_at", "socket", "stage", "unsettled",
     )  # fmt: skip
 
     def __init__(self, socket: Socket, address: tuple[Any, ...], server: HttpServer) -> None:
@@ -116,6 +116,7 @@ class Handler:
         self._unsent: memoryview | None = None  # bytes for the socket
         self._rest: memoryview | None = None  # what follows them; under TLS still to be encrypted
         self._takeover: Callable[[Sink], object] | None = None
+        self.unsettled: tuple[Callable[[], str], str, str] | None = None  # and what of the answer is counted
         self._is_shed = False  # its response is a 503 of the server, which the log sums up
         self._outcome: str | Callable[[], str] = ""
         self._body_size = self._discarded_bytes = 0
@@ -410,8 +411,11 @@ class Handler:
             server.memory.release_body(self)
         if self.stage != ASKING:  # the deadline has come, and its error was sent
             return False
-        self._count(response.status, exchange.extension, exchange.kind)
         self._outcome = outcome
+        if exchange.settle is None:
+            self._count(response.status, exchange.extension, exchange.kind)
+        else:
+            self.unsettled = exchange.settle, exchange.extension, exchange.kind
         if exchange.takeover is not None:
             self._takeover, response = exchange.takeover, without_length(response)
         self.response = response
@@ -478,12 +482,35 @@ class Handler:
     def finish(self) -> None:
         """Send the response; in a greenlet, which waits for a slow client."""
         try:
-            is_sent = self.send()
+            self._settle()
+            is_sent = self.stage != ANSWERED or self.send()
         except Exception as error:
             self.fail(error)
             return
         if not is_sent:
             self.send_rest()
+
+    def settle(self) -> None:
+        """Write what has to be written before the response, and have that sent by the loop; in a greenlet."""
+        try:
+            self._settle()
+        except Exception as error:
+            self.fail(error)
+        else:
+            self.server.loop.run_callback(self.deliver)
+
+    def _settle(self) -> None:
+        """Write what has to be written before the response; where that fails, a 503 takes the response's place."""
+        if self.unsettled is None:
+            return
+        (settle, extension, kind), self.unsettled = self.unsettled, None
+        fault = settle()
+        if self.stage != ANSWERED or self.response is None:  # the deadline has come meanwhile
+            return
+        if fault:
+            self.response = self.server.error(SERVICE_UNAVAILABLE, fault, (("Retry-After", "5"),))
+            self._outcome, extension, kind = fault, "", ""
+        self._count(self.response.status, extension, kind)
 
     def send_rest(self) -> None:
         """Send what the socket did not take at once, as the client reads; in a greenlet."""

@@ -466,9 +466,18 @@ class HttpServer(WSGIServer):
             finally:
                 self._answered = None
                 for handler in answered:
-                    handler.deliver()
+                    if handler.unsettled is None:
+                        handler.deliver()
+                unsettled = [handler for handler in answered if handler.unsettled is not None]
+                if unsettled:
+                    self.pool.spawn(self._settle, unsettled)
                 if self._row:  # after a fault, the others still get their turn
                     self.loop.run_callback(self._answer_row)
+
+    def _settle(self, row: Sequence[Handler]) -> None:
+        """Send the responses of a row that need something to be written before, which is written for all together."""
+        for handler in row:
+            handler.settle()
 
     def _ask_for_row(self) -> None:
         row = self._row
