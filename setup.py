@@ -14,14 +14,12 @@ COMPILED = [
     "answerd/answers/compose.py",
     "answerd/answers/copy_on_write.py",
     "answerd/answers/gates.py",
-    "answerd/answers/ranking.py",
     "answerd/answers/resolve.py",
     "answerd/answers/row_facts.py",
     "answerd/answers/rows.py",
     "answerd/answers/select.py",
     "answerd/answers/selectors.py",
     "answerd/answers/sources.py",
-    "answerd/answers/warming.py",
     "answerd/documents.py",
     "answerd/errors.py",
     "answerd/facts.py",
@@ -47,9 +45,8 @@ COMPILED = [
     "answerd/server/probes.py",
     "answerd/server/request_log.py",
     "answerd/store/layout.py",
-    "answerd/store/reading.py",
-    "answerd/store/scan.py",
-    "answerd/store/secret_set.py",
+    "answerd/store/file_io.py",
+    "answerd/store/tree.py",
 ]
 
 arguments = {}

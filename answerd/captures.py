@@ -10,7 +10,6 @@ import fcntl
 import json
 import os
 import re
-from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -69,61 +68,46 @@ def make_directory(directory: Path) -> None:
     directory.chmod(0o700)
 
 
-class CaptureDirectory:
-    """A directory of captures that several processes write to, one at a time, under a lock.
+def write(directory: Path, capture: Capture) -> Path:
+    """Write a capture, and remove the oldest where there is no room; return the path of its ``.meta``. Raises OSError;
+    then nothing is left of it.
 
-    The directory is listed for each capture, so that it never holds more than `MOST_CAPTURES`.
+    Several processes may write to a directory: each waits while another does. The directory is listed for each capture,
+    so that it never holds more than `MOST_CAPTURES`.
     """
-
-    def __init__(self, directory: Path) -> None:
-        self.directory = directory
-        # The captures that were there when it was last full, oldest first: all later captures are younger.
-        self._oldest: deque[str] = deque()
-
-    def write(self, capture: Capture) -> Path:
-        """Write a capture, and remove the oldest where there is no room; return the name of its ``.meta``. Raises
-        OSError; then nothing is left of it. Waits while another process writes."""
-        handle = os.open(self.directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-        try:
-            fcntl.flock(handle, fcntl.LOCK_EX)
-            stems = _stems(os.listdir(handle))
-            self._make_room(stems)
-            return self._write(capture, stems)
-        finally:
-            # In a thread of gevent's pool, gevent's os.close never closes what is no regular file.
-            os.closerange(handle, handle + 1)
-
-    def _make_room(self, stems: set[str]) -> None:
+    handle = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX)
+        stems = _stems(os.listdir(handle))
         while len(stems) >= MOST_CAPTURES:
-            if not self._oldest:
-                self._oldest.extend(sorted(stems, key=self.age))
-            stem = self._oldest.popleft()
-            if stem in stems:
-                stems.discard(stem)
-                (self.directory / f"{stem}.meta").unlink(missing_ok=True)
-                (self.directory / f"{stem}.body").unlink(missing_ok=True)
+            oldest = min(stems, key=_age)
+            stems.discard(oldest)
+            (directory / f"{oldest}.meta").unlink(missing_ok=True)
+            (directory / f"{oldest}.body").unlink(missing_ok=True)
+        return _write(directory, capture, stems)
+    finally:
+        # In a thread of gevent's pool, gevent's os.close never closes what is no regular file.
+        os.closerange(handle, handle + 1)
 
-    def age(self, stem: str) -> tuple[int, str]:
-        """Return when a capture was written, in nanoseconds, and its name; 0 for a capture that was removed."""
-        for suffix in (".meta", ".body"):
-            try:
-                return (self.directory / f"{stem}{suffix}").stat().st_mtime_ns, stem
-            except OSError:
-                continue
-        return 0, stem
 
-    def _write(self, capture: Capture, stems: Iterable[str]) -> Path:
-        name = f"{capture.time.replace(':', '')}-{capture.peer.replace(':', '.').replace('/', '.') or 'unknown'}-"
-        numbers = [int(rest) for stem in stems if stem.startswith(name) and (rest := stem[len(name) :]).isdecimal()]
-        stem = f"{name}{max(numbers, default=0) + 1}"
-        body, meta = self.directory / f"{stem}.body", self.directory / f"{stem}.meta"
-        _create(body, capture.body)
-        try:
-            _create(meta, _meta(capture).encode())
-        except OSError:
-            body.unlink(missing_ok=True)
-            raise
-        return meta
+def _write(directory: Path, capture: Capture, stems: Iterable[str]) -> Path:
+    name = f"{capture.time.replace(':', '')}-{capture.peer.replace(':', '.').replace('/', '.') or 'unknown'}-"
+    numbers = [int(rest) for stem in stems if stem.startswith(name) and (rest := stem[len(name) :]).isdecimal()]
+    stem = f"{name}{max(numbers, default=0) + 1}"
+    body, meta = directory / f"{stem}.body", directory / f"{stem}.meta"
+    _create(body, capture.body)
+    try:
+        _create(meta, _meta(capture).encode())
+    except OSError:
+        body.unlink(missing_ok=True)
+        raise
+    return meta
+
+
+def _age(stem: str) -> tuple[str, int, str]:
+    """Return the age of a capture by its name: the second, and the number among those of the same address."""
+    number = stem.rpartition("-")[2]
+    return stem[: len("2026-11-20T210000Z")], int(number) if number.isdecimal() else 0, stem
 
 
 def _stems(names: Iterable[str]) -> set[str]:
@@ -206,9 +190,8 @@ def _capture(content: Any) -> tuple[Capture, int]:
 
 def newest_first(directory: Path) -> Iterator[tuple[str, Capture | CaptureError]]:
     """Yield the captures of a directory by name, or why a capture cannot be read. Raises OSError for the directory."""
-    shelf = CaptureDirectory(directory)
     stems = [name.removesuffix(".meta") for name in os.listdir(directory) if name.endswith(".meta")]
-    for meta in (directory / f"{stem}.meta" for stem in sorted(stems, key=shelf.age, reverse=True)):
+    for meta in (directory / f"{stem}.meta" for stem in sorted(stems, key=_age, reverse=True)):
         try:
             yield meta.name, read(meta)
         except CaptureError as error:

@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 from answerd.answers.cases import CheckCase, RowCase, check_cases, row_cases
 from answerd.answers.catalogue import Catalogue
 from answerd.answers.compose import prepared_answer
+from answerd.answers.explain import Placing, origins
 from answerd.answers.lint import (
     EqualOverlays,
     MissingLabels,
@@ -24,9 +25,8 @@ from answerd.answers.lint import (
     only_loader_claims,
     report_equal_claims,
 )
+from answerd.answers.near_misses import join_shortened
 from answerd.answers.problems import load_problems
-from answerd.answers.provenance import Placing, origins
-from answerd.answers.ranking import join_shortened
 from answerd.answers.redaction import hiding
 from answerd.answers.resolve import Answer, known_facts, resolve
 from answerd.answers.select import question_of, select
@@ -38,12 +38,6 @@ from answerd.formats.family import Once
 from answerd.identity import brief, identity_of, printable
 from answerd.inventory.rows import notes as row_notes
 from answerd.validators import TOOL_OF_FORMAT, Finding, Tools, Verdict, validate
-
-Spread = Callable[[list[tuple[str, str]]], Iterable[Verdict]]
-"""Judges texts with their extensions; returns their verdicts."""
-
-WORTH_SPREADING = 500
-"""The number of texts from which on other processes are worth starting: pykickstart takes 4 ms for each."""
 
 TOOL_RUNS = 8
 """Answers of a format that are checked with the installers' own tools: each run costs a process, up to a second."""
@@ -66,7 +60,6 @@ def check(
     catalogue: Catalogue,
     tools: Tools | None = None,
     progress: Callable[[int, int], None] | None = None,
-    in_parallel: Spread | None = None,
     *,
     sources: Sources = NO_SOURCES,
     strict: bool = False,
@@ -77,7 +70,6 @@ def check(
 
     ``tools`` are the installers' own programs, looked for on PATH when not given. ``progress`` gets the number of
     answers that are done and the total, and may end the check by an exception.
-    ``in_parallel`` judges many texts by the built-in rules, in their order, for example on several processors.
     ``sources`` fill placeholders that the facts do not, and change no state.
     """
     found = of_documents(catalogue)
@@ -92,12 +84,9 @@ def check(
     labels = MissingLabels(catalogue)
     overlays = EqualOverlays()
     render = _Rendering(catalogue, sources, found, labels)
-    answers: Iterable[tuple[CheckCase, Answer | None]] = ((trial, render.answer(trial)) for trial in tried)
     judge = _Judge(Tools.find() if tools is None else tools, catalogue)
-    if in_parallel:  # else each answer is dropped as soon as it is judged: there may be 100,000
-        answers = [*answers]
-        judge.judge_ahead([answer for _, answer in answers if answer], in_parallel)
-    for count, (trial, answer) in enumerate(answers, 1):
+    for count, trial in enumerate(tried, 1):
+        answer = render.answer(trial)
         if answer is not None:
             installs.record(trial.identifier, answer)
             overlays.record(answer.selection.overlays, trial.identifier)
@@ -248,16 +237,6 @@ def _unclaimed(catalogue: Catalogue, of_rows: Iterable[RowCase]) -> Iterator[str
     yield from only_loader_claims(catalogue, of_rows)
 
 
-def _name_of(answer: Answer) -> tuple[str, bytes]:
-    """Return the key by which two answers count as equal for a judge."""
-    return answer.format.extension, hashlib.sha256(answer.body).digest()
-
-
-def built_in_verdict(answer: tuple[str, str]) -> Verdict:
-    """Return the verdict on a text and its extension by the built-in rules. Can be called in another process."""
-    return validate(*answer, tools=Tools.none())
-
-
 class _Judge:
     """The validators, with notes about themselves collected in ``notes``."""
 
@@ -271,41 +250,21 @@ class _Judge:
 
     def verdict(self, answer: Answer) -> Verdict:
         """Return an installer's verdict on the answer. Answers with the same text are judged once."""
-        name = _name_of(answer)
-        return self._verdicts.get(name) or self._keep(name, self._judged(name[0], answer.body.decode()))
-
-    def judge_ahead(self, answers: list[Answer], in_parallel: Spread) -> None:
-        """Judge everything that needs no tool, all together; the rest is judged when it is needed."""
-        seen: dict[str, int] = {}
-        pending: dict[tuple[str, bytes], str] = {}
-        for answer in answers:
-            name = _name_of(answer)
-            if name not in pending and name not in self._verdicts:
-                seen[name[0]] = seen.get(name[0], 0) + 1
-                if seen[name[0]] > TOOL_RUNS:
-                    pending[name] = answer.body.decode()
-        if len(pending) >= WORTH_SPREADING:
-            verdicts = in_parallel([(text, extension) for (extension, _), text in pending.items()])
-            for name, verdict in zip(pending, verdicts, strict=True):
-                self._keep(name, verdict)
-                self._note_tool_limit(name[0])
+        extension = answer.format.extension
+        name = extension, hashlib.sha256(answer.body).digest()
+        if name not in self._verdicts:
+            verdict = self._verdicts[name] = self._judged(extension, answer.body.decode())
+            self.notes.update(f"{extension}: {note}" for note in verdict.notes)
+        return self._verdicts[name]
 
     def _judged(self, extension: str, text: str) -> Verdict:
         runs = self._tool_runs[extension] = self._tool_runs.get(extension, 0) + 1
-        if runs > TOOL_RUNS:
-            self._note_tool_limit(extension)
-        return validate(text, extension, tools=self.tools if runs <= TOOL_RUNS else Tools.none())
-
-    def _keep(self, name: tuple[str, bytes], verdict: Verdict) -> Verdict:
-        self.notes.update(f"{name[0]}: {note}" for note in verdict.notes)
-        self._verdicts[name] = verdict
-        return verdict
-
-    def _note_tool_limit(self, extension: str) -> None:
+        if runs <= TOOL_RUNS:
+            return validate(text, extension, tools=self.tools)
         tool = TOOL_OF_FORMAT.get(extension)
-        if tool is None or tool not in self.tools.paths:
-            return
-        self.notes.add(f"{extension}: {tool} was asked about {TOOL_RUNS} answers only")
+        if tool in self.tools.paths:
+            self.notes.add(f"{extension}: {tool} was asked about {TOOL_RUNS} answers only")
+        return validate(text, extension, tools=Tools.none())
 
     def placed(self, findings: tuple[Finding, ...], answer: Answer) -> list[str]:
         """Return findings with the document and line that each is about."""

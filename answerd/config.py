@@ -7,8 +7,6 @@ declarations; reading, ``answerd config`` and the tests of the documentation use
 It must not know what the settings are used for: it opens no store, binds no address, loads no certificate and looks at
 no directory. The only files that it reads are the environment file and those that a setting with ``_FILE`` names,
 through a function that a caller can replace. No message ever holds a secret.
-
-More than 400 lines, because each setting is declared with its meaning, in one table of all settings.
 """
 
 from __future__ import annotations

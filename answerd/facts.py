@@ -124,11 +124,6 @@ class Request:
         )
 
 
-Statement = tuple[str, str, bytes, str, Sequence[str], tuple[tuple[str, str], ...], bool]
-"""What a request says of its machine: path, query, body, peer, names that the caller vouches for, Anaconda's headers as
-labels and values, and whether the body is a form. Other headers do not identify a machine."""
-
-
 class Facts:
     """All facts of a request. Never raises: a body that cannot be read has no labels, but still identities.
 
@@ -173,8 +168,6 @@ class Facts:
         self._values: dict[str, Sequence[str]] = {}
         self._forms: dict[str, NormalizedValues] = {}
         self._for_user_data: Facts | None = None
-        self._narrowed: set[str] | None = None
-        self._narrowed_by: object = None
         self.found: dict[object, Any] | None = {} if len(request.body) > LARGE else None
         """What indexes found for a large request, by the index or its method: it is looked up in a thread first."""
 
@@ -182,7 +175,6 @@ class Facts:
         """Return a copy that shares what was computed, but not `found`."""
         other = Facts(self.request, same_body=self)
         other._identities, other._carried, other._filed = self._identities, self._carried, self._filed
-        other._narrowed, other._narrowed_by = self._narrowed, self._narrowed_by
         other.found = None if self.found is None else dict(self.found)
         return other
 
@@ -190,19 +182,6 @@ class Facts:
     def row_id(self) -> str:
         """The ``id`` of the inventory's row; empty where there is none."""
         return ""
-
-    def statement(self) -> Statement:
-        """Return all that the request says of its machine, to be compared."""
-        asked = self.request
-        return (
-            asked.path,
-            asked.query,
-            asked.body,
-            asked.peer,
-            asked.identities,
-            tuple(self._header_facts),
-            self._form is not None,
-        )
 
     def values(self, label: str) -> Sequence[str]:
         """Return the first `MOST_VALUES` values of a case-folded label, in order of arrival and each once.
@@ -328,33 +307,24 @@ class Facts:
             self._identities = found
         return self._identities
 
-    def narrow(self, names: object, intersection: Callable[[Collection[str]], set[str]]) -> None:
-        """Work out once which of the identities are among the ``names`` of several indexes. The methods below, given
-        these names, then look up no others."""
-        if self._narrowed_by is not names:
-            self._narrowed = self.identities_held_in(intersection)
-            self._narrowed_by = names
-
-    def identities_in(self, intersection: Callable[[Collection[str]], set[str]], names: object = None) -> list[str]:
-        """Return the `identities` that an index holds, in order of arrival. ``names``: see `narrow`.
+    def identities_in(self, intersection: Callable[[Collection[str]], set[str]]) -> list[str]:
+        """Return the `identities` that an index holds, in order of arrival.
 
         ``intersection`` returns those of its keys that are in a collection. The order is worked out only where it holds
         several, which saves 45 of 190 microseconds for a body of 119 texts.
         """
-        found = self._held(intersection, names)
+        found = self.identities_held_in(intersection)
         if len(found) < 2:  # noqa: PLR2004 - no order among them
             return list(found)
         return [identity for identity in self.identities if identity in found]
 
-    def identities_but_of_peer_in(
-        self, intersection: Callable[[Collection[str]], set[str]], names: object = None
-    ) -> Collection[str]:
+    def identities_but_of_peer_in(self, intersection: Callable[[Collection[str]], set[str]]) -> Collection[str]:
         """Return the `identities` that an index holds, in no order, without that of the address which the request came
         from, unless it is said as well.
 
-        An address may be leased to another machine, so it never finds a row of an inventory. ``names``: see `narrow`.
+        An address may be leased to another machine, so it never finds a row of an inventory.
         """
-        found = self._held(intersection, names)
+        found = self.identities_held_in(intersection)
         peer = self.request.peer
         if not found or not peer:
             return found
@@ -362,12 +332,6 @@ class Facts:
         if of_peer not in found or self._says(of_peer):
             return found
         return found - {of_peer}
-
-    def _held(self, intersection: Callable[[Collection[str]], set[str]], names: object) -> set[str]:
-        narrowed = self._narrowed
-        if narrowed is None or names is not self._narrowed_by:
-            return self.identities_held_in(intersection)
-        return intersection(narrowed)
 
     def identities_held_in(self, intersection: Callable[[Collection[str]], set[str]]) -> set[str]:
         """Return the `identities` that an index holds, in no order."""

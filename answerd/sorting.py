@@ -21,26 +21,16 @@ MOST_KEPT = 20_000
 _T = TypeVar("_T")
 
 
-def sorted_in_steps(
-    items: Iterable[_T],
-    key: Callable[[_T], Any],
-    *,
-    reverse: bool = False,
-    pause: Callable[[], None] | None = None,
-) -> list[_T]:
-    """Return items sorted, as ``sorted`` does. ``pause`` is called between the steps."""
+def sorted_in_steps(items: Iterable[_T], key: Callable[[_T], Any], *, reverse: bool = False) -> list[_T]:
+    """Return items sorted, as ``sorted`` does."""
     rest = iter(items)
     parts = []
     while part := sorted(islice(rest, _SORTED_AT_ONCE), key=key, reverse=reverse):
         parts.append(part)
-        if pause:
-            pause()
     merged = merge(*parts, key=key, reverse=reverse)
     found: list[_T] = []
     while some := [*islice(merged, _SORTED_AT_ONCE)]:
         found += some
-        if pause:
-            pause()
     return found
 
 
@@ -81,9 +71,7 @@ def stretch(
     return from_the_end[count - last : count - first][::-1]
 
 
-def free_in_steps(items: list[Any], down_to: int = 0, pause: Callable[[], None] | None = None) -> None:
+def free_in_steps(items: list[Any], down_to: int = 0) -> None:
     """Remove the last items of a list. To forget a million items in one step takes 50 ms: each has to be fetched."""
     while len(items) > down_to:
         del items[max(down_to, len(items) - _FREED_AT_ONCE) :]
-        if pause:
-            pause()

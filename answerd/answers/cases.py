@@ -1,22 +1,30 @@
 """The cases of ``answerd check`` and ``answerd diff``: every answer that can be tried without a request.
 
 There is a case for each machine, each member of a group, each row of an inventory, and each default by its name.
-``answerd check`` judges these answers, ``answerd diff`` compares them.
+``answerd check`` judges these answers, ``answerd diff`` compares those that a change can touch.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import Final
 
-from answerd.answers.affected import Affected
 from answerd.answers.catalogue import Catalogue
-from answerd.answers.row_claims import ClaimsOfRows, RowClaims
-from answerd.documents import Document, NameInKind
-from answerd.errors import AnswerError
-from answerd.facts import Facts, facts_of
-from answerd.identity import identity_of
+from answerd.answers.rows import Inventory
+from answerd.answers.select import Question, overlays_holding, select
+from answerd.documents import Document, NameInKind, RawDocument
+from answerd.errors import AnswerError, BrokenDocument
+from answerd.facts import STATE, Facts, facts_of
+from answerd.formats import ALL_EXTENSIONS
+from answerd.formats.control import Criterion
+from answerd.identity import Kind, identity_of, normalize
+from answerd.installs.states import State
 from answerd.inventory.rows import Row
+
+_MOST_KINDS: Final = 10_000
+"""Kinds of rows whose groups are kept."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,3 +165,286 @@ def _members_without_other_cases(catalogue: Catalogue) -> Iterator[tuple[str, Do
                 is_tried = False
             if not is_tried:
                 yield member, document
+
+
+# What claims the machine of a row, before that machine asks. A default claims no row.
+
+
+@dataclass(frozen=True, slots=True)
+class RowClaims:
+    """The documents that claim a row: machine documents by their identity, groups by ``members`` or by ``match``; and
+    the overlays that hold for it, lowest first, of whatever format."""
+
+    machines: tuple[Document, ...]
+    groups: tuple[Document, ...]
+    overlays: tuple[Document, ...] = ()
+
+    @property
+    def formats(self) -> tuple[str, ...]:
+        """The formats in which a document claims the row, in format order."""
+        found = {document.key.format for document in (*self.machines, *self.groups)}
+        return tuple(extension for extension in ALL_EXTENSIONS if extension in found)
+
+
+def facts_of_row(row: Row) -> Facts:
+    """Return the facts of a machine that sends only the identities of its row."""
+    return facts_of(row.identities().values())
+
+
+def claims_of(catalogue: Catalogue, row: Row) -> RowClaims:
+    """Return the documents that claim a row, whose machine counts as armed. Raises `AnswerError` where the row gets no
+    answer in any format."""
+    facts = _known(catalogue, row)
+    question = Question(facts, ALL_EXTENSIONS)
+    machines = [
+        document
+        for identity in facts.identities_in(catalogue.machines.intersection)
+        for document in catalogue.machines[identity]
+        if not document.is_named_like_an_alias
+        and (not document.content.readable or question.holds_for(document, document.control.match))
+    ]
+    groups = [
+        claim.document
+        for identity in facts.identities_in(catalogue.members.intersection)
+        for claim in catalogue.members[identity]
+        if question.holds_for(claim.document, claim.match)
+    ]
+    groups += [claim.document for claim in catalogue.selectors.holding(facts)]
+    overlays = tuple(claim.document for claim in overlays_holding(catalogue, question, ALL_EXTENSIONS))
+    return RowClaims(tuple(machines), tuple(dict.fromkeys(groups)), overlays)
+
+
+class ClaimsOfRows:
+    """`claims_of` for many rows of one set. Finding what selects a row takes 30 µs; rows that are alike in the columns
+    which any group asks for are selected by the same groups, and there are rarely many kinds of them."""
+
+    def __init__(self, catalogue: Catalogue) -> None:
+        self._catalogue = catalogue
+        selectors = (*catalogue.selectors.items(), *catalogue.overlay_selectors.items())
+        self._labels = sorted({criterion.label for _, match in selectors for criterion in match})
+        self._selecting: dict[tuple[str, ...], tuple[list[Document], tuple[Document, ...]]] = {}
+
+    def of(self, row: Row) -> RowClaims:
+        """Return `claims_of` a row."""
+        catalogue = self._catalogue
+        inventory = catalogue.inventory
+        machines = [document for name in row.names for document in catalogue.machines.get(name, ())]
+        members = [claim for name in row.names for claim in catalogue.members.get(name, ())]
+        if (
+            inventory is None
+            or inventory.unreadable
+            or any(inventory.index.get(name) is not row for name in row.names)
+            or any(document.content.readable and document.control.match for document in machines)
+            or any(claim.match for claim in members)
+            or not catalogue.overlay_members.is_empty
+            or "01-" in row.text  # perhaps PXELINUX's prefix, without which a value is a name too
+        ):
+            return claims_of(catalogue, row)
+        fault = inventory.fault_of(row)
+        if fault is not None:
+            raise BrokenDocument(fault)
+        groups = [claim.document for claim in members]
+        overlays: tuple[Document, ...] = ()
+        if self._labels:
+            cells, places = row.cells(), row.layout.labels
+            kind = tuple([cells[places[label]] if label in places else "" for label in self._labels])
+            selecting = self._selecting.get(kind)
+            if selecting is None:
+                if len(self._selecting) >= _MOST_KINDS:
+                    self._selecting.clear()
+                known = claims_of(catalogue, row).overlays if catalogue.has_overlays else ()
+                selecting = self._selecting[kind] = groups_matching(catalogue, row), known
+            groups += selecting[0]
+            overlays = selecting[1]
+        named = (document for document in machines if not document.is_named_like_an_alias)
+        return RowClaims(tuple(named), tuple(dict.fromkeys(groups)), overlays)
+
+
+def groups_matching(catalogue: Catalogue, row: Row) -> list[Document]:
+    """Return the groups that claim a row by ``match`` alone. They depend on the row's cells in the columns that these
+    groups ask for, and on nothing else of it. Raises `AnswerError` as `claims_of` does."""
+    return [claim.document for claim in catalogue.selectors.holding(_known(catalogue, row))]
+
+
+def winners(catalogue: Catalogue, row: Row) -> list[Document]:
+    """Return for each format the machine document, the group and the overlays that answer a row; where these cannot
+    answer, all documents that claim it. Sorted by kind, name and format order. Raises `AnswerError` as `claims_of`
+    does."""
+    claims = claims_of(catalogue, row)
+    facts = _known(catalogue, row)
+    found: dict[Document, None] = {}
+    for extension in claims.formats:
+        try:
+            selection = select(catalogue, Question(facts, (extension,), without_default=True))
+            chosen: Sequence[Document | None] = (selection.machine, selection.group, *selection.overlays)
+        except AnswerError:
+            chosen = [document for document in (*claims.machines, *claims.groups) if document.key.format == extension]
+        found.update(dict.fromkeys(document for document in chosen if document))
+    return sorted(found, key=_order)
+
+
+def _known(catalogue: Catalogue, row: Row) -> Facts:
+    facts = catalogue.facts(facts_of_row(row))
+    if catalogue.has_states:
+        facts.state_source = lambda _: State.ARMED.value
+    return facts
+
+
+def _order(document: Document) -> tuple[bool, str, int]:
+    key = document.key
+    return key.kind is not Kind.MACHINE, key.identifier, ALL_EXTENSIONS.index(key.format)
+
+
+# Whose answers a change of an answer set can touch. An answer depends on the documents of its name, on the groups that
+# claim it and those that they extend, and on its row. Where none of these differs between two sets, none is made.
+
+
+class Affected:
+    """The identities whose answers may differ between two sets. ``identities`` is None where all may.
+
+    An identity is that of a machine document, a member or a row; that of a default is empty.
+    """
+
+    def __init__(self, before: Catalogue, after: Catalogue) -> None:
+        self.identities: set[str] | None = None
+        if (
+            before.unlisted != after.unlisted
+            or before.has_states != after.has_states
+            or {*_contents(before.unreadable)} != {*_contents(after.unreadable)}
+            or _unknown_rows(before.inventory) != _unknown_rows(after.inventory)
+        ):
+            return  # what is not known might claim anything
+        found: set[str] = set()
+        groups: set[NameInKind] = set()
+        for document in _changed(before, after):
+            if document.is_shared:
+                groups.add((document.identity, document.key.format))
+            else:
+                found.add(document.identity)
+        for row in _changed_rows(before.inventory, after.inventory):
+            found.update(row.names)
+        if groups:
+            groups = _with_extending(groups, (before, after))
+            for catalogue in (before, after):
+                if not _add_touched_by_groups(catalogue, groups, found):
+                    return
+        if "" in found:  # a default, which overlays may be laid over for members that nothing else claims
+            for catalogue in (before, after):
+                for claim in catalogue.claims.values():
+                    found.update(claim.members if claim.overlay is not None else ())
+        self.identities = found
+
+    def __contains__(self, identity: str) -> bool:
+        return self.identities is None or identity in self.identities
+
+    def has_any(self, identities: Iterable[str]) -> bool:
+        """Return whether the answers of a machine with these identities may differ."""
+        return self.identities is None or not self.identities.isdisjoint(identities)
+
+
+def _contents(documents: Iterable[Document]) -> Iterator[tuple[object, ...]]:
+    return ((document.key, document.raw.text, document.raw.fault) for document in documents)
+
+
+def _changed(before: Catalogue, after: Catalogue) -> Iterator[Document]:
+    """Yield the documents that only one of two sets has, by their content: a set that was loaded anew has other
+    objects."""
+    removed = [before.documents[raw] for raw in _only_in(before, after)]
+    added = [after.documents[raw] for raw in _only_in(after, before)]
+    was, is_now = Counter(_contents(removed)), Counter(_contents(added))
+    for documents, others in ((removed, is_now), (added, was)):
+        for document, content in zip(documents, _contents(documents), strict=True):
+            if others[content]:
+                others[content] -= 1
+            else:
+                yield document
+
+
+def _only_in(catalogue: Catalogue, other: Catalogue) -> Iterator[RawDocument]:
+    keys = catalogue.documents.keys_not_in(other.documents)
+    return (raw for raw in keys if raw.key.kind is not Kind.INVENTORY)
+
+
+def _unknown_rows(inventory: Inventory | None) -> set[tuple[object, ...]]:
+    """Return the inventories that cannot be read."""
+    documents = inventory.unreadable if inventory is not None else ()
+    return {(document.key, document.text, document.fault) for document in documents}
+
+
+def _changed_rows(before: Inventory | None, after: Inventory | None) -> Iterator[Row]:
+    """Yield the rows that only one of two sets has, or that have a fault in one of them."""
+    if before is after:
+        return
+    for inventory, other in ((before, after), (after, before)):
+        if inventory is None:
+            continue
+        for row in inventory.rows():
+            if other is None or not all(_has_like(other, identity, row) for identity in row.names):
+                yield row
+        yield from inventory.faulty
+        for layout in inventory.doubled:
+            yield from inventory.by_layout[layout].rows
+
+
+def _has_like(inventory: Inventory, identity: str, row: Row) -> bool:
+    """Return whether the only row of an identity has the same values as a row."""
+    other = inventory.index.get(identity)
+    return other is row or (isinstance(other, Row) and other.values() == row.values())
+
+
+def _with_extending(groups: set[NameInKind], catalogues: Iterable[Catalogue]) -> set[NameInKind]:
+    """Return groups and all that extend them, directly or not, in any of some sets."""
+    extending: dict[NameInKind, set[NameInKind]] = defaultdict(set)
+    for catalogue in catalogues:
+        for documents in catalogue.groups.values():
+            for document in documents:
+                if (extended := _extended(document)) is not None:
+                    extending[extended].add((document.identity, document.key.format))
+    found, left = set(groups), list(groups)
+    while left:
+        new = extending[left.pop()] - found
+        found |= new
+        left += new
+    return found
+
+
+def _extended(document: Document) -> NameInKind | None:
+    name = document.control.extends
+    return None if name is None else (identity_of(name), document.key.format)
+
+
+def _add_touched_by_groups(catalogue: Catalogue, groups: set[NameInKind], found: set[str]) -> bool:
+    """Add the identities whose answers groups of a set may be part of: of machines and defaults that extend them, of
+    members, and of rows that they select. False where a group may select machines without a row too."""
+    for document in catalogue.documents.values():
+        if not document.is_shared and _extended(document) in groups:
+            found.add(document.identity)
+    selecting = []
+    for claim in catalogue.claims.values():
+        if (claim.document.identity, claim.document.key.format) in groups:
+            found.update(claim.members)
+            if claim.match and not claim.members:
+                selecting.append(claim.match)
+    if not selecting:
+        return True
+    if any({criterion.label for criterion in match} == {STATE} for match in selecting):
+        return False
+    for row in catalogue.inventory.rows() if catalogue.inventory is not None else ():
+        if any(_may_select(match, row) for match in selecting):
+            found.update(row.names)
+    return True
+
+
+def _may_select(match: Iterable[Criterion], row: Row) -> bool:
+    """Return whether a ``match`` may hold for a machine that sends nothing but the identities of its row."""
+    values: dict[str, list[str]] = {}
+    for criterion in match:
+        if criterion.label == STATE:
+            continue
+        if criterion.label not in row.layout.labels:
+            return False
+        values = values or row.values()
+        of_row = map(normalize, values.get(criterion.label, ()))
+        if not any(pattern.matches(form) for form in of_row for pattern in criterion.patterns):
+            return False
+    return True

@@ -10,35 +10,37 @@ what they claim.
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import partial
 from typing import Final, TypeVar
 
-from answerd.answers.copy_on_write import CopyOnWriteMap, NamesInUse, collected
-from answerd.answers.problem_sentences import (
-    MOST_GROUPS,
-    cycle_problem,
-    duplicate_problem,
-    duplicates_of,
-    extended_overlay_problem,
-    height_problem,
-    unknown_group,
-    unknown_group_problem,
-)
+from answerd.answers.copy_on_write import CopyOnWriteMap
 from answerd.answers.rows import Inventory, inventory_after
 from answerd.answers.selectors import SelectorIndex
 from answerd.documents import Document, Key, NameInKind, RawDocument
 from answerd.errors import BrokenDocument
 from answerd.facts import Facts
 from answerd.formats.control import Criterion
-from answerd.identity import Kind, identity_of
+from answerd.identity import Kind, identifier_fault, identity_of, printable
 
 _K = TypeVar("_K")
 _V = TypeVar("_V", bound="Document | GroupClaim")
 
 Claimed = tuple[tuple[str, ...], tuple[Criterion, ...], int | None]
 """The ``members``, ``match`` and ``overlay`` of a group."""
+
+MOST_GROUPS: Final = 100
+"""The most groups that an answer may have: the group that is named and the groups that it extends, directly or not. In
+a longer chain each group would keep its merge with all groups below it, and all of these together need too much
+memory."""
+_MOST_DUPLICATES: Final = 4
+"""Documents with the same name that a sentence lists."""
+
+_LONGEST_CYCLE: Final = 400
+"""Characters of the names in a cycle of groups that a sentence lists."""
+
+_FEWEST_IN_CYCLE: Final = 2
+"""Groups of a cycle that a sentence lists even where their names are long."""
 
 _MOST_GONE: Final = 100
 """Removed groups whose last claims are kept: a file that is moved may be missing for a few looks."""
@@ -67,24 +69,17 @@ class Catalogue:
     case that a group returns and cannot be read. ``inventory`` has the rows of all inventories, None where there is
     none. ``has_states``: whether the service keeps states of installs. ``columns`` are the labels of inventories'
     columns that have other names (`answerd.inventory.rows.Layout`). ``overlay_members`` and ``overlay_selectors``
-    are ``members`` and ``selectors`` for overlays. ``names`` are those of ``machines``, both kinds of members and the
-    inventory's rows, where there are rows and others.
+    are ``members`` and ``selectors`` for overlays.
     """
 
     documents: CopyOnWriteMap[RawDocument, Document] = field(default_factory=CopyOnWriteMap)
-    machines: CopyOnWriteMap[str, tuple[Document, ...]] = field(
-        default_factory=partial(CopyOnWriteMap, is_searched=True)
-    )
+    machines: CopyOnWriteMap[str, tuple[Document, ...]] = field(default_factory=CopyOnWriteMap)
     groups: CopyOnWriteMap[NameInKind, tuple[Document, ...]] = field(default_factory=CopyOnWriteMap)
     defaults: CopyOnWriteMap[str, tuple[Document, ...]] = field(default_factory=CopyOnWriteMap)
     claims: CopyOnWriteMap[Document, GroupClaim] = field(default_factory=CopyOnWriteMap)
-    members: CopyOnWriteMap[str, tuple[GroupClaim, ...]] = field(
-        default_factory=partial(CopyOnWriteMap, is_searched=True)
-    )
+    members: CopyOnWriteMap[str, tuple[GroupClaim, ...]] = field(default_factory=CopyOnWriteMap)
     selectors: SelectorIndex[GroupClaim] = field(default_factory=SelectorIndex)
-    overlay_members: CopyOnWriteMap[str, tuple[GroupClaim, ...]] = field(
-        default_factory=partial(CopyOnWriteMap, is_searched=True)
-    )
+    overlay_members: CopyOnWriteMap[str, tuple[GroupClaim, ...]] = field(default_factory=CopyOnWriteMap)
     overlay_selectors: SelectorIndex[GroupClaim] = field(default_factory=SelectorIndex)
     has_overlays: bool = False
     unreadable: tuple[Document, ...] = ()
@@ -94,7 +89,6 @@ class Catalogue:
     inventory: Inventory | None = None
     has_states: bool = False
     columns: Mapping[str, str] = field(default_factory=dict)
-    names: NamesInUse | None = None
     # The results of `extended_by` and `chain`: hundreds of machines extend the same group.
     _extended: dict[NameInKind, Document] = field(default_factory=dict)
     _chains: dict[Document, tuple[Document, ...]] = field(default_factory=dict)
@@ -113,9 +107,7 @@ class Catalogue:
 
     def facts(self, facts: Facts) -> Facts:
         """Return the facts of a request with those of its row. Raises `BrokenDocument`, as `Inventory.facts` does."""
-        if self.names is not None:
-            facts.narrow(self.names, self.names.intersection)
-        return facts if self.inventory is None else self.inventory.facts(facts, self.names)
+        return facts if self.inventory is None else self.inventory.facts(facts)
 
     def changed(
         self,
@@ -218,7 +210,6 @@ class _Change:
         self.selectors = before.selectors
         self.overlay_selectors = before.overlay_selectors
         self.unreadable = dict.fromkeys(before.unreadable)
-        self.names = None if before.names is None else before.names.copy()
         self.lapsed: dict[NameInKind, dict[str, Claimed]] = {}  # by source
 
     def made(
@@ -242,12 +233,7 @@ class _Change:
                 continue
             self._add(raw)
         if tables_added or tables_removed:
-            inventory = inventory_after(inventory, tables_added, tables_removed, self.names, self.before.columns)
-        named = (self.machines, self.members, self.overlay_members)
-        if inventory is None or all(mapping.is_empty for mapping in named):
-            self.names = None
-        elif self.names is None:
-            self.names = collected((*named, inventory.index))
+            inventory = inventory_after(inventory, tables_added, tables_removed, self.before.columns)
         return Catalogue(
             documents=self.documents,
             machines=self.machines,
@@ -266,7 +252,6 @@ class _Change:
             inventory=inventory,
             has_states=self.before.has_states,
             columns=self.before.columns,
-            names=self.names,
         )
 
     def _remove(self, raw: RawDocument) -> None:
@@ -276,7 +261,6 @@ class _Change:
         kind = raw.key.kind
         if kind is Kind.MACHINE:
             _drop(self.machines, document.identity, document)
-            self._give_up_name()
         elif kind is Kind.GROUP:
             _drop(self.groups, (document.identity, raw.key.format), document)
             self.unreadable.pop(document, None)
@@ -295,7 +279,6 @@ class _Change:
         if kind is Kind.MACHINE:
             if document.identity:
                 _append(self.machines, document.identity, document)
-                self._use_name(document.identity)
         elif kind is Kind.GROUP:
             _append(self.groups, (document.identity, raw.key.format), document)
             claim = self._claim(document)
@@ -311,7 +294,6 @@ class _Change:
         members = self.members if claim.overlay is None else self.overlay_members
         for member in claim.members:
             _append(members, member, claim)
-            self._use_name(member)
         if _rests_on_match(claim):
             self._own_selectors(claim).add(claim, claim.match)
 
@@ -319,17 +301,8 @@ class _Change:
         members = self.members if claim.overlay is None else self.overlay_members
         for member in claim.members:
             _drop(members, member, claim)
-            self._give_up_name()
         if _rests_on_match(claim):
             self._own_selectors(claim).discard(claim)
-
-    def _use_name(self, name: str) -> None:
-        if self.names is not None:
-            self.names.add(name)
-
-    def _give_up_name(self) -> None:
-        if self.names is not None:
-            self.names.give_up()
 
     def _own_selectors(self, claim: GroupClaim) -> SelectorIndex[GroupClaim]:
         """Return the index of selectors that has a claim, for modification."""
@@ -404,3 +377,65 @@ def _drop(index: CopyOnWriteMap[_K, tuple[_V, ...]], key: _K, value: _V) -> None
         index[key] = rest
     else:
         index.pop(key, None)
+
+
+# Why documents cannot be used together.
+
+
+def duplicates_of(documents: Iterable[Document]) -> Iterator[tuple[Document, ...]]:
+    """Yield the documents that share a format, from documents of one kind and identity."""
+    by_format: dict[str, list[Document]] = {}
+    for document in documents:
+        by_format.setdefault(document.key.format, []).append(document)
+    for duplicates in by_format.values():
+        if len(duplicates) > 1:
+            yield tuple(sorted(duplicates, key=lambda same: (same.key.identifier, same.raw.source)))
+
+
+def duplicate_problem(duplicates: tuple[Document, ...]) -> str:
+    """Return why documents with the same key or identity cannot be used: the sentence names both."""
+    first = duplicates[0].key
+    names = [
+        printable(duplicate.raw.source) or f'"{printable(duplicate.key.identifier)}"'
+        for duplicate in duplicates[: _MOST_DUPLICATES + 1]
+    ]
+    more = len(duplicates) - _MOST_DUPLICATES
+    if more > 1:
+        names[_MOST_DUPLICATES:] = [f"{more:,} more"]
+    same = "one key" if len({duplicate.key for duplicate in duplicates}) == 1 else "one identity and format"
+    return f"{first}: {len(duplicates)} documents for {same}: {' and '.join(names)}"
+
+
+def unknown_group_problem(document: Document) -> str:
+    """Return why a document cannot extend the group that it names."""
+    return f"{document.key}: extends {unknown_group(document.control.extends or '')}"
+
+
+def unknown_group(name: str) -> str:
+    """Return the unknown group for a sentence, without its text where that is no valid name: it may be a secret."""
+    if identifier_fault(Kind.GROUP, name):
+        return "unknown group, by a text that is no group's name"
+    return f'unknown group "{name}"'
+
+
+def extended_overlay_problem(document: Document, overlay: Document) -> str:
+    """Return why a document cannot extend the group that it names, where that is an overlay."""
+    return f"{document.key}: extends {overlay.key}, which is an overlay: it is laid over answers, nothing extends it"
+
+
+def height_problem(group: Document) -> str:
+    """Return why a group that extends too many others cannot be used."""
+    return f"{group.key}: extends more groups than an answer may have, which is {MOST_GROUPS} with itself"
+
+
+def cycle_problem(cycle: Sequence[Document]) -> str:
+    """Return why groups that extend one another in a cycle cannot be used. The list begins with the name that sorts
+    first, and is cut where the sentence would be too long."""
+    first = min(range(len(cycle)), key=lambda at: cycle[at].key)
+    turned = [printable(document.key.identifier) for document in (*cycle[first:], *cycle[:first])]
+    listed = length = 0
+    while listed < len(turned) and (listed < _FEWEST_IN_CYCLE or length + len(turned[listed]) <= _LONGEST_CYCLE):
+        length += len(turned[listed]) + len(" -> ")
+        listed += 1
+    names = turned[:listed] + ([f"and {len(turned) - listed:,} more"] if listed < len(turned) else [])
+    return f"{cycle[first].key}: is in a cycle of extends: {' -> '.join([*names, turned[0]])}"

@@ -9,7 +9,6 @@ object in it, to its reference count: after a fork, none of that memory would be
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, MutableMapping, ValuesView
-from itertools import islice
 from typing import Any, Final, TypeVar
 
 K = TypeVar("K")
@@ -20,9 +19,6 @@ _SHARE: Final = 16
 """Changes are copied while they are at most `_SMALL` or at most this part of the whole; above that everything is
 rebuilt."""
 
-_AT_ONCE: Final = 1_000
-"""Names that are added to a set in one step, in which no other thread runs: 0.1 ms."""
-
 _GONE: Final[Any] = object()
 _UNCHANGED: Final[Any] = object()
 
@@ -31,36 +27,27 @@ class CopyOnWriteMap(MutableMapping[K, V]):
     """A copy-on-write dict: copies share one base dict, and each keeps a small dict of changes. Modify only the newest
     copy. Iteration, in any thread, is not affected by copying."""
 
-    __slots__ = ("_base", "_changes", "_is_shared", "_names")
+    __slots__ = ("_base", "_changes", "_is_shared")
 
-    def __init__(self, *, is_searched: bool = False) -> None:
-        """``is_searched``: whether many keys are looked up together (`intersection`). A set of the keys beside the
-        dictionary then costs 33 bytes each and saves a quarter of the search in a large map (measured with 1,000,000
-        keys: 8.0 µs instead of 10.4 for 119 keys that are not in it)."""
+    def __init__(self) -> None:
         self._base: dict[K, V] = _with_hashes()
-        self._names: set[K] | None = set() if is_searched else None  # the keys of the base
         self._changes: dict[K, V] = {}  # `_GONE` is the value of a key of the base that was removed
         self._is_shared = False  # then the base is never modified again
 
     def copy(self) -> CopyOnWriteMap[K, V]:
         """Return a mapping with the same entries, for modification."""
-        copied: CopyOnWriteMap[K, V] = CopyOnWriteMap(is_searched=self._names is not None)
+        copied: CopyOnWriteMap[K, V] = CopyOnWriteMap()
         if len(self._changes) > max(_SMALL, len(self._base) // _SHARE):
             for key, value in self.items():  # not in place: another thread may iterate over this mapping
                 copied[key] = value
         elif self._base or self._changes:
             self._is_shared = copied._is_shared = True
-            copied._base, copied._names, copied._changes = self._base, self._names, self._changes.copy()
+            copied._base, copied._changes = self._base, self._changes.copy()
         return copied
 
     def intersection(self, keys: Iterable[K]) -> set[K]:
         """Return the ``keys`` that are in the mapping. Faster than a look-up of each."""
-        if not self._base:
-            found: set[K] = set()
-        elif self._names is None:
-            found = self._base.keys() & keys
-        else:
-            found = self._names.intersection(keys)
+        found = self._base.keys() & keys if self._base else set()
         if self._changes:
             changed = self._changes.keys() & keys
             found = (found - changed) | {key for key in changed if self._changes[key] is not _GONE}
@@ -103,18 +90,14 @@ class CopyOnWriteMap(MutableMapping[K, V]):
     def __setitem__(self, key: K, value: V) -> None:
         if self._is_shared:
             self._changes[key] = value
-            return
-        self._base[key] = value
-        if self._names is not None:
-            self._names.add(key)
+        else:
+            self._base[key] = value
 
     def __delitem__(self, key: K) -> None:
         if key not in self:
             raise KeyError(key)
         if not self._is_shared:
             del self._base[key]
-            if self._names is not None:
-                self._names.discard(key)
         elif key in self._base:
             self._changes[key] = _GONE
         else:
@@ -154,60 +137,6 @@ class _Values(ValuesView[V]):
         for value in changes.values():
             if value is not _GONE:
                 yield value
-
-
-class NamesInUse:
-    """All names by which a request can find anything in some mappings: it is compared with all of them once, and the
-    few that are found are looked up in each mapping.
-
-    Copies share their names, as those of a `CopyOnWriteMap` do. May have names that are in no mapping any more.
-    """
-
-    __slots__ = ("_added", "_base", "_changes", "_is_shared")
-
-    def __init__(self) -> None:
-        self._base: set[str] = set()
-        self._added: set[str] = set()
-        self._changes = 0  # names that were added or given up since the base was made
-        self._is_shared = False  # then the base is never modified again
-
-    def add(self, name: str) -> None:
-        """Add a name."""
-        if not self._is_shared:
-            self._base.add(name)
-        elif name not in self._base:
-            self._added.add(name)
-            self._changes += 1
-
-    def give_up(self) -> None:
-        """Note that a mapping has a name no more. It stays until all names are collected anew."""
-        self._changes += 1
-
-    def copy(self) -> NamesInUse | None:
-        """Return the same names, for modification; None where so many changed that they have to be collected anew."""
-        if self._changes > max(_SMALL, len(self._base) // _SHARE):
-            return None
-        copied = NamesInUse()
-        self._is_shared = copied._is_shared = True
-        copied._base, copied._added, copied._changes = self._base, self._added.copy(), self._changes
-        return copied
-
-    def intersection(self, keys: Iterable[str]) -> set[str]:
-        """Return those of the ``keys`` that may be in a mapping."""
-        found = self._base.intersection(keys)
-        if self._added:
-            found |= self._added.intersection(keys)
-        return found
-
-
-def collected(mappings: Iterable[CopyOnWriteMap[str, Any]]) -> NamesInUse:
-    """Return the keys of some mappings."""
-    names = NamesInUse()
-    for mapping in mappings:
-        keys = iter(mapping if mapping._changes else mapping._base)
-        while some := [*islice(keys, _AT_ONCE)]:
-            names._base.update(some)
-    return names
 
 
 def _with_hashes() -> dict[Any, Any]:

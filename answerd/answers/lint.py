@@ -6,9 +6,10 @@ Each is a sentence that says what is wrong and what to do. `answerd.check` repor
 
 from __future__ import annotations
 
+import difflib
 import re
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import combinations
 
@@ -16,15 +17,15 @@ from answerd.answers.cases import RowCase
 from answerd.answers.catalogue import Catalogue, GroupClaim
 from answerd.answers.compose import Layers, prepared_answer
 from answerd.answers.gates import is_loader
-from answerd.answers.known_labels import KnownLabels
-from answerd.answers.ranking import join_shortened, rank
+from answerd.answers.near_misses import join_shortened
+from answerd.answers.select import rank
 from answerd.documents import Document
 from answerd.errors import AnswerError
 from answerd.formats import ALL_EXTENSIONS
 from answerd.formats.control import CONTROL_KEYS
 from answerd.formats.family import Path, Prepared
 from answerd.formats.positions import MARKINGS
-from answerd.formats.template import Placeholder
+from answerd.formats.template import SECRETS, Placeholder
 from answerd.identity import Kind, brief, identity_of, mac_digits, normalize, printable, without_pxelinux_prefix
 from answerd.inventory.rows import Row
 
@@ -167,8 +168,10 @@ def _one_edit_from(name: str) -> set[str]:
 
 
 def _placeholder_labels(catalogue: Catalogue) -> frozenset[str]:
-    """Return the labels that are surely meant as placeholders."""
-    found = {"machine", "group", "mac", "serial", "uuid", "hostname"}
+    """Return the labels that are surely meant as placeholders: those of a machine, of tables, and of any ``match``."""
+    found = {"machine", "group", "id", "mac", "serial", "uuid", "hostname"}
+    for document in catalogue.documents.values():
+        found.update(criterion.label for criterion in document.control.match)
     for layout in catalogue.inventory.by_layout if catalogue.inventory is not None else ():
         found.update(layout.labels)
     return frozenset(found)
@@ -451,3 +454,69 @@ def only_loader_claims(catalogue: Catalogue, of_rows: Iterable[RowCase]) -> Iter
         if identity not in rows and all(is_loader(document.key.format) for document in documents):
             group = claims[0].document
             yield f'{group.key} for member "{identity}": nothing but a loader claims this machine'
+
+
+# The labels that installers and boot loaders send (docs/templates.md#labels-that-installers-send). One that is not in
+# the table, and that no document's match and no inventory's column names, is probably misspelled.
+
+
+def _labels(words: str) -> frozenset[str]:
+    return frozenset(words.split())
+
+
+_PROXMOX = (
+    "$schema.version product.fullname product.product product.enable_btrfs iso.release iso.isorelease "
+    "dmi.baseboard.serial dmi.baseboard.name dmi.baseboard.asset_tag dmi.chassis.sku dmi.chassis.asset_tag "
+    "dmi.chassis.serial dmi.system.sku dmi.system.serial dmi.system.uuid dmi.system.name "
+    "network_interfaces.N.link network_interfaces.N.mac"
+)
+
+SENT: Mapping[str, frozenset[str]] = {
+    "every request": _labels("path file segment peer user_agent"),
+    "the service": _labels("machine group state report"),
+    "Anaconda, with `inst.ks.sendmac` and `inst.ks.sendsn`": _labels("mac serial"),
+    "Proxmox": _labels(_PROXMOX) | {path.rpartition(".")[2] for path in _labels(_PROXMOX)},
+    "Talos": _labels("code hostname mac uuid"),
+    "iPXE, in a URL with its settings": _labels(
+        "arch asset buildarch busid chip dhcp-server dns domain filename gateway hostname ip mac manufacturer memsize "
+        "netmask next-server platform product root-path serial undef user-class username uuid version"
+    ),
+    "boot scripts, by custom": _labels(
+        "asset_tag disk env environment fqdn host id location name node os profile rack role room site user vendor"
+    ),
+}
+"""The labels, case-folded, by the client that sends them. ``N`` is a position in a list."""
+
+ALL_SENT: frozenset[str] = frozenset().union(*SENT.values())
+
+SIMILAR = 0.8
+"""The least similarity at which a label counts as misspelled: ``usr`` and ``user`` have 0.86."""
+
+_LONGEST_COMPARED = 60
+_PLACE = re.compile(r"(?<=\.)\d+(?=\.|\Z)")
+
+
+class KnownLabels:
+    """The labels that requests to one answer set are expected to have."""
+
+    def __init__(self, catalogue: Catalogue) -> None:
+        self._labels = set(ALL_SENT)
+        for document in catalogue.documents.values():
+            self._labels.update(criterion.label for criterion in document.control.match)
+        if catalogue.inventory is not None:
+            for layout in catalogue.inventory.by_layout:
+                self._labels.update(layout.labels)
+
+    def __contains__(self, label: str) -> bool:
+        """Return whether a client is known to send a case-folded label."""
+        return label in self._labels or label.startswith(SECRETS) or _PLACE.sub("N", label) in self._labels
+
+    def nearest(self, label: str) -> str | None:
+        """Return the known label that an unknown label is probably a misspelling of; None where none is similar."""
+        return _nearest(label, self._labels)
+
+
+def _nearest(label: str, known: Iterable[str]) -> str | None:
+    if len(label) > _LONGEST_COMPARED:
+        return None
+    return next(iter(difflib.get_close_matches(label, sorted(known), n=1, cutoff=SIMILAR)), None)

@@ -12,7 +12,7 @@ from itertools import islice
 from typing import TYPE_CHECKING
 
 from answerd.answers.catalogue import Catalogue
-from answerd.answers.ranking import asks_for, failing, join_shortened, request_has, shortened
+from answerd.answers.secret_names import redacted_cell
 from answerd.documents import Document
 from answerd.errors import AnswerError, CannotFill, NotClaimed
 from answerd.facts import AUTOYAST_RULES, Facts
@@ -22,6 +22,12 @@ from answerd.identity import mac_digits
 
 if TYPE_CHECKING:
     from answerd.answers.select import Question
+
+LONGEST_VALUE = 60
+"""Characters of a value from a request that a sentence quotes, so that console lines stay readable."""
+
+MOST_VALUES = 3
+"""Values of one label that a sentence quotes."""
 
 MOST_IDENTITIES = 4
 """Identities that a sentence lists; a JSON body carries dozens."""
@@ -197,3 +203,37 @@ def _narrowed(match: tuple[Criterion, ...], facts: Facts) -> str | None:
     if criterion is None:
         return None
     return f"is narrowed by match {asks_for(criterion)}, and {request_has(criterion.label, facts)}"
+
+
+# What a request has, and what a criterion asks for, in words. `Criterion.holds` alone decides whether it holds.
+
+
+def shortened(text: str, length: int = LONGEST_VALUE) -> str:
+    """Return a text of a request for use in a sentence, quoted or not: on one line, and not too long."""
+    shown = "".join(sign if sign.isprintable() else "?" for sign in text[: length + 1])
+    return shown if len(text) <= length else f"{shown[:length]}…"
+
+
+def join_shortened(texts: Sequence[str], most: int = MOST_VALUES) -> str:
+    """Return ``a, b, c and 4 more``."""
+    shown = ", ".join(shortened(text) for text in texts[:most])
+    return f"{shown} and {len(texts) - most} more" if len(texts) > most else shown
+
+
+def failing(match: Sequence[Criterion], facts: Facts) -> Criterion | None:
+    """Return the first criterion of a ``match`` that does not hold for a request; None when all do."""
+    return next((criterion for criterion in match if not criterion.holds(facts.forms(criterion.label))), None)
+
+
+def asks_for(criterion: Criterion) -> str:
+    """Return a criterion by its label: ``serial``. A pattern is a value of a document, which no sentence quotes."""
+    return shortened(criterion.label)
+
+
+def request_has(label: str, facts: Facts) -> str:
+    """Return the values that a request has for a label, as words: ``serial is "X1"``, or that there are none."""
+    values = facts.values(label)
+    if not values:
+        return f"the request has no {shortened(label)}"
+    shown = [repr(shortened(redacted_cell(label, value))) for value in values]
+    return f"the request's {shortened(label)} is {join_shortened(shown)}"

@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
+from answerd.answers.cases import claims_of
 from answerd.answers.catalogue import Catalogue
-from answerd.answers.row_claims import claims_of
 from answerd.documents import Document
 from answerd.errors import AnswerError
 from answerd.identity import identity_of, mac_digits

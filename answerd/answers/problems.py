@@ -12,9 +12,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
-from answerd.answers.catalogue import Catalogue
-from answerd.answers.problem_sentences import (
+from answerd.answers.catalogue import (
     MOST_GROUPS,
+    Catalogue,
     cycle_problem,
     duplicate_problem,
     duplicates_of,

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 
-from answerd.facts import STATE, Facts, Statement
+from answerd.facts import STATE, Facts
 from answerd.inventory.rows import Row, identities_of_sound
 
 
@@ -31,12 +31,7 @@ class RowFacts(Facts):
         self._values = {}
         self._forms = {}
         self._for_user_data = None
-        self._narrowed = self._narrowed_by = None
         self.found = None if facts.found is None else {}
-
-    def statement(self) -> Statement:
-        """Return all that the request says of its machine, to be compared."""
-        return self._said.statement()
 
     @property
     def row_id(self) -> str:
@@ -88,10 +83,10 @@ class RowFacts(Facts):
             self._identities = {**said, **{value: text for value, text in of_row.items() if value not in said}}
         return self._identities
 
-    def identities_in(self, intersection: Callable[[Collection[str]], set[str]], names: object = None) -> list[str]:
+    def identities_in(self, intersection: Callable[[Collection[str]], set[str]]) -> list[str]:
         """Return the `identities` that an index has. ``intersection`` returns those of the index's keys that are in a
-        collection. ``names``: see `Facts.narrow`."""
-        found = self._said.identities_in(intersection, names)
+        collection."""
+        found = self._said.identities_in(intersection)
         of_row = intersection(self._row.names)
         if not of_row:
             return found

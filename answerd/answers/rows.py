@@ -8,11 +8,10 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import partial
 from itertools import islice
 from typing import Final
 
-from answerd.answers.copy_on_write import CopyOnWriteMap, NamesInUse
+from answerd.answers.copy_on_write import CopyOnWriteMap
 from answerd.answers.row_facts import RowFacts
 from answerd.documents import DocumentName, RawDocument
 from answerd.errors import MOST_PROBLEMS, BrokenDocument
@@ -50,34 +49,34 @@ class Inventory:
 
     tables: Mapping[RawDocument, Table] = field(default_factory=dict)
     unreadable: Mapping[RawDocument, str] = field(default_factory=dict)
-    index: CopyOnWriteMap[str, Entry] = field(default_factory=partial(CopyOnWriteMap, is_searched=True))
+    index: CopyOnWriteMap[str, Entry] = field(default_factory=CopyOnWriteMap)
     shared: Mapping[str, tuple[Row, ...]] = field(default_factory=dict)
     faulty: Mapping[Row, str] = field(default_factory=dict)
     by_layout: Mapping[Layout, Table] = field(default_factory=dict)
     doubled: Mapping[Layout, str] = field(default_factory=dict)
     gone: Mapping[DocumentName, Table] = field(default_factory=dict)
 
-    def facts(self, facts: Facts, names: NamesInUse | None = None) -> Facts:
-        """Return the facts of a request with those of its row, if it has one. ``names``: see `Facts.narrow`.
+    def facts(self, facts: Facts) -> Facts:
+        """Return the facts of a request with those of its row, if it has one.
 
         Raises `BrokenDocument` where two rows claim it, its row has a fault, or a file that has not been readable since
         the start might hold its row.
         """
         if facts.found is None:
-            row = self.row_of(facts, names)
+            row = self.row_of(facts)
             return facts if row is None else RowFacts(facts, row)
         if self not in facts.found:
-            row = self.row_of(facts, names)
+            row = self.row_of(facts)
             # None, or the facts of a copy: facts that led to themselves would be a reference cycle, and a body of 1 MB
-            # would never be freed (`answerd.server.gc_tuning`).
+            # would never be freed (`answerd.server.os_support`).
             facts.found[self] = None if row is None else RowFacts(facts.copied(), row)
         return facts.found[self] or facts
 
-    def row_of(self, facts: Facts, names: NamesInUse | None = None) -> Row | None:
+    def row_of(self, facts: Facts) -> Row | None:
         """Return the row of a request; None where it has none. Raises `BrokenDocument`, as `facts` does."""
         if self.unreadable:
             self._refuse_unknown()
-        found = facts.identities_but_of_peer_in(self.index.intersection, names)
+        found = facts.identities_but_of_peer_in(self.index.intersection)
         if not found:
             return None
         index = self.index
@@ -239,14 +238,13 @@ def inventory_after(
     before: Inventory | None,
     added: Iterable[RawDocument],
     removed: Iterable[RawDocument],
-    names: NamesInUse | None = None,
     labels: Mapping[str, str] | None = None,
 ) -> Inventory | None:
     """Return the inventory without ``removed`` and with ``added``; None where there is no document left.
 
-    The identities of rows that come and go are noted in ``names``. ``labels``: see `Layout`.
+    ``labels``: see `Layout`.
     """
-    change = _InventoryChange(before or Inventory(), names, labels or {})
+    change = _InventoryChange(before or Inventory(), labels or {})
     after = change.made(list(added), list(removed))
     return after if after.tables or after.unreadable or after.gone else None
 
@@ -254,9 +252,8 @@ def inventory_after(
 class _InventoryChange:
     """Builds the next inventory from copies of the mappings of this one."""
 
-    def __init__(self, before: Inventory, names: NamesInUse | None, labels: Mapping[str, str]) -> None:
+    def __init__(self, before: Inventory, labels: Mapping[str, str]) -> None:
         self.labels = labels
-        self.names = names
         self.tables = dict(before.tables)
         self.unreadable = dict(before.unreadable)
         self.index = before.index.copy()
@@ -326,10 +323,8 @@ class _InventoryChange:
         if fault is not None:
             self.faulty[row] = fault
         row.names = tuple(identities)
-        index, several, names = self.index, self.several, self.names
+        index, several = self.index, self.several
         for identity in row.names:
-            if names is not None:
-                names.add(identity)
             if identity in several:
                 several[identity][row] = None
             elif identity in index:
@@ -340,8 +335,6 @@ class _InventoryChange:
     def _withdraw(self, row: Row) -> None:
         self.faulty.pop(row, None)
         for identity in row.names:
-            if self.names is not None:
-                self.names.give_up()
             entry = self.index.get(identity)
             if identity not in self.several and isinstance(entry, tuple):
                 self.several[identity] = dict.fromkeys(entry)

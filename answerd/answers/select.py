@@ -11,7 +11,6 @@ from typing import NamedTuple, TypeVar
 from answerd.answers.catalogue import Catalogue, GroupClaim, refuse_broken
 from answerd.answers.copy_on_write import CopyOnWriteMap
 from answerd.answers.near_misses import unclaimed
-from answerd.answers.ranking import rank
 from answerd.answers.selectors import holds
 from answerd.documents import Document, Key
 from answerd.errors import BrokenDocument, NotClaimed, UnreadableClaim
@@ -19,6 +18,16 @@ from answerd.facts import Facts
 from answerd.formats.control import Criterion
 
 _Filed = TypeVar("_Filed", Document, GroupClaim)
+
+
+Rank = tuple[int, str, int]
+"""The sort key of a claim; the smallest wins: minus the number of criteria, the name, the position in the format
+order."""
+
+
+def rank(key: Key, match: Sequence[Criterion], extensions: Sequence[str]) -> Rank:
+    """Return the rank of a claim: more criteria win; ties by name, then by the order of ``extensions``."""
+    return -len(match), key.identifier, extensions.index(key.format)
 
 
 class Selection:
@@ -172,7 +181,7 @@ def overlays_holding(catalogue: Catalogue, question: Question, extensions: Colle
     members = catalogue.overlay_members
     found: dict[GroupClaim, None] = {}
     if not members.is_empty:
-        for identity in question.facts.identities_in(members.intersection, catalogue.names):
+        for identity in question.facts.identities_in(members.intersection):
             for claim in members[identity]:
                 if claim.document.key.format in extensions and question.holds_for(claim.document, claim.match):
                     found[claim] = None
@@ -214,7 +223,7 @@ def claims_by_identity(catalogue: Catalogue, question: Question) -> list[Documen
     claims: list[Document] = []
     if machines.is_empty:
         return claims
-    for identity in question.facts.identities_in(machines.intersection, catalogue.names):
+    for identity in question.facts.identities_in(machines.intersection):
         acceptable = [
             document
             for document in machines[identity]
@@ -254,7 +263,7 @@ def _best_group(
     if not members.is_empty:
         named = (
             claim
-            for identity in question.facts.identities_in(members.intersection, catalogue.names)
+            for identity in question.facts.identities_in(members.intersection)
             for claim in members[identity]
             if claim.document.key.format in extensions and question.holds_for(claim.document, claim.match)
         )

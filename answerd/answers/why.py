@@ -12,13 +12,12 @@ from dataclasses import dataclass
 
 from answerd.answers.catalogue import Catalogue
 from answerd.answers.compose import once_of
+from answerd.answers.explain import needing
 from answerd.answers.gates import refusal_sentence
-from answerd.answers.near_misses import near_macs
-from answerd.answers.provenance import needing
-from answerd.answers.ranking import Rank, asks_for, join_shortened, rank, request_has, shortened
+from answerd.answers.near_misses import asks_for, join_shortened, near_macs, request_has, shortened
 from answerd.answers.resolve import Answer, resolve
 from answerd.answers.secret_names import redacted_cell
-from answerd.answers.select import Considered, Question, Selection, question_of, select
+from answerd.answers.select import Considered, Question, Rank, Selection, question_of, rank, select
 from answerd.answers.sources import NO_SOURCES, Sources
 from answerd.documents import Document
 from answerd.errors import AnswerError, CannotFill, NotClaimed, UnreadableClaim

@@ -29,7 +29,7 @@ COMMANDS: Mapping[str, str] = {
     "captures": "captures",
     "inventory": "inventory",
     "installs": "installs",
-    "install": "install",
+    "install": "installs",
     "arm": "orders",
     "disarm": "orders",
     "forget": "orders",

@@ -43,19 +43,17 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from answerd.answers.differences import compare
+from answerd.answers.diff import compare
 from answerd.commands import FAILED, WRONG_USAGE, Arguments, CommandError
 from answerd.commands.common import announce_store, inventory_columns
 from answerd.commands.remote import AdminApi
-from answerd.commands.terminal import coloured, counted, print_json, printable_line, progress, show_lines
+from answerd.commands.terminal import coloured, counted, diff_line, print_json, printable_line, progress, show_lines
 from answerd.config import read_config
 from answerd.documents import RawDocument
 from answerd.identity import printable
-from answerd.store import Author, StoreError, WritableStore, no_progress
+from answerd.store import Author, Store, StoreError, no_progress
 from answerd.store.opening import open_database
 from answerd.store.transfer import Directory, read_directory
-
-_COLOURS = {"+": "green", "-": "red", "@": "cyan"}
 
 
 class Refused(CommandError):
@@ -157,12 +155,11 @@ def _target(arguments: Arguments, found: Directory) -> Target:
     return _in_the_database(open_database(read_config(os.environ, to_serve=False)), found, prune, note)
 
 
-def _in_the_database(store: WritableStore, found: Directory, prune: bool, note: str | None) -> Target:
+def _in_the_database(store: Store, found: Directory, prune: bool, note: str | None) -> Target:
     # gevent and the service's modules take long to import, and no other command needs them.
     from answerd.server.admin.changes import applied_as_json  # noqa: PLC0415
     from answerd.server.answer_set import LiveAnswerSet, WriteCounter  # noqa: PLC0415
-    from answerd.server.etags import UNCONDITIONAL, Conditions  # noqa: PLC0415
-    from answerd.server.write_guard import ChangeSet, WriteGuard, WriteRefused  # noqa: PLC0415
+    from answerd.server.write_guard import UNCONDITIONAL, ChangeSet, Conditions, WriteGuard, WriteRefused  # noqa: PLC0415  # noqa: PLC0415
     from answerd.store.loader import Loader  # noqa: PLC0415
 
     announce_store(store, len(store.keys()))
@@ -234,6 +231,6 @@ def _summary(report: dict[str, Any]) -> Iterator[str]:
             printable_line(f"{change['change']}: {names[0]}{more}  +{change['added']} -{change['removed']}"), "bold"
         )
         for line in diffs.get(names[0], ()):
-            yield coloured(printable_line(line), _COLOURS[line[0]]) if line[:1] in _COLOURS else printable_line(line)
+            yield diff_line(line)
     for note in answers["notes"]:
         yield printable_line(f"note: {note}")

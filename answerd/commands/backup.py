@@ -41,7 +41,6 @@ from __future__ import annotations
 import os
 import sys
 from pathlib import Path
-from typing import cast
 
 from answerd.commands import WRONG_USAGE, Arguments, CommandError
 from answerd.commands.apply import own_author
@@ -49,7 +48,6 @@ from answerd.commands.common import announce_store, configured_store
 from answerd.commands.terminal import counted, printable_line
 from answerd.config import read_config
 from answerd.identity import printable
-from answerd.store import WritableStore
 from answerd.store.backup import backup_database, backup_directory, restore_database, restore_directory, restore_shared
 from answerd.store.files import FileStore
 from answerd.store.opening import install_rules, open_postgres
@@ -74,9 +72,8 @@ def back_up(arguments: Arguments) -> int:
         return 1 if summary.unreadable else 0
     if Path(file).exists() and Path(config.db_path).exists() and Path(file).samefile(config.db_path):
         raise CommandError(f"{file} is the database itself: name another file")
-    database = cast(WritableStore, store)  # every store with a backup is writable
-    announce_store(store, len(database.keys()))
-    backup_database(database, file, force=force)
+    announce_store(store, len(store.keys()))
+    backup_database(store, file, force=force)
     print(f"{printable_line(store.described)} is in {printable(file)}")
     return 0
 

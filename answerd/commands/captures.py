@@ -41,7 +41,7 @@ from answerd import captures
 from answerd.captures import Capture
 from answerd.commands import WRONG_USAGE, Arguments, CommandError
 from answerd.commands.common import unread_env_file
-from answerd.commands.terminal import counted, print_json, printable_line
+from answerd.commands.terminal import counted, print_json, print_table, printable_line
 from answerd.config import read_config
 from answerd.facts import Facts
 from answerd.identity import identity_of, printable
@@ -72,10 +72,7 @@ def run(arguments: Arguments) -> int:
     if arguments["--json"]:
         print_json({"captures": rows})
         return 0
-    shown = [[_cut(row[column]) for column in COLUMNS[:-1]] + [row[COLUMNS[-1]]] for row in rows]
-    widths = [max(map(len, cells)) for cells in zip(*shown, strict=True)]
-    for line in shown:
-        print("  ".join(f"{cell:{width}}" for cell, width in zip(line, widths, strict=True)).rstrip())
+    print_table([[*(_cut(row[column]) for column in COLUMNS[:-1]), row[COLUMNS[-1]]] for row in rows])
     return 0
 
 

@@ -35,15 +35,13 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 
 from answerd.answers.lint import misspelled_extension
-from answerd.check import CheckReport, built_in_verdict, check
+from answerd.check import CheckReport, check
 from answerd.commands import Arguments
 from answerd.commands.common import configured_sources, read_documents
 from answerd.commands.terminal import coloured, counted, print_json, printable_line, progress
 from answerd.identity import printable
 from answerd.store import Store
 from answerd.store.files import FileStore
-from answerd.store.transfer import ignored_files
-from answerd.validators import Verdict
 
 MOST_ALIKE = 5
 """The most sentences that differ only in their subject and are all printed; of more, the first `SHOWN_ALIKE` are."""
@@ -56,14 +54,6 @@ _SUBJECT = re.compile(
 )
 
 
-def _on_every_processor(answers: list[tuple[str, str]]) -> list[Verdict]:
-    """Return the built-in verdicts on many answers, in their order."""
-    from concurrent.futures import ProcessPoolExecutor  # noqa: PLC0415 - only a large set needs processes
-
-    with ProcessPoolExecutor() as pool:
-        return list(pool.map(built_in_verdict, answers, chunksize=50))
-
-
 def run(arguments: Arguments) -> int:
     """Print the problems and notes of the answer set. Exit status 1 if there is a problem."""
     store, catalogue = read_documents(arguments["DIR"])
@@ -71,7 +61,6 @@ def run(arguments: Arguments) -> int:
     report = check(
         catalogue,
         progress=progress("answers"),
-        in_parallel=_on_every_processor,
         sources=sources,
         strict=arguments["--strict"],
     )
@@ -91,7 +80,7 @@ def _misnamed_files(store: Store) -> Iterator[str]:
     """Yield a note for each file that is no document because its extension is misspelled."""
     if not isinstance(store, FileStore):
         return
-    for name, _ in ignored_files(store.directory):
+    for name in sorted(store.ignored):
         meant = misspelled_extension(name)
         if meant:
             yield f"file {printable(name)} is no document: its extension is no format; did you mean .{meant}?"

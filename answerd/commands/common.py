@@ -21,7 +21,7 @@ from answerd.store import Store, StoreError
 from answerd.store.files import FileStore
 from answerd.store.loader import loaded
 from answerd.store.opening import open_existing
-from answerd.store.secret_files import SecretFiles, sources_of
+from answerd.store.secrets import SecretFiles, sources_of
 
 SYSTEM_ENV_FILE = Path("/etc/answerd.env")
 """The path of the service's settings in the packages."""

@@ -33,11 +33,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from answerd.answers.differences import Change, Comparison, Side
-from answerd.answers.differences import compare as compare_sets
+from answerd.answers.diff import Change, Comparison, Side
+from answerd.answers.diff import compare as compare_sets
 from answerd.commands import WRONG_USAGE, Arguments, CommandError
 from answerd.commands.common import has_states, inventory_columns, named_directory, read_documents
-from answerd.commands.terminal import coloured, print_json, printable_line, progress, show_lines
+from answerd.commands.terminal import coloured, diff_line, print_json, printable_line, progress, show_lines
 from answerd.config import ConfigError
 from answerd.store import Store, StoreError
 from answerd.store.loader import loaded
@@ -46,9 +46,6 @@ from answerd.store.sqlite import SqliteStore
 
 SAME, DIFFERENT, FAILED = 0, 1, 2
 """The exit statuses: those of diff(1)."""
-
-
-_COLOURS = {"+": "green", "-": "red", "@": "cyan"}
 
 
 def run(arguments: Arguments) -> int:
@@ -102,7 +99,7 @@ def _hunks(changes: list[Change], names: tuple[str, str]) -> Iterator[str]:
         yield coloured(printable_line(f"--- {change.name}{several} in {names[0]}{_made_of(first.before)}"), "bold")
         yield coloured(printable_line(f"+++ {change.name}{several} in {names[1]}{_made_of(first.after)}"), "bold")
         for line in change.lines:
-            yield coloured(printable_line(line), _COLOURS[line[0]]) if line[:1] in _COLOURS else printable_line(line)
+            yield diff_line(line)
 
 
 def _made_of(side: Side | None) -> str:

@@ -45,19 +45,17 @@ import sys
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from answerd.answers.history import diff_lines
+from answerd.answers.diff import diff_lines
 from answerd.commands import FAILED, WRONG_USAGE, Arguments, CommandError
 from answerd.commands.apply import directly, own_author
 from answerd.commands.common import announce_store, configured_store, inventory_columns
-from answerd.commands.terminal import coloured, print_json, printable_line, show_lines
+from answerd.commands.terminal import coloured, diff_line, print_json, printable_line, show_lines
 from answerd.documents import Key
 from answerd.formats import split_extension
 from answerd.identity import Kind
 from answerd.store import HistoryEntry, HistoryFilter, StoreError
 from answerd.store.files import FileStore
 from answerd.store.history import beginning
-
-_COLOURS = {"+": "green", "-": "red", "@": "cyan"}
 
 
 def run(arguments: Arguments) -> int:
@@ -127,7 +125,7 @@ def _lines(entry: HistoryEntry, labels: Mapping[str, str], show_secrets: bool) -
     if author.note:
         yield printable_line(f"    {author.note}")
     for line in diff_lines(entry.key, entry.before, entry.after, labels=labels, show_secrets=show_secrets):
-        yield coloured(printable_line(line), _COLOURS[line[0]]) if line[:1] in _COLOURS else printable_line(line)
+        yield diff_line(line)
     yield ""
 
 
@@ -145,8 +143,12 @@ def _as_json(entry: HistoryEntry, labels: Mapping[str, str], show_secrets: bool)
 def put_back(arguments: Arguments) -> int:
     """Restore a document. Exit status 1 where that is refused."""
     from answerd.server.answer_set import LiveAnswerSet, WriteCounter  # noqa: PLC0415
-    from answerd.server.etags import UNCONDITIONAL  # noqa: PLC0415 - with gevent, which few commands need
-    from answerd.server.write_guard import WriteGuard, WriteRefused, restore_document  # noqa: PLC0415
+    from answerd.server.write_guard import (  # noqa: PLC0415
+        UNCONDITIONAL,
+        WriteGuard,
+        WriteRefused,
+        restore_document,
+    )
     from answerd.store.loader import Loader  # noqa: PLC0415
 
     number = arguments["--revision"]

@@ -1,33 +1,40 @@
-"""Which machines are installed, missing or failed.
+"""Which machines are installed, missing or failed; one machine's history.
 
 Usage:
   answerd installs [--state S] [--group G] [--json] [--from URL]... [--ca FILE]
   answerd installs --unknown [--json] [--from URL]... [--ca FILE]
+  answerd install ID [--show-secrets] [--json]
 
-A line for each machine that has a record. With --group also the machines of the
-group that have none, and with --state new all that a row, a document or a
-member names: they are new.
+`installs` prints a line for each machine that has a record. With --group also
+the machines of the group that have none, and with --state new all that a row, a
+document or a member names: they are new.
+
+`install` prints what one machine was given and what it reported. ID is a name
+of a record, a row, a document or a member, any identity of the machine, or a
+MAC address.
 
 Options:
-  --group G   The machines of a group: its members, the machines that extend it,
-              and the rows that it claims.
-  --state S   The machines in a state: new, armed, installing, copied,
-              installed, failed, exhausted; or silent: those that install and
-              have neither asked nor reported for SERVICE_INSTALL_SECS.
-  --unknown   The machines that asked and were claimed by nothing, the last
-              first.
-  --from URL  Ask the admin API of a service; several in one list, each with its
-              site. The token is in SERVICE_ADMIN_TOKEN or
-              SERVICE_ADMIN_TOKEN_FILE.
-  --ca FILE   Certificates (PEM) that are trusted for --from, in place of the
-              system's.
-  --json      For programs.
-  -h --help   This text.
+  --group G       The machines of a group: its members, the machines that extend
+                  it, and the rows that it claims.
+  --state S       The machines in a state: new, armed, installing, copied,
+                  installed, failed, exhausted; or silent: those that install
+                  and have neither asked nor reported for SERVICE_INSTALL_SECS.
+  --unknown       The machines that asked and were claimed by nothing, the last
+                  first.
+  --from URL      Ask the admin API of a service; several in one list, each with
+                  its site. The token is in SERVICE_ADMIN_TOKEN or
+                  SERVICE_ADMIN_TOKEN_FILE.
+  --ca FILE       Certificates (PEM) that are trusted for --from, in place of
+                  the system's.
+  --show-secrets  Do not mask secrets in what the machine reported.
+  --json          For programs; of one machine with the beginning of each
+                  report's body.
+  -h --help       This text.
 
 Exit status:
   0  it worked
-  1  it did not, or a site of --from cannot be asked; the reason is on standard
-     error
+  1  it did not, nothing has this name, or a site of --from cannot be asked; the
+     reason is on standard error
   2  the command line is wrong, or a file on it is not there
 
 Examples:
@@ -37,24 +44,35 @@ Examples:
   answerd installs --unknown
   # Show the machines of two sites in one list.
   answerd installs --from https://a.example:8001 --from https://b.example:8001
+  # Show what a machine was given, and what it reported.
+  answerd install 98:fa:9b:50:d8:10
 """
 
 from __future__ import annotations
 
+import os
 import sys
+import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
 from typing import Any
 
+from answerd.answers.catalogue import Catalogue
+from answerd.answers.operator_names import Machine, machine_named, machines_of_group, machines_without_record
+from answerd.answers.redaction import redacted_install
 from answerd.answers.unclaimed import still_unclaimed
 from answerd.commands import FAILED, WRONG_USAGE, Arguments, CommandError
-from answerd.commands.common import state_named
-from answerd.commands.machines import open_installs
+from answerd.commands.common import configured_sources, read_documents, state_named
 from answerd.commands.remote import AdminApi
 from answerd.commands.terminal import counted, print_json, print_table, printable_line
+from answerd.config import read_config
+from answerd.installs.memory import InstallMemory, Remembered
 from answerd.installs.sentences import shown_name
-from answerd.installs.shown import MOST_LISTED, record_as_json, unknown_as_json
-from answerd.installs.states import STATE_WORDS, State
+from answerd.installs.shown import MOST_LISTED, event_as_json, record_as_json, unknown_as_json
+from answerd.installs.states import STATE_WORDS, Rules, State, is_counted_as
+from answerd.store.opening import install_rules, open_existing_states
+from answerd.store.states import Position, States
 
 _COLOURS: Mapping[str | None, str] = {
     State.INSTALLED: "green",
@@ -70,7 +88,82 @@ SITE_SECONDS = 30.0
 """How long a site has for each of its responses: behind a bad line it is not worth waiting longer for a list."""
 
 
+@dataclass
+class OpenInstalls:
+    """The states as they are now, beside the documents."""
+
+    store: States
+    catalogue: Catalogue
+    memory: InstallMemory
+    rules: Rules
+    position: Position = field(default_factory=Position)
+
+    @property
+    def now(self) -> float:
+        """The present time, which is never before the time of a record."""
+        return max(time.time(), self.memory.newest)
+
+    def named(self, name: str) -> Machine | None:
+        """Return the machine of a name; None where nothing has it."""
+        return machine_named(self.catalogue, self.memory, name)
+
+    def of_group(self, group: str, status: int = FAILED) -> list[str]:
+        """Return the names of a group's machines. Raises `CommandError` where there is no such group."""
+        names = machines_of_group(self.catalogue, self.memory, group)
+        if names is None:
+            raise CommandError(f"no group is called {group!r}", status)
+        return names
+
+    def remembered(self, name: str) -> list[Remembered]:
+        """Return the records of a machine; where it has none, one that is new."""
+        machine = self.named(name)
+        if machine is None:
+            return []
+        return list(machine.records) or [self.memory.new(machine.name, machine.identities)]
+
+    def selected(self, group: str | None, state: str | None) -> list[Remembered]:
+        """Return the records of a group's machines or of all, in a state that `is_counted_as` knows or in any, sorted
+        by name. A group's machines without a record, and all that are new, have a new one. Raises `CommandError` where
+        there is no such group."""
+        if group is not None:
+            found = [remembered for name in self.of_group(group) for remembered in self.remembered(name)]
+        else:
+            found = list(self.memory.by_name.values())
+            if state == State.NEW:
+                found += machines_without_record(self.catalogue, self.memory)
+        now = self.now
+        by_name = {
+            remembered.record.name: remembered
+            for remembered in found
+            if state is None or is_counted_as(remembered.record, state, now, self.rules)
+        }
+        return [remembered for _, remembered in sorted(by_name.items())]
+
+
+def open_installs() -> OpenInstalls:
+    """Open the states that the settings name, and the documents. Raises `CommandError`, `StoreError`, `ConfigError`."""
+    _, catalogue = read_documents()
+    config = read_config(os.environ, to_serve=False)
+    store = open_existing_states(config)
+    if store is None:
+        raise CommandError("there is no place for the states of installs: set SERVICE_STATE_PATH")
+    rules = install_rules(config)
+    installs = OpenInstalls(store, catalogue, InstallMemory(rules), rules)
+    read_again(installs)
+    return installs
+
+
+def read_again(installs: OpenInstalls) -> None:
+    """Bring the records up to date. Raises `StoreError`."""
+    installs.memory, installs.position = installs.store.catch_up(installs.memory, installs.position)
+
+
 def run(arguments: Arguments) -> int:
+    """Run `installs` or `install`."""
+    return print_installs(arguments) if arguments["installs"] else print_install(arguments)
+
+
+def print_installs(arguments: Arguments) -> int:
     """Print a table of machines, or JSON."""
     state = state_named(arguments["--state"], STATE_WORDS)
     if arguments["--from"]:
@@ -80,10 +173,10 @@ def run(arguments: Arguments) -> int:
     installs = open_installs()
     if arguments["--unknown"]:
         unknown = still_unclaimed(installs.catalogue, installs.store.unknown())
-        _print(arguments, [unknown_as_json(machine) for machine in unknown])
+        _print_list(arguments, [unknown_as_json(machine) for machine in unknown])
     else:
         found = installs.selected(arguments["--group"], state)
-        _print(arguments, [record_as_json(remembered, installs.now, installs.rules) for remembered in found])
+        _print_list(arguments, [record_as_json(remembered, installs.now, installs.rules) for remembered in found])
     return 0
 
 
@@ -107,7 +200,7 @@ def _print_sites(arguments: Arguments, state: str | None) -> int:
                 faults.append(answer)
             else:
                 machines += answer
-    _print(arguments, machines)
+    _print_list(arguments, machines)
     for fault in faults:
         print(f"answerd: {printable_line(str(fault))}", file=sys.stderr)
     return FAILED if faults else 0
@@ -122,7 +215,7 @@ def _all_pages(site: AdminApi, path: str, what: str, query: dict[str, str]) -> l
     return found
 
 
-def _print(arguments: Arguments, machines: Sequence[dict[str, Any]]) -> None:
+def _print_list(arguments: Arguments, machines: Sequence[dict[str, Any]]) -> None:
     """Print installs or unknown machines as JSON has them."""
     unknown = arguments["--unknown"]
     if arguments["--json"]:
@@ -178,3 +271,44 @@ def _summary(records: Sequence[dict[str, Any]]) -> str:
     counts = [(state, sum(install["state"] == state for install in records)) for state in State]
     states = ", ".join(f"{count} {state}" for state, count in counts if count)
     return f"{counted(len(records), 'machine')}{f': {states}' if states else ''}"
+
+
+def print_install(arguments: Arguments) -> int:
+    """Print a machine's state and history. Exit status 1 if nothing has the name."""
+    installs = open_installs()
+    found = installs.remembered(arguments["ID"])
+    if not found:
+        raise CommandError(f"no record, row, document or member is called {arguments['ID']}, and it is no MAC address")
+    records: list[dict[str, Any]] = []
+    sources = configured_sources()
+    for remembered in found:
+        events = installs.store.history(remembered.record.name)
+        record = record_as_json(remembered, installs.now, installs.rules)
+        record["events"] = [event_as_json(event) for event in events]
+        is_shown = arguments["--show-secrets"]
+        records.append(record if is_shown else redacted_install(record, installs.catalogue, sources))
+    if arguments["--json"]:
+        print_json(records[0] if len(records) == 1 else records)
+        return 0
+    for machine in records:
+        _print_one(machine)
+    return 0
+
+
+def _print_one(record: dict[str, Any]) -> None:
+    silent = ", silent" if record["silent"] else ""
+    since = f" since {record['since']}" if record["since"] else ""
+    print(f"{shown_name(record['machine'])} is {record['state']}{silent}{since}")
+    print(f"  starts:      {record['starts']}")
+    print(f"  group:       {shown_name(record['group'] or '-')}")
+    print(f"  identities:  {', '.join(shown_name(identity) for identity in record['identities']) or '-'}")
+    if record["message"]:
+        print(f"  message:     {printable_line(record['message'])}")
+    events: Sequence[dict[str, Any]] = record["events"]
+    print("  history:" if events else "  history:     none")
+    for event in events:
+        origin = f" from {printable_line(event['from'])}" if event["from"] else ""
+        detail = f": {printable_line(event['detail'])}" if event["detail"] else ""
+        print(f"    {event['at']}  {event['event']}{detail}{origin}{'' if event['counts'] else ' (changed nothing)'}")
+        for line in event["body"].splitlines():
+            print(f"        | {printable_line(line)}")

@@ -37,11 +37,10 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import cast
 
 from answerd import captures
+from answerd.answers.cases import winners
 from answerd.answers.catalogue import Catalogue
-from answerd.answers.row_claims import winners
 from answerd.answers.rows import Inventory, inventory_file
 from answerd.commands import FAILED, WRONG_USAGE, Arguments, CommandError
 from answerd.commands.common import inventory_columns, read_bytes, read_documents
@@ -56,7 +55,7 @@ from answerd.inventory.editing import in_columns, with_rows_added
 from answerd.inventory.records import UnreadableError, written_record
 from answerd.inventory.rows import IDENTITY_COLUMNS, Row, judged
 from answerd.inventory.table import Table, read_table
-from answerd.store import Author, Store, StoreError, WritableStore
+from answerd.store import Author, Store, StoreError
 from answerd.store.files import FileStore
 from answerd.suggestion import did_you_mean
 
@@ -242,7 +241,7 @@ def _write(store: Store, key: Key, before: str, text: str) -> None:
     if isinstance(store, FileStore):
         store.put(key, text)
         return
-    with cast(WritableStore, store).writing(Author(None, None, "answerd inventory add")) as transaction:
+    with store.writing(Author(None, None, "answerd inventory add")) as transaction:
         stored = transaction.find(key)
         if stored is not None and stored.body.decode("utf-8", "replace") != before:
             raise StoreError("the inventory was changed meanwhile: nothing was added, try again")

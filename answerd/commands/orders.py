@@ -52,7 +52,7 @@ from collections.abc import Sequence
 
 from answerd.commands import FAILED, Arguments
 from answerd.commands.common import state_named
-from answerd.commands.machines import OpenInstalls, open_installs
+from answerd.commands.installs import OpenInstalls, open_installs
 from answerd.commands.terminal import printable_line
 from answerd.installs.sentences import shown_name
 from answerd.installs.states import STATE_WORDS, Order

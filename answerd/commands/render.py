@@ -49,8 +49,8 @@ import sys
 
 from answerd import captures
 from answerd.answers.catalogue import Catalogue
+from answerd.answers.explain import Placing, explained, explanation, origins
 from answerd.answers.near_misses import with_hints
-from answerd.answers.provenance import Placing, explained, explanation, origins
 from answerd.answers.redaction import hiding, redacted_answer
 from answerd.answers.resolve import Answer, resolve
 from answerd.answers.sources import Sources

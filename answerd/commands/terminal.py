@@ -34,7 +34,7 @@ def print_json(value: Any) -> None:
 
 def print_table(rows: Sequence[Sequence[str]], colours: Sequence[str] = ()) -> None:
     """Print rows with columns of one width, each in its colour, where it has one."""
-    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
+    widths = [max(map(len, cells)) for cells in zip(*rows, strict=True)]
     for row, colour in zip_longest(rows, colours):
         line = "  ".join(f"{cell:{width}}" for cell, width in zip(row, widths, strict=True)).rstrip()
         print(coloured(line, colour) if colour else line)
@@ -64,6 +64,12 @@ def coloured(text: str, colour: str, stream: TextIO | None = None) -> str:
     if os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb" or not stream.isatty():
         return text
     return f"\033[{_COLOURS[colour]}m{text}\033[0m"
+
+
+def diff_line(line: str) -> str:
+    """Return a line of a diff in its colour."""
+    colour = {"+": "green", "-": "red", "@": "cyan"}.get(line[:1])
+    return coloured(printable_line(line), colour) if colour else printable_line(line)
 
 
 def progress(unit: str) -> Callable[[int, int], None] | None:

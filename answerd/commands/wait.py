@@ -33,7 +33,7 @@ import time
 from collections.abc import Callable
 
 from answerd.commands import WRONG_USAGE, Arguments, CommandError
-from answerd.commands.machines import OpenInstalls, open_installs, read_again
+from answerd.commands.installs import OpenInstalls, open_installs, read_again
 from answerd.commands.terminal import progress
 from answerd.config import ConfigError
 from answerd.installs.memory import Remembered

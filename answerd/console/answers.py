@@ -6,9 +6,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from answerd.answers.catalogue import Catalogue
-from answerd.answers.near_misses import with_hints
-from answerd.answers.provenance import LONGEST_PLACE, Origin, Place, Placing, origins
-from answerd.answers.ranking import shortened
+from answerd.answers.explain import LONGEST_PLACE, Origin, Place, Placing, origins
+from answerd.answers.near_misses import shortened, with_hints
 from answerd.answers.redaction import hiding, redacted_answer
 from answerd.answers.resolve import Answer, resolve
 from answerd.answers.sources import Sources

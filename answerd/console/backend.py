@@ -14,7 +14,7 @@ from answerd.documents import Key
 from answerd.identity import Kind
 from answerd.server.roles import Role
 from answerd.store.nodes import Node
-from answerd.store.secret_files import SecretFiles
+from answerd.store.secrets import SecretFiles
 
 
 @dataclass(frozen=True, slots=True)

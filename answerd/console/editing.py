@@ -11,7 +11,7 @@ from functools import partial
 from hashlib import sha256
 
 from answerd.answers.catalogue import Catalogue
-from answerd.answers.differences import Difference, compare
+from answerd.answers.diff import Difference, compare
 from answerd.answers.line_diff import unified
 from answerd.answers.redaction import redacted_pair
 from answerd.answers.secret_names import is_secret_name, redacted_cell, why_masked
@@ -40,11 +40,18 @@ from answerd.inventory.records import UnreadableError
 from answerd.inventory.rows import Row, judged
 from answerd.inventory.table import Table, read_table
 from answerd.long_work import run_long
-from answerd.server.admin.answers import CannotRender
+from answerd.server.admin.inventories import RowEdits, line_of
+from answerd.server.admin.observe import CannotRender
 from answerd.server.admin.requests import InvalidRequest, NotThere
-from answerd.server.admin.row_edits import RowEdits, line_of
-from answerd.server.etags import UNCONDITIONAL, Conditions, etag
-from answerd.server.write_guard import ChangeSet, ConditionFailed, WriteGuard, WriteRefused
+from answerd.server.write_guard import (
+    UNCONDITIONAL,
+    ChangeSet,
+    ConditionFailed,
+    Conditions,
+    WriteGuard,
+    WriteRefused,
+    etag,
+)
 from answerd.store import Author, HistoryEntry, HistoryFilter, StoreError
 
 CHANGES_SHOWN = 20

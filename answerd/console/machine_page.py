@@ -9,9 +9,9 @@ from json import dumps
 from typing import Any
 from urllib.parse import urlencode
 
+from answerd.answers.cases import claims_of
 from answerd.answers.catalogue import Catalogue
 from answerd.answers.redaction import redacted_install, redacted_row
-from answerd.answers.row_claims import claims_of
 from answerd.console.answers import Resolver
 from answerd.console.backend import Backend
 from answerd.console.inventories import format_asked_for

@@ -19,7 +19,7 @@ from answerd.installs.states import State
 from answerd.long_work import run_long
 from answerd.server.roles import MAY
 from answerd.server.threads import in_thread
-from answerd.store.secret_writing import SecretRefused, names_of, why_not_writable, write_secret
+from answerd.store.secrets import SecretRefused, names_of, why_not_writable, write_secret
 
 REQUESTS_SHOWN = 30
 PROBLEMS_SHOWN = 1_000

@@ -17,7 +17,7 @@ from gevent.greenlet import Greenlet
 
 from answerd.answers.catalogue import Catalogue
 from answerd.long_work import run_long
-from answerd.server import gc_tuning
+from answerd.server.os_support import gc_paused
 from answerd.server.threads import in_thread
 
 USED_SECONDS = 900.0
@@ -73,7 +73,7 @@ class TablePreparation:
             catalogue = self._catalogue()
             if table.catalogue is catalogue or run_long(partial(_follows, table, catalogue)):
                 continue
-            with gc_tuning.gc_paused(makes_many=True):
+            with gc_paused(makes_many=True):
                 self._run(table.prepare, catalogue)
             latest = self._catalogue()  # what was written meanwhile is there at once
             run_long(partial(table.update, latest))

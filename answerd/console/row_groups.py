@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from operator import attrgetter
 
+from answerd.answers.cases import groups_matching
 from answerd.answers.catalogue import Catalogue
 from answerd.answers.gates import IPXE
-from answerd.answers.row_claims import groups_matching
 from answerd.documents import Key
 from answerd.errors import AnswerError
 from answerd.inventory.rows import Row

@@ -20,7 +20,7 @@ from gevent.lock import BoundedSemaphore
 
 from answerd.server.roles import AdminTokens, Caller, Role, hash_of
 from answerd.server.threads import in_thread
-from answerd.store.writing import write_atomically
+from answerd.store.file_io import write_atomically
 
 SESSION_SECONDS = 12 * 3_600
 """How long a session lasts, whether it is used or not."""

@@ -26,8 +26,8 @@ from answerd.console.pages import Pages
 from answerd.console.preparing import TablePreparation
 from answerd.console.session import Sessions
 from answerd.documents import LARGEST_DOCUMENT
-from answerd.server.admin.routes import DOCUMENT_LIMIT, INVENTORY_LIMIT
-from answerd.server.console_parts import ConsoleParts
+from answerd.server.admin.requests import DOCUMENT_LIMIT, INVENTORY_LIMIT
+from answerd.server.administration import ConsoleParts
 from answerd.server.http.parser import HttpRequest
 from answerd.server.http.server import Gate
 from answerd.validators import Tools

@@ -1,7 +1,8 @@
 """Where each value of a text is written: its path, its span in the text and what it says (docs/explain.md#secrets).
 
 A small function for each family, by the family's own parser or, where that gives no positions, by its tokens. Redaction
-hides spans: to search a text for a value would find another place that reads alike.
+hides spans: to search a text for a value would find another place that reads alike. Explanations need lines: those of
+TOML and JSON are found by the same walks.
 """
 
 from __future__ import annotations
@@ -41,6 +42,39 @@ class ValueSpan(NamedTuple):
     spelling: str = ""
 
 
+class Placed(NamedTuple):
+    """A table, a key or a value of a text, and where it begins. ``value`` is None for what is no value of its own."""
+
+    path: Path
+    start: int
+    value: ValueSpan | None = None
+
+
+Lines = dict[Path, int]
+"""The line, from 1, on which the value of a path begins. A value without a line of its own is on the line of its
+parent."""
+
+
+def _lines(source: str, placed: Iterable[Placed]) -> Lines:
+    found: Lines = {}
+    line, counted = 1, 0
+    for path, start, _ in placed:
+        line += source.count("\n", counted, start)
+        counted = start
+        found.setdefault(path, line)
+    return found
+
+
+def toml_lines(source: str) -> Lines:
+    """Return the lines of a valid TOML text's tables, keys and elements."""
+    return _lines(source, _toml_places(source))
+
+
+def json_lines(source: str) -> Lines:
+    """Return the lines of every value of a valid JSON text."""
+    return _lines(source, _json_places(source))
+
+
 def value_spans(family: str, source: str) -> list[ValueSpan]:
     """Return the values of a text in their order, control keys included; none of the text family. Raises
     `ParseError`."""
@@ -76,11 +110,14 @@ def written_spans(source: str, value: ValueSpan, parts: Iterable[tuple[int, int]
 
 def _json(source: str) -> list[ValueSpan]:
     json_family.parse(source)
-    found: list[ValueSpan] = []
+    return [placed.value for placed in _json_places(source) if placed.value]
+
+
+def _json_places(source: str) -> Iterator[Placed]:
     path: list[str | int] = []
     key = '""'
     for token in json_family.TOKEN.finditer(source):
-        sign = token[0]
+        sign, start, end = token[0], *token.span()
         if sign in "}]":
             path.pop()
         elif sign == ",":
@@ -88,15 +125,17 @@ def _json(source: str) -> list[ValueSpan]:
                 path[-1] += 1
         elif sign == ":":
             path[-1] = json.loads(key)
-        elif sign in "{[":
-            path.append("" if sign == "{" else 0)
         elif sign[0] == '"' and path and isinstance(path[-1], str) and json_family.is_key(source, token):
             key = sign
-        elif sign[0] == '"':
-            found.append(ValueSpan(tuple(map(str, path)), token.start() + 1, token.end() - 1, json.loads(sign), "json"))
         else:
-            found.append(ValueSpan(tuple(map(str, path)), token.start(), token.end(), sign))
-    return found
+            here = tuple(map(str, path))
+            if sign in "{[":
+                yield Placed(here, start)
+                path.append("" if sign == "{" else 0)
+            elif sign[0] == '"':
+                yield Placed(here, start, ValueSpan(here, start + 1, end - 1, json.loads(sign), "json"))
+            else:
+                yield Placed(here, start, ValueSpan(here, start, end, sign))
 
 
 _TOML_TOKEN = re.compile(
@@ -111,9 +150,12 @@ _TOML_TOKEN = re.compile(
 )
 
 
-def _toml(source: str) -> list[ValueSpan]:  # noqa: PLR0912 - one case for each sign
+def _toml(source: str) -> list[ValueSpan]:
     toml_family.parse(source)
-    found: list[ValueSpan] = []
+    return [placed.value for placed in _toml_places(source) if placed.value]
+
+
+def _toml_places(source: str) -> Iterator[Placed]:  # noqa: PLR0912 - one case for each sign
     table: Path = ()
     arrays: dict[Path, int] = {}
     containers: list[tuple[Path, list[int] | None]] = []  # a list with the position in it, an inline table with None
@@ -126,16 +168,21 @@ def _toml(source: str) -> list[ValueSpan]:  # noqa: PLR0912 - one case for each 
         if sign == "\n" and not containers:
             if path is None and begins >= 0:
                 table = _opened_table(source[begins:ends], arrays)
+                yield Placed(table, begins)
             path, begins = None, -1
         elif sign == "\n":
             continue
-        elif sign == "=" and path is None and not (not containers and source[begins] == "["):
-            above = containers[-1][0] if containers else table
-            path, begins = (*above, *_toml_keys(source[begins:ends])), -1
+        elif sign == "=":
+            path = containers[-1][0] if containers else table
+            for key in _toml_keys(source[begins:ends]):
+                path = (*path, key)
+                yield Placed(path, begins)
+            begins = -1
         elif path is None and sign != "}":
             begins, ends = (token.start() if begins < 0 else begins), token.end()
         elif sign in ("[", "{"):
             containers.append((_toml_place(path or (), containers), [0] if sign == "[" else None))
+            yield Placed(containers[-1][0], token.start())
             path = containers[-1][0] if sign == "[" else None
         elif sign in ("]", "}"):
             path = containers.pop()[0]
@@ -146,8 +193,10 @@ def _toml(source: str) -> list[ValueSpan]:  # noqa: PLR0912 - one case for each 
             else:
                 position[0] += 1
         else:
-            found.append(_toml_value(token, _toml_place(path or (), containers)))
-    return found
+            value = _toml_value(token, _toml_place(path or (), containers))
+            yield Placed(value.path, token.start(), value)
+    if path is None and begins >= 0:
+        yield Placed(_opened_table(source[begins:ends], arrays), begins)
 
 
 def _toml_place(path: Path, containers: list[tuple[Path, list[int] | None]]) -> Path:
@@ -297,7 +346,7 @@ def _yaml_value(source: str, event: Any, path: Path, skipped: int) -> ValueSpan:
     return ValueSpan(path, start, max(start, end), text, "yaml-plain")
 
 
-_ATTRIBUTE = re.compile(r"""\s+([^\s=]+)\s*=\s*(?:"[^"]*"|'[^']*')""")
+_ATTRIBUTE = re.compile(r"""\s+([^\s=]+)\s*=\s*(["'])(?P<value>.*?)\2""", re.DOTALL)
 
 
 def _xml(source: str) -> list[ValueSpan]:
@@ -353,8 +402,8 @@ class _XmlSpans:
         while written := _ATTRIBUTE.match(self._source, at):
             at = written.end()
             if written[1] in values:
-                start = at - 1 - (len(written[0]) - re.search("[\"']", written[0]).start() - 2)  # type: ignore[union-attr]
-                self.found.append(ValueSpan((*path, f"@{written[1]}"), start, at - 1, values[written[1]], "xml"))
+                path_of_it = (*path, f"@{written[1]}")
+                self.found.append(ValueSpan(path_of_it, *written.span("value"), values[written[1]], "xml"))
 
     def _end(self, _name: str) -> None:
         self._close_run()

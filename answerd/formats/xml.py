@@ -19,7 +19,7 @@ import operator
 import re
 from bisect import bisect_left, bisect_right
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import replace
 from functools import partial
 from typing import NamedTuple
@@ -737,61 +737,60 @@ def merge(lower: XmlDocument, upper: XmlDocument, append: Collection[Path] = ())
 def prepare(tree: XmlDocument) -> Prepared:
     """Return the document: elements on lines of their own, texts exactly as they are."""
     around = sorted(tree.around.items(), key=lambda item: item[0] != "xml")  # the declaration must be first
-    return Prepared(
-        [
-            *(f"{source}\n" for kind, sources in around if kind[0] != ">" for source in sources),
-            *_element(tree.root, "\n", verbatim=False),
-            "\n",
-            *(f"{source}\n" for kind, sources in around if kind[0] == ">" for source in sources),
-        ]
-    )
+    written: _Written = [f"{source}\n" for kind, sources in around if kind[0] != ">" for source in sources]
+    _write(tree.root, "\n", written, verbatim=False)
+    written.append("\n")
+    written += [f"{source}\n" for kind, sources in around if kind[0] == ">" for source in sources]
+    return Prepared(written)
 
 
-def _element(element: Element, line: str, *, verbatim: bool) -> Iterator[str | Slot]:
-    """Yield an element whose further lines begin with ``line``: a newline and the indentation.
+_Written = list[str | Slot]
+"""A list to append to: nested generators cost twice as much, and every answer is written here."""
+
+
+def _write(element: Element, line: str, written: _Written, *, verbatim: bool) -> None:
+    """Write an element whose further lines begin with ``line``: a newline and the indentation.
 
     ``verbatim``: all white space inside is significant, because it is in mixed content or under ``xml:space``.
     """
-    yield f"<{element.name}"
+    put = written.append
+    put(f"<{element.name}")
     for label, value in element.attributes.items():
-        yield f' {label}="'
-        yield from _value(value, _IN_ATTRIBUTE)
-        yield '"'
+        put(f' {label}="')
+        _write_value(value, _IN_ATTRIBUTE, written)
+        put('"')
     if not element.content:
-        yield "/>"
+        put("/>")
         return
-    yield ">"
+    put(">")
     space = element.attributes.get("xml:space")
     verbatim = space == "preserve" or (verbatim and space != "default")
-    if verbatim or shape(element) is not Shape.ELEMENTS:
-        mixed = verbatim or shape(element) is Shape.MIXED
+    holds = shape(element)
+    if verbatim or holds is not Shape.ELEMENTS:
+        verbatim = verbatim or holds is Shape.MIXED
         for item in element.content:
-            yield from _item(item, line, verbatim=mixed)
+            if isinstance(item, Element):
+                _write(item, line, written, verbatim=verbatim)
+            elif isinstance(item, Instruction):
+                put(item.source)
+            elif item.cdata and isinstance(item.value, str):
+                put(f"<![CDATA[{item.value.replace(']]>', ']]]]><![CDATA[>')}]]>")
+            else:
+                _write_value(item.value, _IN_TEXT, written)
     else:
         for child in element.elements():
-            yield line + _INDENT
-            yield from _element(child, line + _INDENT, verbatim=False)
-        yield line
-    yield f"</{element.name}>"
+            put(line + _INDENT)
+            _write(child, line + _INDENT, written, verbatim=False)
+        put(line)
+    put(f"</{element.name}>")
 
 
-def _item(item: Element | Text | Instruction, line: str, *, verbatim: bool) -> Iterator[str | Slot]:
-    if isinstance(item, Element):
-        yield from _element(item, line, verbatim=verbatim)
-    elif isinstance(item, Instruction):
-        yield item.source
-    elif item.cdata and isinstance(item.value, str):
-        yield f"<![CDATA[{item.value.replace(']]>', ']]]]><![CDATA[>')}]]>"
-    else:
-        yield from _value(item.value, _IN_TEXT)
-
-
-def _value(value: str | Template, escapes: dict[int, str]) -> Iterator[str | Slot]:
+def _write_value(value: str | Template, escapes: dict[int, str], written: _Written) -> None:
     for part in (value,) if isinstance(value, str) else value.parts:
         if isinstance(part, str):
-            yield part.translate(escapes)
+            written.append(part.translate(escapes))
         else:
-            yield Slot(Template((part,)), partial(_fill, part, escapes))
+            written.append(Slot(Template((part,)), partial(_fill, part, escapes)))
 
 
 def _fill(placeholder: Placeholder, escapes: dict[int, str], text: str) -> str:

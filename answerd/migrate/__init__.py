@@ -1,6 +1,6 @@
 """The data of other provisioning services as documents, an inventory and secrets of this one: ``answerd migrate``.
 
-Each source is a module with a function ``read``: a directory or file in, a `MigratedData` out.
+Each source has a function in a module of its own or of its kind: a directory or file in, a `MigratedData` out.
 `answerd.migrate.result.write` alone writes files. What cannot be carried over as it was meant is never guessed: it is
 listed with the reason, and where it is text it is put aside. Rules: docs/migrating.md.
 """
@@ -8,22 +8,21 @@ listed with the reason, and where it is text it is put aside. Rules: docs/migrat
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from importlib import import_module
 from pathlib import Path
-from typing import cast
 
+from answerd.migrate import autopve, cobbler, directories, matchbox
 from answerd.migrate.result import MigratedData, MigrationError
 
 __all__ = ["SOURCES", "MigratedData", "MigrationError", "read"]
 
-SOURCES: Mapping[str, str] = {
-    "matchbox": "matchbox",
-    "cobbler": "cobbler",
-    "autopve": "autopve",
-    "mac-files": "mac_files",
-    "rescriptum": "rescriptum",
+SOURCES: Mapping[str, Callable[[Path], MigratedData]] = {
+    "matchbox": matchbox.read,
+    "cobbler": cobbler.read,
+    "autopve": autopve.read,
+    "mac-files": directories.read_mac_files,
+    "rescriptum": directories.read_rescriptum,
 }
-"""Every source, and its module below `answerd.migrate`."""
+"""Every source, and what reads it."""
 
 
 def read(source: str, path: Path) -> MigratedData:
@@ -32,15 +31,9 @@ def read(source: str, path: Path) -> MigratedData:
     """
     if not path.exists():
         raise MigrationError(f"{path} does not exist")
-    module = import_module(f"answerd.migrate.{SOURCES[source]}")
     try:
-        return cast(Callable[[Path], MigratedData], module.read)(path)
-    except (
-        AttributeError,
-        KeyError,
-        TypeError,
-        ValueError,
-    ) as error:  # a value of another type than this source writes
+        return SOURCES[source](path)
+    except (AttributeError, KeyError, TypeError, ValueError) as error:  # a value of another type than it writes
         kind = type(error).__name__
         raise MigrationError(
             f"{path} holds {source} data of a form that is not known ({kind}); nothing is written"

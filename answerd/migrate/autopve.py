@@ -14,10 +14,12 @@ from pathlib import Path
 from typing import Any
 
 import tomlkit
+from tomlkit.exceptions import TOMLKitError
+from tomlkit.items import Table
 
 from answerd.identity import mac_digits
-from answerd.migrate.proxmox import SECRETS, document, take_secrets
 from answerd.migrate.result import MigratedData, MigrationError, group_name, machine_name
+from answerd.migrate.texts import SECRETS, take_secrets
 
 STORAGE = "storage-general.json"
 DEFAULT = "Default"
@@ -35,7 +37,9 @@ def read(path: Path) -> MigratedData:
     answers = _answers(path)
     data = MigratedData()
     default = answers.pop(DEFAULT, {})
-    base = document(f'From the answer "{DEFAULT}" of autopve, which lay below every other one.', {}, _sections(default))
+    base = _document(
+        f'From the answer "{DEFAULT}" of autopve, which lay below every other one.', {}, _sections(default)
+    )
     take_secrets(base, data, None)
     data.add(f"groups/{BASE}.toml", tomlkit.dumps(base), DEFAULT)
     for name, answer in answers.items():
@@ -108,7 +112,7 @@ def _take(name: str, answer: Mapping[str, Any], disks_below: Mapping[str, Any], 
         control |= {"members": members} if members else {"match": match}
         if members and match:
             data.leave_out(origin, "it was chosen by one string or another of two kinds; only the first kind is kept")
-    written = document(comment, control, _sections(answer))
+    written = _document(comment, control, _sections(answer))
     take_secrets(written, data, own, None if own else group_name(name))
     data.add(file, tomlkit.dumps(written), origin)
 
@@ -139,3 +143,45 @@ def _claims(origin: str, strings: list[str], data: MigratedData) -> tuple[list[s
         else:
             data.leave_out(origin, f'"must contain {text}" is neither an identifier nor a key with a value')
     return members, match
+
+
+def _document(
+    origin: str, control: Mapping[str, Any], sections: Mapping[str, Mapping[str, Any]]
+) -> tomlkit.TOMLDocument:
+    """Return an answer: a comment with its origin, control keys, then a table for each section.
+
+    Keys with dots (``zfs.raid``) are written as dotted keys, sections with dots as tables within tables; empty sections
+    are left away.
+    """
+    made = tomlkit.document()
+    made.add(tomlkit.comment(origin))
+    for key, value in control.items():
+        made.add(key, _table(value) if isinstance(value, Mapping) else tomlkit.item(value))
+    try:
+        for name, values in _nested(sections).items():
+            made.add(name, _table(values))
+    except (AttributeError, TOMLKitError):  # zfs and zfs.raid, or a table and a value of one name
+        raise MigrationError(f"{origin} It has a key twice, or a value where another key wants a section.") from None
+    return made
+
+
+def _nested(sections: Mapping[str, Mapping[str, Any]]) -> dict[str, dict[str, Any]]:
+    """Return sections with those whose names have dots (``network.interface-name-pinning``) within the others."""
+    made: dict[str, dict[str, Any]] = {}
+    for name, values in sections.items():
+        if values:
+            first, *below = name.split(".")
+            table = made.setdefault(first, {})
+            for part in below:
+                table = table.setdefault(part, {})
+            table.update(values)
+    return made
+
+
+def _table(values: Mapping[str, Any]) -> Table:
+    made = tomlkit.table()
+    given = {key: value for key, value in values.items() if value is not None}  # TOML has no null
+    for key, value in sorted(given.items(), key=lambda entry: isinstance(entry[1], Mapping)):  # tables come last
+        item = _table(value) if isinstance(value, Mapping) else tomlkit.item(value)
+        made.add(tomlkit.key(key.split(".")) if "." in key else key, item)
+    return made

@@ -7,8 +7,11 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import MutableMapping
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
+
+from tomlkit.items import Item, Table
 
 from answerd.formats import FORMATS, Format
 from answerd.migrate.result import MigratedData
@@ -128,3 +131,37 @@ def format_of(extension: str | None, text: str) -> Format | None:
     if seen:
         return FORMATS[seen]
     return FORMATS.get(extension or "")
+
+
+SECRETS = {
+    "root-password": "root-password",
+    "root_password": "root-password",
+    "root-password-hashed": "root-password-hash",
+    "root_password_hashed": "root-password-hash",
+}
+"""Keys of ``[global]`` that are secrets, and the names that they get."""
+
+
+def take_secrets(
+    document: MutableMapping[str, Any], data: MigratedData, machine: str | None, group: str | None = None
+) -> None:
+    """Replace the secrets of an answer by placeholders.
+
+    ``machine`` is the identifier of the machine that they belong to, ``group`` the name of the group: secrets of a
+    group have it in their names. Neither: they belong to all machines.
+    """
+    settings = document.get("global")
+    if not isinstance(settings, MutableMapping):
+        return
+    for key, plain in SECRETS.items():
+        name = plain
+        value = settings.get(key)
+        if not isinstance(value, str | int) or "{{" in str(value):
+            continue
+        if group:
+            name = f"{name}-{re.sub(r'[^A-Za-z0-9_-]', '-', group)}"
+        settings[key] = data.secret(name, str(value), machine)
+        if isinstance(settings, Table):
+            item = cast(Item, settings.value.item(key))
+            where = f"secrets/{machine}/{name}" if machine else f"secrets/{name}"
+            item.comment(f"now in {where}")

@@ -5,33 +5,34 @@ from __future__ import annotations
 
 import socket
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import partial
-from typing import cast
 from wsgiref.types import WSGIApplication
 
 import gevent
 
-from answerd.errors import StatesUnknown
-from answerd.installs.states import State
-from answerd.server import admin_app
-from answerd.server.admin_app import make_admin_app
+from answerd.answers.sources import Sources
+from answerd.config import Config
+from answerd.server.admin import app as admin_app
+from answerd.server.admin.app import make_admin_app
 from answerd.server.admission import Admission
+from answerd.server.answer_set import LiveAnswerSet
 from answerd.server.bearer import FailureBlock
-from answerd.server.console_parts import ConsoleParts
 from answerd.server.event_streams import EventStreams
-from answerd.server.exposition import Exposition
+from answerd.server.exposition import Exposition, make_metrics_app
 from answerd.server.http.server import Gate, HttpServer, Limits
+from answerd.server.live_states import LiveStates
 from answerd.server.metrics import AdminCounts
-from answerd.server.metrics_app import make_metrics_app
+from answerd.server.request_feed import RequestFeed
+from answerd.server.roles import AdminTokens
 from answerd.server.shared import Shared
 from answerd.server.threads import in_thread
 from answerd.server.worker import Process
 from answerd.server.write_guard import WriteGuard
-from answerd.store import ReplicatingStore, StoreError, WritableStore
-from answerd.store.nodes import Node
-from answerd.store.states import Waiting
+from answerd.store import ReplicatingStore, Store, StoreError
+from answerd.store.secrets import SecretFiles
 
 ADMIN_ACCEPTS_AT_ONCE = 32
 """Connections accepted at a time: a connection that has sent its request is not idle when the next connections
@@ -40,11 +41,37 @@ arrive."""
 PRUNE_EVERY_SECONDS = 3_600.0
 """Seconds between two prunings of the history: one that is kept for days need not be exact to the minute."""
 
-NODES_SECONDS = 1.0
-"""How long the nodes that were read are shown: several metrics are made of them."""
-
 METRICS_CONNECTIONS = 32
 """Connections for metrics at a time: each scraper has one."""
+
+
+@dataclass(frozen=True, slots=True)
+class ConsoleParts:
+    """What the console, a layer above, is given of a running service. ``guard`` is None for a store of files.
+
+    ``problems`` returns those of the set in force. ``config`` returns the settings, which a signal may have changed.
+    ``api`` is the admin API, and ``api_gate`` its gate. ``installs`` is None where the service keeps no states;
+    ``feed`` has the last requests of all workers.
+    """
+
+    config: Callable[[], Config]
+    store: Store
+    follower: LiveAnswerSet
+    guard: WriteGuard | None
+    tokens: AdminTokens
+    sources: Sources
+    secrets: SecretFiles
+    block: FailureBlock
+    log: Callable[[str], None]
+    problems: Callable[[], Sequence[str]]
+    api: WSGIApplication
+    api_gate: Gate
+    installs: LiveStates | None = None
+    feed: RequestFeed | None = None
+
+
+ConsoleFactory = Callable[[ConsoleParts], tuple[WSGIApplication, Gate]]
+"""Makes the console's application and the gate of its requests' bodies; who starts the service passes it."""
 
 
 class Administration(Process):
@@ -53,11 +80,9 @@ class Administration(Process):
 
     def __init__(self, shared: Shared, parent_pipe: int, *, reports: bool, is_replacement: bool) -> None:
         super().__init__(shared, parent_pipe, reports=reports, is_replacement=is_replacement)
-        self._nodes_known: Sequence[Node] = ()
-        self._nodes_read = -NODES_SECONDS
         self.guard: WriteGuard | None = None
         if shared.config.store != "files" and (shared.admin_socket or shared.console_socket):
-            self.guard = WriteGuard(cast(WritableStore, shared.loader.store), self.answers.follower)
+            self.guard = WriteGuard(shared.loader.store, self.answers.follower)
         self.listeners = [*self._listeners()]
         for listener in self.listeners:
             listener.siblings = [other for other in self.listeners if other is not listener]
@@ -110,7 +135,7 @@ class Administration(Process):
     def _reading_guard(self) -> WriteGuard:
         """Return a guard of documents that are read only."""
         follower = self.answers.follower
-        return WriteGuard(cast(WritableStore, self.shared.loader.store), follower)
+        return WriteGuard(self.shared.loader.store, follower)
 
     def _parts(self, block: FailureBlock, api: WSGIApplication, api_gate: Gate) -> ConsoleParts:
         shared = self.shared
@@ -146,39 +171,8 @@ class Administration(Process):
             self.answers,
             shared.config.workers,
             expiry,
-            installs=self._states,
-            outbox=self._waiting,
-            silent=self._silent,
-            nodes=self._nodes,
+            self.installs,
         )
-
-    def _waiting(self) -> Waiting | None:
-        """Return the number and age of messages that wait for a shared database; None without one, or where it cannot
-        be read."""
-        try:
-            return in_thread(self.installs.store.waiting) if self.installs is not None else None
-        except StoreError:
-            return None
-
-    def _nodes(self) -> Sequence[Node]:
-        """Return the nodes that share the database, asked once for all metrics of a scrape."""
-        if self.installs is None:
-            return ()
-        if time.monotonic() - self._nodes_read > NODES_SECONDS:
-            self._nodes_known, self._nodes_read = in_thread(self.installs.store.nodes), time.monotonic()
-        return self._nodes_known
-
-    def _states(self) -> Mapping[State, int] | None:
-        try:
-            return self.installs.current().by_state if self.installs is not None else None
-        except StatesUnknown:
-            return None
-
-    def _silent(self) -> int | None:
-        if self.installs is None or self._states() is None:
-            return None
-        installs = self.installs
-        return in_thread(installs.current().silent, installs.now())
 
     def _metrics(self, listening: socket.socket) -> HttpServer:
         return HttpServer(
@@ -212,7 +206,7 @@ class Administration(Process):
         )
 
 
-def _prune_for_ever(store: WritableStore, days: int, log: Callable[[str], None]) -> None:
+def _prune_for_ever(store: Store, days: int, log: Callable[[str], None]) -> None:
     """Forget changes that are older than so many days, now and every hour. ``log`` takes a line about the service."""
     while True:
         try:

@@ -16,13 +16,13 @@ from gevent.event import Event
 from gevent.lock import RLock
 
 from answerd.answers.catalogue import Catalogue
+from answerd.answers.compose import warm_up
 from answerd.answers.problems import ProblemIndex
-from answerd.answers.warming import warm_up
 from answerd.errors import NothingLoaded
 from answerd.fault_log import FaultLog
-from answerd.server import gc_tuning
 from answerd.server.cells import Cells
 from answerd.server.http.responses import reason_line
+from answerd.server.os_support import gc_paused
 from answerd.server.request_log import RequestLog
 from answerd.server.threads import in_thread, release_gradually
 from answerd.store import NoSetYet, StoreError
@@ -95,7 +95,7 @@ class LiveAnswerSet:
         `answerd.store.StoreError`."""
         with self.lock:
             seen = self._generation.value
-            with gc_tuning.gc_paused():
+            with gc_paused():
                 has_changed: bool = self._run(self.loader.refresh)
             self._seen = seen
             return has_changed
@@ -233,7 +233,7 @@ class AnswerSet:
             self._to_prepare_event.wait()
             self._to_prepare_event.clear()
             try:
-                with gc_tuning.gc_paused():
+                with gc_paused():
                     lines = in_thread(
                         partial(self.preparation.update, self.follower.loader.catalogue, checks=self.reports)
                     )

@@ -37,7 +37,7 @@ class Recorder:
         self._count = count
         self.problems_only = problems_only
         self.log = log
-        self.shelf = captures.CaptureDirectory(Path(directory))
+        self.directory = Path(directory)
         self._waiting: deque[Capture] = deque()
         self._is_writing = False
         self._bytes_taken = 0  # changed by the loop only; the counts of written captures by the writer only
@@ -45,7 +45,7 @@ class Recorder:
         self._lost = 0
         self._fault: str | None = None
         try:
-            captures.make_directory(self.shelf.directory)
+            captures.make_directory(self.directory)
         except OSError as error:
             self._note(f"{directory}: {error.strerror}")
 
@@ -82,12 +82,12 @@ class Recorder:
         while self._waiting:
             capture = self._waiting.popleft()
             try:
-                self.shelf.write(capture)
+                captures.write(self.directory, capture)
                 self._count("written")
                 self._fault = None
             except OSError as error:
                 self._count("failed")
-                self._note(f"{error.filename or self.shelf.directory}: {error.strerror}")
+                self._note(f"{error.filename or self.directory}: {error.strerror}")
             self._bytes_written += len(capture.body)
 
     def _note(self, fault: str) -> None:

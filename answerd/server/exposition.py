@@ -1,30 +1,44 @@
-"""The response to a scrape: the metrics of all processes in Prometheus' text format, written by prometheus_client.
-
-Knows where each number of the table in `answerd.server.metrics` comes from. Must not know who may ask.
+"""The response to a scrape: the metrics of all processes in Prometheus' text format, written by prometheus_client; and
+the listener of its own that serves it without a token (docs/metrics.md). Where each number of the table in
+`answerd.server.metrics` comes from.
 """
 
 from __future__ import annotations
 
+import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from http import HTTPStatus
 from math import isfinite
+from typing import Any
+from wsgiref.types import StartResponse, WSGIApplication
 
 from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily, Metric
 
 from answerd import __version__
 from answerd.answers.catalogue import Catalogue
+from answerd.errors import StatesUnknown
 from answerd.installs.states import State
 from answerd.server import metrics
 from answerd.server.admission import Admission
 from answerd.server.answer_set import AnswerSet
 from answerd.server.cells import Cells
-from answerd.server.statuses import UNAUTHORIZED
+from answerd.server.http.responses import PLAIN_TEXT, exchange_of
+from answerd.server.live_states import LiveStates
+from answerd.server.probes import METHODS, Readiness, is_probe, probe
+from answerd.server.statuses import METHOD_NOT_ALLOWED, NOT_FOUND, OK, UNAUTHORIZED
 from answerd.server.threads import in_thread
+from answerd.store import StoreError
 from answerd.store.nodes import Node
 from answerd.store.states import Waiting
 
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
+
+PATH = "/metrics"
+
+NODES_SECONDS = 1.0
+"""How long the nodes that were read are shown: several metrics are made of them."""
 
 Value = tuple[tuple[str, ...], float]
 """The values of a metric's labels, and its number."""
@@ -40,24 +54,17 @@ class Exposition:
         answers: AnswerSet,
         workers: int,
         certificate_expiry: Callable[[], float | None],
-        *,
-        installs: Callable[[], Mapping[State, int] | None] = lambda: None,
-        silent: Callable[[], int | None] = lambda: None,
-        outbox: Callable[[], Waiting | None] = lambda: None,
-        nodes: Callable[[], Sequence[Node]] = tuple,
+        installs: LiveStates | None = None,
     ) -> None:
-        """``certificate_expiry``: seconds since 1970, None without a certificate. ``installs``: how many machines there
-        are in each state, ``silent``: how many of them are silent; None where that is not known. ``outbox``: what waits
-        for a database that nodes share, None without. ``nodes`` are those that share it."""
+        """``certificate_expiry``: seconds since 1970, None without a certificate. ``installs``: None without states."""
         self._counters = counters
         self._admission = admission
         self._answers = answers
         self._workers = workers
         self._certificate_expiry = certificate_expiry
         self._installs = installs
-        self._outbox = outbox
-        self._silent = silent
-        self._nodes = nodes
+        self._nodes_known: Sequence[Node] = ()
+        self._nodes_read = -NODES_SECONDS
         self._census: tuple[Catalogue, Counter[tuple[str, ...]]] | None = None
         self._registry = CollectorRegistry(auto_describe=False)
         self._registry.register(self)
@@ -121,23 +128,37 @@ class Exposition:
         if expiry is not None:
             yield (), expiry
 
+    def _by_state(self) -> Mapping[State, int] | None:
+        try:
+            return self._installs.current().by_state if self._installs is not None else None
+        except StatesUnknown:
+            return None
+
     def _installs_by_state(self) -> Iterator[Value]:
-        by_state = self._installs()
+        by_state = self._by_state()
         if by_state is not None:
             yield from (((state.value,), float(by_state.get(state, 0))) for state in State if state is not State.NEW)
 
+    def _silent_installs(self) -> Iterator[Value]:
+        installs = self._installs
+        if installs is not None and self._by_state() is not None:
+            yield (), float(in_thread(installs.current().silent, installs.now()))
+
     def _waiting(self, which: Callable[[Waiting], float]) -> Iterator[Value]:
-        waiting = self._outbox()
+        """Yield the number or age of the messages that wait for a shared database; nothing without one, or where it
+        cannot be read."""
+        try:
+            waiting = in_thread(self._installs.store.waiting) if self._installs is not None else None
+        except StoreError:
+            return
         if waiting is not None:
             yield (), float(which(waiting))
 
     def _by_node(self, which: Callable[[Node], float]) -> Iterator[Value]:
-        yield from (((node.name,), float(which(node))) for node in self._nodes())
-
-    def _silent_installs(self) -> Iterator[Value]:
-        silent = self._silent()
-        if silent is not None:
-            yield (), float(silent)
+        """Yield a number of each node that shares the database, which is asked once for all metrics of a scrape."""
+        if self._installs is not None and time.monotonic() - self._nodes_read > NODES_SECONDS:
+            self._nodes_known, self._nodes_read = in_thread(self._installs.store.nodes), time.monotonic()
+        yield from (((node.name,), float(which(node))) for node in self._nodes_known)
 
     def _set_age(self) -> Iterator[Value]:
         age = self._answers.follower.loader.store.age_seconds()
@@ -171,3 +192,26 @@ _GAUGES: dict[str, Callable[[Exposition], Iterator[Value]]] = {
     "answerd_info": lambda _: iter([((__version__,), 1.0)]),
 }
 """The functions that return the numbers that are not counted."""
+
+
+def make_metrics_app(exposition: Callable[[], bytes], readiness: Readiness) -> WSGIApplication:
+    """Return the application: plain WSGI, as it has three paths."""
+
+    def application(environ: dict[str, Any], start_response: StartResponse) -> Iterable[bytes]:
+        exchange = exchange_of(environ)
+        request = exchange.request
+        headers = [("Content-Type", PLAIN_TEXT)]
+        if is_probe(request):
+            status, body, exchange.outcome = probe(request.path, readiness)
+        elif request.path != PATH:
+            status, body, exchange.outcome = NOT_FOUND, b"only /metrics, /health and /ready are here\n", "no such path"
+        elif request.method not in METHODS:
+            headers.append(("Allow", ", ".join(METHODS)))
+            status, body, exchange.outcome = METHOD_NOT_ALLOWED, b"only GET is answered here\n", "only GET"
+        else:
+            headers = [("Content-Type", CONTENT_TYPE)]
+            status, body, exchange.outcome = OK, exposition(), "metrics"
+        start_response(f"{status} {HTTPStatus(status).phrase}", headers)
+        return [body]
+
+    return application

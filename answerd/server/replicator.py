@@ -11,11 +11,7 @@ import threading
 from types import FrameType
 
 from answerd.server.shared import Shared
-from answerd.server.supervisor import log_reopened
 from answerd.store import ReplicatingStore
-
-REPLICATOR = "replicator"
-"""The name of the process in the log."""
 
 
 def run_replicator(shared: Shared, parent_pipe: int) -> int:
@@ -29,7 +25,7 @@ def run_replicator(shared: Shared, parent_pipe: int) -> int:
         os.write(writing, b"x")
 
     def reload(_signal: int, _frame: FrameType | None) -> None:
-        log_reopened(shared.log)
+        shared.reopen_log()
 
     signal.signal(signal.SIGTERM, stop)
     signal.signal(signal.SIGINT, stop)

@@ -1,28 +1,38 @@
-"""The parent of the processes: it forks them, replaces what dies, passes signals on, and ends them.
+"""The parent of the processes: it loads once for all of them, forks them, replaces what dies, passes signals on, and
+ends them (docs/running.md#start-stop-reload).
 
-It answers nothing, and must not touch gevent's loop: a child would inherit the
-watchers of a loop in use, which would then run in both.
+It answers nothing, and must not touch gevent's loop: a child would inherit the watchers of a loop in use, which would
+then run in both.
 """
 
 from __future__ import annotations
 
+import gc
 import math
 import os
 import signal
+import socket
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable
+from dataclasses import dataclass
 from functools import partial
-from typing import Final, Protocol
 
-import gevent
 import gevent.os
 from gevent.monkey import get_original
 
-from answerd.server.cells import Cells
-from answerd.server.request_log import RequestLog
+from answerd.server import os_support
+from answerd.server.admission import ADMISSION
+from answerd.server.replicator import run_replicator
+from answerd.server.shared import Shared
+from answerd.server.sockets import refuse_new
+from answerd.server.worker import WARM_SECONDS, Worker
+from answerd.store import ReplicatingStore, StoreError
 
 _PARENTS_SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGCHLD)
 _STOP_SIGNALS = frozenset({signal.SIGTERM, signal.SIGINT})
+
+INTERIM_WORKER_AFTER_SECONDS = 0.3
+"""How long the parent may load before an interim worker answers in place of the others."""
 
 _RESPAWN_DELAY_SECONDS = 0.5
 """Minimum seconds between two starts of a child, so that a child that crashes at its start does not fork in a loop. A
@@ -31,10 +41,14 @@ child that ran longer is replaced at once."""
 _KILL_AFTER_SECONDS = 2.0
 """How long after the deadline of its connections a child is killed."""
 
+_LONGEST_WAIT_SECONDS = 10.0
 _POLL_SECONDS = 0.001
 
+# Of the system: gevent's would be greenlets, or need its loop.
 _waitpid = get_original("os", "waitpid")
 _sleep = get_original("time", "sleep")
+_get_ident: Callable[[], int] = get_original("_thread", "get_ident")
+_start_thread = get_original("_thread", "start_new_thread")
 
 
 def block_signals() -> None:
@@ -46,232 +60,287 @@ def block_signals() -> None:
     signal.pthread_sigmask(signal.SIG_BLOCK, _PARENTS_SIGNALS)
 
 
-def wait_for_stop(seconds: float) -> bool:
-    """Wait for a signal to stop, so many seconds at most, or until SIGCHLD; return whether one came. Signals are
-    blocked."""
-    received = signal.sigtimedwait({*_STOP_SIGNALS, signal.SIGCHLD}, seconds)
-    return received is not None and received.si_signo in _STOP_SIGNALS
+@dataclass(slots=True)
+class _Child:
+    """A process that is to run: its name in the log, its place, and its listening sockets. ``pid`` is None while it
+    does not run; ``due`` is then when to start it. Times are of the monotonic clock."""
 
-
-def log_reopened(log: RequestLog) -> None:
-    """Open the log file anew (logrotate has moved it); where that fails the old one stays in use."""
-    try:
-        log.reopen()
-    except OSError as error:
-        log.service(f"warning: the log file cannot be reopened: {error.strerror}; the old one stays in use")
-
-
-def when_parent_exits(parent_pipe: int, act: Callable[[], None]) -> None:
-    """Call ``act`` in this child once its parent has ended, for whatever reason.
-
-    ``parent_pipe`` is the read end of a pipe of which only the parent has the write end.
-    """
-    watcher = gevent.get_hub().loop.io(parent_pipe, 1)
-
-    def gone() -> None:
-        watcher.stop()
-        act()
-
-    watcher.start(gone)
-
-
-class InterimWorker:
-    """A child that answers while the parent is too busy to start the others."""
-
-    def __init__(
-        self, run: Callable[[], int], after_seconds: float, forget: Callable[[], None], log: RequestLog
-    ) -> None:
-        """``run`` is called in the child once ``after_seconds`` are over, and returns its exit status; ``forget`` in
-        the parent once the child is gone."""
-        self.log = log
-        self.forget = forget
-
-        def live() -> int:
-            is_needed = signal.sigtimedwait([signal.SIGTERM], after_seconds) is None
-            return run() if is_needed else 0
-
-        self.pid: int | None = None
-        try:
-            self.pid = _fork_child("the interim worker", live, log)
-        except OSError:
-            pass  # the others cannot be started either, which is logged
-
-    def end(self, patience_seconds: float) -> None:
-        """Let it finish its requests in flight; it ends by itself after ``patience_seconds``."""
-        if self.pid is not None:
-            os.kill(self.pid, signal.SIGTERM)
-        until = time.monotonic() + patience_seconds
-        while not self.has_ended() and time.monotonic() < until:
-            _sleep(_POLL_SECONDS)
-
-    def has_ended(self) -> bool:
-        """Return whether it is gone, or never was."""
-        if self.pid is not None:
-            pid, status = _waitpid(self.pid, os.WNOHANG)
-            if pid:
-                self.pid = None
-                self.forget()
-                if status:
-                    self.log.service(f"the interim worker ended with {os.waitstatus_to_exitcode(status)}")
-        return self.pid is None
-
-
-def _fork_child(name: str, live: Callable[[], int], log: RequestLog) -> int:
-    """Fork a child that runs ``live`` and ends with the status that it returns. Return its process id. Raises
-    OSError."""
-    pid: int = gevent.os.fork()
-    if pid:
-        return pid
-    status = 1
-    try:
-        status = live()
-    except Exception as error:
-        log.service(f"{name} failed: {type(error).__name__}: {error}")
-    finally:
-        log.close()
-        os._exit(status)
-
-
-BEAT: Final = ("beat",)
-"""The cell with the time at which the loop of a worker last had a turn, in nanoseconds of the monotonic clock."""
-
-
-class Heartbeats:
-    """The times at which each worker's loop last had a turn."""
-
-    def __init__(self, cells: Cells, workers: int) -> None:
-        """``cells`` have `BEAT`; the workers have the first places."""
-        self._cells = cells
-        self._workers = workers
-
-    def beat(self) -> None:
-        """Record that the loop of this process runs."""
-        self._cells.set(*BEAT, value=time.monotonic_ns())
-
-    def begin(self, workers: Iterable[int]) -> None:
-        """Count workers as alive that are about to be forked: one that hangs before its first beat is noticed too."""
-        for worker in workers:
-            self._cells.everywhere(*BEAT)[worker] = time.monotonic_ns()
-
-    def are_younger_than(self, seconds: float) -> bool:
-        """Return whether every worker had a turn within these seconds."""
-        oldest = time.monotonic_ns() - int(seconds * 1_000_000_000)
-        return all(beat > oldest for beat in self._cells.everywhere(*BEAT)[: self._workers])
-
-
-class Children(Protocol):
-    """The children that a supervisor keeps running, by index."""
-
-    @property
-    def names(self) -> Sequence[str]:
-        """A name for each child, for the log."""
-
-    def run_child(self, index: int) -> int:
-        """Run in the child; return its exit status."""
-
-    def forget_child(self, index: int) -> None:
-        """Clean up in the parent when a child has died unasked, before it is replaced."""
-
-    def announce(self) -> None:
-        """Announce that requests are accepted: the children run, and no interim worker answers in their place."""
-
-    def reload(self) -> None:
-        """Reload in the parent at SIGHUP, for the children that it will fork later."""
-
-    def stop_accepting(self) -> None:
-        """Close the sockets that the parent holds open for its children."""
-
-    def do_periodic_work(self) -> float | None:
-        """Do the periodic work; return after how many seconds at most to call it again, None for never."""
+    name: str
+    place: int
+    sockets: list[socket.socket]
+    pid: int | None = None
+    started: float = 0.0
+    due: float = 0.0
+    is_replacement: bool = False
 
 
 class Supervisor:
-    """Keeps one child running for each name; each is running or due to be started. `block_signals` comes first."""
+    """Keeps the processes running: a worker for each socket of the answer endpoint, one for admin API, console and
+    metrics where any is configured, and the replicator of a shared database. `block_signals` comes first."""
 
-    def __init__(self, children: Children, log: RequestLog) -> None:
-        self._children = children
-        self._names = children.names
-        self._log = log
-        self._pids: dict[int, int] = {}
-        self._started: dict[int, float] = {}  # when, on the monotonic clock
-        self._due = dict.fromkeys(range(len(self._names)), 0.0)
+    def __init__(self, shared: Shared) -> None:
+        self._shared = shared
+        self._log = shared.log.service
+        self._parent_pipe, self._held_open = os.pipe()
+        places = shared.places
+        self._children = [_Child(f"worker {at + 1}", at, [listening]) for at, listening in enumerate(shared.sockets)]
+        listeners = {
+            "admin API": shared.admin_socket,
+            "console": shared.console_socket,
+            "metrics": shared.metrics_socket,
+        }
+        administered = {name: listening for name, listening in listeners.items() if listening is not None}
+        self._reporter = places.administration if administered else 0
+        """The process that logs problems of the set and faults of the store: not a worker, if there is another."""
+        if administered:
+            # Before the fork: what replaces a child after an upgrade of the package is the version of its parent.
+            import answerd.server.administration  # noqa: PLC0415, F401 - a fifth of the time of a start
 
-    def run(self, interim_worker: InterimWorker, stop_seconds: float) -> int:
-        """Keep the children running until SIGTERM or SIGINT; return the exit status.
+            self._children.append(_Child(next(iter(administered)), places.administration, [*administered.values()]))
+        if isinstance(shared.loader.store, ReplicatingStore):
+            self._children.append(_Child("replicator", places.replicator, []))
+        self._is_announced = False
+        self._watchdog = os_support.Watchdog()
+        self._interim_pid: int | None = None
+        shared.attach(places.parent)
 
-        At the end they have ``stop_seconds`` to finish the requests in flight.
-        """
-        children, log = self._children, self._log
+    def run(self) -> int:
+        """Load, and keep the children running until SIGTERM or SIGINT. Return the exit status."""
+        self._start_interim_worker()
+        if not self._load_for_all():
+            self._stop_while_loading()
+            return 0
+        gc.freeze()
+        self._shared.heartbeats.begin(range(self._shared.config.workers))
         self._start_due()
-        interim_worker.end(_RESPAWN_DELAY_SECONDS)
-        processes = "process" if len(self._names) == 1 else "processes"
-        log.service(f"{len(self._names)} {processes} started: {', '.join(self._names)}")
-        children.announce()
+        self._end_interim_worker(_RESPAWN_DELAY_SECONDS)
+        names = [child.name for child in self._children]
+        self._log(f"{len(names)} process{'es' if len(names) > 1 else ''} started: {', '.join(names)}")
+        self._announce()
         while (received := self._next_signal()) not in _STOP_SIGNALS:
-            interim_worker.has_ended()
+            self._has_interim_ended()
             if received == signal.SIGHUP:
-                children.reload()
-                self._signal_all(signal.SIGHUP)
-            for index, how in self._reap():
-                log.service(f"{self._names[index]} died ({how}), replacing it")
-                children.forget_child(index)
+                self._reload()
+            for child, how in self._reap():
+                self._log(f"{child.name} died ({how}), replacing it")
+                self._release(child)
             self._start_due()
-        log.service("stopping: what is in flight is finished")
-        children.stop_accepting()
-        self._signal_all(signal.SIGTERM)
-        until = time.monotonic() + stop_seconds + _KILL_AFTER_SECONDS
-        self._wait_or_kill(until)
-        interim_worker.end(until - time.monotonic())
-        log.service("stopped")
+        self._stop()
         return 0
 
-    def _next_signal(self) -> int | None:
-        """Wait for a signal; None when something is due before one comes."""
-        seconds = self._children.do_periodic_work()
-        if not self._due and seconds is None:
-            return signal.sigwaitinfo(_PARENTS_SIGNALS).si_signo
-        patience = min(self._due.values(), default=math.inf) - time.monotonic()
-        patience = max(0.0, min(patience, math.inf if seconds is None else seconds))
-        received = signal.sigtimedwait(_PARENTS_SIGNALS, patience)
-        return None if received is None else received.si_signo
+    # --- loading ---
+
+    def _load_for_all(self) -> bool:
+        """Load the data that the children share: the answer set, its answers, its problems. Each child does the rest by
+        itself. In a thread, so that a signal to stop is obeyed at once: return False where one came.
+        """
+        until = time.monotonic() + WARM_SECONDS
+        ended = _in_raw_thread(self._load)
+        while not ended():
+            seconds = max(0.0, until - time.monotonic()) or _LONGEST_WAIT_SECONDS
+            seconds = min(seconds, self._watchdog.seconds or _LONGEST_WAIT_SECONDS)
+            received = signal.sigtimedwait({*_STOP_SIGNALS, signal.SIGCHLD}, seconds)
+            if received is not None and received.si_signo in _STOP_SIGNALS:
+                return False
+            self._watchdog.ping()
+            if time.monotonic() >= until:
+                self._announce()
+        return True
+
+    def _load(self) -> None:
+        shared = self._shared
+        try:
+            with os_support.gc_paused():
+                shared.loader.refresh()
+                lines = shared.preparation.update(shared.loader.catalogue, checks=True)
+        except StoreError:
+            return
+        for line in lines:
+            self._log(line)
+
+    def _announce(self) -> None:
+        """Log where requests are accepted; only once."""
+        if not self._is_announced:
+            self._is_announced = True
+            self._shared.announce()
+
+    def _stop_while_loading(self) -> None:
+        shared = self._shared
+        for listening in shared.sockets:  # no worker will take over what the interim worker leaves
+            if not shared.is_activated:
+                refuse_new(listening)
+            listening.close()
+        self._end_interim_worker(shared.config.timeout_seconds)
+        self._log("stopped while loading")
+
+    # --- the interim worker, which answers while the parent is too busy to start the others ---
+
+    def _start_interim_worker(self) -> None:
+        shared = self._shared
+
+        def live() -> int:
+            if signal.sigtimedwait([signal.SIGTERM], INTERIM_WORKER_AFTER_SECONDS) is not None:
+                return 0
+            os.close(self._held_open)
+            shared.attach(shared.places.interim)
+            return Worker(shared, self._parent_pipe, shared.sockets, is_interim=True).run()
+
+        try:
+            self._interim_pid = self._fork("the interim worker", live)
+        except OSError:
+            pass  # the others cannot be started either, which is logged
+
+    def _end_interim_worker(self, patience_seconds: float) -> None:
+        """Let it finish its requests in flight; it ends by itself after ``patience_seconds``."""
+        if self._interim_pid is not None:
+            os.kill(self._interim_pid, signal.SIGTERM)
+        until = time.monotonic() + patience_seconds
+        while not self._has_interim_ended() and time.monotonic() < until:
+            _sleep(_POLL_SECONDS)
+
+    def _has_interim_ended(self) -> bool:
+        """Return whether it is gone, or never was."""
+        if self._interim_pid is not None:
+            pid, status = _waitpid(self._interim_pid, os.WNOHANG)
+            if pid:
+                self._interim_pid = None
+                self._shared.cells.clear(self._shared.places.interim, ADMISSION)
+                if status:
+                    self._log(f"the interim worker ended with {os.waitstatus_to_exitcode(status)}")
+        return self._interim_pid is None
+
+    # --- the children ---
 
     def _start_due(self) -> None:
         """Fork the children that are due. Try again later where the system allows no more processes."""
         now = time.monotonic()
-        for index in [index for index, when in self._due.items() if when <= now]:
-            name = self._names[index]
-            try:
-                pid = _fork_child(name, partial(self._children.run_child, index), self._log)
-            except OSError as error:
-                self._log.service(f"warning: {name} cannot be started: {error.strerror}; trying again")
-                self._due[index] = now + _RESPAWN_DELAY_SECONDS
-                continue
-            self._pids[index] = pid
-            self._started[index] = now
-            del self._due[index]
+        for child in self._children:
+            if child.pid is None and child.due <= now:
+                try:
+                    child.pid, child.started = self._fork(child.name, partial(self._live, child)), now
+                except OSError as error:
+                    self._log(f"warning: {child.name} cannot be started: {error.strerror}; trying again")
+                    child.due = now + _RESPAWN_DELAY_SECONDS
 
-    def _reap(self) -> list[tuple[int, str]]:
-        """Reap dead children: (index, how it ended) for each; they are scheduled to restart."""
+    def _fork(self, name: str, live: Callable[[], int]) -> int:
+        """Fork a child that runs ``live`` and ends with the status that it returns. Return its process id. Raises
+        OSError."""
+        pid: int = gevent.os.fork()
+        if pid:
+            return pid
+        status = 1
+        try:
+            status = live()
+        except Exception as error:
+            self._log(f"{name} failed: {type(error).__name__}: {error}")
+        finally:
+            self._shared.log.close()
+            os._exit(status)
+
+    def _live(self, child: _Child) -> int:
+        """Be a worker, or the process that administers, or the replicator."""
+        os.close(self._held_open)
+        shared, pipe, places = self._shared, self._parent_pipe, self._shared.places
+        for other in self._children:
+            for inherited in other.sockets if other is not child else ():
+                inherited.close()
+        shared.attach(child.place)
+        if child.place == places.replicator:
+            return run_replicator(shared, pipe)
+        reports = child.place == self._reporter
+        if child.place == places.administration:
+            from answerd.server.administration import Administration  # noqa: PLC0415 - where it is configured
+
+            return Administration(shared, pipe, reports=reports, is_replacement=child.is_replacement).run()
+        return Worker(shared, pipe, child.sockets, reports=reports, is_replacement=child.is_replacement).run()
+
+    def _reap(self) -> list[tuple[_Child, str]]:
+        """Reap dead children: each with how it ended. They are due to be started again."""
         dead = []
-        for index, pid in list(self._pids.items()):
-            ended, status = _waitpid(pid, os.WNOHANG)
+        for child in self._children:
+            ended, status = _waitpid(child.pid, os.WNOHANG) if child.pid is not None else (0, 0)
             if ended:
-                del self._pids[index]
-                self._due[index] = self._started[index] + _RESPAWN_DELAY_SECONDS
+                child.pid, child.due = None, child.started + _RESPAWN_DELAY_SECONDS
                 code = os.waitstatus_to_exitcode(status)
-                dead.append((index, f"signal {-code}" if code < 0 else f"exit status {code}"))
+                dead.append((child, f"signal {-code}" if code < 0 else f"exit status {code}"))
         return dead
 
-    def _signal_all(self, signal_number: int) -> None:
-        for pid in self._pids.values():
-            os.kill(pid, signal_number)
+    def _release(self, child: _Child) -> None:
+        """Release what a dead child held of the shared limits."""
+        child.is_replacement = True
+        self._shared.cells.add("answerd_workers_replaced_total")
+        self._shared.cells.clear(child.place, ADMISSION)
+        if child.place < self._shared.config.workers:
+            self._shared.heartbeats.begin([child.place])
 
-    def _wait_or_kill(self, until: float) -> None:
-        """Wait for all children to end; kill those that are left at ``until``, on the monotonic clock."""
-        while self._pids and time.monotonic() < until:
+    # --- signals ---
+
+    def _next_signal(self) -> int | None:
+        """Wait for a signal; None when something is due before one comes. Meanwhile the service manager is notified
+        that the workers run, as long as all of them do."""
+        watched = self._watchdog.seconds
+        if watched is not None:
+            self._watchdog.ping(lambda: self._shared.heartbeats.are_younger_than(2 * watched))
+        due = min((child.due for child in self._children if child.pid is None), default=math.inf)
+        patience = max(0.0, min(due - time.monotonic(), math.inf if watched is None else watched))
+        if patience == math.inf:
+            return signal.sigwaitinfo(_PARENTS_SIGNALS).si_signo
+        received = signal.sigtimedwait(_PARENTS_SIGNALS, patience)
+        return None if received is None else received.si_signo
+
+    def _reload(self) -> None:
+        """Handle SIGHUP: reload for the children that will be forked later, and pass the signal to those that run."""
+        os_support.notify_reloading()
+        self._shared.reload(logs=True)
+        self._shared.log_fingerprint()
+        os_support.notify(os_support.READY)
+        self._signal_all(signal.SIGHUP)
+
+    def _signal_all(self, signal_number: int) -> None:
+        for child in self._children:
+            if child.pid is not None:
+                os.kill(child.pid, signal_number)
+
+    def _stop(self) -> None:
+        """End the children. They may finish the requests in flight; what is left after their deadline is killed."""
+        self._log("stopping: what is in flight is finished")
+        os_support.notify(os_support.STOPPING)
+        for child in self._children:
+            for inherited in child.sockets:
+                inherited.close()
+        self._signal_all(signal.SIGTERM)
+        config = self._shared.config
+        until = time.monotonic() + config.drain_seconds + config.timeout_seconds + _KILL_AFTER_SECONDS
+        while any(child.pid is not None for child in self._children) and time.monotonic() < until:
             signal.sigtimedwait([signal.SIGCHLD], max(0.0, until - time.monotonic()))
             self._reap()
-        if self._pids:
-            self._signal_all(signal.SIGKILL)
-            for pid in self._pids.values():
-                _waitpid(pid, 0)
+        self._signal_all(signal.SIGKILL)
+        for child in self._children:
+            if child.pid is not None:
+                _waitpid(child.pid, 0)
+        self._end_interim_worker(until - time.monotonic())
+        self._log("stopped")
+
+
+def _in_raw_thread(work: Callable[[], None]) -> Callable[[], bool]:
+    """Begin work in a thread of the system, without gevent, whose loop the parent must not touch. Return a function
+    that says whether the work has ended, and raises what it has raised. The end sends SIGCHLD to this thread."""
+    results: list[Exception | None] = []
+    parent = _get_ident()
+
+    def run() -> None:
+        error: Exception | None = None
+        try:
+            work()
+        except Exception as raised:
+            error = raised
+        results.append(error)
+        signal.pthread_kill(parent, signal.SIGCHLD)
+
+    def has_ended() -> bool:
+        if results and results[0] is not None:
+            raise results[0]
+        return bool(results)
+
+    _start_thread(run, ())
+    return has_ended

@@ -1,7 +1,7 @@
 """Threads beside the loop: for what waits for a disk, and for long work.
 
-The interpreter switches between threads every half millisecond (`SWITCH_SECONDS`), so Python code in a thread delays a
-request by a few of these, however long it takes.
+The interpreter switches between threads every half millisecond (`answerd.server.os_support`), so Python code in a
+thread delays a request by a few of these, however long it takes.
 """
 
 from __future__ import annotations
@@ -16,11 +16,8 @@ from gevent.lock import BoundedSemaphore
 from gevent.monkey import get_original
 from gevent.threadpool import ThreadPool
 
-from answerd.server import gc_tuning
 from answerd.server.http.responses import Client
-
-SWITCH_SECONDS = 0.0005
-"""How long a thread runs while the loop waits for the interpreter; a request waits several times."""
+from answerd.server.os_support import gc_paused
 
 waiting_client: ContextVar[Client | None] = ContextVar("waiting_client", default=None)
 """The client that waits for the work of the current greenlet. None: the work is never dropped."""
@@ -127,5 +124,5 @@ class LongWork:
 
 
 def _uncollected(work: Callable[[], Any]) -> Any:
-    with gc_tuning.gc_paused():
+    with gc_paused():
         return work()

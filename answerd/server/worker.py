@@ -10,9 +10,10 @@ from functools import partial
 
 import gevent
 from gevent.event import Event
+from gevent.socket import wait_read
 
 from answerd.long_work import run_long_work_by
-from answerd.server import allocator, answer_app, systemd
+from answerd.server import answer_app, os_support
 from answerd.server.answer_app import make_answer_app
 from answerd.server.answer_set import AnswerSet
 from answerd.server.capture import Recorder
@@ -21,9 +22,8 @@ from answerd.server.live_states import LiveStates
 from answerd.server.metrics import RequestCounts
 from answerd.server.report_app import is_report
 from answerd.server.shared import Shared
-from answerd.server.supervisor import when_parent_exits
 from answerd.server.threads import LongWork, in_thread
-from answerd.store.secret_files import POLL_SECONDS
+from answerd.store.secrets import POLL_SECONDS
 
 BEAT_SECONDS = 1.0
 """How often a worker reports that its loop runs."""
@@ -98,16 +98,16 @@ class Process:
 
     def _beat_for_ever(self) -> None:
         """Report to the parent that the loop runs."""
-        watchdog = systemd.Watchdog()
+        watchdog = os_support.Watchdog()
         while True:
             self.shared.heartbeats.beat()
             gevent.sleep(BEAT_SECONDS if watchdog.seconds is None else min(BEAT_SECONDS, watchdog.seconds / 2))
 
     def _trim_for_ever(self) -> None:
-        trimmer = allocator.Trimmer()
+        trimmer = os_support.Trimmer()
         while True:
-            gevent.sleep(allocator.POLL_SECONDS)
-            in_thread(trimmer.poll)
+            gevent.sleep(os_support.TRIM_SECONDS)
+            in_thread(trimmer.look)
 
     def _watch_secrets(self) -> None:
         """Look at the secrets for ever, in a thread; a change is in force within a second."""
@@ -136,7 +136,12 @@ class Process:
         gevent.signal_handler(signal.SIGHUP, self._reload)
         # They have been blocked since the start; pending signals are delivered now.
         signal.pthread_sigmask(signal.SIG_UNBLOCK, (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGCHLD))
-        when_parent_exits(self.parent_pipe, self.stopping.set)
+        gevent.spawn(self._stop_with_parent)
+
+    def _stop_with_parent(self) -> None:
+        """Stop once the parent has ended, for whatever reason."""
+        wait_read(self.parent_pipe)
+        self.stopping.set()
 
     def _reload(self) -> None:
         """Handle SIGHUP: read the log file, the settings, the certificate and the store again."""

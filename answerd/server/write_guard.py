@@ -13,12 +13,13 @@ that lock is held. Readers see the change when it is committed, and not before.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Sequence
+import re
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 from time import monotonic
-from typing import Any, Protocol
+from typing import Any
 
 from gevent.lock import RLock
 
@@ -27,11 +28,10 @@ from answerd.answers.problems import ProblemIndex
 from answerd.documents import Document, Key, RawDocument
 from answerd.errors import MOST_PROBLEMS
 from answerd.identity import Kind
-from answerd.server import gc_tuning
 from answerd.server.answer_set import LiveAnswerSet
-from answerd.server.etags import UNCONDITIONAL, Conditions, etag, set_etag
 from answerd.server.http.responses import Client, PatientClient
-from answerd.server.threads import in_thread, release_gradually
+from answerd.server.os_support import gc_paused
+from answerd.server.threads import in_thread
 from answerd.store import (
     NOBODY,
     WRITER_WAIT_SECONDS,
@@ -39,12 +39,12 @@ from answerd.store import (
     Changes,
     HistoryEntry,
     ReplicatingStore,
+    Store,
     StoreAway,
     StoreError,
     StoreLost,
     Transaction,
     Version,
-    WritableStore,
     WriteResult,
 )
 
@@ -55,6 +55,55 @@ _MANY = 20
 HALF_CLOSED_SECONDS = 0.5
 """How long a write waits before a client that has finished sending counts as gone. A client may close its sending side
 right after its request and still wait for the response."""
+
+
+_TAG = re.compile(r'(W/)?("[^"]*")')
+
+
+def etag(revision: int, token: str) -> str:
+    """Return the tag of a document's revision. The token is random: after a restored backup numbers are used again."""
+    return f'"{revision}-{token}"' if token else f'"{revision}"'
+
+
+def set_etag(version: Version) -> str:
+    """Return the tag of the whole set. It is never that of a document."""
+    return f'"set-{version.revision}-{version.token}"'
+
+
+@dataclass(frozen=True, slots=True)
+class Conditions:
+    """The two headers of a request, None if absent.
+
+    ``*`` matches any document. ``If-Match`` compares strongly: a weak tag is never equal. ``If-None-Match`` compares
+    weakly. A malformed tag matches nothing.
+    """
+
+    if_match: str | None = None
+    if_none_match: str | None = None
+
+    def fault(self, current: str | None, what: str = "the document") -> str | None:
+        """Return why a request must not be carried out on a document with the tag ``current`` (None: there is none)."""
+        if self.if_match is not None and not _names(self.if_match, current, weakly=False):
+            now = "there is no such document" if current is None else f"the ETag of {what} is {current}"
+            return f"If-Match does not hold: {now}"
+        if self.if_none_match is not None and _names(self.if_none_match, current, weakly=True):
+            return f"If-None-Match does not hold: {what} exists, its ETag is {current}"
+        return None
+
+    def is_not_modified(self, current: str) -> bool:
+        """Return whether the client's copy is current: it has the tag ``current``."""
+        return self.if_none_match is not None and _names(self.if_none_match, current, weakly=True)
+
+
+UNCONDITIONAL = Conditions()
+
+
+def _names(header: str, current: str | None, *, weakly: bool) -> bool:
+    if current is None:
+        return False
+    if header.strip() == "*":
+        return True
+    return any(tag == current and (weakly or not weak) for weak, tag in _TAG.findall(header))
 
 
 class WriteRefused(Exception):
@@ -127,11 +176,8 @@ Check = Callable[[Transaction], None]
 """Checks the stored documents before a change. Raises `WriteRefused`."""
 
 
-class InThread(Protocol):
-    """Runs a function that waits for the disk, or computes for long."""
-
-    def __call__(self, function: Callable[..., Any], *arguments: Any) -> Any:
-        """Return what it returns, or raise what it raises."""
+InThread = Callable[..., Any]
+"""Calls a function with arguments that waits for the disk, or computes for long; returns or raises what that does."""
 
 
 class Turn:
@@ -183,7 +229,7 @@ class WriteGuard:
 
     def __init__(
         self,
-        store: WritableStore,
+        store: Store,
         follower: LiveAnswerSet,
         run: InThread = in_thread,
     ) -> None:
@@ -287,10 +333,10 @@ class WriteGuard:
             write = partial(
                 transaction.write, changes.puts, changes.deletes, prune=changes.prune, rewrite=changes.rewrite
             )
-            with gc_tuning.gc_paused(makes_many=len(changes.puts) > _MANY):
+            with gc_paused(makes_many=len(changes.puts) > _MANY):
                 written: WriteResult = self.run(write)
             difference = self.store.difference(written)
-            with gc_tuning.gc_paused():
+            with gc_paused():
                 after: ProblemIndex = self.run(_judged, before, catalogue, difference)
             turn.check_deadline()
             if not dry_run:
@@ -312,7 +358,7 @@ class WriteGuard:
     def _current_problems(self, catalogue: Catalogue) -> ProblemIndex:
         """Return the problems of a catalogue that may have changed without this guard."""
         if self._problems.catalogue is not catalogue:
-            with gc_tuning.gc_paused():
+            with gc_paused():
                 self._problems = self.run(self._problems.after, catalogue)
         return self._problems
 
@@ -339,34 +385,17 @@ def _judged(before: ProblemIndex, catalogue: Catalogue, changes: Changes) -> Pro
     `BreaksTheSet`. Called in a thread."""
     trial = catalogue.changed(changes.added, changes.removed, catalogue.unlisted)
     after = before.after(trial, changes.added, changes.removed)
-    refusal = _refusal(after, before, changes.added)
-    if refusal is not None:
-        held = [*trial.documents_of(changes.added)]
-        del after, trial
-        release_gradually(held)
-        try:
-            raise refusal
-        finally:
-            del refusal  # or it and this frame would refer to each other: a cycle
-    return after
-
-
-def _refusal(after: ProblemIndex, before: ProblemIndex, added: Sequence[RawDocument]) -> WriteRefused | None:
-    """Return `InvalidDocument` or `BreaksTheSet` where a set has problems that the set before it did not have."""
-    try:
-        _refuse_faulty(after.catalogue.documents_of(added))
-    except InvalidDocument as error:
-        return error.with_traceback(None)  # which would keep the set
-    inventory = after.catalogue.inventory
-    if inventory is not None and inventory is not before.catalogue.inventory:
-        found = inventory.new_faults(before.catalogue.inventory, added)
+    _refuse_faulty(trial.documents_of(changes.added))
+    inventory = trial.inventory
+    if inventory is not None and inventory is not catalogue.inventory:
+        found = inventory.new_faults(catalogue.inventory, changes.added)
         if found:
-            return InvalidDocument("; ".join(found[:MOST_PROBLEMS]))
+            raise InvalidDocument("; ".join(found[:MOST_PROBLEMS]))
     introduced = after.introduced_after(before)
-    if not introduced:
-        return None
-    reason = f"this would break the answer set and was rolled back: {introduced[0]}"
-    return BreaksTheSet(reason, tuple(introduced))
+    if introduced:
+        reason = f"this would break the answer set and was rolled back: {introduced[0]}"
+        raise BreaksTheSet(reason, tuple(introduced))
+    return after
 
 
 def _refuse_faulty(documents: Iterable[Document]) -> None:

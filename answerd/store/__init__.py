@@ -167,8 +167,44 @@ class HistoryFilter:
     most_bytes: int | None = None
 
 
+@runtime_checkable
+class Transaction(Protocol):
+    """A change that is being made. It holds the store's write lock, and leaves no trace unless it is committed."""
+
+    def find(self, key: Key) -> StoredDocument | None:
+        """As `Store.find`, from within the transaction."""
+
+    def version(self) -> Version:
+        """Return the state of the database, with what this transaction has written."""
+
+    def write(
+        self,
+        puts: Sequence[RawDocument],
+        deletes: Sequence[Key] = (),
+        *,
+        prune: bool = False,
+        rewrite: bool = False,
+        progress: Progress = no_progress,
+    ) -> WriteResult:
+        """Store documents and remove others, each identity and format once. Called once in a transaction.
+
+        What is stored under an identity and format is replaced and keeps its spelling, or is left alone where it has
+        the same text. A document to remove that does not exist is no error. ``prune`` removes every document that is
+        not among ``puts``. ``rewrite``: the same text is stored again, as a change with a revision of its own.
+        ``progress`` gets the number that is done and the total.
+        """
+
+    def commit(self) -> None:
+        """Make it durable: on return it survives a crash and a power failure. Raises `StoreError`; then nothing is
+        stored."""
+
+    def close(self) -> None:
+        """Undo changes that were not committed, and release the lock."""
+
+
 class Store(Protocol):
-    """The interface of a store.
+    """The interface of a store, for the loader, the admin API, the console and commands. Methods raise `StoreError`;
+    where documents are files, so do those that write.
 
     It can be made without its database: each call of `changes` then raises `StoreError` until the database is back.
     """
@@ -202,60 +238,6 @@ class Store(Protocol):
         """Return for how long the set that was handed out may have been out of date: 0.0 where the store is on this
         machine, else the time since the database was last asked; infinity where it was never read."""
         return 0.0
-
-
-@runtime_checkable
-class Transaction(Protocol):
-    """A change that is being made. It holds the store's write lock, and leaves no trace unless it is committed."""
-
-    def find(self, key: Key) -> StoredDocument | None:
-        """As `WritableStore.find`, from within the transaction."""
-
-    def version(self) -> Version:
-        """Return the state of the database, with what this transaction has written."""
-
-    def write(
-        self,
-        puts: Sequence[RawDocument],
-        deletes: Sequence[Key] = (),
-        *,
-        prune: bool = False,
-        rewrite: bool = False,
-        progress: Progress = no_progress,
-    ) -> WriteResult:
-        """Store documents and remove others, each identity and format once. Called once in a transaction.
-
-        What is stored under an identity and format is replaced and keeps its spelling, or is left alone where it has
-        the same text. A document to remove that does not exist is no error. ``prune`` removes every document that is
-        not among ``puts``. ``rewrite``: the same text is stored again, as a change with a revision of its own.
-        ``progress`` gets the number that is done and the total.
-        """
-
-    def commit(self) -> None:
-        """Make it durable: on return it survives a crash and a power failure. Raises `StoreError`; then nothing is
-        stored."""
-
-    def close(self) -> None:
-        """Undo changes that were not committed, and release the lock."""
-
-
-@runtime_checkable
-class ReplicatingStore(Protocol):
-    """A store whose set is a local copy of a database, kept up to date by a process of its own."""
-
-    def catch_up(self, log: Callable[[str], None]) -> None:
-        """Bring the copy up to date once, before the service starts. Raises `StoreError` where the database is away."""
-
-    def replicate(self, log: Callable[[str], None], changed: Callable[[], None], stop: int) -> None:
-        """Keep the copy up to date until the file descriptor ``stop`` can be read from.
-
-        ``log`` takes a line about the service; ``changed`` is called when the copy of the documents has something new.
-        """
-
-
-class WritableStore(Store, Protocol):
-    """A store that the admin API, the console, ``apply``, ``import`` and ``export`` work on. Every method raises
-    `StoreError`; where documents are files, so does each that would write."""
 
     def version(self) -> Version:
         """Return the state of the database. Documents that are read afterwards are of this state or of a newer one."""
@@ -308,3 +290,17 @@ class WritableStore(Store, Protocol):
     def backup(self, path: str) -> None:
         """Write a consistent copy of the whole database to a new file, with everything that is in it, while others
         read and write."""
+
+
+@runtime_checkable
+class ReplicatingStore(Protocol):
+    """A store whose set is a local copy of a database, kept up to date by a process of its own."""
+
+    def catch_up(self, log: Callable[[str], None]) -> None:
+        """Bring the copy up to date once, before the service starts. Raises `StoreError` where the database is away."""
+
+    def replicate(self, log: Callable[[str], None], changed: Callable[[], None], stop: int) -> None:
+        """Keep the copy up to date until the file descriptor ``stop`` can be read from.
+
+        ``log`` takes a line about the service; ``changed`` is called when the copy of the documents has something new.
+        """

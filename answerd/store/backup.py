@@ -11,7 +11,7 @@ from __future__ import annotations
 import os
 import sqlite3
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Mapping, Set
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
@@ -23,13 +23,13 @@ from answerd.store import (
     NOBODY,
     WRITER_WAIT_SECONDS,
     Author,
-    NewerSchema,
     Progress,
+    Store,
     StoreError,
-    WritableStore,
     no_progress,
 )
-from answerd.store.migrations import MIGRATIONS, SQLITE, STATE_MIGRATIONS, migrate
+from answerd.store.file_io import make_directories
+from answerd.store.schema import BEFORE_EVENTS, DOCUMENTS, STATES, migrate
 from answerd.store.sqlite import SqliteStore
 from answerd.store.sqlite_file import FILE_MODE, SqliteFile
 from answerd.store.transfer import (
@@ -40,7 +40,6 @@ from answerd.store.transfer import (
     import_directory,
     import_found,
 )
-from answerd.store.writing import make_directories
 
 if TYPE_CHECKING:
     from answerd.store.postgres import PostgresStore
@@ -55,7 +54,7 @@ _NEW_EPOCH = "INSERT OR REPLACE INTO install_settings (name, value) VALUES ('epo
 """Has every process of a running service read the states, and their key, as a whole (`answerd.store.states`)."""
 
 
-def backup_database(store: WritableStore, path: str | Path, *, force: bool = False) -> None:
+def backup_database(store: Store, path: str | Path, *, force: bool = False) -> None:
     """Write a consistent copy of a database to a new file while others read and write. Raises `StoreError`."""
     target = _new_file(path, force)
     store.backup(str(target))
@@ -88,27 +87,19 @@ def restore_database(path: str | Path, database: str | Path, *, force: bool = Fa
     In one transaction, while a service may use the database: it goes on with the new content. Return how many documents
     there are. Raises `StoreError`: the file is no backup, or the database is not empty and ``force`` is not given.
     """
-    place = Path(database)
-    if not force and place.exists():
-        _refuse_full(SqliteStore(place))
+    place = Path(database).absolute()
     try:
-        make_directories(place.absolute().parent)
+        make_directories(place.parent)
     except OSError as error:
         shown = printable(str(error.filename or place))
         raise StoreError(f"{shown} cannot be created: {error.strerror or error}") from None
-    with tempfile.TemporaryDirectory(prefix=".answerd-restore-", dir=place.absolute().parent) as scratch:
+    with tempfile.TemporaryDirectory(prefix=".answerd-restore-", dir=place.parent) as scratch:
         copy = checked_copy(path, scratch)  # first: a file that is not a backup leaves no database behind
         target = SqliteStore(place)
-        if not force:
-            _refuse_full(target)
+        if not force and not is_empty(place):
+            raise StoreError(f"the database {printable(str(place))} is not empty: --force replaces all that it holds")
         target.restore(copy.path)
         return len(copy.keys())
-
-
-def _refuse_full(target: SqliteStore) -> None:
-    if not is_empty(target.path):
-        shown = printable(str(target.path))
-        raise StoreError(f"the database {shown} is not empty: --force replaces all that it holds")
 
 
 def restore_directory(
@@ -157,7 +148,7 @@ def restore_shared(
 
 def import_file(
     path: str | Path,
-    store: WritableStore,
+    store: Store,
     progress: Progress = no_progress,
     *,
     prune: bool = False,
@@ -196,13 +187,7 @@ def copy_states(source: str | Path, target: str | Path) -> None:
     try:
         with closing(sqlite3.connect(target, timeout=WRITER_WAIT_SECONDS, isolation_level=None)) as database:
             database.execute("ATTACH ? AS source", (str(source),))
-            here, there = (_tables(database, schema) for schema in ("main", "source"))
-            database.execute("BEGIN IMMEDIATE")
-            for name in sorted((here & there) - _DOCUMENT_TABLES):
-                database.execute(f'DELETE FROM main."{name}"')  # noqa: S608 - a table's name
-                database.execute(f'INSERT INTO main."{name}" SELECT * FROM source."{name}"')  # noqa: S608
-            database.execute(_NEW_EPOCH)
-            database.execute("COMMIT")
+            _copy_rows(database, besides=_DOCUMENT_TABLES)
     except sqlite3.Error as error:
         raise StoreError(f"the states of installs cannot be copied: {error}") from None
 
@@ -218,7 +203,7 @@ def _open_states(path: str | Path, *, force: bool) -> None:
     with file.faults("opened"):
         file.create()
         with file.connected(WRITER_WAIT_SECONDS) as database:
-            migrate(database, file.path, STATE_MIGRATIONS)
+            migrate(database, file.path, STATES)
     if not force and not is_empty(file.path):
         raise StoreError(f"{printable(str(path))} holds states already: --force replaces them")
 
@@ -244,11 +229,8 @@ def checked_copy(path: str | Path, scratch: str | Path) -> SqliteStore:
             if fault != "ok":
                 raise StoreError(f"{shown} is damaged: {fault}")
             version = database.execute("PRAGMA source.user_version").fetchone()[0]
-            if not 0 < version <= len(MIGRATIONS):
-                raise NewerSchema(
-                    f"{shown} has schema version {version}, this version of answerd understands 1 to {len(MIGRATIONS)}"
-                )
-            _make_schema(database, version)
+            DOCUMENTS.after(version, shown)
+            _make_tables(database, version)
             _copy_rows(database)
     except sqlite3.Error as error:
         raise StoreError(f"{shown} is no backup: {error}") from None
@@ -259,29 +241,31 @@ def checked_copy(path: str | Path, scratch: str | Path) -> SqliteStore:
     return store
 
 
-def _make_schema(database: sqlite3.Connection, version: int) -> None:
+def _make_tables(database: sqlite3.Connection, version: int) -> None:
     """Make the tables of a schema version; opening the database as a store brings them up to date."""
-    for migration in MIGRATIONS[:version]:
-        for statement in migration.statements[SQLITE]:
-            database.execute(statement)
+    for statement in DOCUMENTS.statements_of(version):
+        database.execute(statement)
+    for table in _tables(database, "source") & {*BEFORE_EVENTS} - _tables(database, "main"):
+        database.execute(f"CREATE TABLE main.{table} AS SELECT * FROM source.{table} WHERE false")  # noqa: S608
     database.execute(f"PRAGMA user_version = {version}")
 
 
-def _copy_rows(database: sqlite3.Connection) -> None:
-    """Copy the rows of all tables from the attached database ``source``. Triggers, which would number changes anew, are
-    away meanwhile."""
+def _copy_rows(database: sqlite3.Connection, besides: Set[str] = frozenset()) -> None:
+    """Replace the rows of the tables that the attached database ``source`` has too, in one transaction. Triggers, which
+    would number changes anew, are away meanwhile."""
+    tables = _tables(database, "main") & _tables(database, "source") - besides
     triggers = database.execute("SELECT name, sql FROM main.sqlite_master WHERE type = 'trigger'").fetchall()
-    database.execute("BEGIN")
+    database.execute("BEGIN IMMEDIATE")
     for name, _ in triggers:
         database.execute(f"DROP TRIGGER {name}")
-    for table in sorted(_tables(database, "main") & _tables(database, "source")):
+    for table in sorted(tables):
         known, there = (_columns(database, schema, table) for schema in ("main", "source"))
         columns = ", ".join(column for column in known if column in there)
         database.execute(f"DELETE FROM main.{table}")  # noqa: S608 - names of this program's schema
         database.execute(f"INSERT INTO main.{table} ({columns}) SELECT {columns} FROM source.{table}")  # noqa: S608
     for _, statement in triggers:
         database.execute(statement)
-    if "install_settings" in _tables(database, "main"):
+    if "install_settings" in tables:
         database.execute(_NEW_EPOCH)
     database.execute("COMMIT")
 

@@ -1,8 +1,8 @@
 """The file store: a directory tree of documents, in the layout of docs/formats.md, checked for changes regularly.
 
 Knows names, sizes, times and bytes. No path is ever built from what a request contains: only what a listing found is
-opened. Where the kernel reports changes (`notification`), a scan is at those files only, and at everything once a
-minute and on request. Not safe for use by two greenlets at a time; its loader is its only user.
+opened. Where the kernel reports changes (`answerd.store.watch`), a scan is of those files only, and of everything once
+a minute and on request. Not safe for use by two greenlets at a time; its loader is its only user.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import math
 import os
-import time
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 
 from answerd.documents import Key, RawDocument
@@ -23,29 +23,24 @@ from answerd.store import (
     DocumentEntry,
     HistoryEntry,
     HistoryFilter,
+    Store,
     StoredDocument,
     StoreError,
     Transaction,
     Version,
-    WritableStore,
     WriteResult,
 )
+from answerd.store.file_io import Boundary, Signature, State, read_document, unopened, write_atomically
 from answerd.store.layout import flat_name, is_groups, is_inventories, key_of
-from answerd.store.looks import Looks, State
+from answerd.store.looks import Looks
 from answerd.store.mounts import Mounts, read_table
-from answerd.store.notification import Watch, device_and_inode
-from answerd.store.reading import Boundary, Signature, read_document, unopened
-from answerd.store.scan import Attached, Before, Scan
-from answerd.store.writing import write_atomically
-
-FULL_LOOK_SECONDS = 60.0
-"""The most time between two scans at everything, whatever the kernel reports: it does not report all there is."""
-
+from answerd.store.tree import Attached, Scan
+from answerd.store.watch import Watch, device_and_inode
 
 _TOKEN_DIGITS = 16
 
 
-class FileStore(WritableStore):
+class FileStore(Store):
     """Documents in a directory, which others edit. `changes` takes one scan at it and reads what has settled."""
 
     poll_seconds = 0.25
@@ -59,12 +54,13 @@ class FileStore(WritableStore):
         self._attached: dict[str, Attached] = {}
         self._unlisted: tuple[str, ...] = ()
         self._faults: tuple[str, ...] = ()
-        self._watch: Watch | None = None
+        self._watch = Watch(self.directory)
+        self.ignored: Mapping[str, str] = {}
+        """The files and directories that hold no documents, and why, as the last look at everything has seen them."""
+        self.closed: Sequence[str] = ()
+        """Why directories could not be listed then."""
         self._root: tuple[int, int] | None = None  # device and inode of the directory that the documents came from
         self._boundary = Boundary("", -1, frozenset())
-        self._is_asked_for_everything = False
-        self._full_look_due = 0.0
-        self._watch_due = 0.0
 
     @property
     def described(self) -> str:
@@ -98,7 +94,7 @@ class FileStore(WritableStore):
 
     def force_full_poll(self) -> None:
         """Have the next scan be at everything, whatever the kernel reports. May be called from any thread."""
-        self._is_asked_for_everything = True
+        self._watch.ask_for_everything()
 
     def changes(self) -> Changes | None:
         """Look for changes. A changed or removed file takes effect when two scans in a row agree about it.
@@ -120,6 +116,7 @@ class FileStore(WritableStore):
             )
             faults = tuple(sorted(reason for name, reason in scan.failed.items() if name not in unknown))
             self._attached = scan.attached
+            self.ignored, self.closed = scan.ignored, scan.closed
             self._listed_before = (scan.failed.keys() - unknown.keys()) | scan.listed
         is_same = (unlisted, faults) == (self._unlisted, self._faults)
         if not (is_first or added or removed) and is_same:
@@ -137,58 +134,43 @@ class FileStore(WritableStore):
     def _scan(self) -> Scan | None:
         """Look at the files that may have changed; at everything where that is not known, and once a minute. None when
         nothing changed. Raises `StoreError`."""
-        watch = self._watch
-        moved = watch.moved() if watch else None
-        self._files.distrust(moved or ())
-        if watch is None or moved is None:
-            return self._full_scan(None)
-        if self._is_asked_for_everything or time.monotonic() >= self._full_look_due:
-            return self._full_scan(watch)
+        moved = self._watch.moved()
+        self._files.distrust(moved)
+        if self._watch.is_full_look_due:
+            return self._full_scan()
         names = moved | self._files.unsettled
         if not names:
             return None
-        scan = self._begin_scan(watch)
+        scan = self._new_scan()
         scan.run_only(names)
-        self._rely_on(watch, scan)
-        if scan.has_new_links:  # a file that was known before may have got its second name without a report
-            self._is_asked_for_everything = True
+        self._watch.settle()
         return scan
 
-    def _full_scan(self, watch: Watch | None) -> Scan | None:
-        """Look at everything, with ``watch`` or a new one. None when the directory was replaced meanwhile. Raises
-        `StoreError` where the former content is gone.
-        """
-        now = time.monotonic()
-        if self._is_asked_for_everything:
-            self._is_asked_for_everything, self._watch_due = False, 0.0
-        if self._watch and self._watch is not watch:
-            self._watch.close()
-        self._watch = None  # until this scan has gone well
-        if watch is None and now >= self._watch_due:
-            watch = Watch.begin(self.directory)
+    def _full_scan(self) -> Scan | None:
+        """Look at everything. None when the directory was replaced meanwhile. Raises `StoreError` where the former
+        content is gone."""
         mounts = Mounts.of(read_table())
         self._boundary = Boundary.of(self.directory, mounts)
         root = device_and_inode(self.directory)
-        scan = self._begin_scan(watch, mounts)
+        self._watch.begin()
         try:
+            scan = self._new_scan(mounts.below(str(self.directory)))
             scan.run()
             self._refuse_vanished(root, scan)
         except BaseException:
-            if watch:
-                watch.close()
+            self._watch.close()
             raise
-        self._rely_on(watch, scan)
+        self._watch.settle()
         if self._files.looked_before and device_and_inode(self.directory) != root:
-            self._drop_watch()
+            self._watch.close()
             return None
         self._root = root
-        self._full_look_due = now + FULL_LOOK_SECONDS
-        self._watch_due = now if self._watch else now + FULL_LOOK_SECONDS
         return scan
 
-    def _begin_scan(self, watch: Watch | None, mounts: Mounts | None = None) -> Scan:
-        before = Before(self._files, self._listed_before, self._attached)
-        return Scan(self.directory, before, self._boundary, watch, mounts.below(str(self.directory)) if mounts else ())
+    def _new_scan(self, mounts: Collection[str] = ()) -> Scan:
+        return Scan(
+            self.directory, self._files, self._listed_before, self._attached, self._boundary, self._watch, mounts
+        )
 
     def _refuse_vanished(self, root: tuple[int, int] | None, scan: Scan) -> None:
         """Raise `StoreError` where the answers directory cannot be listed, is gone, or is the empty place of a mount.
@@ -209,17 +191,6 @@ class FileStore(WritableStore):
                 "(if it is to be empty, restart answerd)"
             )
 
-    def _rely_on(self, watch: Watch | None, scan: Scan) -> None:
-        """Keep a watch only if it would report everything: the target of a link changes without an event."""
-        self._watch = watch
-        if watch and (scan.failed or scan.has_links or not watch.is_whole):
-            self._drop_watch()
-
-    def _drop_watch(self) -> None:
-        if self._watch:
-            self._watch.close()
-        self._watch = None
-
     # --- for the console and the admin API, which read only -----------------------------------------------------------
 
     def find(self, key: Key) -> StoredDocument | None:
@@ -231,7 +202,7 @@ class FileStore(WritableStore):
         return sorted(raw.key for raw in self._documents() if kind in (None, raw.key.kind))
 
     def entries(self, kind: Kind, after: str = "", limit: int | None = None) -> list[DocumentEntry]:
-        """Return the documents of a kind (`WritableStore.entries`); when they changed is not known."""
+        """Return the documents of a kind (`Store.entries`); when they changed is not known."""
         wanted = sorted(
             (raw for raw in self._documents() if raw.key.kind is kind and raw.key.identifier > after),
             key=lambda raw: raw.key,

@@ -15,7 +15,7 @@ import peewee
 
 from answerd.identity import identity_of
 from answerd.store import Author, HistoryEntry, HistoryFilter
-from answerd.store.migrations import BARE_NAME, POSTGRES, SQLITE
+from answerd.store.schema import BARE_NAME, POSTGRES, SQLITE
 from answerd.store.tables import ChangeRow, DocumentRow, as_bytes, fetched, is_known, key_of
 
 _IPV4_IN_IPV6 = 0xFFFF_0000_0000

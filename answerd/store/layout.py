@@ -6,7 +6,7 @@ Names only. Opens nothing and does not know the content of a directory.
 from __future__ import annotations
 
 from answerd.documents import Key
-from answerd.formats import split_extension
+from answerd.formats import FORMATS, split_extension
 from answerd.identity import Kind, identifier_fault
 from answerd.inventory import DEFAULT_NAME, FORMAT, file_of
 
@@ -50,6 +50,15 @@ def key_of(name: str) -> Key | None:
     if is_groups(above[0]):
         return Key(Kind.GROUP, stem if len(above) == 1 else owner, extension)
     return Key(Kind.DEFAULT, "", extension) if owner.lower() == "default" else Key(Kind.MACHINE, owner, extension)
+
+
+def ignored_reason(name: str) -> str:
+    """Return why a file of this name, which has no key, is no document."""
+    if name.endswith("~"):
+        return "a name that ends in ~ is an editor's backup"
+    if is_csv(name):
+        return "a table is inventory.csv or inventory/NAME.csv"
+    return f"its extension is none of {', '.join(FORMATS)}"
 
 
 def _inventory_key(above: list[str], stem: str) -> Key | None:

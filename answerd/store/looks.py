@@ -11,12 +11,9 @@ from collections.abc import Callable, Collection, Iterator, Set
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
-from answerd.store.reading import Signature, is_settled
+from answerd.store.file_io import Signature, State, is_settled
 
 Content = TypeVar("Content")
-
-State = Signature | str
-"""What a look sees of a file: its signature, or why it is not opened."""
 
 
 @dataclass(slots=True)
@@ -64,11 +61,6 @@ class Looks(Generic[Content]):
     def has_unread(self) -> bool:
         """Whether there are files that were seen once and have no content in force yet."""
         return any(self._files[name].content is None for name in self.unsettled & self._files.keys())
-
-    @property
-    def may_have_changed_unseen(self) -> bool:
-        """Whether a file was read so soon after its last change that it is to be read once more."""
-        return any(file.read_too_soon for file in self._files.values())
 
     def contents(self) -> Iterator[tuple[str, Content]]:
         """Yield names and contents in force. From any thread: the table is copied in one step."""

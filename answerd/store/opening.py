@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from answerd.config import Config
 from answerd.identity import printable
 from answerd.installs.states import Rules
-from answerd.store import NewerSchema, Store, StoreAway, StoreError, WritableStore
+from answerd.store import NewerSchema, Store, StoreAway, StoreError
 from answerd.store.files import FileStore
 
 if TYPE_CHECKING:
@@ -20,19 +20,20 @@ if TYPE_CHECKING:
 # psycopg where that is installed.
 
 
-def _sqlite(config: Config) -> WritableStore:
-    from answerd.store.sqlite import SqliteStore  # noqa: PLC0415
+def open_store(config: Config, *, to_serve: bool = False) -> Store:
+    """Open the store that the configuration names, and create it where it may be created.
 
-    return SqliteStore(config.db_path)
+    ``to_serve``: for a node that answers, which with a database that nodes share follows its replica. Raises
+    `answerd.store.StoreError` when it cannot be opened.
+    """
+    if config.store == "files":
+        return FileStore(config.answers_dir)
+    if config.store == "sqlite":
+        from answerd.store.sqlite import SqliteStore  # noqa: PLC0415
 
-
-def _postgres(config: Config) -> Store:
-    from answerd.store.postgres import PostgresStore  # noqa: PLC0415
-
-    return PostgresStore(_url(config))
-
-
-def _replicated(config: Config) -> Store:
+        return SqliteStore(config.db_path)
+    if not to_serve:
+        return _postgres(config)
     from answerd.store.postgres import ReplicatedStore  # noqa: PLC0415
 
     if config.replica_path is None:
@@ -40,6 +41,12 @@ def _replicated(config: Config) -> Store:
     store = ReplicatedStore(_url(config), Path(config.replica_path), install_rules(config))
     store.replica.own()
     return store
+
+
+def _postgres(config: Config) -> PostgresStore:
+    from answerd.store.postgres import PostgresStore  # noqa: PLC0415
+
+    return PostgresStore(_url(config))
 
 
 def _url(config: Config) -> str:
@@ -51,25 +58,6 @@ def _url(config: Config) -> str:
     if fault:
         raise StoreError(f"{'SERVICE_DB_URL_FILE' if config.db_url_file else 'SERVICE_DB_URL'}: {fault}")
     return config.db_url
-
-
-STORES: dict[str, Callable[[Config], Store]] = {
-    "files": lambda config: FileStore(config.answers_dir),
-    "sqlite": _sqlite,
-    "postgres": _postgres,
-}
-"""The function that opens the store of each value of ``SERVICE_STORE`` for a command."""
-
-SERVED = STORES | {"postgres": _replicated}
-"""The same for a node that answers: with a database that nodes share, the store that follows this node's replica."""
-
-
-def open_store(config: Config, *, to_serve: bool = False) -> Store:
-    """Open the store that the configuration names, and create it where it may be created.
-
-    For ``serve`` and the commands that write. Raises `answerd.store.StoreError` when it cannot be opened.
-    """
-    return (SERVED if to_serve else STORES)[config.store](config)
 
 
 def install_rules(config: Config) -> Rules:
@@ -149,7 +137,7 @@ def open_existing(config: Config) -> Store:
     return store
 
 
-def open_existing_database(config: Config) -> WritableStore:
+def open_existing_database(config: Config) -> Store:
     """Open the database of the settings, for a command that reads it: ``SERVICE_DB_PATH`` also with the file store.
 
     Raises `answerd.store.StoreError` when it is not there or cannot be read.
@@ -157,36 +145,32 @@ def open_existing_database(config: Config) -> WritableStore:
     if config.store == "postgres":
         return _readable_postgres(config)
     require_database(config.db_path)
-    return _sqlite(config)
+    return open_database(config)
 
 
-def open_database(config: Config) -> WritableStore:
+def open_database(config: Config) -> Store:
     """Open the database of the settings, for a command that writes it: ``SERVICE_DB_PATH`` also with the file store.
 
     A missing file or missing tables are made. Raises `answerd.store.StoreError`.
     """
-    return open_postgres(config) if config.store == "postgres" else _sqlite(config)
+    return open_postgres(config) if config.store == "postgres" else open_store(replace(config, store="sqlite"))
 
 
 def open_postgres(config: Config) -> PostgresStore:
     """Open the database that nodes share, for a command that writes it; make its tables. Raises
     `answerd.store.StoreError`."""
-    from answerd.store.postgres import PostgresStore  # noqa: PLC0415
-
-    store = PostgresStore(_url(config))
+    store = _postgres(config)
     store.prepare()
     return store
 
 
 def _existing_postgres(config: Config) -> PostgresStore:
-    from answerd.store.postgres import PostgresStore  # noqa: PLC0415
-
-    store = PostgresStore(_url(config))
+    store = _postgres(config)
     store.require_prepared()
     return store
 
 
-def _readable_postgres(config: Config) -> WritableStore:
+def _readable_postgres(config: Config) -> Store:
     """Open the database that nodes share for reading; the replica of this machine's node while it is away."""
     from answerd.store.postgres import ReplicaReader  # noqa: PLC0415
 

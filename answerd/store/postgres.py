@@ -3,23 +3,24 @@
 Rules: docs/many-nodes.md.
 
 `PostgresStore` reads and writes the database itself, for commands. `ReplicatedStore` is a node's: it writes the
-database and follows the node's replica. Decides nothing: the write guard decides which writes are allowed.
+database and follows the node's replica. `ReplicaReader` reads a node's replica while the database is away.
 """
 
 from __future__ import annotations
 
 import math
 import mmap
+import secrets
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
-from functools import partial
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import peewee
 
-from answerd.documents import Key, RawDocument
+from answerd.documents import RawDocument
 from answerd.installs.states import Rules
 from answerd.store import (
     NOBODY,
@@ -31,30 +32,141 @@ from answerd.store import (
     StoreAway,
     StoredDocument,
     StoreError,
-    Version,
-    WriteResult,
 )
-from answerd.store.database_store import DatabaseStore, unknown_formats
-from answerd.store.migrations import migrate_postgres, refuse_newer_postgres, require_postgres
+from answerd.store.database import DatabaseStore, Found, RowTransaction, columns_of, unknown_formats
 from answerd.store.postgres_backup import copy_to_file
-from answerd.store.postgres_connection import READ_SECONDS, WRITE_SECONDS, PostgresServer
-from answerd.store.postgres_transaction import PostgresTransaction
+from answerd.store.postgres_connection import (
+    CHANNEL,
+    READ_COMMITTED,
+    READ_SECONDS,
+    WRITE_SECONDS,
+    CommitUnknown,
+    PostgresServer,
+    end_when_silent,
+)
 from answerd.store.replica import ROWS_AT_ONCE, Replica, position_in
 from answerd.store.replicator import Replicator
-from answerd.store.sqlite_changes import ChangeReader, difference_from
+from answerd.store.schema import migrate_postgres, refuse_newer_postgres, require_postgres
+from answerd.store.sqlite import SqliteReader
 from answerd.store.sqlite_file import SqliteFile
 from answerd.store.state_sync import NodeStates, exchange, states_path
-from answerd.store.tables import BEFORE_ALL, StoredRow, rows_in_parts
+from answerd.store.tables import (
+    BEFORE_ALL,
+    ChangeRow,
+    DocumentRow,
+    StoredRow,
+    counted_revision,
+    execute,
+    rows_in_parts,
+)
+
+_LONGEST_SILENCE_SECONDS = 600
+"""The most of `end_when_silent`: an import may read for minutes between two statements."""
+
+_LOG_OF_ONE = (
+    "INSERT INTO changes (id, at, token, kind, identifier, format, text_before, text_after, peer, author, note) "
+    "SELECT %s, %s, %s, kind, identifier, format, text, %s, %s, %s, %s FROM documents WHERE id = %s"
+)
+
+
+class PostgresTransaction(RowTransaction):
+    """Holds the lock of the one row of ``counter`` from its first moment, so writers of all nodes come one after the
+    other and numbers have no gaps: a number that is drawn before the lock could be committed after a higher one, and a
+    reader would never see it. Rules: docs/many-nodes.md#how-changes-are-numbered."""
+
+    def __init__(self, server: PostgresServer, author: Author, wait: float, within: float = math.inf) -> None:
+        """Take the lock. Raises `StoreError` when it is not free within ``wait`` seconds. The transaction waits for the
+        server for at most ``within`` seconds in all."""
+        self._server = server
+        self._author = author
+        self._at = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%S.%f")[:-3] + "Z"
+        database = server.connect(WRITE_SECONDS, within)
+        try:
+            with server.faults("written"):
+                database.begin(READ_COMMITTED)
+                execute(database, f"SET LOCAL lock_timeout = {int(wait * 1000)}")
+                end_when_silent(database, min(_LONGEST_SILENCE_SECONDS, within + 1))
+                before = counted_revision(database, "FOR UPDATE")
+        except BaseException:
+            database.close()
+            raise
+        super().__init__(database)
+        self._before = before
+        self._revision = self._before
+
+    def faults(self, done: str) -> AbstractContextManager[None]:
+        return self._server.faults(done)
+
+    def commit(self) -> None:
+        """Make it durable. Raises `CommitUnknown` where the connection was lost meanwhile: it may have been stored."""
+        self.number()
+        self.end()
+
+    def number(self) -> None:
+        """Raise the counter to the last change of this transaction, and announce it. The last thing before `end`."""
+        with self.faults("written"):
+            if self._revision > self._before:
+                execute(self._database, "UPDATE counter SET revision = %s", (self._revision,))
+                execute(self._database, f"NOTIFY {CHANNEL}")
+
+    def end(self) -> None:
+        """Commit. Raises `CommitUnknown`."""
+        try:
+            self._database.commit()
+        except (peewee.PeeweeException, OSError):
+            raise CommitUnknown(
+                f"the connection to the database {self._server.described} was lost while the change was committed: it "
+                "may have been stored; the document's ETag shows whether it was"
+            ) from None
+
+    def change(self, found: Found, text: str) -> None:
+        self._log_one(found, text)
+        changed = DocumentRow.update(text=text, revision=self._revision).where(DocumentRow.id == found.id)
+        changed.bind(self._database).execute()
+
+    def insert(self, documents: Sequence[RawDocument]) -> None:
+        numbered = list(enumerate(documents, self._revision + 1))
+        signed = {"at": self._at, "peer": self._author.peer, "author": self._author.name, "note": self._author.note}
+        log = [
+            {
+                "id": number,
+                "token": secrets.token_hex(8),
+                "kind": raw.key.kind.value,
+                "identifier": raw.key.identifier,
+                "format": raw.key.format,
+                "text_before": None,
+                "text_after": raw.text,
+            }
+            | signed
+            for number, raw in numbered
+        ]
+        ChangeRow.insert_many(log).bind(self._database).execute()
+        columns = [columns_of(raw) | {"revision": number} for number, raw in numbered]
+        DocumentRow.insert_many(columns).bind(self._database).execute()
+        self._revision += len(documents)
+
+    def remove(self, documents: Sequence[Found]) -> None:
+        for found in documents:
+            self._log_one(found, None)
+            DocumentRow.delete().where(DocumentRow.id == found.id).bind(self._database).execute()
+
+    def _log_one(self, found: Found, text: str | None) -> None:
+        """Record that a stored document gets another text, or None."""
+        self._revision += 1
+        author = self._author
+        values = (self._revision, self._at, secrets.token_hex(8), text, author.peer, author.name, author.note, found.id)
+        execute(self._database, _LOG_OF_ONE, values)
 
 
 class PostgresStore(DatabaseStore):
-    """Documents in PostgreSQL: an `answerd.store.WritableStore`. Opening it opens no connection."""
+    """Documents in PostgreSQL. Opening it opens no connection."""
 
     poll_seconds = 0.5
 
     def __init__(self, url: str) -> None:
+        super().__init__()
         self.server = PostgresServer(url)
-        self._documents: dict[Key, RawDocument] | None = None
+        self._looked_before = False
         self._asked = time.monotonic()
 
     @property
@@ -67,7 +179,6 @@ class PostgresStore(DatabaseStore):
         return self.server.connected(wait)
 
     def faults(self, done: str) -> AbstractContextManager[None]:
-        """Turn errors of the driver in a block into a `StoreError`."""
         return self.server.faults(done)
 
     def warnings(self) -> list[str]:
@@ -94,18 +205,17 @@ class PostgresStore(DatabaseStore):
         """
         found = {row.key: row.raw() for row in self._every_row()}
         self._asked = time.monotonic()
-        before = self._documents or {}
-        added = tuple(raw for key, raw in found.items() if key not in before or before[key].text != raw.text)
-        removed = tuple(raw for key, raw in before.items() if key not in found or found[key].text != raw.text)
-        is_first = self._documents is None
-        # Documents that did not change stay the same objects: the catalogue compares documents by identity.
-        self._documents = found | {
-            key: raw for key, raw in before.items() if key in found and found[key].text == raw.text
-        }
+        added = tuple(raw for raw in found.values() if not self._is_known(raw))
+        removed = tuple(
+            raw for key, raw in self._documents.items() if key not in found or not self._is_known(found[key])
+        )
+        is_first, self._looked_before = not self._looked_before, True
+        for raw in removed:
+            del self._documents[raw.key]
+        self._documents |= {raw.key: raw for raw in added}
         return Changes(added, removed) if added or removed or is_first else None
 
     def all(self) -> list[StoredDocument]:
-        """Return every document, sorted by key, without tokens. Raises `StoreError`."""
         found = [StoredDocument(row.key, row.body, row.revision) for row in self._every_row()]
         return sorted(found, key=lambda stored: stored.key)
 
@@ -122,7 +232,6 @@ class PostgresStore(DatabaseStore):
             copy_to_file(database, Path(path))
 
     def age_seconds(self) -> float:
-        """Return the time since the database was last asked."""
         return time.monotonic() - self._asked
 
     def begin(
@@ -130,18 +239,6 @@ class PostgresStore(DatabaseStore):
     ) -> PostgresTransaction:
         """Lock the counter, after up to ``wait`` seconds. Raises `StoreError`."""
         return PostgresTransaction(self.server, author, wait, within)
-
-    def difference(self, written: WriteResult) -> Changes:
-        """Return the changes by a write, compared with the documents that were handed out last."""
-        return difference_from(self._documents or {}, written)
-
-    def adopt(self, changes: Changes, version: Version) -> None:  # noqa: ARG002 - the protocol's
-        """Count a `difference` as handed out. The version does not matter: a poll compares everything."""
-        documents = self._documents = {} if self._documents is None else self._documents
-        for raw in changes.removed:
-            documents.pop(raw.key, None)
-        for raw in changes.added:
-            documents[raw.key] = raw
 
 
 class _ReplicatedTransaction(PostgresTransaction):
@@ -182,16 +279,13 @@ class _ReplicatedTransaction(PostgresTransaction):
                 raise
 
 
-class ReplicaReader(DatabaseStore):
+class ReplicaReader(SqliteReader):
     """The set that a node's replica has, for commands on that node while the database is away. Nothing is written."""
-
-    poll_seconds = 1.0
 
     def __init__(self, path: Path, away: StoreAway) -> None:
         """``away`` says why the database is not read. Raises `StoreError` where the replica was never filled."""
-        self._file = SqliteFile(path)
+        super().__init__(SqliteFile(path))
         self._away = away
-        self._feed = ChangeReader(self._file)
         with self.faults("read"), self.connected() as local:
             if position_in(local).revision is None:
                 raise away
@@ -199,25 +293,6 @@ class ReplicaReader(DatabaseStore):
     @property
     def described(self) -> str:
         return f"the replica {self._file.path}, because {self._away}"
-
-    def connected(self) -> AbstractContextManager[peewee.SqliteDatabase]:
-        return self._file.connected()
-
-    def faults(self, done: str) -> AbstractContextManager[None]:
-        return self._file.faults(done)
-
-    def changes(self) -> Changes | None:
-        with self.faults("read"):
-            return self._feed.changes()
-
-    def force_full_poll(self) -> None:
-        self._feed.force_full_poll()
-
-    def difference(self, written: WriteResult) -> Changes:
-        return self._feed.difference(written)
-
-    def adopt(self, changes: Changes, version: Version) -> None:
-        self._feed.adopt(changes, version)
 
     def begin(
         self,
@@ -253,45 +328,44 @@ _AWAY_AFTER_SECONDS = 2.0
 """The replicator asks the database every half second. One that it has not reached for so long is not waited for."""
 
 
-class ReplicatedStore(PostgresStore):
-    """The store of a node: writes go to the database, changes are read from the replica."""
-
-    poll_seconds = 0.1
-    """A poll of the replica costs microseconds; the replicator brings it up to date within milliseconds."""
+class ReplicatedStore(SqliteReader):
+    """The store of a node: writes go to the database, changes are read from the replica, which the replicator brings
+    up to date within milliseconds."""
 
     def __init__(self, url: str, replica_path: Path, rules: Rules | None = None) -> None:
         """``rules`` are the limits of installs. Raises `StoreError` where a file of this node cannot be opened; the
         database is not needed."""
-        super().__init__(url)
         self.replica = Replica(replica_path)
-        self.server = PostgresServer(url, self.replica, partial(refuse_newer_postgres, described=self.described))
-        self._refusal, self._away = _SharedSentence(), _SharedSentence()
+        super().__init__(self.replica.file)
+        self.database = PostgresStore(url)
+        self.server = self.database.server = PostgresServer(url, self._check)
+        self.refused, self.away = _SharedSentence(), _SharedSentence()
+        """Why the replicator has this node take no write, and why it cannot follow the database; empty where it can."""
         self._rules = rules or Rules()
         self.states = NodeStates(states_path(replica_path), self.server, self._rules, self.refusal)
-        self._feed = ChangeReader(self.replica.file, self._require_set)
-        self._not_reached: float | None = None
+        self.not_reached: float | None = None
+        """When a start did not reach the database (seconds since 1970)."""
+
+    @property
+    def described(self) -> str:
+        return self.server.described
 
     def warnings(self) -> list[str]:
         """Return a line about documents that this version cannot read at all, as far as the replica has them."""
-        with self.replica.file.faults("read"), self.replica.file.connected() as local:
+        with self.faults("read"), self.connected() as local:
             return [f"{unknown} in {self.described}" for unknown in unknown_formats(local)]
 
-    def force_full_poll(self) -> None:
-        """Have the next poll compare every document with the replica."""
-        self._feed.force_full_poll()
+    def _check(self, database: peewee.PostgresqlDatabase) -> None:
+        self.replica.follow(database)
+        refuse_newer_postgres(database, self.described)
 
-    def changes(self) -> Changes | None:
-        """Return the changes in the replica since the last call. Raises `NoSetYet` where it was never filled."""
-        with self.replica.file.faults("read"):
-            return self._feed.changes()
-
-    def _require_set(self, local: peewee.SqliteDatabase) -> None:
-        if position_in(local).revision is not None:
+    def _require_set(self, database: peewee.SqliteDatabase) -> None:
+        if position_in(database).revision is not None:
             return
-        if self._feed.looked_before:  # the replica was removed: the set that it had stays in force
+        if self._looked_before:  # the replica was removed: the set that it had stays in force
             raise StoreError(f"the replica {self.replica.file.path} is empty: it is made again")
         never = f"the database {self.described} was never read"
-        raise NoSetYet(f"there is no set yet: {self._away.get() or never}")
+        raise NoSetYet(f"there is no set yet: {self.away.get() or never}")
 
     def age_seconds(self) -> float:
         """Return the time since the database was last asked by any process of this node; infinity where it never
@@ -310,30 +384,24 @@ class ReplicatedStore(PostgresStore):
             with suppress(StoreAway):
                 database = self.server.connect(READ_SECONDS)
         if database is None:
-            with self.replica.file.faults("read"), self.replica.file.connected() as local:
+            with self.faults("read"), self.connected() as local:
                 yield local
             return
         try:
-            with self.faults("read"):
+            with self.server.faults("read"):
                 yield database
         finally:
             database.close()
 
-    def all(self) -> list[StoredDocument]:
-        """Return every document of the replica, sorted by key, without tokens. Raises `StoreError`."""
-        return DatabaseStore.all(self)
+    def prune_history(self, before: str) -> int:
+        return self.database.prune_history(before)
+
+    def backup(self, path: str) -> None:
+        self.database.backup(path)
 
     def refusal(self) -> str:
         """Return why the replicator has this node take no write; empty where it takes them."""
-        return self._refusal.get()
-
-    def difference(self, written: WriteResult) -> Changes:
-        """Return the changes by a write, compared with the documents that were handed out last."""
-        return self._feed.difference(written)
-
-    def adopt(self, changes: Changes, version: Version) -> None:
-        """Count a `difference` as handed out: the caller has put its own write in force itself."""
-        self._feed.adopt(changes, version)
+        return self.refused.get()
 
     def begin(
         self, author: Author = NOBODY, wait: float = WRITER_WAIT_SECONDS, within: float = math.inf
@@ -344,20 +412,20 @@ class ReplicatedStore(PostgresStore):
     def catch_up(self, log: Callable[[str], None]) -> None:
         """Bring the replica and the states up to date once. Raises `StoreError` where the database is away, and
         `NewerSchema` also where it is away and had one when this node last met it."""
-        self._not_reached = time.time()
+        self.not_reached = time.time()
         try:
             self._catch_up(log)
         except NewerSchema as error:
             self.replica.note_newer_schema(str(error))
             raise
         except StoreAway as error:
-            self._away.set(str(error))
+            self.away.set(str(error))
             newer = self.replica.newer_schema()
             if newer:
                 raise NewerSchema(newer) from None
             raise
         self.replica.note_newer_schema("")
-        self._not_reached = None
+        self.not_reached = None
 
     def _catch_up(self, log: Callable[[str], None]) -> None:
         with self.server.connected() as database, self.replica.faults_beside(self.server, "opened"):
@@ -367,20 +435,4 @@ class ReplicatedStore(PostgresStore):
 
     def replicate(self, log: Callable[[str], None], changed: Callable[[], None], stop: int) -> None:
         """Keep replica and states up to date until the file descriptor ``stop`` can be read from."""
-        # The start has logged that it is away; a replicator that takes the place of a dead one may find it long back.
-        is_known_away = self._not_reached is not None and self.replica.position().asked < self._not_reached
-        Replicator(
-            self.server,
-            self.replica,
-            log,
-            changed,
-            stop,
-            refuse=self._refusal.set,
-            away=self._away.set,
-            states=self.states,
-            is_known_away=is_known_away,
-        ).run()
-
-    def close_if_idle(self) -> None:
-        """Close the connection to the replica, unless it is in use this moment. For the moment before a fork."""
-        self._feed.close_if_idle()
+        Replicator(self, log, changed, stop).run()

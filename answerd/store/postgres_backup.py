@@ -12,7 +12,7 @@ from typing import Any
 
 import peewee
 
-from answerd.store.migrations import migrate
+from answerd.store.schema import migrate
 from answerd.store.sqlite_file import SqliteFile
 from answerd.store.state_sync import rows_of_events
 from answerd.store.state_tables import INSERT, note, run, run_many, setting

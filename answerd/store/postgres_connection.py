@@ -10,8 +10,10 @@ is bounded. psycopg is imported when a connection is first made: it is an extra 
 from __future__ import annotations
 
 import math
+import os
+import random
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from functools import lru_cache
 from time import monotonic
@@ -21,17 +23,26 @@ from urllib.parse import urlsplit
 import peewee
 
 from answerd.store import StoreAway, StoreError, StoreLost
-from answerd.store.lineage import KnownLineage, Lineage, lineage_of
-from answerd.store.postgres_addresses import CONNECT_SECONDS, Attempt, attempts
+from answerd.store.tables import execute
 
 if TYPE_CHECKING:
     import psycopg
+
+CONNECT_SECONDS = 2
+"""How long one address may take to accept a connection."""
 
 READ_SECONDS = 3.0
 """How long one statement of a read may take."""
 
 WRITE_SECONDS = 6.0
 """How long one statement of a write may take. Longer than the wait for the lock, shorter than a client's 10 s."""
+
+CHANNEL = "answerd"
+"""The channel of NOTIFY. A notice has no content: its receiver reads the counter."""
+
+READ_COMMITTED = "READ COMMITTED"
+"""Each statement after the lock sees what was committed before. The other levels see what was there when they began to
+wait for the lock, and fail; a database may have one of those as its default."""
 
 _LAST_WAIT_SECONDS = 0.001
 """The wait of a statement that begins after the time of its connection was over."""
@@ -70,25 +81,22 @@ class CommitUnknown(StoreAway):
     """The connection was lost during COMMIT: the write may have been stored."""
 
 
+class OlderServer(StoreAway):
+    """The server was the primary before a fail-over that this node has seen."""
+
+
 class PostgresServer:
     """A database by its URL. Makes connections, each with one user at a time; holds none."""
 
-    def __init__(
-        self,
-        url: str,
-        known: KnownLineage | None = None,
-        check: Callable[[peewee.PostgresqlDatabase], None] = lambda _database: None,
-    ) -> None:
+    def __init__(self, url: str, check: Callable[[peewee.PostgresqlDatabase], None] = lambda _database: None) -> None:
         """``url``: ``postgresql://user:password@host1,host2/name?target_session_attrs=read-write``. Opens nothing.
-        ``known`` is the newest server that this node has followed: none that is older is used. ``check`` gets each new
-        connection, and raises `StoreError` where it is not to be used."""
+        ``check`` gets each new connection, and raises `StoreError` where it is not to be used; after `OlderServer` the
+        next host of the URL is tried."""
         self._url = url
         self.described = described(url)
-        self.known = known
         self._check = check
         self.refused = ""
         """Why the last connection did not use a server that could be reached; empty where it used the first."""
-        self._tells_lineage = True
 
     def connect(self, seconds: float, within: float = math.inf) -> peewee.PostgresqlDatabase:
         """Return a new connection whose every wait ends after ``seconds``, and all of them ``within`` so many seconds
@@ -96,16 +104,16 @@ class PostgresServer:
         until = monotonic() + within
         refused, faults = "", list[str]()
         _database_class()  # before psycopg is needed
-        for attempt in attempts(self._url, _SETTINGS):
-            if attempt.fault or (faults and until - monotonic() < CONNECT_SECONDS):
-                faults.append(f"{attempt.where}: {attempt.fault or _NO_TIME}")
+        for where, parameters in _hosts(self._url):
+            if faults and until - monotonic() < CONNECT_SECONDS:
+                faults.append(f"{where}: {_NO_TIME}")
                 continue
             try:
-                database = self._connect(attempt, seconds, until)
+                database = self._connect(parameters, seconds, until)
             except (peewee.PeeweeException, OSError) as error:
-                faults.append(f"{attempt.where}: {_reason(error)}")
-            except _OlderServer as error:
-                faults.append(f"{attempt.where}: {error}")
+                faults.append(f"{where}: {_reason(error)}")
+            except OlderServer as error:
+                faults.append(f"{where}: {error}")
                 refused = faults[-1]
             else:
                 self.refused = refused
@@ -114,34 +122,18 @@ class PostgresServer:
         reason = _shortened("; ".join(dict.fromkeys(faults)))
         raise StoreAway(f"the database {self.described} cannot be reached: {reason}")
 
-    def _connect(self, attempt: Attempt, seconds: float, until: float) -> peewee.PostgresqlDatabase:
+    def _connect(self, parameters: Mapping[str, Any], seconds: float, until: float) -> peewee.PostgresqlDatabase:
         database = _database_class()(self._url, prefer_psycopg3=True, thread_safe=False, autoconnect=False)
-        database.attempt, database.until = attempt, until  # type: ignore[attr-defined]
+        database.parameters, database.until = parameters, until  # type: ignore[attr-defined]
         try:
             database.connect()
-            self._judge(database)
             self._check(database)
-            _raw(database).wait_seconds = seconds
+            raw_connection(database).wait_seconds = seconds
         except BaseException:
             with suppress(peewee.PeeweeException, OSError):
                 database.close()
             raise
         return database
-
-    def _judge(self, database: peewee.PostgresqlDatabase) -> None:
-        """Note which server a connection has. Raise `_OlderServer` where this node has followed a newer one."""
-        if self.known is None or not self._tells_lineage:
-            return
-        found = lineage_of(database)
-        self._tells_lineage = found is not None
-        if found is None:
-            return
-        database.lineage = found  # type: ignore[attr-defined]
-        newest = self.known.newest()
-        if found.is_before(newest):
-            raise _OlderServer(found.fault(newest))
-        if found.timeline and found != newest:
-            self.known.note(found)
 
     @contextmanager
     def connected(self, seconds: float = READ_SECONDS, within: float = math.inf) -> Iterator[peewee.PostgresqlDatabase]:
@@ -152,15 +144,26 @@ class PostgresServer:
         finally:
             database.close()
 
+    def descriptor(self, database: peewee.PostgresqlDatabase) -> int:
+        """Return the file descriptor of a connection, which can be read from when a notice has come. Raises
+        `StoreAway` where the connection has ended, which may show here first."""
+        with self._faults_of_driver():
+            return int(raw_connection(database).fileno())
+
     def take_notices(self, database: peewee.PostgresqlDatabase) -> None:
-        """Take the notices that have come: they collect in the driver until then. Raises `StoreAway` where the
-        connection has ended, which may show here first."""
+        """Take the notices that have come: they collect in the driver until then. Raises `StoreAway` as well."""
+        with self._faults_of_driver():
+            for _notice in raw_connection(database).notifies(timeout=0):
+                pass
+
+    @contextmanager
+    def _faults_of_driver(self) -> Iterator[None]:
+        """Turn the driver's own errors in the block into `StoreAway`: peewee knows nothing of these calls."""
         import psycopg  # noqa: PLC0415 - an extra of the package
 
         try:
-            for _notice in _raw(database).notifies(timeout=0):
-                pass
-        except psycopg.Error as error:  # the driver's own: peewee knows nothing of this call
+            yield
+        except psycopg.Error as error:
             raise StoreAway(f"the database {self.described} cannot be read: {_reason(error)}") from None
 
     @contextmanager
@@ -187,10 +190,16 @@ class PostgresServer:
             raise StoreAway(f"the database {self.described} cannot be {done}: {error}") from None
 
 
+def end_when_silent(database: peewee.Database, seconds: float) -> None:
+    """Have the server end the present transaction when its client says nothing for so long: a node that the network has
+    lost would hold a lock that stops every writer."""
+    execute(database, f"SET LOCAL idle_in_transaction_session_timeout = {int(seconds * 1000)}")
+
+
 @contextmanager
 def patient(database: peewee.PostgresqlDatabase, seconds: float) -> Iterator[None]:
     """Let each statement of a connection take so long for the time of the block."""
-    connection = _raw(database)
+    connection = raw_connection(database)
     before = connection.wait_seconds
     connection.wait_seconds = seconds
     try:
@@ -199,11 +208,7 @@ def patient(database: peewee.PostgresqlDatabase, seconds: float) -> Iterator[Non
         connection.wait_seconds = before
 
 
-class _OlderServer(Exception):
-    """The server was the primary before a fail-over that this node has seen."""
-
-
-def _raw(database: peewee.PostgresqlDatabase) -> Any:
+def raw_connection(database: peewee.PostgresqlDatabase) -> Any:
     """Return the driver's own connection."""
     return database.connection()  # type: ignore[no-untyped-call]
 
@@ -236,6 +241,27 @@ def url_fault(url: str) -> str | None:
     return None
 
 
+def _hosts(url: str) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    """Yield the hosts of a URL, each with libpq's parameters for it. Left to itself, psycopg stops at the first that
+    accepts a connection, whatever the check of a `PostgresServer` says of it."""
+    from psycopg.conninfo import conninfo_to_dict  # noqa: PLC0415 - an extra of the package
+
+    parameters = _SETTINGS | {name: value for name, value in conninfo_to_dict(url).items() if value is not None}
+    names = ("host", "hostaddr", "port")
+    listed = [str(parameters.pop(name, "") or os.environ.get(f"PG{name.upper()}", "")).split(",") for name in names]
+    count = max(map(len, listed))
+    whole = [values * (count // len(values)) if len(values) in (1, count) else [",".join(values)] for values in listed]
+    hosts = list(zip(*whole, strict=False))  # what does not fit is left for psycopg to refuse
+    if parameters.get("load_balance_hosts") == "random":
+        random.shuffle(hosts)
+    for host, address, port in hosts:
+        where = f"{host or address or 'localhost'}{f':{port}' if port else ''}"
+        yield (
+            where,
+            parameters | {name: value for name, value in zip(names, (host, address, port), strict=True) if value},
+        )
+
+
 @lru_cache(maxsize=1)
 def _database_class() -> type[peewee.PostgresqlDatabase]:
     """Return a PostgreSQL database of peewee whose connections' waits are bounded. Raises `StoreError`."""
@@ -261,7 +287,7 @@ def _database_class() -> type[peewee.PostgresqlDatabase]:
 
         def connect(self, db: Any, **_params: Any) -> psycopg.Connection[Any]:
             try:
-                connection = Bounded.connect(**db.attempt.parameters)
+                connection = Bounded.connect(**db.parameters)
             except psycopg.Error as error:
                 # The error, and the frame that it was raised in, refer to each other: without this the socket of each
                 # vain try would stay open until the collector runs.
@@ -273,9 +299,8 @@ def _database_class() -> type[peewee.PostgresqlDatabase]:
         """A database of one connection."""
 
         psycopg3_adapter = Adapter
-        attempt: Attempt
+        parameters: Mapping[str, Any]
         until: float = math.inf
-        lineage: Lineage | None = None
 
     return Database
 

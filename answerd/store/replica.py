@@ -12,10 +12,11 @@ import fcntl
 import os
 import sqlite3
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 import peewee
 
@@ -23,9 +24,8 @@ from answerd.documents import Key
 from answerd.formats import FORMATS
 from answerd.identity import Kind, identity_of
 from answerd.store import WRITER_WAIT_SECONDS, StoreAway, StoreError
-from answerd.store.lineage import Lineage, lineage
-from answerd.store.migrations import migrate
-from answerd.store.postgres_connection import PostgresServer
+from answerd.store.postgres_connection import OlderServer, PostgresServer
+from answerd.store.schema import migrate
 from answerd.store.sqlite_file import FILE_MODE, SqliteFile, cause_of
 from answerd.store.tables import (
     BEFORE_ALL,
@@ -60,7 +60,48 @@ _WITHOUT_TRIGGERS = (
     "CREATE TABLE IF NOT EXISTS understood (id INTEGER PRIMARY KEY, formats TEXT)",
 )
 
-Snapshot = Callable[[], peewee.Database]
+_TIMELINE = (
+    "SELECT system_identifier::text, CASE WHEN pg_is_in_recovery() THEN 0 ELSE "
+    "('x' || substr(pg_walfile_name(pg_current_wal_lsn()), 1, 8))::bit(32)::int END FROM pg_control_system()"
+)
+"""A standby says 0: it takes no writes. The timeline of the control file is that of the last checkpoint, so a promoted
+server would be taken for the old one for minutes."""
+
+_NOT_HERE = "55000"
+"""The code of the error of a server that keeps no such log: a service that stores elsewhere."""
+
+
+class Lineage(NamedTuple):
+    """Which server a connection has: its cluster, by the random number of its making, and its timeline, which each
+    promotion of a standby raises. A primary that was stopped meanwhile and goes on is on the old one: it takes writes
+    that no other server has. Rules: docs/many-nodes.md#an-old-primary-that-wakes."""
+
+    system: str
+    timeline: int
+
+    def is_before(self, newest: Lineage | None) -> bool:
+        """Return whether another server of the same cluster was promoted after this one."""
+        return newest is not None and newest.system == self.system and 0 < self.timeline < newest.timeline
+
+
+def lineage_of(database: peewee.Database) -> Lineage | None:
+    """Ask a server; return None where its engine does not tell, or does not tell this user. Raises what else the engine
+    raises: a connection that is lost, or a question that took too long, says nothing about the engine."""
+    try:
+        row = execute(database, _TIMELINE).fetchone()
+    except (peewee.ProgrammingError, peewee.NotSupportedError):
+        return None
+    except peewee.OperationalError as error:
+        if getattr(getattr(error, "orig", None), "sqlstate", None) != _NOT_HERE:
+            raise
+        return None
+    return Lineage(str(row[0]), int(row[1])) if row else None
+
+
+def _known_lineage(database: peewee.Database) -> Lineage | None:
+    """Return what `Replica.follow` has found of a connection."""
+    found: Lineage | None = getattr(database, "lineage", None)
+    return found
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +120,7 @@ class Replica:
     def __init__(self, path: str | Path) -> None:
         """Open the file; create it, its directory and its tables where missing. Raises `StoreError`."""
         self.file = SqliteFile(path)
+        self._tells_lineage = True
         self._make_tables(self.file)
 
     @staticmethod
@@ -134,13 +176,24 @@ class Replica:
     def newest(self) -> Lineage | None:
         """Return the newest server that this node has followed; None where none was known. Raises `StoreError`."""
         with self.file.faults("read"), self.file.connected() as local:
-            return _lineage(local)
+            return _newest(local)
 
-    def note(self, lineage: Lineage) -> None:
-        """Remember the server that this node follows from now on. Raises `StoreError`."""
+    def follow(self, database: peewee.PostgresqlDatabase) -> None:
+        """Note which server a new connection has. Raises `OlderServer` where this node has followed a newer one, and
+        what the engine raises. An engine that tells nothing is asked once."""
+        found = lineage_of(database) if self._tells_lineage else None
+        self._tells_lineage = found is not None
+        database.lineage = found  # type: ignore[attr-defined]
+        if found is None or self.require_newest(database) == found or not found.timeline:
+            return
         with self.file.faults("written"), self._exclusively() as local:
-            if not lineage.is_before(_lineage(local)):
-                execute(local, "INSERT OR REPLACE INTO followed (id, system, timeline) VALUES (1, ?, ?)", lineage)
+            if not found.is_before(_newest(local)):
+                execute(local, "INSERT OR REPLACE INTO followed (id, system, timeline) VALUES (1, ?, ?)", found)
+
+    def require_newest(self, database: peewee.Database) -> Lineage | None:
+        """Raise `OlderServer` where a connection has a server from before a fail-over that this node has seen; else
+        return the newest."""
+        return _require(_known_lineage(database), self.newest())
 
     def newer_schema(self) -> str:
         """Return what was said of the database when it had a schema newer than this node's program; empty where that is
@@ -153,11 +206,6 @@ class Replica:
         """Remember it for a start without the database; empty: it is not so. Raises `StoreError`."""
         with self.file.faults("written"), self._exclusively() as local:
             execute(local, "INSERT OR REPLACE INTO met (id, newer_schema) VALUES (1, ?)", (reason,))
-
-    def require_newest(self, found: Lineage | None) -> None:
-        """Raise `StoreAway` where a connection has a server from before a fail-over that this node has seen."""
-        if found is not None:
-            _require(found, self.newest())
 
     @contextmanager
     def faults_beside(self, server: PostgresServer, done: str) -> Iterator[None]:
@@ -195,22 +243,25 @@ class Replica:
             yield local
 
 
-def _lineage(local: peewee.SqliteDatabase) -> Lineage | None:
+def _newest(local: peewee.SqliteDatabase) -> Lineage | None:
     row = execute(local, "SELECT system, timeline FROM followed WHERE id = 1").fetchone()
     return Lineage(*row) if row else None
 
 
-def _require(found: Lineage, newest: Lineage | None) -> None:
-    if found.is_before(newest):
-        raise StoreAway(f"the server of this connection is not asked any more: {found.fault(newest)}")
+def _require(found: Lineage | None, newest: Lineage | None) -> Lineage | None:
+    if found is not None and newest is not None and found.is_before(newest):
+        raise OlderServer(
+            f"it is the primary from before a fail-over (timeline {found.timeline}, this node has followed "
+            f"{newest.timeline}) and is not used: stop it"
+        )
+    return newest
 
 
 def _copy(database: peewee.Database, local: peewee.SqliteDatabase) -> bool:
     """Copy the changes since the position of the replica; return whether there were any. Raises `StoreAway` where
     another process of this node has seen a fail-over meanwhile."""
-    found = lineage(database)
-    if found is not None:
-        _require(found, _lineage(local))
+    found = _known_lineage(database)
+    _require(found, _newest(local))
     known = position_in(local)
     newest = counted_revision(database)
     if known.revision is not None and newest < known.revision and found is not None and _is_standby(database):

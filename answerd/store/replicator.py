@@ -16,21 +16,21 @@ import sqlite3
 import time
 from collections.abc import Callable
 from contextlib import suppress
-from typing import Any
+from typing import TYPE_CHECKING
 
 import peewee
 
 from answerd import __version__
 from answerd.fault_log import FaultLog
 from answerd.store import NewerSchema, StoreError, StoreFull
-from answerd.store.lineage import lineage
-from answerd.store.migrations import migrate_postgres, refuse_newer_postgres
 from answerd.store.nodes import REPORT_SECONDS, NodeReport, forget_silent_nodes, report_node
-from answerd.store.postgres_connection import READ_SECONDS, PostgresServer
-from answerd.store.postgres_transaction import CHANNEL
-from answerd.store.replica import Replica
-from answerd.store.state_sync import NodeStates, exchange
+from answerd.store.postgres_connection import CHANNEL, READ_SECONDS, raw_connection
+from answerd.store.schema import migrate_postgres, refuse_newer_postgres
+from answerd.store.state_sync import exchange
 from answerd.store.tables import execute
+
+if TYPE_CHECKING:
+    from answerd.store.postgres import ReplicatedStore
 
 POLL_SECONDS = 0.5
 """Seconds between two polls of the counter without a notice."""
@@ -45,36 +45,25 @@ class Replicator:
     """Follows the database. Plain blocking code: it has its process to itself."""
 
     def __init__(
-        self,
-        server: PostgresServer,
-        replica: Replica,
-        log: Callable[[str], None],
-        changed: Callable[[], None],
-        stop: int,
-        *,
-        refuse: Callable[[str], None] = lambda _reason: None,
-        away: Callable[[str], None] = lambda _reason: None,
-        states: NodeStates | None = None,
-        is_known_away: bool = False,
+        self, store: ReplicatedStore, log: Callable[[str], None], changed: Callable[[], None], stop: int
     ) -> None:
         """``log`` takes a line about the service; ``changed`` is called when the replica has something new; the
-        replicator ends once the file descriptor ``stop`` can be read from. ``refuse`` takes why this node is to take no
-        write, empty where it is to take them; ``away`` why the database is not followed. ``states`` are kept equal too.
-        ``is_known_away``: the log says already that the database is away."""
-        self._states = states
-        self._server = server
-        self._replica = replica
+        replicator ends once the file descriptor ``stop`` can be read from."""
+        self._store = store
+        self._server = store.server
+        self._replica = store.replica
+        self._states = store.states
         self._log = log
         self._changed = changed
         self._stop = stop
-        self._refuse = refuse
-        self._away = away
         self._newer_schema = ""
         self._disk_fault = ""
-        self._is_away = is_known_away
+        # The start has logged that it is away; a replicator that takes the place of a dead one may find it long back.
+        not_reached = store.not_reached
+        self._is_away = not_reached is not None and self._replica.position().asked < not_reached
         self._is_prepared = False
         self._next_report = 0.0
-        self._refused = FaultLog(log)
+        self._refused_log = FaultLog(log)
         self._states_log = FaultLog(log)
 
     def run(self) -> None:
@@ -91,7 +80,6 @@ class Replicator:
                 self._note_refused()
                 grown = FIRST_RETRY_SECONDS if pause == 0.0 else min(pause * 2, LONGEST_RETRY_SECONDS)
                 pause = 0.0 if was_connected else grown
-        return
 
     def _follow(self) -> None:
         """Bring the replica up to date for as long as the connection holds. Returns when ``stop`` can be read from."""
@@ -108,9 +96,8 @@ class Replicator:
                 with self._replica.faults_beside(self._server, "read"):
                     refuse_newer_postgres(database, self._server.described)
                     self._restore_replica()
-                    self._replica.require_newest(lineage(database))
-                    if self._states is not None:  # first: a machine must not install twice
-                        self._exchange(database)
+                    self._replica.require_newest(database)
+                    self._exchange(database)  # first: a machine must not install twice
                     if self._replica.bring_up_to_date(database):
                         self._changed()
                 self._report(database)
@@ -123,8 +110,6 @@ class Replicator:
 
     def _exchange(self, database: peewee.PostgresqlDatabase) -> None:
         """Keep the states of installs equal to the database's. A fault of the node's own file is logged, once."""
-        if self._states is None:
-            return
         try:
             exchange(self._states, database, self._log_of_states)
             self._states_log.note("")
@@ -135,7 +120,7 @@ class Replicator:
 
     def _report(self, database: peewee.PostgresqlDatabase) -> None:
         """Have the list of nodes show this one. A standby takes no report: what is wrong is met by the next read."""
-        if self._states is None or time.monotonic() < self._next_report:
+        if time.monotonic() < self._next_report:
             return
         is_first, self._next_report = self._next_report == 0.0, time.monotonic() + REPORT_SECONDS
         with suppress(*_FAULTS):
@@ -156,7 +141,7 @@ class Replicator:
     def _listen(self, database: peewee.PostgresqlDatabase) -> bool:
         """Ask for notices; return False where the server has none to give."""
         try:
-            connection = _raw(database)
+            connection = raw_connection(database)
             connection.autocommit = True
             execute(database, f"LISTEN {CHANNEL}")
         except peewee.PeeweeException:
@@ -165,13 +150,13 @@ class Replicator:
 
     def _waits(self, database: peewee.PostgresqlDatabase | None, seconds: float) -> bool:
         """Wait for a notice or the end of the pause; return whether to stop."""
-        listening = _raw(database).fileno() if database is not None else None
-        own = self._states.wake_up_descriptor if self._states is not None else None
-        watched = [descriptor for descriptor in (self._stop, listening, own) if descriptor is not None]
+        listening = self._server.descriptor(database) if database is not None else None
+        own = self._states.wake_up_descriptor
+        watched = [descriptor for descriptor in (self._stop, own, listening) if descriptor is not None]
         readable, _, _ = select.select(watched, [], [], seconds)
         if self._stop in readable:
             return True
-        if self._states is not None and own in readable:
+        if own in readable:
             self._states.take_wake_ups()
         if database is not None and listening in readable:
             self._server.take_notices(database)
@@ -182,7 +167,7 @@ class Replicator:
         return bool(select.select([self._stop], [], [], spread)[0])
 
     def _note_away(self, error: Exception) -> None:
-        self._away(str(error))
+        self._store.away.set(str(error))
         if not self._is_away:
             self._log(f"warning: {error}; answers come from the replica {self._replica.file.path}")
         self._is_away = True
@@ -202,7 +187,7 @@ class Replicator:
             self._disk_fault = str(full)
         except StoreError:
             pass
-        self._refuse(self._newer_schema or self._disk_fault)
+        self._store.refused.set(self._newer_schema or self._disk_fault)
 
     def _restore_replica(self) -> None:
         if self._replica.restore():
@@ -211,19 +196,14 @@ class Replicator:
     def _note_refused(self) -> None:
         """Log a server that is not used because it is older, once."""
         refused = self._server.refused
-        self._refused.note(f"warning: the database {self._server.described}: {refused}" if refused else "")
+        self._refused_log.note(f"warning: the database {self._server.described}: {refused}" if refused else "")
 
     def _note_back(self) -> None:
-        self._away("")
+        self._store.away.set("")
         if self._is_away:
             self._log(f"the database {self._server.described} can be reached again")
         self._is_away = False
         if self._newer_schema or self._disk_fault:
             self._newer_schema = self._disk_fault = ""
             self._replica.note_newer_schema("")
-            self._refuse("")
-
-
-def _raw(database: peewee.PostgresqlDatabase) -> Any:
-    """Return the driver's own connection."""
-    return database.connection()  # type: ignore[no-untyped-call]
+            self._store.refused.set("")

@@ -2,30 +2,177 @@
 
 Rules: docs/admin-api.md#the-database.
 
-Decides nothing: the write guard decides which writes are allowed, the catalogue knows the meaning of documents.
-Triggers record and number the changes (`answerd.store.migrations`); `answerd.store.sqlite_changes` reads them. WAL lets
-readers go on beside a writer; ``synchronous=FULL`` makes a commit wait until it is on the disk.
+Triggers record and number the changes (`answerd.store.schema`): every write, by whatever program, adds a row to
+``changes`` and gives the document that row's number as its revision. So a revision is never used twice, a deletion has
+one too, and the changes since a revision are two look-ups by index. WAL lets readers go on beside a writer;
+``synchronous=FULL`` makes a commit wait until it is on the disk.
 """
 
 from __future__ import annotations
 
 import math
 import os
+import time
 import weakref
-from collections.abc import Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 
 import peewee
 
-from answerd.documents import RawDocument
-from answerd.store import NOBODY, WRITER_WAIT_SECONDS, Author, Changes, Version, WriteResult
-from answerd.store.database_store import DatabaseStore
-from answerd.store.migrations import MIGRATIONS, Migration, migrate
-from answerd.store.row_transaction import ROWS_AT_ONCE, Found, RowTransaction, columns_of
-from answerd.store.sqlite_changes import ChangeReader
+from answerd.documents import Key, RawDocument
+from answerd.store import NOBODY, WRITER_WAIT_SECONDS, Author, Changes, Version
+from answerd.store.database import ROWS_AT_ONCE, DatabaseStore, Found, RowTransaction, columns_of
+from answerd.store.schema import DOCUMENTS, Schema, migrate
 from answerd.store.sqlite_file import READER_WAIT_SECONDS, SqliteFile
-from answerd.store.tables import ChangeRow, DocumentRow, execute
+from answerd.store.tables import ChangeRow, DocumentRow, deleted_since, execute, revision_token, rows, version_of
+
+_POLL_SECONDS = 0.001
+
+
+class SqliteReader(DatabaseStore):
+    """A store whose `changes` are read from a SQLite file: its own, or a replica.
+
+    `changes` keeps a connection and has one user, the loader; everything may be called from any thread. A process that
+    forks needs to do nothing: the connection is closed before, and opened again on the next use.
+    """
+
+    poll_seconds = 0.1
+    """A poll costs microseconds where nothing was written, and a write of another program is in force after one."""
+
+    def __init__(self, file: SqliteFile) -> None:
+        super().__init__()
+        self._file = file
+        self._database: peewee.SqliteDatabase | None = None
+        self._inode: tuple[int, int] | None = None  # device and inode of the file that the documents came from
+        self._seen: int | None = None  # the state of the file, as SQLite counts it for this connection
+        self._last = Version()
+        self._compares_all = False
+        self._is_asked_for_everything = False
+        self._looked_before = False
+        self._idle = [True]
+        _READERS.add(self)
+
+    def connected(self, wait: float = READER_WAIT_SECONDS) -> AbstractContextManager[peewee.SqliteDatabase]:
+        return self._file.connected(wait)
+
+    def faults(self, done: str) -> AbstractContextManager[None]:
+        return self._file.faults(done)
+
+    def force_full_poll(self) -> None:
+        """Have the next poll compare every document, whatever SQLite and the revisions say. From any thread."""
+        self._is_asked_for_everything = True
+
+    def changes(self) -> Changes | None:
+        """Return the changes since the last call. Takes microseconds where nothing was written, else time in proportion
+        to the changes. Never waits for a writer."""
+        with self._file.faults("read"), self._exclusively():
+            database = self._current_connection()
+            seen = database.data_version  # read first: later commits show in the next call
+            if self._is_asked_for_everything:
+                self._is_asked_for_everything, self._compares_all = False, True
+            if seen == self._seen and not self._compares_all:
+                return None
+            with database.atomic():
+                self._require_set(database)
+                newest = version_of(database)
+                found = self._changes_in(database, newest.revision)
+            self._seen, self._compares_all, self._last = seen, False, newest
+            super().adopt(found, newest)
+            is_first, self._looked_before = not self._looked_before, True
+            return found if found.added or found.removed or is_first else None
+
+    def adopt(self, changes: Changes, version: Version) -> None:
+        super().adopt(changes, version)
+        if version.revision > self._last.revision:
+            self._last = version
+
+    def close(self) -> None:
+        """Close the connection of `changes`, whose next call opens it again and goes on where it was."""
+        with self._exclusively():
+            self._close_connection()
+
+    def close_if_idle(self) -> None:
+        """`close`, unless `changes` is at work this moment in another thread. For the moment before a fork."""
+        try:
+            self._idle.pop()
+        except IndexError:
+            return
+        self._close_connection()
+        self._idle.append(True)
+
+    def _require_set(self, database: peewee.SqliteDatabase) -> None:
+        """Raise `StoreError` where the snapshot that changes are read from is no set; everything stays as it was."""
+
+    def _current_connection(self) -> peewee.SqliteDatabase:
+        """Return the connection of `changes`, opened anew where another file has taken the path's place."""
+        status = self._file.path.stat()
+        inode = status.st_dev, status.st_ino
+        if self._database is None or self._inode != inode:
+            self._close_connection()
+            self._database, self._seen = self._file.connect(READER_WAIT_SECONDS), None
+            self._compares_all = self._compares_all or self._inode not in (None, inode)
+            self._inode = inode
+        return self._database
+
+    def _changes_in(self, database: peewee.SqliteDatabase, newest: int) -> Changes:
+        """Return the differences from the documents that were handed out.
+
+        Row by row, in a thread beside requests: no step holds the interpreter for long, however many rows there are.
+        """
+        last = self._last.revision
+        # Another history: a backup was restored, and its numbers are used again; or the change is too old to be kept.
+        is_other = last > 0 and revision_token(database, last) != self._last.token
+        whole = self._compares_all or newest < last or is_other
+        since = 0 if whole else last
+        added: list[RawDocument] = []
+        removed: list[RawDocument] = []
+        still_there: set[Key] = set()
+        for row in rows(database, DocumentRow.revision > since if since else None):
+            raw, before = row.raw(), self._documents.get(row.key)
+            if before:
+                still_there.add(row.key)
+            if not self._is_known(raw):
+                removed += [before] if before else []
+                added.append(raw)
+        gone = self._documents if whole else deleted_since(database, since)
+        removed += [self._documents[key] for key in gone if key in self._documents and key not in still_there]
+        return Changes(tuple(added), tuple(removed))
+
+    def _close_connection(self) -> None:
+        if self._database is not None:
+            self._database.close()
+            self._database = None
+
+    @contextmanager
+    def _exclusively(self) -> Iterator[None]:
+        """Hold the connection of `changes`: one user at a time.
+
+        Taking the last entry of a list is one step for all threads. A lock of ``threading`` would be gevent's in the
+        service, which does not exclude native threads.
+        """
+        while True:
+            try:
+                self._idle.pop()
+                break
+            except IndexError:
+                time.sleep(_POLL_SECONDS)
+        try:
+            yield
+        finally:
+            self._idle.append(True)
+
+
+_READERS: weakref.WeakSet[SqliteReader] = weakref.WeakSet()
+
+
+def _close_before_fork() -> None:
+    """A child must not inherit a connection: SQLite would believe that it holds the locks of its parent."""
+    for store in _READERS:
+        store.close_if_idle()
+
+
+os.register_at_fork(before=_close_before_fork)
 
 
 class SqliteTransaction(RowTransaction):
@@ -52,47 +199,35 @@ class SqliteTransaction(RowTransaction):
             self._database.commit()
 
     def change(self, found: Found, text: str) -> None:
-        """Give a stored document another text."""
         execute(self._database, "UPDATE documents SET text = ? WHERE id = ?", (text, found.id))
 
     def insert(self, documents: Sequence[RawDocument]) -> None:
-        """Store documents that are not there yet."""
         DocumentRow.insert_many([columns_of(raw) for raw in documents]).bind(self._database).execute()
 
     def remove(self, documents: Sequence[Found]) -> None:
-        """Remove stored documents."""
         for start in range(0, len(documents), ROWS_AT_ONCE):
             ids = [document.id for document in documents[start : start + ROWS_AT_ONCE]]
             DocumentRow.delete().where(DocumentRow.id.in_(ids)).bind(self._database).execute()
 
     def sign(self, before: int) -> None:
-        """Record the author of the changes after the one of this number."""
         author = {"peer": self._author.peer, "author": self._author.name, "note": self._author.note}
         if any(author.values()):
             ChangeRow.update(author).where(ChangeRow.id > before).bind(self._database).execute()
 
 
-class SqliteStore(DatabaseStore):
-    """Documents in a database file: an `answerd.store.WritableStore`.
+class SqliteStore(SqliteReader):
+    """Documents in a database file."""
 
-    `changes` keeps a connection of its own and has one user, the loader; everything may be called from any thread.
-    """
-
-    poll_seconds = 0.1
-    """A poll costs microseconds where nothing was written, and a write of another program is in force after one."""
-
-    def __init__(self, path: str | Path, migrations: Sequence[Migration] = MIGRATIONS) -> None:
+    def __init__(self, path: str | Path, schema: Schema = DOCUMENTS) -> None:
         """Open the file, create it and its directory where missing, and bring its schema up to date.
 
         Raises `StoreError` where that cannot be done; also for the schema of a newer version.
         """
-        self._file = SqliteFile(path)
-        self._feed = ChangeReader(self._file)
+        super().__init__(SqliteFile(path))
         with self._file.faults("opened"):
             self._file.create()
             with self._file.connected(WRITER_WAIT_SECONDS) as database:
-                migrate(database, self.path, migrations)
-        _STORES.add(self)
+                migrate(database, self.path, schema)
 
     @property
     def path(self) -> Path:
@@ -101,48 +236,9 @@ class SqliteStore(DatabaseStore):
 
     @property
     def described(self) -> str:
-        """For the log."""
         return f"sqlite:{self.path}"
 
-    def connected(self, wait: float = READER_WAIT_SECONDS) -> AbstractContextManager[peewee.SqliteDatabase]:
-        """Return a connection for the time of a block."""
-        return self._file.connected(wait)
-
-    def faults(self, done: str) -> AbstractContextManager[None]:
-        """Turn errors of SQLite in a block into a `StoreError`."""
-        return self._file.faults(done)
-
-    # --- what the loader follows -----------------------------------------------------------------------------------
-
-    def force_full_poll(self) -> None:
-        """Have the next poll compare every document, whatever SQLite and the revisions say. From any thread."""
-        self._feed.force_full_poll()
-
-    def changes(self) -> Changes | None:
-        """Return the changes since the last call, the whole set at first. Raises `StoreError`."""
-        with self._file.faults("read"):
-            return self._feed.changes()
-
-    def difference(self, written: WriteResult) -> Changes:
-        """Return the changes by a write, compared with the documents that were handed out last."""
-        return self._feed.difference(written)
-
-    def adopt(self, changes: Changes, version: Version) -> None:
-        """Count a `difference` as handed out: the caller has put its own write in force itself."""
-        self._feed.adopt(changes, version)
-
-    def close(self) -> None:
-        """Close the connection of `changes`, whose next call opens it again and goes on where it was."""
-        self._feed.close()
-
-    def close_if_idle(self) -> None:
-        """`close`, unless `changes` is at work this moment in another thread. For the moment before a fork."""
-        self._feed.close_if_idle()
-
-    # --- backup, writing -------------------------------------------------------------------------------------------
-
     def backup(self, path: str | Path) -> None:
-        """Write a consistent copy of the whole database to a new file. Raises `StoreError`."""
         self._file.copy_to(Path(path))
 
     def restore(self, path: str | Path) -> None:
@@ -155,18 +251,4 @@ class SqliteStore(DatabaseStore):
         wait: float = WRITER_WAIT_SECONDS,
         within: float = math.inf,  # noqa: ARG002 - a disk has no such bound
     ) -> SqliteTransaction:
-        """Take the database's write lock; ``author`` is recorded with each change. Waits for other writers, up to
-        ``wait`` seconds. Raises `StoreError`."""
         return SqliteTransaction(self._file, author, wait)
-
-
-_STORES: weakref.WeakSet[SqliteStore] = weakref.WeakSet()
-
-
-def _close_before_fork() -> None:
-    """A child must not inherit a connection: SQLite would believe that it holds the locks of its parent."""
-    for store in _STORES:
-        store.close_if_idle()
-
-
-os.register_at_fork(before=_close_before_fork)

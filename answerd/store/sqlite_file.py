@@ -16,7 +16,7 @@ from urllib.parse import quote
 import peewee
 
 from answerd.store import WRITER_WAIT_SECONDS, StoreError, StoreFull
-from answerd.store.writing import give_to_owner_of, make_directories, sync_directory
+from answerd.store.file_io import give_to_owner_of, make_directories, sync_directory
 
 READER_WAIT_SECONDS = 1
 """How long a read waits; in WAL mode only a program that locks the whole file makes it wait at all."""

@@ -27,10 +27,17 @@ from answerd.installs.shown import UnknownMachine
 from answerd.installs.states import Order, Rules
 from answerd.installs.tokens import KEY_LENGTH
 from answerd.store import NewerSchema, StoreError, StoreLost
-from answerd.store.migrations import STATE_MIGRATIONS, migrate
 from answerd.store.nodes import Node, nodes_in
-from answerd.store.postgres_connection import READ_SECONDS, WRITE_SECONDS, CommitUnknown, PostgresServer
-from answerd.store.postgres_transaction import CHANNEL, READ_COMMITTED, end_when_silent
+from answerd.store.postgres_connection import (
+    CHANNEL,
+    READ_COMMITTED,
+    READ_SECONDS,
+    WRITE_SECONDS,
+    CommitUnknown,
+    PostgresServer,
+    end_when_silent,
+)
+from answerd.store.schema import STATES, migrate
 from answerd.store.sqlite_file import SqliteFile
 from answerd.store.state_tables import (
     COLUMNS,
@@ -117,7 +124,7 @@ class NodeStates(StateFile):
             file.create()
             with file.connected() as database:
                 run(database, SMALL_PAGES)
-                migrate(database, file.path, STATE_MIGRATIONS)
+                migrate(database, file.path, STATES)
         self._server = server
         self._is_filled = False
         self._away_until = 0.0

@@ -32,8 +32,8 @@ from answerd.installs.shown import UnknownMachine
 from answerd.installs.states import Order, Rules
 from answerd.installs.tokens import KEY_LENGTH
 from answerd.store import WRITER_WAIT_SECONDS, StoreAway, StoreError, StoreFull
-from answerd.store.migrations import STATE_MIGRATIONS, migrate
 from answerd.store.nodes import Node
+from answerd.store.schema import STATES, migrate
 from answerd.store.sqlite_file import SqliteFile, cause_of
 from answerd.store.state_tables import (
     INSERT,
@@ -374,7 +374,7 @@ def open_state_file(path: str, rules: Rules) -> tuple[StateFile, bool]:
             if "documents" in database.get_tables():
                 raise StoreError(f"SERVICE_STATE_PATH: {file.path} is a database of documents: name a file of its own")
             run(database, SMALL_PAGES)
-            migrate(database, file.path, STATE_MIGRATIONS)
+            migrate(database, file.path, STATES)
     return StateFile(file, rules), was_made
 
 

@@ -18,7 +18,7 @@ from answerd.formats import FORMATS
 from answerd.identity import Kind, identity_of
 from answerd.inventory import FORMAT as INVENTORY_FORMAT
 from answerd.store import DocumentEntry, StoreAway, StoredDocument, Version
-from answerd.store.reading import largest
+from answerd.store.file_io import largest
 
 
 class DocumentRow(peewee.Model):
@@ -120,7 +120,7 @@ def version_of(database: peewee.Database) -> Version:
 
 
 def document_entries(database: peewee.Database, kind: Kind, after: str, limit: int | None) -> list[DocumentEntry]:
-    """Return documents of a kind without their texts (`answerd.store.WritableStore.entries`)."""
+    """Return documents of a kind without their texts (`answerd.store.Store.entries`)."""
     query = (
         DocumentRow.select(
             DocumentRow.identifier,

@@ -9,24 +9,18 @@ the meaning of a document: a broken document is taken as it is.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from answerd.answers.problems import load_problems
 from answerd.documents import Key, RawDocument
-from answerd.formats import FORMATS, split_extension
 from answerd.identity import Kind, printable
-from answerd.store import NOBODY, Author, Progress, StoreError, WritableStore, no_progress
+from answerd.store import NOBODY, Author, Changes, Progress, Store, StoreError, no_progress
+from answerd.store.file_io import make_directories, write_atomically
 from answerd.store.files import FileStore
-from answerd.store.layout import flat_name, is_csv, is_groups, key_of
+from answerd.store.layout import flat_name
 from answerd.store.loader import loaded
-from answerd.store.mounts import Mounts, read_table
-from answerd.store.reading import Boundary
-from answerd.store.writing import make_directories, write_atomically
-
-_DEEPEST = 2
-"""Directories below the root that the layout knows: ``groups/rack-a/anything.toml``."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,18 +75,13 @@ class Directory:
 def read_directory(directory: str | Path) -> Directory:
     """Read the documents of a directory. Raises `StoreError`: it or a part of it cannot be listed, or two files are for
     one identity and format."""
-    root = Path(directory)
-    found = _documents_below(root)
+    store, found = _documents_below(Path(directory))
     faults = {raw.source: raw.key.fault for raw in found}
     named = sorted((raw for raw in found if not faults[raw.source]), key=lambda raw: raw.source)
     _refuse_duplicates(named)
-    skipped = [
-        *_no_documents(root, Boundary.of(root, Mounts.of(read_table()))),
-        *((source, fault) for source, fault in faults.items() if fault),
-    ]
     return Directory(
         tuple(raw for raw in named if raw.fault is None),
-        tuple(sorted(skipped)),
+        tuple(sorted({**store.ignored, **{source: fault for source, fault in faults.items() if fault}}.items())),
         tuple((raw.source, raw.fault.removesuffix(f" ({printable(raw.source)})")) for raw in named if raw.fault),
         frozenset(raw.key.name for raw in found),
     )
@@ -100,7 +89,7 @@ def read_directory(directory: str | Path) -> Directory:
 
 def import_directory(
     directory: str | Path,
-    store: WritableStore,
+    store: Store,
     progress: Progress = no_progress,
     *,
     prune: bool = False,
@@ -122,7 +111,7 @@ def import_directory(
 def import_found(
     found: Directory,
     source: str,
-    store: WritableStore,
+    store: Store,
     progress: Progress = no_progress,
     *,
     prune: bool = False,
@@ -152,7 +141,7 @@ def import_found(
 
 
 def export_directory(
-    store: WritableStore, directory: str | Path, *, force: bool = False, progress: Progress = no_progress
+    store: Store, directory: str | Path, *, force: bool = False, progress: Progress = no_progress
 ) -> ExportSummary:
     """Write every document as a file of the flat layout, byte for byte as it is stored.
 
@@ -185,63 +174,18 @@ def export_directory(
     return ExportSummary(len(files), tuple(skipped))
 
 
-def _documents_below(root: Path) -> tuple[RawDocument, ...]:
+def _documents_below(root: Path) -> tuple[FileStore, tuple[RawDocument, ...]]:
     """Return everything in a directory that counts as a document. Raises `StoreError` where a part of it cannot be
     listed."""
     try:
         os.listdir(root)
     except OSError as error:
         raise StoreError(f"{printable(str(root))} cannot be read: {error.strerror}") from None
-    changes = FileStore(root).changes()
-    if changes is None:
-        return ()
-    if changes.unlisted:
-        raise StoreError(f"nothing was imported from {printable(str(root))}: {changes.unlisted[0]}")
-    return changes.added
-
-
-def ignored_files(directory: str | Path) -> list[tuple[str, str]]:
-    """Return the files of a directory that do not count as documents, with why. Raises `StoreError`."""
-    root = Path(directory)
-    return list(_no_documents(root, Boundary.of(root, Mounts.of(read_table()))))
-
-
-def _no_documents(root: Path, boundary: Boundary, below: str = "", depth: int = 0) -> Iterator[tuple[str, str]]:
-    """Yield the files that do not count as documents, with why; hidden files are left out. Raises `StoreError`."""
-    try:
-        with os.scandir(root) as found:
-            entries = sorted(found, key=lambda entry: entry.name)
-    except OSError as error:
-        raise StoreError(f"{printable(str(root))} cannot be listed: {error.strerror}") from None
-    for entry in entries:
-        name = f"{below}{entry.name}"
-        if entry.name.startswith("."):
-            continue
-        if entry.name.endswith("~"):
-            yield name, "a name that ends in ~ is an editor's backup"
-        elif _is_directory(entry):
-            if depth >= _depth_of_documents(name):
-                yield name, "a directory here holds no documents"
-            elif not (entry.is_symlink() and boundary.link_fault(entry.path)):  # its documents are unreadable
-                yield from _no_documents(Path(entry.path), boundary, f"{name}/", depth + 1)
-        elif is_csv(entry.name):
-            if key_of(name) is None:
-                yield name, "a table is inventory.csv or inventory/NAME.csv"
-        elif split_extension(entry.name)[1] is None:
-            yield name, f"its extension is none of {', '.join(FORMATS)}"
-
-
-def _is_directory(entry: os.DirEntry[str]) -> bool:
-    try:
-        return entry.is_dir()
-    except OSError:  # a link to itself, or to a directory without permission
-        return False
-
-
-def _depth_of_documents(name: str) -> int:
-    """Return the depth that directories with documents may have: a group's own directory is a level deeper than a
-    machine's."""
-    return _DEEPEST if is_groups(name.partition("/")[0]) else _DEEPEST - 1
+    store = FileStore(root)
+    changes = store.changes() or Changes()
+    if closed := (*changes.unlisted, *store.closed):
+        raise StoreError(f"nothing was imported from {printable(str(root))}: {closed[0]}")
+    return store, changes.added
 
 
 def _refuse_duplicates(documents: list[RawDocument]) -> None:
@@ -291,7 +235,7 @@ def _refuse_clashes(root: Path, files: dict[str, Key]) -> None:
     if not root.exists():
         return
     names = {key.name: name for name, key in files.items()}
-    for raw in _documents_below(root):
+    for raw in _documents_below(root)[1]:
         name = names.get(raw.key.name)
         if name is not None and raw.source != name:
             raise StoreError(

@@ -11,34 +11,14 @@ and read back alike. They use `answerd.formats` only to describe an error of syn
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 
-from answerd.validators import (
-    cloud_config,
-    ignition,
-    ipxe,
-    kickstart,
-    preseed,
-    toml_answer,
-    unattend,
-    xml_document,
-)
+from answerd.validators import cloud_config, ignition, kickstart, preseed, proxmox, xml_document
 from answerd.validators.tools import ToolRequest, Tools
-from answerd.validators.verdict import Finding, Remarks, Verdict
+from answerd.validators.verdict import Finding, JudgedAnswer, Remarks, Verdict
 
 __all__ = ["TOOL_OF_FORMAT", "Finding", "Tools", "Verdict", "validate"]
-
-
-@dataclass(frozen=True)
-class _JudgedAnswer:
-    """An answer to judge. ``text`` has no byte order mark, ``written`` is the answer as it came."""
-
-    text: str
-    written: str
-    format: str
-    release: str | None
-    product: str | None
 
 
 def validate(
@@ -60,7 +40,7 @@ def validate(
     """
     remarks = Remarks()
     extension = format_extension.lower().lstrip(".")
-    answer = _JudgedAnswer(text.removeprefix("\ufeff"), text, extension, release, product)
+    answer = JudgedAnswer(text.removeprefix("\ufeff"), text, extension, release, product)
     judge = _JUDGES.get(extension)
     if judge is None:
         remarks.note(f"nothing here can judge {extension}")
@@ -97,57 +77,27 @@ TOOL_OF_FORMAT: Mapping[str, str] = {
 """The installer's own program that reads answers of a format, by extension."""
 
 
-def _judge_toml(answer: _JudgedAnswer, remarks: Remarks) -> ToolRequest | None:
-    if toml_answer.judge(answer.text, answer.release, answer.product, remarks):
-        return ToolRequest("proxmox-auto-install-assistant", answer.text, answer.format)
-    return None
+def _judge_ipxe(answer: JudgedAnswer, remarks: Remarks) -> None:
+    """Judge an iPXE script by its first line, the only one that can be judged. A 200 whose body does not begin with
+    ``#!ipxe`` and white space is no script to iPXE: on BIOS machines it is run as a boot program and the machine hangs.
+    Nothing may precede it, not even a byte order mark."""
+    if not re.match(r"#!ipxe\s", answer.written):
+        remarks.refuse("the first line must be '#!ipxe': anything else is run as a boot program", line=1)
+    remarks.judged_by("iPXE first line")
 
 
-def _judge_kickstart(answer: _JudgedAnswer, remarks: Remarks) -> ToolRequest | None:
-    dialect = kickstart.judge(answer.text, remarks)
-    arguments = ("-v", dialect) if dialect else ()
-    return ToolRequest("ksvalidator", kickstart.without_includes(answer.text), answer.format, arguments)
-
-
-def _judge_yaml(answer: _JudgedAnswer, remarks: Remarks) -> ToolRequest | None:
-    is_cloud_config = cloud_config.judge(answer.text, remarks)
-    return ToolRequest("cloud-init", answer.text, answer.format) if is_cloud_config else None
-
-
-def _judge_preseed(answer: _JudgedAnswer, remarks: Remarks) -> ToolRequest | None:
-    preseed.judge(answer.text, remarks)
-    return ToolRequest("debconf-set-selections", answer.text, answer.format, known=preseed.known_words(answer.text))
-
-
-def _judge_json(answer: _JudgedAnswer, remarks: Remarks) -> ToolRequest | None:
-    is_ignition = ignition.judge(answer.text, answer.format, remarks)
-    return ToolRequest("ignition-validate", answer.text, answer.format) if is_ignition else None
-
-
-def _judge_xml(answer: _JudgedAnswer, remarks: Remarks) -> ToolRequest | None:
-    is_harmless = xml_document.judge(answer.text, remarks)
-    if is_harmless and unattend.is_unattend(answer.text, answer.format):
-        unattend.judge(answer.text, remarks)
-    return ToolRequest("xmllint", answer.text, answer.format) if is_harmless else None
-
-
-def _judge_ipxe(answer: _JudgedAnswer, remarks: Remarks) -> ToolRequest | None:
-    ipxe.judge(answer.written, remarks)
-    return None
-
-
-_JUDGES: dict[str, Callable[[_JudgedAnswer, Remarks], ToolRequest | None]] = {
-    "toml": _judge_toml,
-    "yaml": _judge_yaml,
-    "yml": _judge_yaml,
-    "json": _judge_json,
-    "ign": _judge_json,
-    "xml": _judge_xml,
-    "autoyast": _judge_xml,
-    "unattend": _judge_xml,
-    "ks": _judge_kickstart,
-    "preseed": _judge_preseed,
-    "seed": _judge_preseed,
+_JUDGES: dict[str, Callable[[JudgedAnswer, Remarks], ToolRequest | None]] = {
+    "toml": proxmox.judge,
+    "yaml": cloud_config.judge,
+    "yml": cloud_config.judge,
+    "json": ignition.judge,
+    "ign": ignition.judge,
+    "xml": xml_document.judge,
+    "autoyast": xml_document.judge,
+    "unattend": xml_document.judge,
+    "ks": kickstart.judge,
+    "preseed": preseed.judge,
+    "seed": preseed.judge,
     "ipxe": _judge_ipxe,
 }
 """Extension to its judge, which returns the request to a tool, or None. ``cfg`` is absent: nothing can judge it."""

@@ -16,7 +16,8 @@ import yaml
 from answerd.formats.yaml_read import fixed_sentence
 from answerd.validators.cloud_config_keys import CLOUD_CONFIG_KEYS
 from answerd.validators.time_zones import unknown_zone
-from answerd.validators.verdict import Remarks
+from answerd.validators.tools import ToolRequest
+from answerd.validators.verdict import JudgedAnswer, Remarks
 
 HEADER = "#cloud-config"
 TEMPLATE_HEADER = "## template:"
@@ -94,8 +95,13 @@ DEPTH_LIMIT = 100
 Node = yaml.Node
 
 
-def judge(text: str, remarks: Remarks) -> bool:
-    """Judge a YAML text. Return whether its first line is ``#cloud-config``, so that cloud-init can judge it too."""
+def judge(answer: JudgedAnswer, remarks: Remarks) -> ToolRequest | None:
+    """Judge a YAML text; cloud-init is to judge one whose first line is ``#cloud-config`` too."""
+    is_cloud_config = _judge(answer.text, remarks)
+    return ToolRequest("cloud-init", answer.text, answer.format) if is_cloud_config else None
+
+
+def _judge(text: str, remarks: Remarks) -> bool:
     first, second = ([*text.splitlines(), "", ""])[:2]
     is_cloud_config, is_template = first.rstrip() == HEADER, first.startswith(TEMPLATE_HEADER)
     has_header = is_cloud_config or (is_template and second.rstrip() == HEADER)
@@ -217,6 +223,11 @@ def _judge_top(items: dict[str, Node], has_header: bool, remarks: Remarks) -> No
     elif has_header:
         remarks.judged_by("cloud-config shape")
         _judge_keys(items, "", remarks)
+    elif misspelled := difflib.get_close_matches("autoinstall", [key[:100] for key in items], n=1, cutoff=_NEAR):
+        message = (
+            f"{misspelled[0]}: no key of user-data, and the first line is not {HEADER!r}; did you mean 'autoinstall'?"
+        )
+        remarks.refuse(message, misspelled[0], _line(items[misspelled[0]]))
     elif "instance-id" in items or "local-hostname" in items:
         _judge_metadata(items, remarks)
     elif network := _network_config(items):

@@ -29,11 +29,7 @@ ansible:
     ansible_config galaxy install_method package_name pull run_user setup_controller
 ansible.galaxy:
     actions
-ansible.pull:
-    accept_host_key checkout clean connection diff full inventory module_name module_path playbook_name
-    playbook_names private_key scp_extra_args sftp_extra_args skip_tags sleep ssh_common_args tags timeout url
-    vault_id vault_password_file verify_commit
-ansible.pull.*:
+ansible.pull ansible.pull.*:
     accept_host_key checkout clean connection diff full inventory module_name module_path playbook_name
     playbook_names private_key scp_extra_args sftp_extra_args skip_tags sleep ssh_common_args tags timeout url
     vault_id vault_password_file verify_commit
@@ -48,15 +44,11 @@ apk_repos.alpine_repo:
 apt:
     add_apt_repo_match conf debconf_selections disable_suites ftp_proxy http_proxy https_proxy
     preserve_sources_list primary proxy security sources sources_list
-apt.primary.*:
-    arches key keyid keyserver search search_dns uri
-apt.security.*:
+apt.primary.* apt.security.*:
     arches key keyid keyserver search search_dns uri
 apt.sources.*:
     append filename key keyid keyserver source
-ca-certs:
-    remove-defaults remove_defaults trusted
-ca_certs:
+ca-certs ca_certs:
     remove-defaults remove_defaults trusted
 chef:
     chef_license client_key config_path directories encrypted_data_bag_secret environment exec file_backup_path
@@ -103,13 +95,7 @@ ntp.config:
     check_exe confpath packages service_name template
 output:
     all config final init
-output.all:
-    error output
-output.config:
-    error output
-output.final:
-    error output
-output.init:
+output.all output.config output.final output.init:
     error output
 packages.*:
     apt snap
@@ -151,25 +137,15 @@ ssh_publish_hostkeys:
     blacklist enabled
 swap:
     filename maxsize size
-ubuntu_advantage:
+ubuntu_advantage ubuntu_pro:
     config enable enable_beta features token
-ubuntu_advantage.features:
-    disable_auto_attach
-ubuntu_pro:
-    config enable enable_beta features token
-ubuntu_pro.features:
+ubuntu_advantage.features ubuntu_pro.features:
     disable_auto_attach
 updates:
     network
 updates.network:
     when
-user:
-    create-groups create_groups doas expiredate gecos groups hashed-passwd hashed_passwd homedir inactive
-    lock-passwd lock_passwd name no-create-home no-log-init no-user-group no_create_home no_log_init
-    no_user_group passwd plain-text-passwd plain_text_passwd primary-group primary_group selinux-user
-    selinux_user shell snapuser ssh-authorized-keys ssh-import-id ssh-redirect-user ssh_authorized_keys
-    ssh_import_id ssh_redirect_user sudo system uid
-users.*:
+user users.*:
     create-groups create_groups doas expiredate gecos groups hashed-passwd hashed_passwd homedir inactive
     lock-passwd lock_passwd name no-create-home no-log-init no-user-group no_create_home no_log_init
     no_user_group passwd plain-text-passwd plain_text_passwd primary-group primary_group selinux-user
@@ -191,15 +167,14 @@ yum_repos.*:
 
 
 def _tables(text: str) -> dict[str, frozenset[str]]:
-    """Return the dotted path of each mapping with its keys. A path is a line that ends in a colon."""
+    """Return the dotted path of each mapping with its keys. Paths are a line that ends in a colon."""
     tables: dict[str, frozenset[str]] = {}
-    path = ""
-    for line in text.splitlines():
+    paths: list[str] = []
+    for line in text.strip().splitlines():
         if line.endswith(":"):
-            path = line[:-1]
-            tables[path] = frozenset()
-        elif line:
-            tables[path] |= frozenset(line.split())
+            paths = line[:-1].split()
+        else:
+            tables |= {path: tables.get(path, frozenset()) | {*line.split()} for path in paths}
     return tables
 
 

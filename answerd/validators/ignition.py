@@ -14,7 +14,8 @@ from typing import Any
 
 from answerd.formats.family import ParseError
 from answerd.formats.json import fixed_sentence, parse
-from answerd.validators.verdict import Remarks
+from answerd.validators.tools import ToolRequest
+from answerd.validators.verdict import JudgedAnswer, Remarks
 
 NEWEST_MINOR: Mapping[int, int] = {2: 4, 3: 6}
 """Major version of the specification to its newest minor that is known here."""
@@ -67,27 +68,28 @@ class _Refused(ValueError):
     """A key twice in one object, or a constant that is not a number."""
 
 
-def judge(text: str, format_extension: str, remarks: Remarks) -> bool:
-    """Judge a JSON text. Return whether it is an Ignition config, which ignition-validate can judge too."""
+def judge(answer: JudgedAnswer, remarks: Remarks) -> ToolRequest | None:
+    """Judge a JSON text; ignition-validate is to judge an Ignition config too."""
     remarks.judged_by("JSON syntax")
+    text = answer.text
     try:
         document = json.loads(text, object_pairs_hook=_object, parse_constant=_constant)
     except json.JSONDecodeError as error:
         remarks.refuse(f"not JSON: {fixed_sentence(error.msg)} (column {error.colno})", line=error.lineno)
-        return False
+        return None
     except (_Refused, RecursionError):
         _refuse_with_place(text, remarks)
-        return False
+        return None
     except ValueError:
         remarks.refuse("not JSON that can be read: it holds a number with too many digits")
-        return False
+        return None
     if not isinstance(document, dict) or "ignition" not in document:
-        if format_extension == "ign":
+        if answer.format == "ign":
             remarks.warn("no 'ignition' key: Ignition refuses a config without ignition.version")
-        return False
+        return None
     _judge_config(document, remarks)
     remarks.judged_by("Ignition shape")
-    return True
+    return ToolRequest("ignition-validate", text, answer.format)
 
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

@@ -18,7 +18,8 @@ from typing import Any
 
 from answerd.answers.redaction import hiding_words
 from answerd.validators.time_zones import unknown_zone
-from answerd.validators.verdict import Finding, Remarks
+from answerd.validators.tools import ToolRequest
+from answerd.validators.verdict import Finding, JudgedAnswer, Remarks
 
 OLDEST_RHEL = 8
 """Red Hat Enterprise Linux 7 ended in 2024; a file for it says ``#version=RHEL7``."""
@@ -53,8 +54,16 @@ def _line_end(line: str) -> str:
     return line[len(line.splitlines()[0]) :] if line.splitlines() else line
 
 
-def judge(text: str, remarks: Remarks) -> str | None:
-    """Judge a kickstart text. Return the syntax that ksvalidator should use, None for its own default."""
+def judge(answer: JudgedAnswer, remarks: Remarks) -> ToolRequest:
+    """Judge a kickstart text; ksvalidator is to judge it too."""
+    plain = without_includes(answer.text)
+    dialect = _judge(answer.text, plain, remarks)
+    return ToolRequest("ksvalidator", plain, answer.format, ("-v", dialect) if dialect else ())
+
+
+def _judge(text: str, plain: str, remarks: Remarks) -> str | None:
+    """Judge a text, which is ``plain`` without includes. Return the syntax that ksvalidator should use, None for its
+    own default."""
     try:
         versions = importlib.import_module("pykickstart.version")
         parser = _recording_parser()
@@ -63,7 +72,6 @@ def judge(text: str, remarks: Remarks) -> str | None:
             "pykickstart is not installed (pip install pykickstart, or '.[validators]' from a clone): not judged by it"
         )
         return None
-    plain = without_includes(text)
     if plain != text:
         remarks.note("%include and %ksappend lines were not followed: what they name was not judged")
     _judge_zone(plain, remarks)

@@ -9,7 +9,8 @@ import re
 from collections.abc import Iterator
 
 from answerd.validators.time_zones import unknown_zone
-from answerd.validators.verdict import Remarks
+from answerd.validators.tools import ToolRequest
+from answerd.validators.verdict import JudgedAnswer, Remarks
 
 TYPES = frozenset({"string", "boolean", "select", "multiselect", "note", "text", "password", "error", "title"})
 """debconf's question types; debconf-set-selections skips a line of another type, with a warning."""
@@ -19,12 +20,13 @@ FLAGS = frozenset({"seen"})
 _SELECTION = re.compile(r"\s*(?P<owner>\S+)\s+(?P<question>\S+)\s+(?P<type>\S+)(?:\s(?P<value>.*))?", re.DOTALL)
 
 
-def judge(text: str, remarks: Remarks) -> None:
+def judge(answer: JudgedAnswer, remarks: Remarks) -> ToolRequest:
     """Judge a preseed text line by line."""
-    for line, selection, goes_on in logical_lines(text, remarks):
+    for line, selection, goes_on in logical_lines(answer.text, remarks):
         if selection.strip() and not selection.lstrip().startswith("#"):
             _judge_selection(line, selection, goes_on, remarks)
     remarks.judged_by("preseed line grammar")
+    return ToolRequest("debconf-set-selections", answer.text, answer.format, known=known_words(answer.text))
 
 
 def known_words(text: str) -> frozenset[str]:

@@ -1,7 +1,7 @@
 """The single values of a Proxmox answer: a check for each kind, which returns what is wrong with a value.
 
 The rules were read from pve-installer 9.2.7 and the crate proxmox-installer-types. Which key has which rule is in
-`answerd.validators.proxmox_keys`. No function repeats a value: a password may be under the wrong key.
+`answerd.validators.proxmox`. No function repeats a value: a password may be under the wrong key.
 """
 
 from __future__ import annotations

@@ -11,7 +11,6 @@ import difflib
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from xml.parsers import expat  # nosec: xml_document refuses entities before this module reads the text
 
 from answerd.validators.verdict import Remarks
 
@@ -68,10 +67,23 @@ def _settings(text: str) -> Settings:
 
 _LANGUAGES = "InputLocale LayeredDriver SystemLocale UILanguage UILanguageFallback UserLocale\n"
 _VALUE = "Value PlainText"
+_CREDENTIALS = "Domain Password Username"
+_COMMANDS = f"""
+RunAsynchronous
+    RunAsynchronousCommand
+        Description Order Path
+        Credentials
+            {_CREDENTIALS}
+RunSynchronous
+    RunSynchronousCommand
+        Description Order Path WillReboot
+        Credentials
+            {_CREDENTIALS}
+"""
 
 # A line lists settings of one parent. What is indented below it is inside the last of them.
 SETTINGS: Mapping[str, Settings] = {
-    "Microsoft-Windows-Setup": _settings("""
+    "Microsoft-Windows-Setup": _settings(f"""
 DynamicUpdate
     Enable WillShowUI
 EnableFirewall EnableNetwork LogPath Restart UseConfigurationSet
@@ -114,17 +126,7 @@ ImageInstall
             DiskID PartitionID
 PageFile
     Path Size
-RunAsynchronous
-    RunAsynchronousCommand
-        Description Order Path
-        Credentials
-            Domain Password Username
-RunSynchronous
-    RunSynchronousCommand
-        Description Order Path WillReboot
-        Credentials
-            Domain Password Username
-UpgradeData
+{_COMMANDS}UpgradeData
     Upgrade WillShowUI
 UserData
     AcceptEula FullName Organization
@@ -219,24 +221,14 @@ Identification
     Provisioning
         AccountData
 """),
-    "Microsoft-Windows-Deployment": _settings("""
+    "Microsoft-Windows-Deployment": _settings(f"""
 ExtendOSPartition
     Extend ExtendSize
 Generalize
     ForceShutdownNow Mode
 Reseal
     ForceShutdownNow Mode
-RunAsynchronous
-    RunAsynchronousCommand
-        Description Order Path
-        Credentials
-            Domain Password Username
-RunSynchronous
-    RunSynchronousCommand
-        Description Order Path WillReboot
-        Credentials
-            Domain Password Username
-"""),
+{_COMMANDS}"""),
 }
 """A component to its settings."""
 
@@ -290,12 +282,12 @@ _FORBIDDEN_IN_NAME = re.compile(r"[\x00-\x20{}|~\[\]^':;<=>?@!\"#$%`()+/.,*&\\]"
 
 
 @dataclass
-class _Element:
+class Element:
     namespace: str
     name: str
     attributes: dict[str, str]
     line: int
-    children: list[_Element] = field(default_factory=list)
+    children: list[Element] = field(default_factory=list)
     texts: list[str] = field(default_factory=list)
 
     @property
@@ -303,15 +295,9 @@ class _Element:
         return "".join(self.texts).strip()
 
 
-def is_unattend(text: str, extension: str) -> bool:
-    """Return whether a well-formed text is to be judged as an unattend answer: by its extension or by its root."""
-    return extension == "unattend" or _read(text).name == "unattend"
-
-
-def judge(text: str, remarks: Remarks) -> None:
-    """Judge a well-formed text. No remark quotes a text or the value of an attribute."""
+def judge(root: Element, remarks: Remarks) -> None:
+    """Judge an answer by its root. No remark quotes a text or the value of an attribute."""
     remarks.judged_by("Windows unattend")
-    root = _read(text)
     if root.name != "unattend":
         remarks.refuse("the root element must be 'unattend': Windows Setup reads nothing else", line=root.line)
         return
@@ -331,7 +317,7 @@ def judge(text: str, remarks: Remarks) -> None:
             remarks.refuse(f"{settings.name}: not an element of 'unattend'{known}", settings.name, settings.line)
 
 
-def _judge_pass(settings: _Element, remarks: Remarks) -> None:
+def _judge_pass(settings: Element, remarks: Remarks) -> None:
     which = settings.attributes.get("pass")
     if which is None:
         remarks.refuse(f"settings: the attribute 'pass' is missing: one of {', '.join(PASSES)}", line=settings.line)
@@ -346,7 +332,7 @@ def _judge_pass(settings: _Element, remarks: Remarks) -> None:
             remarks.refuse(f"{component.name}: 'settings' holds components only{known}", component.name, component.line)
 
 
-def _judge_component(component: _Element, which: str | None, remarks: Remarks) -> None:
+def _judge_component(component: Element, which: str | None, remarks: Remarks) -> None:
     missing = [name for name in COMPONENT_ATTRIBUTES if not component.attributes.get(name)]
     if missing:
         remarks.refuse(
@@ -375,9 +361,9 @@ def _judge_component(component: _Element, which: str | None, remarks: Remarks) -
         _judge_setting(name, path, element, table, which, remarks)
 
 
-def _walk(component: _Element, settings: Settings) -> Iterator[tuple[tuple[str, ...], _Element, Settings]]:
+def _walk(component: Element, settings: Settings) -> Iterator[tuple[tuple[str, ...], Element, Settings]]:
     """Yield every element below a component whose parent is known: its path, itself, and what its parent may hold."""
-    waiting: list[tuple[tuple[str, ...], _Element, Settings]] = [
+    waiting: list[tuple[tuple[str, ...], Element, Settings]] = [
         ((child.name,), child, settings) for child in reversed(component.children)
     ]
     while waiting:
@@ -389,7 +375,7 @@ def _walk(component: _Element, settings: Settings) -> Iterator[tuple[tuple[str, 
 
 
 def _judge_setting(
-    component: str, path: tuple[str, ...], element: _Element, table: Settings, which: str | None, remarks: Remarks
+    component: str, path: tuple[str, ...], element: Element, table: Settings, which: str | None, remarks: Remarks
 ) -> None:
     where = "/".join(path)
     if element.namespace != NAMESPACE and element.namespace:
@@ -422,9 +408,7 @@ def _judge_setting(
         remarks.refuse(f"{where}: two of its items have one Order: number them anew", where, element.line)
 
 
-def _refuse_unknown(
-    component: str, path: tuple[str, ...], element: _Element, table: Settings, remarks: Remarks
-) -> None:
+def _refuse_unknown(component: str, path: tuple[str, ...], element: Element, table: Settings, remarks: Remarks) -> None:
     where = "/".join(path)
     known = remarks.did_you_mean(element.name, table.inside)
     homes = [name for name, settings in SETTINGS.items() if name != component and element.name in settings.inside]
@@ -437,7 +421,7 @@ def _refuse_unknown(
         remarks.warn(f"{message} that is known here: Setup stops at one that it does not know", where, element.line)
 
 
-def _judge_computer_name(element: _Element, where: str, remarks: Remarks) -> None:
+def _judge_computer_name(element: Element, where: str, remarks: Remarks) -> None:
     name = element.text
     if name == "*" or not name:
         return  # Setup makes a name up
@@ -451,7 +435,7 @@ def _judge_computer_name(element: _Element, where: str, remarks: Remarks) -> Non
         )
 
 
-def _judge_time_zone(element: _Element, where: str, remarks: Remarks) -> None:
+def _judge_time_zone(element: Element, where: str, remarks: Remarks) -> None:
     name = element.text.lower().removesuffix("_dstoff")
     short = name.removesuffix(" standard time")
     if " standard time (" in name:
@@ -467,32 +451,3 @@ def _judge_time_zone(element: _Element, where: str, remarks: Remarks) -> None:
     remarks.refuse(
         f"{where}: not the name of a time zone of Windows{hint}; `tzutil /l` lists the names", where, element.line
     )
-
-
-def _read(text: str) -> _Element:
-    """Return the root of a well-formed text. Names of attributes with a namespace are ``namespace name``."""
-    parser = expat.ParserCreate(namespace_separator=" ")
-    parser.buffer_text = True
-    above = [_Element("", "", {}, 0)]
-
-    def start(name: str, attributes: dict[str, str]) -> None:
-        namespace, _, local = name.rpartition(" ")
-        element = _Element(namespace, local, attributes, parser.CurrentLineNumber)
-        above[-1].children.append(element)
-        above.append(element)
-
-    def end(_name: str) -> None:
-        above.pop()
-
-    def characters(data: str) -> None:
-        above[-1].texts.append(data)
-
-    parser.StartElementHandler, parser.EndElementHandler, parser.CharacterDataHandler = start, end, characters
-    try:
-        parser.Parse(text, True)
-    except expat.ExpatError:
-        pass  # a namespace is wrong, which xml_document says: what was read until there is judged
-    finally:
-        # They refer to the parser, and it to them: a cycle that only the garbage collector would free.
-        parser.StartElementHandler = parser.EndElementHandler = parser.CharacterDataHandler = None
-    return above[0].children[0] if above[0].children else _Element("", "", {}, 1)

@@ -15,6 +15,18 @@ from answerd.suggestion import did_you_mean
 
 
 @dataclass(frozen=True)
+class JudgedAnswer:
+    """An answer to judge. ``text`` has no byte order mark, ``written`` is the answer as it came; ``release`` and
+    ``product`` are those of the Proxmox installer, None where not known."""
+
+    text: str
+    written: str
+    format: str
+    release: str | None
+    product: str | None
+
+
+@dataclass(frozen=True)
 class Finding:
     """A finding or a warning about one place of an answer.
 

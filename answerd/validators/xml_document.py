@@ -1,4 +1,5 @@
-"""XML answers (AutoYaST, Windows unattend): well-formed, and nothing in them that names another file.
+"""XML answers (AutoYaST, Windows unattend): well-formed, and nothing in them that names another file; then the rules of
+`answerd.validators.unattend`.
 
 expat reads the text and nothing else: no DTD, no entity, no file, no network. A DTD with an external subset or with
 entity declarations is refused, because the installer's own parser might follow it.
@@ -8,19 +9,27 @@ from __future__ import annotations
 
 from xml.parsers import expat  # nosec: entities are refused below, and nothing is fetched
 
-from answerd.validators.verdict import Remarks
+from answerd.validators import unattend
+from answerd.validators.tools import ToolRequest
+from answerd.validators.unattend import Element
+from answerd.validators.verdict import JudgedAnswer, Remarks
 
 
-def judge(text: str, remarks: Remarks) -> bool:
-    """Judge an XML text. Return whether it may be given to a tool: not if it declares entities."""
+def judge(answer: JudgedAnswer, remarks: Remarks) -> ToolRequest | None:
+    """Judge an XML text; xmllint is to judge it too, unless it declares entities."""
     remarks.judged_by("XML syntax")
     declared: list[tuple[str, int]] = []
-    if not _parse(text, remarks, declared):
-        return False
+    is_read = _parse(answer.text, remarks, declared)
     for message, line in declared:
         remarks.refuse(message, line=line)
-    _check_prefixes(text, remarks)
-    return not declared
+    if not is_read:
+        return None
+    root = _tree(answer.text, remarks)
+    if declared:
+        return None
+    if answer.format == "unattend" or root.name == "unattend":
+        unattend.judge(root, remarks)
+    return ToolRequest("xmllint", answer.text, answer.format)
 
 
 def _parse(text: str, remarks: Remarks, declared: list[tuple[str, int]]) -> bool:
@@ -53,8 +62,6 @@ def _parse(text: str, remarks: Remarks, declared: list[tuple[str, int]]) -> bool
         remarks.refuse(
             f"not well-formed: {expat.ErrorString(error.code)} (column {error.offset + 1})", line=error.lineno
         )
-        for message, line in declared:
-            remarks.refuse(message, line=line)
         return False
     finally:
         # They refer to the parser, and it to them: a cycle that only the garbage collector would free.
@@ -62,10 +69,34 @@ def _parse(text: str, remarks: Remarks, declared: list[tuple[str, int]]) -> bool
     return True
 
 
-def _check_prefixes(text: str, remarks: Remarks) -> None:
-    """Warn of a prefix without a namespace: ``config:type`` is well-formed, but AutoYaST does not see the attribute."""
+def _tree(text: str, remarks: Remarks) -> Element:
+    """Return the root of a well-formed text. Names of attributes with a namespace are ``namespace name``.
+
+    Warn of a prefix without a namespace: ``config:type`` is well-formed, but AutoYaST does not see the attribute. What
+    was read until there is returned.
+    """
     parser = expat.ParserCreate(namespace_separator=" ")
+    parser.buffer_text = True
+    above = [Element("", "", {}, 0)]
+
+    def start(name: str, attributes: dict[str, str]) -> None:
+        namespace, _, local = name.rpartition(" ")
+        element = Element(namespace, local, attributes, parser.CurrentLineNumber)
+        above[-1].children.append(element)
+        above.append(element)
+
+    def end(_name: str) -> None:
+        above.pop()
+
+    def characters(data: str) -> None:
+        above[-1].texts.append(data)
+
+    parser.StartElementHandler, parser.EndElementHandler, parser.CharacterDataHandler = start, end, characters
     try:
         parser.Parse(text, True)
     except expat.ExpatError as error:
         remarks.warn(f"a namespace is wrong: {expat.ErrorString(error.code)}", line=error.lineno)
+    finally:
+        # They refer to the parser, and it to them: a cycle that only the garbage collector would free.
+        parser.StartElementHandler = parser.EndElementHandler = parser.CharacterDataHandler = None
+    return above[0].children[0] if above[0].children else Element("", "", {}, 1)

@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from answerd.answers.compose import once_of, prepared_answer
-from answerd.answers.provenance import explanation
+from answerd.answers.explain import explanation
 from answerd.answers.why import reasoning
 from answerd.documents import Document, RawDocument
 from answerd.errors import BrokenDocument

@@ -11,7 +11,7 @@ import pytest
 
 from answerd.errors import BrokenDocument, EmptyAnswer, NotClaimed
 from answerd.store import CannotBeStored
-from answerd.store.database_store import DatabaseStore
+from answerd.store.database import DatabaseStore
 from answerd.store.files import FileStore
 from tests.support.fleet import Fleet
 

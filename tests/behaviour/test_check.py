@@ -9,7 +9,7 @@ import pytest
 
 from answerd.answers.sources import Sources
 from answerd.check import check
-from answerd.store.secret_files import SecretFiles
+from answerd.store.secrets import SecretFiles
 from answerd.validators import Tools
 from tests.support.fleet import Fleet
 from tests.support.installs import RememberedInstalls

@@ -6,16 +6,14 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from answerd.answers import differences as differences_module
-from answerd.answers.affected import Affected
+from answerd.answers import diff as diff_module
+from answerd.answers.cases import Affected
 from answerd.answers.catalogue import Catalogue
-from answerd.answers.compose import prepared_answer
-from answerd.answers.differences import Comparison, Difference, compare
+from answerd.answers.diff import Comparison, Difference, compare
 from answerd.answers.line_diff import unified
 from answerd.answers.redaction import CHANGED, redacted_pair
 from answerd.answers.secret_names import SECRET
-from answerd.documents import Document, RawDocument
-from answerd.formats.family import Prepared
+from answerd.documents import RawDocument
 from tests.support.fleet import key_of
 from tests.support.thorough import examples
 
@@ -248,55 +246,6 @@ def test_a_group_that_names_the_state_is_compared_as_for_an_armed_machine() -> N
 
 # --- sets that share what has not changed -----------------------------------------------------------------------------
 
-BODY = '[net]\nname = "{{ machine | default("-") }} {{ group | default("-") }} {{ kind | default("-") }}"\n'
-TEXTS = {
-    "default.toml": ("x = 1\n", "x = 2\n"),
-    "groups/base.toml": ("y = 1\n", "y = 2\n"),
-    "groups/rack.toml": (
-        f'members = ["m1", "m2"]\n{BODY}',
-        f'extends = "base"\nmembers = ["m2", "m3"]\n{BODY}',
-        f'match = {{ kind = "lab" }}\n{BODY}',
-        f'match = {{ serial = "s3" }}\nextends = "base"\n{BODY}',
-    ),
-    "m1.toml": (BODY, f'extends = "base"\n{BODY}', f'extends = "rack"\n{BODY}', "= ="),
-    "M-1.toml": ("z = 1\n",),
-    "inventory.csv": ("id,serial,kind\nm1,s1,lab\nm3,s3,lab\n", "id,serial,kind\nm1,s1,lab\nm3,s3,desk\nm4,s4,lab\n"),
-}
-WRITES = st.lists(
-    st.sampled_from([*TEXTS]).flatmap(lambda name: st.tuples(st.just(name), st.sampled_from((None, *TEXTS[name])))),
-    max_size=6,
-)
-
-
-@settings(max_examples=120, deadline=None)
-@given(WRITES, WRITES)
-def test_what_two_sets_share_hides_no_difference(before: list[tuple[str, str]], changes: list[tuple[str, str]]) -> None:
-    """The set after a change shares documents and rows with the one before; one that is made anew shares none."""
-    files = {name: text for name, text in dict(before).items() if text is not None}
-    later = {name: text for name, text in (files | dict(changes)).items() if text is not None}
-    raws = {name: RawDocument(key_of(name), text, name) for name, text in files.items()}
-    first = Catalogue().changed(raws.values())
-    changed = {name for name in files.keys() | later.keys() if files.get(name) != later.get(name)}
-    added = [RawDocument(key_of(name), later[name], name) for name in sorted(changed & later.keys())]
-    removed = [raws[name] for name in sorted(changed & files.keys())]
-    assert compare(first, first.changed(added, removed)) == compare(first, catalogue(later))
-
-
-def test_an_answer_of_layers_that_both_sets_share_is_not_made(monkeypatch: pytest.MonkeyPatch) -> None:
-    before = catalogue({"groups/g.toml": GROUP, "m1.toml": 'extends = "g"\n', "m2.toml": "a = 1\n"})
-    old = next(raw for raw in before.documents if raw.key == key_of("m2.toml"))
-    new = RawDocument(old.key, "a = 2\n", "m2.toml")
-    made: list[tuple[Document, ...]] = []
-    real = prepared_answer
-
-    def noted(layers: tuple[Document, ...]) -> Prepared:
-        made.append(layers)
-        return real(layers)
-
-    monkeypatch.setattr("answerd.answers.differences.prepared_answer", noted)
-    assert len(compare(before, before.changed([new], [old])).differences) == 1
-    assert [[str(layer.key) for layer in layers] for layers in made] == [['machine "m2" (toml)']] * 2
-
 
 @given(*[st.lists(st.sampled_from("abcde"), max_size=9)] * 2, st.sampled_from([0, 300]))
 def test_a_diff_leads_from_one_text_to_the_other(before: list[str], after: list[str], alike: int) -> None:
@@ -352,7 +301,7 @@ def some_files(draw: st.DrawFn) -> Files:
 
 def brute_force(before: Catalogue, after: Catalogue, patch: pytest.MonkeyPatch) -> Comparison:
     with patch.context() as patched:
-        patched.setattr(differences_module, "Affected", Everything)
+        patched.setattr(diff_module, "Affected", Everything)
         return compare(before, after)
 
 

@@ -25,8 +25,6 @@ from answerd.answers.resolve import Answer, resolve
 from answerd.check import check
 from answerd.errors import NotClaimed
 from answerd.facts import Facts, Request
-from answerd.formats import FORMATS
-from answerd.identity import Kind
 from answerd.store.files import FileStore
 from answerd.store.loader import Loader, loaded
 from answerd.validators import Tools, validate
@@ -137,21 +135,6 @@ def test_check_finds_no_problem(catalogue: Catalogue) -> None:
     report = check(catalogue, Tools.none())
     assert report.problems == ()
     assert report.rendered == len(catalogue.documents) - len(catalogue.groups) + 2  # two members have no document
-
-
-def test_every_machine_document_answers_one_of_the_requests(catalogue: Catalogue) -> None:
-    answered = {machine.key for case in CASES if (machine := case.ask(catalogue).selection.machine)}
-    assert answered == {document.key for document in catalogue.documents.values() if document.key.kind is Kind.MACHINE}
-
-
-def test_every_group_is_a_layer_of_one_of_the_answers(catalogue: Catalogue) -> None:
-    layers = {layer for case in CASES for layer in case.ask(catalogue).selection.layers}
-    assert {str(document.key) for document in set(catalogue.documents.values()) - layers} == set()
-
-
-def test_no_two_requests_get_the_same_answer_but_the_two_members_alike(catalogue: Catalogue) -> None:
-    bodies = {case.name: case.ask(catalogue).body for case in CASES if case.name != "rack a, third"}
-    assert len(set(bodies.values())) == len(bodies)
 
 
 @pytest.mark.parametrize(
@@ -302,13 +285,3 @@ def test_no_control_key_and_no_placeholder_is_left_in_what_an_installer_reads(ca
         reader = READERS.get(answer.format.family.name)
         if reader:
             assert key not in contents_of(reader, answer)
-
-
-def test_the_readme_of_the_examples_names_every_document() -> None:
-    readme = (EXAMPLES / "README.md").read_text("utf-8")
-    files = [str(path.relative_to(EXAMPLES)) for path in EXAMPLES.rglob("*") if path.is_file()]
-    assert [name for name in files if name != "README.md" and f"`{name}`" not in readme] == []
-
-
-def test_there_is_an_example_of_every_format() -> None:
-    assert {path.suffix[1:] for path in EXAMPLES.rglob("*") if path.is_file()} - {"md"} == set(FORMATS)

@@ -14,7 +14,7 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from answerd.answers.differences import compare
+from answerd.answers.diff import compare
 from answerd.errors import BrokenDocument, CannotFill
 from answerd.formats import FORMATS
 from answerd.formats.filters import LONGEST_FILTERED, MOST_PIECES

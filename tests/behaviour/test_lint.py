@@ -10,8 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from answerd.answers.known_labels import SENT
-from answerd.answers.lint import differs_by_one, misspelled_extension
+from answerd.answers.lint import SENT, differs_by_one, misspelled_extension
 from tests.support.fleet import Fleet
 
 PROBLEMS: dict[str, tuple[Mapping[str, str], str]] = {

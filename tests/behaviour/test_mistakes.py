@@ -79,6 +79,15 @@ MISTAKES = {
         'group "g" (ks): line 2 has { id } in single braces, which the machine gets as it is written: write {{ id }}',
         is_problem=False,
     ),
+    "a placeholder in single braces, without a table": Mistake(
+        {"groups/g.cfg": "# answer: match site=*\nhost { id }\nat { site }\n"},
+        'group "g" (cfg): line 3 has { site } in single braces, which the machine gets as it is written: '
+        "write {{ site }}",
+        is_problem=False,
+    ),
+    "a name in single braces, without a table": Mistake(
+        {"pc-01.cfg": "host { id }\n"}, 'machine "pc-01" (cfg): line 1 has { id } in single braces', is_problem=False
+    ),
     "a member that differs in one character from a row": Mistake(
         {"inventory.csv": TABLE, "groups/g.ks": "# answer: member pc-01, pc-O2\nlang a\n"},
         'group "g" (ks): member "pc-O2" is in no table; inventory.csv:3 differs in one character',
@@ -110,6 +119,7 @@ MISTAKES = {
     "autoinstal at the top of a cloud-config": Mistake(
         {"pc-1.yaml": "#cloud-config\nautoinstal:\n  version: 1\n"}, "autoinstall"
     ),
+    "autoinstal without #cloud-config": Mistake({"pc-1.yaml": "autoinstal: {}\n"}, "did you mean 'autoinstall'?"),
     "no #cloud-config": Mistake({"pc-1.yaml": "autoinstall:\n  version: 1\n"}, "#cloud-config"),
     "a pass of unattend that does not exist": Mistake(
         {"pc-1.unattend": shell_setup("<ComputerName>a</ComputerName>", "specialise")}, "did you mean 'specialize'?"

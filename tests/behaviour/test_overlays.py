@@ -10,11 +10,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from answerd.answers import compose
+from answerd.answers.cases import winners
 from answerd.answers.catalogue import Catalogue
+from answerd.answers.compose import warm_up
 from answerd.answers.operator_names import machines_of_group
 from answerd.answers.resolve import resolve
-from answerd.answers.row_claims import winners
-from answerd.answers.warming import warm_up
 from answerd.answers.why import reasoning
 from answerd.documents import Document, RawDocument
 from answerd.errors import BrokenDocument, NotClaimed

@@ -12,9 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from answerd.answers.catalogue import Catalogue
-from answerd.answers.differences import compare
-from answerd.answers.history import diff_lines
-from answerd.answers.provenance import explained, explanation
+from answerd.answers.diff import compare, diff_lines
+from answerd.answers.explain import explained, explanation
 from answerd.answers.redaction import (
     CHANGED,
     hiding,
@@ -103,6 +102,7 @@ PLACES: Places = {
     "yaml list of users": ("yaml", lambda s: f"chpasswd:\n  list: |\n    joe:{s}\n"),
     "yaml in a comment": ("yaml", lambda s: f"a: 1\n# token: {s}\nb: 1\n"),
     "xml attribute": ("xml", lambda s: f'<a><u password="{xml(s)}" x="{xml(s)}"/></a>'),
+    "xml attribute with blanks": ("xml", lambda s: f'<a\n><u x = "y"\n password =\n "{xml(s)}"  z=\'y\'/></a>'),
     "xml entities": ("autoyast", lambda s: f"<a><user_password>{numbered(s)}</user_password><b>{xml(s)}</b></a>"),
     "xml several lines": ("xml", lambda s: f"<a>\n<Password>\n  <Value>\n{xml(s)}\n</Value>\n</Password><b/></a>"),
     "xml cdata": ("xml", lambda s: f"<a><secret>ab<![CDATA[{s}]]></secret><c><![CDATA[{s}]]></c></a>"),
@@ -172,6 +172,12 @@ def judge(extension: str, text: str, other: str) -> None:
         raise AssertionError(text) from None
     assert {name: part for name, output in shown.items() if (part := leaked(output))} == {}
     assert redacted(text, extension).count("\n") == text.count("\n")
+
+
+def test_of_an_attribute_exactly_the_value_is_hidden() -> None:
+    text = """<a password = "ab&amp;cd" b='x'><c d="e"\n pwd='f"gh>i'/></a>"""
+    shown = """<a password = "(secret)" b='x'><c d="e"\n pwd='(secret)'/></a>"""
+    assert redacted(text, "xml") == shown
 
 
 @settings(max_examples=examples(150), deadline=None)

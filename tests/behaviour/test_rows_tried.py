@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from answerd.answers.catalogue import Catalogue
-from answerd.answers.differences import compare
-from answerd.answers.provenance import explained, origins
+from answerd.answers.diff import compare
+from answerd.answers.explain import explained, origins
 from tests.support.fleet import Fleet
 
 FILES = {

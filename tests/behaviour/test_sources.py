@@ -11,7 +11,7 @@ from xml.etree import ElementTree
 import pytest
 import yaml
 
-from answerd.answers.differences import compare
+from answerd.answers.diff import compare
 from answerd.answers.resolve import resolve
 from answerd.answers.sources import Sources
 from answerd.errors import BrokenDocument, CannotFill

@@ -19,10 +19,10 @@ import pytest
 
 from answerd.answers.catalogue import Catalogue
 from answerd.answers.compose import prepared_answer
-from answerd.answers.differences import Difference, Side
+from answerd.answers.diff import Difference, Side
+from answerd.answers.explain import explained, explanation
 from answerd.answers.near_misses import with_hints
 from answerd.answers.problems import ProblemIndex
-from answerd.answers.provenance import explained, explanation
 from answerd.answers.resolve import Answer, resolve
 from answerd.answers.select import Question, select
 from answerd.answers.sources import Values

@@ -73,57 +73,39 @@ def counted(unit: str, size: int, before: str = "", after: str = "") -> str:
 
 TEXT: dict[str, Callable[[int], Case]] = {
     "text: braces on one line": lambda n: machine("ks", again("{{", n)),
-    "text: braces that are closed at the end of the line": lambda n: machine("ks", again("{{", n, after="}}")),
     "text: a faulty placeholder after the other": lambda n: machine("ks", counted("{{!#}}", n)),
     "text: placeholders that stop within": lambda n: machine("ks", again("{{ a| ", n)),
     "text: quotes that do not end": lambda n: machine("ks", again('{{ a|default("', n)),
-    "text: blanks in a placeholder": lambda n: machine("ks", again(" ", n, before="{{ a")),
     "text: a long label": lambda n: machine("ks", again("a.", n, before="{{ ", after="a }}")),
-    "text: literals": lambda n: machine("ks", again('{{ "a" }}', n)),
     "text: many placeholders": lambda n: machine("ks", again("{{mac}}", n)),
     "text: many labels": lambda n: machine("ks", counted('{{a#|default("")}}', n)),
     "text: filters in a row": lambda n: machine("ks", again("|lower", n, before="{{mac", after="}}")),
-    "text: filters that are not closed": lambda n: machine("ks", again("|lower", n, before="{{mac")),
     "text: member lines": lambda n: group("ks", counted("#answer:member m#\n", n)),
     "text: match lines": lambda n: group("ks", counted("#answer:match a#=b\n", n)),
-    "text: match lines of one label": lambda n: group("ks", counted("#answer:match a=b#\n", n)),
     "text: one match line": lambda n: group("ks", counted("a=b# ", n, before="#answer:match ")),
-    "text: one long pattern": lambda n: group("ks", again("\\a", n, before="#answer:match a=")),
     "text: stars in a pattern": lambda n: group("ks", again("*a", n, before="#answer:match a=")),
     "text: patterns with stars": lambda n: group("ks", counted("a=*a*a*# ", n, before="#answer:match ")),
     "text: bad directives": lambda n: machine("ks", again("#answer:x\n", n)),
-    "text: words like directives": lambda n: machine("ks", again("answer:", n)),
     "text: a long comment": lambda n: machine("ks", again("# a\n", n)),
-    "text: blanks": lambda n: machine("ks", again(" ", n)),
     "text: layers": lambda n: stack("ks", again("a\n", n), again("b\n", n, before="# answer: extends g\n")),
 }
 
 TOML: dict[str, Callable[[int], Case]] = {
     "toml: keys": lambda n: machine("toml", counted("k#=1\n", n)),
-    "toml: a key of many parts": lambda n: machine("toml", again("a.", min(n, 150), after="a=1\n") + "b=1\n"),
     "toml: dotted keys": lambda n: machine("toml", counted("a.b.c.d.e.f.g.k#=1\n", n)),
-    "toml: keys below a deep header": lambda n: machine("toml", counted("k#=1\n", n, before=f"[{'a.' * 90}a]\n")),
     "toml: headers": lambda n: machine("toml", counted("[t#]\n", n)),
-    "toml: dotted headers": lambda n: machine("toml", counted("[a.b.c.t#]\nx=1\n", n)),
     "toml: tables in an array": lambda n: machine("toml", again("[[a]]\n", n)),
-    "toml: tables in a deep array": lambda n: machine("toml", again("[[a.b.c.d]]\n", n)),
     "toml: inline tables": lambda n: machine(
         "toml", counted("{a=#},", n, before="a=[", after="]\n").replace("=0", "=1")
     ),
     "toml: an array on many lines": lambda n: machine("toml", again("[1],\n", n, before="a=[\n", after="]\n")),
-    "toml: an array of lines with brackets": lambda n: machine("toml", again('"]",\n', n, before="a=[\n", after="]\n")),
     "toml: quotes in a long string": lambda n: machine("toml", again('""x\n', n, before='a="""', after='"""\n')),
-    "toml: long strings": lambda n: machine("toml", counted('k#="""a\n]\n"""\n', n)),
     "toml: a long number": lambda n: machine("toml", again("9", n, before="a=0x", after="\n")),
     "toml: numbers": lambda n: machine("toml", again("1,", n, before="a=[", after="]\n")),
-    "toml: many numbers of 4,000 digits": lambda n: machine("toml", counted("k#=" + "9" * 4_000 + "\n", n)),
-    "toml: comments": lambda n: machine("toml", again("#\n", n)),
     "toml: a long key over many tables": lambda n: machine(
         "toml", again("{},", n // 2, before=f'"{"k" * (n // 2)}"=[', after="]\n") + "# {{\n" + 'x="{{mac}}"\n'
     ),
     "toml: escapes": lambda n: machine("toml", again("\\u00e9", n, before='a="{{mac}}', after='"\n')),
-    "toml: placeholders": lambda n: machine("toml", again("{{mac}}", n, before='a="', after='"\n')),
-    "toml: braces": lambda n: machine("toml", again("{{", n, before='a="', after='"\n')),
     "text: filters that grow a value": lambda n: machine(
         "ks", again("{{mac" + '|replace("0","00")|replace("00","0000")' * 15 + "|slug}}\n", n)
     ),
@@ -135,17 +117,12 @@ TOML: dict[str, Callable[[int], Case]] = {
     "toml: unset what is there": lambda n: stack(
         "toml", counted("k#=1\n", n), counted('"k#",', n, before='extends="g"\nunset=[', after="]\n")
     ),
-    "toml: unset what is not there": lambda n: stack(
-        "toml", counted("k#=1\n", n), counted('"a#",', n, before='extends="g"\nunset=[', after="]\n")
-    ),
     "toml: unset within tables": lambda n: stack(
         "toml", counted("[k#]\na=1\n", n), counted('"k#.a",', n, before='extends="g"\nunset=[', after="]\n")
     ),
     "toml: keys over keys": lambda n: stack("toml", counted("k#=1\n", n), counted("k#=2\n", n, before='extends="g"\n')),
     "toml: members": lambda n: group("toml", counted('"m#",', n, before="members=[", after="]\n")),
-    "toml: one member again and again": lambda n: group("toml", again('"m",', n, before="members=[", after="]\n")),
     "toml: patterns": lambda n: group("toml", counted('"*a*a*#",', n, before="[match]\nserial=[", after="]\n")),
-    "toml: one pattern": lambda n: group("toml", again("*a", n, before='[match]\nserial="', after='"\n')),
     "toml: criteria": lambda n: group("toml", counted('k#="a"\n', n, before="[match]\n")),
     "toml: secrets on one line": lambda n: machine("toml", counted('"secret#",', n, before="passwords=[", after="]\n")),
 }
@@ -154,37 +131,23 @@ YAML: dict[str, Callable[[int], Case]] = {
     "yaml: keys": lambda n: machine("yaml", counted("k#: 1\n", n)),
     "yaml: a list": lambda n: machine("yaml", again("- a\n", n)),
     "yaml: a list in brackets": lambda n: machine("yaml", again("a,", n, before="[", after="]\n")),
-    "yaml: lists in brackets, deep": lambda n: machine(
-        "yaml", again("[" * 90 + "]" * 90 + ",", n, before="[", after="]\n")
-    ),
     "yaml: brackets that do not end": lambda n: machine("yaml", again("[", n)),
-    "yaml: dashes": lambda n: machine("yaml", again("- ", n)),
-    "yaml: question marks": lambda n: machine("yaml", again("? ", n)),
-    "yaml: comments": lambda n: machine("yaml", again("#\n", n, after="a: 1\n")),
     "yaml: anchors": lambda n: machine("yaml", counted("- &a# x\n", n)),
     "yaml: aliases": lambda n: machine("yaml", again("- *a\n", n, before="- &a x\n")),
-    "yaml: aliases of lists": lambda n: machine("yaml", again("- *a\n", n, before="- &a [x, y, z]\n")),
     "yaml: aliases of aliases": lambda n: machine(
         "yaml", counted("a#: &b# {<<: *b, k#: 1}\n", min(n, 4_000), "b: &b {}\n")
     ),
     "yaml: a merge of many": lambda n: machine(
         "yaml", again("*b,", n, before="b: &b {x: 1}\nc:\n  <<: [", after="]\n")
     ),
-    "yaml: tags": lambda n: machine("yaml", again("- !!x y\n", n)),
     "yaml: tag directives": lambda n: machine("yaml", counted("%TAG !a#! x\n", n, after="--- a\n")),
     "yaml: a text on many lines": lambda n: machine("yaml", again("b\n  ", n, before="a: ")),
     "yaml: a block": lambda n: machine("yaml", again("  {{mac}}\n", n, before="a: |\n")),
-    "yaml: a folded block": lambda n: machine("yaml", again("  b\n", n, before='x: "{{mac}}"\na: >\n')),
     "yaml: escapes": lambda n: machine("yaml", again("\\u0041", n, before='a: "', after='"\n')),
     "yaml: lists for keys": lambda n: machine("yaml", counted("? [a#]\n: 1\n", n)),
-    "yaml: maps for keys": lambda n: machine("yaml", counted("? {a: #}\n: 1\n", n)),
     "yaml: a key twice": lambda n: machine("yaml", counted("k#: 1\n", n, after="k00000: 1\n")),
-    "yaml: placeholders": lambda n: machine("yaml", counted("k#: '{{mac}}'\n", n)),
     "yaml: unset what is there": lambda n: stack(
         "yaml", counted("k#: 1\n", n), counted("k#,", n, before="extends: g\nunset: [", after="]\n")
-    ),
-    "yaml: unset what is not there": lambda n: stack(
-        "yaml", counted("k#: 1\n", n), counted("a#,", n, before="extends: g\nunset: [", after="]\n")
     ),
     "yaml: keys over keys": lambda n: stack(
         "yaml", counted("k#: 1\n", n), counted("k#: 2\n", n, before="extends: g\n")
@@ -195,12 +158,7 @@ JSON: dict[str, Callable[[int], Case]] = {
     "json: keys": lambda n: machine("json", counted('"k#":1,', n, before="{", after='"z":"{{mac}}"}')),
     "json: a key twice": lambda n: machine("json", counted('"k#":1,', n, before="{", after='"k00000":1}')),
     "json: numbers": lambda n: machine("json", again("1,", n, before='["{{mac}}",', after="1]")),
-    "json: a long number": lambda n: machine("json", again("9", n, before='["{{mac}}",', after="]")),
-    "json: lists, deep": lambda n: machine("json", again("[" * 90 + "]" * 90 + ",", n, before="[", after='"{{mac}}"]')),
     "json: brackets that do not end": lambda n: machine("json", again("[", n)),
-    "json: surrogates": lambda n: machine("json", again("\\ud83d\\ude00", n, before='["{{mac}}","', after='"]')),
-    "json: a quote that does not end": lambda n: machine("json", again('"\\', n, before="[")),
-    "json: blanks": lambda n: machine("json", again(" ", n, before='{"a"', after=': "{{mac}}"}')),
     "json: placeholders": lambda n: machine("json", again('"{{mac}}",', n, before="[", after="1]")),
     "json: unset what is there": lambda n: stack(
         "json",
@@ -225,19 +183,11 @@ XML: dict[str, Callable[[int], Case]] = {
         "xml", counted(' a# CDATA ""', n, "<!DOCTYPE r [<!ATTLIST r", ">]><r/>")
     ),
     "xml: instructions before the root": lambda n: machine("xml", again("<?a?>", n, after='<r m="{{mac}}"/>')),
-    "xml: instructions after the root": lambda n: machine("xml", again("<?a?>", n, before='<r m="{{mac}}"/>')),
-    "xml: instructions within": lambda n: machine("xml", again("<?a?>", n, before='<r m="{{mac}}">', after="</r>")),
     "xml: comments before the root": lambda n: machine("xml", again("<!--a-->", n, after='<r m="{{mac}}"/>')),
-    "xml: quotes in a doctype": lambda n: machine("xml", again("<!-- ' -->", n, "<!DOCTYPE r [", ']><r m="{{mac}}"/>')),
     "xml: text and elements": lambda n: machine("xml", again("x<a/>", n, before='<r m="{{mac}}">', after="</r>")),
-    "xml: CDATA": lambda n: machine("xml", again("<![CDATA[x]]>", n, before='<r m="{{mac}}">', after="</r>")),
-    "xml: references": lambda n: machine("xml", again("&amp;", n, before='<r m="{{mac}}">', after="</r>")),
     "xml: an entity that is not there": lambda n: machine("xml", again("<a/>\n", n, before="<r>", after="&b;</r>")),
     "xml: ids over ids": lambda n: stack(
         "xml", counted('<a id="#"/>', n, "<r>", "</r>"), counted('<a id="#" k="1"/>', n, META, "</r>")
-    ),
-    "xml: names over ids": lambda n: stack(
-        "xml", counted('<a id="#" name="n#"/>', n, "<r>", "</r>"), counted('<a name="n#" k="1"/>', n, META, "</r>")
     ),
     "xml: ids that pair with many": lambda n: stack(
         "xml", counted('<a id="x" name="n#"/>', n, "<r>", "</r>"), counted('<a id="x"/><a id="y"/>', n, META, "</r>")
@@ -256,36 +206,15 @@ XML: dict[str, Callable[[int], Case]] = {
     "xml: interleaved lists": lambda n: stack(
         "xml", counted("<a/><n#/>", n, "<r>", "</r>"), counted("<a>1</a><m#/>", n, META, "</r>")
     ),
-    "xml: many interleaved lists": lambda n: stack(
-        "xml",
-        "<r><z/></r>",
-        counted("<n#/>", n // 2, META, "") + counted("<n#/>", n // 2, "", "</r>"),
-    ),
     "xml: unset what is there": lambda n: stack(
         "xml",
         counted("<k#/>", n, "<r>", "</r>"),
         counted("<unset>k#</unset>", n, '<r><answer-meta extends="g">', "</answer-meta></r>"),
     ),
-    "xml: unset what is not there": lambda n: stack(
-        "xml",
-        counted("<k#/>", n, "<r>", "</r>"),
-        counted("<unset>a#</unset>", n, '<r><answer-meta extends="g">', "</answer-meta></r>"),
-    ),
-    "xml: append by several attributes": lambda n: stack(
-        "xml",
-        counted("<a x='1' id='#' t='list'><b/></a>", n, "<r>", "</r>"),
-        counted("<append>a[@x='1'][@id='#']</append>", n // 2, '<r><answer-meta extends="g">', "</answer-meta>")
-        + counted("<a x='1' id='#' t='list'><b/></a>", n // 2, after="</r>"),
-    ),
     "xml: unset by ids": lambda n: stack(
         "xml",
         counted('<a id="#"><b/></a>', n, "<r>", "</r>"),
         counted("<unset>a[@id='#']/b</unset>", n, '<r><answer-meta extends="g">', "</answer-meta></r>"),
-    ),
-    "xml: unset by several attributes": lambda n: stack(
-        "xml",
-        counted('<a x="1" y="1" id="#"><b/></a>', n, "<r>", "</r>"),
-        counted("<unset>a[@x='1'][@id='#']/b</unset>", n, '<r><answer-meta extends="g">', "</answer-meta></r>"),
     ),
     "xml: unset below many": lambda n: stack(
         "xml",
@@ -343,10 +272,7 @@ def form(unit: str, n: int) -> Request:
 
 REQUESTS: dict[str, Callable[[int], Case]] = {
     "request: a path of segments": lambda n: asked(Request(path="/" + counted("s#/", n))),
-    "request: one segment": lambda n: asked(Request(path="/" + again("98-", n))),
     "request: query labels": lambda n: asked(form("k#=v#&", n)),
-    "request: query values of one label": lambda n: asked(form("mac=v#&", n)),
-    "request: percent signs": lambda n: asked(Request(query=again("%41", n, before="a="))),
     "request: headers": lambda n: asked(
         Request(
             headers=[
@@ -365,9 +291,7 @@ REQUESTS: dict[str, Callable[[int], Case]] = {
         json_body({"serial": [f"7a0ab{at:05}b" for at in range(n // 14)]}),
         *(Written(Kind.GROUP, f"g{at}", "ks", f"# answer: match serial=*7ab{at:03}*\n") for at in range(50)),
     ),
-    "request: hex digits": lambda n: asked(Request(body=again("98fa9b50d810", n).encode())),
     "request: MAC addresses": lambda n: asked(Request(body=again("98:fa:9b:50:d8:10 ", n).encode())),
-    "request: colons": lambda n: asked(Request(body=again("98:fa:9b:50:d8:10:", n).encode())),
     "request: a form": lambda n: asked(Request(body=counted("k#=v#&", n).encode())),
     "request: a long User-Agent": lambda n: asked(
         Request(headers=[("user-agent", again("a", n))]),
@@ -390,8 +314,6 @@ FILLED: dict[str, Callable[[int], Case]] = {
     "filled: many filters of all values": lambda n: filled(
         "ks", counted("{{a" + "|lower" * 29 + "|join('#')|slug}}\n", n)
     ),
-    "filled: addresses": lambda n: filled("ks", counted("{{a|host|default('#')|join(',')|slug}}\n", n), ADDRESSES),
-    "filled: lists": lambda n: filled("toml", counted("k#='{{ a | default(\"#\") | list }}'\n", n)),
     "filled: values that grow": lambda n: filled(
         "json", json.dumps({f"k{at}": "{{ a | replace('v', '" + "x" * 500 + "') | list }}" for at in range(n // 550)})
     ),

@@ -16,6 +16,7 @@ import pytest
 
 from tests.support.replies import Reply, request_bytes
 from tests.support.service import Service, write_tree
+from tests.support.waiting import PATIENCE
 
 TOKEN = "installer-töken-0123456789"
 FLEET = {
@@ -92,7 +93,7 @@ def test_other_methods_are_405(service: Service, method: str) -> None:
 
 def test_a_head_request_is_405_with_a_length_and_no_body(service: Service) -> None:
     assert service.address
-    with socket.create_connection(service.address, timeout=10) as connection:
+    with socket.create_connection(service.address, timeout=PATIENCE) as connection:
         connection.sendall(request_bytes("HEAD", "/pve?h=node1", {}))
         received = b"".join(iter(lambda: connection.recv(65_536), b"")).decode()
     assert received.startswith("HTTP/1.1 405 ")

@@ -19,7 +19,7 @@ from answerd.documents import Key
 from answerd.identity import Kind
 from answerd.server.roles import parse_token_file
 from answerd.store import HistoryFilter
-from answerd.store.migrations import STATE_MIGRATIONS, migrate
+from answerd.store.schema import STATES, migrate
 from answerd.store.sqlite import SqliteStore
 from answerd.store.sqlite_file import SqliteFile
 from tests.support.replies import exchange
@@ -99,17 +99,6 @@ def test_an_empty_directory_prunes_nothing(
 
     assert "unmounted has no document" in capsys.readouterr().err
     assert len(texts(database)) == 2
-
-
-def test_a_file_that_is_no_backup_leaves_no_database_behind(
-    database: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    (tmp_path / "notes").write_text("bread\n")
-
-    assert main(["restore", str(tmp_path / "notes")]) == 1
-
-    assert "no backup" in capsys.readouterr().err
-    assert not database.exists()
 
 
 def test_a_dry_run_shows_whose_answers_would_change_and_changes_nothing(
@@ -342,7 +331,7 @@ def test_the_states_beside_a_directory_are_in_its_backup(tmp_path: Path) -> None
     states = SqliteFile(tmp_path / "states.db")
     states.create()
     with states.connected() as database:
-        migrate(database, states.path, STATE_MIGRATIONS)
+        migrate(database, states.path, STATES)
         database.execute_sql("INSERT INTO install_settings (name, value) VALUES ('kept', '1')")  # type: ignore[no-untyped-call]
 
     assert answerd({**here, "SERVICE_STATE_PATH": str(states.path)}, "backup", str(tmp_path / "b.db")) == 0

@@ -225,7 +225,7 @@ def test_tokens_are_redacted_and_a_replay_needs_none(serving: Serving, directory
 def test_a_header_that_holds_a_secret_is_redacted_however_it_is_spelled(tmp_path: Path, header: str) -> None:
     line = "GET http://user:hidden@answers.example/ks?mac=1@2 HTTP/1.1"
     capture = captures.Capture("2026-08-24T08:43:37Z", "", line, [(header, "Bearer hidden"), ("Host", "a")], b"", "200")
-    meta = captures.CaptureDirectory(tmp_path).write(capture)
+    meta = captures.write(tmp_path, capture)
     assert "hidden" not in meta.read_text()
     assert captures.read(meta).request_line == "GET http://(redacted)@answers.example/ks?mac=1@2 HTTP/1.1"
     assert captures.read(meta).headers == [("Host", "a")]
@@ -271,10 +271,10 @@ def test_several_processes_never_write_one_too_many(tmp_path: Path) -> None:
     directory = tmp_path / "captures"
     fill(directory, captures.MOST_CAPTURES - 10)
     write = (
-        "import sys; from pathlib import Path; from answerd.captures import Capture, CaptureDirectory\n"
-        "directory = CaptureDirectory(Path(sys.argv[1]))\n"
+        "import sys; from pathlib import Path; from answerd.captures import Capture, write\n"
+        "directory = Path(sys.argv[1])\n"
         "for number in range(150):\n"
-        "    directory.write(Capture('2026-08-24T08:43:37Z', '192.0.2.7', 'GET / HTTP/1.1', [], b'x', '200'))\n"
+        "    write(directory, Capture('2026-08-24T08:43:37Z', '192.0.2.7', 'GET / HTTP/1.1', [], b'x', '200'))\n"
     )
     writers = [subprocess.Popen([sys.executable, "-c", write, str(directory)]) for _ in range(3)]
     most = 0

@@ -17,7 +17,7 @@ from tests.http.listener_harness import Server
 from tests.http.listener_harness import serving as listening
 from tests.support.replies import Reply, chunked, exchange, post, receive, request_bytes
 from tests.support.service import PROGRAM, Service
-from tests.support.waiting import wait_until
+from tests.support.waiting import PATIENCE, wait_until
 
 TOKEN = "answer-token-0123456789"
 ADMIN_TOKEN = "admin-token-0123456789"
@@ -194,7 +194,7 @@ def test_the_admin_api_judges_the_header_before_the_body(
 def test_a_client_that_sends_a_body_nobody_wants_still_gets_its_refusal(admin: Service) -> None:
     assert admin.address
     for _ in range(3):
-        connection = http.client.HTTPConnection(*admin.address, timeout=10)
+        connection = http.client.HTTPConnection(*admin.address, timeout=PATIENCE)
         connection.request("POST", "/ks", body=b"x" * 6_000_000)
         assert connection.getresponse().status == 401
         connection.close()

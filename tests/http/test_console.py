@@ -8,7 +8,7 @@ from __future__ import annotations
 import gzip
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from html import escape, unescape
 from pathlib import Path
 from urllib.parse import urlencode
@@ -21,6 +21,7 @@ from answerd.server.roles import Role, hash_of, new_token
 from tests.support.ports import free_port
 from tests.support.replies import Reply, exchange
 from tests.support.service import Service
+from tests.support.waiting import wait_until
 
 TOKEN = "0123456789abcdef"
 HOST = "127.0.0.1"
@@ -66,7 +67,21 @@ class Browser:
         return reply
 
     def change(self, **fields: str) -> Reply:
-        return self.post("/console/document", {"csrf": self.csrf, **fields})
+        """Send the form of the editor."""
+        return compared(lambda: self.post("/console/document", {"csrf": self.csrf, **fields}))
+
+
+def compared(ask: Callable[[], Reply]) -> Reply:
+    """The response once answers have been compared: on a busy machine a preview shows how far it is. What is found is
+    kept, so the same form is sent again."""
+    replies: list[Reply] = []
+
+    def is_whole() -> bool:
+        replies.append(ask())
+        return '<progress class="long"' not in replies[-1].text
+
+    wait_until(is_whole)
+    return replies[-1]
 
 
 @pytest.fixture(scope="module", params=["files", "sqlite"])

@@ -14,7 +14,7 @@ from urllib.parse import urlencode
 import pytest
 
 from answerd.server.roles import Role, new_token
-from tests.http.test_console import Browser, etag_of, revisions_in, started, text_in
+from tests.http.test_console import Browser, compared, etag_of, revisions_in, started, text_in
 from tests.support.replies import Reply
 from tests.support.waiting import wait_until
 
@@ -72,7 +72,7 @@ def sent(browser: Browser, page: Reply, cells: list[str] | None = None, **fields
     """Send the form of a page."""
     given = [*(form_in(page) | fields).items(), *(("cell", cell) for cell in cells or ())]
     head = {"Origin": browser.origin, "Content-Type": "application/x-www-form-urlencoded"}
-    return browser.send("POST", "/console/inventory", urlencode(given).encode(), head)
+    return compared(lambda: browser.send("POST", "/console/inventory", urlencode(given).encode(), head))
 
 
 def stored(browser: Browser, name: str = "default") -> str:

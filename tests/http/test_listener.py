@@ -235,7 +235,7 @@ def test_expect_is_not_answered_where_no_body_is_read(server: Server, data: byte
 
 
 def http_client_status(server: Server, size: int, headers: dict[str, str] | None = None) -> int:
-    connection = http.client.HTTPConnection(HOST, server.port, timeout=10)
+    connection = http.client.HTTPConnection(HOST, server.port, timeout=PATIENCE)
     try:
         connection.request("POST", "/echo", body=b"x" * size, headers=headers or {})
         return connection.getresponse().status
@@ -449,7 +449,7 @@ def test_exactly_as_many_clients_as_places_see_no_503() -> None:
 
     def ask(server: Server) -> None:
         for _ in range(requests):
-            connection = http.client.HTTPConnection(HOST, server.port, timeout=10)
+            connection = http.client.HTTPConnection(HOST, server.port, timeout=PATIENCE)
             connection.request("GET", "/")
             response = connection.getresponse()
             response.read()  # comes back as soon as it has everything, before the connection has ended

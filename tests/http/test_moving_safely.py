@@ -15,8 +15,8 @@ import pytest
 
 from answerd.documents import Key, RawDocument
 from answerd.identity import Kind
+from answerd.store.file_io import write_atomically
 from answerd.store.sqlite import SqliteStore
-from answerd.store.writing import write_atomically
 from tests.support.service import environment, run, write_tree
 from tests.support.writes import put
 
@@ -208,14 +208,14 @@ def test_an_export_that_is_killed_leaves_whole_files_only(tmp_path: Path) -> Non
 
     whole, found = export_until(0)
     assert (whole.returncode, found) == (0, new)
-    for moment in range(1, int(whole.stdout) + 1):
+    for moment in range(1, int(whole.stdout) + 1, 2):  # each starts an interpreter
         killed, found = export_until(moment)
         assert killed.returncode == -signal.SIGKILL
         assert set(found.items()) <= {("n0.ks", "old\n"), *new.items()}
         assert "n0.ks" in found
 
 
-@pytest.mark.parametrize("moment", [1, 150, 299])
+@pytest.mark.parametrize("moment", [1, 299])
 def test_an_import_that_is_killed_imports_nothing(database: Path, tmp_path: Path, moment: int) -> None:
     write_tree(tmp_path, {f"answers/n{number}.ks": "#" * 1_000 for number in range(300)})
     for number in (2, 200, 298):  # documents that are there already are written one by one

@@ -14,10 +14,9 @@ from answerd.config import Config
 from answerd.formats import FORMATS
 from answerd.identity import IDENTIFIER_LENGTH
 from answerd.installs.states import Rules
-from answerd.server.admin.description import description
-from answerd.server.admin.requests import DEFAULT_FORMAT
-from answerd.server.admin.routes import DOCUMENT_LIMIT
-from answerd.server.admin_app import make_admin_app
+from answerd.server.admin.app import make_admin_app
+from answerd.server.admin.observe import description
+from answerd.server.admin.requests import DEFAULT_FORMAT, DOCUMENT_LIMIT
 from answerd.server.live_states import LiveStates, SharedStates
 from answerd.server.request_log import RequestLog
 from answerd.server.roles import AdminTokens

@@ -156,8 +156,7 @@ tomli.loads = loads
 """Loaded by the interpreter of the service before anything else: a set of documents that takes long to load."""
 
 
-@ALONE_AND_SEVERAL
-@pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGINT], ids=["SIGTERM", "SIGINT"])
+@pytest.mark.parametrize(("workers", "how"), [(1, signal.SIGINT), (3, signal.SIGTERM)])
 def test_it_can_be_stopped_while_it_still_loads(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, workers: int, how: signal.Signals
 ) -> None:

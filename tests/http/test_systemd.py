@@ -16,9 +16,9 @@ from pathlib import Path
 
 import pytest
 
-from answerd.server import systemd
+from answerd.server import os_support
 from answerd.server.cells import Cells
-from answerd.server.supervisor import BEAT, Heartbeats
+from answerd.server.shared import BEAT, Heartbeats
 from tests.support.processes import children
 from tests.support.replies import exchange, request_bytes
 from tests.support.service import PROGRAM, environment, write_tree
@@ -160,7 +160,7 @@ def test_the_manager_hears_of_readiness_reload_life_and_end(
 
 def test_sockets_of_another_process_are_not_taken(monkeypatch: pytest.MonkeyPatch) -> None:
     environ = {"LISTEN_PID": "1", "LISTEN_FDS": "1", "LISTEN_FDNAMES": "answers", "OTHER": "x"}
-    assert systemd.take_sockets(environ) == {}
+    assert os_support.take_sockets(environ) == {}
     assert environ == {"OTHER": "x"}
 
 
@@ -170,13 +170,13 @@ def test_sockets_are_given_by_name(monkeypatch: pytest.MonkeyPatch) -> None:
     by_number = {bound.fileno(): bound for bound in sockets}
     if sorted(by_number) != list(range(first, first + 3)):
         pytest.skip("the descriptors are not in a row")
-    monkeypatch.setattr(systemd, "FIRST_DESCRIPTOR", first)
+    monkeypatch.setattr(os_support, "FIRST_DESCRIPTOR", first)
     environ = {"LISTEN_PID": str(os.getpid()), "LISTEN_FDS": "3", "LISTEN_FDNAMES": "answerd.socket:admin:metrics"}
-    taken = systemd.take_sockets(environ)
+    taken = os_support.take_sockets(environ)
     assert {name: [sock.fileno() for sock in given] for name, given in taken.items()} == {
-        systemd.ANSWERS: [first],
-        systemd.ADMIN: [first + 1],
-        systemd.METRICS: [first + 2],
+        os_support.ANSWERS: [first],
+        os_support.ADMIN: [first + 1],
+        os_support.METRICS: [first + 2],
     }
     for given in taken.values():
         for sock in given:
@@ -195,14 +195,14 @@ def test_the_watchdog_has_half_of_its_interval(
 ) -> None:
     monkeypatch.setenv("WATCHDOG_USEC", interval)
     monkeypatch.setenv("WATCHDOG_PID", process)
-    assert systemd.Watchdog().seconds == seconds
+    assert os_support.Watchdog().seconds == seconds
 
 
 def test_nothing_is_sent_without_a_manager_and_no_fault_of_it_matters(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("NOTIFY_SOCKET", raising=False)
-    systemd.notify(systemd.READY)
+    os_support.notify(os_support.READY)
     monkeypatch.setenv("NOTIFY_SOCKET", "/nowhere/notify")
-    systemd.notify(systemd.READY)
+    os_support.notify(os_support.READY)
 
 
 def test_a_worker_that_hangs_before_its_first_beat_is_noticed() -> None:

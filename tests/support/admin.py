@@ -6,14 +6,14 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
-from answerd.server.admin_app import make_admin_app
+from answerd.server.admin.app import make_admin_app
 from answerd.server.answer_set import LiveAnswerSet, WriteCounter
 from answerd.server.bearer import FailureBlock
 from answerd.server.http.parser import HeaderBlock, HttpRequest
 from answerd.server.http.responses import Client, Exchange, PatientClient, environ_of
 from answerd.server.roles import AdminTokens, NamedToken
 from answerd.server.write_guard import WriteGuard
-from answerd.store import WritableStore
+from answerd.store import Store
 from answerd.store.loader import Loader
 from answerd.store.sqlite import SqliteStore
 from tests.support.replies import Reply
@@ -36,7 +36,7 @@ class Clock:
         return self.now
 
 
-_Store = TypeVar("_Store", bound=WritableStore)
+_Store = TypeVar("_Store", bound=Store)
 
 
 class AdminOf(Generic[_Store]):

@@ -20,8 +20,8 @@ from answerd.documents import Key, RawDocument
 from answerd.facts import Facts, Request
 from answerd.formats import split_extension
 from answerd.identity import Kind
-from answerd.store import WritableStore
-from answerd.store.database_store import DatabaseStore
+from answerd.store import Store
+from answerd.store.database import DatabaseStore
 from answerd.store.files import FileStore
 from answerd.store.loader import Loader
 from answerd.store.sqlite import SqliteStore
@@ -48,7 +48,7 @@ def empty_database(path: Path) -> SqliteStore:
     return SqliteStore(path)
 
 
-STORES: dict[str, Callable[[Path], WritableStore]] = {
+STORES: dict[str, Callable[[Path], Store]] = {
     "files": lambda scratch: FileStore(scratch / "answers"),
     "sqlite": lambda scratch: empty_database(scratch / "answers.db"),
 }
@@ -75,7 +75,7 @@ _CLOSING = ThreadPoolExecutor(1)
 class Fleet:
     """An answer set in one store, asked without a network."""
 
-    def __init__(self, store: WritableStore, *, has_states: bool = False) -> None:
+    def __init__(self, store: Store, *, has_states: bool = False) -> None:
         self.store = store
         self.sources = NO_SOURCES
         self.loader = Loader(store, has_states=has_states)

@@ -26,9 +26,7 @@ class ThreadedNode:
         self._loader = Loader(self.store)
         self.lines: list[str] = []
         reading, self._writing = os.pipe()
-        replicator = Replicator(
-            self.store.server, self.store.replica, self.lines.append, lambda: None, reading, states=self.states
-        )
+        replicator = Replicator(self.store, self.lines.append, lambda: None, reading)
         self._thread = threading.Thread(target=replicator.run)
         self._thread.start()
 

@@ -188,7 +188,6 @@ _FILLED = (
     "changes",
     "events",
     "unknown_machines",
-    "received_messages",
     "install_revisions",
 )
 

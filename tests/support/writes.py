@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from answerd.documents import Key, RawDocument
-from answerd.store import StoredDocument, Transaction, WritableStore
+from answerd.store import Store, StoredDocument, Transaction
+from answerd.store.database import RowTransaction
 from answerd.store.files import FileStore
-from answerd.store.row_transaction import RowTransaction
 
 
-def put(target: WritableStore | Transaction, key: Key, text: str) -> StoredDocument:
+def put(target: Store | Transaction, key: Key, text: str) -> StoredDocument:
     """Store a document in place of the one of its identity and format, durably where ``target`` is a store."""
     if isinstance(target, FileStore):
         target.put(key, text)
@@ -25,7 +25,7 @@ def put(target: WritableStore | Transaction, key: Key, text: str) -> StoredDocum
     return found
 
 
-def delete(target: WritableStore | Transaction, key: Key) -> None:
+def delete(target: Store | Transaction, key: Key) -> None:
     """Remove a document, durably where ``target`` is a store. Raises KeyError when there is none."""
     if isinstance(target, FileStore):
         sources = [name for name, raw in target._files.contents() if raw.key == key]

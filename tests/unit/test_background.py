@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from answerd.answers.catalogue import Catalogue
-from answerd.answers.warming import warm_up
+from answerd.answers.compose import warm_up
 from answerd.documents import Key, RawDocument
 from answerd.identity import Kind
 from answerd.server.answer_set import Preparation
@@ -39,6 +39,22 @@ def test_after_a_change_of_a_group_all_that_stand_on_it_are_prepared_again() -> 
         kept = after.documents[raw].prepared
         assert kept is not None
         assert kept[1].parts[0] == b'y = 2\nx = "'
+
+
+def test_a_group_that_answers_by_itself_is_prepared_and_no_other() -> None:
+    texts = {
+        "base": "x = 1\n",
+        "rack": 'members = ["m1"]\n',
+        "site": 'match.site = "a"\nextends = "base"\n',
+        "over": 'overlay = 1\nmembers = ["m1"]\n',
+    }
+    raws = {name: RawDocument(Key(Kind.GROUP, name, "toml"), text) for name, text in texts.items()}
+    catalogue = Catalogue().changed(raws.values())
+    warm_up(catalogue)
+    groups = {name: catalogue.documents[raw] for name, raw in raws.items()}
+    assert {name for name, group in groups.items() if group.prepared} == {"rack", "site"}
+    assert groups["site"].prepared is not None
+    assert groups["site"].prepared[0] == (groups["base"],)
 
 
 def test_a_problem_is_logged_when_it_is_new() -> None:

@@ -267,8 +267,8 @@ def test_a_long_result_is_shown_in_a_pager_on_a_terminal_only(monkeypatch: pytes
 def capture(directory: Path, moment: datetime, target: str, outcome: str) -> str:
     """Record a request; the name of its file."""
     time = moment.strftime("%Y-%m-%dT%H:%M:%SZ")
-    shelf = captures.CaptureDirectory(directory)
-    return shelf.write(Capture(time, "192.0.2.7", f"GET {target} HTTP/1.1", [], b"", outcome)).name
+    asked = Capture(time, "192.0.2.7", f"GET {target} HTTP/1.1", [], b"", outcome)
+    return captures.write(directory, asked).name
 
 
 def test_captures_are_filtered_and_their_names_can_be_replayed(shell: Shell) -> None:

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from answerd.answers.cases import claims_of
 from answerd.answers.catalogue import Catalogue
-from answerd.answers.row_claims import claims_of
 from answerd.answers.sources import NO_SOURCES
 from answerd.console import row_groups
 from answerd.console.backend import Backend, Checked

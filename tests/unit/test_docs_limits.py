@@ -7,14 +7,14 @@ from pathlib import Path
 import pytest
 
 from answerd import captures, documents, errors, identity
-from answerd.answers import problem_sentences
+from answerd.answers import catalogue
 from answerd.formats import control, family, filters, template, xml_read, yaml_read
 from answerd.installs import memory
 from answerd.inventory import records
 from answerd.inventory import rows as inventory_rows
 from answerd.server import capture, request_log
-from answerd.server.admin import change_body, routes
-from answerd.store import secret_files
+from answerd.server.admin import changes, requests
+from answerd.store import secrets
 from answerd.validators import tools, verdict
 from tests.support.pages import rows
 
@@ -26,13 +26,13 @@ TABLE = {cells[0]: cells[1] for cells in rows((Path(__file__).parents[2] / "docs
     [
         ("document, in every store", f"{documents.LARGEST_DOCUMENT:,} bytes"),
         ("inventory, in every store", f"{documents.LARGEST_INVENTORY:,} bytes"),
-        ("document through the admin API", f"{routes.DOCUMENT_LIMIT:,} bytes"),
-        ("inventory through the admin API", f"{routes.INVENTORY_LIMIT:,} bytes"),
+        ("document through the admin API", f"{requests.DOCUMENT_LIMIT:,} bytes"),
+        ("inventory through the admin API", f"{requests.INVENTORY_LIMIT:,} bytes"),
         ("problems of one inventory's rows that are listed", f"{errors.MOST_PROBLEMS} rows"),
         ("a row of an inventory", f"{records.LONGEST_ROW:,} characters"),
         ("columns of an inventory", f"{records.MOST_COLUMNS:,} columns"),
         ("addresses of one `mac` cell", f"{inventory_rows.MOST_ADDRESSES:,} addresses"),
-        ("body of `POST /apply`", f"{change_body.BODY_LIMIT:,} bytes"),
+        ("body of `POST /apply`", f"{changes.BODY_LIMIT:,} bytes"),
         ("identifier", f"{identity.IDENTIFIER_LENGTH} characters"),
         ("nesting (TOML, YAML, JSON, XML)", f"{family.DEEPEST} levels"),
         ("the expansion of all aliases of a YAML document together", f"{yaml_read.MOST_ALIASED:,} nodes"),
@@ -41,10 +41,10 @@ TABLE = {cells[0]: cells[1] for cells in rows((Path(__file__).parents[2] / "docs
         ("a label or a pattern of `match`", f"{control.LONGEST_PATTERN:,} characters"),
         (
             "groups of one answer: the group that applies and those that it extends",
-            f"{problem_sentences.MOST_GROUPS} groups",
+            f"{catalogue.MOST_GROUPS} groups",
         ),
         ("filters of a placeholder", f"{template.MOST_FILTERS} filters"),
-        ("a secret", f"{secret_files.LARGEST_SECRET:,} bytes"),
+        ("a secret", f"{secrets.LARGEST_SECRET:,} bytes"),
         ("text that the filter `slug` makes", f"{len(filters.FILTERS['slug']('x' * 999))} characters"),
         ("text that the filters `replace` and `join` make", f"{filters.LONGEST_FILTERED:,} characters"),
         (

@@ -374,3 +374,9 @@ def test_of_a_body_with_many_serials_the_first_64_may_be_the_machines() -> None:
 )
 def test_what_a_body_says_of_the_machine_itself(body: str, serials: list[str]) -> None:
     assert [*facts("/", body.encode()).system_values("serial")] == serials
+
+
+def test_what_asks_for_a_side_file_asks_for_user_data_in_its_place() -> None:
+    asked = facts("/cloud-init/meta-data?File=meta%2Ddata&x=meta-data&file=other&y=1").asking_for_user_data()
+    assert asked.request.path == "/cloud-init/user-data"
+    assert asked.request.query == "File=user-data&x=meta-data&file=other&y=1"

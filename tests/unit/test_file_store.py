@@ -16,12 +16,12 @@ import pytest
 from answerd.answers.problems import load_problems
 from answerd.documents import Key
 from answerd.identity import Kind
-from answerd.store import Changes, StoreError, reading, scan
+from answerd.store import Changes, StoreError, file_io, tree
+from answerd.store.file_io import write_atomically
 from answerd.store.files import FileStore
 from answerd.store.layout import flat_name
 from answerd.store.loader import Loader, loaded
 from answerd.store.mounts import Mounts
-from answerd.store.writing import write_atomically
 from tests.support.unprivileged import NOBODY
 from tests.support.writes import delete
 
@@ -239,8 +239,8 @@ def test_a_rewrite_of_the_same_size_within_one_tick_of_the_clock_is_seen(
     nobody_tells(monkeypatch)
     now = time.time_ns()
     # A file system whose times are as coarse as its clock: nothing but the text differs.
-    for module in (reading, scan):
-        monkeypatch.setattr(module, "signature_of", lambda status: (status.st_size, now, now, 1))
+    for module in (file_io, tree):
+        monkeypatch.setattr(module, "state_of", lambda status, _boundary: (status.st_size, now, now, 1))
     monkeypatch.setattr(time, "time_ns", lambda: now)
     path = write(root / "n.toml", "x = 1\n")
     watched = Watched(root)

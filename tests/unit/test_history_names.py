@@ -16,8 +16,8 @@ from answerd.documents import Key, RawDocument
 from answerd.identity import Kind, identity_of
 from answerd.store import HistoryFilter
 from answerd.store.history import _bare_names
-from answerd.store.migrations import BARE_NAME, MIGRATIONS, POSTGRES, SQLITE, Migration, migrate_postgres
 from answerd.store.postgres import PostgresStore
+from answerd.store.schema import BARE_NAME, POSTGRES, SQLITE, Schema, Step, migrate_postgres
 from answerd.store.sqlite import SqliteStore
 from answerd.store.tables import execute
 from tests.support.postgres import MISSING, Cluster, binaries, clusters, home_of
@@ -153,21 +153,9 @@ def test_what_the_index_holds_of_a_name_is_what_is_asked_for(engine: Any, identi
 
 
 @needs_postgres
-def test_a_database_without_the_index_gets_it_and_keeps_its_history(cluster: Cluster) -> None:
-    store = PostgresStore(cluster.database())
-    with store.connected() as database:
-        migrate_postgres(database, "", MIGRATIONS[:4])
-    one_after_the_other(store)  # a node of the version before may write before and after
-    before = store.history(HistoryFilter(limit=1_000))
-    store.prepare()
-    assert store.history(HistoryFilter(limit=1_000)) == before
-    assert len(store.history(HistoryFilter(identifier="0000::0001"))) == 6
-
-
-@needs_postgres
 def test_a_migration_may_take_longer_than_other_statements(cluster: Cluster) -> None:
-    slow = Migration("an index of a long history", {POSTGRES: ("SELECT pg_sleep(0.3)",)})
+    slow = Schema(1, (Step({POSTGRES: ("SELECT pg_sleep(0.3)",)}),))
     with PostgresStore(cluster.database()).connected(0.1) as database:
-        migrate_postgres(database, "", [slow])
+        migrate_postgres(database, "", slow)
         with pytest.raises(peewee.OperationalError):
             execute(database, "SELECT pg_sleep(0.3)")

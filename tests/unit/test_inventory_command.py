@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from answerd.captures import Capture, CaptureDirectory
+from answerd.captures import Capture, write
 from answerd.cli import main
 from answerd.store.sqlite import SqliteStore
 from answerd.store.transfer import import_directory
@@ -147,7 +147,7 @@ def test_a_recorded_request_is_a_machine_too(run: Run, tmp_path: Path) -> None:
     directory = tmp_path / "captures"
     directory.mkdir()
     line = "POST /pve HTTP/1.1"
-    meta = CaptureDirectory(directory).write(Capture("2026-11-20T21:00:00Z", "192.0.2.1", line, [], PROXMOX, "404"))
+    meta = write(directory, Capture("2026-11-20T21:00:00Z", "192.0.2.1", line, [], PROXMOX, "404"))
     assert run("add", str(meta))[0] == 0
     assert [row["row"]["serial"] for row in rows(run, "serial=7ABC124")] == ["7ABC124"]
 

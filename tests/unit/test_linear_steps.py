@@ -8,7 +8,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from answerd.answers.line_diff import unified
 from answerd.formats import toml as toml_family
 from answerd.formats import xml as xml_family
 from answerd.formats.family import ParseError, branches
@@ -65,35 +64,6 @@ def test_keys_taken_away_together_are_taken_away_one_by_one(
         expected = toml_family.unset(expected, [path])
     assert toml_family.unset(tree, paths) == expected
     assert branches(paths) == branches([*paths, *paths])
-
-
-LINES = st.lists(st.sampled_from(["a", "b", "c", "", *map(str, range(300))]), max_size=60)
-
-
-def applied(before: list[str], diff: list[str]) -> list[str]:
-    """What a unified diff makes of a text."""
-    after: list[str] = []
-    at = 0
-    for line in diff:
-        if line.startswith("@@"):
-            place, _, length = line.split()[1][1:].partition(",")
-            begin = int(place) - (length != "0")
-            after += before[at:begin]
-            at = begin
-        elif line[0] == "+":
-            after.append(line[1:])
-        else:
-            assert before[at] == line[1:]
-            after += [line[1:]] if line[0] == " " else []
-            at += 1
-    return after + before[at:]
-
-
-@given(LINES, LINES, st.integers(1, 20))
-def test_a_diff_makes_the_one_text_of_the_other(before: list[str], after: list[str], times: int) -> None:
-    before = [*before, *map(str, range(times * 30)), *before]
-    after = [*after, *map(str, range(times, times * 30, 2)), *after]
-    assert applied(before, unified(before, after)) == after
 
 
 def test_a_placeholder_has_a_limit_of_filters() -> None:

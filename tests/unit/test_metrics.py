@@ -7,6 +7,8 @@ import os
 import re
 from collections.abc import Iterable
 from pathlib import Path
+from types import SimpleNamespace
+from typing import cast
 
 import pytest
 import yaml
@@ -22,6 +24,7 @@ from answerd.server.answer_set import AnswerSet, Preparation, WriteCounter
 from answerd.server.cells import Cells
 from answerd.server.certificate import expiry
 from answerd.server.exposition import Exposition
+from answerd.server.live_states import LiveStates
 from answerd.server.metrics import METRICS, AdminCounts, RequestCounts, metric_cells
 from answerd.server.request_log import RequestLog
 from answerd.store.files import FileStore
@@ -172,18 +175,19 @@ def exposition(tmp_path: Path) -> Exposition:
     RequestCounts(counters).answered(200, "ks", "machine", 20.0)
     RequestCounts(counters).answered(200, "installed", "report", 6.0)
     RequestCounts(counters).answered(200, "", "report", 6.0)
-    states = {State.INSTALLED: 7}
-    waiting = Waiting(3, 1.5)
+    nodes = [Node("site-a", "1.0", 1_800_000_000.0, 12.5, 3, 4)]
+    installs = SimpleNamespace(
+        current=lambda: SimpleNamespace(by_state={State.INSTALLED: 7}, silent=lambda _now: 2),
+        now=lambda: 0.0,
+        store=SimpleNamespace(waiting=lambda: Waiting(3, 1.5), nodes=lambda: nodes),
+    )
     return Exposition(
         counters,
         Admission(50),
         answers,
         2,
         lambda: 1_900_000_000.0,
-        installs=lambda: states,
-        outbox=lambda: waiting,
-        silent=lambda: 2,
-        nodes=lambda: [Node("site-a", "1.0", 1_800_000_000.0, 12.5, 3, 4)],
+        cast(LiveStates, installs),
     )
 
 
@@ -233,7 +237,7 @@ def test_without_a_certificate_there_is_no_expiry(exposition: Exposition) -> Non
 
 
 def test_without_states_there_are_no_installs(exposition: Exposition) -> None:
-    exposition._installs = exposition._silent = lambda: None
+    exposition._installs = None
     assert b"answerd_installs" not in exposition()
 
 

@@ -1,69 +1,20 @@
-"""The names that a request is compared with once hold those of all documents, members and rows, after any changes."""
+"""A request finds the documents, members and rows that are there, after any changes."""
 
 from __future__ import annotations
 
-import random
-
 import pytest
 
-from answerd.answers import copy_on_write
 from answerd.answers.catalogue import Catalogue
-from answerd.answers.copy_on_write import NamesInUse
 from answerd.answers.resolve import resolve
 from answerd.documents import RawDocument
-from answerd.errors import AnswerError, NotClaimed
+from answerd.errors import NotClaimed
 from answerd.facts import Facts, Request
 from tests.support.fleet import key_of
-
-MACHINES = [f"web-{number:02}" for number in range(8)]
-
-
-def texts(choose: random.Random) -> dict[str, str]:
-    """The files of a set: documents of machines, a group with members, two inventories, each there or not."""
-    some = [name for name in MACHINES if choose.random() < 0.5]
-    files = {f"{name}.ks": f"# own {choose.randrange(3)}\n" for name in some}
-    members = "".join(f"# answer: member {name}\n" for name in MACHINES if choose.random() < 0.4)
-    if members:
-        files["groups/rack.ks"] = f"{members}# rack\n"
-    for file, names in (("inventory.csv", MACHINES[:4]), ("inventory/lab.csv", MACHINES[4:])):
-        rows = [f"{name},SN-{name}-{choose.randrange(3)}" for name in names if choose.random() < 0.6]
-        if choose.random() < 0.7:
-            files[file] = "\n".join(["id,serial", *rows, ""])
-    return files
 
 
 def raws(files: dict[str, str]) -> dict[str, RawDocument]:
     """The documents of a set."""
     return {name: RawDocument(key_of(name), text, name) for name, text in files.items()}
-
-
-def answers(catalogue: Catalogue) -> list[str]:
-    """What every name gets, in a request that says it in each way."""
-    found = []
-    for name in [*MACHINES, *(f"SN-{name}-{number}" for name in MACHINES for number in range(3))]:
-        for request in (Request("/ks", f"a={name}"), Request(body=f'{{"b": "{name}"}}'.encode())):
-            try:
-                found.append(resolve(catalogue, Facts(request)).body.decode())
-            except AnswerError as error:
-                found.append(error.reason)
-    return found
-
-
-def test_after_any_changes_the_same_names_are_found_as_in_a_new_set() -> None:
-    choose = random.Random(7)
-    catalogue, held = Catalogue(), dict[str, RawDocument]()
-    shared = 0
-    for _ in range(25):
-        wanted = raws(texts(choose))
-        kept = {name: raw for name, raw in held.items() if name in wanted and wanted[name].text == raw.text}
-        names = catalogue.names
-        added = [raw for name, raw in wanted.items() if name not in kept]
-        removed = [raw for name, raw in held.items() if name not in kept]
-        catalogue, held = catalogue.changed(added, removed), {**wanted, **kept}
-        assert answers(catalogue) == answers(Catalogue().changed(held.values()))
-        assert catalogue.names is None or catalogue.inventory is not None
-        shared += names is not None and catalogue.names is not None and catalogue.names._base is names._base
-    assert shared > 3  # else only new sets were tried
 
 
 LATER = {
@@ -85,20 +36,3 @@ def test_a_name_that_comes_later_is_found(later: tuple[str, str]) -> None:
     assert resolve(after, Facts(Request("/ks", "a=web-99"))).body == b"lang C\n"
     with pytest.raises(NotClaimed):
         resolve(before, Facts(Request("/ks", "a=web-99")))
-
-
-def test_names_are_collected_anew_once_many_have_changed() -> None:
-    names: NamesInUse | None = NamesInUse()
-    for count in range(2 * copy_on_write._SMALL):
-        assert names is not None
-        before, names = names, names.copy()
-        if names is None:
-            assert before._changes > copy_on_write._SMALL
-            break
-        names.add(f"m{count}")
-        if count % 2:
-            names.give_up()
-        assert f"m{count}" not in before.intersection([f"m{count}"])
-        assert names.intersection(["m0", f"m{count}", "other"]) == {"m0", f"m{count}"}
-    else:
-        raise AssertionError("the names are kept for ever")

@@ -1,22 +1,20 @@
-"""Nothing that is done over and over leaves a reference cycle: `answerd.server.gc_tuning` rests on that."""
+"""Nothing that is done over and over leaves a reference cycle: `answerd.server.os_support` rests on that."""
 
 from __future__ import annotations
 
 import gc
 from collections.abc import Callable, Iterator
 from itertools import count
-from pathlib import Path
 
 import pytest
 
 from answerd.answers.catalogue import Catalogue
+from answerd.answers.compose import warm_up
 from answerd.answers.resolve import resolve
 from answerd.answers.sources import Sources
-from answerd.answers.warming import warm_up
 from answerd.documents import Key, RawDocument
 from answerd.facts import LARGE, Facts, Request
 from answerd.identity import Kind
-from tests.support.admin import Admin
 from tests.support.fleet import Fleet
 from tests.support.installs import RememberedInstalls
 
@@ -62,21 +60,19 @@ BODIES = {
     "no body": "",
     "maps": ",".join(['{"system": {"serial": "S-1"}}'] * 10),
     "a large body": ",".join(f'"02:00:00:{number:06}"' for number in range(10_000)),
-    "a large body that orjson does not keep": ",".join(['{"serial": 1.50, "serial": 2}'] * 10_000),
 }
 
 
-@pytest.mark.parametrize("file", ["user-data", "meta-data"])
 @pytest.mark.parametrize("body", BODIES)
 @pytest.mark.parametrize("serial", ["A1", "B2"], ids=["a row", "no row"])
-def test_no_cycle_is_left_by_a_request(serial: str, body: str, file: str) -> None:
+def test_no_cycle_is_left_by_a_request(serial: str, body: str) -> None:
     texts = {Key(Kind.DEFAULT, "", "yaml"): TEXT, Key(Kind.INVENTORY, "default", "csv"): INVENTORY}
     catalogue = Catalogue(has_states=True).changed([RawDocument(key, text) for key, text in texts.items()])
     sent = f'{{"list": [{BODIES[body]}]}}'.encode() if BODIES[body] else b""
     sources = Sources(secret=lambda name, identifiers: "x", gates=RememberedInstalls().gates)
 
     def act() -> None:
-        facts = Facts(Request(f"/ubuntu/{file}", f"serial={serial}", [("host", "s")], sent, "127.0.0.1"))
+        facts = Facts(Request("/ubuntu/user-data", f"serial={serial}", [("host", "s")], sent, "127.0.0.1"))
         if len(sent) > LARGE:
             facts.prepare()
             catalogue.facts(facts).prepare()
@@ -114,34 +110,3 @@ def test_no_cycle_is_left_by_documents_that_come_and_go(fleet: Fleet) -> None:
         fleet.problems()
 
     assert cycles_left_by(replace, times=3) == 0
-
-
-# --- the admin API --------------------------------------------------------------------------------------------------
-
-numbered = count()
-REQUESTS: dict[str, Callable[[Admin], object]] = {
-    "a write": lambda admin: admin.put("/groups/g", f"x = {next(numbered)}\n"),
-    "a refused write": lambda admin: admin.put("/groups/g", "x ="),
-    "a write that would break the set": lambda admin: admin.put("/machines/n", 'extends = "nobody"\n'),
-    "a write under a condition": lambda admin: admin.put("/groups/g", "x = 1\n", if_match='"another"'),
-    "a write and a deletion": lambda admin: (admin.put("/groups/h", "x = 1\n"), admin.delete("/groups/h")),
-    "a deletion of nothing": lambda admin: admin.delete("/groups/nobody"),
-    "a document": lambda admin: admin.get("/groups/g"),
-    "a document that is not there": lambda admin: admin.get("/groups/nobody"),
-    "a list": lambda admin: admin.get("/machines"),
-    "a wrong path": lambda admin: admin.get("/nowhere"),
-    "a wrong method": lambda admin: admin.ask("PATCH", "/groups/g"),
-    "wrong tokens, and a block": lambda admin: admin.get("/groups/g", token="wrong"),
-    "a check": lambda admin: (admin.put("/groups/g", f"x = {next(numbered)}\n"), admin.get("/check")),
-    "an answer": lambda admin: admin.get("/resolve/m"),
-    "an answer, explained": lambda admin: admin.get("/resolve/m?explain=1"),
-    "an answer to nobody": lambda admin: admin.get("/resolve/nobody"),
-}
-
-
-def test_no_cycle_is_left_by_an_admin_request(tmp_path: Path) -> None:
-    admin = Admin(tmp_path / "answers.db")
-    admin.put("/groups/g", "x = 1\n")
-    admin.put("/machines/m", 'extends = "g"\ny = 1\n')
-    left = {name: cycles_left_by(lambda act=act: act(admin), times=5) for name, act in REQUESTS.items()}  # type: ignore[misc]
-    assert left == dict.fromkeys(REQUESTS, 0)

@@ -8,11 +8,12 @@ from __future__ import annotations
 import gc
 import math
 import os
+import re
 import signal
 import socket
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -34,13 +35,10 @@ from answerd.server.request_log import RequestLog
 from answerd.server.sockets import bind
 from answerd.server.write_guard import WriteGuard
 from answerd.store import StoreAway, StoreError, StoreLost, state_sync
-from answerd.store.lineage import Lineage
 from answerd.store.loader import Loader, loaded
-from answerd.store.postgres import PostgresStore, ReplicatedStore
-from answerd.store.postgres_addresses import attempts
+from answerd.store.postgres import PostgresStore, PostgresTransaction, ReplicatedStore
 from answerd.store.postgres_connection import PostgresServer
-from answerd.store.postgres_transaction import PostgresTransaction
-from answerd.store.replica import Replica
+from answerd.store.replica import Lineage, Replica, lineage_of
 from answerd.store.state_sync import DatabaseStates
 from answerd.store.states import Position, StateFile, open_state_file
 from tests.support.admin import directly
@@ -70,60 +68,29 @@ A, B = Key(Kind.MACHINE, "aa:bb", "toml"), Key(Kind.GROUP, "rack", "toml")
 def quickly(monkeypatch: pytest.MonkeyPatch) -> None:
     """Statements are given up after half a second."""
     monkeypatch.setattr("answerd.store.replicator.READ_SECONDS", 0.5)
-    monkeypatch.setattr("answerd.store.postgres_transaction.WRITE_SECONDS", 0.5)
+    monkeypatch.setattr("answerd.store.postgres.WRITE_SECONDS", 0.5)
 
 
-# --- names ------------------------------------------------------------------------------------------------------------
+# --- hosts ------------------------------------------------------------------------------------------------------------
 
 
-def named(monkeypatch: pytest.MonkeyPatch, addresses: dict[str, str]) -> None:
-    """Have a name server know these names."""
+def test_each_host_of_a_url_is_tried_and_what_is_wrong_with_each_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    find = socket.getaddrinfo
 
-    def find(host: str, *_: object, **_named: object) -> list[Any]:
-        if host not in addresses:
-            raise OSError(-2, "Name or service not known")
-        return [(2, 1, 6, "", (addresses[host], 0))] * 2
+    def getaddrinfo(host: str, *arguments: Any, **named: Any) -> Any:
+        if host == "gone.test":
+            raise socket.gaierror(socket.EAI_NONAME, "Name or service not known")
+        return find(host, *arguments, **named)
 
-    monkeypatch.setattr("answerd.store.postgres_addresses._native_getaddrinfo", lambda: find)
-
-
-def test_a_name_that_is_not_found_does_not_keep_the_next_host_from_being_tried(monkeypatch: pytest.MonkeyPatch) -> None:
-    named(monkeypatch, {"db.test": "127.0.0.2"})
-    first, second = attempts("postgresql://u@gone.test:1,db.test:2/lab", {})
-    assert first.fault == "the name gone.test could not be looked up: Name or service not known"
-    assert (second.fault, second.where) == ("", "db.test:2 (127.0.0.2)")
-    assert (second.parameters["host"], second.parameters["hostaddr"], second.parameters["port"]) == (
-        "db.test",
-        "127.0.0.2",
-        "2",
-    )
+    monkeypatch.setattr("socket.getaddrinfo", getaddrinfo)
+    with pytest.raises(StoreAway) as caught:
+        PostgresServer("postgresql://u@gone.test:1,127.0.0.1:2/lab").connect(1.0)
+    assert re.search(r"gone\.test:1: .*Name or service not known; 127\.0\.0\.1:2: .*refused", str(caught.value))
 
 
 def test_hosts_and_ports_that_do_not_fit_are_named() -> None:
-    [only] = attempts("postgresql://u@/x?host=a,b,c&port=1,2", {})
-    assert only.fault == "it names more or fewer ports or addresses than hosts"
-
-
-@pytest.mark.parametrize(
-    ("url", "expected"),
-    [
-        ("postgresql://u@127.0.0.1/x", [("127.0.0.1", None, 2)]),
-        ("postgresql://u@127.0.0.1:5,[::1]:6/x", [("127.0.0.1", "5", 2), ("::1", "6", 2)]),
-        ("postgresql://u@/x?host=127.0.0.1,127.0.0.2&port=7", [("127.0.0.1", "7", 2), ("127.0.0.2", "7", 2)]),
-        ("postgresql://u@127.0.0.1:5,127.0.0.2/x", [("127.0.0.1", "5", 2), ("127.0.0.2", None, 2)]),
-        ("postgresql://u@/x?host=/run/postgresql", [(None, None, 2)]),
-        ("postgresql:///x", [(None, None, 2)]),
-        ("postgresql://u@db.test/x?hostaddr=127.0.0.9", [("127.0.0.9", None, 2)]),
-        ("postgresql://u@127.0.0.1/x?connect_timeout=5", [("127.0.0.1", None, "5")]),
-    ],
-)
-def test_each_address_of_a_url_is_tried_with_the_parameters_of_the_url(
-    url: str, expected: list[tuple[str | None, str | None, object]], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    for name in ("PGHOST", "PGPORT", "PGHOSTADDR"):
-        monkeypatch.delenv(name, raising=False)
-    found = [attempt.parameters for attempt in attempts(url, {"connect_timeout": 2})]
-    assert [(one.get("hostaddr"), one.get("port"), one["connect_timeout"]) for one in found] == expected
+    with pytest.raises(StoreAway, match="could not match 2 port numbers"):
+        PostgresServer("postgresql://u@/x?host=a,b,c&port=1,2").connect(1.0)
 
 
 def test_a_server_that_says_nothing_costs_no_connection_for_each_try(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -223,7 +190,7 @@ def test_the_deadline_of_a_request_that_waits_for_a_shared_database_is_a_503() -
 # --- a connection that ends -------------------------------------------------------------------------------------------
 
 
-def ended(store: PostgresStore) -> None:
+def ended(store: PostgresStore | ReplicatedStore) -> None:
     """End all other connections to the database, as a server that is stopped does."""
     with store.server.connected() as database:
         database.execute_sql(  # type: ignore[no-untyped-call]
@@ -236,7 +203,7 @@ def test_a_write_whose_connection_ends_before_its_commit_is_made_again_once(
     cluster: Cluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     store = ReplicatedStore(cluster.database(), tmp_path / "replica.db")
-    store.prepare()
+    store.database.prepare()
     guard = WriteGuard(store, LiveAnswerSet(Loader(store), WriteCounter(), run=directly), run=directly)
     breaks = [True, False, True, True]
     number = PostgresTransaction.number
@@ -261,7 +228,7 @@ def test_an_order_whose_connection_ends_before_its_commit_is_made_again_once(
     cluster: Cluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     store = ReplicatedStore(cluster.database(), tmp_path / "replica.db")
-    store.prepare()
+    store.database.prepare()
     breaks = [True, False]
     locked = state_sync.lock_revision
 
@@ -330,10 +297,16 @@ def test_a_start_without_the_database_is_logged_once(tmp_path: Path, monkeypatch
     assert lines == []
 
 
-def test_a_connection_whose_end_shows_while_notices_are_taken_is_a_database_that_is_away() -> None:
+@pytest.mark.parametrize("call", [PostgresServer.take_notices, PostgresServer.descriptor], ids=["taken", "waited for"])
+def test_a_connection_whose_end_shows_where_notices_are_followed_is_a_database_that_is_away(
+    call: Callable[[PostgresServer, Any], object],
+) -> None:
     """Otherwise the replicator would die of it."""
 
     class Ended:
+        def fileno(self) -> int:
+            raise psycopg.OperationalError("server closed the connection unexpectedly")
+
         def notifies(self, **_named: object) -> Iterator[object]:
             raise psycopg.OperationalError("server closed the connection unexpectedly")
 
@@ -342,7 +315,7 @@ def test_a_connection_whose_end_shows_while_notices_are_taken_is_a_database_that
             return Ended()
 
     with pytest.raises(StoreAway, match="cannot be read: server closed"):
-        PostgresServer(NOWHERE).take_notices(Connected())  # type: ignore[arg-type]
+        call(PostgresServer(NOWHERE), Connected())
 
 
 # --- an old primary ---------------------------------------------------------------------------------------------------
@@ -365,16 +338,19 @@ def test_a_server_is_older_where_another_of_its_cluster_was_promoted_since(
     assert found.is_before(newest) is is_before
 
 
-def test_the_newest_server_is_remembered_and_an_older_one_does_not_replace_it(tmp_path: Path) -> None:
-    replica = Replica(tmp_path / "replica.db")
-    assert replica.newest() is None
-    replica.note(Lineage("a", 2))
-    replica.note(Lineage("a", 1))  # another process was quicker
-    assert Replica(tmp_path / "replica.db").newest() == Lineage("a", 2)
-    replica.require_newest(None)
-    replica.require_newest(Lineage("a", 3))
+def test_the_newest_server_is_remembered_and_an_older_one_does_not_replace_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def follow(system: str, timeline: int) -> None:
+        monkeypatch.setattr("answerd.store.replica.lineage_of", lambda _database: Lineage(system, timeline))
+        Replica(tmp_path / "replica.db").follow(peewee.PostgresqlDatabase(None))
+
+    follow("a", 2)
     with pytest.raises(StoreAway, match=r"timeline 1, this node has followed 2"):
-        replica.require_newest(Lineage("a", 1))
+        follow("a", 1)
+    assert Replica(tmp_path / "replica.db").newest() == Lineage("a", 2)
+    follow("a", 3)
+    assert Replica(tmp_path / "replica.db").newest() == Lineage("a", 3)
 
 
 def test_an_old_primary_that_wakes_is_not_used_any_more(tmp_path: Path, quickly: None) -> None:
@@ -440,22 +416,24 @@ def test_an_engine_that_tells_no_timeline_is_used_as_it_is(
     cluster: Cluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """CockroachDB has no such functions. It is asked once, and its log not filled."""
-    asked: list[str] = []
+    asked: list[Lineage | None] = []
+    monkeypatch.setattr("answerd.store.replica._TIMELINE", "SELECT no_such_function()")
 
-    def unknown(*_: object) -> Any:
-        asked.append("once")
-        raise peewee.ProgrammingError('function "pg_walfile_name" does not exist')
+    def ask(database: peewee.Database) -> Lineage | None:
+        asked.append(lineage_of(database))
+        return asked[-1]
 
-    monkeypatch.setattr("answerd.store.lineage.execute", unknown)
     url = cluster.database()
     PostgresStore(url).prepare()
     node = ReplicatedStore(url, tmp_path / "replica.db")
-    node.replica.note(Lineage("a", 7))
+    monkeypatch.setattr("answerd.store.replica.lineage_of", lambda _database: Lineage("a", 7))
+    Replica(tmp_path / "replica.db").follow(peewee.PostgresqlDatabase(None))
+    monkeypatch.setattr("answerd.store.replica.lineage_of", ask)
     for number in range(2):
         with node.writing() as transaction:
             put(transaction, A, f"x = {number}\n")
             transaction.commit()
-    assert asked == ["once"]
+    assert asked == [None]
 
 
 # --- a silent network -------------------------------------------------------------------------------------------------

@@ -18,9 +18,8 @@ from answerd.server.answer_set import LiveAnswerSet, WriteCounter
 from answerd.server.write_guard import BreaksTheSet, NoSuchDocument, WriteGuard
 from answerd.store import Author, NoSetYet, StoreAway, StoreError
 from answerd.store.loader import Loader, loaded
-from answerd.store.postgres import PostgresStore, ReplicatedStore
+from answerd.store.postgres import PostgresStore, PostgresTransaction, ReplicatedStore
 from answerd.store.postgres_connection import CommitUnknown, PostgresServer, described, url_fault
-from answerd.store.postgres_transaction import PostgresTransaction
 from answerd.store.replica import Replica
 from answerd.store.replicator import Replicator
 from answerd.store.tables import execute
@@ -54,7 +53,7 @@ def store(url: str) -> PostgresStore:
     return opened
 
 
-def written(store: PostgresStore, key: Key, text: str) -> tuple[int, str]:
+def written(store: PostgresStore | ReplicatedStore, key: Key, text: str) -> tuple[int, str]:
     with store.writing(Author(peer="127.0.0.1")) as transaction:
         stored = put(transaction, key, text)
         transaction.commit()
@@ -314,7 +313,7 @@ def test_a_database_that_is_lost_before_the_commit_is_the_one_that_is_named(
             transaction.commit()
 
 
-def end_backends(store: PostgresStore) -> None:
+def end_backends(store: PostgresStore | ReplicatedStore) -> None:
     """End all other connections to the database, as an administrator would."""
     ended = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database()"
     with store.server.connected() as database:
@@ -395,7 +394,7 @@ def test_a_standby_that_lags_takes_nothing_back(tmp_path: Path) -> None:
             node = ReplicatedStore(urls[0], tmp_path / "replica.db")
             node.catch_up(print)
             put(node, A, "x = 1\n")
-            lagging = PostgresServer(urls[1], node.replica)
+            lagging = PostgresServer(urls[1], node.replica.follow)
 
             def standby_has_it() -> bool:
                 with lagging.connected() as database:
@@ -535,7 +534,7 @@ class Followed:
         reading, self._writing = os.pipe()
         self._stop = reading
         self.replica: Replica = node.replica
-        replicator = Replicator(node.server, node.replica, self.lines.append, self._changed, self._stop)
+        replicator = Replicator(node, self.lines.append, self._changed, self._stop)
         self._thread = threading.Thread(target=replicator.run)
 
     def _changed(self) -> None:

@@ -17,11 +17,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from answerd.answers.catalogue import Catalogue
-from answerd.answers.provenance import Origin, Placing, explained, explanation, needing, origins, provenance
+from answerd.answers.explain import Origin, Placing, explained, explanation, needing, origins, provenance
 from answerd.answers.resolve import Answer, resolve
 from answerd.documents import RawDocument
 from answerd.facts import Facts, Request, facts_of
-from answerd.formats.positions import json_lines, toml_lines
+from answerd.formats.spans import json_lines, toml_lines
 from tests.support.fleet import key_of
 from tests.support.thorough import examples
 
@@ -553,6 +553,20 @@ def test_elements_of_arrays_of_tables_have_their_own_lines() -> None:
 
 def test_toml_lines_survive_crlf() -> None:
     assert toml_lines('a = 1\r\nb = """x\r\ny"""\r\nc = 2\r\n') == {("a",): 1, ("b",): 2, ("c",): 4}
+
+
+def test_toml_lines_have_each_table_key_and_element() -> None:
+    text = '# x\n[a."b.c"]\nd = [ # y\n  1,\n  { e = 2 },\n]\n[[f]]\n[[f]]\n[f.g]'
+    assert toml_lines(text) == {
+        ("a", "b.c"): 2,
+        ("a", "b.c", "d"): 3,
+        ("a", "b.c", "d", "0"): 4,
+        ("a", "b.c", "d", "1"): 5,
+        ("a", "b.c", "d", "1", "e"): 5,
+        ("f", "0"): 7,
+        ("f", "1"): 8,
+        ("f", "1", "g"): 9,
+    }
 
 
 def test_json_lines_know_keys_from_texts() -> None:

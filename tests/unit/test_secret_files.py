@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from answerd.errors import CannotFill
-from answerd.store.secret_files import LARGEST_SECRET, SecretFiles
+from answerd.store.secrets import LARGEST_SECRET, SecretFiles
 from tests.support.unprivileged import as_nobody, reachable
 
 

@@ -38,7 +38,7 @@ pytestmark = pytest.mark.skipif(binaries() is None, reason=MISSING)
 
 RULES = Rules(starts=2)
 AWAY = PostgresServer("postgresql://answerd@127.0.0.1:1/none")
-TABLES = ("events", "unknown_machines", "install_settings", "received_messages", "install_revisions")
+TABLES = ("events", "unknown_machines", "install_settings", "install_revisions")
 
 
 class Node:
@@ -355,7 +355,7 @@ def test_records_that_are_dropped_go_from_the_database_unless_another_node_knows
 
 def test_what_the_driver_reports_in_a_batch_is_an_error_of_the_store(server: PostgresServer) -> None:
     with pytest.raises(StoreError), server.connected() as database, server.faults("written"):
-        run_many(database, "INSERT INTO received_messages (source, number) VALUES (?, ?)", [("a", 1), ("a", 2)])
+        run_many(database, "INSERT INTO install_revisions (revision, token) VALUES (?, ?)", [(1, "a"), (1, "b")])
 
 
 def test_a_state_path_has_no_effect_beside_a_database(place: Path) -> None:

@@ -16,7 +16,7 @@ from answerd.documents import Key
 from answerd.identity import Kind
 from answerd.store import Author, CannotBeStored, Changes, StoreError
 from answerd.store.loader import loaded
-from answerd.store.migrations import MIGRATIONS, SQLITE, Migration
+from answerd.store.schema import DOCUMENTS, SQLITE, Schema, Step
 from answerd.store.sqlite import SqliteStore
 from answerd.store.tables import execute
 from tests.support.unprivileged import NOBODY
@@ -407,7 +407,7 @@ def test_a_file_that_root_makes_belongs_to_the_owner_of_its_directory(tmp_path: 
 
 def test_the_file_is_in_wal_mode_and_carries_its_schema_version(store: SqliteStore, path: Path) -> None:
     assert sql(path, "PRAGMA journal_mode") == [("wal",)]
-    assert sql(path, "PRAGMA user_version") == [(len(MIGRATIONS),)]
+    assert sql(path, "PRAGMA user_version") == [(DOCUMENTS.newest,)]
 
 
 def test_a_text_with_nul_is_refused(store: SqliteStore) -> None:
@@ -425,8 +425,8 @@ def test_it_describes_itself_by_its_path(store: SqliteStore, path: Path) -> None
     assert store.described == f"sqlite:{path}"
 
 
-def _with(*statements: str) -> tuple[Migration, ...]:
-    return (*MIGRATIONS, Migration("what comes next", {SQLITE: statements}))
+def _with(*statements: str) -> Schema:
+    return Schema(DOCUMENTS.first, (*DOCUMENTS.steps, Step({SQLITE: statements})))
 
 
 def test_an_older_schema_is_migrated_and_keeps_its_documents(path: Path) -> None:
@@ -435,31 +435,16 @@ def test_an_older_schema_is_migrated_and_keeps_its_documents(path: Path) -> None
 
     migrated = SqliteStore(path, newer)
 
-    assert sql(path, "PRAGMA user_version") == [(len(newer),)]
+    assert sql(path, "PRAGMA user_version") == [(newer.newest,)]
     assert sql(path, "SELECT note FROM documents") == [("migrated",)]
     assert texts(migrated.changes())[0] == {NODE: "one"}
 
 
-def test_a_database_of_the_first_schema_keeps_documents_revisions_and_history(path: Path) -> None:
-    SqliteStore(path, MIGRATIONS[:1])
-    insert = "INSERT INTO documents (kind, identifier, identity, format, text) VALUES ('machine'"
-    sql(path, f"{insert}, 'n1', 'n1', 'toml', 'one')", f"{insert}, 'n2', 'n2', 'toml', 'two')")
-    sql(path, "UPDATE documents SET text = 'three' WHERE identifier = 'n1'")
-    before = sql(path, "SELECT kind, identifier, identity, format, text, revision FROM documents ORDER BY id")
-    changes = sql(path, "SELECT id, at, text_before, text_after FROM changes ORDER BY id")
-
-    store = SqliteStore(path)
-
-    assert sql(path, "SELECT kind, identifier, identity, format, text, revision FROM documents ORDER BY id") == before
-    assert sql(path, "SELECT id, at, text_before, text_after FROM changes ORDER BY id") == changes
-    found = store.find(machine("n1"))
-    assert found is not None
-    assert (found.revision, found.token) == (3, "")
-    put(store, machine("n1"), "four")
-    found = store.find(machine("n1"))
-    assert found is not None
-    assert (found.revision, len(found.token)) == (4, 16)
-    assert texts(store.changes())[0] == {machine("n1"): "four", machine("n2"): "two"}
+def test_a_database_from_before_the_first_version_that_is_brought_up_to_date_is_refused(path: Path) -> None:
+    SqliteStore(path)
+    sql(path, "PRAGMA user_version = 4")
+    with pytest.raises(StoreError, match="has schema version 4, which is older than 5"):
+        SqliteStore(path)
 
 
 def test_a_history_that_was_replaced_is_seen_although_its_numbers_are_the_same(store: SqliteStore, path: Path) -> None:
@@ -482,7 +467,7 @@ def test_a_migration_that_fails_leaves_the_old_schema(path: Path) -> None:
     with pytest.raises(StoreError, match="no such table: nowhere"):
         SqliteStore(path, broken)
 
-    assert sql(path, "PRAGMA user_version") == [(len(MIGRATIONS),)]
+    assert sql(path, "PRAGMA user_version") == [(DOCUMENTS.newest,)]
     assert texts(SqliteStore(path).changes())[0] == {NODE: "one"}
 
 
@@ -490,7 +475,7 @@ def test_a_newer_schema_is_refused_with_both_versions(path: Path) -> None:
     SqliteStore(path)
     sql(path, "PRAGMA user_version = 99")
 
-    with pytest.raises(StoreError, match=rf"schema version 99, .* up to {len(MIGRATIONS)}"):
+    with pytest.raises(StoreError, match=rf"schema version 99, .* {DOCUMENTS.first} to {DOCUMENTS.newest}"):
         SqliteStore(path)
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from answerd.server import systemd
+from answerd.server import os_support
 from answerd.server.sockets import BACKLOG
 
 ETC = Path(__file__).parents[2] / "etc"
@@ -34,7 +34,7 @@ def test_the_service_tells_that_it_is_ready_and_lives() -> None:
 
 def test_the_socket_is_the_answer_endpoints() -> None:
     socket = unit("answerd.socket")["Socket"]
-    assert socket["FileDescriptorName"] == systemd.ANSWERS
+    assert socket["FileDescriptorName"] == os_support.ANSWERS
     assert int(socket["Backlog"]) == BACKLOG
 
 

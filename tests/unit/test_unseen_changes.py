@@ -21,11 +21,11 @@ from answerd.facts import Facts, Request
 from answerd.identity import Kind
 from answerd.server.answer_set import Preparation
 from answerd.store import StoreError
-from answerd.store.files import FULL_LOOK_SECONDS, FileStore
+from answerd.store.files import FileStore
 from answerd.store.loader import Loader
 from answerd.store.mounts import Mounts
-from answerd.store.notification import Watch
 from answerd.store.sqlite import SqliteStore
+from answerd.store.watch import FULL_LOOK_SECONDS, Watch
 from tests.support.service import write_tree
 from tests.support.unprivileged import as_nobody, reachable
 from tests.support.writes import put

@@ -1,10 +1,9 @@
 """A database that an older version wrote keeps every document, the history and every state.
 
-``databases/NAME.sql`` is what the program of that schema left behind, as SQLite dumps it: ``schema-1`` and ``schema-2``
-by the programs of those days, ``schema-3`` and the file of states ``states-1`` by the first with states, ``schema-4``
-by the last without an index of names in the history. ``NAME.json`` is what the same program printed of it (``export``,
-``install ID --json``, ``installs --unknown --json``), and the reports' URLs that it gave out. A schema that gets a
-successor gets a pair; these are never edited.
+``databases/NAME.sql`` is what the program of that schema left behind, as SQLite dumps it: ``schema-5`` a database,
+``states-2`` a file of states beside a directory, ``node-2`` that of a node. ``NAME.json`` is what the same program
+printed of it (``export``, ``install ID --json``, ``installs --unknown --json``), and the reports' URLs that it gave
+out. A schema that gets a successor gets a pair; these are never edited.
 
 Rules: docs/admin-api.md#the-database, docs/packages.md#upgrades.
 """
@@ -24,8 +23,8 @@ from answerd.identity import Kind
 from answerd.installs.states import Rules
 from answerd.installs.tokens import subject_of
 from answerd.store import HistoryFilter
-from answerd.store.migrations import MIGRATIONS, STATE_MIGRATIONS
 from answerd.store.postgres_connection import PostgresServer
+from answerd.store.schema import DOCUMENTS
 from answerd.store.sqlite import SqliteStore
 from answerd.store.sqlite_file import SqliteFile
 from answerd.store.state_sync import NodeStates
@@ -33,8 +32,8 @@ from answerd.store.states import StateFile
 from tests.support.states import StateWriter
 
 DATABASES = Path(__file__).parent / "databases"
-OF_DOCUMENTS = [f"schema-{number}" for number in range(1, len(MIGRATIONS) - 1)]  # the last two steps came together
-OF_STATES = [*OF_DOCUMENTS[2:], *(f"states-{number}" for number in range(1, len(STATE_MIGRATIONS) - 1))]
+OF_DOCUMENTS = ["schema-5"]
+OF_STATES = [*OF_DOCUMENTS, "states-2"]
 HISTORY = "SELECT id, at, kind, identifier, format, text_before, text_after FROM changes ORDER BY id"
 
 
@@ -73,7 +72,7 @@ def test_documents_and_history_of_an_older_version_are_kept(database: Path, prin
 
     assert [entry.key.identifier for entry in store.history(HistoryFilter(Kind.MACHINE, "GO-NE"))] == ["gone", "gone"]
 
-    assert rows(database, "PRAGMA user_version") == [(len(MIGRATIONS),)]
+    assert rows(database, "PRAGMA user_version") == [(DOCUMENTS.newest,)]
     assert rows(database, HISTORY) == history
     assert len(store.history(HistoryFilter())) == len(history)
     assert main(["export", str(tmp_path / "exported")]) == 0

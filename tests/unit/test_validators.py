@@ -19,7 +19,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from answerd.validators import Finding, Tools, Verdict, kickstart, proxmox_keys, proxmox_values, validate
+from answerd.validators import Finding, Tools, Verdict, kickstart, proxmox, proxmox_values, validate
 from answerd.validators.tools import COMMANDS
 
 EXTENSIONS = ("toml", "yaml", "yml", "json", "ign", "xml", "autoyast", "unattend", "ks", "preseed", "seed", "ipxe")
@@ -529,7 +529,7 @@ PAGE = (Path(__file__).parents[2] / "docs" / "validators.md").read_text(encoding
 
 
 def test_the_page_names_every_format_program_and_key() -> None:
-    keys = [key.name for table in proxmox_keys.TABLES.values() for key in table if table is not proxmox_keys.TABLES[""]]
+    keys = [key.name for table in proxmox.TABLES.values() for key in table if table is not proxmox.TABLES[""]]
     names = [*EXTENSIONS, *NEVER_JUDGED, *(f"{tool} " for tool in COMMANDS), *keys, *proxmox_values.KEYBOARDS]
     tables = ("", "global.", "global.fqdn.", "network.", "disk-setup.")
     assert [name for name in names if not any(f"`{table}{name}" in PAGE for table in tables)] == []

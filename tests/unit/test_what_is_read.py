@@ -9,7 +9,7 @@ import pytest
 
 from answerd.answers.problems import load_problems
 from answerd.documents import LARGEST_DOCUMENT
-from answerd.store import reading
+from answerd.store import file_io
 from answerd.store.files import FileStore
 from answerd.store.loader import Loader
 from answerd.store.mounts import Mounts
@@ -33,7 +33,7 @@ def opened(monkeypatch: pytest.MonkeyPatch) -> list[str]:
         paths.append(path)
         return plain(path, *arguments)
 
-    monkeypatch.setattr(reading.os, "open", note)  # type: ignore[attr-defined]
+    monkeypatch.setattr(file_io.os, "open", note)  # type: ignore[attr-defined]
     return paths
 
 
@@ -54,7 +54,7 @@ def test_a_file_over_1_mb_is_a_problem_and_is_not_read(root: Path, monkeypatch: 
         sizes.append(size)
         return plain(file, size)
 
-    monkeypatch.setattr(reading.os, "read", note)  # type: ignore[attr-defined]
+    monkeypatch.setattr(file_io.os, "read", note)  # type: ignore[attr-defined]
     loader = Loader(FileStore(root))
     assert settled(loader) == {"big.ks": "is larger than 1,048,576 bytes (big.ks)", "small.ks": None}
     assert load_problems(loader.catalogue) == ['machine "big" (ks): is larger than 1,048,576 bytes (big.ks)']

@@ -18,12 +18,12 @@ from answerd.facts import facts_of
 from answerd.identity import Kind
 from answerd.server import write_guard
 from answerd.server.answer_set import LiveAnswerSet, WriteCounter
-from answerd.server.etags import Conditions
-from answerd.server.write_guard import BreaksTheSet, ConditionFailed, InvalidDocument, NoSuchDocument, WriteGuard
+from answerd.server.write_guard import BreaksTheSet, ConditionFailed, Conditions, NoSuchDocument, WriteGuard
 from answerd.store import Author, Changes, StoreError
 from answerd.store.loader import Loader
 from answerd.store.sqlite import SqliteStore, SqliteTransaction
 from tests.support.admin import Admin
+from tests.support.waiting import PATIENCE
 from tests.support.writes import put
 
 PEER = Author("192.0.2.1")
@@ -147,33 +147,12 @@ def test_problems_that_exist_already_hinder_no_write_and_are_listed(admin: Admin
     assert admin.guard.delete(Key(Kind.MACHINE, "broken", "toml"), PEER).problems == ()
 
 
-@pytest.mark.parametrize(
-    ("text", "reason"),
-    [
-        pytest.param("x = = 1\n", "line 1, column 5", id="it does not parse"),
-        pytest.param('members = ["a"]\n', "members", id="members in a machine"),
-        pytest.param("extends = 1\n", "extends", id="a control key of the wrong type"),
-        pytest.param('x = "{{ mac | nonsense }}"\n', "unknown filter", id="an unknown filter"),
-    ],
-)
-def test_what_a_document_itself_shows_to_be_wrong_is_said_first(admin: Admin, text: str, reason: str) -> None:
-    with pytest.raises(InvalidDocument, match=reason):
-        admin.guard.put(NODE, text, PEER)
-
-    assert in_store(admin) == {}
-
-
 def test_what_another_program_wrote_counts_before_the_look(admin: Admin) -> None:
     admin.guard.put(BASE, "x = 1\n", PEER)
     put(SqliteStore(admin.store.path), NODE, 'extends = "base"\n')
 
     with pytest.raises(BreaksTheSet, match="node1"):
         admin.guard.delete(BASE, PEER)
-
-
-def test_deleting_what_is_not_there_is_refused(admin: Admin) -> None:
-    with pytest.raises(NoSuchDocument, match="node1"):
-        admin.guard.delete(NODE, PEER)
 
 
 @pytest.mark.parametrize(
@@ -203,13 +182,6 @@ def test_a_write_on_condition(admin: Admin, conditions: Conditions, holds: bool)
         with pytest.raises(ConditionFailed):
             admin.guard.put(NODE, "x = 2\n", PEER, asked)
         assert in_store(admin) == {"node1": "x = 1\n"}
-
-
-def test_if_match_never_holds_for_a_document_that_is_not_there(admin: Admin) -> None:
-    with pytest.raises(ConditionFailed):
-        admin.guard.put(NODE, "x = 1\n", PEER, Conditions(if_match="*"))
-
-    admin.guard.put(NODE, "x = 1\n", PEER, Conditions(if_none_match="*"))
 
 
 def test_a_commit_that_fails_changes_nothing_and_the_next_succeeds(
@@ -257,9 +229,9 @@ def test_twenty_writers_at_once_are_answered_truthfully(tmp_path: Path) -> None:
 
     written = Event()
     readers = [gevent.spawn(read, guard) for guard in guards]
-    gevent.joinall([gevent.spawn(write, number) for number in range(20)], timeout=60, raise_error=True)
+    gevent.joinall([gevent.spawn(write, number) for number in range(20)], timeout=PATIENCE, raise_error=True)
     written.set()
-    gevent.joinall(readers, timeout=60, raise_error=True)
+    gevent.joinall(readers, timeout=PATIENCE, raise_error=True)
 
     expected: dict[str, str] = {}
     for _, name, text in sorted(acknowledged):
@@ -295,23 +267,12 @@ def test_a_waiting_writer_lets_other_greenlets_run(tmp_path: Path) -> None:
     with SqliteStore(tmp_path / "answers.db").writing():
         counting = gevent.spawn(others)
         waiting = gevent.spawn(guard.put, NODE, "x = 1\n", PEER)
-        gevent.sleep(0.1)
+        with gevent.Timeout(PATIENCE):
+            while len(turns) < 20:
+                gevent.sleep(0.001)
         assert not waiting.ready()
-    waiting.get(timeout=10)
+    waiting.get(timeout=PATIENCE)
     counting.kill()
-
-    assert len(turns) > 20
-
-
-def test_a_set_that_was_warmed_up_is_not_looked_at_again(admin: Admin) -> None:
-    put(admin.store, NODE, "x = 1\n")
-    admin.follower.refresh()
-    admin.guard.warm_up()
-    index = admin.guard._problems
-    assert index.catalogue is admin.follower.loader.catalogue
-
-    admin.guard.put(BASE, "x = 1\n", PEER)
-    assert admin.guard._problems.catalogue is admin.follower.loader.catalogue
 
 
 # --- writes that wait ----------------------------------------------------------------------------------------------

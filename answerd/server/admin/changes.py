@@ -5,30 +5,36 @@ Rules: docs/admin-api.md#apply, docs/admin-api.md#history.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Mapping, Sequence
 from time import monotonic
 from typing import Any
 
 import bottle
 
-from answerd.answers.differences import Comparison, compare
-from answerd.answers.history import diff_lines
+from answerd.answers.diff import Comparison, compare, diff_lines
 from answerd.answers.redaction import redacted
-from answerd.documents import Key
+from answerd.documents import Key, RawDocument
 from answerd.formats import FORMATS
-from answerd.identity import Kind
+from answerd.identity import IDENTIFIER_LENGTH, Kind
 from answerd.inventory import FORMAT as INVENTORY_FORMAT
-from answerd.long_work import run_long
 from answerd.server.admin import requests
-from answerd.server.admin.change_body import BODY_LIMIT, ChangeRequest, read_change
-from answerd.server.admin.requests import InvalidRequest, NotThere
-from answerd.server.admin.responses import json_response, note_outcome
-from answerd.server.admin.routes import Route
+from answerd.server.admin.requests import (
+    DEFAULT_FORMAT,
+    DOCUMENT_LIMIT,
+    INVENTORY_LIMIT,
+    InvalidRequest,
+    NotThere,
+    Route,
+    json_response,
+    note_outcome,
+)
+from answerd.server.http.bodies import Content
 from answerd.server.statuses import OK
-from answerd.server.threads import release_gradually
-from answerd.server.write_guard import AppliedChange, WriteGuard, WriteRefused, restore_document
+from answerd.server.write_guard import AppliedChange, ChangeSet, WriteGuard, restore_document
 from answerd.store import HistoryEntry, HistoryFilter, StoreError
 from answerd.store.history import beginning
+from answerd.store.tables import key_fault
 
 NAMED_AT_MOST = 1_000
 """Documents of each sort that a response names."""
@@ -41,6 +47,14 @@ MOST_HISTORY = 1_000
 
 HISTORY_BYTES = 4_194_304
 """Bytes of the texts in a response; the first change is always there."""
+
+
+BODY_LIMIT = 67_108_864
+"""Bytes of a body: 64 MB."""
+
+_ARRAYS = ("put", "delete")
+_FLAGS = ("prune", "dry_run")
+_FIELDS = {"put": ("kind", "identifier", "format", "text"), "delete": ("kind", "identifier", "format")}
 
 
 class ChangeHandlers:
@@ -59,37 +73,18 @@ class ChangeHandlers:
     def apply(self) -> bottle.HTTPResponse:
         """Make a change of many documents, or return its effect in a dry run."""
         body = requests.body()
-        asked = self.guard.run(read_change, body)
-        if not isinstance(body, bytes):  # to give 64 MB back to the system takes some milliseconds
+        changes, dry_run = self.guard.run(read_change, body)
+        if not isinstance(body, bytes):
             self.guard.run(body.close)
-        held: list[Any] = [*asked.changes.puts]
-        if not asked.dry_run:
+        if not dry_run:
             requests.require("POST /apply without dry_run")
-        _refuse_masked(asked)
-        try:
-            return self._applied(asked, held)
-        except WriteRefused as error:
-            refusal = error.with_traceback(None)  # whose frames hold the change
-        finally:
-            del asked
-            self.guard.run(release_gradually, held)
-        try:
-            raise refusal
-        finally:
-            del refusal  # or it and this frame would refer to each other: a cycle
-
-    def _applied(self, asked: ChangeRequest, held: list[Any]) -> bottle.HTTPResponse:
-        """Make a change, and return the response. Its parts that are not in force are added to ``held``: freeing 10,000
-        documents at once would take long."""
-        applied = self.guard.apply(
-            asked.changes, requests.author(), requests.conditions(), requests.client(), dry_run=asked.dry_run
-        )
-        fields = run_long(lambda: applied_as_json(applied, dry_run=asked.dry_run))
-        if asked.dry_run:
-            compared = self._compared(applied, requests.client().respond_by)
-            fields["answers"] = run_long(compared.as_json)
-            for raw in (*applied.written.new, *applied.written.changed):
-                held.append(applied.after.documents.get(raw))
+        for raw in changes.puts:
+            requests.refuse_masked(raw.text, str(raw.key))
+        client = requests.client()
+        applied = self.guard.apply(changes, requests.author(), requests.conditions(), client, dry_run=dry_run)
+        fields = applied_as_json(applied, dry_run=dry_run)
+        if dry_run:
+            fields["answers"] = self._compared(applied, client.respond_by).as_json()
         counts = ", ".join(f"{fields[name]} {name}" for name in ("new", "changed", "unchanged", "removed"))
         note_outcome(f"{fields['status']}: {counts}")
         return json_response(OK, fields, {"ETag": applied.etag})
@@ -109,11 +104,11 @@ class ChangeHandlers:
 
     def history(self) -> bottle.HTTPResponse:
         """Return accepted changes, the newest first."""
-        wanted = _filter(requests.query())
+        wanted = _filter(requests.query("machine", "group", "kind", "format", "since", "before", "limit"))
         found: list[HistoryEntry] = self.guard.run(self.store.history, wanted)
         note_outcome(f"{len(found)} changes")
         labels = self.guard.follower.loader.catalogue.columns
-        entries = run_long(lambda: [entry_as_json(entry, labels) for entry in found])
+        entries = self.guard.run(lambda: [entry_as_json(entry, labels) for entry in found])
         return json_response(OK, {"history": entries})
 
     def restore(self, revision: str) -> bottle.HTTPResponse:
@@ -126,11 +121,6 @@ class ChangeHandlers:
         restored = restore_document(self.guard, found[0], requests.author(), requests.conditions(), requests.client())
         note_outcome(f"restored {restored.key} of revision {int(revision)}")
         return json_response(OK, {"status": "restored", "problems": [*restored.problems]}, {"ETag": restored.etag})
-
-
-def _refuse_masked(asked: ChangeRequest) -> None:
-    for raw in asked.changes.puts:
-        requests.refuse_masked(raw.text, str(raw.key))
 
 
 def applied_as_json(applied: AppliedChange, *, dry_run: bool) -> dict[str, Any]:
@@ -175,10 +165,6 @@ def _names(keys: Sequence[Key]) -> list[dict[str, str]]:
 
 def _filter(query: dict[str, str]) -> HistoryFilter:
     """Return the filter of the changes that a query string asks for. Raises `InvalidRequest`."""
-    known = ("machine", "group", "kind", "format", "since", "before", "limit")
-    unknown = sorted(query.keys() - set(known))
-    if unknown:
-        raise InvalidRequest(f'unknown parameter "{unknown[0]}": it is one of {", ".join(known)}')
     kind = _kind(query["kind"]) if "kind" in query else None
     named = [label for label in ("machine", "group") if label in query]
     if len(named) > 1 or (named and kind not in (None, Kind(named[0]))):
@@ -206,3 +192,99 @@ def _kind(word: str) -> Kind:
         return Kind(word)
     except ValueError:
         raise InvalidRequest(f"kind is none of {', '.join(sorted(kind.value for kind in Kind))}") from None
+
+
+class _Repeated(dict[str, Any]):
+    """An object that has a key twice."""
+
+
+def read_change(body: Content) -> tuple[ChangeSet, bool]:
+    """Return the change that a body asks for, and whether it is a dry run. Raises `InvalidRequest`."""
+    fields = _parsed(body)
+    if not isinstance(fields, dict):
+        raise InvalidRequest("the body is no JSON object")
+    if isinstance(fields, _Repeated):
+        raise InvalidRequest("a key of the body is there twice")
+    if not fields.keys() <= {*_ARRAYS, *_FLAGS}:
+        raise InvalidRequest(f"the body has an unknown key: it may have {', '.join((*_ARRAYS, *_FLAGS))}")
+    documents: dict[str, list[RawDocument]] = {}
+    for name in _ARRAYS:
+        elements = fields.get(name, [])
+        if not isinstance(elements, list) or not all(isinstance(element, dict) for element in elements):
+            raise InvalidRequest(f'"{name}" is no list of objects')
+        documents[name] = [_document(name, f"{name}[{at}]", element) for at, element in enumerate(elements)]
+    for name in _FLAGS:
+        if not isinstance(fields.get(name, False), bool):
+            raise InvalidRequest(f'"{name}" is neither true nor false')
+    changes = ChangeSet(
+        tuple(documents["put"]), tuple(raw.key for raw in documents["delete"]), fields.get("prune", False)
+    )
+    return changes, fields.get("dry_run", False)
+
+
+def _parsed(body: Content) -> Any:
+    """Return the value of a body. The standard library's parser is the one that says when a key is there twice."""
+    try:
+        text = str(body, "utf-8")
+    except UnicodeDecodeError as error:
+        raise InvalidRequest(f"the body is no JSON: byte {error.start} is not UTF-8") from None
+    try:
+        return json.loads(text, object_pairs_hook=_object, parse_constant=_refuse_constant)
+    except json.JSONDecodeError as error:
+        raise InvalidRequest(f"the body is no JSON: {error.msg} (line {error.lineno} column {error.colno})") from None
+    except RecursionError:
+        raise InvalidRequest("the body is nested deeper than a change is") from None
+    except ValueError:  # an integer of thousands of digits
+        raise InvalidRequest("a number in the body is too long") from None
+
+
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    return found if len(found) == len(pairs) else _Repeated(found)
+
+
+def _refuse_constant(name: str) -> Any:
+    raise InvalidRequest(f"the body is no JSON: {name} is no value of JSON")
+
+
+def _document(array: str, place: str, fields: dict[str, Any]) -> RawDocument:
+    """Return the document that an element describes; of a deletion without a text. Raises `InvalidRequest`."""
+    if isinstance(fields, _Repeated):
+        raise InvalidRequest(f"a key of {place} is there twice")
+    if not fields.keys() <= set(_FIELDS[array]):
+        raise InvalidRequest(f"{place} has an unknown key: it may have {', '.join(_FIELDS[array])}")
+    size = 0
+    for name in _FIELDS[array]:
+        value = fields.get(name, "")
+        if not isinstance(value, str):
+            raise InvalidRequest(f'"{name}" of {place} is no text')
+        try:
+            size = len(value.encode())  # in the end that of the text, which comes last
+        except UnicodeEncodeError:
+            raise InvalidRequest(f'"{name}" of {place} holds half of a surrogate pair') from None
+    if array == "put" and "text" not in fields:
+        raise InvalidRequest(f"{place} has no text")
+    key = _key(place, fields)
+    limit = INVENTORY_LIMIT if key.kind is Kind.INVENTORY else DOCUMENT_LIMIT
+    if size > limit:
+        raise InvalidRequest(f"{place}, {key}, has more than {limit} bytes")
+    return RawDocument(key, fields.get("text", ""))
+
+
+def _key(place: str, fields: dict[str, Any]) -> Key:
+    kinds = {kind.value: kind for kind in Kind}
+    kind = kinds.get(fields.get("kind", ""))
+    if kind is None:
+        raise InvalidRequest(f"the kind of {place} is none of {', '.join(sorted(kinds))}")
+    default = "csv" if kind is Kind.INVENTORY else DEFAULT_FORMAT
+    extension = fields.get("format", default).lower()
+    if kind is not Kind.INVENTORY and extension not in FORMATS:
+        raise InvalidRequest(f"the format of {place} is none of {', '.join(FORMATS)}")
+    identifier = fields.get("identifier", "")
+    if len(identifier) > IDENTIFIER_LENGTH:
+        raise InvalidRequest(f"the identifier of {place} has more than {IDENTIFIER_LENGTH} characters")
+    key = Key(kind, identifier, extension)
+    fault = key_fault(key)
+    if fault:
+        raise InvalidRequest(f"{place}, {key}: {fault}")
+    return key

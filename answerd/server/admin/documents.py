@@ -6,6 +6,7 @@ Rules: docs/admin-api.md#requests, docs/admin-api.md#what-a-write-guarantees.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import partial
 from typing import Any
 
 import bottle
@@ -13,19 +14,29 @@ import bottle
 from answerd.answers.redaction import redacted
 from answerd.documents import Key
 from answerd.formats import FORMATS
-from answerd.long_work import run_long
+from answerd.identity import Kind
 from answerd.server.admin import requests
-from answerd.server.admin.requests import KINDS, InvalidRequest, NotThere
-from answerd.server.admin.responses import json_response, note_outcome, shown_etag
-from answerd.server.admin.routes import Route
-from answerd.server.etags import Conditions, etag, set_etag
+from answerd.server.admin.requests import (
+    INVENTORY_LIMIT,
+    KINDS,
+    InvalidRequest,
+    NotThere,
+    Route,
+    json_response,
+    note_outcome,
+    shown_etag,
+    unchanged,
+    written_response,
+)
 from answerd.server.statuses import NOT_MODIFIED, OK
-from answerd.server.write_guard import ConditionFailed, WriteGuard, WrittenDocument
+from answerd.server.write_guard import WriteGuard, etag, set_etag
 from answerd.store import DocumentEntry
+
+CSV = "text/csv; charset=utf-8"
 
 
 class DocumentHandlers:
-    """Handlers of ``/machines``, ``/groups`` and ``/default``."""
+    """Handlers of ``/machines``, ``/groups`` and ``/default``, and of an inventory as a whole."""
 
     def __init__(self, guard: WriteGuard) -> None:
         self.guard = guard
@@ -38,6 +49,10 @@ class DocumentHandlers:
             yield Route("GET", path, self.get)
             yield Route("PUT", path, self.put)
             yield Route("DELETE", path, self.delete)
+        path, inventory = "/inventory/<name>", {"collection": "inventory"}
+        yield Route("GET", path, partial(self.get, **inventory))
+        yield Route("PUT", path, partial(self.put, **inventory), body_limit=INVENTORY_LIMIT, what="an inventory")
+        yield Route("DELETE", path, partial(self.delete, **inventory))
 
     def list(self, collection: str) -> bottle.HTTPResponse:
         """Return the identifiers of a kind, each once per format, or with ``detail=1`` an object for each."""
@@ -63,19 +78,19 @@ class DocumentHandlers:
             raise NotThere(f"there is no {key}{self._other_formats(key)}")
         note_outcome(str(stored.key))
         tag, masked = shown_etag(etag(stored.revision, stored.token))
-        conditions = requests.conditions()
-        if conditions.if_match is not None and (fault := Conditions(conditions.if_match).fault(tag)):
-            raise ConditionFailed(fault)
-        if conditions.is_not_modified(tag):
-            return bottle.HTTPResponse(b"", NOT_MODIFIED, {"ETag": tag})
+        if response := unchanged(tag):
+            return response
         body = stored.body
         if masked:
-            text = body.decode("utf-8", "replace")
-            body = run_long(lambda: redacted(text, key.format)).encode()
-        return bottle.HTTPResponse(body, OK, {"Content-Type": FORMATS[key.format].content_type, "ETag": tag, **masked})
+            text, labels = body.decode("utf-8", "replace"), self.guard.follower.loader.catalogue.columns
+            body = self.guard.run(lambda: redacted(text, key.format, labels=labels).encode())
+        content_type = CSV if key.kind is Kind.INVENTORY else FORMATS[key.format].content_type
+        return bottle.HTTPResponse(body, OK, {"Content-Type": content_type, "ETag": tag, **masked})
 
     def _other_formats(self, key: Key) -> str:
         """Return in which other formats there is a document of this name, in words; empty where there is none."""
+        if key.kind is Kind.INVENTORY:
+            return ""
         there = [extension for extension in FORMATS if self.guard.run(self.store.find, key._replace(format=extension))]
         return f"; it exists as {', '.join(there)}: ask with ?format=" if there else ""
 
@@ -84,12 +99,13 @@ class DocumentHandlers:
         key = requests.document_key(collection, name)
         text = requests.body_text(key)
         written = self.guard.put(key, text, requests.author(), requests.conditions(), requests.client())
-        return _written("stored", written, {"ETag": written.etag})
+        return written_response("stored", written)
 
     def delete(self, collection: str = "", name: str = "") -> bottle.HTTPResponse:
         """Remove a document, unless that would break the set."""
         key = requests.document_key(collection, name)
-        return _written("deleted", self.guard.delete(key, requests.author(), requests.conditions(), requests.client()))
+        written = self.guard.delete(key, requests.author(), requests.conditions(), requests.client())
+        return written_response("deleted", written)
 
 
 def _entry_as_json(entry: DocumentEntry) -> dict[str, Any]:
@@ -100,8 +116,3 @@ def _entry_as_json(entry: DocumentEntry) -> dict[str, Any]:
         "bytes": entry.size,
         "changed": entry.changed,
     }
-
-
-def _written(status: str, written: WrittenDocument, headers: dict[str, Any] | None = None) -> bottle.HTTPResponse:
-    note_outcome(f"{status} {written.key}")
-    return json_response(OK, {"status": status, "problems": [*written.problems]}, headers)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from heapq import nsmallest
 from typing import Any
-from urllib.parse import parse_qsl, unquote_to_bytes
+from urllib.parse import unquote_to_bytes
 
 import bottle
 
@@ -17,19 +18,15 @@ from answerd.installs.memory import InstallMemory, Remembered
 from answerd.installs.sentences import shown_name
 from answerd.installs.shown import MOST_LISTED, event_as_json, record_as_json, unknown_as_json
 from answerd.installs.states import STATE_WORDS, Order, State, is_counted_as
-from answerd.long_work import run_long
 from answerd.server.admin import requests
-from answerd.server.admin.requests import InvalidRequest, NotThere
-from answerd.server.admin.responses import MASKED, json_response, note_outcome
-from answerd.server.admin.routes import Route
+from answerd.server.admin.requests import MASKED, InvalidRequest, NotThere, Route, json_response, note_outcome
 from answerd.server.live_states import LiveStates
 from answerd.server.statuses import OK
 from answerd.server.threads import in_thread
-from answerd.sorting import first_in_steps
 
 ORIGIN = "admin API"
 
-_PARAMETERS = frozenset({"state", "group", "machine", "limit", "after"})
+_PARAMETERS = ("state", "group", "machine", "limit", "after")
 
 
 class InstallHandlers:
@@ -52,7 +49,7 @@ class InstallHandlers:
 
     def listed(self) -> bottle.HTTPResponse:
         """Return the records that the query asks for, sorted by name."""
-        asked = _parameters(requests.environ()["QUERY_STRING"])
+        asked = requests.query(*_PARAMETERS)
         memory, catalogue, now = self._installs.current(), self._catalogue(), self._installs.now()
 
         sees_secrets = requests.sees_secrets()
@@ -76,8 +73,7 @@ class InstallHandlers:
         shown = {**self._as_json(remembered), "events": [event_as_json(event) for event in events]}
         if requests.sees_secrets():
             return json_response(OK, shown)
-        catalogue = self._catalogue()
-        return json_response(OK, run_long(lambda: redacted_install(shown, catalogue, self._sources)), MASKED)
+        return json_response(OK, in_thread(redacted_install, shown, self._catalogue(), self._sources), MASKED)
 
     def arm(self, install: str) -> bottle.HTTPResponse:
         """Arm a machine."""
@@ -133,13 +129,14 @@ def _records(memory: InstallMemory, machine: Machine) -> list[Remembered]:
 
 def _page(asked: dict[str, str], memory: InstallMemory, catalogue: Catalogue, now: float) -> list[Remembered]:
     """Return the records that a query asks for, sorted by name. Raises `InvalidRequest`, `NotThere`."""
-    state, limit, after = _state(asked.get("state")), _limit(asked.get("limit")), asked.get("after", "")
+    state, after = _state(asked.get("state")), asked.get("after", "")
+    limit = min(requests.number(asked, "limit") or MOST_LISTED, MOST_LISTED)
     found = (
         install
         for install in _selected(asked, memory, catalogue)
         if (state is None or is_counted_as(install.record, state, now, memory.rules)) and install.record.name > after
     )
-    return first_in_steps(found, _name_of, limit)
+    return nsmallest(limit, found, key=lambda install: install.record.name)
 
 
 def _selected(asked: dict[str, str], memory: InstallMemory, catalogue: Catalogue) -> Iterable[Remembered]:
@@ -159,30 +156,7 @@ def _selected(asked: dict[str, str], memory: InstallMemory, catalogue: Catalogue
     return found
 
 
-def _name_of(install: Remembered) -> str:
-    return install.record.name
-
-
-def _parameters(query: str) -> dict[str, str]:
-    """Return the parameters of a list. Raises `InvalidRequest`."""
-    asked = dict(parse_qsl(query, keep_blank_values=True))
-    for name in asked:
-        if name not in _PARAMETERS:
-            raise InvalidRequest(
-                f"there is no parameter {shown_name(name)}: there are {', '.join(sorted(_PARAMETERS))}"
-            )
-    return asked
-
-
 def _state(text: str | None) -> str | None:
     if text is not None and text.lower() not in STATE_WORDS:
         raise InvalidRequest(f"there is no such state; there are {', '.join(STATE_WORDS)}")
     return text.lower() if text is not None else None
-
-
-def _limit(text: str | None) -> int:
-    if text is None:
-        return MOST_LISTED
-    if not (text.isascii() and text.isdigit() and len(text) < 10 and int(text) > 0):  # noqa: PLR2004
-        raise InvalidRequest("limit is no whole number above zero")
-    return min(int(text), MOST_LISTED)

@@ -6,31 +6,136 @@ Rules: docs/inventory.md#over-http, docs/admin-api.md#what-a-write-guarantees.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 from urllib.parse import unquote_to_bytes
 
 import bottle
+from gevent.lock import BoundedSemaphore
 
-from answerd.answers.redaction import redacted, redacted_row
-from answerd.documents import Key
+from answerd.answers.redaction import redacted_row
+from answerd.answers.rows import inventory_file
+from answerd.documents import Key, RawDocument
 from answerd.identity import Kind, brief, folded, identity_of
 from answerd.inventory import FORMAT
 from answerd.inventory.editing import in_columns, with_row, with_rows_added, without_row
+from answerd.inventory.records import BYTE_ORDER_MARK, UnreadableError
 from answerd.inventory.rows import Row, judged
-from answerd.inventory.table import Table
-from answerd.long_work import run_long
+from answerd.inventory.table import Table, read_table
 from answerd.server.admin import requests
-from answerd.server.admin.requests import InvalidRequest, NotThere
-from answerd.server.admin.responses import json_response, note_outcome, shown_etag
-from answerd.server.admin.routes import INVENTORY_LIMIT, Route
-from answerd.server.admin.row_edits import Edit, RowEdits, line_of, text_of
-from answerd.server.etags import Conditions
-from answerd.server.http.responses import exchange_of
-from answerd.server.statuses import NOT_MODIFIED, OK
-from answerd.server.write_guard import ConditionFailed, WriteGuard, WrittenDocument
+from answerd.server.admin.observe import CannotRender
+from answerd.server.admin.requests import (
+    InvalidRequest,
+    NotThere,
+    Route,
+    json_response,
+    note_outcome,
+    shown_etag,
+    unchanged,
+    written_response,
+)
+from answerd.server.http.responses import Client, PatientClient, exchange_of
+from answerd.server.statuses import OK
+from answerd.server.write_guard import UNCONDITIONAL, ConditionFailed, Conditions, WriteGuard, WrittenDocument, etag
+from answerd.store import Author
 
-CONTENT_TYPE = "text/csv; charset=utf-8"
+_MOST_TRIES = 5
+"""Times that a row is changed anew because a write of the whole inventory, or one of another service, came first, where
+the client has no condition. Those who edit rows here wait for each other."""
+
+Edit = Callable[[str, Table, Row | None], str]
+"""Makes a text of a text, with its table and the row that the change is about."""
+
+_PATIENT = PatientClient()
+
+
+class RowEdits:
+    """Changes of rows. One object for all who edit rows in a process: else they would undo each other's tries."""
+
+    def __init__(self, guard: WriteGuard) -> None:
+        self.guard = guard
+        self._editing = BoundedSemaphore()
+
+    def edited(
+        self,
+        key: Key,
+        identity: str,
+        edit: Edit,
+        author: Author,
+        conditions: Conditions = UNCONDITIONAL,
+        client: Client = _PATIENT,
+    ) -> WrittenDocument:
+        """Store the text that ``edit`` makes of an inventory, only if the inventory has not changed since it was
+        read. Raises `NotThere`, `CannotRender`, and as `WriteGuard.put` does."""
+        tries = 1 if conditions.if_match is not None else _MOST_TRIES
+        with self._editing:
+            while True:
+                text, tag = self.tried(key, identity, edit, conditions)
+                try:
+                    return self.guard.put(key, text, author, Conditions(if_match=tag), client)
+                except ConditionFailed:
+                    tries -= 1
+                    if not tries:
+                        raise
+
+    def tried(self, key: Key, identity: str, edit: Edit, conditions: Conditions = UNCONDITIONAL) -> tuple[str, str]:
+        """Return the text that ``edit`` makes of an inventory, and the tag of the text that it was made of."""
+        stored, body, tag = self.stored(key)
+        if fault := conditions.fault(tag):
+            raise ConditionFailed(fault)
+        return self.guard.run(self._made, stored, body, identity, edit), tag
+
+    def _made(self, key: Key, body: bytes, identity: str, edit: Edit) -> str:
+        text = text_of(key, body)
+        table = self.table(key, text)
+        return edit(text, table, self.row(table, identity) if identity else None)
+
+    def stored(self, key: Key) -> tuple[Key, bytes, str]:
+        """Return an inventory as it is stored: key, body and tag. Raises `NotThere`."""
+        found = self.guard.run(self.guard.store.find, key)
+        if found is None:
+            raise NotThere(f"there is no {key}")
+        return found.key, found.body, etag(found.revision, found.token)
+
+    def table(self, key: Key, text: str) -> Table:
+        """Return the rows of a text: those in force, where it is the text in force. Raises `CannotRender`."""
+        catalogue = self.guard.follower.loader.catalogue
+        inventory = catalogue.inventory
+        bare = text.removeprefix(BYTE_ORDER_MARK)
+        for document, table in inventory.tables.items() if inventory else ():
+            if document.key.name == key.name and table.text == bare:
+                return table
+        source = inventory_file(RawDocument(key, ""))
+        try:
+            return read_table(source, text, catalogue.columns)
+        except UnreadableError as error:
+            reason = f"{source}:{error.line}: the inventory cannot be read: {error.reason}; store it as a whole"
+            raise CannotRender(reason) from None
+
+    def row(self, table: Table, identity: str) -> Row | None:
+        """Return the row of an identity, None where there is none. Raises `CannotRender` where there are several."""
+        inventory = self.guard.follower.loader.catalogue.inventory
+        if inventory is not None and inventory.by_layout.get(table.layout) is table:
+            found = [row for row in inventory.rows_of(identity) if row.layout is table.layout]
+        else:
+            found = [row for row in table.rows if identity in row.identities()]
+        if len(found) > 1:
+            places = " and ".join(f"{table.layout.source}:{line_of(table, row)}" for row in found)
+            raise CannotRender(f"{places}: rows with one identity; store the inventory as a whole")
+        return found[0] if found else None
+
+
+def line_of(table: Table, row: Row) -> int:
+    """Return the line on which a row of a table begins."""
+    return table.line_of(row) or 0
+
+
+def text_of(key: Key, body: bytes) -> str:
+    """Return the text of a stored inventory. Raises `CannotRender`."""
+    try:
+        return body.decode("utf-8")
+    except UnicodeDecodeError:
+        raise CannotRender(f"{key} is not UTF-8: store it as a whole") from None
 
 
 class InventoryHandlers:
@@ -44,9 +149,6 @@ class InventoryHandlers:
     def routes(self) -> Iterable[Route]:
         """Return the requests that this group answers."""
         yield Route("GET", "/inventory", self.list)
-        yield Route("GET", "/inventory/<name>", self.get)
-        yield Route("PUT", "/inventory/<name>", self.put, body_limit=INVENTORY_LIMIT, what="an inventory")
-        yield Route("DELETE", "/inventory/<name>", self.delete)
         yield Route("GET", "/inventory/<name>/<row>", self.get_row)
         yield Route("PUT", "/inventory/<name>/<row>", self.put_row)
         yield Route("DELETE", "/inventory/<name>/<row>", self.delete_row)
@@ -57,35 +159,11 @@ class InventoryHandlers:
         note_outcome(f"{len(names)} inventories")
         return json_response(OK, {"inventory": names})
 
-    def get(self, name: str) -> bottle.HTTPResponse:
-        """Return an inventory exactly as it was written; without its secrets for a role that does not see them."""
-        key, body, tag = self.rows.stored(_key(name))
-        note_outcome(str(key))
-        tag, masked = shown_etag(tag)
-        if unchanged := _conditional(tag):
-            return unchanged
-        if masked:
-            text = body.decode("utf-8", "replace")
-            labels = self.guard.follower.loader.catalogue.columns
-            body = run_long(lambda: redacted(text, FORMAT, labels=labels)).encode()
-        return bottle.HTTPResponse(body, OK, {"Content-Type": CONTENT_TYPE, "ETag": tag, **masked})
-
-    def put(self, name: str) -> bottle.HTTPResponse:
-        """Store an inventory, unless that would break the set."""
-        key = _key(name)
-        text = requests.body_text(key)
-        written = self.guard.put(key, text, requests.author(), requests.conditions(), requests.client())
-        return _written("stored", written)
-
-    def delete(self, name: str) -> bottle.HTTPResponse:
-        """Remove an inventory, unless that would break the set."""
-        written = self.guard.delete(_key(name), requests.author(), requests.conditions(), requests.client())
-        return json_response(OK, _outcome("deleted", written))
-
     def get_row(self, name: str, row: str) -> bottle.HTTPResponse:
         """Return one row as an object."""
         key, body, tag = self.rows.stored(_key(name))
-        found = self.rows.row(self.rows.table(key, text_of(key, body)), _identity(row))
+        identity = _identity(row)
+        found = self.guard.run(lambda: self.rows.row(self.rows.table(key, text_of(key, body)), identity))
         if found is None:
             raise NotThere(f"no row of {key} has this identity")
         note_outcome(str(key))
@@ -93,7 +171,7 @@ class InventoryHandlers:
         cells = found.by_column()
         if masked:
             cells = redacted_row(cells, self.guard.follower.loader.catalogue.columns)
-        return _conditional(tag) or json_response(OK, cells, {"ETag": tag, **masked})
+        return unchanged(tag) or json_response(OK, cells, {"ETag": tag, **masked})
 
     def put_row(self, name: str, row: str) -> bottle.HTTPResponse:
         """Change one row, or append it, and leave every other byte as it is."""
@@ -111,7 +189,7 @@ class InventoryHandlers:
                 return with_rows_added(text, table, [cells])
             return with_row(text, table, line_of(table, found), cells)
 
-        return _written("stored", self._edited(name, identity, edit))
+        return written_response("stored", self._edited(name, identity, edit))
 
     def delete_row(self, name: str, row: str) -> bottle.HTTPResponse:
         """Remove one row and leave every other byte as it is."""
@@ -121,7 +199,7 @@ class InventoryHandlers:
                 raise NotThere(f"no row of {_key(name)} has this identity")
             return without_row(text, table, line_of(table, found))
 
-        return _written("deleted", self._edited(name, _identity(row), edit))
+        return written_response("deleted", self._edited(name, _identity(row), edit))
 
     def _edited(self, name: str, identity: str, edit: Edit) -> WrittenDocument:
         return self.rows.edited(_key(name), identity, edit, requests.author(), requests.conditions(), requests.client())
@@ -178,20 +256,3 @@ def _cells(table: Table, values: dict[str, str]) -> list[str]:
         columns = ", ".join(table.layout.columns)
         raise InvalidRequest(f"there is no column {brief(unknown[0])}: the columns are {columns}")
     return in_columns(table, values)
-
-
-def _conditional(tag: str) -> bottle.HTTPResponse | None:
-    """Return the response to a request whose conditions the document does not meet, or whose client has it already."""
-    conditions = requests.conditions()
-    if conditions.if_match is not None and (fault := Conditions(conditions.if_match).fault(tag)):
-        raise ConditionFailed(fault)
-    return bottle.HTTPResponse(b"", NOT_MODIFIED, {"ETag": tag}) if conditions.is_not_modified(tag) else None
-
-
-def _written(status: str, written: WrittenDocument) -> bottle.HTTPResponse:
-    return json_response(OK, _outcome(status, written), {"ETag": written.etag})
-
-
-def _outcome(status: str, written: WrittenDocument) -> dict[str, Any]:
-    note_outcome(f"{status} {written.key}")
-    return {"status": status, "problems": [*written.problems]}

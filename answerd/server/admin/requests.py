@@ -1,30 +1,67 @@
-"""The parameters of a request to the admin API: document, format, conditions.
+"""What the handlers of the admin API share: routes, the parameters of a request, and the forms of responses.
 
-Everything a handler reads from the environ goes through here and is checked once.
+Everything that a handler reads from the environ goes through here and is checked once.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import json
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Any
 from urllib.parse import parse_qsl, unquote_to_bytes
 
 import bottle
+import orjson
 
 from answerd.answers.secret_names import why_masked
-from answerd.documents import Key, NotText, decoded
+from answerd.documents import LARGEST_INVENTORY, Key, NotText, decoded
 from answerd.formats import FORMATS
 from answerd.identity import Kind, identifier_fault, printable
-from answerd.server.etags import Conditions
+from answerd.inventory import FORMAT as INVENTORY_FORMAT
 from answerd.server.http.bodies import Content
-from answerd.server.http.responses import Client, Exchange, exchange_of
+from answerd.server.http.responses import Client, Exchange, exchange_of, reason_line
 from answerd.server.roles import NEEDED, Role
+from answerd.server.statuses import NOT_MODIFIED, OK
+from answerd.server.write_guard import ConditionFailed, Conditions, WrittenDocument
 from answerd.store import Author
+
+JSON = "application/json"
 
 DEFAULT_FORMAT = "toml"
 
-KINDS = {"machines": Kind.MACHINE, "groups": Kind.GROUP}
+KINDS = {"machines": Kind.MACHINE, "groups": Kind.GROUP, "inventory": Kind.INVENTORY}
 """The collections in a path."""
+
+DOCUMENT_LIMIT = 262_144
+"""Bytes that a document may have (docs/admin-api.md#errors)."""
+
+INVENTORY_LIMIT = LARGEST_INVENTORY
+"""Bytes that an inventory may have."""
+
+
+_PARAMETER = re.compile(r"<(?P<name>\w+)(?::re:(?P<pattern>[^>]+))?>")
+
+
+@dataclass(frozen=True, slots=True)
+class Route:
+    """One row of docs/admin-api.md#requests. ``path`` is a rule of Bottle's router.
+
+    A body may have ``body_limit`` bytes, and is ``what`` in the error that says so.
+    """
+
+    method: str
+    path: str
+    handler: Callable[..., bottle.HTTPResponse]
+    body_limit: int = DOCUMENT_LIMIT
+    what: str = "a document"
+
+    @property
+    def role(self) -> Role | None:
+        """The role that a client needs; None where it needs no token."""
+        path = _PARAMETER.sub(lambda found: f"{{{found['pattern'] or found['name']}}}", self.path)
+        return NEEDED[f"{self.method} {path}"]
 
 
 NOTE_LENGTH = 1_000
@@ -100,10 +137,13 @@ def conditions() -> Conditions:
     return Conditions(environ().get("HTTP_IF_MATCH"), environ().get("HTTP_IF_NONE_MATCH"))
 
 
-def query() -> dict[str, str]:
-    """Return the parameters of the query string. Raises `InvalidRequest` where one is given twice."""
+def query(*known: str) -> dict[str, str]:
+    """Return the parameters of the query string. Raises `InvalidRequest` where one is given twice, or is none of
+    ``known``, where any is named."""
     found: dict[str, str] = {}
     for name, value in parse_qsl(environ()["QUERY_STRING"], keep_blank_values=True):
+        if known and name not in known:
+            raise InvalidRequest(f'unknown parameter "{printable(name)}": it is one of {", ".join(known)}')
         if name in found:
             raise InvalidRequest(f"{name} is given more than once")
         found[name] = value
@@ -138,11 +178,13 @@ def body_text(key: Key) -> str:
 
 def document_key(collection: str, name: str) -> Key:
     """Return the key that a path and its ``format`` name. Raises `InvalidRequest`."""
-    extension = _format(environ()["QUERY_STRING"])
-    if not collection:
-        return Key(Kind.DEFAULT, "", extension)
-    kind = KINDS[collection]
-    return Key(kind, identifier(kind, name), extension)
+    kind = KINDS[collection] if collection else Kind.DEFAULT
+    if kind is Kind.INVENTORY:
+        return Key(kind, identifier(kind, name), INVENTORY_FORMAT)
+    given = query().get("format", DEFAULT_FORMAT)
+    if given.lower() not in FORMATS:
+        raise InvalidRequest(f'unknown format "{given}": it is one of {", ".join(FORMATS)}')
+    return Key(kind, identifier(kind, name) if collection else "", given.lower())
 
 
 def identifier(kind: Kind, name: str) -> str:
@@ -157,11 +199,67 @@ def identifier(kind: Kind, name: str) -> str:
     return decoded
 
 
-def _format(query: str) -> str:
-    given = [value for label, value in parse_qsl(query, keep_blank_values=True) if label == "format"]
-    if len(given) > 1:
-        raise InvalidRequest("format is given more than once")
-    extension = given[0].lower() if given else DEFAULT_FORMAT
-    if extension not in FORMATS:
-        raise InvalidRequest(f'unknown format "{given[0]}": it is one of {", ".join(FORMATS)}')
-    return extension
+class AdminResponse(bottle.HTTPResponse):  # type: ignore[misc]
+    """A response that leaves no reference cycle when it is raised: Bottle's frame and it would refer to each other."""
+
+    def apply(self, other: Any) -> None:
+        """Bottle calls this once it has caught the response."""
+        self.__traceback__ = None
+        super().apply(other)
+
+
+def json_response(status: int, value: dict[str, Any], headers: dict[str, Any] | None = None) -> AdminResponse:
+    """Return a JSON response. Of an error, its line is logged too."""
+    if "error" in value:
+        note_outcome(value["error"])
+    return AdminResponse(json_bytes(value), status, {"Content-Type": JSON, **(headers or {})})
+
+
+MASKED = {"X-Masked": "1"}
+"""The header of a text whose secrets are hidden from the role of the client."""
+
+
+def shown_etag(tag: str) -> tuple[str, dict[str, str]]:
+    """Return the tag of a stored text as the client is shown it, and `MASKED` where its secrets are hidden from the
+    client. The tag of such a text is another one, so that nobody stores it in place of the text by ``If-Match``."""
+    return (tag, {}) if sees_secrets() else (f'{tag[:-1]}-masked"', MASKED)
+
+
+def json_bytes(value: dict[str, Any]) -> bytes:
+    """Return a value as JSON. Characters that UTF-8 cannot encode are replaced."""
+    try:
+        return orjson.dumps(value)  # much faster, which counts for a response of megabytes
+    except orjson.JSONEncodeError:
+        pass
+    return json.dumps(value, ensure_ascii=False).encode("utf-8", "replace")
+
+
+def error_response(
+    status: int, reason: str, problems: tuple[str, ...] = (), headers: dict[str, Any] | None = None
+) -> AdminResponse:
+    """Return an error: one line, and the problems that a refused write would have caused."""
+    value: dict[str, Any] = {"error": reason_line(reason)}
+    if problems:
+        value["problems"] = list(problems)
+    return json_response(status, value, headers)
+
+
+def note_outcome(outcome: str) -> None:
+    """Set the words for the request's line in the log."""
+    exchange_of(bottle.request.environ).outcome = outcome
+
+
+def unchanged(tag: str) -> bottle.HTTPResponse | None:
+    """Return the response to a request whose client has the text with this tag already, None where it has not. Raises
+    `ConditionFailed` where the text is another one than the client wants."""
+    asked = conditions()
+    if asked.if_match is not None and (fault := Conditions(asked.if_match).fault(tag)):
+        raise ConditionFailed(fault)
+    return bottle.HTTPResponse(b"", NOT_MODIFIED, {"ETag": tag}) if asked.is_not_modified(tag) else None
+
+
+def written_response(status: str, written: WrittenDocument) -> AdminResponse:
+    """Return the response to a write; of a removal it has no tag."""
+    note_outcome(f"{status} {written.key}")
+    headers = {} if status == "deleted" else {"ETag": written.etag}
+    return json_response(OK, {"status": status, "problems": [*written.problems]}, headers)

@@ -2,19 +2,19 @@
 
 A connection goes through these stages, in this order, some of which it may skip:
 
-- ``WAITING``: it was accepted, and its first bytes have not been read. The server calls `Handler.begin` in the loop, at
-  the accept and, where nothing was there yet, when something is: a silent client costs a watcher and no greenlet.
-- ``READING``: a part of its request is there, and a greenlet of the Pool (`Handler.handle`) waits for the rest.
-- ``READY``: its request is there. The server has a row of such connections answered by one greenlet.
-- ``ASKING``: the app runs, in a greenlet, where it may wait.
-- ``ANSWERED``: the response is there or partly sent. Where the client is slow, a greenlet waits for it.
+- ``WAITING``: it was accepted, and its first bytes have not been read. A watcher waits for them, and no greenlet.
+- ``READING``: a part of its request is there. A greenlet waits for the rest (`Handler.read_on`).
+- ``READY``: its request is there. It waits in a row for the greenlet that asks the app (`Handler.ask`).
+- ``ASKING``: the app runs, in that greenlet, where it may wait.
+- ``ANSWERED``: the response is there. The loop sends it (`Handler.deliver`); a greenlet waits for a client that does
+  not take all of it at once (`Handler.send_rest`).
 - ``STREAMING``: an app goes on sending (`Exchange.takeover`), without a deadline.
 - ``LINGERING``: it was answered, and what the client still sends is thrown away: closing a socket with unread bytes
   resets the connection, and the response would be lost.
 - ``CLOSED``.
 
-Wherever a greenlet waits for the client, the server can end that by `Handler.interrupt`; an app that runs is never
-interrupted: at the deadline its client gets an error, and the app's result is dropped.
+`Handler.cut`, `Handler.shed` and `Handler.overdue` end it from outside. A greenlet that waits for the client then gets
+`Stopped`. An app that runs is never interrupted: its client gets an error, and its result is dropped.
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ from _socket import MSG_DONTWAIT, MSG_NOSIGNAL, MSG_PEEK, SHUT_WR, SO_LINGER, SO
 from _socket import socket as Socket
 from collections.abc import Callable
 from fcntl import ioctl
+from functools import partial
 from termios import FIONREAD
 from time import monotonic
 from typing import TYPE_CHECKING, Any, Final, Literal
@@ -78,12 +79,12 @@ class ClientGone(Exception):
     """The client has closed or reset the connection."""
 
 
-class Interrupted(Exception):
-    """The server ends the wait for a client (`Handler.interrupt`)."""
+class Stopped(Exception):
+    """The connection goes on, or has ended, without the greenlet that waits for its client."""
 
 
 class Handler:
-    """One client. It has `WSGIHandler`'s constructor and `handle`, and nothing else of it.
+    """One client. It has `WSGIHandler`'s constructor, and nothing else of it.
 
     It is the `answerd.server.http.responses.Client` and `Sink` of its exchange, and the
     `answerd.server.http.bodies.Holder` of its bytes. ``place`` is the count in which it holds a place: that of the
@@ -91,9 +92,9 @@ class Handler:
     """
 
     __slots__ = (
-        "_body_size", "_discarded_bytes", "_events", "_interruption", "_is_shed", "_outcome", "_reader", "_rest",
-        "_takeover", "_tls", "_unsent", "_waiting", "_watcher", "address", "answer_held", "body_held",
-        "deadline", "place", "response", "server", "shed_at", "socket", "stage", "unsettled",
+        "_body_size", "_discarded_bytes", "_events", "_is_shed", "_outcome", "_reader", "_rest", "_takeover", "_tls",
+        "_unsent", "_waiting", "_watcher", "address", "answer_held", "body_held", "deadline", "place", "response",
+        "server", "shed_at", "socket", "stage",
     )  # fmt: skip
 
     def __init__(self, socket: Socket, address: tuple[Any, ...], server: HttpServer) -> None:
@@ -112,11 +113,9 @@ class Handler:
         self._watcher: Any = None
         self._events = 0
         self._waiting: greenlet | None = None
-        self._interruption: tuple[str, Shed | None] | None = None
         self._unsent: memoryview | None = None  # bytes for the socket
         self._rest: memoryview | None = None  # what follows them; under TLS still to be encrypted
         self._takeover: Callable[[Sink], object] | None = None
-        self.unsettled: tuple[Callable[[], str], str, str] | None = None  # and what of the answer is counted
         self._is_shed = False  # its response is a 503 of the server, which the log sums up
         self._outcome: str | Callable[[], str] = ""
         self._body_size = self._discarded_bytes = 0
@@ -160,85 +159,60 @@ class Handler:
     # --- reading ------------------------------------------------------------------------------------------------------
 
     def begin(self) -> None:
-        """Read what has arrived by now; in the loop. Nearly every request is wholly there, and needs no greenlet yet.
+        """Read what is there; in the loop, at the accept and, where that was not enough, when there is more.
 
-        A connection without a place is read here until its request line is there: it must not cost a greenlet.
+        Nearly every request is wholly there, and needs no greenlet. One that is not gets one, if its connection has a
+        place.
         """
-        try:
-            data = self.socket.recv(READ_SIZE, MSG_DONTWAIT)
-        except BlockingIOError:
-            self._watch(READ, self.begin)
-            return
-        except OSError:
-            self.close()
+        if self.stage > READING:
             return
         try:
-            if not data and self._reader is None:  # it never sent a byte
-                self.close()
+            if self._read():
                 return
-            self.stage = READING
-            if self._watcher is not None:
-                self._watcher.stop()
-            if self.server.tls is not None:
-                self.server.pool.spawn(self.handle, data)
-            elif self._take(data):
-                if self.stage == READY:
-                    self.server.ready(self)
-                else:
-                    self.deliver()
-            elif self.place is None:
-                self._watch(READ, self.begin)
+            if self.stage == READING and self.place is not None:
+                self.server.pool.spawn(self.read_on)
             else:
-                self.server.pool.spawn(self.handle)
+                self._watch(READ, self.begin)
         except Exception as error:
             self.fail(error)
 
-    def handle(self, ciphertext: bytes = b"") -> None:
-        """Read on, ask the app, send, leave; in a greenlet, which waits for the client where that is needed.
-
-        ``ciphertext``: the first bytes of a client that speaks TLS.
-        """
+    def read_on(self) -> None:
+        """Read the rest of the request; in a greenlet, which waits for the client."""
         try:
-            try:
-                self._read(ciphertext)
-                if self.stage == READY and not self.ask():
-                    return
-            except Interrupted:
-                self._obey()
+            self._wait(READ)
+            while not self._read():
+                self._wait(READ)
+        except Stopped:
+            pass
         except Exception as error:
             self.fail(error)
-            return
-        if self.stage == ANSWERED:
-            self.finish()
 
-    def _read(self, ciphertext: bytes) -> None:
-        """Read until the request is there, or refused."""
-        if ciphertext and self.server.tls is not None:
-            self._tls = TlsLayer(self.server.tls)
-            plaintext = self._decrypted(self._tls, ciphertext)
-            if plaintext and self._take(plaintext):
-                return
-        while not self._take(self._receive()):
-            pass
-
-    def _receive(self) -> bytes:
-        """Wait for bytes from the client; none at the end of what it sends. Raises `ClientGone`, SSLError,
-        `Interrupted`."""
-        tls = self._tls
-        while tls is None or not tls.ended:
+    def _read(self) -> bool:
+        """Read what is there. Return whether that is all that is wanted. Raises `ClientGone`, SSLError."""
+        while True:
+            if self._tls is not None and self._tls.ended:
+                return self._take(b"")
             try:
                 data = self.socket.recv(READ_SIZE, MSG_DONTWAIT)
             except BlockingIOError:
-                self._wait(READ)
-                continue
+                return False
             except OSError:
                 raise ClientGone from None
-            if tls is None or not data:
-                return data
-            plaintext = self._decrypted(tls, data)
-            if plaintext:
-                return plaintext
-        return b""
+            if self.stage == WAITING:
+                if not data:
+                    self.close()
+                    return True
+                self.stage = READING
+                if self._watcher is not None:
+                    self._watcher.stop()
+                if self.server.tls is not None:
+                    self._tls = TlsLayer(self.server.tls)
+            if self._tls is not None and data:
+                data = self._decrypted(self._tls, data)
+                if not data:
+                    continue
+            if self._take(data):
+                return True
 
     def _decrypted(self, tls: TlsLayer, data: bytes) -> bytes:
         """Return the plaintext that is complete now, often none. Raises SSLError."""
@@ -248,8 +222,8 @@ class Handler:
             self._send_at_once(b"")  # of the handshake, or the alert
 
     def _take(self, data: bytes) -> bool:
-        """Take bytes of the request, none where the client sends nothing more. Return whether it is ready, or refused:
-        whether there is nothing more to read."""
+        """Take bytes of the request, none where the client sends nothing more. Return whether no more are wanted: the
+        request is ready or refused, or the connection has ended."""
         reader = self._reader
         if reader is None:
             reader = self._reader = RequestReader(self._body_limit)
@@ -264,6 +238,7 @@ class Handler:
                 self._shed_because_of("connections")
             else:
                 self._refuse(refusal)
+            self.server.answered(self)
             return True
         if self.place is None and not self._finds_place(reader):
             return self.stage == ANSWERED
@@ -274,6 +249,7 @@ class Handler:
                     return True
                 self.server.memory.keep_body(self, size)
             self.stage = READY
+            self.server.ready(self)
             return True
         if reader.held > self.body_held and not self._has_memory_for(reader.held):
             return True
@@ -290,6 +266,7 @@ class Handler:
         if self.server.reserve(self, path):
             return True
         self._shed_because_of("connections")
+        self.server.answered(self)
         return False
 
     def _body_limit(self, request: HttpRequest) -> int:
@@ -299,8 +276,7 @@ class Handler:
         """Count this much of a body; return False if the memory is full, and then a 503 is the response."""
         if self.server.memory.hold_body(self, size):
             return True
-        self._drop_body()
-        self._shed_because_of("bodies")
+        self.refuse_body()
         return False
 
     def _drop_body(self) -> None:
@@ -310,9 +286,10 @@ class Handler:
             self.server.memory.release_body(self)
 
     def refuse_body(self) -> None:
-        """Make room for smaller bodies: drop this one, and answer with a 503. Called from anywhere."""
+        """Drop the body, to make room for smaller ones, and answer with a 503. Called from anywhere."""
         self._drop_body()
-        self.interrupt(shed="bodies")
+        self._shed_because_of("bodies")
+        self.server.answered(self)
 
     def _refuse(self, refusal: BadRequest) -> None:
         self._drop_body()
@@ -321,78 +298,31 @@ class Handler:
         self.response = self.server.error(refusal.status, refusal.reason)
         self.stage = ANSWERED
 
-    # --- waiting ------------------------------------------------------------------------------------------------------
-
     def _wait(self, events: int) -> None:
-        """Wait in this greenlet until the socket is ready. Raises `Interrupted`."""
-        if self._interruption is None:
-            self._prepare_watcher(events)
-            self._waiting = getcurrent()
-            try:
-                self.server.hub.wait(self._watcher)
-            finally:
-                self._waiting = None
-        if self._interruption is not None:
-            raise Interrupted
+        """Wait in this greenlet until the socket is ready. Raises `Stopped`."""
+        stage = self.stage
+        self._prepare_watcher(events)
+        self._waiting = getcurrent()
+        try:
+            self.server.hub.wait(self._watcher)
+        finally:
+            self._waiting = None
+        if self.stage != stage:
+            raise Stopped
 
-    def interrupt(self, reason: str = "", *, shed: Shed | None = None) -> None:
-        """End the wait for the client: close the connection for this reason, or send a 503 because ``shed`` is at its
-        limit. Called from anywhere."""
-        self._interruption = (reason, shed)
-        if getcurrent() is self.server.hub:
-            self._raise_interrupted()
-        else:  # a direct throw would never come back to the caller
-            self.server.loop.run_callback(self._raise_interrupted)
-
-    def _raise_interrupted(self) -> None:
-        if self._interruption is None:  # it has been obeyed
-            return
+    def _stop_waiting(self) -> None:
+        """End the greenlet that waits for the client; in the loop, because a throw from another greenlet would never
+        come back to it."""
         if self._waiting is not None:
-            self._waiting.throw(Interrupted)
-        elif self.stage == WAITING or (self.stage == READING and self.place is None):  # without a greenlet
-            self._obey()
-            self.deliver()
-
-    def _obey(self) -> None:
-        reason, shed = self._interruption or ("", None)
-        self._interruption = None
-        if shed is None:
-            self.cut(reason)
-        else:
-            self._shed_because_of(shed)
-
-    def overdue(self) -> None:
-        """Handle the deadline: cut a slow client off; send an error where the app is slow."""
-        if self.stage == ASKING:
-            self._outcome = LATE
-            self._count(self.server.late.status)
-            self.response = self.server.late
-            self.stage = ANSWERED
-            self.deliver()
-        else:
-            self.end("deadline")
-
-    def end(self, reason: str) -> None:
-        """End the connection from outside; in the loop."""
-        if self._waiting is not None:
-            self.interrupt(reason)
-        else:
-            self.cut(reason)
-
-    def shed(self) -> None:
-        """Send a 503 in place of reading on; in the loop. Under TLS only once the handshake is done."""
-        if self.server.tls is None or (self._tls is not None and self._tls.handshaken):
-            self.interrupt(shed="connections")
-        elif self._tls is None:
-            self.close()
+            self._waiting.throw(Stopped)
 
     # --- answering ----------------------------------------------------------------------------------------------------
 
-    def ask(self) -> bool:
-        """Ask the app for the response; in a greenlet, where the app may wait. Return whether there is one to send."""
+    def ask(self) -> None:
+        """Ask the app for the response; in a greenlet, where the app may wait."""
         server, reader = self.server, self._reader
         if self.stage != READY or reader is None or reader.request is None:  # cut off while it waited for its turn
-            return False
+            return
         request = reader.request
         self.stage = ASKING
         # Before the app runs, which may close a spooled body.
@@ -409,18 +339,36 @@ class Handler:
         request.body, request.spooled = b"", None
         if self.body_held:
             server.memory.release_body(self)
-        if self.stage != ASKING:  # the deadline has come, and its error was sent
-            return False
-        self._outcome = outcome
         if exchange.settle is None:
-            self._count(response.status, exchange.extension, exchange.kind)
+            self._take_answer(exchange, response, outcome)
         else:
-            self.unsettled = exchange.settle, exchange.extension, exchange.kind
+            server.settle_later(partial(self._settle, exchange, exchange.settle, response, outcome))
+
+    def _settle(
+        self, exchange: Exchange, settle: Callable[[], str], response: Response, outcome: str | Callable[[], str]
+    ) -> None:
+        """Write what has to be written before the response; where that fails, a 503 takes the response's place. In a
+        greenlet."""
+        try:
+            fault = settle()
+        except Exception as error:
+            self.fail(error)
+            return
+        if fault:
+            response = self.server.error(SERVICE_UNAVAILABLE, fault, (("Retry-After", "5"),))
+            outcome, exchange.extension, exchange.kind = fault, "", ""
+        self._take_answer(exchange, response, outcome)
+
+    def _take_answer(self, exchange: Exchange, response: Response, outcome: str | Callable[[], str]) -> None:
+        if self.stage != ASKING:  # the deadline has come, and its error was sent
+            return
+        self._count(response.status, exchange.extension, exchange.kind)
+        self._outcome = outcome
         if exchange.takeover is not None:
             self._takeover, response = exchange.takeover, without_length(response)
         self.response = response
         self.stage = ANSWERED
-        return True
+        self.server.answered(self)
 
     def _count(self, status: int, extension: str = "", kind: str = "") -> None:
         self.server.counts.answered(status, extension, kind, self._seconds())
@@ -440,36 +388,37 @@ class Handler:
 
     def deliver(self) -> None:
         """Send the response; in the loop."""
+        if self.stage != ANSWERED:  # cut off meanwhile
+            return
         try:
-            if self.stage == ANSWERED and not self.send():
+            self._stop_waiting()
+            if not self._send():
                 self.server.pool.spawn(self.send_rest)
         except Exception as error:
             self.fail(error)
 
-    def send(self) -> bool:
+    def _send(self) -> bool:
         """Send as much of the response as the socket takes; return whether that was all. Raises `ClientGone`."""
         response = self.response
         if response is None:  # pragma: no cover: called once it is there
             return True
-        body, memory = response.body, self.server.memory
+        head, body, memory = response.head, response.body, self.server.memory
         is_large = len(body) > SMALL_ANSWER
         if is_large and not memory.has_room_for(body):
             self._shed_because_of("answers")
-            return self.send()
+            return self._send()
         # Give the place back before the client can know that it was answered: its next connection could get a 503.
         place = self.place
         self._give_place_back()
         if self._tls is not None:
-            first, rest = response.head + body[:TLS_PIECE], memoryview(body)[TLS_PIECE:]
-            self._unsent = memoryview(self._tls.encrypted(first, is_last=not rest and self._takeover is None))
-            self._rest = rest or None
-            is_sent = self._push()
+            self._rest = memoryview(body)[TLS_PIECE:] or None
+            is_last = self._rest is None and self._takeover is None
+            self._unsent = memoryview(self._tls.encrypted(head + body[:TLS_PIECE], is_last=is_last))
         elif is_large:  # without another copy of it
-            self._unsent, self._rest = memoryview(response.head), memoryview(body)
-            is_sent = self._push()
+            self._unsent, self._rest = memoryview(head), memoryview(body)
         else:
-            is_sent = self._send_small(response.head + body)
-        if is_sent:
+            self._unsent = memoryview(head + body)
+        if self._push():
             self._sent()
             return True
         if place is not None:
@@ -479,63 +428,17 @@ class Handler:
             memory.hold_answer(self, body)
         return False
 
-    def finish(self) -> None:
-        """Send the response; in a greenlet, which waits for a slow client."""
-        try:
-            self._settle()
-            is_sent = self.stage != ANSWERED or self.send()
-        except Exception as error:
-            self.fail(error)
-            return
-        if not is_sent:
-            self.send_rest()
-
-    def settle(self) -> None:
-        """Write what has to be written before the response, and have that sent by the loop; in a greenlet."""
-        try:
-            self._settle()
-        except Exception as error:
-            self.fail(error)
-        else:
-            self.server.loop.run_callback(self.deliver)
-
-    def _settle(self) -> None:
-        """Write what has to be written before the response; where that fails, a 503 takes the response's place."""
-        if self.unsettled is None:
-            return
-        (settle, extension, kind), self.unsettled = self.unsettled, None
-        fault = settle()
-        if self.stage != ANSWERED or self.response is None:  # the deadline has come meanwhile
-            return
-        if fault:
-            self.response = self.server.error(SERVICE_UNAVAILABLE, fault, (("Retry-After", "5"),))
-            self._outcome, extension, kind = fault, "", ""
-        self._count(self.response.status, extension, kind)
-
     def send_rest(self) -> None:
-        """Send what the socket did not take at once, as the client reads; in a greenlet."""
+        """Send what the socket did not take at once; in a greenlet, which waits for the client to read."""
         try:
-            try:
-                while not self._push():
-                    self._wait(WRITE)
-            except Interrupted:
-                self._obey()
-            else:
-                self._sent()
+            self._wait(WRITE)
+            while not self._push():
+                self._wait(WRITE)
+            self._sent()
+        except Stopped:
+            pass
         except Exception as error:
             self.fail(error)
-
-    def _send_small(self, data: bytes) -> bool:
-        try:
-            sent = self.socket.send(data, _FLAGS)
-        except BlockingIOError:
-            sent = 0
-        except OSError:
-            raise ClientGone from None
-        if sent == len(data):
-            return True
-        self._unsent = memoryview(data)[sent:]
-        return False
 
     def _push(self) -> bool:
         """Send as much as the socket takes of what is unsent; return whether that was all. Raises `ClientGone`."""
@@ -664,6 +567,27 @@ class Handler:
 
     # --- the end ------------------------------------------------------------------------------------------------------
 
+    def overdue(self) -> None:
+        """Handle the deadline: cut a slow client off; send an error where the app is slow. In the loop."""
+        if self.stage == ASKING:
+            self._outcome = LATE
+            self._count(self.server.late.status)
+            self.response = self.server.late
+            self.stage = ANSWERED
+            self.deliver()
+        else:
+            self.cut("deadline")
+
+    def shed(self) -> None:
+        """Send a 503 in place of reading on; in the loop. Under TLS only once the handshake is done."""
+        if self.stage > READING:
+            return
+        if self.server.tls is None or (self._tls is not None and self._tls.handshaken):
+            self._shed_because_of("connections")
+            self.deliver()
+        elif self._tls is None:
+            self.close()
+
     def _linger(self) -> None:
         """Read on without a greenlet, for a bounded time and amount, until the client has closed its side."""
         try:
@@ -696,7 +620,8 @@ class Handler:
             return 0
 
     def cut(self, reason: str) -> None:
-        """Close the connection without a response, or in the middle of one, and log that."""
+        """Close the connection without a response, or in the middle of one, and log that; in the loop, or in the
+        greenlet of the connection."""
         if self.stage == CLOSED:
             return
         sent = 0
@@ -734,6 +659,7 @@ class Handler:
         if self.body_held and not was_asking:  # else the app still uses it
             self.server.memory.release_body(self)
         self._give_place_back()
+        self._stop_waiting()
         self._unwatch()
         self.socket.close()
         self._reader = self._tls = self._unsent = self._rest = self.response = None

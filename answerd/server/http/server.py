@@ -154,10 +154,10 @@ class ConnectionPool(Pool):
         self.connections[handler] = None
         return True
 
-    def spawn(self, task: Callable[..., object], *arguments: object) -> None:  # type: ignore[override]
+    def spawn(self, task: Callable[[], object]) -> None:  # type: ignore[override]
         """Run a task in a greenlet, at once: return when it has ended or waits. Called in the loop."""
         reused = self.parked.pop() if self.parked else ReusedGreenlet(self)
-        reused.task, reused.arguments = task, arguments
+        reused.task = task
         self.greenlets.add(reused)
         self._empty_event.clear()  # type: ignore[attr-defined]
         reused.switch()
@@ -177,18 +177,17 @@ class ReusedGreenlet(Greenlet):  # type: ignore[type-arg]  # at run time it take
     def __init__(self, pool: ConnectionPool) -> None:
         Greenlet.__init__(self)
         self._pool = pool
-        self.task: Callable[..., object] | None = None
-        self.arguments: tuple[object, ...] = ()
+        self.task: Callable[[], object] | None = None
 
     def _run(self) -> None:
         hub, pool = get_hub(), self._pool
         while True:
             try:
                 if self.task is not None:
-                    self.task(*self.arguments)
+                    self.task()
             finally:  # also where the Pool kills it
                 pool.end_task(self)
-            self.task, self.arguments = None, ()
+            self.task = None
             if len(pool.parked) >= PARKED_GREENLETS:
                 return
             pool.parked.append(self)
@@ -268,8 +267,8 @@ class HttpServer(WSGIServer):
             self.late = error(SERVICE_UNAVAILABLE, LATE + "; a write may have been stored", (("Retry-After", "5"),))
         self._fresh: deque[Handler] = deque()  # accepted, not yet looked at
         self._row: deque[Handler] = deque()  # their requests are there
-        self._row_until = 0.0
-        self._answered: list[Handler] | None = None  # of the row that is being answered, and not sent yet
+        self._answered: list[Handler] = []  # their responses are to be sent
+        self._to_settle: list[Callable[[], None]] = []  # what has to be written before responses are sent
         self._shedding: dict[Handler, None] = {}  # above the limit, and their request line is not there
         self._lingering: dict[Handler, None] = {}
         self._streams: dict[Handler, None] = {}
@@ -324,9 +323,7 @@ class HttpServer(WSGIServer):
         """Read from new connections, and answer those that are ready."""
         fresh = self._fresh
         for _ in range(min(READ_AT_ONCE, len(fresh))):
-            handler = fresh.popleft()
-            if handler.stage == WAITING:
-                handler.begin()
+            fresh.popleft().begin()
         if fresh:
             self.loop.run_callback(self._begin_fresh)
         if self._row:
@@ -455,47 +452,43 @@ class HttpServer(WSGIServer):
             self.loop.run_callback(self._answer_row)
 
     def _answer_row(self) -> None:
-        """Answer the connections that are ready, and then send the responses; in the loop."""
+        """Ask the app for those that are ready, and send the responses; in the loop."""
         while self._row:
-            answered: list[Handler] = []
-            self._answered = answered
-            self._row_until = monotonic() + ROW_SECONDS
-            try:
-                while self._row and monotonic() < self._row_until:
-                    self.pool.spawn(self._ask_for_row)  # back when the row is at its end, or an app waits
-            finally:
-                self._answered = None
-                for handler in answered:
-                    if handler.unsettled is None:
-                        handler.deliver()
-                unsettled = [handler for handler in answered if handler.unsettled is not None]
-                if unsettled:
-                    self.pool.spawn(self._settle, unsettled)
-                if self._row:  # after a fault, the others still get their turn
-                    self.loop.run_callback(self._answer_row)
+            self.pool.spawn(self._ask_row)  # back at the end of the row or of its time, or when an app waits
+            self._send_answered()
 
-    def _settle(self, row: Sequence[Handler]) -> None:
-        """Send the responses of a row that need something to be written before, which is written for all together."""
-        for handler in row:
-            handler.settle()
-
-    def _ask_for_row(self) -> None:
-        row = self._row
+    def _ask_row(self) -> None:
+        row, until = self._row, monotonic() + ROW_SECONDS
         while row:
             handler = row.popleft()
             try:
-                is_there = handler.ask()
+                handler.ask()
             except Exception as error:  # of the server, not of the app
                 handler.fail(error)
-                continue
-            if self._answered is None:  # the app has waited, and the others were sent
-                if is_there:
-                    handler.finish()
+            if monotonic() >= until:
                 return
-            if is_there:
-                self._answered.append(handler)
-            if monotonic() >= self._row_until:
-                return
+
+    def answered(self, handler: Handler) -> None:
+        """Have a response sent at the end of the row, or of this turn of the loop."""
+        self._answered.append(handler)
+        if len(self._answered) == 1:
+            self.loop.run_callback(self._send_answered)
+
+    def settle_later(self, settle: Callable[[], None]) -> None:
+        """Have something written that a response waits for, together with what others of the row wait for."""
+        self._to_settle.append(settle)
+        if len(self._to_settle) == 1:
+            self.loop.run_callback(self.pool.spawn, self._settle_row)
+
+    def _settle_row(self) -> None:
+        row, self._to_settle = self._to_settle, []
+        for settle in row:
+            settle()
+
+    def _send_answered(self) -> None:
+        answered, self._answered = self._answered, []
+        for handler in answered:
+            handler.deliver()
 
     # --- after the response -------------------------------------------------------------------------------------------
 
@@ -628,4 +621,4 @@ class HttpServer(WSGIServer):
 
     def _end_all(self, handlers: Iterable[Handler]) -> None:
         for handler in handlers:
-            handler.end("the service ends")
+            handler.cut("the service ends")

@@ -1,7 +1,8 @@
-"""A change of a database as one transaction: all of it is durable, or nothing of it has happened.
+"""Documents in the tables of a database: the common part of every engine's store and of its transactions.
 
-The common part of every engine's transaction: which documents a write affects, and in what order they are written. The
-write guard decides which writes are allowed.
+An engine's store makes connections, reports faults and finds changes; the queries, and which documents a write
+affects, are here, once. Decides nothing: the write guard decides which writes are allowed, the catalogue knows the
+meaning of documents.
 """
 
 from __future__ import annotations
@@ -9,21 +10,42 @@ from __future__ import annotations
 import sqlite3
 from abc import abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from typing import Any
 
 import peewee
 
 from answerd.documents import DocumentName, Key, RawDocument, is_too_large
-from answerd.identity import identity_of
-from answerd.store import CannotBeStored, Progress, StoredDocument, Transaction, Version, WriteResult, no_progress
-from answerd.store.reading import largest
+from answerd.formats import FORMATS
+from answerd.identity import Kind, identity_of
+from answerd.inventory import FORMAT as INVENTORY_FORMAT
+from answerd.store import (
+    CannotBeStored,
+    Changes,
+    DocumentEntry,
+    HistoryEntry,
+    HistoryFilter,
+    Progress,
+    Store,
+    StoredDocument,
+    Transaction,
+    Version,
+    WriteResult,
+    no_progress,
+)
+from answerd.store.file_io import largest
+from answerd.store.history import find_changes, forget_changes
 from answerd.store.tables import (
+    DocumentRow,
     StoredRow,
+    document_entries,
+    fetched,
     find_document,
     find_row,
+    is_known,
     key_fault,
+    key_of,
     newest_revision,
     rows,
     version_of,
@@ -36,8 +58,6 @@ NUL_FAULT = "it holds the character NUL, which PostgreSQL has no place for: no s
 
 _ONE_BY_ONE = 100
 """Up to so many documents are looked up one by one; for more, all rows are read once."""
-
-"""Kind, identity and format (`Key.name`)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,3 +182,86 @@ def columns_of(raw: RawDocument) -> dict[str, Any]:
         "format": raw.key.format,
         "text": raw.text,
     }
+
+
+class DatabaseStore(Store):
+    """The queries of a `Store` on the tables. ``_documents`` are those that `changes` has handed out."""
+
+    def __init__(self) -> None:
+        self._documents: dict[Key, RawDocument] = {}
+
+    @abstractmethod
+    def connected(self) -> AbstractContextManager[Any]:
+        """Return a connection for the time of a block. Raises `StoreError` or what `faults` turns into one."""
+
+    @abstractmethod
+    def faults(self, done: str) -> AbstractContextManager[None]:
+        """Turn errors of the engine in a block into a `StoreError` that says what could not be ``done``."""
+
+    def warnings(self) -> list[str]:
+        with self._reading() as database:
+            return [f"{unknown} in {self.described}" for unknown in unknown_formats(database)]
+
+    def find(self, key: Key) -> StoredDocument | None:
+        with self._reading() as database:
+            return find_document(database, key)
+
+    def keys(self, kind: Kind | None = None) -> list[Key]:
+        columns = DocumentRow.kind, DocumentRow.identifier, DocumentRow.format
+        query = DocumentRow.select(*columns).where(is_known())
+        if kind is not None:
+            query = query.where(DocumentRow.kind == kind.value)
+        with self._reading() as database:
+            found = fetched(query, database)
+        return sorted(key_of(*row) for row in found)
+
+    def all(self) -> list[StoredDocument]:
+        with self._reading() as database:
+            found = list(rows(database, None))
+        return sorted((StoredDocument(row.key, row.body, row.revision) for row in found), key=lambda stored: stored.key)
+
+    def entries(self, kind: Kind, after: str = "", limit: int | None = None) -> list[DocumentEntry]:
+        with self._reading() as database:
+            return document_entries(database, kind, after, limit)
+
+    def version(self) -> Version:
+        with self._reading() as database:
+            return version_of(database)
+
+    def history(self, wanted: HistoryFilter) -> list[HistoryEntry]:
+        with self._reading() as database:
+            return find_changes(database, wanted)
+
+    def prune_history(self, before: str) -> int:
+        with self.faults("written"), self.connected() as database:
+            return forget_changes(database, before)
+
+    def difference(self, written: WriteResult) -> Changes:
+        touched = [*(raw.key for raw in written.changed), *written.removed, *(raw.key for raw in written.new)]
+        removed = tuple(before for key in touched if (before := self._documents.get(key)))
+        return Changes((*written.new, *written.changed), removed)
+
+    def adopt(self, changes: Changes, version: Version) -> None:  # noqa: ARG002 - for those that follow a history
+        for raw in changes.removed:
+            self._documents.pop(raw.key, None)
+        for raw in changes.added:
+            self._documents[raw.key] = raw
+
+    def _is_known(self, raw: RawDocument) -> bool:
+        """Return whether a document was handed out with this text."""
+        before = self._documents.get(raw.key)
+        return before is not None and (before.text, before.fault) == (raw.text, raw.fault)
+
+    @contextmanager
+    def _reading(self) -> Iterator[Any]:
+        """Yield a connection from which documents and their history are read."""
+        with self.faults("read"), self.connected() as database:
+            yield database
+
+
+def unknown_formats(database: peewee.Database) -> list[str]:
+    """Return a sentence about documents of formats that this version does not know; none where there are none."""
+    found = DocumentRow.select(DocumentRow.format).distinct().order_by(DocumentRow.format)
+    known = (*FORMATS, INVENTORY_FORMAT)
+    unknown = [extension for (extension,) in fetched(found, database) if extension not in known]
+    return [f"documents of an unknown format are ignored: {', '.join(unknown)}"] if unknown else []

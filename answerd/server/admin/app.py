@@ -1,8 +1,7 @@
 """The admin API: read, write and try documents over HTTP (docs/admin-api.md).
 
-Knows which clients may ask, the statuses of errors, and which groups of handlers there are (`answerd.server.admin`).
-The write guard decides whether a write may be made. Must not know sockets (the listener has read the request and its
-body) nor how documents are stored.
+Which clients may ask, the statuses of errors, and the groups of handlers. The write guard decides whether a write may
+be made.
 """
 
 from __future__ import annotations
@@ -18,16 +17,22 @@ import bottle
 from answerd.answers.assumed import assumed_gates
 from answerd.answers.sources import NO_SOURCES, Sources
 from answerd.errors import StatesUnknown
-from answerd.server.admin.answers import AnswerHandlers, CannotRender
 from answerd.server.admin.changes import ChangeHandlers
-from answerd.server.admin.description import DescriptionHandlers
 from answerd.server.admin.documents import DocumentHandlers
 from answerd.server.admin.installs import InstallHandlers
 from answerd.server.admin.inventories import InventoryHandlers
-from answerd.server.admin.observation import ObservationHandlers
-from answerd.server.admin.requests import Forbidden, InvalidRequest, NotThere, forbidden
-from answerd.server.admin.responses import JSON, error_response, json_bytes, json_response
-from answerd.server.admin.routes import Handlers, Route
+from answerd.server.admin.observe import CannotRender, ObserveHandlers
+from answerd.server.admin.requests import (
+    JSON,
+    Forbidden,
+    InvalidRequest,
+    NotThere,
+    Route,
+    error_response,
+    forbidden,
+    json_bytes,
+    json_response,
+)
 from answerd.server.bearer import FAILURES, FailureBlock, is_guess
 from answerd.server.bottle_locals import use_context_variables
 from answerd.server.event_streams import EventStreams
@@ -108,17 +113,17 @@ def make_admin_app(
     app.default_error_handler = _router_error
     if installs is not None:  # what is tried here is given to no machine: every machine counts as armed
         sources = replace(sources, gates=assumed_gates(installs.shared.own_url, now=installs.now()))
-    groups: tuple[Handlers, ...] = (
-        DescriptionHandlers(readiness),
-        DocumentHandlers(guard),
-        InventoryHandlers(guard),
-        ChangeHandlers(guard),
-        AnswerHandlers(guard, sources),
-        *(() if installs is None else (InstallHandlers(installs, guard.follower.current, sources),)),
-        ObservationHandlers(exposition, events, tuple if installs is None else installs.store.nodes),
-    )
-    for group in groups:
-        for route in group.routes():
+    nodes = tuple if installs is None else installs.store.nodes
+    groups = [
+        ObserveHandlers(guard, sources, readiness, exposition, events or EventStreams(), nodes).routes(),
+        DocumentHandlers(guard).routes(),
+        InventoryHandlers(guard).routes(),
+        ChangeHandlers(guard).routes(),
+    ]
+    if installs is not None:
+        groups.append(InstallHandlers(installs, guard.follower.current, sources).routes())
+    for routes in groups:
+        for route in routes:
             app.route(route.path, route.method, _errors_as_responses(route, log), **{ROUTE: route})
     return app
 

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from answerd.answers.compose import Layers, prepared_answer
-from answerd.answers.ranking import shortened
+from answerd.answers.near_misses import shortened
 from answerd.answers.resolve import Answer
 from answerd.answers.rows import Inventory
 from answerd.documents import Document

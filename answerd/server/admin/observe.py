@@ -1,40 +1,61 @@
-"""Answers: the answer that a machine would get, and the problems of the whole set.
+"""What can be seen of the service over HTTP: the answer that a machine would get, the problems of the set, metrics,
+events, nodes, probes, and the OpenAPI description (docs/admin-api.md#requests).
 
-Rules: docs/admin-api.md#requests, docs/check.md.
+The description is ``openapi.yaml`` beside this file, served as JSON. ``tests/http/test_openapi.py`` compares it with
+the program and with the tables that it repeats.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
+from importlib import resources
 from typing import Any
 from urllib.parse import parse_qsl
 
 import bottle
 import gevent
+import yaml
 from gevent.lock import RLock
 
+from answerd import __version__
 from answerd.answers.catalogue import Catalogue
-from answerd.answers.provenance import explanation_text
+from answerd.answers.explain import explanation_text
 from answerd.answers.redaction import redacted_answer
 from answerd.answers.resolve import Answer, resolve
-from answerd.answers.sources import NO_SOURCES, Sources
+from answerd.answers.sources import Sources
 from answerd.check import check
 from answerd.errors import AnswerError, NotClaimed
 from answerd.facts import Facts, Request, facts_of
 from answerd.identity import Kind
-from answerd.long_work import run_long
 from answerd.server.admin import requests
-from answerd.server.admin.requests import NotThere
-from answerd.server.admin.responses import JSON, MASKED, json_response, note_outcome
-from answerd.server.admin.routes import Route
-from answerd.server.etags import set_etag
-from answerd.server.statuses import OK
-from answerd.server.threads import on_loop
-from answerd.server.write_guard import WriteGuard
+from answerd.server.admin.requests import (
+    JSON,
+    MASKED,
+    NotThere,
+    Route,
+    environ,
+    error_response,
+    json_bytes,
+    json_response,
+    note_outcome,
+)
+from answerd.server.event_streams import MOST_STREAMS, EventStreams
+from answerd.server.exposition import CONTENT_TYPE
+from answerd.server.http.responses import PLAIN_TEXT, exchange_of
+from answerd.server.probes import HEALTH, READY, Readiness, probe
+from answerd.server.statuses import OK, SERVICE_UNAVAILABLE
+from answerd.server.threads import in_thread, on_loop
+from answerd.server.write_guard import WriteGuard, set_etag
+from answerd.store.nodes import Node
 from answerd.validators.tools import ToolRequest, Tools
 from answerd.validators.verdict import Remarks
+
+EVENT_STREAM = "text/event-stream"
+RETRY_SECONDS = 5
+"""Seconds after which a refused client may try again."""
+
 
 EXPLAIN = "explain=1"
 
@@ -43,22 +64,41 @@ class CannotRender(Exception):
     """A document claims the request but its answer cannot be rendered."""
 
 
-class AnswerHandlers:
-    """Handlers of ``/resolve`` and ``/check``."""
+class ObserveHandlers:
+    """Handlers of what changes nothing."""
 
-    def __init__(self, guard: WriteGuard, sources: Sources = NO_SOURCES) -> None:
+    def __init__(
+        self,
+        guard: WriteGuard,
+        sources: Sources,
+        readiness: Readiness,
+        exposition: Callable[[], bytes],
+        events: EventStreams,
+        nodes: Callable[[], Sequence[Node]],
+    ) -> None:
         """``sources`` fill placeholders that the facts of a request do not fill, and change no state."""
         self.guard = guard
         self.follower = guard.follower
         self.sources = sources
+        self._readiness = readiness
+        self._exposition = exposition
+        self._events = events
+        self._nodes = nodes
+        self._description = json_bytes(description())
         self._checking = RLock()
         self._checked: tuple[Catalogue, int, list[str]] | None = None
 
     def routes(self) -> Iterable[Route]:
         """Return the requests that this group answers."""
+        yield Route("GET", HEALTH, partial(self.probe, HEALTH))
+        yield Route("GET", READY, partial(self.probe, READY))
+        yield Route("GET", "/openapi.json", self.openapi)
         yield Route("GET", "/resolve", self.resolve)
         yield Route("GET", "/resolve/<name>", self.resolve)
         yield Route("GET", "/check", self.check)
+        yield Route("GET", "/metrics", self.metrics)
+        yield Route("GET", "/events", self.events)
+        yield Route("GET", "/nodes", self.nodes)
 
     def resolve(self, name: str | None = None) -> bottle.HTTPResponse:
         """Return the answer that a machine of this identity, or a request with these facts, would get."""
@@ -79,7 +119,7 @@ class AnswerHandlers:
             return answer, shown.encode("utf-8", "replace")
 
         try:
-            answer, body = run_long(resolve_now)
+            answer, body = in_thread(resolve_now)
         except NotClaimed as error:
             overridden = (
                 f'; the query string overrides the identifier "{identifier}" in the path' if query and name else ""
@@ -106,6 +146,40 @@ class AnswerHandlers:
             problems = self._checked[2]
         note_outcome(f"{len(problems)} problems")
         return json_response(OK, {"problems": problems}, {"ETag": tag})
+
+    def probe(self, path: str) -> bottle.HTTPResponse:
+        """Return that the process is there, or that it has a set."""
+        status, body, outcome = probe(path, self._readiness)
+        note_outcome(outcome)
+        return bottle.HTTPResponse(body, status, {"Content-Type": PLAIN_TEXT})
+
+    def openapi(self) -> bottle.HTTPResponse:
+        """Return the description."""
+        note_outcome("description")
+        return bottle.HTTPResponse(self._description, OK, {"Content-Type": JSON})
+
+    def metrics(self) -> bottle.HTTPResponse:
+        """Return the metrics in Prometheus' text format."""
+        note_outcome("metrics")
+        return bottle.HTTPResponse(self._exposition(), OK, {"Content-Type": CONTENT_TYPE})
+
+    def nodes(self) -> bottle.HTTPResponse:
+        """Return the nodes that share a database."""
+        nodes = in_thread(self._nodes)
+        note_outcome(f"{len(nodes)} nodes")
+        return json_response(OK, {"nodes": [node.as_json() for node in nodes]})
+
+    def events(self) -> bottle.HTTPResponse:
+        """Send events to the client until it goes away."""
+        if self._events.is_full:
+            reason = f"{MOST_STREAMS} clients listen to the events, which is the most"
+            return error_response(SERVICE_UNAVAILABLE, reason, headers={"Retry-After": RETRY_SECONDS})
+        exchange = exchange_of(environ())
+        note_outcome("events")
+        if exchange.request.method == "GET":
+            last = environ().get("HTTP_LAST_EVENT_ID", "").strip()
+            exchange.takeover = partial(self._events.begin, last_identifier=last, is_allowed=exchange.is_allowed)
+        return bottle.HTTPResponse(b"", OK, {"Content-Type": EVENT_STREAM, "X-Accel-Buffering": "no"})
 
 
 @dataclass(frozen=True)
@@ -140,3 +214,12 @@ def _facts_of_query(query: str) -> Facts:
         elif piece:
             rest.append(piece)
     return Facts(Request(path=path, query="&".join(rest)))
+
+
+def description() -> dict[str, Any]:
+    """Return the whole document, with this program's version. Takes some 20 ms."""
+    text = resources.files(__package__).joinpath("openapi.yaml").read_text("utf-8")
+    value: dict[str, Any] = yaml.load(text, yaml.CSafeLoader)
+    del value["x-shared"]
+    value["info"]["version"] = __version__
+    return value

@@ -1,7 +1,10 @@
-"""A directory of answers in files named by MAC address, as many small answer servers keep them.
+"""Directories of answers that are nearly documents of this service.
 
-A file is `52-54-00-12-34-56.toml`, `01-52-54-00-12-34-56`, `5254.0012.3456.cfg` or the like, in any folder. Its format
-is that of its extension, else the one that its text looks like. A `default.EXT` that may install is put aside.
+mac-files: answers in files named by MAC address, as many small answer servers keep them. A file is
+`52-54-00-12-34-56.toml`, `01-52-54-00-12-34-56`, `5254.0012.3456.cfg` or the like, in any folder. Its format is that of
+its extension, else the one that its text looks like. A `default.EXT` that may install is put aside.
+
+rescriptum: its directory has the layout of this service's, so most of it is taken as it is.
 """
 
 from __future__ import annotations
@@ -13,14 +16,14 @@ from tomlkit.exceptions import TOMLKitError
 
 from answerd.documents import LARGEST_DOCUMENT
 from answerd.formats import split_extension
-from answerd.migrate.proxmox import take_secrets
 from answerd.migrate.result import MigratedData, MigrationError, machine_name
-from answerd.migrate.texts import PXELINUX, add_or_put_aside, format_of, literal
+from answerd.migrate.texts import PXELINUX, add_or_put_aside, format_of, literal, take_secrets
+from answerd.store.layout import counts, key_of
 
 DEFAULT = "default"
 
 
-def read(path: Path) -> MigratedData:
+def read_mac_files(path: Path) -> MigratedData:
     """Read a directory."""
     if not path.is_dir():
         raise MigrationError(f"{path} is no directory")
@@ -28,14 +31,14 @@ def read(path: Path) -> MigratedData:
     for file in sorted(path.rglob("*")):
         name = file.relative_to(path)
         if file.is_file() and not any(part.startswith(".") for part in name.parts) and not file.name.endswith("~"):
-            _take(file, str(name), data)
+            _take_mac_file(file, str(name), data)
     if not data.documents and not data.aside:
         raise MigrationError(f"{path} holds no file that is named by a MAC address")
     data.add_task("Point the installers to this service: a path has the word of a format in it, such as /proxmox.")
     return data
 
 
-def _take(file: Path, name: str, data: MigratedData) -> None:
+def _take_mac_file(file: Path, name: str, data: MigratedData) -> None:
     stem, extension = split_extension(file.name)
     machine = DEFAULT if stem.lower() == DEFAULT else machine_name(stem)
     if machine is None:
@@ -78,3 +81,41 @@ def _answer(text: str, data: MigratedData, machine: str | None, name: str) -> st
         return text
     take_secrets(document, data, machine)
     return tomlkit.dumps(document)
+
+
+INSTALLED = "installed-"
+"""The pattern of the name that rescriptum gives the directory of a machine whose installation was reported."""
+
+
+def read_rescriptum(path: Path) -> MigratedData:
+    """Read a directory of answers."""
+    if not path.is_dir():
+        raise MigrationError(f"{path} is no directory; export a database with rescriptum first")
+    data = MigratedData()
+    for file in sorted(path.rglob("*")):
+        if file.is_file() and not any(part.startswith(".") for part in file.relative_to(path).parts):
+            _take(file, file.relative_to(path).as_posix(), data)
+    if not data.documents and not data.aside:
+        raise MigrationError(f"{path} holds no documents")
+    data.add_task("Run `answerd check` on the result: a rule that differs is named there.")
+    data.add_task("rescriptum's /installed becomes `{{ report }}/installed` in the documents: docs/installers/.")
+    return data
+
+
+def _take(file: Path, name: str, data: MigratedData) -> None:
+    if name.startswith(INSTALLED):
+        machine = name.removeprefix(INSTALLED).partition("/")[0]
+        data.leave_out(name, f"the machine is installed; `answerd disarm {machine}` says so here", _text(file))
+    elif not counts(file.name) or key_of(name) is None:
+        data.leave_out(name, "no document: neither its place nor its extension is that of one")
+    elif (text := _text(file)) is None:
+        data.leave_out(name, "it is not UTF-8")
+    else:
+        add_or_put_aside(name, text, name, data)
+
+
+def _text(file: Path) -> str | None:
+    try:
+        return file.read_bytes().decode("utf-8")
+    except UnicodeDecodeError:
+        return None

@@ -1,0 +1,361 @@
+"""The tables: how they are made, and how those of an earlier version become those of this one.
+
+Rules: docs/admin-api.md#the-database.
+
+The first step makes the tables of the oldest version that is brought up to date; each other one leads from a version
+to the next. A step that was released is never edited: add another one. Services of two versions may run on one
+database, so a step only adds (a column, a table, an index), unless it says otherwise. Statements are text, not made
+from the models, because the models describe the newest version only.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import peewee
+
+from answerd.store import WRITER_WAIT_SECONDS, NewerSchema, StoreError
+from answerd.store.postgres_connection import patient
+
+SQLITE, POSTGRES = "sqlite", "postgres"
+"""The names of the engines in `Step.statements`."""
+
+MIGRATION_SECONDS = 600.0
+"""How long one statement may take in PostgreSQL: an index is made of a history of any length."""
+
+_BUSY_RETRY_SECONDS = 0.05
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """The SQL of each engine, by its name, in order. ``convert`` moves rows afterwards, in the same transaction."""
+
+    statements: Mapping[str, Sequence[str]]
+    convert: Callable[[peewee.Database], None] = lambda _database: None
+
+
+@dataclass(frozen=True, slots=True)
+class Schema:
+    """The tables of one kind of database. ``steps`` begin with the one that makes the tables of version ``first``."""
+
+    first: int
+    steps: tuple[Step, ...]
+
+    @property
+    def newest(self) -> int:
+        """The version that this program reads and writes."""
+        return self.first + len(self.steps) - 1
+
+    def after(self, version: int, described: object) -> Sequence[Step]:
+        """Return the steps that a database of a version has not taken; 0 is an empty one. Raises `StoreError`."""
+        if version > self.newest:
+            raise NewerSchema(
+                f"the database {described} has schema version {version}, this version of answerd understands "
+                f"{self.first} to {self.newest}: use the newer version that wrote it"
+            )
+        if 0 < version < self.first:
+            raise StoreError(
+                f"the database {described} has schema version {version}, which is older than {self.first}, the first "
+                "that this version of answerd brings up to date"
+            )
+        return self.steps[max(0, version - self.first + 1) :]
+
+    def statements_of(self, version: int) -> Iterator[str]:
+        """Yield what makes the empty tables of a version in SQLite."""
+        for step in self.steps[: version - self.first + 1]:
+            yield from step.statements[SQLITE]
+
+
+# --- documents, and a row for each accepted change -------------------------------------------------------------------
+
+_LOGGED = "strftime('%Y-%m-%dT%H:%M:%fZ', 'now'), lower(hex(randomblob(8)))"
+"""Time and token of a change, in the triggers below."""
+
+_DOCUMENTS = (
+    """CREATE TABLE documents (
+         id INTEGER PRIMARY KEY,
+         kind TEXT NOT NULL CHECK (kind IN ('machine', 'group', 'default', 'inventory')),
+         identifier TEXT NOT NULL,
+         identity TEXT NOT NULL,
+         format TEXT NOT NULL,
+         text TEXT NOT NULL,
+         revision INTEGER NOT NULL DEFAULT 0,
+         UNIQUE (kind, identifier, format),
+         UNIQUE (kind, identity, format))""",
+    "CREATE INDEX documents_by_revision ON documents (revision)",
+    """CREATE TABLE changes (
+         id INTEGER PRIMARY KEY AUTOINCREMENT,
+         at TEXT NOT NULL,
+         kind TEXT NOT NULL,
+         identifier TEXT NOT NULL,
+         format TEXT NOT NULL,
+         text_before TEXT,
+         text_after TEXT,
+         peer TEXT,
+         token TEXT NOT NULL DEFAULT '',
+         author TEXT,
+         note TEXT)""",
+    "CREATE INDEX changes_by_document ON changes (kind, identifier, format)",
+    f"""CREATE TRIGGER document_inserted AFTER INSERT ON documents BEGIN
+         INSERT INTO changes (at, token, kind, identifier, format, text_after)
+           VALUES ({_LOGGED}, NEW.kind, NEW.identifier, NEW.format, NEW.text);
+         UPDATE documents SET revision = last_insert_rowid() WHERE id = NEW.id;
+       END""",  # noqa: S608 - no text of others
+    f"""CREATE TRIGGER document_updated AFTER UPDATE OF kind, identifier, format, text ON documents BEGIN
+         INSERT INTO changes (at, token, kind, identifier, format, text_before)
+           SELECT {_LOGGED}, OLD.kind, OLD.identifier, OLD.format, OLD.text
+           WHERE (OLD.kind, OLD.identifier, OLD.format) <> (NEW.kind, NEW.identifier, NEW.format);
+         INSERT INTO changes (at, token, kind, identifier, format, text_before, text_after)
+           VALUES ({_LOGGED}, NEW.kind, NEW.identifier, NEW.format, OLD.text, NEW.text);
+         UPDATE documents SET revision = last_insert_rowid() WHERE id = NEW.id;
+       END""",  # noqa: S608 - no text of others
+    f"""CREATE TRIGGER document_deleted AFTER DELETE ON documents BEGIN
+         INSERT INTO changes (at, token, kind, identifier, format, text_before)
+           VALUES ({_LOGGED}, OLD.kind, OLD.identifier, OLD.format, OLD.text);
+       END""",  # noqa: S608
+)
+
+# No triggers: a row trigger that numbers changes takes quadratic time in a large transaction. The transaction numbers
+# them itself (`answerd.store.postgres`), under the lock of the one row of ``counter``.
+_DOCUMENTS_OF_POSTGRES = (
+    """CREATE TABLE documents (
+         id BIGSERIAL PRIMARY KEY,
+         kind TEXT NOT NULL,
+         identifier TEXT NOT NULL,
+         identity TEXT NOT NULL,
+         format TEXT NOT NULL,
+         text TEXT NOT NULL,
+         revision BIGINT NOT NULL DEFAULT 0,
+         UNIQUE (kind, identifier, format),
+         UNIQUE (kind, identity, format))""",
+    "CREATE INDEX documents_by_revision ON documents (revision)",
+    """CREATE TABLE changes (
+         id BIGINT PRIMARY KEY,
+         at TEXT NOT NULL,
+         kind TEXT NOT NULL,
+         identifier TEXT NOT NULL,
+         format TEXT NOT NULL,
+         text_before TEXT,
+         text_after TEXT,
+         peer TEXT,
+         token TEXT NOT NULL DEFAULT '',
+         author TEXT,
+         note TEXT)""",
+    "CREATE INDEX changes_by_document ON changes (kind, identifier, format)",
+    "CREATE TABLE counter (id INTEGER PRIMARY KEY CHECK (id = 1), revision BIGINT NOT NULL)",
+    "INSERT INTO counter (id, revision) VALUES (1, 0)",
+)
+
+BARE_NAME = {
+    SQLITE: "replace(replace(replace(replace(replace("
+    "lower(identifier), '-', ''), '_', ''), '.', ''), ':', ''), '0', '')",
+    POSTGRES: "translate(identifier, 'ABCDEFGHIJKLMNOPQRSTUVWXYZ-_.:0', 'abcdefghijklmnopqrstuvwxyz')",
+}
+"""The letters and digits of a change's identifier, which is ASCII, in lower case and without zeros, of which an IPv6
+address may have more or fewer. An engine uses an index of an expression only where a query has the same text."""
+
+
+def _changes_by_name(engine: str) -> str:
+    return f"CREATE INDEX changes_by_name ON changes (({BARE_NAME[engine]}))"
+
+
+# --- states of installs, in the database or, beside the file store, in a file of their own ---------------------------
+
+_INSTALLS = (
+    """CREATE TABLE unknown_machines (
+         identity TEXT PRIMARY KEY,
+         machine TEXT NOT NULL,
+         first REAL NOT NULL,
+         last REAL NOT NULL,
+         asked INTEGER NOT NULL,
+         facts TEXT NOT NULL)""",
+    "CREATE INDEX unknown_by_time ON unknown_machines (last)",
+    "CREATE TABLE install_settings (name TEXT PRIMARY KEY, value TEXT NOT NULL)",
+    "INSERT INTO install_settings (name, value) VALUES ('revision', '0')",
+)
+
+_INSTALLS_OF_POSTGRES = (
+    *(statement.replace(" INTEGER", " BIGINT").replace(" REAL", " DOUBLE PRECISION") for statement in _INSTALLS),
+    # A random token for each revision.
+    "CREATE TABLE install_revisions (revision BIGINT PRIMARY KEY, token TEXT NOT NULL)",
+)
+
+_EVENT_COLUMNS = """
+         id TEXT NOT NULL{unique},
+         at {real} NOT NULL,
+         source TEXT NOT NULL,
+         record TEXT NOT NULL,
+         name TEXT NOT NULL,
+         kind TEXT NOT NULL,
+         attempt BIGINT NOT NULL,
+         content TEXT NOT NULL,
+         body {blob},
+         shared BIGINT)"""
+
+_EVENT_INDICES = (
+    "CREATE INDEX events_by_record ON events (record)",
+    "CREATE INDEX events_to_deliver ON events (revision) WHERE shared IS NULL",
+    "ALTER TABLE unknown_machines ADD COLUMN unsent BIGINT NOT NULL DEFAULT 0",
+)
+
+
+def _to_events(database: peewee.Database) -> None:
+    if "installs" not in database.get_tables():
+        return  # made by this version
+    from answerd.store.state_upgrade import states_to_events  # noqa: PLC0415 - it needs the rules of installs
+
+    states_to_events(database)
+
+
+_EVENTS = Step(
+    {
+        SQLITE: (
+            "CREATE TABLE events (revision INTEGER PRIMARY KEY,"
+            + _EVENT_COLUMNS.format(real="REAL", blob="BLOB", unique=""),
+            *_EVENT_INDICES,
+        ),
+        POSTGRES: (
+            "CREATE TABLE events (revision BIGSERIAL PRIMARY KEY,"
+            + _EVENT_COLUMNS.format(real="DOUBLE PRECISION", blob="BYTEA", unique=" UNIQUE"),
+            *_EVENT_INDICES,
+        ),
+    },
+    _to_events,
+)
+"""States as events, from which the state of a machine follows."""
+
+BEFORE_EVENTS = ("install_events", "forgotten_installs", "installs", "received_messages", "outbox", "outbox_source")
+"""The tables of states that earlier versions have."""
+
+_GONE = tuple(f"DROP TABLE IF EXISTS {name}" for name in BEFORE_EVENTS)
+
+_NO_RECORDS = Step({SQLITE: _GONE, POSTGRES: _GONE})
+"""Unlike other steps it removes tables: a node of an earlier version must not go on writing where nobody reads. It
+keeps its reports on its own disk until it is upgraded."""
+
+DOCUMENTS = Schema(
+    5,
+    (
+        Step(
+            {
+                SQLITE: (*_DOCUMENTS, *_INSTALLS, _changes_by_name(SQLITE)),
+                POSTGRES: (*_DOCUMENTS_OF_POSTGRES, *_INSTALLS_OF_POSTGRES, _changes_by_name(POSTGRES)),
+            }
+        ),
+        _EVENTS,
+        _NO_RECORDS,
+    ),
+)
+"""A database with documents, and the states of installs."""
+
+STATES = Schema(2, (Step({SQLITE: _INSTALLS}), _EVENTS, _NO_RECORDS))
+"""A file that holds the states of installs alone: that of ``SERVICE_STATE_PATH``, and a node's."""
+
+
+def migrate(database: peewee.SqliteDatabase, path: Path, schema: Schema = DOCUMENTS) -> None:
+    """Bring the tables of a SQLite database up to date in one transaction, and switch it to WAL mode.
+
+    Raise `StoreError` for the schema of a newer version, of a much older one, and for the database of another program.
+    """
+    if database.user_version == schema.newest and database.journal_mode == "wal":
+        return
+    _steps_for(database, path, schema)
+    _use_wal(database)
+    with database.atomic("IMMEDIATE"):
+        for step in _steps_for(database, path, schema):  # another process may have been quicker
+            _take(database, step, SQLITE)
+        database.user_version = schema.newest
+
+
+def _steps_for(database: peewee.SqliteDatabase, path: Path, schema: Schema) -> Sequence[Step]:
+    version = database.user_version
+    if version == 0 and database.get_tables():
+        raise StoreError(f"the database {path} belongs to another program: name a file of answerd's own")
+    return schema.after(version, path)
+
+
+def _take(database: peewee.Database, step: Step, engine: str) -> None:
+    for statement in step.statements[engine]:
+        _run(database, statement)
+    step.convert(database)
+
+
+def migrate_postgres(database: peewee.PostgresqlDatabase, described: str, schema: Schema = DOCUMENTS) -> None:
+    """Bring the tables of a PostgreSQL database up to date in one transaction, under a lock of the version's row.
+
+    Raise `StoreError` as `migrate` does. Two processes that meet an empty database at once may both try to create the
+    version table: the one that fails tries again.
+    """
+    try:
+        _migrate_postgres(database, described, schema)
+    except (peewee.IntegrityError, peewee.OperationalError, peewee.ProgrammingError):
+        database.rollback()
+        _migrate_postgres(database, described, schema)
+
+
+def _migrate_postgres(database: peewee.PostgresqlDatabase, described: str, schema: Schema) -> None:
+    with database.atomic():
+        tables = set(database.get_tables())  # one question: another process may be making them
+        if "schema_version" not in tables:
+            if tables:
+                raise StoreError(
+                    f"the database {described} belongs to another program: name a database of answerd's own"
+                )
+            _run(database, "CREATE TABLE schema_version (id INTEGER PRIMARY KEY, version INTEGER NOT NULL)")
+            _run(database, "INSERT INTO schema_version (id, version) VALUES (1, 0)")
+        version: int = _run(database, "SELECT version FROM schema_version FOR UPDATE").fetchone()[0]
+        steps = schema.after(version, described)
+        if not steps:
+            return
+        with patient(database, MIGRATION_SECONDS):
+            for step in steps:
+                _take(database, step, POSTGRES)
+        _run(database, "UPDATE schema_version SET version = %s", (schema.newest,))
+
+
+def require_postgres(database: peewee.PostgresqlDatabase, described: str) -> None:
+    """Raise `StoreError` where a PostgreSQL database has not the schema that this version reads. Changes nothing."""
+    if "schema_version" not in set(database.get_tables()):
+        raise StoreError(
+            f"the database {described} has no tables of answerd: SERVICE_DB_URL names it; serve, import and apply make "
+            "them"
+        )
+    version: int = _run(database, "SELECT version FROM schema_version").fetchone()[0]
+    if DOCUMENTS.after(version, described):
+        raise StoreError(
+            f"the database {described} has schema version {version}, this version of answerd reads {DOCUMENTS.newest}: "
+            "serve, import and apply bring it up to date"
+        )
+
+
+def refuse_newer_postgres(database: peewee.PostgresqlDatabase, described: str) -> None:
+    """Raise `NewerSchema` where a newer version has migrated a PostgreSQL database. One without tables is none."""
+    try:
+        version: int = _run(database, "SELECT version FROM schema_version").fetchone()[0]
+    except (peewee.ProgrammingError, TypeError):  # there is no such table, or no row: `migrate_postgres` judges
+        return
+    if version > DOCUMENTS.newest:
+        DOCUMENTS.after(version, described)
+
+
+def _run(database: peewee.Database, statement: str, parameters: tuple[int, ...] = ()) -> Any:
+    return database.execute_sql(statement, parameters)  # type: ignore[no-untyped-call]
+
+
+def _use_wal(database: peewee.SqliteDatabase) -> None:
+    """Switch to WAL mode. SQLite does not wait for other processes here, so this function does: two processes may
+    create one file."""
+    until = time.monotonic() + WRITER_WAIT_SECONDS
+    while True:
+        try:
+            if database.journal_mode != "wal":
+                database.journal_mode = "wal"
+            return
+        except peewee.OperationalError:
+            if time.monotonic() > until:
+                raise
+            time.sleep(_BUSY_RETRY_SECONDS)

@@ -1,0 +1,174 @@
+"""What to look at in a directory tree: what the kernel (inotify) reports to have changed, or everything.
+
+A hint that avoids looking at 100,000 files four times a second; its user reads the files, and decides whether a change
+has settled. Where the kernel cannot be relied on (a network file system, a mount below the root, links, no watches
+left) everything is looked at each time, and once a minute in any case.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Iterator
+from ctypes import CDLL
+from pathlib import Path
+
+import inotify_simple
+from inotify_simple import INotify, flags, parse_events
+
+from answerd.store.mounts import Mounts, read_table
+
+# Left to itself inotify_simple finds the C library with a subprocess, at its first use; a thread under gevent, where
+# the store is looked at, can start none. This program has the C library loaded already.
+inotify_simple._libc = CDLL(None, use_errno=True)
+
+FULL_LOOK_SECONDS = 60.0
+"""The most time between two looks at everything, and until the kernel is tried again where it could not be relied
+on."""
+
+_WATCHED = (
+    flags.CREATE
+    | flags.DELETE
+    | flags.MODIFY
+    | flags.ATTRIB
+    | flags.CLOSE_WRITE
+    | flags.MOVED_FROM
+    | flags.MOVED_TO
+    | flags.DELETE_SELF
+    | flags.MOVE_SELF
+    | flags.ONLYDIR
+)
+_READ_SIZE = 65_536
+_STRUCTURE = flags.ISDIR | flags.DELETE_SELF | flags.MOVE_SELF | flags.Q_OVERFLOW | flags.IGNORED | flags.UNMOUNT
+
+
+class Watch:
+    """The changes below one root. A look at everything is between `begin` and `settle`; it gives `add` each directory
+    before it lists it, so that no change falls between the two, and takes ``is_whole`` away where a change would not
+    be reported."""
+
+    def __init__(self, directory: Path) -> None:
+        self.is_whole = False
+        self._directory = directory
+        self._inotify: INotify | None = None
+        self._process = 0
+        self._root: tuple[int, int] | None = None
+        self._table = b""
+        self._directories: dict[int, str] = {}
+        self._watched: set[str] = set()
+        self._full_look_due = 0.0
+        self._begin_due = 0.0
+        self._is_asked_for_everything = False
+
+    def ask_for_everything(self) -> None:
+        """Have the next look be at everything, whatever the kernel reports. May be called from any thread."""
+        self._is_asked_for_everything = True
+
+    @property
+    def is_full_look_due(self) -> bool:
+        """Whether everything is to be looked at now, whatever the kernel reports."""
+        return self._inotify is None or self._is_asked_for_everything or time.monotonic() >= self._full_look_due
+
+    def moved(self) -> set[str]:
+        """Return the names of the files that have changed since the last call, as far as the kernel has reported any.
+        Waits for nothing.
+
+        Everything is to be looked at where a directory has come, gone or moved, where another one has taken the root's
+        place, where something was mounted below it, and after a fork, when the parent would get half of the events.
+        """
+        if self._inotify is None:
+            return set()
+        is_another = self._process != os.getpid() or device_and_inode(self._directory) != self._root
+        names = None if is_another or self._is_mounted_on() else self._reported()
+        if names is None:
+            self.close()
+        return names or set()
+
+    def begin(self) -> None:
+        """Begin a look at everything."""
+        if self._is_asked_for_everything:
+            self._is_asked_for_everything, self._begin_due = False, 0.0
+        now = time.monotonic()
+        if self._inotify is None and now >= self._begin_due:
+            self._open()
+            self._begin_due = now + FULL_LOOK_SECONDS
+        self._full_look_due = now + FULL_LOOK_SECONDS
+        self.is_whole = self._inotify is not None
+
+    def settle(self) -> None:
+        """End a look: the kernel is relied on only if it reports every change."""
+        if not self.is_whole:
+            self._end()
+
+    def add(self, name: str) -> None:
+        """Watch another directory, by its name below the root (empty: the root)."""
+        # A directory that is watched already was not replaced: that would be an event about everything.
+        if self._inotify is None or name in self._watched:
+            return
+        try:
+            self._directories[self._inotify.add_watch(f"{self._directory}/{name}", _WATCHED)] = name
+        except OSError:  # gone again, not readable, or there are too many
+            self.is_whole = False
+        else:
+            self._watched.add(name)
+
+    def close(self) -> None:
+        """Stop watching, until the next look at everything."""
+        self._end()
+        self._begin_due = 0.0
+
+    def _end(self) -> None:
+        if self._inotify is not None:
+            self._inotify.close()
+        self._inotify = None
+        self._directories, self._watched = {}, set()
+
+    def _open(self) -> None:
+        root, table = device_and_inode(self._directory), read_table()
+        mounts = Mounts.of(table)
+        if root is None or not mounts.is_local(str(self._directory)) or mounts.below(str(self._directory)):
+            return
+        try:
+            self._inotify = INotify(nonblocking=True)
+        except OSError:
+            return
+        self._root, self._table, self._process = root, table, os.getpid()
+
+    def _reported(self) -> set[str] | None:
+        """Return the names of files that were reported; None where everything is to be looked at."""
+        names: set[str] = set()
+        is_any = False
+        for event in self._events():
+            directory = self._directories.get(event.wd)
+            # A name with two dots is how a Kubernetes volume swaps all its files at once.
+            if directory is None or event.mask & _STRUCTURE or event.name.startswith(".."):
+                is_any = True
+            elif event.name:
+                names.add(f"{directory}/{event.name}" if directory else event.name)
+        return None if is_any else names
+
+    def _events(self) -> Iterator[inotify_simple.Event]:
+        # Read by hand: INotify.read uses poll, which gevent has monkey-patched.
+        while self._inotify is not None:
+            try:
+                data = os.read(self._inotify.fileno(), _READ_SIZE)
+            except BlockingIOError:
+                return
+            yield from parse_events(data)
+
+    def _is_mounted_on(self) -> bool:
+        """Return whether anything is mounted below the root by now. The kernel writes a mount in a microsecond."""
+        table = read_table()
+        if table == self._table:
+            return False
+        self._table = table
+        return bool(Mounts.of(table).below(str(self._directory)))
+
+
+def device_and_inode(directory: Path) -> tuple[int, int] | None:
+    """Return the device and inode of a directory, links followed; None where it cannot be reached."""
+    try:
+        status = directory.stat()
+    except OSError:
+        return None
+    return status.st_dev, status.st_ino
