@@ -36,17 +36,7 @@ COMPILED = [
     "answerd/inventory/rows.py",
     "answerd/json_body.py",
     "answerd/memo.py",
-    "answerd/server/access.py",
-    "answerd/server/admission.py",
     "answerd/server/answer_app.py",
-    "answerd/server/cells.py",
-    "answerd/server/metrics.py",
-    "answerd/server/peer.py",
-    "answerd/server/probes.py",
-    "answerd/server/request_log.py",
-    "answerd/store/layout.py",
-    "answerd/store/file_io.py",
-    "answerd/store/tree.py",
 ]
 
 arguments = {}

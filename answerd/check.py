@@ -150,7 +150,6 @@ class _Rendering:
     labels: MissingLabels
 
     def answer(self, trial: CheckCase) -> Answer | None:
-        """Return an answer; None where it cannot be made."""
         found = self.found
         try:
             return resolve(self.catalogue, trial.facts, trial.extensions, trial.assumed, sources=self.sources)
@@ -189,13 +188,11 @@ class _Rendering:
 
 
 def _file(found: Oversights, sentence: str, trial: CheckCase) -> None:
-    """Record a problem, and the machine that it affects."""
     found.problems.add(sentence)
     found.machines[sentence].add(trial.identifier)
 
 
 def _untried(catalogue: Catalogue, tried_with_rows: Collection[Document]) -> list[Document]:
-    """Return the groups whose answers are not tried, because their claims depend on requests."""
     return [
         document
         for document in catalogue.documents.values()

@@ -12,13 +12,13 @@ through a function that a caller can replace. No message ever holds a secret.
 from __future__ import annotations
 
 import difflib
+import os
 import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, fields, replace
 from typing import Any, Literal
 
 from answerd.addresses import Address, Network, is_public, parse_networks
-from answerd.env_file import EnvFile, open_env_file, parse_env_file
 from answerd.identity import brief, folded, is_label, printable
 
 Source = Literal["default", "file", "environment", "own file"]
@@ -53,6 +53,9 @@ MOST_TOKENS = 2
 _URL = re.compile(r"https?://(?:[A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\])(?::[0-9]{1,5})?(?:/[A-Za-z0-9._~/-]*)?\Z")
 _DIGITS = re.compile(r"[0-9]+\Z")
 _HOST_NAME = re.compile(r"[a-z0-9]([a-z0-9.-]*[a-z0-9])?\Z")
+_READABLE_BY_OTHERS = 0o004
+_KEY = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
+_EXPORT = re.compile(r"\Aexport[ \t]+")
 
 
 class ConfigError(Exception):
@@ -335,6 +338,67 @@ RELOADED = (*TOKENS, *(f"{name}_FILE" for name in TOKENS), "SERVICE_ALLOW", "SER
 """The settings that SIGHUP puts in force; the others wait for the next start."""
 
 
+@dataclass(frozen=True)
+class EnvFile:
+    """An environment file as found: its bytes and its permission bits (``st_mode``)."""
+
+    content: bytes
+    mode: int
+
+    @property
+    def is_readable_by_others(self) -> bool:
+        """Whether every user of this machine can read the file."""
+        return bool(self.mode & _READABLE_BY_OTHERS)
+
+
+def open_env_file(path: str) -> EnvFile:
+    """Read the file. Raise `OSError`."""
+    with open(path, "rb") as stream:
+        return EnvFile(stream.read(), os.fstat(stream.fileno()).st_mode)
+
+
+def parse_env_file(content: bytes) -> dict[str, str]:
+    """Return the keys and values of an environment file (docs/configuration.md#the-environment-file); a byte order mark
+    is ignored. No message holds a piece of a line, because it may be a token.
+
+    Raise `ValueError` with the number and the fault of the wrong line: ``line 3 is not KEY=value``.
+    """
+    try:
+        text = content.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = content.count(b"\n", 0, error.start) + 1
+        raise ValueError(f"line {line} is not UTF-8") from None
+    values: dict[str, str] = {}
+    lines: dict[str, int] = {}
+    for number, raw in enumerate(text.split("\n"), start=1):
+        line_text = raw.strip()
+        if not line_text or line_text.startswith("#"):
+            continue
+        try:
+            key, value = _parse_assignment(line_text)
+        except ValueError as wrong:
+            raise ValueError(f"line {number} {wrong}") from None
+        if key in lines:
+            raise ValueError(f"line {number} sets {key} again, after line {lines[key]}")
+        values[key], lines[key] = value, number
+    return values
+
+
+def _parse_assignment(line: str) -> tuple[str, str]:
+    """Return key and value of one line. Raise `ValueError` with the fault, never with a piece of the line."""
+    key, equals, value = _EXPORT.sub("", line).partition("=")
+    key, value = key.strip(), value.strip()
+    if not equals or not _KEY.match(key):
+        raise ValueError("is not KEY=value")
+    if any(ord(character) < ord(" ") and character != "\t" for character in value):
+        raise ValueError("holds a control character")
+    if value[:1] in ("'", '"'):
+        if len(value) == 1 or value[-1] != value[0]:
+            raise ValueError("has a value that begins with a quote and does not end with it")
+        value = value[1:-1]
+    return key, value
+
+
 def read_config(
     environ: Mapping[str, str], read_file: Callable[[str], EnvFile] = open_env_file, *, to_serve: bool = True
 ) -> Config:
@@ -431,34 +495,31 @@ def _contradictions(config: Config) -> Iterator[str]:
             )
     if any(len(token) < TOKEN_LENGTH for token in config.admin_tokens):
         yield f"SERVICE_ADMIN_TOKEN is too short: it needs at least {TOKEN_LENGTH} characters"
-    if config.admin and config.admin.port and config.admin == config.listen:
-        yield f"SERVICE_ADMIN_ADDR and SERVICE_LISTEN_ADDR are both {config.admin}: the admin API needs its own"
-    yield from _clashes(config)
+    listeners = {"LISTEN": config.listen, "ADMIN": config.admin, "CONSOLE": config.console}
+    for name, address, what in (
+        ("ADMIN", config.admin, "the admin API needs its own"),
+        ("CONSOLE", config.console, "the console needs its own"),
+        ("METRICS", config.metrics, "metrics need their own"),
+    ):
+        # The console may be at the address of the admin API.
+        others = listeners if name == "METRICS" else {"LISTEN": config.listen}
+        for other in [other for other in others if address and address.port and others[other] == address]:
+            yield f"SERVICE_{name}_ADDR and SERVICE_{other}_ADDR are both {address}: {what}"
     if config.tls_cert and not config.tls_key:
         yield "SERVICE_TLS_CERT is set without SERVICE_TLS_KEY: set both, or neither"
     if config.tls_key and not config.tls_cert:
         yield "SERVICE_TLS_KEY is set without SERVICE_TLS_CERT: set both, or neither"
 
 
-def _clashes(config: Config) -> Iterator[str]:
-    """Yield conflicts of the addresses of the console and of the metrics with the other addresses."""
-    if config.console and config.console.port and config.console == config.listen:
-        yield f"SERVICE_CONSOLE_ADDR and SERVICE_LISTEN_ADDR are both {config.console}: the console needs its own"
-    if config.metrics and config.metrics.port:
-        others = {"LISTEN": config.listen, "ADMIN": config.admin, "CONSOLE": config.console}
-        for name, other in others.items():
-            if config.metrics == other:
-                yield f"SERVICE_METRICS_ADDR and SERVICE_{name}_ADDR are both {other}: metrics need their own"
-
-
 def _risks(config: Config) -> Iterator[str]:
     """Yield warnings about settings with which the service runs."""
-    if config.admin and not config.admin.is_loopback:
-        yield f"SERVICE_ADMIN_ADDR is {config.admin}, not a loopback address: others can reach the admin API"
-    if config.console and not config.console.is_loopback:
-        yield f"SERVICE_CONSOLE_ADDR is {config.console}, not a loopback address: others can reach the console"
-    if config.metrics and not config.metrics.is_loopback:
-        yield f"SERVICE_METRICS_ADDR is {config.metrics}, not a loopback address: others can read the metrics"
+    for name, address, what in (
+        ("ADMIN", config.admin, "reach the admin API"),
+        ("CONSOLE", config.console, "reach the console"),
+        ("METRICS", config.metrics, "read the metrics"),
+    ):
+        if address and not address.is_loopback:
+            yield f"SERVICE_{name}_ADDR is {address}, not a loopback address: others can {what}"
     if any(len(token) < TOKEN_LENGTH for token in config.answer_tokens):
         yield f"SERVICE_ANSWER_TOKEN is short: at least {TOKEN_LENGTH} characters are harder to guess"
     if config.is_open and is_public(config.listen.host):

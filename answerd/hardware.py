@@ -44,7 +44,6 @@ class Hardware:
 
     @property
     def cells(self) -> dict[str, str]:
-        """The values by column."""
         own = {"id": self.name, "mac": " ".join(self.macs), "serial": self.serial, "uuid": self.uuid}
         return {**self.others, **{column: text for column, text in own.items() if text}}
 
@@ -119,7 +118,6 @@ def _of_xml(text: bytes) -> Hardware:
 
 
 def _of_domain(domain: Mapping[str, Any]) -> Hardware:
-    """Return the machine of ``virsh dumpxml``."""
     interfaces = _each(_part(domain, "devices", "interface"))
     sysinfo = {
         _text(_part(entry, "@name")): _text(entry)

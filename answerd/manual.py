@@ -38,7 +38,6 @@ def files() -> Mapping[str, str]:
 
 
 def main(checkout: str) -> int:
-    """Write the files below a checkout."""
     if not (Path(checkout) / "setup.py").is_file():
         print(f"{checkout} is no checkout of answerd", file=sys.stderr)
         return 2
@@ -91,7 +90,6 @@ def _roff(text: str) -> str:
 
 
 def bash_completion() -> str:
-    """Return a completion for bash."""
     cases = "\n".join(f"        {name}) options='{' '.join((*options_of(name), '-h'))}' ;;" for name in NAMES)
     return f"""\
 # Completion of answerd for bash. Made by scripts/manpage from the help texts of the commands: do not edit.
@@ -119,7 +117,6 @@ complete -F _answerd answerd
 
 
 def zsh_completion() -> str:
-    """Return a completion for zsh."""
     commands = "\n".join(f"    '{name}:{_quoted(SUMMARIES[name])}'" for name in NAMES)
     cases = "\n".join(
         f"    {name})\n      _arguments -s \\\n{_zsh_options(name)}        '*:file:_files'\n      ;;" for name in NAMES
@@ -165,7 +162,6 @@ def _zsh_action(argument: str) -> str:
 
 
 def fish_completion() -> str:
-    """Return a completion for fish."""
     lines = [
         "# Completion of answerd for fish. Made by scripts/manpage from the help texts of the commands: do not edit.",
         "complete -c answerd -n __fish_use_subcommand -l help -s h -d 'The help text' -f",

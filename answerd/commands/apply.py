@@ -41,7 +41,7 @@ import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from answerd.answers.diff import compare
 from answerd.commands import FAILED, WRONG_USAGE, Arguments, CommandError
@@ -54,6 +54,9 @@ from answerd.identity import printable
 from answerd.store import Author, Store, StoreError, no_progress
 from answerd.store.opening import open_database
 from answerd.store.transfer import Directory, read_directory
+
+if TYPE_CHECKING:
+    from answerd.server.write_guard import WriteGuard
 
 
 class Refused(CommandError):
@@ -137,7 +140,6 @@ def _apply(arguments: Arguments, target: Target) -> int:
 
 
 def _target(arguments: Arguments, found: Directory) -> Target:
-    """Return the function that makes the change: in a service, or in the database itself."""
     prune, note = bool(arguments["--prune"]), arguments["--note"]
     if arguments["--to"]:
         api = AdminApi.of(arguments["--to"], arguments["--ca"])
@@ -156,15 +158,11 @@ def _target(arguments: Arguments, found: Directory) -> Target:
 
 
 def _in_the_database(store: Store, found: Directory, prune: bool, note: str | None) -> Target:
-    # gevent and the service's modules take long to import, and no other command needs them.
     from answerd.server.admin.changes import applied_as_json  # noqa: PLC0415
-    from answerd.server.answer_set import LiveAnswerSet, WriteCounter  # noqa: PLC0415
-    from answerd.server.write_guard import UNCONDITIONAL, ChangeSet, Conditions, WriteGuard, WriteRefused  # noqa: PLC0415  # noqa: PLC0415
-    from answerd.store.loader import Loader  # noqa: PLC0415
+    from answerd.server.write_guard import UNCONDITIONAL, ChangeSet, Conditions, WriteRefused  # noqa: PLC0415
 
     announce_store(store, len(store.keys()))
-    loader = Loader(store, has_states=True, columns=inventory_columns())
-    guard = WriteGuard(store, LiveAnswerSet(loader, WriteCounter(), run=directly), run=directly)
+    guard = local_guard(store)
     changes = ChangeSet(found.documents, prune=prune)
     author = own_author(note)
 
@@ -182,9 +180,18 @@ def _in_the_database(store: Store, found: Directory, prune: bool, note: str | No
     return to_the_database
 
 
-def directly(function: Callable[..., Any], *arguments: Any) -> Any:
-    """Call a function. In the service it would run in a thread; a command has no requests that wait."""
-    return function(*arguments)
+def local_guard(store: Store) -> WriteGuard:
+    """Return a guard of a database for this command. gevent and the service's modules take long to import, and few
+    commands need them."""
+    from answerd.server.answer_set import LiveAnswerSet, WriteCounter  # noqa: PLC0415
+    from answerd.server.write_guard import WriteGuard  # noqa: PLC0415
+    from answerd.store.loader import Loader  # noqa: PLC0415
+
+    def directly(function: Callable[..., Any], *arguments: Any) -> Any:
+        return function(*arguments)  # in the service in a thread: a command has no requests that wait
+
+    loader = Loader(store, has_states=True, columns=inventory_columns())
+    return WriteGuard(store, LiveAnswerSet(loader, WriteCounter(), run=directly), run=directly)
 
 
 def user_name() -> str | None:

@@ -54,7 +54,6 @@ from answerd.store.opening import install_rules, open_postgres
 
 
 def run(arguments: Arguments) -> int:
-    """Run `backup` or `restore`."""
     return back_up(arguments) if arguments["backup"] else restore(arguments)
 
 
@@ -79,7 +78,6 @@ def back_up(arguments: Arguments) -> int:
 
 
 def restore(arguments: Arguments) -> int:
-    """Restore a backup."""
     config, file, force = read_config(os.environ, to_serve=False), arguments["FILE"], bool(arguments["--force"])
     if not Path(file).is_file():
         raise CommandError(f"{file} does not exist", WRONG_USAGE)

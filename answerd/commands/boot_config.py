@@ -41,7 +41,6 @@ ANY_ADDRESS = ("0.0.0.0", "::", "")  # noqa: S104 - compared with, not bound
 
 
 def run(arguments: Arguments) -> int:
-    """Print the configuration."""
     dialect = arguments["DIALECT"]
     if dialect not in DIALECTS:
         known = ", ".join(DIALECTS)

@@ -58,7 +58,6 @@ Filter = Callable[[Capture, Facts], bool]
 
 
 def run(arguments: Arguments) -> int:
-    """Print the captured requests: time, peer, machine, path and outcome."""
     wanted = list(_filters(arguments))
     directory = capture_directory()
     if directory is None:

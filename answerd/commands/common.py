@@ -34,7 +34,7 @@ def read_documents(directory: str | None = None) -> tuple[Store, Catalogue]:
     status 2 for a directory of the command line that is not there; `ConfigError`; `StoreError`.
     """
     store = named_directory(directory) if directory is not None else configured_store()
-    catalogue = loaded(store, has_states=has_states(), columns=inventory_columns())
+    catalogue = catalogue_of(store)
     announce_store(store, catalogue.size)
     return store, catalogue
 
@@ -44,12 +44,13 @@ def announce_store(store: Store, documents: int) -> None:
     print(f"# store: {printable_line(store.described)}, {counted(documents, 'document')}", file=sys.stderr)
 
 
-def has_states() -> bool:
-    """Return whether the settings give a place for the states of installs."""
+def catalogue_of(store: Store) -> Catalogue:
+    """Return the documents of a store as the service would read them: with the settings, where they can be read."""
     try:
-        return read_config(os.environ, to_serve=False).has_states
+        config = read_config(os.environ, to_serve=False)
     except ConfigError:
-        return False
+        return loaded(store)
+    return loaded(store, has_states=config.has_states, columns=config.labels_of_columns)
 
 
 def inventory_columns() -> Mapping[str, str]:

@@ -34,7 +34,6 @@ from answerd.store.opening import open_store
 
 
 def run(_arguments: Arguments) -> int:
-    """Print every setting, and fail where the service would not start with them."""
     config = read_config(os.environ)
     rows = describe(config)
     widths = [max(len(row[column]) for row in rows) for column in range(2)]

@@ -36,11 +36,10 @@ from pathlib import Path
 from answerd.answers.diff import Change, Comparison, Side
 from answerd.answers.diff import compare as compare_sets
 from answerd.commands import WRONG_USAGE, Arguments, CommandError
-from answerd.commands.common import has_states, inventory_columns, named_directory, read_documents
+from answerd.commands.common import catalogue_of, named_directory, read_documents
 from answerd.commands.terminal import coloured, diff_line, print_json, printable_line, progress, show_lines
 from answerd.config import ConfigError
 from answerd.store import Store, StoreError
-from answerd.store.loader import loaded
 from answerd.store.opening import require_database
 from answerd.store.sqlite import SqliteStore
 
@@ -53,9 +52,7 @@ def run(arguments: Arguments) -> int:
     try:
         other = _opened(arguments["OTHER"])
         store, catalogue = read_documents()
-        found = compare_sets(
-            catalogue, loaded(other, has_states=has_states(), columns=inventory_columns()), progress("answers")
-        )
+        found = compare_sets(catalogue, catalogue_of(other), progress("answers"))
     except (ConfigError, StoreError) as error:
         raise CommandError(str(error), FAILED) from None
     show_secrets, summary = bool(arguments["--show-secrets"]), bool(arguments["--summary"])

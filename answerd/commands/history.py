@@ -47,7 +47,7 @@ from typing import Any
 
 from answerd.answers.diff import diff_lines
 from answerd.commands import FAILED, WRONG_USAGE, Arguments, CommandError
-from answerd.commands.apply import directly, own_author
+from answerd.commands.apply import local_guard, own_author
 from answerd.commands.common import announce_store, configured_store, inventory_columns
 from answerd.commands.terminal import coloured, diff_line, print_json, printable_line, show_lines
 from answerd.documents import Key
@@ -59,12 +59,10 @@ from answerd.store.history import beginning
 
 
 def run(arguments: Arguments) -> int:
-    """Run `history` or `restore-document`."""
     return print_history(arguments) if arguments["history"] else put_back(arguments)
 
 
 def print_history(arguments: Arguments) -> int:
-    """Print the history."""
     limit, since = arguments["--limit"], arguments["--since"]
     if not (limit.isascii() and limit.isdigit() and int(limit)):
         raise CommandError("--limit is a number above zero", WRONG_USAGE)
@@ -142,14 +140,7 @@ def _as_json(entry: HistoryEntry, labels: Mapping[str, str], show_secrets: bool)
 
 def put_back(arguments: Arguments) -> int:
     """Restore a document. Exit status 1 where that is refused."""
-    from answerd.server.answer_set import LiveAnswerSet, WriteCounter  # noqa: PLC0415
-    from answerd.server.write_guard import (  # noqa: PLC0415
-        UNCONDITIONAL,
-        WriteGuard,
-        WriteRefused,
-        restore_document,
-    )
-    from answerd.store.loader import Loader  # noqa: PLC0415
+    from answerd.server.write_guard import UNCONDITIONAL, WriteRefused, restore_document  # noqa: PLC0415
 
     number = arguments["--revision"]
     if not (number.isascii() and number.isdigit()):
@@ -159,10 +150,8 @@ def put_back(arguments: Arguments) -> int:
     found = store.history(HistoryFilter(kind, identifier, extension, revision=int(number)))
     if not found:
         raise CommandError(f"revision {int(number)} is no change of {arguments['KEY']}: answerd history lists them")
-    loader = Loader(store, has_states=True, columns=inventory_columns())
-    guard = WriteGuard(store, LiveAnswerSet(loader, WriteCounter(), run=directly), run=directly)
     try:
-        stored = restore_document(guard, found[0], own_author(arguments["--note"]), UNCONDITIONAL)
+        stored = restore_document(local_guard(store), found[0], own_author(arguments["--note"]), UNCONDITIONAL)
     except WriteRefused as refused:
         for problem in refused.problems:
             print(printable_line(f"problem: {problem}"), file=sys.stderr)

@@ -159,12 +159,10 @@ def read_again(installs: OpenInstalls) -> None:
 
 
 def run(arguments: Arguments) -> int:
-    """Run `installs` or `install`."""
     return print_installs(arguments) if arguments["installs"] else print_install(arguments)
 
 
 def print_installs(arguments: Arguments) -> int:
-    """Print a table of machines, or JSON."""
     state = state_named(arguments["--state"], STATE_WORDS)
     if arguments["--from"]:
         return _print_sites(arguments, state)

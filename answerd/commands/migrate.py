@@ -37,7 +37,6 @@ from answerd.suggestion import did_you_mean
 
 
 def run(arguments: Arguments) -> int:
-    """Read the data and write what is made of it."""
     source, path, target = arguments["SOURCE"], Path(arguments["PATH"]), Path(arguments["DIR"])
     if source not in SOURCES:
         raise CommandError(

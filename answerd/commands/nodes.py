@@ -35,7 +35,6 @@ _HEADER = ("NODE", "VERSION", "SEEN", "SILENT", "BEHIND", "WAITING")
 
 
 def run(arguments: Arguments) -> int:
-    """Print a table of nodes, or JSON."""
     store = open_existing_states(read_config(os.environ, to_serve=False))
     if store is None:
         raise CommandError("there is no place for the states of installs: set SERVICE_STATE_PATH")

@@ -71,7 +71,6 @@ SEGMENTS = {"seed": "preseed"}
 
 
 def run(arguments: Arguments) -> int:
-    """Print the answer to a request that is described by the arguments."""
     if arguments["--json"] and not arguments["--explain"]:
         raise CommandError("--json goes with --explain: the answer itself is printed as it is", WRONG_USAGE)
     replayed = arguments["--replay"]

@@ -36,7 +36,6 @@ if TYPE_CHECKING:
 
 
 def run(_arguments: Arguments) -> int:
-    """Run the service until a signal ends it."""
     config = read_config(os.environ)
     # The standard library is patched before anything that the service uses is imported, and for no other command.
     from gevent import monkey  # noqa: PLC0415

@@ -67,7 +67,6 @@ def coloured(text: str, colour: str, stream: TextIO | None = None) -> str:
 
 
 def diff_line(line: str) -> str:
-    """Return a line of a diff in its colour."""
     colour = {"+": "green", "-": "red", "@": "cyan"}.get(line[:1])
     return coloured(printable_line(line), colour) if colour else printable_line(line)
 

@@ -34,7 +34,6 @@ from answerd.commands import WRONG_USAGE, Arguments, CommandError
 
 
 def run(arguments: Arguments) -> int:
-    """Print a token and its line."""
     from answerd.server.roles import Role, TokensError, new_token  # noqa: PLC0415
 
     role = arguments["--role"]

@@ -62,7 +62,6 @@ from answerd.store.transfer import ImportSummary, export_directory, import_direc
 
 
 def run(arguments: Arguments) -> int:
-    """Run `import` or `export`."""
     return import_documents(arguments) if arguments["import"] else export_documents(arguments)
 
 

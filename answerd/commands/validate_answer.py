@@ -44,7 +44,6 @@ VALID, INVALID, NOT_JUDGED = 0, 1, 2
 
 
 def run(arguments: Arguments) -> int:
-    """Judge an answer, from a file or standard input."""
     name = arguments["FILE"] or "-"
     extension = (arguments["--format"] or split_extension(name)[1] or "").lower().lstrip(".")
     if extension not in FORMATS:

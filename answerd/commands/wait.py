@@ -52,7 +52,6 @@ _BAD = frozenset({State.FAILED, State.EXHAUSTED})
 
 
 def run(arguments: Arguments) -> int:
-    """Wait. Returns the exit status."""
     until = time.monotonic() + duration(arguments["--timeout"]) if arguments["--timeout"] is not None else None
     try:
         installs = open_installs()
@@ -64,7 +63,6 @@ def run(arguments: Arguments) -> int:
 
 
 def duration(text: str) -> float:
-    """Return seconds. Raises `CommandError`."""
     found = _DURATION.match(text.strip().lower())
     if found is None:
         raise CommandError(f"--timeout {text!r} is no time: write 90s, 30m, 2h or 1d", WRONG_USAGE)

@@ -33,7 +33,6 @@ _PAIR = re.compile(r'"?(?P<label>[A-Za-z_][\w.-]*)"?\s*:\s*"(?P<value>[^"]*)"?\Z
 
 
 def read(path: Path) -> MigratedData:
-    """Read the storage file, or a directory that holds it."""
     answers = _answers(path)
     data = MigratedData()
     default = answers.pop(DEFAULT, {})

@@ -73,7 +73,6 @@ _READ = ("distros", "profiles", "systems")
 
 
 def read(path: Path) -> MigratedData:
-    """Read `/var/lib/cobbler`, or a copy of it."""
     root = path / COLLECTIONS if (path / COLLECTIONS).is_dir() else path
     distros, profiles, systems = (_collection(root, kind) for kind in _READ)
     if not profiles and not systems:
@@ -145,7 +144,6 @@ class _Made:
 
 
 def _profile(name: str, stored: Mapping[str, Any], known: _Collections, data: MigratedData) -> _Made:
-    """Make the documents of a profile."""
     origin = f"profile {name}"
     lineage = list(_lineage(stored, known.profiles))
     whole: dict[str, Any] = {}

@@ -24,7 +24,6 @@ DEFAULT = "default"
 
 
 def read_mac_files(path: Path) -> MigratedData:
-    """Read a directory."""
     if not path.is_dir():
         raise MigrationError(f"{path} is no directory")
     data = MigratedData()
@@ -88,7 +87,6 @@ INSTALLED = "installed-"
 
 
 def read_rescriptum(path: Path) -> MigratedData:
-    """Read a directory of answers."""
     if not path.is_dir():
         raise MigrationError(f"{path} is no directory; export a database with rescriptum first")
     data = MigratedData()

@@ -33,8 +33,6 @@ _FIELD = re.compile(r"\.(?:request\.query\.)?(?P<label>[A-Za-z_]\w*(?:\.\w+)*)\Z
 
 @dataclass(frozen=True)
 class Profile:
-    """The texts of a profile by extension."""
-
     name: str
     texts: Mapping[str, str]
 

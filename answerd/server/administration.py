@@ -75,32 +75,30 @@ ConsoleFactory = Callable[[ConsoleParts], tuple[WSGIApplication, Gate]]
 
 
 class Administration(Process):
-    """The process that serves the admin API, the console and the metrics. ``guard`` is None where documents are files,
-    which are changed by other means."""
+    """The process that serves the admin API, the console and the metrics. Documents that are files are changed by other
+    means than the guard."""
 
     def __init__(self, shared: Shared, parent_pipe: int, *, reports: bool, is_replacement: bool) -> None:
         super().__init__(shared, parent_pipe, reports=reports, is_replacement=is_replacement)
-        self.guard: WriteGuard | None = None
-        if shared.config.store != "files" and (shared.admin_socket or shared.console_socket):
-            self.guard = WriteGuard(shared.loader.store, self.answers.follower)
+        self.guard = WriteGuard(shared.loader.store, self.answers.follower)
+        self.can_write = shared.config.store != "files" and bool(shared.admin_socket or shared.console_socket)
         self.listeners = [*self._listeners()]
         for listener in self.listeners:
             listener.siblings = [other for other in self.listeners if other is not listener]
 
     def begin(self) -> None:
         """Check the set before the first write needs that, and prune the history."""
-        if self.guard is None:
+        if not self.can_write:
             return
-        gevent.spawn(self._warm_guard, self.guard)
+        gevent.spawn(self._warm_guard)
         if self.shared.config.history_days is not None:
             gevent.spawn(_prune_for_ever, self.guard.store, self.shared.config.history_days, self.shared.log.service)
 
-    def _warm_guard(self, guard: WriteGuard) -> None:
+    def _warm_guard(self) -> None:
         self.answers.warm.wait()
-        guard.warm_up(self.answers.preparation.problems)
+        self.guard.warm_up(self.answers.preparation.problems)
 
     def _listeners(self) -> Iterator[HttpServer]:
-        """Yield the listeners that the settings ask for."""
         shared = self.shared
         if shared.metrics_socket is not None:
             yield self._metrics(shared.metrics_socket)
@@ -111,7 +109,7 @@ class Administration(Process):
             time.monotonic, count=partial(counters.add, "answerd_authentication_failures_total", "admin")
         )
         api = make_admin_app(
-            self.guard or self._reading_guard(),
+            self.guard,
             shared.admin_tokens,
             block,
             shared.log.service,
@@ -132,18 +130,13 @@ class Administration(Process):
         if shared.admin_socket is not None:
             yield self._listener(shared.admin_socket, app, gate)
 
-    def _reading_guard(self) -> WriteGuard:
-        """Return a guard of documents that are read only."""
-        follower = self.answers.follower
-        return WriteGuard(self.shared.loader.store, follower)
-
     def _parts(self, block: FailureBlock, api: WSGIApplication, api_gate: Gate) -> ConsoleParts:
         shared = self.shared
         return ConsoleParts(
             config=lambda: shared.config,
             store=shared.loader.store,
             follower=self.answers.follower,
-            guard=self.guard,
+            guard=self.guard if self.can_write else None,
             tokens=shared.admin_tokens,
             sources=shared.sources,
             secrets=shared.secrets,

@@ -49,7 +49,6 @@ class WriteCounter:
 
     @property
     def value(self) -> int:
-        """The number of writes announced so far."""
         return sum(self._all)
 
     def bump(self) -> int:
@@ -67,14 +66,14 @@ class LiveAnswerSet:
     def __init__(
         self,
         loader: Loader,
-        generation: WriteCounter,
+        writes: WriteCounter,
         run: Callable[..., Any] = in_thread,
     ) -> None:
         """``run`` runs what waits for the store, and what builds the next set, beside the loop."""
         self.loader = loader
         self._run = run
         self.lock = RLock()
-        self._generation = generation
+        self._writes = writes
         self._seen = -1  # nothing: the set that was loaded before forking may be older than a write since
 
     def current(self) -> Catalogue:
@@ -83,18 +82,18 @@ class LiveAnswerSet:
         When the store cannot be read at that moment, the loaded set stays in force; `refresh`, which the service calls
         regularly, reports the reason.
         """
-        if self._seen != self._generation.value:
+        if self._seen != self._writes.value:
             try:
                 self.refresh()
             except StoreError:
-                self._seen = self._generation.value
+                self._seen = self._writes.value
         return self.loader.catalogue
 
     def refresh(self) -> bool:
         """Bring the set up to date with the store; return whether anything changed. Raises
         `answerd.store.StoreError`."""
         with self.lock:
-            seen = self._generation.value
+            seen = self._writes.value
             with gc_paused():
                 has_changed: bool = self._run(self.loader.refresh)
             self._seen = seen
@@ -106,7 +105,7 @@ class LiveAnswerSet:
         Called with ``lock`` held, after the commit and without yielding in between.
         """
         self.loader.catalogue = catalogue
-        self._seen = self._generation.bump()
+        self._seen = self._writes.bump()
 
 
 class AnswerSet:
@@ -115,7 +114,7 @@ class AnswerSet:
     def __init__(
         self,
         loader: Loader,
-        generation: WriteCounter,
+        writes: WriteCounter,
         log: RequestLog,
         preparation: Preparation,
         *,
@@ -131,7 +130,7 @@ class AnswerSet:
 
         ``loaded`` is set once there is a set to answer from, ``warm`` once its answers are prepared.
         """
-        self.follower = LiveAnswerSet(loader, generation)
+        self.follower = LiveAnswerSet(loader, writes)
         self.log = log
         self.reports = reports
         self.is_replacement = is_replacement

@@ -38,7 +38,6 @@ class Tokens:
         self._tokens = tuple(token.encode("utf-8", "surrogateescape") for token in tokens)
 
     def __bool__(self) -> bool:
-        """Return whether a token is needed."""
         return bool(self._tokens)
 
     def accept(self, authorization: str | None) -> bool:
@@ -71,8 +70,6 @@ def presented_token(authorization: str | None) -> bytes | None:
 
 @dataclass(slots=True)
 class _Record:
-    """The failures of an address: when, how often it was blocked, and until when it is blocked."""
-
     failures: deque[float] = field(default_factory=lambda: deque(maxlen=FAILURES))
     blocks: int = 0
     blocked_until: float = -math.inf
@@ -105,7 +102,6 @@ class FailureBlock:
         self._blocked_buckets: dict[int, float] = {}  # the ends of the blocks
 
     def __len__(self) -> int:
-        """Return the number of tracked addresses."""
         return len(self._records)
 
     def seconds_left(self, address: str) -> int:

@@ -50,7 +50,6 @@ class Recorder:
             self._note(f"{directory}: {error.strerror}")
 
     def wants(self, status: int) -> bool:
-        """Return whether a request that was answered with this status is recorded."""
         return status != HTTPStatus.OK or not self.problems_only
 
     def record(self, peer: str, request_line: str, headers: Headers, body: bytes, outcome: str) -> None:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import mmap
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Final
 
 _BYTES: Final = 8
@@ -18,36 +17,12 @@ Cell = tuple[str, ...]
 """The name of a number: of a metric with the values of its labels, or of anything else that is shared."""
 
 
-@dataclass(frozen=True, slots=True)
 class Places:
-    """The place of each process of a service in all that they share. The workers have the first ones."""
+    """The place of each process of a service in all that they share. The workers have the first ones; ``interim`` is
+    the worker that answers while the others are prepared."""
 
-    workers: int
-
-    @property
-    def administration(self) -> int:
-        """The process of admin API, console and metrics."""
-        return self.workers
-
-    @property
-    def interim(self) -> int:
-        """The worker that answers while the others are prepared."""
-        return self.workers + 1
-
-    @property
-    def replicator(self) -> int:
-        """The process that keeps a replica up to date."""
-        return self.workers + 2
-
-    @property
-    def parent(self) -> int:
-        """The parent of all."""
-        return self.workers + 3
-
-    @property
-    def count(self) -> int:
-        """The number of places."""
-        return self.workers + 4
+    def __init__(self, workers: int) -> None:
+        self.administration, self.interim, self.replicator, self.parent, self.count = range(workers, workers + 5)
 
 
 class Cells:
@@ -65,7 +40,6 @@ class Cells:
         self.own = self._all[place * size : (place + 1) * size]
 
     def everywhere(self, *name: str) -> memoryview:
-        """Return the numbers of one name in all places."""
         return self._all[self.index[name] :: len(self.index)]
 
     def add(self, *name: str, by: int = 1) -> None:
@@ -73,11 +47,9 @@ class Cells:
         self.own[self.index[name]] += by
 
     def set(self, *name: str, value: int) -> None:
-        """Set the number of this place."""
         self.own[self.index[name]] = value
 
     def total(self, *name: str) -> int:
-        """Return the sum over all places."""
         return sum(self.everywhere(*name))
 
     def clear(self, place: int, names: Iterable[Cell]) -> None:

@@ -79,7 +79,6 @@ class EventStreams:
 
     @property
     def is_full(self) -> bool:
-        """Whether there are as many streams as there may be."""
         return len(self._streams) >= MOST_STREAMS
 
     def begin(self, sink: Sink, last_identifier: str, is_allowed: Callable[[], bool] = lambda: True) -> None:
@@ -116,7 +115,6 @@ class EventStreams:
             self._is_sending = False
 
     def _send_new(self) -> None:
-        """Send the events since the last time."""
         self._read_requests()
         now = time.monotonic()
         if self._overflowed:

@@ -45,8 +45,6 @@ Value = tuple[tuple[str, ...], float]
 
 
 class Exposition:
-    """Writes the metrics, from the process that serves them."""
-
     def __init__(
         self,
         counters: Cells,
@@ -70,7 +68,6 @@ class Exposition:
         self._registry.register(self)
 
     def __call__(self) -> bytes:
-        """Return the text."""
         return generate_latest(self._registry)
 
     def collect(self) -> Iterable[Metric]:

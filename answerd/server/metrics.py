@@ -219,7 +219,6 @@ class RequestCounts:
         own[self._sum] += int(seconds * 1_000_000)
 
     def aborted(self) -> None:
-        """Count a connection that ended without a whole response."""
         self._counters.add("answerd_aborted_total")
 
     def shed(self, limit: str) -> None:
@@ -228,13 +227,10 @@ class RequestCounts:
 
 
 class AdminCounts:
-    """The counts of the admin API."""
-
     def __init__(self, counters: Cells) -> None:
         self._counters = counters
 
     def answered(self, status: int, _extension: str, _outcome: str, _seconds: float) -> None:
-        """Count a response."""
         cell = ("answerd_admin_requests_total", str(status))
         if cell in self._counters.index:
             self._counters.add(*cell)

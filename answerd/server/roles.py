@@ -15,7 +15,7 @@ from enum import StrEnum
 from pathlib import Path
 
 from answerd.identity import brief, printable
-from answerd.server.bearer import Tokens, presented_token
+from answerd.server.bearer import presented_token
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._@+-]{0,63}\Z")
 _HASH = re.compile(r"[0-9a-f]{64}\Z")
@@ -198,31 +198,23 @@ class AdminTokens:
     """The tokens in force at the admin API: those without a name, which have every role, and the named ones."""
 
     def __init__(self, tokens: Iterable[str] = (), named: Iterable[NamedToken] = ()) -> None:
-        self._unnamed = Tokens()
         self.replace(tokens, named)
 
     def replace(self, tokens: Iterable[str], named: Iterable[NamedToken]) -> None:
-        """Put other tokens in force."""
-        unnamed = [*tokens]
-        self._unnamed.replace(unnamed)
-        self._named = {token.sha256: token for token in named}
-        self.by_hash = {token.sha256: Caller(token.name, token.role) for token in self._named.values()} | {
-            hash_of(token.encode("utf-8", "surrogateescape")): Caller(None, Role.ADMIN) for token in unnamed
+        """Put other tokens in force. They may hold any characters, which a client sends as UTF-8."""
+        self.by_hash = {token.sha256: Caller(token.name, token.role) for token in named} | {
+            hash_of(token.encode("utf-8", "surrogateescape")): Caller(None, Role.ADMIN) for token in tokens
         }
         """The bearers by the SHA-256 of their tokens, in hex digits."""
 
     def listed(self) -> list[tuple[str, Role]]:
         """Return the name and the role of each token in force, sorted by name; a token without a name first."""
-        unnamed = [("", Role.ADMIN)] if self._unnamed else []
-        return [*unnamed, *sorted({(token.name, token.role) for token in self._named.values()})]
+        return sorted({(caller.name or "", caller.role) for caller in self.by_hash.values()})
 
     def find(self, authorization: str | None) -> Caller | None:
         """Return the bearer of the token in an ``Authorization`` header, None where the token is none of these.
 
-        A named token is looked up by its hash. How long that takes says nothing, because a client cannot choose a hash.
+        How long the look-up takes says nothing, because a client cannot choose a hash.
         """
-        if self._unnamed.accept(authorization):
-            return Caller(None, Role.ADMIN)
         presented = presented_token(authorization)
-        found = self._named.get(hash_of(presented)) if presented and self._named else None
-        return Caller(found.name, found.role) if found else None
+        return self.by_hash.get(hash_of(presented)) if presented else None

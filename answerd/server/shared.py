@@ -43,7 +43,6 @@ class Heartbeats:
         self._workers = workers
 
     def beat(self) -> None:
-        """Record that the loop of this process runs."""
         self._cells.set(*BEAT, value=time.monotonic_ns())
 
     def begin(self, workers: Iterable[int]) -> None:
@@ -84,17 +83,14 @@ class Shared:
 
     @property
     def places(self) -> Places:
-        """The places of the processes."""
         return Places(self.config.workers)
 
     @cached_property
     def writes(self) -> WriteCounter:
-        """The number of writes that the processes have announced."""
         return WriteCounter(self.cells)
 
     @cached_property
     def heartbeats(self) -> Heartbeats:
-        """When each worker's loop last had a turn."""
         return Heartbeats(self.cells, self.config.workers)
 
     def attach(self, place: int) -> None:
@@ -172,7 +168,6 @@ class Shared:
         self.admin_tokens.replace(config.admin_tokens, named)
 
     def log_fingerprint(self) -> None:
-        """Log the fingerprint that an installer has to trust."""
         if self.certificate is not None:
             self.log.service(f"TLS certificate fingerprint (SHA-256): {self.certificate.fingerprint}")
 

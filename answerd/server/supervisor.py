@@ -212,7 +212,6 @@ class Supervisor:
     # --- the children ---
 
     def _start_due(self) -> None:
-        """Fork the children that are due. Try again later where the system allows no more processes."""
         now = time.monotonic()
         for child in self._children:
             if child.pid is None and child.due <= now:

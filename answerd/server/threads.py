@@ -23,6 +23,7 @@ waiting_client: ContextVar[Client | None] = ContextVar("waiting_client", default
 """The client that waits for the work of the current greenlet. None: the work is never dropped."""
 
 _T = TypeVar("_T")
+_Tried = tuple[_T | None, Exception | None]
 _thread_now: Callable[[], int] = get_original("_thread", "get_ident")  # gevent's version identifies greenlets
 _lock = get_original("_thread", "allocate_lock")
 
@@ -38,14 +39,17 @@ def in_pool(pool: ThreadPool, function: Callable[..., _T], *arguments: Any) -> _
     The exception is passed as a value: otherwise gevent would print a traceback four times a second while the store is
     unreadable.
     """
+    return _result(*cast(_Tried[_T], pool.apply(_tried, (function, *arguments))))
 
-    def run() -> tuple[_T | None, Exception | None]:
-        try:
-            return function(*arguments), None
-        except Exception as error:
-            return None, error
 
-    result, error = pool.apply(run)
+def _tried(function: Callable[..., _T], *arguments: Any) -> _Tried[_T]:
+    try:
+        return function(*arguments), None
+    except Exception as error:
+        return None, error
+
+
+def _result(result: _T | None, error: Exception | None) -> _T:
     if error is not None:
         try:
             raise error
@@ -58,27 +62,19 @@ def on_loop(hub: Any, function: Callable[..., _T], *arguments: Any) -> _T:
     """Run a function in a greenlet of a hub, called in another thread, which waits. Raises what ``function`` raises."""
     if _thread_now() == hub.thread_ident:
         return function(*arguments)
-    results: list[tuple[_T | None, Exception | None]] = []
+    results: list[_Tried[_T]] = []
     done = _lock()
     done.acquire()
 
     def run() -> None:
         try:
-            results.append((function(*arguments), None))
-        except Exception as error:
-            results.append((None, error))
+            results.append(_tried(function, *arguments))
         finally:
             done.release()
 
     hub.loop.run_callback_threadsafe(gevent.spawn, run)
     done.acquire()
-    result, error = results.pop()
-    if error is not None:
-        try:
-            raise error
-        finally:
-            del error  # or it and this frame would refer to each other: a cycle
-    return cast(_T, result)
+    return _result(*results.pop())
 
 
 def release_gradually(objects: list[Any]) -> None:

@@ -97,7 +97,6 @@ class Process:
         """Begin what else this process does, once it accepts connections."""
 
     def _beat_for_ever(self) -> None:
-        """Report to the parent that the loop runs."""
         watchdog = os_support.Watchdog()
         while True:
             self.shared.heartbeats.beat()

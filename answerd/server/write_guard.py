@@ -183,10 +183,10 @@ InThread = Callable[..., Any]
 class Turn:
     """The wait of one write: for its locks, and only while a client waits for its outcome."""
 
-    def __init__(self, client: Client, late: type[StoreError]) -> None:
-        """``late`` is raised when the time is up."""
+    def __init__(self, client: Client, late_error: type[StoreError]) -> None:
+        """``late_error`` is raised when the time is up."""
         self._client = client
-        self._late = late
+        self._late_error = late_error
         self._began = monotonic()
 
     def seconds_left(self) -> float:
@@ -201,7 +201,7 @@ class Turn:
         if not lock.acquire(blocking=False):
             seconds = self.seconds_left()
             if not lock.acquire(timeout=None if seconds == math.inf else seconds):
-                raise self._late(f"the write waited for {what} until its time was up, and was not begun")
+                raise self._late_error(f"the write waited for {what} until its time was up, and was not begun")
         try:
             yield
         finally:
@@ -211,14 +211,14 @@ class Turn:
         """Raise `StoreError` if the write must not begin any more."""
         now = monotonic()
         if now >= self._client.respond_by:
-            raise self._late("the write waited until its time was up, and was not begun")
+            raise self._late_error("the write waited until its time was up, and was not begun")
         if now - self._began > HALF_CLOSED_SECONDS and self._client.is_gone():
             raise StoreError("the client closed its connection while the write waited, which was not begun")
 
     def check_deadline(self) -> None:
         """Raise `StoreError` if the connection has been closed by now, so that the outcome cannot be reported."""
         if monotonic() >= self._client.deadline:
-            raise self._late("the write took until the connection was closed, and was undone")
+            raise self._late_error("the write took until the connection was closed, and was undone")
 
 
 _PATIENT = PatientClient()
@@ -239,7 +239,7 @@ class WriteGuard:
         self.run = run
         self._one_writer = RLock()
         # What takes long there is a database that is away for a moment: the client is to come back.
-        self._late = StoreAway if isinstance(store, ReplicatingStore) else StoreError
+        self._late_error = StoreAway if isinstance(store, ReplicatingStore) else StoreError
         self._problems = ProblemIndex.of(Catalogue())
 
     def put(
@@ -310,7 +310,7 @@ class WriteGuard:
     def _change(
         self, changes: ChangeSet, author: Author, check: Check, client: Client, *, dry_run: bool = False
     ) -> AppliedChange:
-        turn = Turn(client, self._late)
+        turn = Turn(client, self._late_error)
         with turn.of(self._one_writer, "the writes before it"):
             self._current_problems(self.follower.loader.catalogue)
             try:

@@ -21,7 +21,6 @@ _SELECTION = re.compile(r"\s*(?P<owner>\S+)\s+(?P<question>\S+)\s+(?P<type>\S+)(
 
 
 def judge(answer: JudgedAnswer, remarks: Remarks) -> ToolRequest:
-    """Judge a preseed text line by line."""
     for line, selection, goes_on in logical_lines(answer.text, remarks):
         if selection.strip() and not selection.lstrip().startswith("#"):
             _judge_selection(line, selection, goes_on, remarks)

@@ -120,7 +120,6 @@ class KeyRule:
 
     @property
     def snake_name(self) -> str:
-        """The name with ``_``."""
         return self.name.replace("-", "_")
 
 
@@ -247,7 +246,6 @@ class AnswerTable:
     good: Mapping[str, Any] = field(default_factory=dict)
 
     def at(self, name: str) -> str:
-        """Return the dotted path of a key."""
         return f"{self.path}.{name}" if self.path else name
 
     def get(self, name: str) -> Any:

@@ -69,7 +69,6 @@ def kind(value: Any) -> str:
 
 
 def string(value: Any) -> str | None:
-    """Accept any string."""
     return None if isinstance(value, str) else f"must be a string, not {kind(value)}"
 
 
@@ -79,7 +78,6 @@ def boolean(value: Any) -> str | None:
 
 
 def strings(value: Any) -> str | None:
-    """Accept an array of strings."""
     if not isinstance(value, list):
         return f"must be an array of strings, not {kind(value)}"
     return next((f"entry {place}: {wrong}" for place, item in enumerate(value, 1) if (wrong := string(item))), None)
@@ -192,7 +190,6 @@ def zone_doubt(value: str) -> str | None:
 
 
 def address(value: Any) -> str | None:
-    """Accept an IP address without a prefix."""
     if wrong := string(value):
         return wrong
     return None if _parses(ipaddress.ip_address, value) else "is not an IP address"
@@ -234,7 +231,6 @@ def fingerprint(value: Any) -> str | None:
 
 
 def subscription_key(value: Any) -> str | None:
-    """Accept a Proxmox subscription key."""
     if wrong := string(value):
         return wrong
     good = _SUBSCRIPTION_KEY.fullmatch(value) and len(value) in SUBSCRIPTION_KEY_LENGTHS

@@ -99,15 +99,12 @@ class _MaskedRemarks(Remarks):
         self.remarks, self.mask = remarks, mask
 
     def refuse(self, message: str, path: str = "", line: int | None = None) -> None:
-        """Add a masked finding."""
         self.remarks.refuse(self.mask(message), path, line)
 
     def warn(self, message: str, path: str = "", line: int | None = None) -> None:
-        """Add a masked warning."""
         self.remarks.warn(self.mask(message), path, line)
 
     def note(self, text: str) -> None:
-        """Add a masked note."""
         self.remarks.note(self.mask(text))
 
 

@@ -53,7 +53,6 @@ class Verdict:
 
     @property
     def judged(self) -> bool:
-        """Whether anything could judge the answer."""
         return bool(self.judged_by)
 
     @property
@@ -87,23 +86,19 @@ class Remarks:
             self._unlisted["findings"] += 1
 
     def warn(self, message: str, path: str = "", line: int | None = None) -> None:
-        """Add a warning."""
         if len(self._warnings) < MOST_REMARKS:
             self._warnings.append(Finding(_one_line(message), _one_line(path), line))
         else:
             self._unlisted["warnings"] += 1
 
     def note(self, text: str) -> None:
-        """Add a note about the judging."""
         self._notes.append(_one_line(text))
 
     def judged_by(self, judge: str) -> None:
-        """Record that ``judge`` has judged the answer."""
         self._judges.append(judge)
 
     @property
     def refused(self) -> bool:
-        """Whether there is a finding so far."""
         return bool(self._findings)
 
     @property
@@ -112,7 +107,6 @@ class Remarks:
         return len(self._findings) == MOST_REMARKS or len(self._warnings) == MOST_REMARKS
 
     def verdict(self) -> Verdict:
-        """Return the verdict: each remark once, in the order in which they were added."""
         return Verdict(
             (*dict.fromkeys(self._findings), *self._more("findings")),
             (*dict.fromkeys(self._warnings), *self._more("warnings")),

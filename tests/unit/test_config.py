@@ -12,8 +12,7 @@ from pathlib import Path
 import pytest
 
 from answerd.addresses import Address
-from answerd.config import SETTINGS, Config, ConfigError, describe, read_config
-from answerd.env_file import EnvFile, open_env_file
+from answerd.config import SETTINGS, Config, ConfigError, EnvFile, describe, open_env_file, read_config
 
 LONG_TOKEN = "correct-horse-battery"
 SHORT_TOKEN = "hunter2-hunter2"

@@ -6,8 +6,7 @@ from pathlib import Path
 import pytest
 
 from answerd import config
-from answerd.config import SETTINGS, Setting, read_config
-from answerd.env_file import EnvFile
+from answerd.config import SETTINGS, EnvFile, Setting, read_config
 
 PAGE = (Path(__file__).parents[2] / "docs" / "configuration.md").read_text(encoding="utf-8")
 ROWS = {

@@ -12,8 +12,7 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
 import answerd
-from answerd.config import SETTINGS, Setting, describe, read_config
-from answerd.env_file import EnvFile
+from answerd.config import SETTINGS, EnvFile, Setting, describe, read_config
 
 CHECKOUT = Path(__file__).parents[2]
 PROJECT = tomllib.loads((CHECKOUT / "pyproject.toml").read_text("utf-8"))["project"]

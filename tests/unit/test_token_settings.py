@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from answerd.config import ConfigError, describe, read_config
-from answerd.env_file import EnvFile
+from answerd.config import ConfigError, EnvFile, describe, read_config
 
 OLD, NEW = "old-token-0123456789", "new-token-0123456789"
 PATH = "/etc/answerd/token"

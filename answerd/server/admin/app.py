@@ -167,7 +167,6 @@ class _Gate:
     log: Callable[[str], None]
 
     def judge(self) -> None:
-        """End a request that must not be answered."""
         environ = bottle.request.environ
         exchange = exchange_of(environ)
         if is_probe(exchange.request):
@@ -251,7 +250,6 @@ def _may(role: Role | None, route: Route) -> bool:
 
 
 def _router_error(error: bottle.HTTPError) -> bytes:
-    """Return the router's error about path or method, as JSON."""
     error.__traceback__ = None  # or it and Bottle's frame would refer to each other
     environ = bottle.request.environ
     reason = f"there is nothing at {environ['PATH_INFO']}"

@@ -58,14 +58,11 @@ _FIELDS = {"put": ("kind", "identifier", "format", "text"), "delete": ("kind", "
 
 
 class ChangeHandlers:
-    """Handlers of ``/apply`` and ``/history``."""
-
     def __init__(self, guard: WriteGuard) -> None:
         self.guard = guard
         self.store = guard.store
 
     def routes(self) -> Iterable[Route]:
-        """Return the requests that this group answers."""
         yield Route("POST", "/apply", self.apply, body_limit=BODY_LIMIT, what="a change")
         yield Route("GET", "/history", self.history)
         yield Route("POST", "/history/<revision>/restore", self.restore)
@@ -103,7 +100,6 @@ class ChangeHandlers:
         return compared
 
     def history(self) -> bottle.HTTPResponse:
-        """Return accepted changes, the newest first."""
         wanted = _filter(requests.query("machine", "group", "kind", "format", "since", "before", "limit"))
         found: list[HistoryEntry] = self.guard.run(self.store.history, wanted)
         note_outcome(f"{len(found)} changes")
@@ -112,7 +108,6 @@ class ChangeHandlers:
         return json_response(OK, {"history": entries})
 
     def restore(self, revision: str) -> bottle.HTTPResponse:
-        """Restore the state of a document after a change: its text, or its absence."""
         if not revision.isascii() or not revision.isdigit() or len(revision) > 18:  # noqa: PLR2004 - of a 64-bit number
             raise InvalidRequest("a revision is a number")
         found: list[HistoryEntry] = self.guard.run(self.store.history, HistoryFilter(revision=int(revision)))

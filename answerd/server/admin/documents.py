@@ -43,7 +43,6 @@ class DocumentHandlers:
         self.store = guard.store
 
     def routes(self) -> Iterable[Route]:
-        """Return the requests that this group answers."""
         yield Route("GET", "/<collection:re:machines|groups>", self.list)
         for path in ("/<collection:re:machines|groups>/<name>", "/default"):
             yield Route("GET", path, self.get)
@@ -95,14 +94,12 @@ class DocumentHandlers:
         return f"; it exists as {', '.join(there)}: ask with ?format=" if there else ""
 
     def put(self, collection: str = "", name: str = "") -> bottle.HTTPResponse:
-        """Store a document, unless that would break the set."""
         key = requests.document_key(collection, name)
         text = requests.body_text(key)
         written = self.guard.put(key, text, requests.author(), requests.conditions(), requests.client())
         return written_response("stored", written)
 
     def delete(self, collection: str = "", name: str = "") -> bottle.HTTPResponse:
-        """Remove a document, unless that would break the set."""
         key = requests.document_key(collection, name)
         written = self.guard.delete(key, requests.author(), requests.conditions(), requests.client())
         return written_response("deleted", written)

@@ -30,8 +30,6 @@ _PARAMETERS = ("state", "group", "machine", "limit", "after")
 
 
 class InstallHandlers:
-    """Handlers of ``/installs`` and ``/unknown``."""
-
     def __init__(self, installs: LiveStates, catalogue: Callable[[], Catalogue], sources: Sources = NO_SOURCES) -> None:
         """``catalogue`` gives the answer set in force. ``sources`` are those of answers that are only shown."""
         self._sources = sources
@@ -39,7 +37,6 @@ class InstallHandlers:
         self._catalogue = catalogue
 
     def routes(self) -> Iterable[Route]:
-        """Return the requests that this group answers."""
         yield Route("GET", "/installs", self.listed)
         yield Route("GET", "/installs/<install>", self.one)
         yield Route("POST", "/installs/<install>/arm", self.arm)
@@ -65,7 +62,6 @@ class InstallHandlers:
         return json_response(OK, {"installs": found}, {} if sees_secrets else MASKED)
 
     def one(self, install: str) -> bottle.HTTPResponse:
-        """Return one record with its history; a machine without a record is new."""
         machine = self._machine(install)
         remembered = self._records(machine)[0]
         events = in_thread(self._installs.store.history, remembered.record.name)
@@ -76,15 +72,12 @@ class InstallHandlers:
         return json_response(OK, in_thread(redacted_install, shown, self._catalogue(), self._sources), MASKED)
 
     def arm(self, install: str) -> bottle.HTTPResponse:
-        """Arm a machine."""
         return self._ordered(install, Order.ARM)
 
     def disarm(self, install: str) -> bottle.HTTPResponse:
-        """Disarm a machine."""
         return self._ordered(install, Order.DISARM)
 
     def forget(self, install: str) -> bottle.HTTPResponse:
-        """Forget a machine."""
         return self._ordered(install, Order.FORGET)
 
     def _ordered(self, install: str, order: Order) -> bottle.HTTPResponse:

@@ -131,7 +131,6 @@ def line_of(table: Table, row: Row) -> int:
 
 
 def text_of(key: Key, body: bytes) -> str:
-    """Return the text of a stored inventory. Raises `CannotRender`."""
     try:
         return body.decode("utf-8")
     except UnicodeDecodeError:
@@ -139,28 +138,23 @@ def text_of(key: Key, body: bytes) -> str:
 
 
 class InventoryHandlers:
-    """Handlers of ``/inventory``."""
-
     def __init__(self, guard: WriteGuard) -> None:
         self.guard = guard
         self.store = guard.store
         self.rows = RowEdits(guard)
 
     def routes(self) -> Iterable[Route]:
-        """Return the requests that this group answers."""
         yield Route("GET", "/inventory", self.list)
         yield Route("GET", "/inventory/<name>/<row>", self.get_row)
         yield Route("PUT", "/inventory/<name>/<row>", self.put_row)
         yield Route("DELETE", "/inventory/<name>/<row>", self.delete_row)
 
     def list(self) -> bottle.HTTPResponse:
-        """Return the names of all inventories."""
         names = sorted(key.identifier for key in self.guard.run(self.store.keys, Kind.INVENTORY))
         note_outcome(f"{len(names)} inventories")
         return json_response(OK, {"inventory": names})
 
     def get_row(self, name: str, row: str) -> bottle.HTTPResponse:
-        """Return one row as an object."""
         key, body, tag = self.rows.stored(_key(name))
         identity = _identity(row)
         found = self.guard.run(lambda: self.rows.row(self.rows.table(key, text_of(key, body)), identity))
@@ -192,8 +186,6 @@ class InventoryHandlers:
         return written_response("stored", self._edited(name, identity, edit))
 
     def delete_row(self, name: str, row: str) -> bottle.HTTPResponse:
-        """Remove one row and leave every other byte as it is."""
-
         def edit(text: str, table: Table, found: Row | None) -> str:
             if found is None:
                 raise NotThere(f"no row of {_key(name)} has this identity")

@@ -65,8 +65,6 @@ class CannotRender(Exception):
 
 
 class ObserveHandlers:
-    """Handlers of what changes nothing."""
-
     def __init__(
         self,
         guard: WriteGuard,
@@ -89,7 +87,6 @@ class ObserveHandlers:
         self._checked: tuple[Catalogue, int, list[str]] | None = None
 
     def routes(self) -> Iterable[Route]:
-        """Return the requests that this group answers."""
         yield Route("GET", HEALTH, partial(self.probe, HEALTH))
         yield Route("GET", READY, partial(self.probe, READY))
         yield Route("GET", "/openapi.json", self.openapi)
@@ -148,23 +145,19 @@ class ObserveHandlers:
         return json_response(OK, {"problems": problems}, {"ETag": tag})
 
     def probe(self, path: str) -> bottle.HTTPResponse:
-        """Return that the process is there, or that it has a set."""
         status, body, outcome = probe(path, self._readiness)
         note_outcome(outcome)
         return bottle.HTTPResponse(body, status, {"Content-Type": PLAIN_TEXT})
 
     def openapi(self) -> bottle.HTTPResponse:
-        """Return the description."""
         note_outcome("description")
         return bottle.HTTPResponse(self._description, OK, {"Content-Type": JSON})
 
     def metrics(self) -> bottle.HTTPResponse:
-        """Return the metrics in Prometheus' text format."""
         note_outcome("metrics")
         return bottle.HTTPResponse(self._exposition(), OK, {"Content-Type": CONTENT_TYPE})
 
     def nodes(self) -> bottle.HTTPResponse:
-        """Return the nodes that share a database."""
         nodes = in_thread(self._nodes)
         note_outcome(f"{len(nodes)} nodes")
         return json_response(OK, {"nodes": [node.as_json() for node in nodes]})

@@ -84,7 +84,6 @@ class NotThere(Exception):
 
 
 def environ() -> dict[str, Any]:
-    """Return the environ of the request that is answered."""
     found: dict[str, Any] = bottle.request.environ
     return found
 
@@ -108,7 +107,6 @@ def require(request: str) -> None:
 
 
 def forbidden(exchange: Exchange, needed: Role | None) -> str:
-    """Return why a token may not do something."""
     return f'the token "{exchange.token_name}" has the role {exchange.role}, this needs {needed}'
 
 
@@ -128,12 +126,10 @@ def author() -> Author:
 
 
 def client() -> Client:
-    """Return the connection that waits for the response."""
     return exchange_of(environ()).client
 
 
 def conditions() -> Conditions:
-    """Return the request's ``If-Match`` and ``If-None-Match``."""
     return Conditions(environ().get("HTTP_IF_MATCH"), environ().get("HTTP_IF_NONE_MATCH"))
 
 
@@ -161,7 +157,6 @@ def number(parameters: Mapping[str, str], name: str) -> int | None:
 
 
 def body() -> Content:
-    """Return the body as it was sent."""
     request = exchange_of(environ()).request
     return request.body if request.spooled is None else request.spooled
 
@@ -188,7 +183,6 @@ def document_key(collection: str, name: str) -> Key:
 
 
 def identifier(kind: Kind, name: str) -> str:
-    """Return the identifier in a path's segment, percent-decoded. Raises `InvalidRequest`."""
     try:
         decoded = unquote_to_bytes(name).decode("utf-8")
     except UnicodeDecodeError:
@@ -245,7 +239,6 @@ def error_response(
 
 
 def note_outcome(outcome: str) -> None:
-    """Set the words for the request's line in the log."""
     exchange_of(bottle.request.environ).outcome = outcome
 
 

@@ -188,31 +188,28 @@ class Handler:
             self.fail(error)
 
     def _read(self) -> bool:
-        """Read what is there. Return whether that is all that is wanted. Raises `ClientGone`, SSLError."""
-        while True:
-            if self._tls is not None and self._tls.ended:
-                return self._take(b"")
-            try:
-                data = self.socket.recv(READ_SIZE, MSG_DONTWAIT)
-            except BlockingIOError:
-                return False
-            except OSError:
-                raise ClientGone from None
-            if self.stage == WAITING:
-                if not data:
-                    self.close()
-                    return True
-                self.stage = READING
-                if self._watcher is not None:
-                    self._watcher.stop()
-                if self.server.tls is not None:
-                    self._tls = TlsLayer(self.server.tls)
-            if self._tls is not None and data:
-                data = self._decrypted(self._tls, data)
-                if not data:
-                    continue
-            if self._take(data):
+        """Read once. Return whether that is all that is wanted. Raises `ClientGone`, SSLError."""
+        try:
+            data = self.socket.recv(READ_SIZE, MSG_DONTWAIT)
+        except BlockingIOError:
+            return False
+        except OSError:
+            raise ClientGone from None
+        if self.stage == WAITING:
+            if not data:
+                self.close()
                 return True
+            self.stage = READING
+            if self._watcher is not None:
+                self._watcher.stop()
+            if self.server.tls is not None:
+                self._tls = TlsLayer(self.server.tls)
+        if self._tls is None or not data:
+            return self._take(data)
+        plaintext = self._decrypted(self._tls, data)
+        if plaintext and self._take(plaintext):
+            return True
+        return self._tls.ended and self._take(b"")
 
     def _decrypted(self, tls: TlsLayer, data: bytes) -> bytes:
         """Return the plaintext that is complete now, often none. Raises SSLError."""
