@@ -136,6 +136,13 @@ class InstallMemory:
         remembered = self.by_name.get(own)
         return remembered.evidence if remembered is not None else self.forgotten.get(own)
 
+    def put(self, name: str, evidence: Evidence | None) -> None:
+        """Have the evidence of a machine's record be this; None removes the record without a trace."""
+        if evidence is not None:
+            self._put(identity_of(name), evidence)
+        elif identity_of(name) in self.by_name:
+            self.drop(identity_of(name))
+
     def _put(self, name: str, evidence: Evidence) -> Remembered | None:
         self.changes += 1
         if not evidence.is_record:
