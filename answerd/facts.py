@@ -2,8 +2,6 @@
 
 Reads a request's parts, given as text and bytes; knows no socket and no document. Each fact is computed on first use:
 most answers need an identity and two labels.
-
-More than 400 lines, because one class computes all facts of a request and keeps what it has computed.
 """
 
 from __future__ import annotations

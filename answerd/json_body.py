@@ -3,9 +3,6 @@
 Most answers need the identities of a body and the first value of two or three labels: both come from the lists that the
 walk collects. A dotted path is looked for by descending. Labels of all values are made for a large body, or when many
 are asked for; tests/unit/test_request_properties.py holds the three ways equal.
-
-More than 400 lines, because the three ways share the rules of names and values. `_walk` has more than 50 lines: every
-request pays for it, and a call for each value would cost more than the loop.
 """
 
 from __future__ import annotations

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from answerd.answers.catalogue import Catalogue
+from answerd.answers.catalogue import Catalogue, extended_name
 from answerd.answers.rows import Inventory
 from answerd.answers.select import Question, overlays_holding, select
 from answerd.documents import Document, NameInKind, RawDocument
@@ -324,7 +324,7 @@ class Affected:
         for row in _changed_rows(before.inventory, after.inventory):
             found.update(row.names)
         if groups:
-            groups = _with_extending(groups, (before, after))
+            groups = with_extending(groups, (before, after))
             for catalogue in (before, after):
                 if not _add_touched_by_groups(catalogue, groups, found):
                     return
@@ -392,13 +392,13 @@ def _has_like(inventory: Inventory, identity: str, row: Row) -> bool:
     return other is row or (isinstance(other, Row) and other.values() == row.values())
 
 
-def _with_extending(groups: set[NameInKind], catalogues: Iterable[Catalogue]) -> set[NameInKind]:
+def with_extending(groups: set[NameInKind], catalogues: Iterable[Catalogue]) -> set[NameInKind]:
     """Return groups and all that extend them, directly or not, in any of some sets."""
     extending: dict[NameInKind, set[NameInKind]] = defaultdict(set)
     for catalogue in catalogues:
         for documents in catalogue.groups.values():
             for document in documents:
-                if (extended := _extended(document)) is not None:
+                if (extended := extended_name(document)) is not None:
                     extending[extended].add((document.identity, document.key.format))
     found, left = set(groups), list(groups)
     while left:
@@ -408,16 +408,11 @@ def _with_extending(groups: set[NameInKind], catalogues: Iterable[Catalogue]) ->
     return found
 
 
-def _extended(document: Document) -> NameInKind | None:
-    name = document.control.extends
-    return None if name is None else (identity_of(name), document.key.format)
-
-
 def _add_touched_by_groups(catalogue: Catalogue, groups: set[NameInKind], found: set[str]) -> bool:
     """Add the identities whose answers groups of a set may be part of: of machines and defaults that extend them, of
     members, and of rows that they select. False where a group may select machines without a row too."""
     for document in catalogue.documents.values():
-        if not document.is_shared and _extended(document) in groups:
+        if not document.is_shared and extended_name(document) in groups:
             found.add(document.identity)
     selecting = []
     for claim in catalogue.claims.values():

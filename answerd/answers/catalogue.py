@@ -379,6 +379,12 @@ def _drop(index: CopyOnWriteMap[_K, tuple[_V, ...]], key: _K, value: _V) -> None
         index.pop(key, None)
 
 
+def extended_name(document: Document) -> NameInKind | None:
+    """Return the name of the group that a document extends; None where it extends none."""
+    extended = document.control.extends
+    return None if extended is None else (identity_of(extended), document.key.format)
+
+
 # Why documents cannot be used together.
 
 

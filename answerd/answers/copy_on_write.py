@@ -66,15 +66,6 @@ class CopyOnWriteMap(MutableMapping[K, V]):
             if key in self and key not in other:
                 yield key
 
-    def keys_that_differ(self, other: CopyOnWriteMap[K, V]) -> set[K] | None:
-        """Return the keys that only one of both has, or with other objects; None where the two share no base, so that
-        all would have to be compared."""
-        if self._base is not other._base and (self._base or other._base):
-            return None
-        mine, others = self._changes, other._changes
-        keys = mine.keys() | others.keys()
-        return {key for key in keys if mine.get(key, _UNCHANGED) is not others.get(key, _UNCHANGED)}
-
     def __getitem__(self, key: K) -> V:
         value = self._changes.get(key, _UNCHANGED)
         if value is _UNCHANGED:

@@ -255,21 +255,6 @@ def explanation(answer: Answer, inventory: Inventory | None = None, shown: str |
     ``shown`` is the text to show in place of the answer's, with the same lines. Raises `BrokenDocument` where the keys
     of its values, written for each of them, take too much memory.
     """
-    return _explanation(answer, list(map(_explained_value, _bounded_origins(answer, inventory))), shown)
-
-
-def explanation_text(answer: Answer, inventory: Inventory | None = None, shown: str | None = None) -> str:
-    """Return the `explanation` as JSON text, encoded value by value: encoding everything together is a single step of
-    compiled code, which is too long for a large answer. Raises `BrokenDocument`."""
-    around = json.dumps(_explanation(answer, None, shown), ensure_ascii=False)
-    before, _, after = around.partition('"values": null')  # no text contains it: its quotes would be escaped
-    values = [
-        json.dumps(_explained_value(origin), ensure_ascii=False) for origin in _bounded_origins(answer, inventory)
-    ]
-    return f'{before}"values": [{", ".join(values)}]{after}'
-
-
-def _explanation(answer: Answer, values: object, shown: str | None) -> dict[str, Any]:
     return {
         "composition": answer.composition,
         "format": answer.format.extension,
@@ -277,9 +262,14 @@ def _explanation(answer: Answer, values: object, shown: str | None) -> dict[str,
             {"kind": str(layer.key.kind), "identifier": layer.key.identifier, "source": source_of(layer)}
             for layer in answer.selection.layers
         ],
-        "values": values,
+        "values": list(map(_explained_value, _bounded_origins(answer, inventory))),
         "answer": answer.body.decode() if shown is None else shown,
     }
+
+
+def explanation_text(answer: Answer, inventory: Inventory | None = None, shown: str | None = None) -> str:
+    """Return the `explanation` as JSON text. Raises `BrokenDocument`."""
+    return json.dumps(explanation(answer, inventory, shown), ensure_ascii=False)
 
 
 def _explained_value(origin: Origin) -> dict[str, Any]:

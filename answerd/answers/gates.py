@@ -20,7 +20,6 @@ from answerd.formats import split_extension
 from answerd.formats.family import Once
 from answerd.identity import (
     SHORTEST_MAC,
-    identities_of,
     identity_of,
     is_mac,
     is_shared_by_many,
@@ -35,9 +34,9 @@ from answerd.installs.tokens import TokenSubject, report_token
 IPXE: Final = "ipxe"
 """The format whose documents are a boot loader's."""
 
-_BURNED_IN: Final = frozenset("014589cd")
+_BURNED_IN: Final = frozenset("014589cdCD")
 """The second digits of MAC addresses that a maker of adapters has given: the bit 2 is not set."""
-_LOCALLY_ADMINISTERED: Final = frozenset("2367abef")
+_LOCALLY_ADMINISTERED: Final = frozenset("2367abefABEF")
 """Those of addresses that an operating system or a hypervisor has made up."""
 _HOST: Final = re.compile(r"(?:[A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\])(?::[0-9]{1,5})?\Z")
 
@@ -61,8 +60,8 @@ class InstallSource(Protocol):
         `CannotFill`."""
 
     def given(self, events: Sequence[Event]) -> None:
-        """Write that a document was given, or that a start was refused. Raises `answerd.errors.StatesUnknown`; then it
-        must not be given."""
+        """Put in force that a document was given, or that a start was refused, and have it written before the response
+        is sent. Raises `answerd.errors.StatesUnknown`; then it must not be given."""
 
 
 class Asking(NamedTuple):
@@ -259,12 +258,8 @@ def collected_identities(facts: Facts) -> dict[str, str]:
     for label in ("serial", "uuid"):
         for value in own_values(facts, label):
             _collect(found, identity_of(value), value)
-    texts = [
-        without_pxelinux_prefix(value) or value if value.startswith("01-") else value
-        for value in (*_macs_in_path(facts), *facts.values("mac"))
-    ]
-    addresses = [*zip(identities_of(texts), texts, strict=True)]
-    macs = _macs(addresses, _BURNED_IN) or _macs(addresses, _LOCALLY_ADMINISTERED)
+    texts = [*_macs_in_path(facts), *facts.values("mac")]
+    macs = _macs(texts, _BURNED_IN) or _macs(texts, _LOCALLY_ADMINISTERED)
     if facts.row is not None:
         for identity, text in facts.row.identities().items():
             _collect(found, identity, text)
@@ -285,12 +280,15 @@ def _macs_in_path(facts: Facts) -> list[str]:
     return found
 
 
-def _macs(addresses: Iterable[tuple[str, str]], second_digits: Container[str]) -> dict[str, str]:
-    """Return those of some identities, with their texts, that are MAC addresses with one of these second digits."""
+def _macs(texts: Iterable[str], second_digits: Container[str]) -> dict[str, str]:
+    """Return those of some texts that are MAC addresses with one of these second digits, by their identities."""
     found: dict[str, str] = {}
-    for identity, text in addresses:
-        if identity[1:2] in second_digits and is_mac(text) and not is_shared_by_many(identity):
-            found.setdefault(identity, text)
+    for text in texts:  # a server with virtual functions has dozens: most are left out by their second digit
+        bare = without_pxelinux_prefix(text) or text if text[:3] == "01-" else text
+        if bare[1:2] in second_digits and is_mac(bare):
+            identity = identity_of(bare)
+            if not is_shared_by_many(identity):
+                found.setdefault(identity, bare)
     return found
 
 

@@ -8,14 +8,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
-from answerd.answers.cases import claims_of
-from answerd.answers.catalogue import Catalogue
+from answerd.answers.cases import claims_of, with_extending
+from answerd.answers.catalogue import Catalogue, extended_name
 from answerd.documents import Document
 from answerd.errors import AnswerError
 from answerd.identity import identity_of, mac_digits
 from answerd.installs.memory import InstallMemory, Remembered
 from answerd.inventory.rows import Row
-from answerd.sorting import sorted_in_steps
 
 
 class Machine(NamedTuple):
@@ -52,13 +51,14 @@ def machines_of_group(catalogue: Catalogue, memory: InstallMemory, group: str) -
     Its members, the machines whose documents extend it, the rows that it claims, and the records whose last answer it
     was part of; the same of the groups that extend it.
     """
-    wanted = identity_of(group)
-    if not any(name == wanted for name, _ in catalogue.groups):
+    named = {name for name in catalogue.groups if name[0] == identity_of(group)}
+    if not named:
         return None
+    wanted = frozenset(identity for identity, _ in with_extending(named, (catalogue,)))
     names: dict[str, str] = {}
-    for name in _named_by_group(catalogue, memory, _with_extending(catalogue, wanted)):
+    for name in _named_by_group(catalogue, memory, wanted):
         names.setdefault(identity_of(name), name)
-    return sorted_in_steps(names.values(), str)
+    return sorted(names.values())
 
 
 def machines_without_record(catalogue: Catalogue, memory: InstallMemory) -> list[Remembered]:
@@ -85,20 +85,6 @@ def _named_in_set(catalogue: Catalogue) -> Iterator[str]:
             yield document.key.identifier
 
 
-def _with_extending(catalogue: Catalogue, wanted: str) -> frozenset[str]:
-    """Return a group's identity and those of the groups that extend it, directly or through others."""
-    found = {wanted}
-    for groups in catalogue.groups.values():
-        for group in groups:
-            try:
-                chain = catalogue.chain(group)
-            except AnswerError:
-                continue
-            if any(ancestor.identity == wanted for ancestor in chain):
-                found.add(group.identity)
-    return frozenset(found)
-
-
 def _named_by_group(catalogue: Catalogue, memory: InstallMemory, wanted: frozenset[str]) -> Iterator[str]:
     for remembered in [*memory.by_name.values()]:
         if remembered.group is not None and identity_of(remembered.group) in wanted:
@@ -112,7 +98,7 @@ def _named_by_group(catalogue: Catalogue, memory: InstallMemory, wanted: frozens
         if document.is_shared:
             if document.identity in wanted:
                 yield from (_name_of_member(catalogue, document, identity) for identity in document.control.members)
-        elif document.identity and _extends(catalogue, document, wanted):
+        elif document.identity and (extended := extended_name(document)) and extended[0] in wanted:
             yield _own_name(catalogue, document.identity, document.key.identifier)
 
 
@@ -136,12 +122,3 @@ def _groups_of_row(catalogue: Catalogue, row: Row) -> tuple[Document, ...]:
         return *claims.groups, *claims.overlays
     except AnswerError:
         return ()
-
-
-def _extends(catalogue: Catalogue, document: Document, wanted: frozenset[str]) -> bool:
-    """Return whether a machine's document extends a group, directly or not."""
-    try:
-        group = catalogue.extended_by(document)
-        return group is not None and group.identity in wanted
-    except AnswerError:
-        return False

@@ -18,13 +18,14 @@ from answerd.answers.catalogue import (
     cycle_problem,
     duplicate_problem,
     duplicates_of,
+    extended_name,
     extended_overlay_problem,
     height_problem,
     unknown_group_problem,
 )
 from answerd.documents import Document, DocumentName, NameInKind, RawDocument
 from answerd.errors import BrokenDocument
-from answerd.identity import Kind, identity_of
+from answerd.identity import Kind
 
 
 def load_problems(catalogue: Catalogue) -> list[str]:
@@ -121,14 +122,8 @@ def _standing(catalogue: Catalogue, group: NameInKind) -> object:
     return [document.control.overlay is None for document in catalogue.groups.get(group, ())][:1]
 
 
-def _extended(document: Document) -> NameInKind | None:
-    """Return the name of the group that a document extends."""
-    extended = document.control.extends
-    return None if extended is None else (identity_of(extended), document.key.format)
-
-
 def _of_extends(catalogue: Catalogue, document: Document) -> str | None:
-    extended = _extended(document)
+    extended = extended_name(document)
     if extended is None:
         return None
     groups = catalogue.groups.get(extended, ())
@@ -163,7 +158,7 @@ def _of_groups(catalogue: Catalogue) -> Iterator[str]:
                 heights[name] = 0
                 break
             trail[name] = document
-            name = _extended(document)
+            name = extended_name(document)
         leads_on = name is None or bool(heights.get(name))
         if name in trail:
             cycle = list(trail.values())[list(trail).index(name) :]

@@ -65,11 +65,9 @@ class Console:
         api: WSGIApplication,
         *,
         api_writes: bool,
-        note_use: Callable[[], None] = lambda: None,
     ) -> None:
-        """``api_writes``: whether the API may be written to here, with its token. ``note_use`` is called for each page,
-        also for the log-in page, so that the tables of pages are made while an operator types the token."""
-        self._note_use = note_use
+        """``api_writes``: whether the API may be written to here, with its token."""
+        self._note_use = pages.prepare
         self._access = access
         self._api = api
         self._api_writes = api_writes
@@ -77,8 +75,8 @@ class Console:
             ("GET", "/console/"): pages.now,
             ("GET", "/console/overview"): pages.overview,
             ("GET", "/console/requests"): pages.requests,
-            ("GET", "/console/machines"): pages.machines,
-            ("POST", "/console/machines"): pages.change_states,
+            ("GET", "/console/machines"): pages.all_machines.show,
+            ("POST", "/console/machines"): pages.all_machines.order,
             ("GET", "/console/machine"): pages.one_machine.show,
             ("GET", "/console/adopt"): pages.inventories.adopt,
             ("GET", "/console/inventory"): pages.inventories.show,

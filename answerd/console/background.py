@@ -8,14 +8,20 @@ from __future__ import annotations
 
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Hashable
-from dataclasses import dataclass, field
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
 from secrets import token_urlsafe
 from typing import Generic, TypeVar
 
 import gevent
 from gevent.event import Event
 from gevent.threadpool import ThreadPool
+
+from answerd.answers.catalogue import Catalogue
+from answerd.answers.sources import Sources
+from answerd.check import check
+from answerd.validators import Tools
 
 MOST_KEPT = 4
 """Pieces of work of one kind that are kept, finished or not."""
@@ -134,3 +140,50 @@ class BackgroundWork(Generic[_T]):
         job.result, job.fault = self._pool.apply(run)
         job.at = time.time()
         job.finished.set()
+
+
+@dataclass(frozen=True, slots=True)
+class Checked:
+    """The last check that came to its end, and the one that goes on. ``problems`` is None where none has ended yet;
+    ``at`` is when it ended, in seconds since 1970. ``is_current``: nothing has changed since. ``done`` of ``total``
+    answers are tried of the check that goes on; ``fault`` is why the last one failed."""
+
+    problems: Sequence[str] | None
+    at: float = 0.0
+    is_current: bool = True
+    is_running: bool = False
+    done: int = 0
+    total: int = 0
+    fault: str = ""
+
+
+class CheckInBackground:
+    """Checks of the whole set, each in the background; the last that came to its end is kept until the next has.
+
+    There is one at a time. While the set changes all the time, its problems are those of a moment ago.
+    """
+
+    def __init__(self, catalogue: Callable[[], Catalogue], sources: Sources, patience: float = PATIENCE) -> None:
+        """``patience``: the seconds that a page waits, so that a small set shows its problems at the first look."""
+        self._catalogue = catalogue
+        self._sources = sources
+        self._patience = patience
+        self._work: BackgroundWork[Sequence[str]] = BackgroundWork(most_kept=2)
+
+    def __call__(self, again_after: float = 0.0) -> Checked:
+        """Return what is known, and begin a check where the set has changed since the last, and that ended
+        ``again_after`` seconds ago."""
+        catalogue, version = self._catalogue(), self._sources.version()
+        about = (Same(catalogue), version)
+        ended = self._work.finished()
+        is_recent = ended is not None and time.time() - ended.at < again_after
+        running = self._work.unfinished() or (ended if is_recent else None)
+        job = running or self._work.job(about, partial(self._check, catalogue), self._patience)
+        ended = self._work.finished()
+        if ended is not None and ended is self._work.about(about):
+            self._work.keep_only(about)  # the set before may hold a lot
+        known = Checked(None) if ended is None else Checked(ended.result, ended.at, ended is self._work.about(about))
+        return replace(known, is_running=not job.is_finished, done=job.done, total=job.total, fault=job.fault)
+
+    def _check(self, catalogue: Catalogue, progress: Callable[[int, int], None]) -> Sequence[str]:
+        return check(catalogue, Tools.none(), progress, sources=self._sources).problems

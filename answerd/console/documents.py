@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Iterable, Mapping, Sequence
 from enum import Enum
 from typing import NamedTuple
 
@@ -10,32 +11,34 @@ from answerd.answers.catalogue import Catalogue
 from answerd.answers.line_diff import unified
 from answerd.answers.redaction import redacted
 from answerd.console.adopting import with_member
-from answerd.console.backend import (
-    KINDS,
-    Backend,
+from answerd.console.backend import Backend
+from answerd.console.editing import (
     Consequences,
     DocumentChange,
     DocumentVersion,
     Editing,
     NotSaved,
+    Saved,
     WriteAuthor,
 )
-from answerd.console.document_list import SORTS, DocumentsView, documents_page
+from answerd.console.installs import CurrentStates
 from answerd.console.inventories import InventoryPages
-from answerd.console.listing import Listings, document_at, problems_of
 from answerd.console.machine_page import MachinePage
-from answerd.console.machines import InstallStates, MachinesPage, MachineTable, View
-from answerd.console.marks import marks_of
-from answerd.console.page_request import PageReply, PageRequest, number_in, redirect
-from answerd.console.preparing import PreparedTable
+from answerd.console.machines import MachinesPages, waiting
+from answerd.console.page_request import PageReply, PageRequest, number_in, redirect, saved_at
 from answerd.console.rendering import ago, counted, document_link, exact, link, page
 from answerd.console.starts import start_of
-from answerd.documents import Key
+from answerd.console.table import DocumentsView, Tables, View, inventories_of
+from answerd.documents import Key, RawDocument
 from answerd.formats import FORMATS
-from answerd.identity import Kind, join_limited
+from answerd.identity import Kind, identity_of, join_limited
 from answerd.inventory import FORMAT as INVENTORY_FORMAT
+from answerd.inventory import file_of
 from answerd.long_work import run_long
 from answerd.server.threads import in_thread
+
+KINDS = tuple(kind.value for kind in Kind)
+"""The kinds of documents as pages name them."""
 
 NAMES_SHOWN = 20
 
@@ -66,20 +69,27 @@ class DocumentPages:
 
     def __init__(self, backend: Backend) -> None:
         self._backend = backend
-        self._listings = Listings()
-        self._table = MachineTable()
+        self._tables = Tables(backend.catalogue)
         self.inventories = InventoryPages(backend)
-        self.one_machine = MachinePage(backend)
-        self.tables: list[PreparedTable] = [self._listings, self._table]
+        self.all_machines = MachinesPages(backend, self._tables)
+        self.one_machine = MachinePage(backend, self.all_machines)
+
+    def prepare(self) -> None:
+        """Begin to make the tables of pages, while somebody logs in for instance."""
+        self._tables.current(patience=0)
 
     def documents(self, request: PageRequest) -> PageReply:
         """Return the list: groups, defaults and inventories, or the documents whose names hold the search."""
-        catalogue, sort = self._backend.catalogue(), request.get("sort")
-        listing = self._listings.of(catalogue)
-        if self._listings.catalogue is None:
-            return waiting(request, "Documents", "/console/documents", catalogue)
-        sort = sort if sort in SORTS else ""
-        view = DocumentsView(request.get("q"), request.get("kind"), sort, request.get("desc") == "1")
+        table = self._tables.current()
+        if table is None:
+            return waiting(request, "Documents", "/console/documents", self._backend.catalogue().size)
+        view = DocumentsView(
+            request.get("q"),
+            request.get("kind"),
+            request.get("sort"),
+            request.get("desc") == "1",
+            number_in(request.get("page")) or 1,
+        )
         return PageReply(
             page(
                 "documents",
@@ -88,7 +98,7 @@ class DocumentPages:
                 writable=self._backend.editing is not None,
                 view=view,
                 kinds=KINDS,
-                shown=run_long(lambda: documents_page(catalogue, listing, view)),
+                shown=run_long(lambda: table.documents(view)),
             )
         )
 
@@ -181,7 +191,7 @@ class DocumentPages:
         if verb == "preview-delete":
             return self._editor(request, key, text, etag, preview=Preview.REMOVE)
         try:
-            problems = self._change(editing, verb, key, text, request)
+            problems, revision = self._change(editing, verb, key, text, request)
         except NotSaved as error:
             other = _conflict(stored, text) if error.is_conflict else None
             return self._editor(
@@ -200,8 +210,8 @@ class DocumentPages:
             return redirect(document_link(key.kind, key.identifier, key.format))  # its history can take that back
         stored = editing.find(key)
         if stored is None or not problems:
-            return redirect(document_link(key.kind, key.identifier, key.format))
-        message = "Saved. These problems of the set are older than this change:"
+            return redirect(saved_at(document_link(key.kind, key.identifier, key.format), revision))
+        message = f"Saved as version {revision}. These problems of the set are older than this change:"
         return self._editor(request, key, stored.text, stored.etag, message=message, problems=problems)
 
     def _joined(self, request: PageRequest, editing: Editing) -> PageReply:
@@ -236,11 +246,11 @@ class DocumentPages:
         message = "The session had ended. You are logged in again; your text is below, and not stored yet."
         return self._editor(request, key, text, etag, message=message, is_new=not etag)
 
-    def _change(self, editing: Editing, verb: str, key: Key, text: str, request: PageRequest) -> Sequence[str]:
+    def _change(self, editing: Editing, verb: str, key: Key, text: str, request: PageRequest) -> Saved:
         by = WriteAuthor(request.session.who if request.session else "", request.peer, request.field("note").strip())
         etag = request.field("etag")
         if verb == "delete":
-            return editing.delete(key, etag, by)
+            return Saved(editing.delete(key, etag, by), 0)
         if verb == "save":
             return editing.save(key, text, etag, by)
         raise NotSaved("that is not something a document can be asked for")
@@ -286,7 +296,7 @@ class DocumentPages:
             text = ""
         if not request.sees_secrets:
             text = in_thread(lambda: redacted(text, key.format, labels=catalogue.columns))
-        used_by = self._used_by(catalogue, key) if key.kind is Kind.GROUP and not is_new else []
+        used_by = self._used_by(key) if key.kind is Kind.GROUP and not is_new else []
         history = editing.history(key) if editing is not None and (is_removed or not is_new) else ()
         consequences = None
         if editing is not None and preview is not None:  # last: what it begins slows the others down
@@ -319,35 +329,24 @@ class DocumentPages:
         )
         return PageReply(body, status)
 
-    def _used_by(self, catalogue: Catalogue, key: Key) -> list[Dependents]:
+    def _used_by(self, key: Key) -> list[Dependents]:
         """Return the documents that extend a group, and the machines that have a group of its name."""
-        extending = self._listings.of(catalogue).extending.get(key.name[1:], ())
-        shown = self._shown(View(group=key.identifier))
-        if self._listings.catalogue is None or shown is None:
+        table, states = self._tables.current(), self._states()
+        if table is None:
             return [Dependents("Machines", "… are being looked up: reload this page in a moment")]
+        extending, shown = run_long(lambda: (table.extending(key), table.machines(View(group=key.identifier), states)))
         found = []
         if extending:
             found.append(Dependents("Extended by", join_limited(extending, NAMES_SHOWN)))
         if shown.found:
-            names = ", ".join([machine.name for machine, _ in shown.machines[:NAMES_SHOWN]])
+            names = ", ".join([machine.name for machine in shown.machines[:NAMES_SHOWN]])
             more = " …" if shown.found > NAMES_SHOWN else ""
             where = link("/console/machines", group=key.identifier)
             found.append(Dependents("Machines", f"{names}{more}", counted(shown.found, "machine"), where))
         return found
 
-    def _states(self) -> InstallStates | None:
+    def _states(self) -> CurrentStates | None:
         return self._backend.installs.now() if self._backend.installs is not None else None
-
-    def _shown(self, view: View) -> MachinesPage | None:
-        """Return a page of the table; None while the first table is made. In a thread: there may be a million
-        machines."""
-        catalogue, states = self._backend.catalogue(), self._states()
-
-        def show() -> MachinesPage | None:
-            self._table.update(catalogue)
-            return None if self._table.catalogue is None else self._table.shown(view, states)
-
-        return run_long(show)
 
     def _sentences(
         self, key: Key, message: str, problems: Sequence[str], consequences: Consequences | None
@@ -359,12 +358,6 @@ class DocumentPages:
         if message:
             return (*problems, message)
         return problems_of(self._backend.catalogue(), key)
-
-
-def waiting(request: PageRequest, title: str, current: str, catalogue: Catalogue) -> PageReply:
-    """Return the page of a list that is being made: it asks for itself again."""
-    values = {"title": title, "current": current, "address": request.address, "documents": catalogue.size}
-    return PageReply(page("waiting", request=request, **values))
 
 
 def _key(kind: str, name: str, extension: str) -> Key | None:
@@ -390,3 +383,59 @@ def _who_was_first(change: DocumentChange | None) -> str:
 def _conflict(stored: DocumentVersion | None, text: str) -> Sequence[str]:
     """Return the difference between the stored text and the text that was to be saved."""
     return unified((stored.text if stored else "").split("\n"), text.split("\n"))
+
+
+def document_at(catalogue: Catalogue, key: Key) -> RawDocument | None:
+    """Return the document of a key, by its exact identifier or its identity; None where there is none."""
+    identity = identity_of(key.identifier)
+    if key.kind is Kind.MACHINE:
+        found = catalogue.machines.get(identity, ())
+    elif key.kind is Kind.GROUP:
+        found = catalogue.groups.get((identity, key.format), ())
+    elif key.kind is Kind.DEFAULT:
+        found = catalogue.defaults.get(key.format, ())
+    else:
+        inventories = inventories_of(catalogue)
+        return next((raw for raw in inventories if raw.key.name == key.name), None)
+    alike = [document for document in found if document.key.format == key.format]
+    exact = [document for document in alike if document.key.identifier == key.identifier]
+    return next((document.raw for document in (*exact, *alike)), None)
+
+
+def problems_of(catalogue: Catalogue, key: Key) -> Sequence[str]:
+    """Return the problems of a document by itself."""
+    raw = document_at(catalogue, key)
+    if raw is None:
+        return ()
+    if key.kind is not Kind.INVENTORY:
+        document = catalogue.documents.get(raw)
+        return document.problems if document is not None else ()
+    inventory = catalogue.inventory
+    return (
+        [problem for problem in inventory.problems() if problem.startswith("inventory")]
+        if inventory is not None
+        else ()
+    )
+
+
+_LINE = re.compile(r"\bline (\d{1,9})\b")
+_ABOUT_ANOTHER = re.compile(r"(?:machine|group|default|inventory)\b[^:]*\([a-z]+\): ")
+
+
+def marks_of(key: Key, sentences: Iterable[str]) -> list[Mapping[str, object]]:
+    """Return the lines that sentences about a document name, with the sentence, in order and each once.
+
+    ``sentences`` may be about other documents too, and may begin with the document's name or not.
+    """
+    found: dict[str, int] = {}
+    for sentence in sentences:
+        about = sentence.removeprefix(f"{key}: ")
+        if key.kind is Kind.INVENTORY:
+            line = re.match(re.escape(file_of(key.identifier)) + r":(\d{1,9})", sentence)
+        elif about == sentence and _ABOUT_ANOTHER.match(sentence):
+            continue
+        else:
+            line = _LINE.search(about)
+        if line is not None:
+            found.setdefault(about, int(line[1]))
+    return [{"line": line, "message": message} for message, line in sorted(found.items(), key=lambda mark: mark[1])]

@@ -1,14 +1,15 @@
-"""Changing documents from a page: the write guard and the store, in the words of `answerd.console.backend`."""
+"""Changing documents from a page: previews, writes and history, by the write guard and the store."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import partial
 from hashlib import sha256
+from typing import NamedTuple
 
 from answerd.answers.catalogue import Catalogue
 from answerd.answers.diff import Difference, compare
@@ -16,19 +17,6 @@ from answerd.answers.line_diff import unified
 from answerd.answers.redaction import redacted_pair
 from answerd.answers.secret_names import is_secret_name, redacted_cell, why_masked
 from answerd.console.adopting import NEW_INVENTORY
-from answerd.console.backend import (
-    Affected,
-    Consequences,
-    DocumentChange,
-    DocumentVersion,
-    Effect,
-    NotSaved,
-    PreviewedChange,
-    Revision,
-    RowEdit,
-    TextChange,
-    WriteAuthor,
-)
 from answerd.console.background import PATIENCE, BackgroundWork, Job
 from answerd.console.rendering import counted
 from answerd.documents import Key, RawDocument
@@ -50,6 +38,7 @@ from answerd.server.write_guard import (
     Conditions,
     WriteGuard,
     WriteRefused,
+    WrittenDocument,
     etag,
 )
 from answerd.store import Author, HistoryEntry, HistoryFilter, StoreError
@@ -67,8 +56,142 @@ LINES_SHOWN = 1_000
 """Of the difference that a change made."""
 
 
-class GuardedEditing:
-    """Documents of a database: an `answerd.console.backend.Editing`."""
+@dataclass(frozen=True, slots=True)
+class DocumentVersion:
+    """A document as a store holds it. ``etag`` is empty where the store has none."""
+
+    key: Key
+    text: str
+    etag: str
+
+
+class Affected(NamedTuple):
+    """A machine whose answer in a format would change; the identifier is empty for the default."""
+
+    identifier: str
+    format: str
+
+    def __str__(self) -> str:
+        return f"{self.identifier or 'default'} ({self.format})"
+
+
+@dataclass(frozen=True, slots=True)
+class Effect:
+    """Machines that a write affects in one way: ``words`` says how, for one of them and for several. ``is_loss``: they
+    have no answer any more."""
+
+    words: tuple[str, str]
+    machines: Sequence[Affected]
+    is_loss: bool = False
+
+    @property
+    def sentence(self) -> str:
+        """``20 machines lose their answer``."""
+        count = len({machine.identifier for machine in self.machines})
+        return f"{count:,} {'machine' if count == 1 else 'machines'} {self.words[count != 1]}"
+
+
+@dataclass(frozen=True, slots=True)
+class PreviewedChange:
+    """Answers that would change in the same way. ``lines`` are a unified diff with secrets masked."""
+
+    machines: Sequence[Affected]
+    lines: Sequence[str]
+    is_loss: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Consequences:
+    """The consequences of a write. ``refused`` is why it would be refused, with the ``problems`` that it would
+    cause. ``name`` is the comparison in addresses. ``is_pending``: it goes on yet, and ``compared`` of ``total``
+    answers are compared. ``own`` is the difference of the document itself; ``notes`` are about answers that cannot be
+    tried."""
+
+    name: str = ""
+    is_pending: bool = False
+    compared: int = 0
+    total: int = 0
+    effects: Sequence[Effect] = ()
+    changes: Sequence[PreviewedChange] = ()
+    notes: Sequence[str] = ()
+    own: Sequence[str] = ()
+    refused: str = ""
+    problems: Sequence[str] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Revision:
+    """One accepted write of a document, newest first. ``when`` is in seconds since 1970."""
+
+    revision: int
+    when: float
+    who: str
+    what: str
+    note: str
+    lines: Sequence[str]
+    restorable: bool
+
+
+@dataclass(frozen=True, slots=True)
+class WriteAuthor:
+    """The author of a write: the name of the token, the address, and the note that is kept with the write."""
+
+    who: str
+    peer: str
+    note: str = ""
+
+
+class DocumentChange(NamedTuple):
+    """One accepted write of any document. ``when`` is in seconds since 1970."""
+
+    revision: int
+    when: float
+    who: str
+    what: str
+    note: str
+    key: Key
+
+
+class TextChange(NamedTuple):
+    """A write with the text before it and after it; None where there was no document."""
+
+    of: DocumentChange
+    before: str | None
+    after: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class RowEdit:
+    """A change of one row of an inventory. ``identity`` is one of the row's, empty for a new row; ``was`` and
+    ``columns`` are the `row_digest` of the row and of the columns that its editor saw.
+    ``cells``: one for each column; None: the row is removed."""
+
+    identity: str
+    was: str
+    columns: str
+    cells: Sequence[str] | None
+
+
+class NotSaved(Exception):
+    """A write was not made. ``problems`` are those that it would have caused; ``is_conflict``: another write came
+    first."""
+
+    def __init__(self, reason: str, problems: Sequence[str] = (), *, is_conflict: bool = False) -> None:
+        super().__init__(reason)
+        self.reason = reason
+        self.problems = problems
+        self.is_conflict = is_conflict
+
+
+class Saved(NamedTuple):
+    """A write that was made: the problems of the set, and the number of the document's version."""
+
+    problems: Sequence[str]
+    revision: int
+
+
+class Editing:
+    """Documents of a database. Every method raises `NotSaved` with the reason when it did not happen."""
 
     def __init__(self, guard: WriteGuard) -> None:
         self._guard = guard
@@ -110,13 +233,13 @@ class GuardedEditing:
         job = self._comparisons.named(name)
         return None if job is None else _so_far(job)
 
-    def save(self, key: Key, text: str, etag: str, by: WriteAuthor) -> Sequence[str]:
-        """Store a text; return the problems of the set. An empty ``etag``: the document must not exist yet."""
+    def save(self, key: Key, text: str, etag: str, by: WriteAuthor) -> Saved:
+        """Store a text. An empty ``etag``: the document must not exist yet."""
         if reason := why_masked(text, str(key)):
             raise NotSaved(reason)
         conditions = Conditions(if_match=etag) if etag else Conditions(if_none_match="*")
         try:
-            return self._guard.put(key, text, _author(by), conditions).problems
+            return _saved(self._guard.put(key, text, _author(by), conditions))
         except WriteRefused as error:
             raise _not_saved(error) from None
         except StoreError as error:
@@ -131,14 +254,15 @@ class GuardedEditing:
                 text = self._first_row(key, edit)
         return self.preview(key, text)
 
-    def edit_row(self, key: Key, edit: RowEdit, by: WriteAuthor) -> None:
+    def edit_row(self, key: Key, edit: RowEdit, by: WriteAuthor) -> Saved:
         """Change, add or remove a row of an inventory; the first row makes the inventory. Raises `NotSaved`."""
         with _as_not_saved():
             try:
-                self._rows.edited(key, edit.identity, partial(_with_edit, edit, self._labels), _author(by))
+                edited = partial(_with_edit, edit, self._labels)
+                return _saved(self._rows.edited(key, edit.identity, edited, _author(by)))
             except NotThere:
                 text = self._first_row(key, edit)
-                self._guard.put(key, text, _author(by), Conditions(if_none_match="*"))
+                return _saved(self._guard.put(key, text, _author(by), Conditions(if_none_match="*")))
 
     @property
     def _labels(self) -> Mapping[str, str]:
@@ -253,6 +377,10 @@ def _as_not_saved() -> Iterator[None]:
         raise _not_saved(error) from None
     except (CannotRender, InvalidRequest, NotThere, StoreError) as error:
         raise NotSaved(str(error)) from None
+
+
+def _saved(written: WrittenDocument) -> Saved:
+    return Saved(written.problems, int(written.etag.strip('"').partition("-")[0]))
 
 
 def _author(by: WriteAuthor) -> Author:

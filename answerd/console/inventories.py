@@ -14,11 +14,11 @@ from secrets import token_urlsafe
 from answerd.answers.catalogue import Catalogue
 from answerd.answers.redaction import redacted_row
 from answerd.console.adopting import NEW_INVENTORY, cells_of, with_machine
-from answerd.console.backend import Backend, Consequences, NotSaved, RowEdit, WriteAuthor
-from answerd.console.editing import row_digest
-from answerd.console.listing import inventories_of
-from answerd.console.page_request import PageReply, PageRequest, number_in, redirect
+from answerd.console.backend import Backend
+from answerd.console.editing import Consequences, NotSaved, RowEdit, WriteAuthor, row_digest
+from answerd.console.page_request import PageReply, PageRequest, number_in, redirect, saved_at
 from answerd.console.rendering import ago, link, page
+from answerd.console.table import inventories_of
 from answerd.documents import LARGEST_INVENTORY, Key, NotText, decoded
 from answerd.formats import ALIASES
 from answerd.identity import Kind, identifier_fault, identity_of
@@ -129,14 +129,15 @@ class InventoryPages:
             if is_whole:
                 if proposal is None:
                     raise NotSaved("this text is not kept any more: upload it again")
-                editing.save(proposal.key, proposal.text, proposal.etag, replace(by, note=by.note or proposal.note))
+                note = by.note or proposal.note
+                saved = editing.save(proposal.key, proposal.text, proposal.etag, replace(by, note=note))
                 self._proposals.pop(request.field("proposal"), None)
-                return redirect(View(name).where())
+                return redirect(saved_at(View(name).where(), saved.revision))
             edit = _row_edit(request, removes=verb.endswith("delete"))
             if verb.startswith("preview"):
                 found = editing.preview_row(key, edit)
                 return self._page(request, view, consequences=found, given=edit.cells, removes=edit.cells is None)
-            editing.edit_row(key, edit, by)
+            saved = editing.edit_row(key, edit, by)
         except NotSaved as error:
             message = f"Not saved: {error.reason}"
             if error.is_conflict and (last := editing.last_change(key)) is not None:
@@ -144,7 +145,8 @@ class InventoryPages:
             given = None if error.is_conflict else request.form.get("cell")
             return self._page(request, view, message=message, problems=error.problems, given=given, status=409)
         back = request.field("back")
-        return redirect(back if back.startswith(("/console/inventory?", "/console/machine?")) else View(name).where())
+        is_own = back.startswith(("/console/inventory?", "/console/machine?"))
+        return redirect(saved_at(back if is_own else View(name).where(), saved.revision))
 
     def proposed(self, request: PageRequest, key: Key, text: str, etag: str, note: str, message: str) -> PageReply:
         """Return the inventory with what storing another text would change; nothing is stored."""

@@ -15,6 +15,7 @@ from answerd.answers.redaction import redacted_install, redacted_row
 from answerd.console.answers import Resolver
 from answerd.console.backend import Backend
 from answerd.console.inventories import format_asked_for
+from answerd.console.machines import MachinesPages
 from answerd.console.page_request import PageReply, PageRequest, redirect
 from answerd.console.recordings import Recordings
 from answerd.console.rendering import link, page
@@ -33,8 +34,9 @@ FAILED = ("failed", "exhausted")
 class MachinePage:
     """The page of a machine."""
 
-    def __init__(self, backend: Backend) -> None:
+    def __init__(self, backend: Backend, machines: MachinesPages) -> None:
         self._backend = backend
+        self._machines = machines
         self._recordings = Recordings(backend.captures) if backend.captures is not None else None
 
     def show(self, request: PageRequest) -> PageReply:
@@ -86,6 +88,8 @@ class MachinePage:
             writable=backend.editing is not None,
             show_secrets=show_secrets,
             is_known=is_known,
+            done=self._machines.done(request),
+            notice=request.get("done"),
         )
         return PageReply(body, 200 if is_known else 404)
 

@@ -93,6 +93,12 @@ def redirect(where: str, headers: Iterable[tuple[str, str]] = ()) -> PageReply:
     return PageReply(b"", 303, headers=(("Location", quote(where, safe=_IN_URLS, errors="replace")), *headers))
 
 
+def saved_at(where: str, revision: int) -> str:
+    """Return the address of a page that says that a version was saved."""
+    address, mark, fragment = where.partition("#")
+    return f"{address}{'&' if '?' in address else '?'}saved={revision}{mark}{fragment}"
+
+
 _IN_URLS = "/?&=%:+,;@~!$'()*#"
 
 

@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+from collections.abc import Mapping, Sequence
 from math import isfinite
+from typing import NamedTuple
+from urllib.parse import parse_qsl
 
 from answerd import captures
 from answerd.captures import CaptureError
 from answerd.console.answers import Resolver
-from answerd.console.backend import NotSaved
-from answerd.console.documents import DocumentPages, waiting
-from answerd.console.machines import SILENT, SORTS, UNKNOWN, View
-from answerd.console.page_request import PageReply, PageRequest, number_in, redirect
+from answerd.console.background import Checked
+from answerd.console.documents import DocumentPages
+from answerd.console.editing import NotSaved
+from answerd.console.page_request import PageReply, PageRequest, number_in
 from answerd.console.rendering import page
+from answerd.console.table import STATES, Machine
 from answerd.facts import Facts, Request
-from answerd.formats import FORMATS
-from answerd.installs.states import State
+from answerd.inventory.rows import IDENTITY_COLUMNS
 from answerd.long_work import run_long
+from answerd.server.request_feed import FedLine
 from answerd.server.roles import MAY
 from answerd.server.threads import in_thread
 from answerd.store.secrets import SecretRefused, names_of, why_not_writable, write_secret
@@ -25,9 +29,49 @@ REQUESTS_SHOWN = 30
 PROBLEMS_SHOWN = 1_000
 OLD_SECONDS = 5.0
 """The age of the set from which on it is shown: a database that answers is read every half second."""
-VERBS = ("arm", "disarm", "forget")
-STATES = (*(state.value for state in State), SILENT, UNKNOWN)
-"""The states by which the table of machines can be filtered, in the order of the tiles."""
+FAILED_SHOWN = 10
+CHECKED_AT_ONCE = 1_000
+"""Documents of a set that is checked after each change for the first page; of a larger one its problems are those of
+up to `CHECKED_SECONDS` ago."""
+CHECKED_SECONDS = 60.0
+
+
+class ShownRequest(NamedTuple):
+    """One answered request in words. ``at`` is in seconds since 1970; ``machine`` is its name, or an identity that it
+    sent, empty where that is not known."""
+
+    at: float
+    peer: str
+    machine: str
+    words: str
+    request: str
+    status: int
+    is_bad: bool
+
+
+_ANSWERED = re.compile(
+    r"format=(?P<format>\S+)(?: machine=(?P<document>\S+))?(?: group=(?P<group>\S+))?(?: overlay=(?P<overlay>\S+))?"
+    r"(?P<more>.*?)(?: for (?:mac=|serial=)?(?P<name>.+))?"
+)
+_REPORTED = re.compile(r"reported (\w+) for (.+?)(, which changes nothing)?")
+
+
+def shown_request(line: FedLine) -> ShownRequest:
+    """Return a request as the first page tells it."""
+    path, _, query = line.target.partition("?")
+    machine = next((value for name, value in parse_qsl(query) if name.lower() in IDENTITY_COLUMNS), "")
+    words, is_bad = line.outcome, not 200 <= line.status < 400  # noqa: PLR2004
+    if answered := _ANSWERED.fullmatch(line.outcome):
+        document, group, overlay = answered["document"], answered["group"], answered["overlay"]
+        by = ", ".join(filter(None, (document and "its document", group and f"group {group}", overlay)))
+        machine = answered["name"] or document or machine
+        words = f"got {answered['format']}{' by ' + by if by else ''}{answered['more']}"
+    elif reported := _REPORTED.fullmatch(line.outcome):
+        word, machine, nothing = reported.groups()
+        words, is_bad = f"reported {word}{nothing or ''}", is_bad or word == "failed"
+    # What a machine reports may hold a secret, which is hidden elsewhere.
+    target = path if path.lower().startswith("/report/") else line.target
+    return ShownRequest(line.at, line.peer, machine, words, f"{line.method} {target}", line.status, is_bad)
 
 
 class Pages(DocumentPages):
@@ -45,43 +89,6 @@ class Pages(DocumentPages):
     def requests(self, request: PageRequest) -> PageReply:
         """Return the last requests, again."""
         return _html(request, "requests", **self._requests())
-
-    def machines(self, request: PageRequest) -> PageReply:
-        """Return the table of machines that the address describes."""
-        view = View(
-            request.get("q"),
-            request.get("state"),
-            request.get("group"),
-            request.get("format"),
-            request.get("sort") if request.get("sort") in SORTS else "name",
-            request.get("desc") == "1",
-            number_in(request.get("page")) or 1,
-        )
-        shown = self._shown(view)
-        if shown is None:
-            return waiting(request, "Machines", "/console/machines", self._backend.catalogue())
-        return _html(
-            request,
-            "machines",
-            view=view,
-            shown=shown,
-            states=STATES if self._backend.installs else (),
-            formats=tuple(FORMATS),
-            has_states=self._backend.installs is not None,
-        )
-
-    def change_states(self, request: PageRequest) -> PageReply:
-        """Arm, disarm or forget the machines of a form, and go back to the page it is on."""
-        installs, verb = self._backend.installs, request.field("do")
-        if installs is None or verb not in VERBS:
-            return _failed(request, 400, "That cannot be done here.")
-        try:
-            who = request.session.who if request.session else ""
-            installs.change(verb, request.form.get("machine", ()), who, request.peer)
-        except NotSaved as error:
-            return _failed(request, 409, error.reason)
-        back = request.field("back")
-        return redirect(back if back.startswith("/console/machine") else "/console/machines")
 
     def form_to_try(self, request: PageRequest) -> PageReply:
         """Return the form; with its result where the URL describes a request or names a capture."""
@@ -108,7 +115,7 @@ class Pages(DocumentPages):
 
     def check(self, request: PageRequest) -> PageReply:
         """Return every problem that the last check found, and how far the present one is."""
-        return _html(request, "check", checked=self._backend.check(), documents=self._backend.catalogue().size)
+        return _html(request, "check", checked=self._backend.check(0.0), documents=self._backend.catalogue().size)
 
     def settings(self, request: PageRequest) -> PageReply:
         """Return the nodes that share the database, and the settings, secrets masked."""
@@ -152,26 +159,35 @@ class Pages(DocumentPages):
         return _html(request, "history", changes=changes, writable=editing is not None)
 
     def _overview(self) -> dict[str, object]:
-        catalogue, states = self._backend.catalogue(), self._states()
+        table, states, checked = self._tables.current(patience=0.05), self._states(), self._checked()
 
-        def counted() -> tuple[int | None, Mapping[str, int]]:
-            self._table.update(catalogue)
-            if self._table.catalogue is None:  # it is being made: the records are known
-                return None, states.counts() if states is not None else {}
-            return self._table.count(states), self._table.counts(states) if states is not None else {}
+        def look() -> tuple[Mapping[str, int], Sequence[Machine]]:
+            if table is None or states is None:  # it is being made
+                return (table.counts(states) if table is not None else {}), ()
+            return table.counts(states), table.failed(states, FAILED_SHOWN)
 
-        machines, counts = run_long(counted)
+        counts, failed = run_long(look)
+        problems = checked.problems if checked.problems is not None else [*self._backend.problems()][:PROBLEMS_SHOWN]
         return {
-            "states": [(word, counts[word]) for word in STATES if counts.get(word)],
-            "machines": machines,
-            "documents": catalogue.size,
-            "problems": list(self._backend.problems())[:PROBLEMS_SHOWN],
+            "states": [(word, counts[word]) for word in STATES if counts.get(word)] if states is not None else (),
+            "machines": sum(counts.values()) if table is not None else None,
+            "documents": self._backend.catalogue().size,
+            "problems": problems,
+            "is_checked": checked.problems is not None,
             "age": _age(self._backend.age()),
+            "failed": failed,
+            "more_failed": counts.get("failed", 0) + counts.get("exhausted", 0) - len(failed),
         }
+
+    def _checked(self) -> Checked:
+        """Return the last check. Of a large set there is none for each change."""
+        again_after = CHECKED_SECONDS if self._backend.catalogue().size > CHECKED_AT_ONCE else 0.0
+        return self._backend.check(again_after)
 
     def _requests(self) -> dict[str, object]:
         feed = self._backend.feed
-        return {"lines": feed.last(REQUESTS_SHOWN) if feed else (), "rate": feed.rate() if feed else ()}
+        lines = feed.last(REQUESTS_SHOWN) if feed else ()
+        return {"lines": [shown_request(line) for line in lines], "rate": feed.rate() if feed else ()}
 
     def _try(self, request: PageRequest, given: dict[str, str], *, is_asked: bool, show_secrets: bool) -> PageReply:
         answering = Resolver(self._backend.catalogue(), self._backend.sources, show_secrets=show_secrets)

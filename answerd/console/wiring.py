@@ -3,34 +3,26 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from wsgiref.types import WSGIApplication
 
 from answerd import __version__
 from answerd.answers.assumed import assumed_gates
-from answerd.answers.catalogue import Catalogue
-from answerd.answers.sources import Sources
-from answerd.check import check
 from answerd.config import SETTINGS_BY_NAME, Config, describe
 from answerd.console.app import DOCUMENT, INVENTORY, LOGIN, Console, ConsoleAccess
-from answerd.console.backend import Backend, Checked
-from answerd.console.background import PATIENCE, BackgroundWork, Same
-from answerd.console.editing import GuardedEditing
-from answerd.console.feed import LiveFeed
-from answerd.console.installs import LiveStates
+from answerd.console.backend import Backend
+from answerd.console.background import CheckInBackground
+from answerd.console.editing import Editing
+from answerd.console.installs import Installs
 from answerd.console.page_request import cookie_of
 from answerd.console.pages import Pages
-from answerd.console.preparing import TablePreparation
 from answerd.console.session import Sessions
 from answerd.documents import LARGEST_DOCUMENT
 from answerd.server.admin.requests import DOCUMENT_LIMIT, INVENTORY_LIMIT
 from answerd.server.administration import ConsoleParts
 from answerd.server.http.parser import HttpRequest
 from answerd.server.http.server import Gate
-from answerd.validators import Tools
 
 PAGES = ("/console", "/console/")
 
@@ -57,9 +49,9 @@ def make_console(parts: ConsoleParts) -> tuple[WSGIApplication, Gate]:
         version=f"answerd {__version__}",
         settings=[(name, value, SETTINGS_BY_NAME[name].meaning) for name, value, _ in describe(config)],
         warnings=config.warnings,
-        editing=GuardedEditing(parts.guard) if parts.guard is not None else None,
-        installs=LiveStates(parts.installs, parts.follower.current) if parts.installs is not None else None,
-        feed=LiveFeed(parts.feed) if parts.feed is not None else None,
+        editing=Editing(parts.guard) if parts.guard is not None else None,
+        installs=Installs(parts.installs, parts.follower.current, sources) if parts.installs is not None else None,
+        feed=parts.feed,
         captures=captures,
         age=parts.store.age_seconds,
         access=parts.tokens.listed,
@@ -68,8 +60,7 @@ def make_console(parts: ConsoleParts) -> tuple[WSGIApplication, Gate]:
         nodes=tuple if parts.installs is None else parts.installs.store.nodes,
     )
     pages = Pages(backend)
-    preparation = TablePreparation(parts.follower.current, pages.tables)
-    console = Console(pages, access, parts.api, api_writes=config.shares_console, note_use=preparation.note_use)
+    console = Console(pages, access, parts.api, api_writes=config.shares_console)
 
     def body_limit(request: HttpRequest, peer: str) -> int:
         path = request.path
@@ -93,32 +84,3 @@ def _sessions_path(config: Config) -> Path | None:
     """Return the file of sessions, beside the one that has the states; None where nothing is kept on this machine."""
     beside = {"sqlite": config.db_path, "postgres": config.replica_path}.get(config.store, config.state_path)
     return Path(f"{beside}.sessions") if beside else None
-
-
-class CheckInBackground:
-    """Checks of the whole set, each in the background; the last that came to its end is kept until the next has.
-
-    There is one at a time. While the set changes all the time, its problems are those of a moment ago.
-    """
-
-    def __init__(self, catalogue: Callable[[], Catalogue], sources: Sources, patience: float = PATIENCE) -> None:
-        """``patience``: the seconds that a page waits, so that a small set shows its problems at the first look."""
-        self._catalogue = catalogue
-        self._sources = sources
-        self._patience = patience
-        self._work: BackgroundWork[Sequence[str]] = BackgroundWork(most_kept=2)
-
-    def __call__(self) -> Checked:
-        """Return what is known, and begin a check where the set has changed since the last."""
-        catalogue, version = self._catalogue(), self._sources.version()
-        about = (Same(catalogue), version)
-        running = self._work.unfinished()
-        job = running or self._work.job(about, partial(self._check, catalogue), self._patience)
-        ended = self._work.finished()
-        if ended is not None and ended is self._work.about(about):
-            self._work.keep_only(about)  # the set before may hold a lot
-        known = Checked(None) if ended is None else Checked(ended.result, ended.at, ended is self._work.about(about))
-        return replace(known, is_running=not job.is_finished, done=job.done, total=job.total, fault=job.fault)
-
-    def _check(self, catalogue: Catalogue, progress: Callable[[int, int], None]) -> Sequence[str]:
-        return check(catalogue, Tools.none(), progress, sources=self._sources).problems

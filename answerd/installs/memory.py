@@ -111,6 +111,7 @@ class InstallMemory:
         self.under_way: dict[str, None] = {}  # names' identities of those that are expected to report
         self.unnamed: dict[str, None] = {}  # names' identities of those that nothing but a request names
         self.index = 0  # rises whenever a name or an identity finds other records
+        self.changes = 0  # rises with every change
         self.newest = 0.0  # the latest time of an event
         self._by_identity: dict[str, tuple[str, ...]] = {}
         self._shared: dict[str, dict[str, None]] = {}  # those that more than `MOST_ALIKE` records have
@@ -135,7 +136,15 @@ class InstallMemory:
         remembered = self.by_name.get(own)
         return remembered.evidence if remembered is not None else self.forgotten.get(own)
 
+    def put(self, name: str, evidence: Evidence | None) -> None:
+        """Have the evidence of a machine's record be this; None removes the record without a trace."""
+        if evidence is not None:
+            self._put(identity_of(name), evidence)
+        elif identity_of(name) in self.by_name:
+            self.drop(identity_of(name))
+
     def _put(self, name: str, evidence: Evidence) -> Remembered | None:
+        self.changes += 1
         if not evidence.is_record:
             self._remove(name)
             self.forgotten[name] = evidence
@@ -166,6 +175,7 @@ class InstallMemory:
         return remembered
 
     def _remove(self, name: str) -> Remembered | None:
+        self.changes += 1
         before = self.by_name.pop(name, None)
         self.under_way.pop(name, None)
         self.unnamed.pop(name, None)

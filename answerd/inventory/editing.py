@@ -6,12 +6,10 @@ import re
 from collections.abc import Mapping, Sequence
 from itertools import islice
 
-from answerd.inventory.records import BYTE_ORDER_MARK, Syntax, lines_in, written, written_record
+from answerd.inventory.records import BYTE_ORDER_MARK, Syntax, written, written_record
 from answerd.inventory.table import Table
 
 _LINE_END = re.compile(r"\r\n|\n|\r")
-_COUNTED_AT_ONCE = 65_536
-"""Characters whose lines are counted in one step."""
 
 
 def with_row(text: str, table: Table, line: int, values: Sequence[str]) -> str:
@@ -81,17 +79,6 @@ def _line_end_at(text: str, at: int) -> str:
 def _offset_of_line(text: str, line: int) -> int:
     """Return where a line begins, counted from 1; behind a byte order mark."""
     at = 1 if text.startswith(BYTE_ORDER_MARK) else 0
-    left = line - 1
-    while left and at < len(text):
-        end = min(len(text), at + _COUNTED_AT_ONCE)
-        if text.endswith("\r", at, end) and text.startswith("\n", end):
-            end += 1
-        counted = lines_in(text, at, end)
-        if counted < left:
-            left -= counted
-            at = end
-        else:
-            for found in islice(_LINE_END.finditer(text, at), left):
-                at = found.end()
-            left = 0
+    for found in islice(_LINE_END.finditer(text, at), line - 1):
+        at = found.end()
     return at

@@ -11,8 +11,10 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
+from functools import partial
 from time import monotonic
-from typing import Final
+from typing import Final, NamedTuple
 
 import gevent
 from gevent.event import AsyncResult
@@ -27,7 +29,7 @@ from answerd.config import Config
 from answerd.errors import StatesUnknown
 from answerd.facts import Facts
 from answerd.identity import identity_of
-from answerd.installs.events import Event, Evidence, Kind, ordered, reported
+from answerd.installs.events import Event, Evidence, Kind, fold, ordered, reported
 from answerd.installs.memory import MOST_UNNAMED, InstallMemory, Remembered
 from answerd.installs.reports import Report
 from answerd.installs.sentences import shown_name
@@ -37,7 +39,7 @@ from answerd.server.http.responses import Client
 from answerd.server.request_log import RequestLog
 from answerd.server.threads import in_pool, in_thread
 from answerd.store import StoreAway, StoreError
-from answerd.store.state_tables import ROWS_AT_ONCE, Sighting, identified
+from answerd.store.state_tables import ROWS_AT_ONCE, Sighting, events_of, identified
 from answerd.store.states import EventLog, OrderedMachine, Position, StateFile, wait_while_busy
 
 _thread_now: Callable[[], int] = get_original("_thread", "get_ident")  # gevent's version identifies greenlets
@@ -65,10 +67,27 @@ LOOKED_AT: Final = 200
 
 _TIDIED_AT_ONCE: Final = 50
 
+_NOT_GIVEN: Final = "this machine cannot be given what installs it: {}"
+
 _UNKNOWN = (
     "the states of installs were not written in time: the order may have been stored; the machine's state shows "
     "whether it was"
 )
+
+
+class _Batch(NamedTuple):
+    """Events of several requests that wait to be inserted in one transaction. ``written`` is set once they are, or
+    raises `StoreError` where they cannot be."""
+
+    events: list[Event]
+    written: AsyncResult[None]
+
+
+class _Sync(NamedTuple):
+    """Batches that one sync brings to the disk, once they are written. ``done`` is set then, or raises `StoreError`."""
+
+    batches: list[_Batch]
+    done: AsyncResult[None]
 
 
 class SharedStates:
@@ -108,8 +127,10 @@ class LiveStates:
         self._lock = RLock()
         self._loop_thread = _thread_now()
         self._pool = ThreadPool(1)
-        self._syncing: AsyncResult[None] | None = None
-        self._to_sync: AsyncResult[None] | None = None
+        self._batch: _Batch | None = None
+        self._of_request: _Batch | None = None  # with the events of the request that is answered now
+        self._is_syncing = False
+        self._to_sync: _Sync | None = None
         self._sightings: dict[str, Sighting] = {}
         self._sighted: dict[str, float] = {}
         self._to_tidy: dict[str, None] = {}
@@ -146,15 +167,28 @@ class LiveStates:
         return self.shared.url or url_of_host(self.shared.scheme, facts)
 
     def given(self, events: Sequence[Event]) -> None:
-        """Write that a document was given, or that a start was refused. Raises `StatesUnknown`: it must not be given
-        then."""
+        """Put in force that a document was given, or that a start was refused; `settle` has it written. Raises
+        `StatesUnknown`: the document must not be given then."""
+        for event in events:
+            if not event.is_named and identity_of(event.record) not in self._memory.by_name:
+                self._make_room()
         try:
-            for event in events:
-                if not event.is_named and identity_of(event.record) not in self._memory.by_name:
-                    self._make_room()
-            self._append(events)
+            self._of_request = self._add(events)
         except StoreError as error:
-            raise StatesUnknown(f"this machine cannot be given what installs it: {error}") from None
+            raise StatesUnknown(_NOT_GIVEN.format(error)) from None
+
+    def settle(self) -> Callable[[], str] | None:
+        """Return what writes that the present request was given something, None where it was not. It is to be called
+        before the response is sent, may wait, and returns why the response must not be sent, empty where it may."""
+        batch, self._of_request = self._of_request, None
+        return None if batch is None else partial(self._settled, batch)
+
+    def _settled(self, batch: _Batch) -> str:
+        try:
+            self._write(batch)
+        except StoreError as error:
+            return _NOT_GIVEN.format(error)
+        return ""
 
     def report(self, subject: TokenSubject, report: Report, detail: str, origin: str) -> bool:
         """Write a machine's report and wait until it is on the disk; return whether it changed anything. Raises
@@ -163,8 +197,7 @@ class LiveStates:
         evidence = self._memory.evidence(subject.name) or Evidence(subject.name)
         message, percent = report.message, report.percent
         event = reported(evidence, report.word, subject.attempt, self.now(), message, percent, self.rules)
-        self._append([event._replace(detail=detail, origin=origin, body=report.kept)])
-        self._synced()
+        self._synced(self._add([event._replace(detail=detail, origin=origin, body=report.kept)]))
         return event.counts
 
     def order(
@@ -179,8 +212,7 @@ class LiveStates:
             evidence = self._memory.evidence(name) or Evidence(name)
             events.append(ordered(evidence, order, self.now(), identities, origin))
         if events:
-            self._append(events)
-            self._synced(None if client is None else max(0.0, client.respond_by - monotonic()))
+            self._synced(self._add(events), None if client is None else max(0.0, client.respond_by - monotonic()))
 
     def unclaimed(self, facts: Facts) -> None:
         """Note a machine that nothing claims, where the request identifies it. Returns at once."""
@@ -294,58 +326,96 @@ class LiveStates:
             self._events = EventLog(self.store)
         return self._events
 
-    def _append(self, events: Sequence[Event]) -> None:
-        """Insert events, and put them in force here. Raises `StoreError`."""
+    def _add(self, events: Sequence[Event]) -> _Batch:
+        """Put events in force here, and have them inserted together with those of other requests. Raises
+        `StoreError`."""
         refusal = self.store.refusal()
         if refusal:
             raise StoreAway(refusal)
+        source = self._log_of_events().source
+        batch = self._batch
+        if batch is None:
+            batch = self._batch = _Batch([], AsyncResult())
+            gevent.get_hub().loop.run_callback(self._write_later, batch)
+        for event in events:
+            stored = identified(event, source)
+            batch.events.append(stored)
+            self._apply(stored)
+            self._count(stored)
+        return batch
+
+    def _write_later(self, batch: _Batch) -> None:
+        """Have a batch written that nobody waits for; in the loop."""
+        if batch is self._batch:
+            gevent.spawn(self._settled, batch)
+
+    def _write(self, batch: _Batch) -> None:
+        """Insert the events of a batch, or wait until another greenlet has. Raises `StoreError`."""
+        if batch is not self._batch:
+            batch.written.get()
+            return
+        self._batch = None
         try:
             log = self._log_of_events()
-            stored = [identified(event, log.source) for event in events]
-            revision = wait_while_busy(lambda: log.append(stored), BUSY_SECONDS, gevent.sleep)
+            revision = wait_while_busy(partial(log.append, batch.events), BUSY_SECONDS, gevent.sleep)
         except StoreError as error:
             self._note_fault("written", str(error))
+            self._take_back(batch.events)
+            batch.written.set_exception(error)
             raise
         self._note_fault("written", None)
-        for event in stored:
-            self._apply(event)
-            own = identity_of(event.record)
-            self._counts[own] = self._counts.get(own, 0) + 1
-            if event.kind is Kind.FORGOTTEN or event.body or self._counts[own] >= TIDIED_AT:
-                self._counts.pop(own)
-                self._to_tidy[own] = None
-                self._work.set()
-        self._unchecked += len(stored)
-        if self._unchecked >= LOOKED_AT:
-            self._unchecked = 0
-            self._work.set()
-        if revision == self._position.revision + len(stored):  # else another process has written in between
-            self._position = self._position._replace(revision=revision)
+        if revision == self._position.revision + len(batch.events):  # else another process has written in between
+            self._position = Position(revision, self._position.epoch)
+        batch.written.set()
         self.store.wake_up()
 
-    def _synced(self, timeout: float | None = None) -> None:
-        """Wait until everything that was appended is on the disk, in one sync for all that wait. Raises
-        `StoreError`."""
+    def _take_back(self, events: Sequence[Event]) -> None:
+        """Have the records of events that could not be written be what the log says."""
+        for name in dict.fromkeys(event.record for event in events):
+            with suppress(StoreError), self.store.reading() as database:
+                self._memory.put(name, fold(events_of(database, name)))
+
+    def _count(self, event: Event) -> None:
+        """Have what is not kept removed where a record has many events, and the log copied into the database."""
+        own = identity_of(event.record)
+        count = self._counts[own] = self._counts.get(own, 0) + 1
+        self._unchecked += 1
+        if event.kind is Kind.FORGOTTEN or event.body or count >= TIDIED_AT:
+            del self._counts[own]
+            self._to_tidy[own] = None
+            self._work.set()
+        elif self._unchecked >= LOOKED_AT:
+            self._unchecked = 0
+            self._work.set()
+
+    def _synced(self, batch: _Batch, timeout: float | None = None) -> None:
+        """Wait until a batch is on the disk, in one sync for all that wait. Raises `StoreError`."""
         if self._to_sync is None:
-            self._to_sync = AsyncResult()
-            if self._syncing is None:
+            self._to_sync = _Sync([], AsyncResult())
+            if not self._is_syncing:
                 gevent.spawn(self._sync)
-        waited = self._to_sync
+        batches = self._to_sync.batches
+        if not batches or batches[-1] is not batch:
+            batches.append(batch)
         try:
-            waited.get(timeout=timeout)
+            self._to_sync.done.get(timeout=timeout)
         except gevent.Timeout:
             raise StoreAway(_UNKNOWN) from None
+        batch.written.get()
 
     def _sync(self) -> None:
+        self._is_syncing = True
         while self._to_sync is not None:
-            self._syncing, self._to_sync = self._to_sync, None
+            (batches, done), self._to_sync = self._to_sync, None
+            for batch in batches:
+                self._settled(batch)
             try:
                 in_pool(self._pool, self.store.sync_log)
             except StoreError as error:
-                self._syncing.set_exception(error)
+                done.set_exception(error)
             else:
-                self._syncing.set(None)
-        self._syncing = None
+                done.set()
+        self._is_syncing = False
 
     def _make_room(self) -> None:
         """Drop the oldest records that nothing names, where there are too many. Raises `StatesUnknown`."""

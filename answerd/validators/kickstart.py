@@ -16,10 +16,22 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from gevent.monkey import get_original
+
 from answerd.answers.redaction import hiding_words
 from answerd.validators.time_zones import unknown_zone
 from answerd.validators.tools import ToolRequest
 from answerd.validators.verdict import Finding, JudgedAnswer, Remarks
+
+_importing = get_original("_thread", "allocate_lock")()
+"""gevent makes the locks of imports wait in the loop of the thread, which may never wake up: two threads that import
+the same module for the first time do so one after the other."""
+
+
+def _module(name: str) -> Any:
+    with _importing:
+        return importlib.import_module(name)
+
 
 OLDEST_RHEL = 8
 """Red Hat Enterprise Linux 7 ended in 2024; a file for it says ``#version=RHEL7``."""
@@ -65,7 +77,7 @@ def _judge(text: str, plain: str, remarks: Remarks) -> str | None:
     """Judge a text, which is ``plain`` without includes. Return the syntax that ksvalidator should use, None for its
     own default."""
     try:
-        versions = importlib.import_module("pykickstart.version")
+        versions = _module("pykickstart.version")
         parser = _recording_parser()
     except ImportError:
         remarks.note(
@@ -138,7 +150,7 @@ def _dialects(version_map: dict[str, int]) -> Iterator[str]:
 
 def _recording_parser() -> Any:
     """Return pykickstart's parser class, changed to collect errors instead of printing them."""
-    base: Any = importlib.import_module("pykickstart.parser").KickstartParser
+    base: Any = _module("pykickstart.parser").KickstartParser
 
     class RecordingParser(base):  # type: ignore[misc]
         """Continues after an error in a line, so that all errors are reported at once."""
@@ -158,8 +170,8 @@ def _recording_parser() -> Any:
 
 def _read(text: str, dialect: str, parser: Any) -> Reading:
     """Read the text once. Only the commands that occur are built: 9 ms for a usual file, instead of 40 for all."""
-    handler_class = getattr(importlib.import_module(f"pykickstart.handlers.{dialect.lower()}"), f"{dialect}Handler")
-    control: Any = importlib.import_module("pykickstart.handlers.control")
+    handler_class = getattr(_module(f"pykickstart.handlers.{dialect.lower()}"), f"{dialect}Handler")
+    control: Any = _module("pykickstart.handlers.control")
     words = {line.split()[0] for line in text.splitlines() if line.split()}
     commands = control.commandMap[handler_class.version]
     used = {name: command for name, command in commands.items() if name in words or name in ("autopart", "bootloader")}

@@ -26,28 +26,15 @@ from answerd.check import check
 from answerd.errors import NotClaimed
 from answerd.facts import Facts, Request
 from answerd.store.files import FileStore
-from answerd.store.loader import Loader, loaded
+from answerd.store.loader import loaded
 from answerd.validators import Tools, validate
-from tests.support.fleet import STORES
-from tests.support.writes import put
 
 EXAMPLES = Path(__file__).parents[2] / "examples" / "answers"
-DIRECTORY = "the directory itself"
 
 
-@pytest.fixture(scope="module", params=[DIRECTORY, *sorted(STORES)])
-def catalogue(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Catalogue:
-    """The examples in their directory, and as each store holds them."""
-    directory = loaded(FileStore(EXAMPLES))
-    if request.param == DIRECTORY:
-        return directory
-    store = STORES[request.param](tmp_path_factory.mktemp("examples"))
-    for raw in directory.documents:
-        put(store, raw.key, raw.text)
-    loader = Loader(store)
-    loader.refresh()
-    loader.refresh()
-    return loader.catalogue
+@pytest.fixture(scope="module")
+def catalogue() -> Catalogue:
+    return loaded(FileStore(EXAMPLES))
 
 
 @dataclass(frozen=True)

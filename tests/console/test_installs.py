@@ -55,6 +55,8 @@ def test_fifty_machines_are_watched_to_their_end(operator: Page, installing: Lab
     tile(operator, "failed", 1)
     token = reports[NODES[0]].rpartition("/")[2]
     assert token not in operator.content()
+    failed = operator.get_by_role("region", name="Failed last")
+    assert "no disk" in failed.inner_text()
     operator.locator(".tile", has_text="failed").click()
     assert operator.locator("tbody a").first.inner_text() == NODES[-1]
     operator.get_by_role("link", name=NODES[-1]).click()
@@ -67,16 +69,48 @@ def test_fifty_machines_are_watched_to_their_end(operator: Page, installing: Lab
 def test_machines_are_armed_disarmed_and_forgotten(operator: Page) -> None:
     operator.goto("/console/machines?q=node-0")
     operator.get_by_label("Select all machines of this page").check()
-    operator.get_by_role("button", name="Arm", exact=True).click()
+    assert operator.get_by_text("9 selected").is_visible()
+    operator.get_by_role("button", name="Arm …", exact=True).click()
+    operator.get_by_role("button", name="Arm 9 machines").click()
     assert "q=node-0" in operator.url
+    assert "9 machines armed" in operator.get_by_role("status").filter(has_text="armed").inner_text()
     assert operator.locator("td .state.armed").count() == 9
+    operator.get_by_role("button", name="Undo").click()
+    assert operator.locator("td .state.armed").count() == 0
     operator.get_by_role("link", name="node-02").click()
     operator.get_by_role("button", name="Disarm").click()
+    operator.get_by_role("button", name="Disarm 1 machine").click()
     assert operator.locator("h1 .state").inner_text() == "installed"
     assert "console, admin" in operator.get_by_role("region", name="History").inner_text()
-    operator.once("dialog", lambda dialog: dialog.accept())
     operator.get_by_role("button", name="Forget").click()
+    operator.get_by_role("button", name="Forget 1 machine").click()
     operator.get_by_text("it is new").wait_for()
+
+
+def test_a_stretch_is_selected_with_the_shift_key_and_the_table_keeps_still_meanwhile(
+    operator: Page, installing: Lab
+) -> None:
+    operator.goto("/console/machines?q=node-")
+    boxes = operator.locator("tbody input[type=checkbox]")
+    boxes.nth(2).click()
+    boxes.nth(6).click(modifiers=["Shift"])
+    assert [boxes.nth(at).is_checked() for at in range(9)] == [2 <= at <= 6 for at in range(9)]
+    assert operator.get_by_text("5 selected").is_visible()
+    state = operator.locator("tbody tr", has_text="node-50").locator(".state")
+    before = state.inner_text()
+    path = installing.install("node-50")
+    installing.service.get(f"{path}/progress?message=packages&percent=20")
+    with operator.expect_event("console", lambda message: message.text == "still", timeout=30_000):
+        operator.evaluate(
+            """document.addEventListener("htmx:beforeRequest", (event) =>
+                setTimeout(() => event.defaultPrevented && console.log("still")))"""
+        )
+    assert state.inner_text() == before
+    for at in range(2, 7):
+        boxes.nth(at).uncheck()
+    operator.locator("h1").click()
+    operator.evaluate("document.activeElement.blur()")
+    operator.locator("tbody tr", has_text="node-50").get_by_text("packages").wait_for()
 
 
 def test_a_machine_that_nothing_claims_is_adopted(operator: Page, installing: Lab) -> None:
@@ -95,4 +129,4 @@ def test_a_machine_that_nothing_claims_is_adopted(operator: Page, installing: La
     assert operator.get_by_label("serial").input_value() == "SN-4711"
     operator.get_by_role("button", name="Adopt").click()
     operator.goto("/console/machines?q=5e0053ee")
-    assert operator.locator("tbody").inner_text().endswith("inventory")
+    assert operator.locator("tbody").inner_text().strip().endswith("inventory")

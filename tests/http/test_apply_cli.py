@@ -3,27 +3,28 @@
 from __future__ import annotations
 
 import json
-import os
 import signal
 import sqlite3
-import subprocess
 import threading
 from collections.abc import Callable, Mapping
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from answerd.cli import main
 from answerd.documents import Key
+from answerd.formats.family import Once
 from answerd.identity import Kind
+from answerd.installs.states import Asked, Gate, Rules, State
 from answerd.server.roles import parse_token_file
 from answerd.store import HistoryFilter
-from answerd.store.schema import STATES, migrate
 from answerd.store.sqlite import SqliteStore
-from answerd.store.sqlite_file import SqliteFile
+from answerd.store.states import open_state_file
 from tests.support.replies import exchange
-from tests.support.service import PROGRAM, Service, write_tree
+from tests.support.service import Service, run, write_tree
+from tests.support.states import StateWriter
 from tests.support.waiting import wait_until
 from tests.support.writes import put
 
@@ -328,18 +329,23 @@ def test_the_states_beside_a_directory_are_in_its_backup(tmp_path: Path) -> None
     here, there = (
         {"SERVICE_STORE": "files", "SERVICE_ANSWERS_DIR": str(tmp_path / name)} for name in ("answers", "out")
     )
-    states = SqliteFile(tmp_path / "states.db")
-    states.create()
-    with states.connected() as database:
-        migrate(database, states.path, STATES)
-        database.execute_sql("INSERT INTO install_settings (name, value) VALUES ('kept', '1')")  # type: ignore[no-untyped-call]
+    states = open_state_file(str(tmp_path / "states.db"), Rules())[0]
+    StateWriter(states).write("n1", Asked("n1", Gate.LOADER, Once.ON, 1.0))
 
-    assert answerd({**here, "SERVICE_STATE_PATH": str(states.path)}, "backup", str(tmp_path / "b.db")) == 0
+    assert answerd({**here, "SERVICE_STATE_PATH": str(tmp_path / "states.db")}, "backup", str(tmp_path / "b.db")) == 0
     restored = tmp_path / "restored.db"
     assert answerd({**there, "SERVICE_STATE_PATH": str(restored)}, "restore", str(tmp_path / "b.db")) == 0
 
-    with closing(sqlite3.connect(restored)) as copy:
-        assert copy.execute("SELECT value FROM install_settings WHERE name = 'kept'").fetchall() == [("1",)]
+    assert StateWriter(open_state_file(str(restored), Rules())[0]).state("n1") is State.INSTALLING
+
+    later = {
+        "SERVICE_STORE": "files",
+        "SERVICE_ANSWERS_DIR": str(tmp_path / "later"),
+        "SERVICE_STATE_PATH": str(restored),
+    }
+    assert answerd(later, "restore", str(tmp_path / "b.db")) == 1, "there are states already"
+    assert not (tmp_path / "later").exists()
+    assert answerd(later, "restore", "--force", str(tmp_path / "b.db")) == 0
 
 
 @pytest.mark.parametrize("content", [b"", b"x = 1\n" * 1_000, b"SQLite format 3\0" + b"\0" * 4_000])
@@ -356,11 +362,5 @@ def test_a_file_that_is_no_backup_is_refused_and_nothing_is_changed(tmp_path: Pa
 
 def answerd(environ: Mapping[str, str], *arguments: str) -> int:
     """One command in a process of its own: it must not share this one's connections."""
-    done = subprocess.run(
-        [*PROGRAM, *arguments],
-        env={**os.environ, **environ},
-        capture_output=True,
-        check=False,
-        timeout=60,
-    )
-    return done.returncode
+    settings: dict[str, Any] = dict(environ)
+    return run(*arguments, **settings).returncode

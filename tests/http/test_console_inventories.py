@@ -87,7 +87,7 @@ def test_a_row_is_edited_in_place_and_every_other_byte_stays(keeper: Browser) ->
     page = keeper.get(f"{TABLE}&edit=m01")
     assert cells_in(page) == ["m01", "00:00:5e:00:53:01", "r1", "(secret)"]
     reply = sent(keeper, page, ["m01", "00:00:5e:00:53:01", "r9", "(secret)"], do="save")
-    assert (reply.status, reply.headers["location"]) == (303, "/console/inventory?name=default&line=2#r2")
+    assert (reply.status, reply.headers["location"]) == (303, "/console/inventory?name=default&line=2&saved=2#r2")
     assert stored(keeper) == TEXT.replace(" r1 ", " r9 ")
     renamed = sent(keeper, keeper.get(f"{TABLE}&edit=m02"), ["m22", "00:00:5e:00:53:02", "r2", "(secret)"], do="save")
     assert renamed.status == 303

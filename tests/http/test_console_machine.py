@@ -33,6 +33,7 @@ def operator(tmp_path: Path) -> Iterator[Browser]:
     settings = {"SERVICE_STATE_PATH": tmp_path / "states.db", "SERVICE_CAPTURE_DIR": tmp_path / "captures"}
     with started(tmp_path, "files", **settings) as browser:
         browser.log_in()
+        wait_until(lambda: page_of(browser).status == 200)  # the files are read
         yield browser
 
 

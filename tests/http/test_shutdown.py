@@ -16,7 +16,6 @@ from tests.support.service import PROGRAM, Service, environment, write_tree
 from tests.support.waiting import PATIENCE, wait_until
 
 TIMEOUT = 2  # seconds
-ALONE_AND_SEVERAL = pytest.mark.parametrize("workers", [1, 3])
 HEAD = b"POST /ipxe HTTP/1.1\r\nHost: s\r\nContent-Length: 5\r\n\r\n"
 
 
@@ -39,7 +38,7 @@ def status(client: socket.socket) -> bytes:
     return b"".join(iter(lambda: client.recv(65_536), b""))[:12]
 
 
-@ALONE_AND_SEVERAL
+@pytest.mark.parametrize("workers", [1, 3])
 @pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGINT], ids=["SIGTERM", "SIGINT"])
 def test_what_is_in_flight_is_answered_and_what_is_new_refused(
     answers: Path, workers: int, how: signal.Signals
@@ -60,9 +59,8 @@ def test_what_is_in_flight_is_answered_and_what_is_new_refused(
         service.wait_for_log("- stopped")
 
 
-@ALONE_AND_SEVERAL
-def test_a_client_that_never_finishes_holds_the_end_up_until_its_deadline_only(answers: Path, workers: int) -> None:
-    with service_of(answers, workers) as service:
+def test_a_client_that_never_finishes_holds_the_end_up_until_its_deadline_only(answers: Path) -> None:
+    with service_of(answers, 3) as service:
         began = time.monotonic()
         client = connect(service)
         client.sendall(HEAD)
@@ -75,9 +73,8 @@ def test_a_client_that_never_finishes_holds_the_end_up_until_its_deadline_only(a
         client.close()
 
 
-@ALONE_AND_SEVERAL
-def test_an_idle_service_ends_at_once(answers: Path, workers: int) -> None:
-    with service_of(answers, workers, timeout=60) as service:  # `stop` does not wait so long
+def test_an_idle_service_ends_at_once(answers: Path) -> None:
+    with service_of(answers, 3, timeout=60) as service:  # `stop` does not wait so long
         assert service.stop() == 0
 
 
@@ -125,9 +122,8 @@ def test_clients_that_come_while_it_ends_are_answered_or_refused_never_cut(answe
         assert set(outcomes) <= {"200", "ConnectionRefusedError"}
 
 
-@ALONE_AND_SEVERAL
-def test_ready_says_no_for_a_while_before_anything_is_refused(answers: Path, workers: int) -> None:
-    with Service(SERVICE_ANSWERS_DIR=answers, SERVICE_WORKERS=workers, SERVICE_DRAIN_SECS=600) as service:
+def test_ready_says_no_for_a_while_before_anything_is_refused(answers: Path) -> None:
+    with Service(SERVICE_ANSWERS_DIR=answers, SERVICE_WORKERS=3, SERVICE_DRAIN_SECS=600) as service:
         wait_until(lambda: service.get("/ready").status == 200)
         service.process.send_signal(signal.SIGTERM)
         wait_until(lambda: service.get("/ready").status == 503)

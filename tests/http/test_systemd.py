@@ -86,17 +86,16 @@ class Clients:
         return set(self.results)
 
 
-@pytest.mark.parametrize("workers", [1, 2])
-def test_a_restart_under_load_loses_no_request(tmp_path: Path, listening: socket.socket, workers: int) -> None:
+def test_a_restart_under_load_loses_no_request(tmp_path: Path, listening: socket.socket) -> None:
     log = tmp_path / "log"
-    first = start(tmp_path, listening, log, SERVICE_WORKERS=workers)
+    first = start(tmp_path, listening, log, SERVICE_WORKERS=2)
     clients = Clients(listening.getsockname())
     second = None
     try:
         clients.wait_for(50)
         first.send_signal(signal.SIGTERM)
         assert first.wait(PATIENCE) == 0
-        second = start(tmp_path, listening, log, SERVICE_WORKERS=workers)
+        second = start(tmp_path, listening, log, SERVICE_WORKERS=2)
         clients.wait_for(50)
         assert clients.end() == {200}
         second.terminate()
@@ -117,15 +116,14 @@ def received(manager: socket.socket, wanted: str) -> str:
             return text
 
 
-@pytest.mark.parametrize("workers", [1, 2])
 def test_the_manager_hears_of_readiness_reload_life_and_end(
-    tmp_path: Path, listening: socket.socket, manager: socket.socket, workers: int
+    tmp_path: Path, listening: socket.socket, manager: socket.socket
 ) -> None:
     process = start(
         tmp_path,
         listening,
         tmp_path / "log",
-        SERVICE_WORKERS=workers,
+        SERVICE_WORKERS=2,
         NOTIFY_SOCKET=tmp_path / "notify",
         WATCHDOG_USEC=2_000_000,
     )
@@ -136,17 +134,16 @@ def test_the_manager_hears_of_readiness_reload_life_and_end(
         process.send_signal(signal.SIGHUP)
         assert re.search(r"^MONOTONIC_USEC=\d+$", received(manager, "^RELOADING=1$"), re.MULTILINE)
         received(manager, "^READY=1$")
-        if workers > 1:
-            worker = min(children(process.pid))
-            os.kill(worker, signal.SIGSTOP)
-            try:
-                manager.settimeout(1.8)
-                with pytest.raises(TimeoutError):  # noqa: PT012 (messages that were under way count for nothing)
-                    while True:
-                        received(manager, "^WATCHDOG=1$")
-            finally:
-                os.kill(worker, signal.SIGCONT)
-                manager.settimeout(PATIENCE)
+        worker = min(children(process.pid))
+        os.kill(worker, signal.SIGSTOP)
+        try:
+            manager.settimeout(1.8)
+            with pytest.raises(TimeoutError):  # noqa: PT012 (messages that were under way count for nothing)
+                while True:
+                    received(manager, "^WATCHDOG=1$")
+        finally:
+            os.kill(worker, signal.SIGCONT)
+            manager.settimeout(PATIENCE)
         process.send_signal(signal.SIGTERM)
         received(manager, "^STOPPING=1$")
         assert process.wait(PATIENCE) == 0

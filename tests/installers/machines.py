@@ -152,3 +152,13 @@ def need_tun() -> None:
     """Skip the test where no network card can be made."""
     if not os.access("/dev/net/tun", os.R_OK | os.W_OK):
         pytest.skip("/dev/net/tun is not there")
+
+
+MEMORY = "1024"
+"""Megabytes. With less the installer shows a dialog that waits."""
+
+
+def console_of(text: str) -> str:
+    """A document for iPXE whose kernel talks to the serial port."""
+    assert text.count(" auto=true ") == 1
+    return text.replace(" auto=true ", " console=ttyS0 auto=true ")

@@ -135,3 +135,10 @@ def _adapted(text: str, scratch: Path, loaders: Path) -> str:
     own = [f"dhcp-leasefile={scratch}/leases", f"pid-file={scratch}/pid", "user=root", "group=root"]
     own += [f"log-facility={scratch}/dnsmasq.log", "log-dhcp"]
     return "\n".join([text, *own, "no-ping", "no-resolv", "no-hosts", ""])
+
+
+CHECKERS = {
+    "dnsmasq": ("dnsmasq-base", "usr/sbin/dnsmasq", ["--test", "-C"]),
+    "isc-dhcp": ("isc-dhcp-server", "usr/sbin/dhcpd", ["-t", "-cf"]),
+    "kea": ("kea-dhcp4-server", "usr/sbin/kea-dhcp4", ["-t"]),
+}

@@ -16,21 +16,12 @@ from pathlib import Path
 import pytest
 
 from tests.installers.conftest import Unpack
-from tests.installers.machines import INSTALLER_SECONDS, Machine, user_network
+from tests.installers.machines import INSTALLER_SECONDS, MEMORY, Machine, user_network
 from tests.installers.tiny_mirrors import ACCEPTED, SAYS, tiny_mirror
 from tests.support.installer_pages import DASHES, MAC, PAGES, documents
 from tests.support.service import Service, run
 
 DOCUMENT = documents(PAGES["debian-installer"])[f"{DASHES}.preseed"]
-
-MEMORY = "1024"
-"""Megabytes. With less the installer shows a dialog that waits."""
-
-
-def console_of(text: str) -> str:
-    """A document for iPXE whose kernel talks to the serial port."""
-    assert text.count(" auto=true ") == 1
-    return text.replace(" auto=true ", " console=ttyS0 auto=true ")
 
 
 @pytest.fixture

@@ -17,8 +17,7 @@ import pytest
 from answerd.boot import FIRMWARE, boot_config, service_at
 from tests.installers import dhcp_client
 from tests.installers.conftest import SYSTEM_PATH, Unpack, need_root, program
-from tests.installers.networks import ADDRESS, URL, inside, joined_network, start
-from tests.installers.test_dialects import CHECKERS
+from tests.installers.networks import ADDRESS, CHECKERS, URL, inside, joined_network, start
 
 SERVICE = service_at(URL)
 UNKNOWN = 6

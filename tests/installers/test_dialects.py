@@ -14,14 +14,9 @@ import pytest
 
 from answerd.boot import boot_config
 from tests.installers.conftest import SYSTEM_PATH, Unpack, program
+from tests.installers.networks import CHECKERS
 
 pytestmark = pytest.mark.quick
-
-CHECKERS = {
-    "dnsmasq": ("dnsmasq-base", "usr/sbin/dnsmasq", ["--test", "-C"]),
-    "isc-dhcp": ("isc-dhcp-server", "usr/sbin/dhcpd", ["-t", "-cf"]),
-    "kea": ("kea-dhcp4-server", "usr/sbin/kea-dhcp4", ["-t"]),
-}
 
 
 @pytest.mark.parametrize("proxy", [False, True], ids=["alone", "as a proxy"])

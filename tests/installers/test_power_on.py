@@ -15,9 +15,8 @@ import pytest
 
 from tests.installers.conftest import Unpack, file_of
 from tests.installers.disks import WORD, bios_disk
-from tests.installers.machines import INSTALLER_SECONDS, arm64, bios, http_only, identity, uefi
+from tests.installers.machines import INSTALLER_SECONDS, MEMORY, arm64, bios, console_of, http_only, identity, uefi
 from tests.installers.networks import ADDRESS, OTHER_ADDRESS, network
-from tests.installers.test_debian_installer import MEMORY, console_of
 from tests.installers.tiny_mirrors import ACCEPTED, SAYS, tiny_mirror
 from tests.support.installer_pages import tutorial_files
 from tests.support.service import run

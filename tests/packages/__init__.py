@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import subprocess
+import sys
+import venv
 from pathlib import Path
 
 CHECKOUT = Path(__file__).parents[2]
@@ -19,3 +21,11 @@ def copy_commit(target: Path) -> None:
     target.mkdir(parents=True)
     packed = subprocess.run(["git", "-C", CHECKOUT, "archive", "HEAD"], capture_output=True, check=True).stdout
     subprocess.run(["tar", "-xf", "-", "-C", target], input=packed, check=True)
+
+
+def clean_environment(where: Path, *requirements: str) -> Path:
+    """Make a virtual environment, install into it, and return its directory of programs."""
+    venv.create(where, with_pip=False)
+    pip = [sys.executable, "-m", "pip", "--python", str(where / "bin" / "python"), "install", "--quiet"]
+    subprocess.run([*pip, "--constraint", str(CHECKOUT / "requirements.txt"), *requirements], check=True)
+    return where / "bin"

@@ -16,7 +16,7 @@ import pytest
 
 from tests.packages import CHECKOUT, copy_commit
 from tests.support import service as running
-from tests.unit.test_containers import instructions, values
+from tests.support.containers import instructions, values
 
 
 @pytest.fixture(scope="module")

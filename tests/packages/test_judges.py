@@ -13,9 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.packages import CHECKOUT
-from tests.packages.test_wheel import clean_environment
-from tests.unit.test_containers import COMPOSE
+from tests.packages import CHECKOUT, clean_environment
+from tests.support.containers import COMPOSE
 
 TOLERATED = {
     "bogus-mail-host": "the package has no address for mail",

@@ -10,7 +10,6 @@ import os
 import re
 import subprocess
 import sys
-import venv
 import zipfile
 from pathlib import Path
 
@@ -18,17 +17,9 @@ import pytest
 from packaging.utils import canonicalize_name
 
 import answerd
-from tests.packages import CHECKOUT, built
+from tests.packages import CHECKOUT, built, clean_environment
 
 EXAMPLES = CHECKOUT / "examples" / "answers"
-
-
-def clean_environment(where: Path, *requirements: str) -> Path:
-    """Make a virtual environment, install into it, and return its directory of programs."""
-    venv.create(where, with_pip=False)
-    pip = [sys.executable, "-m", "pip", "--python", str(where / "bin" / "python"), "install", "--quiet"]
-    subprocess.run([*pip, "--constraint", str(CHECKOUT / "requirements.txt"), *requirements], check=True)
-    return where / "bin"
 
 
 def answers(programs: Path, home: Path) -> str:

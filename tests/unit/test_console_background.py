@@ -10,18 +10,13 @@ from gevent.event import Event
 
 from answerd.answers.catalogue import Catalogue
 from answerd.answers.sources import NO_SOURCES
-from answerd.console.backend import Checked, Consequences
-from answerd.console.background import BackgroundWork, Ended, Job, Same
-from answerd.console.documents import waiting
-from answerd.console.listing import Listings
-from answerd.console.machines import MachineTable
+from answerd.console.background import BackgroundWork, Checked, CheckInBackground, Ended, Job, Same
+from answerd.console.editing import Consequences
+from answerd.console.machines import waiting
 from answerd.console.page_request import PageRequest
-from answerd.console.preparing import TablePreparation
 from answerd.console.rendering import page
-from answerd.console.wiring import CheckInBackground
 from answerd.documents import Key, RawDocument
 from answerd.identity import Kind
-from answerd.long_work import run_long_work_by
 
 PATIENT = 30.0
 
@@ -121,6 +116,7 @@ def test_a_check_shows_what_it_found_before_while_the_next_goes_on(monkeypatch: 
     in_force[0] = catalogue_of(one="x = 1\n")
     check._patience = 0.0
     with checks_held(monkeypatch) as release:
+        assert not check(again_after=PATIENT).is_running, "the last one is recent enough"
         second = check()
         assert (second.is_current, second.is_running, second.problems) == (False, True, first.problems)
         in_force[0] = catalogue_of(one="x = 2\n")
@@ -133,46 +129,6 @@ def test_a_check_shows_what_it_found_before_while_the_next_goes_on(monkeypatch: 
         third = check()
     assert (third.is_current, third.is_running, third.problems) == (True, False, ())
     assert len(check._work._kept) == 1, "the sets before are let go"
-
-
-# --- tables that are made elsewhere -----------------------------------------------------------------------------------
-
-
-def test_no_page_waits_for_the_first_table_of_a_large_set(monkeypatch: pytest.MonkeyPatch) -> None:
-    catalogue = catalogue_of(one="x = 1\n", two="x = 1\n")
-    table, listings = MachineTable(), Listings()
-    table.is_prepared_elsewhere = listings.is_prepared_elsewhere = True
-    for module in ("machines", "listing"):
-        monkeypatch.setattr(f"answerd.console.{module}.is_small", lambda catalogue: False)
-    table.update(catalogue)
-    assert table.catalogue is None
-    assert listings.of(catalogue).machines == ()
-    assert listings.catalogue is None
-    monkeypatch.undo()
-    table.update(catalogue)
-    assert table.catalogue is catalogue, "a small set is looked through at once"
-    assert len(listings.of(catalogue).machines) == 2
-    unrelated = catalogue_of(three="x = 1\n")
-    table.update(unrelated)
-    assert table.catalogue is unrelated, "and after each write"
-    assert len(listings.of(unrelated).machines) == 1
-
-
-def test_a_table_that_a_page_has_brought_further_is_not_made_of_the_set_before() -> None:
-    first, second = catalogue_of(one="x = 1\n"), catalogue_of(one="x = 1\n", two="x = 1\n")
-    table = MachineTable()
-
-    def page_comes_next(work: Callable[[], bool]) -> bool:
-        done = work()
-        table.prepare(second)
-        return done
-
-    run_long_work_by(page_comes_next)
-    try:
-        TablePreparation(lambda: first, [table], run=pytest.fail).poll()
-    finally:
-        run_long_work_by(lambda work: work())
-    assert table.catalogue is second
 
 
 # --- what pages show meanwhile ----------------------------------------------------------------------------------------
@@ -204,7 +160,7 @@ def test_a_page_of_work_that_goes_on_asks_for_itself_again(
 
 
 def test_a_list_that_is_being_made_asks_for_the_same_view_again() -> None:
-    html = waiting(REQUEST, "Machines", "/console/machines", Catalogue()).body.decode()
+    html = waiting(REQUEST, "Machines", "/console/machines", 9).body.decode()
     assert 'hx-get="/console/machines?q=a+b&amp;q=c"' in html
     assert '<meta http-equiv="refresh" content="1">' in html
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from answerd.console.marks import marks_of
+from answerd.console.documents import marks_of
 from answerd.documents import Key
 from answerd.identity import Kind
 

@@ -17,26 +17,13 @@ import yaml
 
 from answerd.config import SETTINGS_BY_NAME
 from answerd.server.roles import parse_token_file
+from tests.support.containers import CHECKOUT, COMPOSE, DOCKERFILE, values
 
-CHECKOUT = Path(__file__).parents[2]
-DOCKERFILE = (CHECKOUT / "etc/Dockerfile").read_text("utf-8")
-COMPOSE: dict[str, Any] = yaml.safe_load((CHECKOUT / "etc/compose.yaml").read_text("utf-8"))
 KUBERNETES = CHECKOUT / "etc/kubernetes"
 MANIFESTS: dict[str, Any] = {
     manifest["kind"]: manifest for manifest in yaml.safe_load_all((KUBERNETES / "answerd.yaml").read_text("utf-8"))
 }
 IGNORED = (CHECKOUT / ".dockerignore").read_text("utf-8")
-
-
-def instructions() -> list[tuple[str, str]]:
-    """The instructions of the Dockerfile, comments away and continued lines joined."""
-    text = re.sub(r"^#.*\n", "", DOCKERFILE, flags=re.MULTILINE).replace("\\\n", " ")
-    pairs = [line.split(None, 1) for line in text.splitlines() if line.strip()]
-    return [(word, rest.strip()) for word, rest in pairs]
-
-
-def values(instruction: str) -> list[str]:
-    return [rest for word, rest in instructions() if word == instruction]
 
 
 def test_what_the_image_copies_exists_and_is_not_ignored() -> None:

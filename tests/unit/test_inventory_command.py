@@ -13,8 +13,8 @@ from answerd.captures import Capture, write
 from answerd.cli import main
 from answerd.store.sqlite import SqliteStore
 from answerd.store.transfer import import_directory
+from tests.support.hardware import LSHW, PROXMOX, VIRSH
 from tests.support.service import write_tree
-from tests.unit.test_hardware import LSHW, PROXMOX, VIRSH
 
 FILES: dict[str, str | bytes] = {
     "inventory.csv": "id,mac,serial,uuid,role\nweb-01,98:fa:9b:50:d8:10,,,web\nweb-02,98:fa:9b:50:d8:12,,,\n",

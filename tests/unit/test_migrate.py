@@ -16,73 +16,11 @@ import tomli
 
 from answerd import migrate
 from answerd.migrate.result import MigratedData, MigrationError, inventory, report, write
-from answerd.store.files import FileStore
-from tests.support.fleet import Fleet
+from tests.support.migrated import AUTOPVE, DASHES, MAC, MATCHBOX, fleet_of, left, made_of
 from tests.support.pages import rows, words
 from tests.support.service import run, write_tree
 
 CHECKOUT = Path(__file__).parents[2]
-MAC = "52:54:00:89:d8:10"
-DASHES = "52-54-00-89-d8-10"
-
-
-def made_of(source: str, tmp_path: Path, files: Mapping[str, str]) -> MigratedData:
-    """What becomes of these files."""
-    root = tmp_path / "source"
-    root.mkdir()
-    write_tree(root, files)
-    return migrate.read(source, root)
-
-
-def fleet_of(made: MigratedData, tmp_path: Path) -> Fleet:
-    """The answer set that a migration writes."""
-    write(made, "a test", tmp_path / "made")
-    fleet = Fleet(FileStore(tmp_path / "made" / "answers"))
-    fleet.poll()
-    return fleet
-
-
-def left(made: MigratedData) -> str:
-    """All that is not carried over, as one text."""
-    return "\n".join(f"{what}: {why}" for what, why in made.not_carried)
-
-
-MATCHBOX = {
-    "profiles/worker.json": json.dumps(
-        {
-            "id": "worker",
-            "name": "Workers",
-            "boot": {
-                "kernel": "/assets/flatcar/vmlinuz",
-                "initrd": ["--name main /assets/flatcar/initrd.gz"],
-                "args": [
-                    "initrd=main",
-                    "ignition.config.url=http://matchbox.example.com:8080/ignition?mac=${mac:hexhyp}",
-                ],
-            },
-            "ignition_id": "worker.ign",
-        }
-    ),
-    "profiles/logic.json": json.dumps({"id": "logic", "ignition_id": "logic.yaml", "generic_id": "logic.tmpl"}),
-    "groups/node1.json": json.dumps(
-        {
-            "id": "node1",
-            "profile": "worker",
-            "selector": {"mac": MAC},
-            "metadata": {"etcd_name": "node1", "net": {"ip": "192.0.2.7"}},
-        }
-    ),
-    "groups/installed.json": json.dumps(
-        {"id": "stage-1", "profile": "worker", "selector": {"os": "installed"}, "metadata": {"etcd_name": 'say "a"'}}
-    ),
-    "groups/default.json": json.dumps({"id": "default", "profile": "worker"}),
-    "groups/lost.json": json.dumps({"id": "lost", "profile": "gone"}),
-    "ignition/worker.ign": json.dumps(
-        {"ignition": {"version": "3.4.0"}, "x": "{{.etcd_name}} {{ .request.query.mac }}"}
-    ),
-    "ignition/logic.yaml": "variant: fcos\n",
-    "generic/logic.tmpl": "{{ if .a }}b{{ end }}",
-}
 
 
 def test_a_matchbox_group_with_a_mac_address_becomes_a_machine_with_a_row(tmp_path: Path) -> None:
@@ -193,34 +131,6 @@ def test_a_password_that_is_a_number_and_a_null_are_no_text_of_an_autopve_docume
     assert made.secrets == {"root-password": "123456789"}
 
 
-AUTOPVE: dict[str, Any] = {
-    "Default": {
-        "global": {
-            "keyboard": "de",
-            "fqdn": "auto.example.org",
-            "root-password": "hunter22",
-            "timezone": "Europe/Vienna",
-        },
-        "network": {"source": "from-dhcp"},
-        "disk-setup": {"filesystem": "zfs", "zfs.raid": "raid1", "disk_list": ["sda", "sdb"]},
-    },
-    "first": {"must_contain": ["52:54:00:89:D8:10"], "global": {"fqdn": "first.example.org"}},
-    "rack a": {
-        "must_contain": ['"name": "PowerEdge R640"'],
-        "must_not_contain": [""],
-        "global": {"root-password": "of the rack"},
-        "disk-setup": {},
-    },
-    "nobody": {"must_contain": ["a b { c"], "global": {"fqdn": "x.example.org"}},
-    "model": {"must_contain": ["ProLiant"], "global": {"fqdn": "y.example.org"}},
-    "not old": {
-        "must_contain": ['"name": "DL360"'],
-        "must_not_contain": ["nope"],
-        "global": {"root-password": "kept out1"},
-    },
-}
-
-
 def test_an_autopve_answer_with_a_mac_address_is_a_machine_over_the_default(tmp_path: Path) -> None:
     files = {".nicegui/storage-general.json": json.dumps({"config_100": AUTOPVE})}
     made = made_of("autopve", tmp_path, files)
@@ -262,6 +172,7 @@ def test_no_secret_of_autopve_is_left_in_a_document_or_the_report(tmp_path: Path
     assert "hunter22" not in texts
     assert "of the rack" not in texts
     assert "now in secrets/root-password" in made.documents["groups/autopve-default.toml"]
+    assert any("new media" in step for step in made.to_do), "the old media ask another service"
 
 
 @pytest.mark.parametrize(
@@ -420,6 +331,23 @@ def test_a_template_of_cobbler_with_logic_is_put_aside_and_never_served(tmp_path
     assert "line 2 has logic of Cheetah: $SNIPPET('hosts')" in left(made)
     assert not any(name.endswith(".autoyast") for name in made.documents)
     assert TEMPLATES["templates/logic.xml"] in made.aside.values()
+
+
+@pytest.mark.parametrize("is_whole", [True, False], ids=["nothing is left", "something is left"])
+def test_the_report_has_the_numbers_the_tasks_and_what_is_left(is_whole: bool) -> None:
+    made = MigratedData()
+    made.documents["a.ks"] = "lang C\n"
+    if not is_whole:
+        made.add_task("Prepare new media")
+        made.leave_out("group default", "a test", "a")
+    sections = {
+        part.partition("\n")[0]: part.partition("\n")[2].split("\n") for part in report(made, "x").split("\n## ")
+    }
+    assert "- Documents in `answers/`: 1" in sections["# Migrated from x"]
+    assert sections.get("To do", [])[1:2] == ([] if is_whole else ["- Prepare new media"])
+    left_over = [line for line in sections["Not carried over"] if line]
+    assert left_over[0] == ("Nothing." if is_whole else "- **group default**: a test")
+    assert any("`aside/`" in line for line in left_over) is not is_whole
 
 
 def test_two_texts_that_are_put_aside_do_not_overwrite_each_other() -> None:

@@ -14,7 +14,7 @@ import tomli
 
 from answerd.errors import NotClaimed
 from answerd.migrate.result import write
-from tests.unit.test_migrate import AUTOPVE, DASHES, MAC, MATCHBOX, fleet_of, left, made_of
+from tests.support.migrated import AUTOPVE, DASHES, MAC, MATCHBOX, fleet_of, left, made_of
 
 INHERIT = "<<inherit>>"
 SYSTEM: dict[str, Any] = {

@@ -198,6 +198,11 @@ class Process:
     def give(self, name: str) -> None:
         self.live.current()
         self.live.given([given(name, self.live.now())])
+        settle = self.live.settle()
+        assert settle is not None
+        fault = settle()
+        if fault:
+            raise StatesUnknown(fault)
 
     def report(self, name: str, word: ReportKind = ReportKind.INSTALLED) -> bool:
         return self.live.report(TokenSubject(name, 1), Report(word), "", "192.0.2.1")
@@ -226,7 +231,7 @@ def test_what_one_process_writes_counts_for_the_next_request_of_every_other(two:
 def test_a_process_that_has_much_to_read_knows_all_of_it_before_it_judges(two: tuple[Process, Process]) -> None:
     first, second = two
     for number in range(1_700):
-        first.live.given([given(f"node{number}")])
+        first.give(f"node{number}")
     last = gevent.spawn(second.state, "node1699")
     other = gevent.spawn(second.state, "node1699")
     gevent.joinall([last, other], raise_error=True)

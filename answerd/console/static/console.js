@@ -1,11 +1,36 @@
 // Small helpers of the console. Every page works without them.
 "use strict";
 
-// "Select all" of a table with check boxes.
+// Selecting machines: all of a page, a stretch with the shift key, or all that match; the bar says how many.
+let lastBox = null;
+const boxesOf = (form) => [...form.querySelectorAll('tbody input[type="checkbox"]')];
+const count = (form) => {
+  const where = form.querySelector("#selected");
+  if (!where) return;
+  const matching = form.elements["all"]?.checked;
+  const chosen = boxesOf(form).filter((box) => box.checked).length;
+  where.textContent = matching || !chosen ? "" : `${chosen} selected`;
+};
+document.addEventListener("click", (event) => {
+  const box = event.target.closest('tbody input[type="checkbox"]');
+  if (!box?.form) return;
+  const boxes = boxesOf(box.form), from = boxes.indexOf(lastBox), to = boxes.indexOf(box);
+  if (event.shiftKey && from >= 0) {
+    for (const between of boxes.slice(Math.min(from, to), Math.max(from, to) + 1)) between.checked = box.checked;
+  }
+  lastBox = box;
+});
 document.addEventListener("change", (event) => {
-  const all = event.target.closest("input[data-all]");
-  if (!all) return;
-  for (const box of all.form.querySelectorAll(`input[name="${all.dataset.all}"]`)) box.checked = all.checked;
+  const form = event.target.form, all = event.target.closest("input[data-all], input[name=all]");
+  if (!form?.querySelector("#selected")) return;
+  if (all) for (const box of boxesOf(form)) box.checked = all.checked;
+  count(form);
+});
+
+// A table that refreshes itself keeps still while something in it is selected or has the focus.
+document.addEventListener("htmx:beforeRequest", (event) => {
+  const rows = event.target.closest("tbody[hx-get]");
+  if (rows && (rows.contains(document.activeElement) || rows.querySelector("input:checked"))) event.preventDefault();
 });
 
 // A form that cannot be undone asks once more.

@@ -5,6 +5,9 @@ def sorted_by(column):
     down = not view.descending if view.sort == column else column in ('extended_by', 'problems')
     return link('/console/documents', q=view.search, kind=view.kind, sort=column, desc='1' if down else '')
 end
+def on_page(number):
+    return link('/console/documents', q=view.search, kind=view.kind, sort=view.sort, desc='1' if view.descending else '', page=number if number > 1 else '')
+end
 def direction(column):
     return 'none' if view.sort != column else 'descending' if view.descending else 'ascending'
 end
@@ -70,8 +73,16 @@ end
 </tr>
 % end
 </tbody></table></div>
-% if shown.more:
-<p class="muted">{{counted(shown.more, 'more document')}}: search for a name.</p>
-% end
 </div>
+% if shown.pages > 1:
+<nav class="actions" aria-label="Pages of documents">
+  % if shown.page > 1:
+  <a class="button" href="{{on_page(shown.page - 1)}}" rel="prev">Previous</a>
+  % end
+  <span class="muted">Page {{shown.page}} of {{format(shown.pages, ',')}}</span>
+  % if shown.page < shown.pages:
+  <a class="button" href="{{on_page(shown.page + 1)}}" rel="next">Next</a>
+  % end
+</nav>
+% end
 % end

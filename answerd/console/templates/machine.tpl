@@ -15,6 +15,7 @@
   <a class="sub" href="{{link('/console/machine', id=name, answer=request.get('answer'), secrets='' if show_secrets else '1')}}">{{'Mask secrets' if show_secrets else 'Show secrets'}}</a>
   % end
 </div>
+% include('done', done=done, notice=notice, back=machine_link(name))
 % if not is_known:
 <div class="card empty"><h2>No machine of this name is known</h2>
 <p>It has no row and no document, has never asked, and no group has it as a member. <a href="{{link('/console/machines', q=name)}}">Search for it</a>, or find out what a request of it would get.</p>
@@ -80,8 +81,8 @@ Write a file <code>{{name}}.toml</code>, or of another format, in the answers di
     <input type="hidden" name="machine" value="{{name}}">
     <input type="hidden" name="back" value="{{machine_link(name)}}">
     <div class="actions">
-      <button name="do" value="arm">Arm</button><button name="do" value="disarm">Disarm</button>
-      <button name="do" value="forget" class="danger" data-confirm="Forget {{name}} and its history?">Forget</button>
+      <button name="do" value="arm">Arm …</button><button name="do" value="disarm">Disarm …</button>
+      <button name="do" value="forget" class="danger">Forget …</button>
     </div>
   </form>
   % end

@@ -1,23 +1,35 @@
 % rebase('layout', title='Machines', current='/console/machines')
 <%
-def sorted_by(column):
-    down = view.sort == column and not view.descending
-    return link('/console/machines', q=view.search, state=view.state, group=view.group, format=view.format, sort=column, desc='1' if down else '')
+def address(**changes):
+    given = {'q': view.search, 'state': view.state, 'group': view.group, 'format': view.format, 'sort': view.sort if view.sort != 'name' else '', 'desc': '1' if view.descending else '', 'column': view.column, 'page': shown.page if shown.page > 1 else ''}
+    return link('/console/machines', **{**given, **changes})
 end
-def on_page(number):
-    return link('/console/machines', q=view.search, state=view.state, group=view.group, format=view.format, sort=view.sort if view.sort != 'name' else '', desc='1' if view.descending else '', page=number if number > 1 else '')
+def sorted_by(column):
+    return address(sort=column if column != 'name' else '', desc='1' if view.sort == column and not view.descending else '', page='')
 end
 def direction(column):
-    return '' if view.sort != column else 'descending' if view.descending else 'ascending'
+    return 'none' if view.sort != column else 'descending' if view.descending else 'ascending'
 end
+def without(word):
+    return address(page='', **({word.label: ''} if word.rest == view.search else {'q': word.rest}))
+end
+may_order = has_states and request.may_operate
+column = view.column if view.column in shown.columns else ''
+here = address()
 %>
 <div class="head">
   <h1>Machines</h1>
-  <span class="sub">{{counted(shown.found, 'machine')}}{{' of ' + format(shown.total, ',') if shown.found != shown.total else ''}}</span>
+  <span class="sub" id="count">{{counted(shown.found, 'machine')}}{{' of ' + format(shown.total, ',') if shown.found != shown.total else ''}}</span>
 </div>
+% include('done', done=done, notice=notice, back=here)
 <form class="card" method="get" action="/console/machines" role="search">
+  % for name, value in (('sort', view.sort if view.sort != 'name' else ''), ('desc', '1' if view.descending else ''), ('format', view.format)):
+  % if value:
+  <input type="hidden" name="{{name}}" value="{{value}}">
+  % end
+  % end
   <div class="row">
-    <div class="field wide"><label for="q">Search</label><input id="q" name="q" value="{{view.search}}" placeholder="Name, MAC address, serial number, group"></div>
+    <div class="field wide"><label for="q">Search</label><input id="q" name="q" value="{{view.search}}" placeholder="Any text of a row or a failure, a MAC address, or a filter like rack:r3 since:1h" autocomplete="off"></div>
     % if has_states:
     <div class="field"><label for="state">State</label>
       <select id="state" name="state"><option value="">Any</option>
@@ -33,102 +45,118 @@ end
         <option value="{{group}}">
       % end
       </datalist></div>
-    <div class="field"><label for="format">Format</label>
-      <select id="format" name="format"><option value="">Any</option>
-      % for option in formats:
-        <option{{!' selected' if option == view.format else ''}}>{{option}}</option>
+    % if shown.columns:
+    <div class="field"><label for="column">Column</label>
+      <select id="column" name="column">
+      % for option in columns:
+        <option value="{{option if option != columns[0] else ''}}"{{!' selected' if option == column else ''}}>{{option}}</option>
       % end
       </select></div>
+    % end
     <div><button class="main">Show</button></div>
   </div>
+  % if shown.filters:
+  <ul class="chips" aria-label="Filters">
+  % for word in shown.filters:
+    <li><a class="chip" href="{{without(word)}}" aria-label="Remove the filter {{word.label}}: {{word.value}}">{{word.label}}: {{word.value}} <span aria-hidden="true">×</span></a></li>
+  % end
+  </ul>
+  % end
 </form>
 % if not shown.machines:
 <div class="card empty">
   % if shown.total:
   <h2>No machine matches</h2>
   <p>Change the search, or <a href="/console/machines">show all {{counted(shown.total, 'machine')}}</a>.</p>
+  <p>A filter is <code>state:</code>, <code>group:</code>, <code>format:</code>, <code>since:1h</code>\\
+  % for name in shown.columns[:20]:
+, <code>{{name}}:</code>\\
+  % end
+</p>
   % else:
   <h2>No machine is known yet</h2>
   <p>Add a document for a machine or a group with members under <a href="/console/documents">Documents</a>, or power on a machine: one that asks and is claimed by nothing appears here.</p>
   % end
 </div>
 % else:
-<form class="card" method="post" action="/console/machines">
+<form class="card" id="machines" method="post" action="/console/machines">
+  % if may_order:
   <input type="hidden" name="csrf" value="{{request.session.csrf}}">
-  <input type="hidden" name="back" value="{{on_page(shown.page)}}">
+  <input type="hidden" name="back" value="{{here}}">
+  % end
   <div class="scroll" tabindex="0" role="region" aria-label="Machines">
   <table class="machines">
     <thead><tr>
-    % if has_states and request.may_operate:
+    % if may_order:
       <th class="fit"><input type="checkbox" data-all="machine" aria-label="Select all machines of this page"></th>
     % end
-      <th aria-sort="{{direction('name') or 'none'}}"><a href="{{sorted_by('name')}}">Machine</a></th>
+      <th aria-sort="{{direction('name')}}"><a href="{{sorted_by('name')}}">Machine</a></th>
     % if has_states:
-      <th aria-sort="{{direction('state') or 'none'}}"><a href="{{sorted_by('state')}}">State</a></th>
-      <th class="roomy" aria-sort="{{direction('since') or 'none'}}"><a href="{{sorted_by('since')}}">Since</a></th>
+      <th aria-sort="{{direction('state')}}"><a href="{{sorted_by('state')}}">State</a></th>
+      <th class="roomy" aria-sort="{{direction('since')}}"><a href="{{sorted_by('since')}}">Since</a></th>
     % end
-      <th{{!' class="roomy"' if has_states else ''}} aria-sort="{{direction('group') or 'none'}}"><a href="{{sorted_by('group')}}">Group</a></th>
-      <th class="roomy">Formats</th><th class="roomy">Known from</th>
+      <th{{!' class="roomy"' if has_states else ''}} aria-sort="{{direction('group')}}"><a href="{{sorted_by('group')}}">Group</a></th>
+      <th class="roomy">Formats</th>
+    % if column:
+      <th class="roomy" aria-sort="{{direction(column)}}"><a href="{{sorted_by(column)}}">{{column}}</a></th>
+    % else:
+      <th class="roomy">Known from</th>
+    % end
     </tr></thead>
-    <tbody>
-    % for machine, install in shown.machines:
+    <tbody id="rows" hx-get="{{here}}" hx-trigger="every 3s" hx-select="#rows" hx-swap="outerHTML" hx-select-oob="#count">
+    % for machine in shown.machines:
     <tr>
-    % if has_states and request.may_operate:
+    % if may_order:
       <td class="fit"><input type="checkbox" name="machine" value="{{machine.name}}" aria-label="Select {{machine.name}}"></td>
     % end
       <td class="name"><a href="{{machine_link(machine.name)}}">{{machine.name}}</a>
-      % if machine.known_from == 'unknown':
-      <a class="narrow" href="{{link('/console/adopt', id=machine.name)}}" aria-label="Adopt {{machine.name}}">Adopt</a>
+      % if machine.origin == 'unknown':
+      <a class="adopt" href="{{link('/console/adopt', id=machine.name)}}" aria-label="Adopt {{machine.name}}">Adopt</a>
       % end
       </td>
     % if has_states:
-      <td class="fit"><span class="state {{install.state}}">{{install.state}}</span>
-      % if install.silent:
-        <span class="state silent">silent</span>
+      <td class="now"><span class="state {{machine.state}}">{{machine.state}}</span>
+      % if machine.state == 'installing' and machine.percent is not None:
+        <progress max="100" value="{{machine.percent}}" aria-label="Progress of {{machine.name}}">{{machine.percent}} %</progress>
       % end
-      % if install.state == 'installing' and install.percent is not None:
-        <progress max="100" value="{{install.percent}}" aria-label="Progress of {{machine.name}}">{{install.percent}} %</progress>
+      % if machine.since:
+        <div class="narrow muted" title="{{exact(machine.since)}}">{{ago(machine.since)}}</div>
       % end
-      % if install.message and install.state in ('failed', 'exhausted', 'installing', 'unknown'):
-        <div class="reason muted" title="{{install.message}}">{{install.message}}</div>
-      % end
-      % if install.since:
-        <div class="narrow muted" title="{{exact(install.since)}}">{{ago(install.since)}}</div>
+      % if machine.message:
+        <div class="reason muted">{{machine.message}}</div>
       % end
       </td>
-      <td class="fit roomy"><span title="{{exact(install.since)}}">{{ago(install.since)}}</span></td>
+      <td class="fit roomy"><span title="{{exact(machine.since)}}">{{ago(machine.since)}}</span></td>
     % end
-      <td class="group{{' roomy' if has_states else ''}}">{{', '.join(machine.groups) or (install.group if install else '')}}</td>
-      <td class="roomy">{{', '.join(machine.formats)}}</td>
-      <td class="roomy">
-      % if machine.known_from == 'unknown':
-      <a href="{{link('/console/adopt', id=machine.name)}}" aria-label="Adopt {{machine.name}}">Adopt</a>
-      % else:
-      {{machine.known_from}}
-      % end
-      </td>
+      <td class="group{{' roomy' if has_states else ''}}">{{machine.groups}}</td>
+      <td class="roomy">{{machine.formats}}</td>
+      <td class="roomy">{{machine.cell}}</td>
     </tr>
     % end
     </tbody>
   </table>
   </div>
-  % if has_states and request.may_operate:
-  <div class="actions">
-    <button name="do" value="arm">Arm</button>
-    <button name="do" value="disarm">Disarm</button>
-    <button name="do" value="forget" class="danger" data-confirm="Forget the selected machines and their history?">Forget</button>
-    <span class="hint">Arm: the machine may install once more. Disarm: it counts as installed.</span>
+  % if may_order:
+  <div class="actions selection">
+    <span id="selected" class="selected" aria-live="polite"></span>
+    % if shown.found > len(shown.machines):
+    <label class="all"><input type="checkbox" name="all" value="1"> all {{format(shown.found, ',')}}{{' matching' if shown.found != shown.total else ''}}</label>
+    % end
+    <button name="do" value="arm">Arm …</button>
+    <button name="do" value="disarm">Disarm …</button>
+    <button name="do" value="forget" class="danger">Forget …</button>
+    <span class="hint roomy">Arm: the machine may install once more. Disarm: it counts as installed.</span>
   </div>
   % end
 </form>
 % if shown.pages > 1:
 <nav class="actions" aria-label="Pages of machines">
   % if shown.page > 1:
-  <a class="button" href="{{on_page(shown.page - 1)}}" rel="prev">Previous</a>
+  <a class="button" href="{{address(page=shown.page - 1 if shown.page > 2 else '')}}" rel="prev">Previous</a>
   % end
-  <span class="muted">Page {{shown.page}} of {{shown.pages}}</span>
+  <span class="muted">Page {{shown.page}} of {{format(shown.pages, ',')}}</span>
   % if shown.page < shown.pages:
-  <a class="button" href="{{on_page(shown.page + 1)}}" rel="next">Next</a>
+  <a class="button" href="{{address(page=shown.page + 1)}}" rel="next">Next</a>
   % end
 </nav>
 % end

@@ -3,14 +3,28 @@
 % end
 <div class="tiles">
 % for state, count in states:
-<a class="tile" href="{{link('/console/machines', state=state)}}"><b>{{format(count, ',')}}</b><span class="state {{state}}">{{state}}</span></a>
+<a class="tile" href="{{link('/console/machines', state=state, sort='since', desc='1')}}"><b>{{format(count, ',')}}</b><span class="state {{state}}">{{state}}</span></a>
 % end
 <a class="tile" href="/console/machines"><b>{{'…' if machines is None else format(machines, ',')}}</b><span class="muted">{{'counting machines' if machines is None else 'machine' if machines == 1 else 'machines'}}</span></a>
 <a class="tile" href="/console/documents"><b>{{format(documents, ',')}}</b><span class="muted">{{'document' if documents == 1 else 'documents'}}</span></a>
-<a class="tile" href="/console/check"><b>{{format(len(problems), ',')}}</b><span class="state {{'problem' if problems else 'ok'}}">{{'problem' if len(problems) == 1 else 'problems'}}</span></a>
+<a class="tile" href="/console/check"><b>{{format(len(problems), ',')}}{{'' if is_checked else ' …'}}</b><span class="state {{'problem' if problems else 'ok' if is_checked else 'new'}}">{{'problem' if len(problems) == 1 else 'problems'}}</span></a>
 </div>
+% if failed:
+<section class="card failure" aria-labelledby="now-failed"><h2 id="now-failed">Failed last</h2>
+<ol class="timeline">
+% for machine in failed:
+<li><span><a href="{{machine_link(machine.name)}}">{{machine.name}}</a> <span class="muted" title="{{exact(machine.since)}}">{{machine.state + ' ' if machine.state != 'failed' else ''}}{{ago(machine.since)}}</span></span>
+<span>{{machine.message or ('Its starts are used up.' if machine.state == 'exhausted' else 'It did not say why.')}}</span></li>
+% end
+</ol>
+<p><a href="{{link('/console/machines', q='state:failed state:exhausted since:1h', sort='since', desc='1')}}">Failed in the last hour</a>
+% if more_failed:
+· <a href="{{link('/console/machines', q='state:failed state:exhausted', sort='since', desc='1')}}">all {{format(more_failed + len(failed), ',')}}</a>
+% end
+</p></section>
+% end
 % if problems:
-<section class="card" aria-labelledby="now-problems"><h2 id="now-problems">Problems of the set</h2><ul class="list">
+<section class="card" aria-labelledby="now-problems"><h2 id="now-problems">Problems</h2><ul class="list">
 % for problem in problems[:10]:
 <li>{{problem}}</li>
 % end

@@ -25,6 +25,7 @@ from _socket import MSG_DONTWAIT, MSG_NOSIGNAL, MSG_PEEK, SHUT_WR, SO_LINGER, SO
 from _socket import socket as Socket
 from collections.abc import Callable
 from fcntl import ioctl
+from functools import partial
 from termios import FIONREAD
 from time import monotonic
 from typing import TYPE_CHECKING, Any, Final, Literal
@@ -37,7 +38,7 @@ from answerd.server.http.parser import COMPLETE, BadRequest, HttpRequest, Progre
 from answerd.server.http.responses import Exchange, Response, Sink, environ_of, respond, without_length
 from answerd.server.peer import forwarded_for, peer_address, with_port
 from answerd.server.request_log import describe_error, without_token
-from answerd.server.statuses import INTERNAL_ERROR
+from answerd.server.statuses import INTERNAL_ERROR, SERVICE_UNAVAILABLE
 
 if TYPE_CHECKING:
     from answerd.server.http.server import HttpServer
@@ -335,6 +336,27 @@ class Handler:
         request.body, request.spooled = b"", None
         if self.body_held:
             server.memory.release_body(self)
+        if exchange.settle is None:
+            self._take_answer(exchange, response, outcome)
+        else:
+            server.settle_later(partial(self._settle, exchange, exchange.settle, response, outcome))
+
+    def _settle(
+        self, exchange: Exchange, settle: Callable[[], str], response: Response, outcome: str | Callable[[], str]
+    ) -> None:
+        """Write what has to be written before the response; where that fails, a 503 takes the response's place. In a
+        greenlet."""
+        try:
+            fault = settle()
+        except Exception as error:
+            self.fail(error)
+            return
+        if fault:
+            response = self.server.error(SERVICE_UNAVAILABLE, fault, (("Retry-After", "5"),))
+            outcome, exchange.extension, exchange.kind = fault, "", ""
+        self._take_answer(exchange, response, outcome)
+
+    def _take_answer(self, exchange: Exchange, response: Response, outcome: str | Callable[[], str]) -> None:
         if self.stage != ASKING:  # the deadline has come, and its error was sent
             return
         self._count(response.status, exchange.extension, exchange.kind)
@@ -343,7 +365,7 @@ class Handler:
             self._takeover, response = exchange.takeover, without_length(response)
         self.response = response
         self.stage = ANSWERED
-        server.answered(self)
+        self.server.answered(self)
 
     def _count(self, status: int, extension: str = "", kind: str = "") -> None:
         self.server.counts.answered(status, extension, kind, self._seconds())

@@ -92,12 +92,14 @@ class Exchange:
     (`answerd.server.roles.Role`), None without a token. ``is_session``: it presented no token, but comes with a session
     of the console. ``is_allowed``: whether the token or the session is valid now, for a response that goes on.
     ``takeover``: what an app sets that goes on sending after its response: it is called with the connection once the
-    head is sent, whose body it is to send; the connection has no deadline from then on.
+    head is sent, whose body it is to send; the connection has no deadline from then on. ``settle``: what an app sets
+    that has something written before the response is sent, together with that of other requests: it is called in a
+    greenlet, and returns why it could not be written, empty where it was.
     """
 
     __slots__ = (
         "client", "describe", "extension", "is_allowed", "is_session", "kind", "outcome", "peer", "request", "role",
-        "takeover", "token_name",
+        "settle", "takeover", "token_name",
     )  # fmt: skip
 
     def __init__(self, request: HttpRequest, peer: str, client: Client) -> None:
@@ -113,6 +115,7 @@ class Exchange:
         self.is_session = False
         self.is_allowed: Callable[[], bool] = lambda: True
         self.takeover: Callable[[Sink], object] | None = None
+        self.settle: Callable[[], str] | None = None
 
     @property
     def words(self) -> str:

@@ -268,6 +268,7 @@ class HttpServer(WSGIServer):
         self._fresh: deque[Handler] = deque()  # accepted, not yet looked at
         self._row: deque[Handler] = deque()  # their requests are there
         self._answered: list[Handler] = []  # their responses are to be sent
+        self._to_settle: list[Callable[[], None]] = []  # what has to be written before responses are sent
         self._shedding: dict[Handler, None] = {}  # above the limit, and their request line is not there
         self._lingering: dict[Handler, None] = {}
         self._streams: dict[Handler, None] = {}
@@ -472,6 +473,17 @@ class HttpServer(WSGIServer):
         self._answered.append(handler)
         if len(self._answered) == 1:
             self.loop.run_callback(self._send_answered)
+
+    def settle_later(self, settle: Callable[[], None]) -> None:
+        """Have something written that a response waits for, together with what others of the row wait for."""
+        self._to_settle.append(settle)
+        if len(self._to_settle) == 1:
+            self.loop.run_callback(self.pool.spawn, self._settle_row)
+
+    def _settle_row(self) -> None:
+        row, self._to_settle = self._to_settle, []
+        for settle in row:
+            settle()
 
     def _send_answered(self) -> None:
         answered, self._answered = self._answered, []
