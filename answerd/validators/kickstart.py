@@ -9,23 +9,32 @@ in use takes it; otherwise the syntax with the fewest findings is reported.
 
 from __future__ import annotations
 
+import _thread
 import importlib
 import re
+import sys
 import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
-
-from gevent.monkey import get_original
 
 from answerd.answers.redaction import hiding_words
 from answerd.validators.time_zones import unknown_zone
 from answerd.validators.tools import ToolRequest
 from answerd.validators.verdict import Finding, JudgedAnswer, Remarks
 
-_importing = get_original("_thread", "allocate_lock")()
-"""gevent makes the locks of imports wait in the loop of the thread, which may never wake up: two threads that import
-the same module for the first time do so one after the other."""
+
+def _native_lock() -> Any:
+    """Return a lock for which a thread waits itself.
+
+    gevent makes locks wait in the loop of the thread, those of imports too, and that loop may never wake up: two threads
+    that import the same module for the first time do so one after the other.
+    """
+    monkey = sys.modules.get("gevent.monkey")
+    return monkey.get_original("_thread", "allocate_lock")() if monkey else _thread.allocate_lock()
+
+
+_importing = _native_lock()
 
 
 def _module(name: str) -> Any:
