@@ -27,8 +27,8 @@ from answerd.validators.verdict import Finding, JudgedAnswer, Remarks
 def _native_lock() -> Any:
     """Return a lock for which a thread waits itself.
 
-    gevent makes locks wait in the loop of the thread, those of imports too, and that loop may never wake up: two threads
-    that import the same module for the first time do so one after the other.
+    gevent makes locks wait in the loop of the thread, those of imports too, and that loop may never wake up. So two
+    threads that import the same module for the first time do so one after the other.
     """
     monkey = sys.modules.get("gevent.monkey")
     return monkey.get_original("_thread", "allocate_lock")() if monkey else _thread.allocate_lock()
