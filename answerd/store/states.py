@@ -11,7 +11,6 @@ contents are read as a whole."""
 from __future__ import annotations
 
 import errno
-import mmap
 import os
 import secrets
 import sqlite3
@@ -66,10 +65,6 @@ SMALL_PAGES: Final = "PRAGMA page_size = 1024"
 
 RESTART_BYTES: Final = 16_000_000
 """Size at which writers wait until it begins anew."""
-
-_INDEX_HEADER: Final = 96
-"""Bytes at the beginning of the index of the write-ahead log, which every commit changes
-(https://sqlite.org/walformat.html)."""
 
 _BUSY: Final = ("SQLITE_BUSY", "SQLITE_LOCKED")
 _FULL: Final = ("SQLITE_FULL", "SQLITE_IOERR_SHMSIZE")
@@ -300,16 +295,9 @@ class EventLog:
                 os.close(directory)
         self.source: str = found[0] if found else ""
         self._shared = states.shared
-        self._header = b""
-        with states.faults("opened"), open(f"{states.path}-shm", "rb") as index:
-            self._index = mmap.mmap(index.fileno(), _INDEX_HEADER, access=mmap.ACCESS_READ)
 
     def has_changed(self) -> bool:
         """Return whether another connection has written since the last call. Raises `StoreError`."""
-        header = self._index[:_INDEX_HEADER]  # costs a twentieth of the pragma, which also sees what is not in the log
-        if header == self._header and self._version is not None:
-            return False
-        self._header = header
         try:
             (version,) = self._connection.execute("PRAGMA data_version").fetchone()
         except sqlite3.Error as error:
@@ -358,7 +346,6 @@ class EventLog:
 
     def close(self) -> None:
         """Close the connection."""
-        self._index.close()
         self._connection.close()
 
 
