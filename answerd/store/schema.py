@@ -263,7 +263,8 @@ def migrate(database: peewee.SqliteDatabase, path: Path, schema: Schema = DOCUME
     """
     if database.user_version == schema.newest and database.journal_mode == "wal":
         return
-    _steps_for(database, path, schema)
+    with database.atomic():  # one snapshot: another process may be making the tables
+        _steps_for(database, path, schema)
     _use_wal(database)
     with database.atomic("IMMEDIATE"):
         for step in _steps_for(database, path, schema):  # another process may have been quicker
