@@ -70,7 +70,7 @@ PAGES: Mapping[str, str] = {
     "failed": "/console/machine?id=node-34",
     "unknown": f"/console/machine?id={VISITOR}",
     "adopt": f"/console/adopt?id={VISITOR}",
-    "machines that failed": "/console/machines?q=state:failed+state:silent+rack:r*&column=rack",
+    "machines that failed": "/console/machines?q=state:failed+state:silent+since:1h&column=rack",
     "long name": f"/console/machine?id={LONG_NAME}",
     "unclaimed": "/console/machine?id=nobody",
     "documents": "/console/documents",

@@ -77,7 +77,7 @@ PREPARED: Mapping[str, tuple[str, Callable[[Page], None]]] = {
     **{name: (path, lambda _: None) for name, path in PAGES.items()},
     "selected": ("/console/machines?q=node-", select_all),
     "confirm": ("/console/machines?q=node-", ask_to_arm),
-    "preview": ("/console/document?kind=group&name=rack-a&format=toml", preview_a_loss),
+    "preview": ("/console/document?kind=group&name=nodes&format=ks", preview_a_loss),
     "refused": ("/console/document/new?kind=group&format=toml", refuse),
 }
 """Every page, and what is done on it before it is judged."""
