@@ -331,7 +331,7 @@ def test_a_full_pipe_holds_up_nothing_and_the_dropped_lines_are_counted(program:
     count, text = 4_000, "x" * 1_000
     process = program(
         f"[log.line({text!r}) for i in range({count})]\n"
-        "print('went on', flush=True)\nlog.flush(600)\nlog.service('end'); log.flush(600)"
+        "print('went on', flush=True)\nlog.flush(600)\nlog.line('end'); log.flush(600)"
     )
     assert process.stdout
     assert process.stderr
