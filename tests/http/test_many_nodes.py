@@ -289,11 +289,12 @@ def test_a_node_that_meets_a_newer_schema_while_it_runs_answers_and_takes_no_wri
     reported = service.post(f"{report}/installed", b"")
     assert (reported.status, reported.headers["retry-after"]) == (503, "5")
     assert not is_refused(service)
-    assert text_of(service).count("answers come from the replica") == 1
+    service.wait_for_log("answers come from the replica")
     set_schema(url, -1)
     wait_until(lambda: all(service.get("/ready").status == 200 for _ in range(6)))
     assert service.post(f"{report}/installed", b"").status == 200
     assert put(service, "aabbccddee02", "# new\n") == 200
+    assert text_of(service).count("answers come from the replica") == 1
 
 
 @pytest.mark.parametrize("is_away", [False, True], ids=["with the database", "while the database is away"])
