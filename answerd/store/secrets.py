@@ -271,6 +271,40 @@ class SecretFiles:
             return read, _Secret(fault=f"it is not UTF-8 at offset {error.start}")
 
 
+def unreadable_to_others(secrets: SecretFiles) -> str:
+    """Return a warning about secrets that only the present user can read, in a directory of another user's or group's,
+    which is the service's then; empty where there are none. For commands: root reads what the service cannot."""
+    if secrets.directory is None:
+        return ""
+    own, own_groups = os.geteuid(), {os.getegid(), *os.getgroups()}
+    try:
+        root = os.stat(secrets.directory)
+    except OSError:
+        return ""
+    if root.st_uid == own and root.st_gid in own_groups:
+        return ""
+
+    def is_own_alone(place: str) -> bool:
+        try:
+            status = os.stat(f"{secrets.directory}/{place}")
+        except OSError:
+            return False
+        may_group = status.st_mode & stat.S_IRGRP and status.st_gid not in own_groups
+        return status.st_uid == own and not (may_group or _is_open(status))
+
+    in_force = secrets.lookup.in_force
+    folders = [folder for alike in in_force.folders.values() for folder in alike]
+    found = [f"{folder}/" for folder in folders if is_own_alone(folder)]
+    found += [place for place in in_force.texts if is_own_alone(place)]
+    if not found:
+        return ""
+    named = join_limited([printable(place) for place in sorted(found)], MOST_NAMED)
+    return (
+        f"secrets: only the user who runs this command can read {named}, the service cannot: give each the group of "
+        f"{printable(secrets.directory)}, and chmod g+r (g+rx for a directory)"
+    )
+
+
 def sources_of(secrets: SecretFiles) -> Sources:
     """Return the sources of a service that has these secrets, and keeps no states."""
     return Sources(secret=secrets.lookup.secret, problems=secrets.problems, version=lambda: secrets.version)
