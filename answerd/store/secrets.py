@@ -38,7 +38,6 @@ MOST_NAMED = 5
 
 _NAME = re.compile(r"[A-Za-z0-9_-]+\Z")
 _CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
-_READABLE_BY_OTHERS = 0o004
 _LEADS_NOWHERE = "it is a link that leads nowhere"
 
 
@@ -334,16 +333,18 @@ def _scan(root: Path, watch: Watch, boundary: Boundary) -> _SecretScan:
     scan = _SecretScan()
     watch.add("")
     folders = []
-    open_folders = [""] if _is_open(os.stat(root)) else []
+    root_status = os.stat(root)
+    open_folders = [""] if _is_open(root_status) else []
 
-    def take(place: str, entry: os.DirEntry[str], status: os.stat_result | str | None) -> None:
+    def take(place: str, entry: os.DirEntry[str], status: os.stat_result | str | None, *above: os.stat_result) -> None:
         if status is None or not _NAME.match(entry.name):
             return
         # What a link of either kind leads to may change without a report.
         if entry.is_symlink() or isinstance(status, str) or status.st_nlink > 1:
             watch.is_whole = False
         scan.files[place] = status if isinstance(status, str) else state_of(status, boundary)
-        if isinstance(status, os.stat_result) and _is_open(status):
+        may_enter = all(directory.st_mode & stat.S_IXOTH for directory in (root_status, *above))
+        if isinstance(status, os.stat_result) and _is_open(status) and may_enter:
             scan.open_files.append(place)
 
     for entry in _entries(root):
@@ -357,7 +358,7 @@ def _scan(root: Path, watch: Watch, boundary: Boundary) -> _SecretScan:
                 for below in _entries(root / entry.name):
                     found = _status(below)
                     if isinstance(found, str) or (found is not None and not stat.S_ISDIR(found.st_mode)):
-                        take(f"{entry.name}/{below.name}", below, found)
+                        take(f"{entry.name}/{below.name}", below, found, status)
             except OSError as error:
                 scan.faults[entry.name] = error.strerror or type(error).__name__
             continue
@@ -385,7 +386,7 @@ def _status(entry: os.DirEntry[str]) -> os.stat_result | str | None:
 
 
 def _is_open(status: os.stat_result) -> bool:
-    return bool(status.st_mode & _READABLE_BY_OTHERS)
+    return bool(status.st_mode & stat.S_IROTH)
 
 
 def _warnings(root: Path, seen: _SecretScan) -> Iterator[str]:

@@ -235,6 +235,9 @@ def test_what_others_can_read_is_a_warning(tmp_path: Path) -> None:
     secrets = filled(tmp_path / "s", {"x": "a", "web-01/x": "b"})
     assert secrets.warnings() == []
     (tmp_path / "s" / "x").chmod(0o644)
+    secrets.poll()
+    assert secrets.warnings() == []  # nobody else enters the directory
+    (tmp_path / "s").chmod(0o711)
     (tmp_path / "s" / "web-01").chmod(0o755)
     assert secrets.poll()
     directories, files = secrets.warnings()
