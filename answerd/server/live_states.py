@@ -286,7 +286,7 @@ class LiveStates:
                 self._memory, self._key = memory, None
                 self._begin_batch_again()
         if is_other:
-            self._log.service("the states of installs were replaced, and were read again")
+            self._log.line("the states of installs were replaced, and were read again")
             for remembered in [*memory.by_name.values()] if self.on_change else ():
                 self._tell(remembered)
 
@@ -308,7 +308,7 @@ class LiveStates:
     def _log_shared(self) -> None:
         for identity in self._memory.newly_shared:
             text = shown_name(identity)
-            self._log.service(f"states of installs: {text} tells no machine from others any more: too many have it")
+            self._log.line(f"states of installs: {text} tells no machine from others any more: too many have it")
         self._memory.newly_shared.clear()
 
     def watch(self) -> None:
@@ -450,7 +450,7 @@ class LiveStates:
         if dropped:
             self._to_drop |= dict.fromkeys(dropped, self._position.revision)
             self._work.set()
-            self._log.service(
+            self._log.line(
                 f"states of installs: {len(dropped)} records that no row, member or document names were dropped, the "
                 f"oldest first: there were {MOST_UNNAMED:,}"
             )
@@ -504,9 +504,9 @@ class LiveStates:
         self._faults[done] = fault
         meanwhile = ", they stay as they were known" if done == "read" else ""
         if fault is None:
-            self._log.service(f"the states of installs can be {done} again")
+            self._log.line(f"the states of installs can be {done} again")
         else:
-            self._log.service(f"warning: the states of installs cannot be {done}{meanwhile}: {fault}")
+            self._log.line(f"warning: the states of installs cannot be {done}{meanwhile}: {fault}")
 
 
 def _together(before: Sighting, after: Sighting) -> Sighting:

@@ -121,6 +121,10 @@ class States(ABC):
         """Return the nodes that share the states; none where they are of one service."""
         return ()
 
+    def waiting(self) -> Waiting | None:
+        """Return the number and age of events that wait for a database that nodes share; None where there is none."""
+        return None
+
 
 class StateFile(States):
     """The states in one file. Holds no connection; any thread may use it."""
@@ -164,10 +168,6 @@ class StateFile(States):
                 self._prepare(database)
                 found = setting(database, "key")
         return bytes.fromhex(found or "")
-
-    def waiting(self) -> Waiting | None:
-        """Return the number and age of events that wait for a database that nodes share; None where there is none."""
-        return None
 
     def before_order(self) -> None:
         """Learn what other nodes know, where there are any."""
