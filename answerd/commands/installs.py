@@ -142,9 +142,9 @@ class OpenInstalls:
 
 def open_installs() -> OpenInstalls:
     """Open the states that the settings name, and the documents. Raises `CommandError`, `StoreError`, `ConfigError`."""
-    _, catalogue = read_documents()
+    documents, catalogue = read_documents()
     config = read_config(os.environ, to_serve=False)
-    store = open_existing_states(config)
+    store = open_existing_states(config, documents)
     if store is None:
         raise CommandError("there is no place for the states of installs: set SERVICE_STATE_PATH")
     rules = install_rules(config)
