@@ -25,7 +25,7 @@ from loadtest.bench.servers import ADMIN_TOKEN, Server, answerd, free_port
 from loadtest.bench.stores import STORES, AnswerSet, stored
 from loadtest.fleet import RACK, ROWS_OF_A_FILE, Documents, Machine, inventory_document, rack_document, templated_fleet
 
-A_PAGE = Bar(at_most=100)
+A_PAGE = Bar(at_most=50)
 """Milliseconds."""
 
 _LOOKS = 5

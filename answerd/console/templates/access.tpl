@@ -4,7 +4,7 @@
 <p class="note {{'bad' if failed else 'good'}}" role="alert">{{message}}</p>
 % end
 <section class="card" aria-labelledby="tokens"><h2 id="tokens">Tokens</h2>
-<div class="scroll" tabindex="0" role="region" aria-label="Tokens"><table class="stack">
+<div class="scroll" tabindex="0" role="region" aria-label="Table of tokens"><table class="stack">
 <thead><tr><th>Name</th><th>Role</th></tr></thead><tbody>
 % for name, role in tokens:
 <tr><td class="mono">{{name or 'SERVICE_ADMIN_TOKEN'}}</td><td>{{role}}</td></tr>
@@ -43,7 +43,7 @@
 % end
 </section>
 <section class="card" aria-labelledby="roles"><h2 id="roles">Roles</h2>
-<div class="scroll" tabindex="0" role="region" aria-label="Roles"><table class="stack">
+<div class="scroll" tabindex="0" role="region" aria-label="Table of roles"><table class="stack">
 <thead><tr><th>Role</th><th>May</th></tr></thead><tbody>
 % for role, words in may.items():
 <tr><td>{{role}}</td><td>{{words.replace('`', '')}}</td></tr>

@@ -32,7 +32,7 @@
     </nav>
     <form method="post" action="/console/logout">
       <input type="hidden" name="csrf" value="{{request.session.csrf}}">
-      <span class="who" title="{{request.session.who}}: the role {{request.session.role}}">{{request.session.who}} · {{request.session.role}}</span>
+      <span class="who" title="{{request.session.who}}: the role {{request.session.role}}">{{request.session.who}}{{'' if request.session.who == request.session.role else ' · ' + request.session.role}}</span>
       <button class="link">Log out</button>
     </form>
   </div>

@@ -6,7 +6,7 @@
 <span class="sub">As this service runs with them. <code>answerd config</code> shows where each came from.</span></div>
 % if nodes:
 <section class="card" aria-labelledby="nodes"><h2 id="nodes">Nodes</h2>
-<div class="scroll" tabindex="0" role="region" aria-label="Nodes"><table class="stack">
+<div class="scroll" tabindex="0" role="region" aria-label="Table of nodes"><table class="stack">
 <thead><tr><th>Node</th><th>Version</th><th>Seen</th><th>Silent</th><th>Behind</th><th>Waiting</th></tr></thead><tbody>
 % for node in nodes:
 <tr><td class="mono">{{node['node']}}</td><td>{{node['version']}}</td><td>{{node['seen']}}</td><td>{{round(node['silent_seconds'])}} s</td><td>{{node['behind']}} changes</td><td>{{node['waiting']}} events</td></tr>
