@@ -131,7 +131,8 @@ DOCUMENT_SORTS = {
     "extended_by": "extended_by",
     "problems": "problems",
 }
-_WORD = re.compile(r'(?:([^\s":]+):)?"([^"]*)"|(\S+)')
+_WORD = re.compile(r'(?:([^\s":=]+)[:=])?"([^"]*)"|(\S+)')
+_FILTER = re.compile(r"([^:=]+)[:=](.+)")
 _AGE = re.compile(r"(\d{1,6})(s|min|m|h|d|w)\Z")
 _SECONDS = {"s": 1, "m": 60, "min": 60, "h": 3_600, "d": 86_400, "w": 604_800}
 _DIGITS = re.compile(r"\d+")
@@ -366,12 +367,13 @@ class Table:
         labels = {"state", "group", "format", "since", *self.columns}
         found = []
         for match in _WORD.finditer(view.search):
-            quoted_label, quoted, plain = match.groups()
-            label, colon, value = (quoted_label, ":", quoted) if plain is None else plain.partition(":")
+            label, value, plain = match.groups()
+            if plain is not None and (of := _FILTER.fullmatch(plain)):
+                label, value = of.groups()
             rest = f"{view.search[: match.start()].rstrip()} {view.search[match.end() :].lstrip()}".strip()
-            if label and colon and value and label.casefold() in labels:
+            if label and value and label.casefold() in labels:
                 found.append(Word(label.casefold(), value, rest))
-            elif text := (quoted if plain is None else plain):
+            elif text := (value if plain is None else plain):
                 found.append(Word("", text, rest))
         given = (("state", view.state), ("group", view.group), ("format", view.format))
         return found + [Word(label, value, view.search) for label, value in given if value]

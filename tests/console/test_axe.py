@@ -71,7 +71,10 @@ def preview_a_loss(page: Page) -> None:
 
 def refuse(page: Page) -> None:
     page.get_by_label("Name").fill("refused")
+    page.locator(".cm-content").click()
+    page.keyboard.type("x = = 1")
     page.get_by_role("button", name="Save", exact=True).click()
+    page.get_by_text("Not saved").wait_for()
 
 
 PREPARED: Mapping[str, tuple[str, Callable[[Page], None]]] = {

@@ -116,6 +116,7 @@ INVENTORY = Key(Kind.INVENTORY, "default", "csv")
         (View("S-2"), "web-2"),
         (View("os:ubuntu"), "web-1 web-2"),
         (View("OS:UBUNTU web-2"), "web-2"),
+        (View("os=ubuntu rack=r1"), "web-1 web-2"),
         (View("os:u*"), "web-1 web-2"),
         (View("os:rocky os:ubuntu rack:r1"), "web-1 web-2"),
         (View("rack:r2"), "db-1"),

@@ -1,4 +1,4 @@
-% rebase('layout', title='Access', current='/console/settings')
+% rebase('layout', title='Access', current='/console/access')
 <div class="head"><h1>Access</h1><span class="sub">You are {{request.session.who}}, with the role {{request.session.role}}.</span></div>
 % if message:
 <p class="note {{'bad' if failed else 'good'}}" role="alert">{{message}}</p>

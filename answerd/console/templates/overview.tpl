@@ -6,8 +6,11 @@
 <a class="tile" href="{{link('/console/machines', state=state, sort='since', desc='1')}}"><b>{{format(count, ',')}}</b><span class="state {{state}}">{{state}}</span></a>
 % end
 </div>
-<div class="tiles all">
+<div class="tiles totals">
 <a class="tile" href="/console/machines"><b>{{'…' if machines is None else format(machines, ',')}}</b><span class="muted">{{'counting machines' if machines is None else 'machine' if machines == 1 else 'machines'}}</span></a>
+% if inventories:
+<a class="tile" href="{{link('/console/inventory', name=inventories[0]) if len(inventories) == 1 else link('/console/documents', kind='inventory')}}"><b>{{format(rows, ',')}}</b><span class="muted">{{'row' if rows == 1 else 'rows'}} of {{'the inventory' if len(inventories) == 1 else 'inventories'}}</span></a>
+% end
 <a class="tile" href="/console/documents"><b>{{format(documents, ',')}}</b><span class="muted">{{'document' if documents == 1 else 'documents'}}</span></a>
 <a class="tile" href="/console/check"><b>{{format(len(problems), ',')}}{{'' if is_checked else ' …'}}</b><span class="state {{'problem' if problems else 'ok' if is_checked else 'new'}}">{{'problem' if len(problems) == 1 else 'problems'}}</span></a>
 </div>

@@ -1,9 +1,5 @@
 % rebase('layout', title='Settings', current='/console/settings')
-<div class="head"><h1>Settings</h1>\\
-% if request.sees_secrets:
-<a class="sub" href="/console/access">Access</a> \\
-% end
-<span class="sub">As this service runs with them. <code>answerd config</code> shows where each came from.</span></div>
+<div class="head"><h1>Settings</h1><span class="sub">As this service runs with them. <code>answerd config</code> shows where each came from.</span></div>
 % if nodes:
 <section class="card" aria-labelledby="nodes"><h2 id="nodes">Nodes</h2>
 <div class="scroll" tabindex="0" role="region" aria-label="Table of nodes"><table class="stack">
