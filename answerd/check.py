@@ -9,7 +9,7 @@ identity alone, so a missing fact that only a request has is a note and not a fa
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 
@@ -24,6 +24,7 @@ from answerd.answers.lint import (
     of_documents,
     only_loader_claims,
     report_equal_claims,
+    unmet,
 )
 from answerd.answers.near_misses import join_shortened
 from answerd.answers.problems import load_problems
@@ -203,10 +204,12 @@ def _untried(catalogue: Catalogue, tried_with_rows: Collection[Document]) -> lis
     ]
 
 
-def _untried_notes(catalogue: Catalogue, untried: Iterable[Document]) -> Iterator[str]:
+def _untried_notes(catalogue: Catalogue, untried: Sequence[Document]) -> Iterator[str]:
     """Yield notes about groups that are not tried, and about names that a JSON body cannot claim."""
+    lacks = unmet(catalogue, untried)
     for group in untried:
-        yield f"{group.key}: selects by match, so it was not tried"
+        why = f": {lacks[group]}" if group in lacks else ""
+        yield f"{group.key}: selects by match, so it was not tried{why}"
     for document in catalogue.documents.values():
         if not document.is_shared and document.identity and len(document.identity) < SHORTEST_BODY_IDENTITY:
             yield (
