@@ -142,6 +142,10 @@ MISTAKES = {
     "an unattend without its namespace": Mistake(
         {"pc-1.unattend": unattend('<settings pass="specialize"/>', "")}, "xmlns"
     ),
+    "an unattend that does not declare wcm": Mistake(
+        {"pc-1.unattend": unattend('<settings pass="specialize" wcm:action="add"/>', NAMESPACES.partition(" ")[0])},
+        'unbound prefix: write xmlns:wcm="http://schemas.microsoft.com/WMIConfig/2002/State" into the root element',
+    ),
     "a computer name of more than 15 characters": Mistake(
         {"pc-1.unattend": shell_setup("<ComputerName>pc-0123456789abcdef</ComputerName>")}, "15"
     ),
