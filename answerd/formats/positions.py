@@ -57,9 +57,6 @@ class Marking(Protocol):
     def lines_of(self, answer: str) -> Lines:
         """Return the line of each leaf of an answer. Raises `ParseError` for an answer that is not of its format."""
 
-    def meaning(self, answer: str) -> object:
-        """Return the content of an answer without its comments, to compare two. Raises `ParseError`."""
-
 
 class _Structured:
     """The common part of families whose text is a tree of values."""
@@ -75,10 +72,6 @@ class _Structured:
     def lines_of(self, answer: str) -> Lines:
         """Return the lines, found by parsing the answer."""
         return {leaf.path: leaf.line for leaf in self.leaves(self.mark(answer, 0)) if leaf.line is not None}
-
-    def meaning(self, answer: str) -> object:
-        """Return the paths and values."""
-        return [(leaf.path, leaf.text, leaf.value) for leaf in self.leaves(self.mark(answer, 0))]
 
 
 class _Mark(NamedTuple):
@@ -331,11 +324,6 @@ class _Text:
         """Return the lines: each line is a leaf."""
         return {(str(number),): number for number in range(1, answer.count("\n") + 2)}
 
-    def meaning(self, answer: str) -> object:
-        """Return the text itself: comments cannot be recognised in a script of any language, so an added comment is a
-        change."""
-        return answer.count("\n")
-
 
 MARKINGS: dict[str, Marking] = {
     "toml": _Plain(toml_family, toml_lines),
@@ -345,7 +333,3 @@ MARKINGS: dict[str, Marking] = {
     "text": _Text(),
 }
 """The marking of each family, by its name."""
-
-TRAILING_COMMENT: dict[str, str] = {"toml": "#", "yaml": "#", "yml": "#", "ks": "#"}
-"""The mark that begins a comment at the end of a line, by extension, in formats that have such comments. In preseed and
-iPXE the mark would be part of the value."""
