@@ -214,7 +214,8 @@ def _to_events(database: peewee.Database) -> None:
 _EVENTS = Step(
     {
         SQLITE: (
-            "CREATE TABLE events (revision INTEGER PRIMARY KEY,"
+            # A revision is never used again: a process that has read an event since removed would miss the new one.
+            "CREATE TABLE events (revision INTEGER PRIMARY KEY AUTOINCREMENT,"
             + _EVENT_COLUMNS.format(real="REAL", blob="BLOB", unique=""),
             *_EVENT_INDICES,
         ),

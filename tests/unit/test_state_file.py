@@ -228,6 +228,19 @@ def test_what_one_process_writes_counts_for_the_next_request_of_every_other(two:
     assert second.state("node1") is State.ARMED
 
 
+def test_an_event_that_is_not_kept_hides_no_later_one_from_another_process(two: tuple[Process, Process]) -> None:
+    """A late report of a machine that was forgotten is removed again. Were its revision used once more, a process that
+    had read it would never read the event after it."""
+    first, second = two
+    first.give("node1")
+    first.live.order([("node1", {"node1": "node1"})], Order.FORGET, "here")
+    first.live.report(TokenSubject("node1", 1), Report(ReportKind.FAILED, kept=b"the log"), "", "192.0.2.1")
+    assert second.state("node2") is State.NEW
+    first.live.flush()
+    first.report("node2")
+    assert second.state("node2") is State.INSTALLED
+
+
 def test_a_process_that_has_much_to_read_knows_all_of_it_before_it_judges(two: tuple[Process, Process]) -> None:
     first, second = two
     for number in range(1_700):
