@@ -154,7 +154,12 @@ def test_without_the_database_the_history_is_that_of_this_node(
     away.report(ReportKind.INSTALLED, 2.0)
     tries: list[object] = []
     connect = PostgresServer.connect
-    monkeypatch.setattr(PostgresServer, "connect", lambda *given: tries.append(given) or connect(*given))
+
+    def counted(*given: Any) -> Any:
+        tries.append(given)
+        return connect(*given)
+
+    monkeypatch.setattr(PostgresServer, "connect", counted)
     assert shown(away) == ["given", "installed"]
     assert away.store.unknown() == []
     assert [node.name for node in away.store.nodes()] == []
