@@ -217,10 +217,12 @@ class StateFile(States):
             write_sightings(database, sightings, is_node=self.shared is None)
         self.wake_up()
 
-    def drop(self, names: Sequence[str]) -> None:
-        """Remove the events of some records. Raises `StoreError`."""
+    def drop(self, dropped: Mapping[str, int]) -> None:
+        """Remove the events of some records up to a revision each: another process may have taken a report since.
+        Raises `StoreError`."""
+        rows = [(identity_of(name), revision) for name, revision in dropped.items()]
         with self.writing() as database:
-            run_many(database, "DELETE FROM events WHERE record = ?", [(identity_of(name),) for name in names])
+            run_many(database, "DELETE FROM events WHERE record = ? AND revision <= ?", rows)
 
     def tidy(self, names: Iterable[str]) -> None:
         """Remove what is not kept of the records to which events were just added. Raises `StoreError`."""
