@@ -54,10 +54,15 @@ class Address:
         return self.host.rstrip(".") == "localhost" if address is None else address.is_loopback
 
     @property
-    def is_literal(self) -> bool:
-        """Whether the host is one address: no name, and not the wildcard for every address of the machine."""
+    def is_wildcard(self) -> bool:
+        """Whether it is every address of the machine."""
         address = _ip_address(self.host)
-        return address is not None and not address.is_unspecified
+        return address is not None and address.is_unspecified
+
+    @property
+    def is_literal(self) -> bool:
+        """Whether the host is one address: no name, and not every address of the machine."""
+        return _ip_address(self.host) is not None and not self.is_wildcard
 
 
 def is_public(text: str) -> bool:

@@ -296,8 +296,10 @@ class Config:
 
     @property
     def own_url(self) -> str:
-        """The URL by which machines reach this service, according to the settings."""
-        return self.url or f"{'https' if self.tls_cert else 'http'}://{self.listen}"
+        """The URL by which machines reach this service, according to the settings. Where they do not say the host, it
+        is the word HOST."""
+        listen = f"HOST:{self.listen.port}" if self.listen.is_wildcard else self.listen
+        return self.url or f"{'https' if self.tls_cert else 'http'}://{listen}"
 
     @property
     def labels_of_columns(self) -> Mapping[str, str]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import re
 from bisect import bisect_right
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
@@ -21,23 +21,16 @@ from answerd.answers.rows import Inventory
 from answerd.documents import Document
 from answerd.errors import BrokenDocument
 from answerd.formats.family import ParseError, Path, Tree
-from answerd.formats.positions import MARKINGS, TRAILING_COMMENT, Leaf, Marking
+from answerd.formats.positions import MARKINGS, Leaf, lines_of
 from answerd.memo import remembered
 
 LONGEST_MARKED = 65_536  # characters of a layer whose marked tree is kept for all its answers
 _PLACEHOLDER_LABEL = re.compile(r"\{\{[ \t]*([\w$@][\w$@.:-]*)")
 LONGEST_PLACE = 200
-"""Characters of a document's name in a comment; a file may be called anything."""
+"""Characters of a document's name that are shown; a file may be called anything."""
 
 MOST_EXPLAINED = 8 * 1024 * 1024
 """Characters of the keys of all values together, written for each value, up to which an answer is explained."""
-
-MOST_TRIES = 200
-"""Times that an answer is parsed to find the lines that can have a comment; above that, origins are shown in a
-column."""
-
-COMMENT_COLUMN = 56
-"""The furthest column in which comments are aligned."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,12 +76,6 @@ def source_of(document: Document) -> str:
     return document.raw.source or named
 
 
-def provenance(layers: Layers) -> tuple[tuple[Path, Place | None], ...]:
-    """Return the leaves of a stack of layers, lowest first, in the order of the answer."""
-    places = _Places(layers)
-    return tuple((leaf.path, places.of(leaf)) for leaf in _merged_leaves(layers))
-
-
 def origins(answer: Answer, inventory: Inventory | None = None, *, with_lines: bool = True) -> tuple[Origin, ...]:
     """Return every value of an answer. Empty for a file that was made up for cloud-init: no document has it.
 
@@ -102,12 +89,11 @@ def _origins(answer: Answer, inventory: Inventory | None, *, with_lines: bool = 
     if answer.side_file:
         return
     layers = answer.selection.layers
-    marking = MARKINGS[layers[-1].family.name]
+    family = layers[-1].family.name
     lines: Mapping[Path, int] = {}
     with suppress(ParseError):  # an answer that does not parse is for validators to judge
         if with_lines:
-            is_text = layers[-1].family.name == "text"
-            lines = _lines_of_text(answer) if is_text else marking.lines_of(answer.body.decode())
+            lines = _lines_of_text(answer) if family == "text" else lines_of(family, answer.body.decode())
     places = _Places(layers)
     of_row = inventory.place(answer.row) if inventory and answer.row else None
     labels = frozenset(answer.row.values() if answer.row else ())
@@ -295,28 +281,29 @@ def _bounded_origins(answer: Answer, inventory: Inventory | None) -> Iterator[Or
 
 
 def explained(answer: Answer, inventory: Inventory | None = None, shown: str | None = None) -> str:
-    """Return the answer for a person to read, with the origin of every value: in comments where its format has them at
-    the end of a line, else in a column on the left. ``shown`` is the text to show in place of the answer's, with the
-    same lines."""
-    text = answer.body.decode()
-    if shown is None:
-        shown = text
-    comments = _comments(origins(answer, inventory))
-    opens = TRAILING_COMMENT.get(answer.format.extension)
-    commented = _commented(text, shown, comments, opens, MARKINGS[answer.format.family.name]) if opens else None
-    return _side_by_side(shown, comments) if commented is None else commented
+    """Return the answer for a person to read: on the left where the values on a line came from, on the right the line.
+
+    ``shown`` is the text to show in place of the answer's, with the same lines.
+    """
+    text = answer.body.decode() if shown is None else shown
+    beside = _beside(origins(answer, inventory))
+    if not beside:
+        return text
+    width = max(map(len, beside.values()))
+    lines = text.removesuffix("\n").split("\n")
+    return "".join(f"{beside.get(number, ''):{width}} | {line}\n" for number, line in enumerate(lines, 1))
 
 
-def _comments(found: Iterable[Origin]) -> dict[int, str]:
+def _beside(found: Iterable[Origin]) -> dict[int, str]:
     """Return, for each line of the answer on which a value begins, where its values came from."""
     by_line: dict[int, list[Origin]] = {}
     for origin in found:
         if origin.answer_line is not None and origin.place is not None:
             by_line.setdefault(origin.answer_line, []).append(origin)
-    return {line: _comment(together) for line, together in by_line.items()}
+    return {line: _places_of_line(together) for line, together in by_line.items()}
 
 
-def _comment(together: Sequence[Origin]) -> str:
+def _places_of_line(together: Sequence[Origin]) -> str:
     """Return the only place of a line's values; with their names where they came from several documents."""
     first = together[0].place
     rows = {element.row for element in together}
@@ -325,70 +312,3 @@ def _comment(together: Sequence[Origin]) -> str:
     ):
         return together[0].where
     return ", ".join(f"{shortened(element.path[-1])}: {element.where}" for element in together)
-
-
-def _side_by_side(text: str, comments: Mapping[int, str]) -> str:
-    """Return a table of two columns: where the values on a line came from, and the line."""
-    width = max((len(comment) for comment in comments.values()), default=0)
-    lines = text.removesuffix("\n").split("\n")
-    return "".join(f"{comments.get(number, ''):{width}} | {line}\n" for number, line in enumerate(lines, 1))
-
-
-def _commented(text: str, shown: str, comments: Mapping[int, str], opens: str, marking: Marking) -> str | None:
-    """Return ``shown`` with a comment at the end of each line that has one; None where the meaning of ``text``, which
-    has the same lines, would change.
-
-    Whether a line can have a comment (it may be in the middle of a string) is found by parsing the text with it. A
-    comment that its line cannot have is written above the line.
-    """
-    lines = shown.split("\n")
-    column = min(COMMENT_COLUMN, max((len(lines[number - 1]) for number in comments), default=0))
-
-    def with_comments(at_end: Iterable[int], above: Iterable[int], to: str = text) -> str:
-        new = to.split("\n")
-        for number in at_end:
-            line = new[number - 1]
-            end = "\r" if line.endswith("\r") else ""
-            new[number - 1] = f"{line.removesuffix(end):{column}}  {opens} {comments[number]}{end}"
-        for number in above:
-            new[number - 1] = f"{opens} {comments[number]}:\n{new[number - 1]}"
-        return "\n".join(new)
-
-    try:
-        meaning = marking.meaning(text)
-    except ParseError:
-        return None
-
-    tries = 0
-
-    def accepts(candidate: str) -> bool:
-        nonlocal tries
-        tries += 1
-        if tries > MOST_TRIES:
-            raise _TooManyTriesError
-        try:
-            return marking.meaning(candidate) == meaning
-        except ParseError:
-            return False
-
-    try:
-        at_end = _most(sorted(comments), lambda numbers: accepts(with_comments(numbers, ())))
-        rest = sorted(comments.keys() - set(at_end))
-        above = _most(rest, lambda numbers: accepts(with_comments(at_end, numbers)))
-    except _TooManyTriesError:
-        return None
-    return with_comments(at_end, above, shown) if len(above) == len(rest) else None
-
-
-class _TooManyTriesError(Exception):
-    """Too few lines of an answer can have a comment."""
-
-
-def _most(numbers: Sequence[int], is_accepted: Callable[[Sequence[int]], bool]) -> list[int]:
-    """Return the lines that can have their comments, found by bisection."""
-    if not numbers or is_accepted(numbers):
-        return list(numbers)
-    if len(numbers) == 1:
-        return []
-    half = len(numbers) // 2
-    return [*_most(numbers[:half], is_accepted), *_most(numbers[half:], is_accepted)]

@@ -9,8 +9,8 @@ mikrotik or pfsense. The addresses of the machines' network are an example: put
 in your own.
 
 Options:
-  --url URL     Where machines reach this service, http://192.0.2.10:8000; the
-                listen address when not given.
+  --url URL     Where machines reach this service, http://192.0.2.10:8000;
+                SERVICE_URL or the listen address when not given.
   --proxy-dhcp  For a network in which another server hands out the addresses;
                 dnsmasq only.
   -h --help     This text.
@@ -36,9 +36,6 @@ from answerd.commands import WRONG_USAGE, Arguments, CommandError
 from answerd.config import read_config
 from answerd.suggestion import did_you_mean
 
-ANY_ADDRESS = ("0.0.0.0", "::", "")  # noqa: S104 - compared with, not bound
-"""Listen addresses that no machine can ask."""
-
 
 def run(arguments: Arguments) -> int:
     dialect = arguments["DIALECT"]
@@ -57,10 +54,8 @@ def run(arguments: Arguments) -> int:
 def _own_url() -> str:
     """Return the URL of the service by its settings. Raises `CommandError` where they do not contain it."""
     config = read_config(os.environ, to_serve=False)
-    host, port = config.listen.host, config.listen.port
-    if host in ANY_ADDRESS or not port:
+    if not config.url and (config.listen.is_wildcard or not config.listen.port):
         raise CommandError(
             "give --url: the settings do not say at which address machines reach the service", WRONG_USAGE
         )
-    scheme = "https" if config.tls_cert else "http"
-    return f"{scheme}://[{host}]:{port}" if ":" in host else f"{scheme}://{host}:{port}"
+    return config.own_url

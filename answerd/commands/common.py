@@ -21,7 +21,7 @@ from answerd.store import Store, StoreError
 from answerd.store.files import FileStore
 from answerd.store.loader import loaded
 from answerd.store.opening import open_existing
-from answerd.store.secrets import SecretFiles, sources_of
+from answerd.store.secrets import SecretFiles, sources_of, unreadable_to_others
 
 SYSTEM_ENV_FILE = Path("/etc/answerd.env")
 """The path of the service's settings in the packages."""
@@ -85,7 +85,7 @@ def configured_sources(state: State = State.ARMED, *, by_directory: bool = False
             return NO_SOURCES
         raise
     secrets = SecretFiles(config.secrets_dir)
-    for warning in secrets.warnings():
+    for warning in filter(None, (*secrets.warnings(), unreadable_to_others(secrets))):
         print(f"# warning: {printable_line(warning)}", file=sys.stderr)
     sources = sources_of(secrets)
     return replace(sources, gates=assumed_gates(config.own_url, state, time.time())) if config.has_states else sources

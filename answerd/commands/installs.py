@@ -107,11 +107,11 @@ class OpenInstalls:
         """Return the machine of a name; None where nothing has it."""
         return machine_named(self.catalogue, self.memory, name)
 
-    def of_group(self, group: str, status: int = FAILED) -> list[str]:
+    def of_group(self, group: str) -> list[str]:
         """Return the names of a group's machines. Raises `CommandError` where there is no such group."""
         names = machines_of_group(self.catalogue, self.memory, group)
         if names is None:
-            raise CommandError(f"no group is called {group!r}", status)
+            raise CommandError(f"no group is called {group!r}")
         return names
 
     def remembered(self, name: str) -> list[Remembered]:
@@ -142,9 +142,9 @@ class OpenInstalls:
 
 def open_installs() -> OpenInstalls:
     """Open the states that the settings name, and the documents. Raises `CommandError`, `StoreError`, `ConfigError`."""
-    _, catalogue = read_documents()
+    documents, catalogue = read_documents()
     config = read_config(os.environ, to_serve=False)
-    store = open_existing_states(config)
+    store = open_existing_states(config, documents)
     if store is None:
         raise CommandError("there is no place for the states of installs: set SERVICE_STATE_PATH")
     rules = install_rules(config)

@@ -53,7 +53,7 @@ from collections.abc import Sequence
 from answerd.commands import FAILED, Arguments
 from answerd.commands.common import state_named
 from answerd.commands.installs import OpenInstalls, open_installs
-from answerd.commands.terminal import printable_line
+from answerd.commands.terminal import counted, printable_line
 from answerd.installs.sentences import shown_name
 from answerd.installs.states import STATE_WORDS, Order
 from answerd.store.states import OrderedMachine
@@ -72,6 +72,10 @@ def run(arguments: Arguments) -> int:
     ordered = installs.store.order(machines, order, installs.now, ORIGIN) if machines else []
     for name in dict.fromkeys(ordered):
         print(f"{shown_name(name)} {DONE[order]}")
+    waiting = installs.store.waiting()
+    if waiting is not None and waiting.messages:
+        events = counted(waiting.messages, "event")
+        print(f"# {events} of this node for the database, which its service delivers", file=sys.stderr)
     for name in unknown:
         why = "no record, row, document or member has this name, and it is no MAC address"
         print(f"answerd: {printable_line(name)}: {why}", file=sys.stderr)

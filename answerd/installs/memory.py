@@ -138,10 +138,12 @@ class InstallMemory:
 
     def put(self, name: str, evidence: Evidence | None) -> None:
         """Have the evidence of a machine's record be this; None removes the record without a trace."""
+        own = identity_of(name)
         if evidence is not None:
-            self._put(identity_of(name), evidence)
-        elif identity_of(name) in self.by_name:
-            self.drop(identity_of(name))
+            self._put(own, evidence)
+        else:
+            self._remove(own)
+            self.forgotten.pop(own, None)
 
     def _put(self, name: str, evidence: Evidence) -> Remembered | None:
         self.changes += 1

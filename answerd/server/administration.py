@@ -92,7 +92,7 @@ class Administration(Process):
             return
         gevent.spawn(self._warm_guard)
         if self.shared.config.history_days is not None:
-            gevent.spawn(_prune_for_ever, self.guard.store, self.shared.config.history_days, self.shared.log.service)
+            gevent.spawn(_prune_for_ever, self.guard.store, self.shared.config.history_days, self.shared.log.line)
 
     def _warm_guard(self) -> None:
         self.answers.warm.wait()
@@ -112,7 +112,7 @@ class Administration(Process):
             self.guard,
             shared.admin_tokens,
             block,
-            shared.log.service,
+            shared.log.line,
             readiness=self.answers.readiness,
             exposition=self._exposition(),
             sources=shared.sources,
@@ -141,7 +141,7 @@ class Administration(Process):
             sources=shared.sources,
             secrets=shared.secrets,
             block=block,
-            log=shared.log.service,
+            log=shared.log.line,
             problems=self._problems,
             api=api,
             api_gate=api_gate,

@@ -142,7 +142,7 @@ class AnswerSet:
         self.preparation = preparation
         self._counters = counters if reports else None
         self._counted = self.follower.loader.catalogue
-        self._store_log = FaultLog(log.service, "the store can be read again")
+        self._store_log = FaultLog(log.line, "the store can be read again")
         # The parent has loaded a set for all its children, but not for the interim worker.
         self._not_ready = "the documents are being loaded" if preparation.catalogue is None else self._absence()
         self._nothing_yet = ""
@@ -237,9 +237,9 @@ class AnswerSet:
                         partial(self.preparation.update, self.follower.loader.catalogue, checks=self.reports)
                     )
                 for line in lines:
-                    self.log.service(line)
+                    self.log.line(line)
             except Exception as error:  # answers are made on request, and the next change is prepared again
-                self.log.service(f"preparing answers failed: {type(error).__name__}: {error}")
+                self.log.line(f"preparing answers failed: {type(error).__name__}: {error}")
             self._prepared()
 
     def _prepared(self) -> None:

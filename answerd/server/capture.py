@@ -73,7 +73,7 @@ class Recorder:
         """Start the writer again for what arrived after its last look. Called in the loop."""
         self._is_writing = False
         if self._lost:
-            self.log.service(f"capture: {self._lost} requests came faster than they are written, and are not recorded")
+            self.log.line(f"capture: {self._lost} requests came faster than they are written, and are not recorded")
             self._lost = 0
         self._start()
 
@@ -93,4 +93,4 @@ class Recorder:
         """Log the fault that keeps captures from being written, once until it changes."""
         if fault != self._fault:
             self._fault = fault
-            self.log.service(f"capture: {fault}")
+            self.log.line(f"capture: {fault}")

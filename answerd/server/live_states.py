@@ -10,8 +10,8 @@ few microseconds where nothing has changed."""
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import partial
 from time import monotonic
 from typing import Final, NamedTuple
@@ -29,7 +29,7 @@ from answerd.config import Config
 from answerd.errors import StatesUnknown
 from answerd.facts import Facts
 from answerd.identity import identity_of
-from answerd.installs.events import Event, Evidence, Kind, fold, ordered, reported
+from answerd.installs.events import Event, Evidence, Kind, ordered, reported
 from answerd.installs.memory import MOST_UNNAMED, InstallMemory, Remembered
 from answerd.installs.reports import Report
 from answerd.installs.sentences import shown_name
@@ -39,7 +39,7 @@ from answerd.server.http.responses import Client
 from answerd.server.request_log import RequestLog
 from answerd.server.threads import in_pool, in_thread
 from answerd.store import StoreAway, StoreError
-from answerd.store.state_tables import ROWS_AT_ONCE, Sighting, events_of, identified
+from answerd.store.state_tables import ROWS_AT_ONCE, Sighting, identified
 from answerd.store.states import EventLog, OrderedMachine, Position, StateFile, wait_while_busy
 
 _thread_now: Callable[[], int] = get_original("_thread", "get_ident")  # gevent's version identifies greenlets
@@ -75,12 +75,17 @@ _UNKNOWN = (
 )
 
 
-class _Batch(NamedTuple):
-    """Events of several requests that wait to be inserted in one transaction. ``written`` is set once they are, or
-    raises `StoreError` where they cannot be."""
+@dataclass(slots=True)
+class _Batch:
+    """All events that are in force here and not written yet, which one transaction inserts. ``before`` is the evidence
+    of their records without them, and ``position`` was read then. ``written`` is set once they are inserted, or raises
+    `StoreError` where they cannot be."""
 
-    events: list[Event]
-    written: AsyncResult[None]
+    position: Position
+    events: list[Event] = field(default_factory=list)
+    before: dict[str, Evidence | None] = field(default_factory=dict)
+    written: AsyncResult[None] = field(default_factory=AsyncResult)
+    is_being_written: bool = False
 
 
 class _Sync(NamedTuple):
@@ -128,13 +133,12 @@ class LiveStates:
         self._loop_thread = _thread_now()
         self._pool = ThreadPool(1)
         self._batch: _Batch | None = None
-        self._of_request: _Batch | None = None  # with the events of the request that is answered now
         self._is_syncing = False
         self._to_sync: _Sync | None = None
         self._sightings: dict[str, Sighting] = {}
         self._sighted: dict[str, float] = {}
         self._to_tidy: dict[str, None] = {}
-        self._to_drop: list[str] = []
+        self._to_drop: dict[str, int] = {}  # names of records, and the revision up to which they are known
         self._counts: dict[str, int] = {}
         self._unchecked = 0
         self._work = Signal()
@@ -173,15 +177,15 @@ class LiveStates:
             if not event.is_named and identity_of(event.record) not in self._memory.by_name:
                 self._make_room()
         try:
-            self._of_request = self._add(events)
+            self._add(events)
         except StoreError as error:
             raise StatesUnknown(_NOT_GIVEN.format(error)) from None
 
     def settle(self) -> Callable[[], str] | None:
-        """Return what writes that the present request was given something, None where it was not. It is to be called
-        before the response is sent, may wait, and returns why the response must not be sent, empty where it may."""
-        batch, self._of_request = self._of_request, None
-        return None if batch is None else partial(self._settled, batch)
+        """Return what writes all that is in force here and not written, None where there is nothing: the answer to the
+        present request may follow from any of it. It is to be called before the response is sent, may wait, and returns
+        why the response must not be sent, empty where it may."""
+        return None if self._batch is None else partial(self._settled, self._batch)
 
     def _settled(self, batch: _Batch) -> str:
         try:
@@ -281,8 +285,9 @@ class LiveStates:
             self._position = Position(revision, epoch)
             if is_other:
                 self._memory, self._key = memory, None
+                self._begin_batch_again()
         if is_other:
-            self._log.service("the states of installs were replaced, and were read again")
+            self._log.line("the states of installs were replaced, and were read again")
             for remembered in [*memory.by_name.values()] if self.on_change else ():
                 self._tell(remembered)
 
@@ -304,7 +309,7 @@ class LiveStates:
     def _log_shared(self) -> None:
         for identity in self._memory.newly_shared:
             text = shown_name(identity)
-            self._log.service(f"states of installs: {text} tells no machine from others any more: too many have it")
+            self._log.line(f"states of installs: {text} tells no machine from others any more: too many have it")
         self._memory.newly_shared.clear()
 
     def watch(self) -> None:
@@ -336,14 +341,27 @@ class LiveStates:
         source = self._log_of_events().source
         batch = self._batch
         if batch is None:
-            batch = self._batch = _Batch([], AsyncResult())
+            batch = self._batch = _Batch(self._position)
             gevent.get_hub().loop.run_callback(self._write_later, batch)
         for event in events:
-            stored = identified(event, source)
-            batch.events.append(stored)
-            self._apply(stored)
-            self._count(stored)
+            self._put_in_force(batch, identified(event, source))
         return batch
+
+    def _put_in_force(self, batch: _Batch, event: Event) -> None:
+        batch.events.append(event)
+        name = identity_of(event.record)
+        if name not in batch.before:
+            batch.before[name] = self._memory.evidence(name)
+        self._apply(event)
+        self._count(event)
+
+    def _begin_batch_again(self) -> None:
+        """Put what is not written yet in force among the records that have taken the place of others."""
+        if self._batch is not None:
+            events, self._batch.events = self._batch.events, []
+            self._batch.position, self._batch.before = self._position, {}
+            for event in events:
+                self._put_in_force(self._batch, event)
 
     def _write_later(self, batch: _Batch) -> None:
         """Have a batch written that nobody waits for; in the loop."""
@@ -352,29 +370,33 @@ class LiveStates:
 
     def _write(self, batch: _Batch) -> None:
         """Insert the events of a batch, or wait until another greenlet has. Raises `StoreError`."""
-        if batch is not self._batch:
+        if batch.is_being_written:
             batch.written.get()
             return
-        self._batch = None
+        batch.is_being_written = True
+        log = self._log_of_events()
         try:
-            log = self._log_of_events()
-            revision = wait_while_busy(partial(log.append, batch.events), BUSY_SECONDS, gevent.sleep)
+            # While another program writes, more events may come into the batch.
+            revision = wait_while_busy(lambda: log.append(batch.events), BUSY_SECONDS, gevent.sleep)
         except StoreError as error:
             self._note_fault("written", str(error))
-            self._take_back(batch.events)
+            with self._lock:  # nobody reads
+                self._take_back(batch, log)
             batch.written.set_exception(error)
             raise
+        self._batch = None
         self._note_fault("written", None)
         if revision == self._position.revision + len(batch.events):  # else another process has written in between
             self._position = Position(revision, self._position.epoch)
         batch.written.set()
         self.store.wake_up()
 
-    def _take_back(self, events: Sequence[Event]) -> None:
-        """Have the records of events that could not be written be what the log says."""
-        for name in dict.fromkeys(event.record for event in events):
-            with suppress(StoreError), self.store.reading() as database:
-                self._memory.put(name, fold(events_of(database, name)))
+    def _take_back(self, batch: _Batch, log: EventLog) -> None:
+        """Have the records of a batch that cannot be written be what they were, and read what others wrote since."""
+        self._batch, self._position = None, batch.position
+        for name, evidence in batch.before.items():
+            self._memory.put(name, evidence)
+        log.read_again()
 
     def _count(self, event: Event) -> None:
         """Have what is not kept removed where a record has many events, and the log copied into the database."""
@@ -427,9 +449,9 @@ class LiveStates:
                 "them are installed: name this machine, or forget others"
             )
         if dropped:
-            self._to_drop += dropped
+            self._to_drop |= dict.fromkeys(dropped, self._position.revision)
             self._work.set()
-            self._log.service(
+            self._log.line(
                 f"states of installs: {len(dropped)} records that no row, member or document names were dropped, the "
                 f"oldest first: there were {MOST_UNNAMED:,}"
             )
@@ -451,7 +473,7 @@ class LiveStates:
     def _write_waiting(self) -> bool:
         """Write what can wait; return whether that worked. Else it waits on."""
         sightings, self._sightings = self._sightings, {}
-        dropped, self._to_drop = self._to_drop, []
+        dropped, self._to_drop = self._to_drop, {}
         tidied, self._to_tidy = self._to_tidy, {}
         try:
             in_thread(self._write_in_thread, [*sightings.values()], dropped, [*tidied])
@@ -459,13 +481,15 @@ class LiveStates:
             for identity, sighting in sightings.items():
                 newer = self._sightings.get(identity)
                 self._sightings[identity] = sighting if newer is None else _together(sighting, newer)
-            self._to_drop += dropped
+            self._to_drop = dropped | self._to_drop
             self._to_tidy |= tidied
             self._note_fault("written", str(error))
             return False
         return True
 
-    def _write_in_thread(self, sightings: Sequence[Sighting], dropped: Sequence[str], tidied: Sequence[str]) -> None:
+    def _write_in_thread(
+        self, sightings: Sequence[Sighting], dropped: Mapping[str, int], tidied: Sequence[str]
+    ) -> None:
         if sightings:
             self.store.note_sightings(sightings)
         if dropped:
@@ -481,9 +505,9 @@ class LiveStates:
         self._faults[done] = fault
         meanwhile = ", they stay as they were known" if done == "read" else ""
         if fault is None:
-            self._log.service(f"the states of installs can be {done} again")
+            self._log.line(f"the states of installs can be {done} again")
         else:
-            self._log.service(f"warning: the states of installs cannot be {done}{meanwhile}: {fault}")
+            self._log.line(f"warning: the states of installs cannot be {done}{meanwhile}: {fault}")
 
 
 def _together(before: Sighting, after: Sighting) -> Sighting:

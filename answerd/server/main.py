@@ -73,9 +73,9 @@ def prepare(config: Config, log: RequestLog, make_console: ConsoleFactory | None
     secrets = SecretFiles(config.secrets_dir)
     warnings = (descriptors.warning, *config.warnings, *_exposure(config, sockets[0]), *loader.store.warnings())
     for warning in filter(None, (*warnings, *state_warnings, *secrets.warnings())):
-        log.service(f"warning: {warning}")
+        log.line(f"warning: {warning}")
     for problem in secrets.problems():
-        log.service(f"problem: {problem}")
+        log.line(f"problem: {problem}")
     places = Places(config.workers)
     cells = Cells([*metric_cells(), *ADMISSION, WRITES, BEAT], places.count)
     shared = Shared(
@@ -132,11 +132,11 @@ def _catch_up(store: Store, log: RequestLog) -> None:
     database. Raises `NewerSchema`."""
     if isinstance(store, ReplicatingStore):
         try:
-            store.catch_up(log.service)
+            store.catch_up(log.line)
         except NewerSchema:  # it would judge installs by a replica that nobody keeps up to date
             raise
         except StoreError as error:
-            log.service(f"warning: {error}; starting with what this node's replica has")
+            log.line(f"warning: {error}; starting with what this node's replica has")
 
 
 def _given_sockets() -> dict[str, list[socket.socket]]:

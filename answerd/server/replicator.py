@@ -41,5 +41,5 @@ def run_replicator(shared: Shared, parent_pipe: int) -> int:
     def changed() -> None:
         shared.writes.bump()
 
-    store.replicate(shared.log.service, changed, reading)
+    store.replicate(shared.log.line, changed, reading)
     return 0

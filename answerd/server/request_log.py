@@ -208,7 +208,7 @@ class RequestLog:
         shown = "-" if status is None else status
         self._append(f"{self._now()} {peer} {method} {target} body={body} {shown} {outcome} bytes={sent}\n")
 
-    def service(self, text: str) -> None:
+    def line(self, text: str) -> None:
         """Log a line about the service itself."""
         self._append(self._service_line(self._now(), text))
 

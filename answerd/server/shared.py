@@ -112,12 +112,12 @@ class Shared:
     def announce(self) -> None:
         """Log where requests are accepted from now on."""
         if self.admin_socket is not None:
-            self.log.service(f"admin API listening on {_bound(self.admin_socket)}")
+            self.log.line(f"admin API listening on {_bound(self.admin_socket)}")
         if self.console_socket is not None:
-            self.log.service(f"console listening on {_bound(self.console_socket)}")
+            self.log.line(f"console listening on {_bound(self.console_socket)}")
         if self.metrics_socket is not None:
-            self.log.service(f"metrics at {_bound(self.metrics_socket)}")
-        self.log.service(self.announcement)
+            self.log.line(f"metrics at {_bound(self.metrics_socket)}")
+        self.log.line(self.announcement)
         os_support.notify(os_support.READY, f"STATUS={self.announcement}")
 
     def reload(self, *, logs: bool) -> None:
@@ -131,14 +131,14 @@ class Shared:
         except CertificateError as error:
             warnings.append(f"{error}; the old certificate stays in use")
         for warning in warnings if logs else ():
-            self.log.service(f"warning: {warning}")
+            self.log.line(f"warning: {warning}")
 
     def reopen_log(self) -> None:
         """Open the log file anew (logrotate has moved it); where that fails the old one stays in use."""
         try:
             self.log.reopen()
         except OSError as error:
-            self.log.service(f"warning: the log file cannot be reopened: {error.strerror}; the old one stays in use")
+            self.log.line(f"warning: the log file cannot be reopened: {error.strerror}; the old one stays in use")
 
     def _read_settings_again(self) -> Iterator[str]:
         """Apply the settings that can change while the service runs; yield warnings for the operator."""
@@ -169,7 +169,7 @@ class Shared:
 
     def log_fingerprint(self) -> None:
         if self.certificate is not None:
-            self.log.service(f"TLS certificate fingerprint (SHA-256): {self.certificate.fingerprint}")
+            self.log.line(f"TLS certificate fingerprint (SHA-256): {self.certificate.fingerprint}")
 
 
 def configured_certificate(config: Config) -> Certificate | None:

@@ -80,7 +80,7 @@ class Supervisor:
 
     def __init__(self, shared: Shared) -> None:
         self._shared = shared
-        self._log = shared.log.service
+        self._log = shared.log.line
         self._parent_pipe, self._held_open = os.pipe()
         places = shared.places
         self._children = [_Child(f"worker {at + 1}", at, [listening]) for at, listening in enumerate(shared.sockets)]

@@ -120,13 +120,13 @@ class Process:
                 if not in_thread(secrets.poll) or not self.reports:
                     continue
             except Exception as error:  # any fault: the secrets in force stay and the next poll comes
-                self.shared.log.service(f"warning: the secrets cannot be looked at: {type(error).__name__}")
+                self.shared.log.line(f"warning: the secrets cannot be looked at: {type(error).__name__}")
                 continue
             now = {f"warning: {warning}": warning for warning in secrets.warnings()}
             now |= {f"problem: {problem}": problem for problem in secrets.problems()}
             for line, sentence in now.items():
                 if sentence not in said:
-                    self.shared.log.service(line)
+                    self.shared.log.line(line)
             said = set(now.values())
 
     def _install_signal_handlers(self) -> None:
@@ -149,7 +149,7 @@ class Process:
         for listener in self.listeners:
             if listener.tls is not None and shared.certificate is not None:
                 listener.tls = shared.certificate.context
-        shared.log.service("reloading")
+        shared.log.line("reloading")
         self.answers.force_full_poll()
 
 

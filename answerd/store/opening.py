@@ -91,18 +91,22 @@ def open_states(config: Config, store: Store) -> tuple[StateFile | None, list[st
     return (store.states if isinstance(store, ReplicatedStore) else None), unused
 
 
-def open_existing_states(config: Config) -> States | None:
+def open_existing_states(config: Config, beside: Store | None = None) -> States | None:
     """Open the states of installs for a command, which makes no file. None where there is no place for them.
 
-    Raises `answerd.store.StoreError` where they are not there or cannot be read.
+    ``beside`` is the store that the command reads: where that is the replica of this machine's node, the states are
+    those of the node. Raises `answerd.store.StoreError` where they are not there or cannot be read.
     """
     if config.store == "sqlite":
         require_database(config.db_path)
         open_store(config)  # which brings the schema up to date
         return _states_in(config)
     if config.store == "postgres":
+        from answerd.store.postgres import ReplicaReader  # noqa: PLC0415
         from answerd.store.state_sync import DatabaseStates  # noqa: PLC0415
 
+        if isinstance(beside, ReplicaReader):
+            return beside.states(_postgres(config).server, install_rules(config))
         return DatabaseStates(_existing_postgres(config).server, install_rules(config))
     if config.state_path is None:
         return None

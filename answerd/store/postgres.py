@@ -280,7 +280,8 @@ class _ReplicatedTransaction(PostgresTransaction):
 
 
 class ReplicaReader(SqliteReader):
-    """The set that a node's replica has, for commands on that node while the database is away. Nothing is written."""
+    """The set that a node's replica has, for commands on that node while the database is away. No document is
+    written."""
 
     def __init__(self, path: Path, away: StoreAway) -> None:
         """``away`` says why the database is not read. Raises `StoreError` where the replica was never filled."""
@@ -293,6 +294,20 @@ class ReplicaReader(SqliteReader):
     @property
     def described(self) -> str:
         return f"the replica {self._file.path}, because {self._away}"
+
+    def states(self, server: PostgresServer, rules: Rules) -> NodeStates:
+        """Open the states that this node knows: an order is an event in its file, as one of its console is, and its
+        service delivers it. Raises `StoreError`: the node has none yet, or takes no order."""
+        newer = Replica(self._file.path).newer_schema()
+        if newer:
+            raise NewerSchema(newer)
+        path = states_path(self._file.path)
+        if not path.exists():
+            raise self._away
+        states = NodeStates(path, server, rules)
+        if states.unfilled:
+            raise self._away
+        return states
 
     def begin(
         self,

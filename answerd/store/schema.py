@@ -214,7 +214,7 @@ def _to_events(database: peewee.Database) -> None:
 _EVENTS = Step(
     {
         SQLITE: (
-            # A revision is never used again: a process that has read an event since removed would miss the new one.
+            # A revision is never used again, also where the newest event is not kept: others have read up to it.
             "CREATE TABLE events (revision INTEGER PRIMARY KEY AUTOINCREMENT,"
             + _EVENT_COLUMNS.format(real="REAL", blob="BLOB", unique=""),
             *_EVENT_INDICES,

@@ -38,7 +38,6 @@ MOST_NAMED = 5
 
 _NAME = re.compile(r"[A-Za-z0-9_-]+\Z")
 _CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
-_READABLE_BY_OTHERS = 0o004
 _LEADS_NOWHERE = "it is a link that leads nowhere"
 
 
@@ -271,6 +270,40 @@ class SecretFiles:
             return read, _Secret(fault=f"it is not UTF-8 at offset {error.start}")
 
 
+def unreadable_to_others(secrets: SecretFiles) -> str:
+    """Return a warning about secrets that only the present user can read, in a directory of another user's or group's,
+    which is the service's then; empty where there are none. For commands: root reads what the service cannot."""
+    if secrets.directory is None:
+        return ""
+    own, own_groups = os.geteuid(), {os.getegid(), *os.getgroups()}
+    try:
+        root = os.stat(secrets.directory)
+    except OSError:
+        return ""
+    if root.st_uid == own and root.st_gid in own_groups:
+        return ""
+
+    def is_own_alone(place: str) -> bool:
+        try:
+            status = os.stat(f"{secrets.directory}/{place}")
+        except OSError:
+            return False
+        may_group = status.st_mode & stat.S_IRGRP and status.st_gid not in own_groups
+        return status.st_uid == own and not (may_group or _is_open(status))
+
+    in_force = secrets.lookup.in_force
+    folders = [folder for alike in in_force.folders.values() for folder in alike]
+    found = [f"{folder}/" for folder in folders if is_own_alone(folder)]
+    found += [place for place in in_force.texts if is_own_alone(place)]
+    if not found:
+        return ""
+    named = join_limited([printable(place) for place in sorted(found)], MOST_NAMED)
+    return (
+        f"secrets: only the user who runs this command can read {named}, the service cannot: give each the group of "
+        f"{printable(secrets.directory)}, and chmod g+r (g+rx for a directory)"
+    )
+
+
 def sources_of(secrets: SecretFiles) -> Sources:
     """Return the sources of a service that has these secrets, and keeps no states."""
     return Sources(secret=secrets.lookup.secret, problems=secrets.problems, version=lambda: secrets.version)
@@ -300,16 +333,18 @@ def _scan(root: Path, watch: Watch, boundary: Boundary) -> _SecretScan:
     scan = _SecretScan()
     watch.add("")
     folders = []
-    open_folders = [""] if _is_open(os.stat(root)) else []
+    root_status = os.stat(root)
+    open_folders = [""] if _is_open(root_status) else []
 
-    def take(place: str, entry: os.DirEntry[str], status: os.stat_result | str | None) -> None:
+    def take(place: str, entry: os.DirEntry[str], status: os.stat_result | str | None, *above: os.stat_result) -> None:
         if status is None or not _NAME.match(entry.name):
             return
         # What a link of either kind leads to may change without a report.
         if entry.is_symlink() or isinstance(status, str) or status.st_nlink > 1:
             watch.is_whole = False
         scan.files[place] = status if isinstance(status, str) else state_of(status, boundary)
-        if isinstance(status, os.stat_result) and _is_open(status):
+        may_enter = all(directory.st_mode & stat.S_IXOTH for directory in (root_status, *above))
+        if isinstance(status, os.stat_result) and _is_open(status) and may_enter:
             scan.open_files.append(place)
 
     for entry in _entries(root):
@@ -323,7 +358,7 @@ def _scan(root: Path, watch: Watch, boundary: Boundary) -> _SecretScan:
                 for below in _entries(root / entry.name):
                     found = _status(below)
                     if isinstance(found, str) or (found is not None and not stat.S_ISDIR(found.st_mode)):
-                        take(f"{entry.name}/{below.name}", below, found)
+                        take(f"{entry.name}/{below.name}", below, found, status)
             except OSError as error:
                 scan.faults[entry.name] = error.strerror or type(error).__name__
             continue
@@ -351,7 +386,7 @@ def _status(entry: os.DirEntry[str]) -> os.stat_result | str | None:
 
 
 def _is_open(status: os.stat_result) -> bool:
-    return bool(status.st_mode & _READABLE_BY_OTHERS)
+    return bool(status.st_mode & stat.S_IROTH)
 
 
 def _warnings(root: Path, seen: _SecretScan) -> Iterator[str]:

@@ -14,7 +14,7 @@ import math
 import os
 import secrets
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, TypeVar
@@ -203,11 +203,11 @@ class NodeStates(StateFile):
         self._of_database(lambda database: exchange(self, database, lines.append))
         return lines
 
-    def drop(self, names: Sequence[str]) -> None:
+    def drop(self, dropped: Mapping[str, int]) -> None:
         """Remove the events of some records here, and in the database where no node knows that they are installed or
         ordered. Raises `StoreError`."""
-        super().drop(names)
-        own = [identity_of(name) for name in names]
+        super().drop(dropped)
+        own = [identity_of(name) for name in dropped]
         with (
             suppress(StoreError),
             self._server.connected(WRITE_SECONDS) as database,

@@ -121,6 +121,10 @@ class States(ABC):
         """Return the nodes that share the states; none where they are of one service."""
         return ()
 
+    def waiting(self) -> Waiting | None:
+        """Return the number and age of events that wait for a database that nodes share; None where there is none."""
+        return None
+
 
 class StateFile(States):
     """The states in one file. Holds no connection; any thread may use it."""
@@ -164,10 +168,6 @@ class StateFile(States):
                 self._prepare(database)
                 found = setting(database, "key")
         return bytes.fromhex(found or "")
-
-    def waiting(self) -> Waiting | None:
-        """Return the number and age of events that wait for a database that nodes share; None where there is none."""
-        return None
 
     def before_order(self) -> list[str]:
         """Learn what other nodes know, where there are any. Return lines for the log."""
@@ -218,10 +218,12 @@ class StateFile(States):
             write_sightings(database, sightings, is_node=self.shared is None)
         self.wake_up()
 
-    def drop(self, names: Sequence[str]) -> None:
-        """Remove the events of some records. Raises `StoreError`."""
+    def drop(self, dropped: Mapping[str, int]) -> None:
+        """Remove the events of some records up to a revision each: another process may have taken a report since.
+        Raises `StoreError`."""
+        rows = [(identity_of(name), revision) for name, revision in dropped.items()]
         with self.writing() as database:
-            run_many(database, "DELETE FROM events WHERE record = ?", [(identity_of(name),) for name in names])
+            run_many(database, "DELETE FROM events WHERE record = ? AND revision <= ?", rows)
 
     def tidy(self, names: Iterable[str]) -> None:
         """Remove what is not kept of the records to which events were just added. Raises `StoreError`."""

@@ -112,7 +112,7 @@ complete -c answerd -n '__fish_seen_subcommand_from restore' -l help -d 'This te
 complete -c answerd -n '__fish_seen_subcommand_from token' -l role -r -f -d 'What it may do: read; plan (that, and dry runs); operate (plan, and arm and disarm); inventory (plan, and rows); or admin (everything, and secrets).'
 complete -c answerd -n '__fish_seen_subcommand_from token' -l help -d 'This text.'
 complete -c answerd -n '__fish_seen_subcommand_from config' -l help -d 'This text.'
-complete -c answerd -n '__fish_seen_subcommand_from boot-config' -l url -r -f -d 'Where machines reach this service, http://192.0.2.10:8000; the listen address when not given.'
+complete -c answerd -n '__fish_seen_subcommand_from boot-config' -l url -r -f -d 'Where machines reach this service, http://192.0.2.10:8000; SERVICE_URL or the listen address when not given.'
 complete -c answerd -n '__fish_seen_subcommand_from boot-config' -l proxy-dhcp -d 'For a network in which another server hands out the addresses; dnsmasq only.'
 complete -c answerd -n '__fish_seen_subcommand_from boot-config' -l help -d 'This text.'
 complete -c answerd -n '__fish_seen_subcommand_from migrate' -l help -d 'This text.'

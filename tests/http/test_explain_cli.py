@@ -47,14 +47,14 @@ def said(answers: Path, *arguments: str, status: int = 0) -> str:
 # --- render ----------------------------------------------------------------------------------------------------------
 
 
-def test_render_explain_comments_each_key_with_its_document_and_line(answers: Path) -> None:
-    shown = printed(answers, "render", "--query", "path=/pve&host=node1", "--explain")
-    lines = {line.split(" = ")[0]: line.rpartition("# ")[2] for line in shown.splitlines() if " = " in line}
-    assert lines["keyboard"] == "groups/base.toml:3"
-    assert lines["country"] == "node1.toml:3"
+def test_render_explain_has_each_line_beside_its_document_and_line(answers: Path) -> None:
+    rows = printed(answers, "render", "--query", "path=/pve&host=node1", "--explain").splitlines()
+    places = {line.split(" = ")[0]: place.strip() for place, _, line in (row.partition(" | ") for row in rows)}
+    assert places["keyboard"] == "groups/base.toml:3"
+    assert places["country"] == "node1.toml:3"
     exact = tomllib.loads(printed(answers, "render", "--query", "path=/pve&host=node1"))
     assert exact["global"].pop("root-password-hashed").startswith("$6$")
-    explained = tomllib.loads(shown)
+    explained = tomllib.loads("\n".join(row.partition(" | ")[2] for row in rows))
     assert explained["global"].pop("root-password-hashed") == "(secret)"
     assert explained == exact
 

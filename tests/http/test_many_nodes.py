@@ -145,6 +145,8 @@ def test_a_node_without_database_and_replica_is_not_ready_and_says_so(node: Call
         )
     )
     assert service.get("/ready").status == 503
+    service.wait_for_log("GET /ready .* 503 not ready, as before")
+    assert len(re.findall(r"GET /ready .* cannot be reached", text_of(service))) == 1
     assert answer(service, "aabbccddee01")[0] == 503
     assert service.get("/health").status == 200
     samples = scraped(service)
@@ -226,7 +228,15 @@ def test_a_report_to_one_node_closes_the_machines_gates_at_every_node(
     cluster.stop(signal.SIGQUIT)
     assert first.post(f"{install(first)}/installed", b"").status == 200
     assert is_refused(first)
-    assert order(first, "disarm") == 200  # as events do, it counts here and is delivered later
+    assert order(first, "arm") == 200  # as events do, it counts here and is delivered later
+    assert not is_refused(first)
+    settings: dict[str, Any] = {"SERVICE_STORE": "postgres", "SERVICE_REPLICA_PATH": tmp_path / "first.db"}
+    ordered = run("disarm", "aabbccddee01", SERVICE_DB_URL=url, **settings)
+    assert (ordered.returncode, ordered.stdout) == (0, b"aabbccddee01 disarmed\n"), ordered.stderr
+    assert b"of this node for the database, which its service delivers" in ordered.stderr
+    assert is_refused(first)
+    elsewhere = run("disarm", "aabbccddee01", **settings | {"SERVICE_DB_URL": url, "SERVICE_REPLICA_PATH": "none.db"})
+    assert (elsewhere.returncode, b"cannot be reached" in elsewhere.stderr) == (1, True)
     assert metric(first, "answerd_outbox_messages") > 0
     first.process.kill()  # before anything is delivered
     first.process.wait()
@@ -281,11 +291,12 @@ def test_a_node_that_meets_a_newer_schema_while_it_runs_answers_and_takes_no_wri
     reported = service.post(f"{report}/installed", b"")
     assert (reported.status, reported.headers["retry-after"]) == (503, "5")
     assert not is_refused(service)
-    assert text_of(service).count("answers come from the replica") == 1
+    service.wait_for_log("answers come from the replica")
     set_schema(url, -1)
     wait_until(lambda: all(service.get("/ready").status == 200 for _ in range(6)))
     assert service.post(f"{report}/installed", b"").status == 200
     assert put(service, "aabbccddee02", "# new\n") == 200
+    assert text_of(service).count("answers come from the replica") == 1
 
 
 @pytest.mark.parametrize("is_away", [False, True], ids=["with the database", "while the database is away"])

@@ -69,7 +69,7 @@ def test_a_request_is_one_line_of_its_parts(written: Callable[..., list[str]]) -
 
 def test_the_time_is_utc(written: Callable[..., list[str]]) -> None:
     before = int(time.time())
-    (line,) = written(lambda log: log.service("x"))
+    (line,) = written(lambda log: log.line("x"))
     stamps = [time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(before + i)) for i in range(3)]
     assert line.removesuffix(" - x") in stamps
 
@@ -85,7 +85,7 @@ def test_a_level_drops_requests_and_never_service_lines(
         ask(log, 200)
         ask(log, 404)
         ask(log, None)
-        log.service("service")
+        log.line("service")
 
     lines = written(log_some, level)
     assert [match["status"] if (match := LINE.fullmatch(line)) else line.split(" - ")[1] for line in lines] == kept
@@ -112,7 +112,7 @@ def test_nothing_in_a_request_makes_a_second_line(written: Callable[..., list[st
 
     def log_bad(log: RequestLog) -> None:
         ask(log, target=bad, method=bad, outcome=bad)
-        log.service(bad)
+        log.line(bad)
 
     lines = written(log_bad)
     assert len(lines) == 2
@@ -149,7 +149,7 @@ def test_a_json_line_has_the_same_fields(tmp_path: Path) -> None:
 
 def test_json_of_the_service_and_of_a_request_without_a_response(tmp_path: Path) -> None:
     def both(log: RequestLog) -> None:
-        log.service('problem: machine "a"\n forged')
+        log.line('problem: machine "a"\n forged')
         ask(log, None, outcome="deadline")
 
     service, request = as_json(tmp_path, both)
@@ -168,8 +168,8 @@ def test_a_line_after_one_without_an_end_begins_on_a_line_of_its_own(tmp_path: P
     """Another process of the service may have met the full disk."""
     (tmp_path / "log").write_text('{"time": "2026-11-20T08:4')
     log = RequestLog(str(tmp_path / "log"), form="json")
-    log.service("one")
-    log.service("two")
+    log.line("one")
+    log.line("two")
     assert log.close()
     torn, *whole = (tmp_path / "log").read_text().splitlines()
     assert torn == '{"time": "2026-11-20T08:4'
@@ -207,7 +207,7 @@ def test_a_full_disk_tears_no_line_but_the_one_that_it_ends(tmp_path: Path) -> N
 def test_a_json_line_is_never_longer_than_an_atomic_write(tmp_path: Path, text: str) -> None:
     def all_of(log: RequestLog) -> None:
         ask(log, 500, method=text, target=text, outcome=text)
-        log.service(text)
+        log.line(text)
 
     assert len(as_json(tmp_path, all_of)) == 2
     assert all(len(line) < 4_096 for line in (tmp_path / "log").read_bytes().splitlines())
@@ -216,7 +216,7 @@ def test_a_json_line_is_never_longer_than_an_atomic_write(tmp_path: Path, text: 
 def test_a_line_is_never_longer_than_an_atomic_write(written: Callable[..., list[str]]) -> None:
     def log_long(log: RequestLog) -> None:
         ask(log, target="/\u00ff" * 5_000, outcome="y" * 5_000)
-        log.service("z" * 9_000)
+        log.line("z" * 9_000)
 
     lines = written(log_long)
     assert len(lines) == 2
@@ -235,7 +235,7 @@ def test_a_file_is_appended_to(tmp_path: Path) -> None:
     path = tmp_path / "log"
     path.write_text("before\n")
     log = RequestLog(str(path))
-    log.service("after")
+    log.line("after")
     assert log.close()
     assert [line.rpartition(" ")[2] for line in path.read_text().splitlines()] == ["before", "after"]
 
@@ -244,11 +244,11 @@ def test_reopening_goes_on_in_a_new_file_and_loses_nothing(tmp_path: Path) -> No
     path, moved = tmp_path / "log", tmp_path / "log.1"
     log = RequestLog(str(path))
     for i in range(500):
-        log.service(f"old {i}")
+        log.line(f"old {i}")
     path.rename(moved)
     log.reopen()
     for i in range(500):
-        log.service(f"new {i}")
+        log.line(f"new {i}")
     assert log.close()
     assert [line.split(" - ")[1] for line in moved.read_text().splitlines()] == [f"old {i}" for i in range(500)]
     assert [line.split(" - ")[1] for line in path.read_text().splitlines()] == [f"new {i}" for i in range(500)]
@@ -261,7 +261,7 @@ def test_reopening_what_cannot_be_opened_keeps_the_old_file(tmp_path: Path) -> N
     path.parent.rename(tmp_path / "moved")
     with pytest.raises(OSError, match="No such file"):
         log.reopen()
-    log.service("still here")
+    log.line("still here")
     assert log.close()
     assert "still here" in (tmp_path / "moved" / "log").read_text()
 
@@ -269,20 +269,20 @@ def test_reopening_what_cannot_be_opened_keeps_the_old_file(tmp_path: Path) -> N
 def test_a_log_that_cannot_be_written_loses_lines_and_nothing_else() -> None:
     log = RequestLog("/dev/full")
     for _ in range(100):
-        log.service("lost")
+        log.line("lost")
     assert log.close()
 
 
 def test_a_forked_worker_writes_its_own_lines_only(tmp_path: Path) -> None:
     log = RequestLog(str(tmp_path / "log"))
-    log.service("parent before")
+    log.line("parent before")
     child = os.fork()
     if not child:
-        log.service("child")
+        log.line("child")
         log.close()
         os._exit(0)
     os.waitpid(child, 0)
-    log.service("parent after")
+    log.line("parent after")
     assert log.close()
     lines = [line.split(" - ")[1] for line in (tmp_path / "log").read_text().splitlines()]
     assert sorted(lines) == ["child", "parent after", "parent before"]
@@ -315,14 +315,14 @@ Start = Callable[[str], "subprocess.Popen[bytes]"]
 
 
 def test_lines_are_there_while_the_process_goes_on(program: Start) -> None:
-    process = program("log.service('x'); sys.stdin.read(); time.sleep(30)")
+    process = program("log.line('x'); sys.stdin.read(); time.sleep(30)")
     assert process.stderr
     assert process.stderr.readline().endswith(b" - x\n")
     assert process.poll() is None
 
 
 def test_no_line_is_lost_at_the_end_of_the_process(program: Start) -> None:
-    process = program("[log.service(str(i)) for i in range(5000)]")
+    process = program("[log.line(str(i)) for i in range(5000)]")
     lines = process.communicate()[1].decode().splitlines()
     assert [line.split()[-1] for line in lines] == [str(i) for i in range(5000)]
 
@@ -330,8 +330,8 @@ def test_no_line_is_lost_at_the_end_of_the_process(program: Start) -> None:
 def test_a_full_pipe_holds_up_nothing_and_the_dropped_lines_are_counted(program: Start) -> None:
     count, text = 4_000, "x" * 1_000
     process = program(
-        f"[log.service({text!r}) for i in range({count})]\n"
-        "print('went on', flush=True)\nlog.flush(600)\nlog.service('end'); log.flush(600)"
+        f"[log.line({text!r}) for i in range({count})]\n"
+        "print('went on', flush=True)\nlog.flush(600)\nlog.line('end'); log.flush(600)"
     )
     assert process.stdout
     assert process.stderr
@@ -343,19 +343,19 @@ def test_a_full_pipe_holds_up_nothing_and_the_dropped_lines_are_counted(program:
 
 
 def test_a_pipe_that_stays_full_does_not_stop_the_process_from_ending(program: Start) -> None:
-    process = program("[log.service('x' * 1000) for i in range(500)]")
+    process = program("[log.line('x' * 1000) for i in range(500)]")
     assert process.wait(PATIENCE) == 0
 
 
 def test_a_descriptor_that_someone_made_non_blocking_loses_nothing(program: Start) -> None:
-    process = program("os.set_blocking(2, False)\n[log.service('x' * 100) for i in range(4000)]\nlog.flush(600)")
+    process = program("os.set_blocking(2, False)\n[log.line('x' * 100) for i in range(4000)]\nlog.flush(600)")
     assert len(process.communicate()[1].splitlines()) == 4_000
 
 
 def test_lines_of_several_workers_never_mix(program: Start) -> None:
     process = program(
         "for letter in 'abc':\n if not os.fork():\n"
-        "  [log.service(letter * (i % 3000)) for i in range(300)]; log.close(600); os._exit(0)\n"
+        "  [log.line(letter * (i % 3000)) for i in range(300)]; log.close(600); os._exit(0)\n"
         "[os.wait() for letter in 'abc']"
     )
     assert process.stderr

@@ -145,7 +145,7 @@ def test_commands_show_no_secret_but_in_the_answer(tmp_path: Path, secrets: Path
         assert b"Traceback" not in done.stderr
     shown = json.loads(json.loads(said[1].stdout)["answer"])
     assert shown == {"x": "a (secret) b", "l": "(secret)\n(secret)", "p": "(secret)"}
-    assert "# own.ks:1" in said[0].stdout.decode()
+    assert "own.ks:1 | " in said[0].stdout.decode()
     problems = said[3].stdout.decode()
     assert re.search(r'machine "bad7" \(ks\): .*secret', problems)
     assert "{{ secret.lines }}" in said[4].stdout.decode()

@@ -147,6 +147,8 @@ def test_the_command_takes_the_listen_address_where_it_is_one() -> None:
     done = run("boot-config", "isc-dhcp", SERVICE_LISTEN_ADDR="192.0.2.77:80")
     assert done.returncode == 0
     assert b'"http://192.0.2.77:80/ipxe?' in done.stdout
+    named = run("boot-config", "isc-dhcp", SERVICE_LISTEN_ADDR="192.0.2.77:80", SERVICE_URL="https://answers.example")
+    assert b'"https://answers.example/ipxe?' in named.stdout
 
 
 @pytest.mark.parametrize(

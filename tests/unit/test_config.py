@@ -608,3 +608,16 @@ def test_every_setting_is_shown_in_order_on_one_line() -> None:
     assert ("SERVICE_LISTEN_ADDR", "[::1]:80", "environment") in rows
     assert ("SERVICE_ADMIN_ADDR", "(unset)", "default") in rows
     assert ("SERVICE_TRUSTED_PROXIES", "(unset)", "default") in rows
+
+
+@pytest.mark.parametrize(
+    ("settings", "url"),
+    [
+        ({}, "http://HOST:8000"),
+        ({"SERVICE_LISTEN_ADDR": "[::]:80"}, "http://HOST:80"),
+        ({"SERVICE_LISTEN_ADDR": "192.0.2.10:80"}, "http://192.0.2.10:80"),
+        ({"SERVICE_URL": "https://answers.example"}, "https://answers.example"),
+    ],
+)
+def test_the_own_url_names_a_host_only_where_the_settings_do(settings: dict[str, str], url: str) -> None:
+    assert read_config(settings).own_url == url

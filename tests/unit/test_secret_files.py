@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from answerd.errors import CannotFill
-from answerd.store.secrets import LARGEST_SECRET, SecretFiles
+from answerd.store.secrets import LARGEST_SECRET, SecretFiles, unreadable_to_others
 from tests.support.unprivileged import as_nobody, reachable
 
 
@@ -235,6 +235,9 @@ def test_what_others_can_read_is_a_warning(tmp_path: Path) -> None:
     secrets = filled(tmp_path / "s", {"x": "a", "web-01/x": "b"})
     assert secrets.warnings() == []
     (tmp_path / "s" / "x").chmod(0o644)
+    secrets.poll()
+    assert secrets.warnings() == []  # nobody else enters the directory
+    (tmp_path / "s").chmod(0o711)
     (tmp_path / "s" / "web-01").chmod(0o755)
     assert secrets.poll()
     directories, files = secrets.warnings()
@@ -244,6 +247,21 @@ def test_what_others_can_read_is_a_warning(tmp_path: Path) -> None:
     (tmp_path / "s").chmod(0o755)
     secrets.poll()
     assert f"{tmp_path / 's'}, " in secrets.warnings()[0]
+
+
+def test_what_only_the_commands_user_can_read_in_a_directory_of_another_group_is_a_warning(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    secrets = filled(tmp_path / "s", {"x": "a", "y": "b", "web-01/x": "c"})
+    assert unreadable_to_others(secrets) == ""  # a directory of the user's own
+    monkeypatch.setattr(os, "getgroups", list)
+    monkeypatch.setattr(os, "getegid", lambda: os.stat(tmp_path).st_gid + 1)
+    (tmp_path / "s" / "y").chmod(0o640)
+    warning = unreadable_to_others(secrets)
+    assert "can read web-01/, web-01/x, x, the service cannot" in warning
+    assert "chmod g+r" in warning
+    (tmp_path / "s" / "web-01").chmod(0o750)
+    assert "can read web-01/x, x, the service" in unreadable_to_others(secrets)
 
 
 def test_what_cannot_be_opened_is_no_missing_secret(tmp_path: Path) -> None:

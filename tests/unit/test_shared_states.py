@@ -144,14 +144,26 @@ def test_the_history_and_the_unknown_machines_of_all_nodes_are_at_each(nodes: li
     assert [(machine.machine, machine.asked) for machine in b.store.unknown()] == [("52:54:00:00:00:09", 2)]
 
 
-def test_without_the_database_the_history_is_that_of_this_node(place: Path, server: PostgresServer) -> None:
+def test_without_the_database_the_history_is_that_of_this_node(
+    place: Path, server: PostgresServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
     node = Node(place / "a.states", server)
     node.sync()
     node.ask(1.0)
     away = Node(node.path, AWAY)
     away.report(ReportKind.INSTALLED, 2.0)
+    tries: list[object] = []
+    connect = PostgresServer.connect
+
+    def counted(*given: Any) -> Any:
+        tries.append(given)
+        return connect(*given)
+
+    monkeypatch.setattr(PostgresServer, "connect", counted)
     assert shown(away) == ["given", "installed"]
     assert away.store.unknown() == []
+    assert [node.name for node in away.store.nodes()] == []
+    assert len(tries) == 1  # not again for a while: each would take seconds
 
 
 def test_an_order_is_in_force_here_at_once_and_soon_everywhere(nodes: list[Node]) -> None:
@@ -168,6 +180,8 @@ def test_an_order_is_in_force_here_at_once_and_soon_everywhere(nodes: list[Node]
     c.order(Order.FORGET, 5.0)
     all_synced(nodes)
     assert [node.all() for node in nodes] == [{}, {}, {}]
+    with a.store.reading() as database:  # what was before is gone from the files of the others too
+        assert run(database, "SELECT kind FROM events").fetchall() == [("forgotten",)]
     a.report(ReportKind.FAILED, 6.0, attempt=2)  # late: the machine was forgotten
     b.ask(7.0)
     all_synced(nodes)
@@ -368,7 +382,7 @@ def test_records_that_are_dropped_go_from_the_database_unless_another_node_knows
     all_synced(nodes)
     b.report(ReportKind.INSTALLED, 2.0, name="installed")
     b.sync()
-    a.store.drop(["gone", "installed"])  # it has not heard of the report
+    a.store.drop({"gone": 9, "installed": 9})  # it has not heard of the report
     assert list(in_database(server)) == ["installed"]
     a.sync()
     assert StateWriter(a.store).state("installed") is State.INSTALLED

@@ -35,7 +35,7 @@ from answerd.store.state_tables import (
     Sighting,
     run,
 )
-from answerd.store.states import EventLog, StateFile, open_state_file, state_fault
+from answerd.store.states import EventLog, StateBusy, StateFile, open_state_file, state_fault
 from tests.support.installs import Ordered, Reported
 from tests.support.states import StateWriter
 
@@ -228,19 +228,6 @@ def test_what_one_process_writes_counts_for_the_next_request_of_every_other(two:
     assert second.state("node1") is State.ARMED
 
 
-def test_an_event_that_is_not_kept_hides_no_later_one_from_another_process(two: tuple[Process, Process]) -> None:
-    """A late report of a machine that was forgotten is removed again. Were its revision used once more, a process that
-    had read it would never read the event after it."""
-    first, second = two
-    first.give("node1")
-    first.live.order([("node1", {"node1": "node1"})], Order.FORGET, "here")
-    first.live.report(TokenSubject("node1", 1), Report(ReportKind.FAILED, kept=b"the log"), "", "192.0.2.1")
-    assert second.state("node2") is State.NEW
-    first.live.flush()
-    first.report("node2")
-    assert second.state("node2") is State.INSTALLED
-
-
 def test_a_process_that_has_much_to_read_knows_all_of_it_before_it_judges(two: tuple[Process, Process]) -> None:
     first, second = two
     for number in range(1_700):
@@ -295,6 +282,70 @@ def test_nothing_is_given_that_cannot_be_written(states: StateFile, monkeypatch:
     blocker.execute("ROLLBACK")
     waiting.join()
     assert process.state("node2") is State.INSTALLING
+
+
+def test_a_write_that_fails_takes_back_what_waits_with_it_and_nothing_else(
+    states: StateFile, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also an answer that repeats a giving waits until that is written."""
+    process, other = Process(states), Process(states)
+    monkeypatch.setattr("answerd.server.live_states.BUSY_SECONDS", 0.05)
+    other.give("node1")
+    assert process.state("node1") is State.INSTALLING
+    blocker = sqlite3.connect(states.path, isolation_level=None)
+    blocker.execute("BEGIN IMMEDIATE")
+    first = gevent.spawn(process.report, "node1")
+    gevent.sleep(0.01)
+    process.live.given([given("node2", process.live.now())])
+    settle, repeated = process.live.settle(), process.live.settle()
+    assert settle is not None
+    assert repeated is not None
+    assert [("is writing" in waits()) for waits in (settle, repeated)] == [True, True]
+    first.join()
+    assert isinstance(first.exception, StateBusy)
+    assert (process.state("node1"), process.state("node2")) == (State.INSTALLING, State.NEW)
+    blocker.execute("ROLLBACK")
+    assert process.live.settle() is None
+    other.report("node1")
+    process.give("node2")
+    assert (process.state("node1"), process.state("node2")) == (State.INSTALLED, State.INSTALLING)
+
+
+def test_what_waits_to_be_written_counts_among_restored_states(tmp_path: Path, states: StateFile) -> None:
+    process = Process(states)
+    copy = open_state_file(str(tmp_path / "copy.db"), RULES)[0]
+    process.live.current()
+    process.live.given([given("node1", process.live.now())])
+    copy_states(copy.path, states.path)
+    assert process.state("node1") is State.INSTALLING
+    settle = process.live.settle()
+    assert settle is not None
+    assert settle() == ""
+    assert (process.state("node1"), Process(states).state("node1")) == (State.INSTALLING, State.INSTALLING)
+
+
+def test_a_report_to_another_process_stays_where_a_record_is_dropped(
+    states: StateFile, two: tuple[Process, Process], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("answerd.installs.memory.MOST_UNNAMED", 1)
+    first, second = two
+    first.give("node1")
+    first.give("node2")  # drops the first one
+    second.report("node1")
+    first.live.flush()
+    assert StateWriter(states).state("node1") is State.INSTALLED
+    assert first.state("node1") is State.INSTALLED
+
+
+def test_an_event_is_read_that_follows_one_that_is_not_kept(two: tuple[Process, Process]) -> None:
+    first, second = two
+    first.give("node1")
+    first.live.order([("node1", {})], Order.FORGET, "")
+    first.report("node1")  # with a URL of before, which is not kept
+    assert second.state("node1") is State.NEW
+    first.live.flush()
+    first.report("node2")
+    assert second.state("node2") is State.INSTALLED
 
 
 def test_a_write_that_fails_drops_no_sighting(states: StateFile, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -330,7 +330,7 @@ class Handler:
             outcome = exchange.describe or exchange.outcome
         except Exception as error:
             failed = f"{request.method} {without_token(request.target)}"
-            server.request_log.service(f"an app failed on {failed}: {describe_error(error)}")
+            server.request_log.line(f"an app failed on {failed}: {describe_error(error)}")
             outcome = "the service failed unexpectedly"
             response = server.error(INTERNAL_ERROR, "the service failed unexpectedly, its log says why")
         request.body, request.spooled = b"", None
@@ -642,7 +642,7 @@ class Handler:
             self._note_cut(f"TLS failed: {error.reason or error}", 0)
             self._linger()  # else the alert would be lost where the client has sent more
         else:
-            self.server.request_log.service(f"a connection failed: {describe_error(error)}")
+            self.server.request_log.line(f"a connection failed: {describe_error(error)}")
             self.close()
 
     def close(self) -> None:

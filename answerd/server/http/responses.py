@@ -130,7 +130,7 @@ def exchange_of(environ: Mapping[str, Any]) -> Exchange:
 
 
 class _Log(Protocol):
-    def service(self, text: str) -> None: ...
+    def line(self, text: str) -> None: ...
 
 
 class ErrorLines:
@@ -143,7 +143,7 @@ class ErrorLines:
         """Log ``text`` as one line; nothing where it is blank."""
         line = " | ".join(part for part in text.splitlines() if part.strip())
         if line:
-            self._log.service(line)
+            self._log.line(line)
         return len(text)
 
     def writelines(self, lines: Iterable[str]) -> None:

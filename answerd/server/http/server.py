@@ -570,9 +570,9 @@ class HttpServer(WSGIServer):
             return
         self._report_at = now + REPORT_SECONDS
         for what, count in self._shed_counts.items():
-            self.request_log.service(f"503 shed {count} {self._shed_lines[what]}")
+            self.request_log.line(f"503 shed {count} {self._shed_lines[what]}")
         for reason, count in self._accept_failures.items():
-            self.request_log.service(f"accept failed: {reason} ({count} times)")
+            self.request_log.line(f"accept failed: {reason} ({count} times)")
         self._shed_counts.clear()
         self._accept_failures.clear()
 

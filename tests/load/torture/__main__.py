@@ -8,6 +8,7 @@ from __future__ import annotations
 import sys
 import tempfile
 import time
+import traceback
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -64,6 +65,7 @@ def _run(part: str, proof: Callable[[Path], list[Figure]]) -> list[Figure]:
         try:
             figures = proof(Path(scratch))
         except Exception as error:  # the other proofs are still worth running
+            traceback.print_exc()
             figures = [Figure(name, "could not be finished", f"{type(error).__name__}: {error}"[:100], "-", False)]
     print(f"{name}: {time.monotonic() - began:.0f} s", file=sys.stderr, flush=True)
     return figures
