@@ -53,6 +53,6 @@ def run(_arguments: Arguments) -> int:
 
 
 def _console_factory() -> ConsoleFactory:
-    from answerd.console.wiring import make_console  # noqa: PLC0415
+    from answerd.console.app import make_console  # noqa: PLC0415
 
     return make_console

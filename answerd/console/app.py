@@ -9,13 +9,22 @@ from __future__ import annotations
 import hmac
 import json
 import secrets
+import time
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from http import HTTPStatus
+from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 from wsgiref.types import WSGIApplication
 
+from answerd import __version__
+from answerd.answers.assumed import assumed_gates
+from answerd.config import SETTINGS_BY_NAME, Config, describe
+from answerd.console.backend import Backend
+from answerd.console.background import CheckInBackground
+from answerd.console.editing import Editing
+from answerd.console.installs import Installs
 from answerd.console.page_request import PageReply, PageRequest, cookie_of, page_request_of, redirect
 from answerd.console.pages import Pages
 from answerd.console.policy import (
@@ -28,12 +37,19 @@ from answerd.console.policy import (
 )
 from answerd.console.rendering import link, page, static_files
 from answerd.console.session import SESSION_SECONDS, Session, Sessions
-from answerd.server.bearer import FailureBlock
+from answerd.documents import LARGEST_DOCUMENT
+from answerd.server.admin.requests import DOCUMENT_LIMIT, INVENTORY_LIMIT
+from answerd.server.administration import ConsoleParts
+from answerd.server.http.parser import HttpRequest
 from answerd.server.http.responses import exchange_of
+from answerd.server.http.server import Gate
 from answerd.server.roles import NEEDED, Role
 
 LOGIN, LOGOUT, DOCUMENT = "/console/login", "/console/logout", "/console/document"
 INVENTORY = "/console/inventory"
+
+LARGEST_FORM = 3 * LARGEST_DOCUMENT
+"""Bytes of the form of the editor: a document of the largest size, in which every third character is escaped."""
 
 KEPT = ("kind", "name", "format", "etag", "note", "text")
 """The fields of the editor that outlive a session: the log-in carries them on."""
@@ -43,34 +59,21 @@ _MISDIRECTED = "This console is not asked for by that name. Add the name to SERV
 _NO_REQUEST = PageRequest("GET", "", {}, {}, "", "", "", {})
 
 
-@dataclass(frozen=True, slots=True)
-class ConsoleAccess:
-    """The log-in of the console: tokens, sessions and blocked addresses; the names that it has; whether a proxy that is
-    trusted may say how browsers reach it."""
-
-    sessions: Sessions
-    block: FailureBlock
-    hosts: frozenset[str]
-    log: Callable[[str], None]
-    is_behind_proxy: bool = False
-
-
 class Console:
-    """The application. ``api`` is the admin API; it is asked for every path that is no page's."""
+    """The application. The admin API is asked for every path that is no page's."""
 
-    def __init__(
-        self,
-        pages: Pages,
-        access: ConsoleAccess,
-        api: WSGIApplication,
-        *,
-        api_writes: bool,
-    ) -> None:
-        """``api_writes``: whether the API may be written to here, with its token."""
+    def __init__(self, parts: ConsoleParts) -> None:
+        config = parts.config()
+        pages = Pages(_backend(parts))
         self._note_use = pages.prepare
-        self._access = access
-        self._api = api
-        self._api_writes = api_writes
+        self._sessions = Sessions(time.time, parts.tokens, _sessions_path(config), parts.log)
+        self._block = parts.block
+        self._hosts = frozenset(config.console_hosts)
+        self._log = parts.log
+        self._is_behind_proxy = bool(config.trusted_proxies)
+        self._api = parts.api
+        self._api_gate = parts.api_gate
+        self._api_writes = config.shares_console
         self._pages: Mapping[tuple[str, str], Callable[[PageRequest], PageReply]] = {
             ("GET", "/console/"): pages.now,
             ("GET", "/console/overview"): pages.overview,
@@ -108,6 +111,22 @@ class Console:
         start_response(f"{reply.status} {HTTPStatus(reply.status).phrase}", headers)
         return [reply.body]
 
+    def body_limit(self, request: HttpRequest, peer: str) -> int:
+        """Return how many bytes the body of a request may have (`answerd.server.http.server.Gate`)."""
+        path = request.path
+        if path not in ("/console", "/console/") and not path.startswith("/console/"):
+            return self._api_gate(request, peer)
+        if request.method != "POST" or self._block.seconds_left(peer):
+            return 0
+        if path == LOGIN:
+            return DOCUMENT_LIMIT
+        cookie = cookie_of({name: value for name, value in request.headers if name == "cookie"})
+        if self._sessions.find(cookie) is None:
+            # The text of an editor is carried through a log-in where the session has ended, or the service was
+            # restarted.
+            return DOCUMENT_LIMIT if path == DOCUMENT and cookie else 0
+        return {DOCUMENT: LARGEST_FORM, INVENTORY: INVENTORY_LIMIT + DOCUMENT_LIMIT}.get(path, DOCUMENT_LIMIT)
+
     def _reply(self, environ: dict[str, Any]) -> tuple[PageReply, str]:
         nonce = secrets.token_urlsafe(16)
         if exchange_of(environ).request.body_too_large:
@@ -116,14 +135,14 @@ class Console:
             request = self._request(environ, nonce)
         except ValueError:
             return _message(_NO_REQUEST, 400, "That form cannot be read."), nonce
-        if not may_be_asked_for(request.host, self._access.hosts):
+        if not may_be_asked_for(request.host, self._hosts):
             return _message(request, 421, _MISDIRECTED), nonce
         return self._routed(request), nonce
 
     def _request(self, environ: dict[str, Any], nonce: str) -> PageRequest:
         """Return the request of an environ. Raises ValueError for a form that is none."""
-        request, is_behind_proxy = page_request_of(environ), self._access.is_behind_proxy
-        scheme = scheme_of(request.scheme, request.headers, request.host, is_behind_proxy=is_behind_proxy)
+        request = page_request_of(environ)
+        scheme = scheme_of(request.scheme, request.headers, request.host, is_behind_proxy=self._is_behind_proxy)
         return replace(request, nonce=nonce, scheme=scheme)
 
     def _routed(self, request: PageRequest) -> PageReply:
@@ -133,7 +152,7 @@ class Console:
         method = "GET" if request.method == "HEAD" else request.method
         if request.path == LOGIN:
             return self._log_in(request) if method == "POST" else _login_page(request.get("next"), request)
-        session = self._access.sessions.find(cookie_of(request.headers))
+        session = self._sessions.find(cookie_of(request.headers))
         if session is None:
             had_one = method == "POST" and request.path == DOCUMENT and cookie_of(request.headers)
             return _login_page("", request) if had_one else _to_login(request)
@@ -143,7 +162,7 @@ class Console:
                 request, 403, "The form did not come from a page of this console. Go back, reload, try again."
             )
         if request.path == LOGOUT and method == "POST":
-            self._access.sessions.end(session.identifier)
+            self._sessions.end(session.identifier)
             return redirect(LOGIN, [_cookie("", 0, request)])
         if request.path in ("/", "/console"):
             return redirect("/console/")
@@ -161,9 +180,8 @@ class Console:
         return _message(request, 404, "There is no such page.")
 
     def _log_in(self, request: PageRequest) -> PageReply:
-        access = self._access
         where = request.field("next")
-        seconds = access.block.seconds_left(request.peer)
+        seconds = self._block.seconds_left(request.peer)
         if seconds:
             reply = _login_page(
                 where, request, f"Too many wrong tokens from this address. Try again in {seconds} s.", 429
@@ -174,15 +192,15 @@ class Console:
         ):
             return _message(request, 403, "The form did not come from a page of this console.")
         token = request.field("token").strip()
-        session = access.sessions.begin(token) if token else None
+        session = self._sessions.begin(token) if token else None
         if session is None:
             if token:
-                access.log(f"console: {request.peer} failed authentication")
-                blocked = access.block.failed(request.peer)
+                self._log(f"console: {request.peer} failed authentication")
+                blocked = self._block.failed(request.peer)
                 if blocked:
-                    access.log(f"console: {request.peer} failed authentication too often, blocked for {blocked}s")
+                    self._log(f"console: {request.peer} failed authentication too often, blocked for {blocked}s")
             return _login_page(where, request, "That is not the token of this service.", 401)
-        access.block.succeeded(request.peer)
+        self._block.succeeded(request.peer)
         cookie = _cookie(session.identifier, SESSION_SECONDS, request)
         if "text" in request.form and session.role.may(Role.ADMIN):
             reply = self._resume(replace(request, session=session, path=DOCUMENT))
@@ -206,15 +224,52 @@ class Console:
             return [b'{"error": "only reading is possible at the console\'s address"}']
         headers = dict(request.headers)
         if reads and cookie_of(headers) and "authorization" not in headers:
-            if not may_be_asked_for(headers.get("host", ""), self._access.hosts):
+            if not may_be_asked_for(headers.get("host", ""), self._hosts):
                 start_response("421 Misdirected Request", [("Content-Type", "application/json")])
                 return [json.dumps({"error": _MISDIRECTED}).encode()]
-            session = self._access.sessions.find(cookie_of(headers))
+            session = self._sessions.find(cookie_of(headers))
             if session is not None:
                 exchange.token_name, exchange.role, exchange.is_session = session.who, session.role, True
                 identifier = session.identifier
-                exchange.is_allowed = lambda: self._access.sessions.find(identifier) is not None
+                exchange.is_allowed = lambda: self._sessions.find(identifier) is not None
         return self._api(environ, start_response)
+
+
+def make_console(parts: ConsoleParts) -> tuple[WSGIApplication, Gate]:
+    """Return the console's application, and the gate of its requests' bodies."""
+    console = Console(parts)
+    return console, console.body_limit
+
+
+def _backend(parts: ConsoleParts) -> Backend:
+    config, sources, installs = parts.config(), parts.sources, parts.installs
+    if installs is not None:  # what is shown here is given to no machine: every machine counts as armed
+        sources = replace(sources, gates=assumed_gates(installs.shared.own_url, now=installs.now()))
+    return Backend(
+        catalogue=parts.follower.current,
+        problems=parts.problems,
+        sources=sources,
+        check=CheckInBackground(parts.follower.current, sources),
+        store=parts.store.described,
+        version=f"answerd {__version__}",
+        settings=[(name, value, SETTINGS_BY_NAME[name].meaning) for name, value, _ in describe(config)],
+        warnings=config.warnings,
+        editing=Editing(parts.guard) if parts.guard is not None else None,
+        installs=Installs(installs, parts.follower.current, sources) if installs is not None else None,
+        feed=parts.feed,
+        captures=Path(config.capture_dir) if config.capture_dir else None,
+        age=parts.store.age_seconds,
+        access=parts.tokens.listed,
+        secrets=parts.secrets,
+        log=parts.log,
+        nodes=tuple if installs is None else installs.store.nodes,
+    )
+
+
+def _sessions_path(config: Config) -> Path | None:
+    """Return the file of sessions, beside the one that has the states; None where nothing is kept on this machine."""
+    beside = {"sqlite": config.db_path, "postgres": config.replica_path}.get(config.store, config.state_path)
+    return Path(f"{beside}.sessions") if beside else None
 
 
 def _static(request: PageRequest) -> PageReply:

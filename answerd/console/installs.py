@@ -5,7 +5,10 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
+
+import orjson
 
 from answerd.answers.catalogue import Catalogue
 from answerd.answers.operator_names import machine_named
@@ -19,6 +22,7 @@ from answerd.installs.memory import InstallMemory, Remembered
 from answerd.installs.sentences import shown_name
 from answerd.installs.shown import UnknownMachine, event_as_json, record_as_json, unknown_as_json
 from answerd.installs.states import Order, Rules, State
+from answerd.inventory.rows import IDENTITY_COLUMNS
 from answerd.server.live_states import LiveStates
 from answerd.server.threads import in_thread
 from answerd.store import StoreError
@@ -29,6 +33,15 @@ UNKNOWN_SECONDS = 1.0
 
 MESSAGES_KEPT = 5_000
 """Messages of machines that are kept without their secrets: to find these takes a millisecond or more each."""
+
+
+@lru_cache(maxsize=10_000)
+def names_sent(facts: str) -> Sequence[str]:
+    """Return the names that a machine sent, as it spelled them and as identities. ``facts`` are those of an
+    `UnknownMachine`."""
+    sent = orjson.loads(facts or "{}")
+    names = [name for label in IDENTITY_COLUMNS for name in sent.get(label, ())]
+    return [*names, *map(identity_of, names)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,8 +98,11 @@ class Installs:
         return text
 
     def unknown(self, name: str) -> Mapping[str, Any] | None:
-        """Return a machine that nothing claimed, with the facts that it sent."""
-        return next((unknown_as_json(sighting) for sighting in self.now().sightings if sighting.machine == name), None)
+        """Return a machine that nothing claimed, by its name or another that it sent, with the facts that it sent."""
+        sightings, identity = self.now().sightings, identity_of(name)
+        found = next((sighting for sighting in sightings if sighting.machine == name), None)
+        found = found or next((sighting for sighting in sightings if identity in names_sent(sighting.facts)), None)
+        return unknown_as_json(found) if found is not None else None
 
     def record(self, name: str) -> Mapping[str, Any] | None:
         """Return one record with its events; None where there is none."""

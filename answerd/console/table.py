@@ -24,7 +24,7 @@ from answerd.answers.cases import groups_matching
 from answerd.answers.catalogue import Catalogue
 from answerd.answers.gates import IPXE
 from answerd.answers.secret_names import is_secret_name, redacted_cell
-from answerd.console.installs import CurrentStates
+from answerd.console.installs import CurrentStates, names_sent
 from answerd.console.rendering import counted
 from answerd.documents import Document, Key, RawDocument
 from answerd.errors import AnswerError
@@ -611,7 +611,8 @@ def _record(remembered: Remembered, silence: float) -> Sequence[object]:
 def _sighting(machine: UnknownMachine) -> Sequence[object]:
     name, identity = machine.machine, identity_of(machine.machine)
     note = "answered by the default" if machine.by_default else ""
-    return identity, name, natural(name), _searched(name, identity), machine.last, note
+    searched = _searched(name, identity, *names_sent(machine.facts))
+    return identity, name, natural(name), searched, machine.last, note
 
 
 def _documents(catalogue: Catalogue) -> Iterator[Sequence[object]]:
@@ -676,8 +677,6 @@ class Tables:
         """Return the table of the set in force. While that is made for longer than a page waits, return the one from
         before; None where there is none."""
         self._used = time.monotonic()
-        if self._keeping is None:
-            self._keeping = gevent.spawn(self._keep)
         catalogue, until = self._catalogue(), self._used + patience
         while self._table is None or self._table.catalogue is not catalogue:
             if self._making is None:
@@ -693,6 +692,9 @@ class Tables:
                 self._pool = ThreadPool(1)
             with gc_paused(makes_many=True):
                 self._table = in_pool(self._pool, Table, catalogue)
+            self._used = time.monotonic()
+            if self._keeping is None:
+                self._keeping = gevent.spawn(self._keep)
         finally:
             self._making = None
 

@@ -30,7 +30,7 @@ def test_check_tries_each_row_in_each_format_that_a_document_claims_it_in(fleet:
 
 def test_a_group_that_no_row_meets_is_named_as_not_tried(fleet: Fleet) -> None:
     report = fleet.write({**FILES, "inventory.csv": "id,role\nlost-07,tape\n"}).check()
-    assert 'group "web" (cfg): selects by match, so it was not tried' in report.notes
+    assert 'group "web" (cfg): selects by match, so it was not tried: no row has its value of role' in report.notes
 
 
 def test_what_fails_for_a_row_is_a_problem_that_names_it(fleet: Fleet) -> None:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from tests.console.browsing import Look, Windows, chromium, start
-from tests.console.lab import Lab
+from tests.console.lab import Lab, populate
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
@@ -41,8 +41,9 @@ def windows(browser: Browser) -> Windows:
 
 @pytest.fixture(scope="session")
 def lab(browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
-    """A lab in a database that tests only read."""
+    """A lab in a database that tests only read: some machines have installed, one has failed."""
     with Lab(tmp_path_factory.mktemp("lab")) as lab:
+        populate(lab)
         yield lab
 
 

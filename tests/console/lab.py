@@ -13,8 +13,10 @@ from types import TracebackType
 from typing import Any
 from urllib.parse import urlencode
 
-from tests.support.replies import exchange
+from answerd.console.policy import COOKIE
+from tests.support.replies import Reply, exchange
 from tests.support.service import Service, run, write_tree
+from tests.support.waiting import wait_until
 
 CHECKOUT = Path(__file__).parents[2]
 EXAMPLE = CHECKOUT / "examples" / "lab"
@@ -26,6 +28,11 @@ members = ["aabbccddee01", "aabbccddee02", "db-primary"]
 keyboard = "de"
 root-password = "swordfish1"
 """
+
+LOG = (
+    b"sda: 32 GB, removable\nsdb: no medium\nTraceback (most recent call last):\n  storage: no disk larger than 32 GB\n"
+)
+"""What comes with the report of a failure."""
 
 NODES = tuple(f"node-{number:02}" for number in range(1, 51))
 
@@ -52,11 +59,18 @@ DOCUMENTS: Mapping[str, str] = {
     "aabbccddee01.toml": 'extends = "rack-a"\n[global]\nfqdn = "pve-31.example.com"\n',
 }
 
+VISITOR = "00:00:5e:00:53:ee"
+"""A machine that nothing claims."""
+
 PAGES: Mapping[str, str] = {
     "now": "/console/",
     "machines": "/console/machines",
     "none found": "/console/machines?q=nothing-like-it",
     "machine": "/console/machine?id=web-001",
+    "failed": "/console/machine?id=node-34",
+    "unknown": f"/console/machine?id={VISITOR}",
+    "adopt": f"/console/adopt?id={VISITOR}",
+    "machines that failed": "/console/machines?q=state:failed+state:silent+since:1h&column=rack",
     "long name": f"/console/machine?id={LONG_NAME}",
     "unclaimed": "/console/machine?id=nobody",
     "documents": "/console/documents",
@@ -119,6 +133,11 @@ class Lab:
         assert found, answer
         return found[1]
 
+    def page(self, session: str, path: str) -> Reply:
+        """Ask for a page without a browser."""
+        head = [f"GET {path} HTTP/1.1", f"Host: {self.url.removeprefix('http://')}", f"Cookie: {COOKIE}={session}"]
+        return exchange(self.console, "\r\n".join([*head, "", ""]).encode())
+
     def session(self, token: str = TOKEN) -> str:
         """Log in without a browser; return the session's identifier, nothing where the token is wrong."""
         body = urlencode({"token": token})
@@ -130,6 +149,22 @@ class Lab:
         ]
         reply = exchange(self.console, "\r\n".join([*head, "", body]).encode())
         return reply.headers.get("set-cookie", "").partition(";")[0].partition("=")[2]
+
+
+def populate(lab: Lab) -> None:
+    """Have some machines install, some fail, and one ask that nothing claims."""
+    reports = {name: lab.install(name) for name in NODES[:42]}
+    for path in list(reports.values())[:31]:
+        lab.service.get(f"{path}/installed")
+    lab.service.post(f"{reports[NODES[33]]}/failed?message=no%20disk%20larger%20than%2032%20GB", LOG)
+    for number, name in enumerate(NODES[34:40]):
+        lab.service.get(f"{reports[name]}/progress?message=packages&percent={20 + 11 * number}")
+    for number in range(1, 9):
+        lab.service.get(f"/ubuntu/user-data?id=web-00{number}")
+    lab.service.get("/proxmox?serial=LAB0131")
+    lab.service.get(f"/ks?mac={VISITOR}&serial=SN-4711")
+    session = lab.session()
+    wait_until(lambda: lab.page(session, f"/console/adopt?id={VISITOR}").status == 200)  # written behind the request
 
 
 def _privately(source: str, target: str) -> None:

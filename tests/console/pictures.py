@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from tests.console.browsing import Look, Scheme, start, window
-from tests.console.lab import CHECKOUT, NODES, Lab
+from tests.console.lab import CHECKOUT, Lab, populate
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page
@@ -58,20 +58,6 @@ PICTURES: Mapping[str, Picture] = {
     "console-preview": Picture("/console/document?kind=group&name=ubuntu&format=yaml", height=860, prepare=preview),
     "console-telephone": Picture("/console/machines?group=nodes&state=failed", "dark", 400, 720),
 }
-
-
-def populate(lab: Lab) -> None:
-    """Have some machines install, and some be lost."""
-    reports = {name: lab.install(name) for name in NODES[:42]}
-    for path in list(reports.values())[:31]:
-        lab.service.get(f"{path}/installed")
-    lab.service.get(f"{reports[NODES[33]]}/failed?message=no%20disk%20larger%20than%2032%20GB")
-    for number, name in enumerate(NODES[34:40]):
-        lab.service.get(f"{reports[name]}/progress?message=packages&percent={20 + 11 * number}")
-    lab.service.get("/ks?mac=00:00:5e:00:53:ee&serial=SN-4711")
-    for number in range(1, 9):
-        lab.service.get(f"/ubuntu/user-data?id=web-00{number}")
-    lab.service.get("/proxmox?serial=LAB0131")
 
 
 def main(directory: Path) -> None:

@@ -59,7 +59,7 @@ def create(page: Page, name: str, text: str, extension: str = "ks") -> None:
     page.get_by_label("Name").fill(name)
     page.get_by_label("Format").select_option(extension)
     save(page, text, "the first")
-    assert page.url.endswith(page_of(name, extension=extension))
+    page.wait_for_url("**" + page_of(name, extension=extension) + "&saved=*")
 
 
 def stored(page: Page) -> str:
@@ -76,7 +76,7 @@ def test_a_document_is_written_changed_restored_and_removed(writer: Page) -> Non
     history.get_by_role("link", name="Restore this version").last.click()
     writer.get_by_text("1 machine gets another answer").wait_for()
     writer.get_by_role("button", name="Save it").click()
-    writer.wait_for_url("**" + page_of("one"))
+    writer.wait_for_url("**" + page_of("one") + "&saved=*")
     assert stored(writer) == "# first\n"
     writer.get_by_role("button", name="Delete …").click()
     writer.get_by_text("1 machine loses its answer").wait_for()
@@ -98,7 +98,7 @@ def test_a_change_is_undone_from_the_history_with_its_effect_in_three_clicks(wri
     own = writer.get_by_role("region", name="Difference of the document itself")
     assert "+# first" in (own.text_content() or "")
     writer.get_by_role("button", name="Save it").click()
-    writer.wait_for_url("**" + page_of("ten"))
+    writer.wait_for_url("**" + page_of("ten") + "&saved=*")
     assert stored(writer) == "# first\n"
 
 
@@ -147,7 +147,7 @@ def test_of_two_people_the_second_sees_the_text_of_the_first(browser: Browser, w
         writer.goto(page_of("four"))
         assert stored(writer) == "# of the first\n"
         other.get_by_role("button", name="Save").click()  # seen: now it replaces what it was compared with
-        assert other.url.endswith(page_of("four"))
+        other.get_by_text("Saved as version").wait_for()
         assert stored(other) == "# of the second\n"
 
 

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from answerd.server.roles import Role, new_token
-from tests.http.test_console import Browser, started
+from tests.support.console import Browser, started
 from tests.support.replies import Reply
 from tests.support.waiting import wait_until
 

@@ -14,7 +14,7 @@ from urllib.parse import urlencode
 import pytest
 
 from answerd.server.roles import Role, new_token
-from tests.http.test_console import Browser, compared, etag_of, revisions_in, started, text_in
+from tests.support.console import Browser, compared, etag_of, revisions_in, started, text_in
 from tests.support.replies import Reply
 from tests.support.waiting import wait_until
 

@@ -14,7 +14,7 @@ from urllib.parse import urlencode
 
 import pytest
 
-from tests.http.test_console import Browser, started
+from tests.support.console import Browser, started
 from tests.support.replies import Reply
 from tests.support.service import write_tree
 from tests.support.waiting import wait_until

@@ -15,7 +15,7 @@ from urllib.parse import urlencode
 import pytest
 
 from answerd.server.roles import Role, new_token
-from tests.http.test_console import TOKEN, Browser, started
+from tests.support.console import TOKEN, Browser, started
 from tests.support.replies import Reply
 from tests.support.service import write_tree
 from tests.support.waiting import wait_until

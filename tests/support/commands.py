@@ -210,7 +210,7 @@ def _imported(serves: bool) -> Any:
 
         command("serve")
         monkey.patch_all()
-        import answerd.console.wiring  # noqa: PLC0415
+        import answerd.console.app  # noqa: PLC0415
         import answerd.server.main  # noqa: PLC0415, F401
 
         return command_line
