@@ -209,7 +209,8 @@ class LiveStates:
     ) -> None:
         """Write an operator's order to machines and wait until it is on the disk. Raises `StoreError`; then nothing is
         written, except where that is not known when ``client`` must have its response."""
-        in_thread(self.store.before_order)
+        for line in in_thread(self.store.before_order):
+            self._log.line(line)
         self.refresh()
         events = []
         for name, identities in machines:

@@ -39,6 +39,17 @@ def test_what_fails_for_a_row_is_a_problem_that_names_it(fleet: Fleet) -> None:
     assert problem.startswith("inventory.csv:2, web-01 (toml): ")
 
 
+def test_a_member_whose_row_has_a_fault_is_tried_by_its_name(fleet: Fleet) -> None:
+    report = fleet.write(
+        {
+            "inventory.csv": "id,mac\nweb-01,98:fa:9b:50:d8:10\nweb-02,98:fa:9b:50:d8:11,x\n",
+            "groups/all.toml": 'members = ["web-01", "web-02"]\nname = "x"\n',
+        }
+    ).check()
+    assert report.problems == ("inventory.csv:3: has 3 cells, and the header has 2 columns",)
+    assert report.rendered == 2
+
+
 def test_a_value_from_a_row_has_the_place_of_the_row(fleet: Fleet) -> None:
     catalogue = fleet.write(FILES).loader.catalogue
     answer = fleet.ask("/pve/web-01")
