@@ -182,7 +182,7 @@ def _row_almost_named(inventory: Inventory, name: str, but_not: Container[str]) 
 def unmet(catalogue: Catalogue, groups: Sequence[Document]) -> dict[Document, str]:
     """Return what the ``match`` of groups that claim no row lacks, for those of which the tables tell it."""
     inventory = catalogue.inventory
-    if inventory is None:
+    if inventory is None or inventory.unreadable:
         return {}
     columns = {label for layout in inventory.by_layout for label in layout.labels}
     rows: dict[str, dict[str, Row]] = {  # the first row that has a value, by its form, for each column that is asked

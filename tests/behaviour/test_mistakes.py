@@ -225,6 +225,10 @@ SOUND = {
         "groups/a.ks": "# answer: match product=x1\nlang a\n",
         "groups/b.cfg": "# answer: match dept=e* model=m3\nlang a\n",
     },
+    "a match for the column of a table that cannot be read": {
+        "inventory.csv": "id,dept\npc-01;er\npc-02;er\n",
+        "groups/a.ks": "# answer: match dept=er\nlang a\n",
+    },
     "braces of a script": {
         "inventory.csv": TABLE,
         "groups/a.ks": "# answer: match dept=*\n%pre\necho ${id} {print $1} {other} {{ id }}\n%end\n",
