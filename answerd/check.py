@@ -9,7 +9,8 @@ identity alone, so a missing fact that only a request has is a note and not a fa
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+import re
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 
@@ -24,6 +25,7 @@ from answerd.answers.lint import (
     of_documents,
     only_loader_claims,
     report_equal_claims,
+    unmet,
 )
 from answerd.answers.near_misses import join_shortened
 from answerd.answers.problems import load_problems
@@ -38,6 +40,8 @@ from answerd.formats.family import Once
 from answerd.identity import brief, identity_of, printable
 from answerd.inventory.rows import notes as row_notes
 from answerd.validators import TOOL_OF_FORMAT, Finding, Tools, Verdict, validate
+
+_MOST_DIGITS = 20
 
 TOOL_RUNS = 8
 """Answers of a format that are checked with the installers' own tools: each run costs a process, up to a second."""
@@ -99,7 +103,28 @@ def check(
             labels.record_untried(catalogue.chain(group))
     labels.report(found)
     machines = {sentence: frozenset(names) for sentence, names in found.machines.items()}
-    return CheckReport(tuple(sorted(found.problems)), tuple(sorted(found.notes | judge.notes)), len(tried), machines)
+    problems, notes = in_order(found.problems), in_order(found.notes | judge.notes)
+    return CheckReport(tuple(problems), tuple(notes), len(tried), machines)
+
+
+_NUMBER = re.compile(r"([0-9]+)")
+_LINE = re.compile(r":([0-9]+)\)(?: \([^()]*\))?\Z")
+
+
+def in_order(sentences: Iterable[str]) -> list[str]:
+    """Return problems or notes sorted by what they are about, and by the line that they end with, in brackets. Numbers
+    in them are compared as numbers."""
+
+    def place(sentence: str) -> tuple[list[str | int], int, list[str | int]]:
+        subject, _, rest = sentence.partition(": ")
+        line = _LINE.search(sentence)
+        return _by_number(subject), int(line[1]) if line else 0, _by_number(rest)
+
+    return sorted(sentences, key=place)
+
+
+def _by_number(text: str) -> list[str | int]:
+    return [int(part[:_MOST_DIGITS]) if at % 2 else part for at, part in enumerate(_NUMBER.split(text))]
 
 
 def _file_verdict(found: Oversights, judge: _Judge, trial: CheckCase, answer: Answer, sources: Sources) -> None:
@@ -203,10 +228,12 @@ def _untried(catalogue: Catalogue, tried_with_rows: Collection[Document]) -> lis
     ]
 
 
-def _untried_notes(catalogue: Catalogue, untried: Iterable[Document]) -> Iterator[str]:
+def _untried_notes(catalogue: Catalogue, untried: Sequence[Document]) -> Iterator[str]:
     """Yield notes about groups that are not tried, and about names that a JSON body cannot claim."""
+    lacks = unmet(catalogue, untried)
     for group in untried:
-        yield f"{group.key}: selects by match, so it was not tried"
+        why = f": {lacks[group]}" if group in lacks else ""
+        yield f"{group.key}: selects by match, so it was not tried{why}"
     for document in catalogue.documents.values():
         if not document.is_shared and document.identity and len(document.identity) < SHORTEST_BODY_IDENTITY:
             yield (

@@ -10,6 +10,7 @@ import re
 import unicodedata
 from collections.abc import Sequence
 from enum import StrEnum
+from functools import lru_cache
 from ipaddress import IPv6Address, ip_address
 from typing import Final, NamedTuple
 
@@ -89,6 +90,9 @@ def identity_of(text: str) -> str:
             return address
     return normalize(text)
 
+
+record_identity = lru_cache(1_024)(identity_of)
+"""`identity_of` the name of an install's record, which is needed a dozen times for one answer."""
 
 _COLONS_OF_A_MAC: Final = 5
 

@@ -172,8 +172,9 @@ class JsonBody:
             return list(map(_text_of, _at(self.value, label, is_small=self._is_small))) if may_be_path else []
         if may_be_path:  # a name like a path: both count, in order
             return self.labels().get(label, [])
-        spelled = (spelled,) if isinstance(spelled, str) else spelled
         named = zip(self._walked.names, self._walked.texts, strict=True)
+        if isinstance(spelled, str):
+            return [text for name, text in named if name == spelled and 0 < len(text) <= LONGEST_VALUE]
         return [text for name, text in named if name in spelled and 0 < len(text) <= LONGEST_VALUE]
 
     def labels(self) -> dict[str, list[str]]:

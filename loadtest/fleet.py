@@ -267,13 +267,6 @@ def inventory_fleet(machines: int) -> Documents:
         yield inventory_document(first, min(ROWS_OF_A_FILE, machines - first))
 
 
-def kickstart_fleet(machines: int) -> Documents:
-    """Return rows, and one kickstart for all of them that is filled from the machine's own."""
-    yield "groups/lab.ks", f"# answer: match kind=lab\n{kickstart('{{ id }}', '{{ network }}')}"
-    for first in range(0, machines, ROWS_OF_A_FILE):
-        yield inventory_document(first, min(ROWS_OF_A_FILE, machines - first))
-
-
 def selecting_fleet(groups: int, pattern: str) -> Documents:
     """Return groups that claim by ``match`` alone. ``pattern`` is one for asset tags, ``{rack}`` in it the rack's
     name."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import Final
 
 from answerd.answers.catalogue import Catalogue, extended_name
@@ -316,7 +317,7 @@ class Affected:
             return  # what is not known might claim anything
         found: set[str] = set()
         groups: set[NameInKind] = set()
-        for document in _changed(before, after):
+        for document in chain(*changed_documents(before, after)):
             if document.is_shared:
                 groups.add((document.identity, document.key.format))
             else:
@@ -334,6 +335,9 @@ class Affected:
                     found.update(claim.members if claim.overlay is not None else ())
         self.identities = found
 
+    def __bool__(self) -> bool:
+        return self.identities is None or bool(self.identities)
+
     def __contains__(self, identity: str) -> bool:
         return self.identities is None or identity in self.identities
 
@@ -346,18 +350,23 @@ def _contents(documents: Iterable[Document]) -> Iterator[tuple[object, ...]]:
     return ((document.key, document.raw.text, document.raw.fault) for document in documents)
 
 
-def _changed(before: Catalogue, after: Catalogue) -> Iterator[Document]:
-    """Yield the documents that only one of two sets has, by their content: a set that was loaded anew has other
-    objects."""
+def changed_documents(before: Catalogue, after: Catalogue) -> tuple[list[Document], list[Document]]:
+    """Return the documents that only the first of two sets has, and those that only the second has, by their content: a
+    set that was loaded anew has other objects."""
     removed = [before.documents[raw] for raw in _only_in(before, after)]
     added = [after.documents[raw] for raw in _only_in(after, before)]
     was, is_now = Counter(_contents(removed)), Counter(_contents(added))
-    for documents, others in ((removed, is_now), (added, was)):
-        for document, content in zip(documents, _contents(documents), strict=True):
-            if others[content]:
-                others[content] -= 1
-            else:
-                yield document
+    return _without(removed, is_now), _without(added, was)
+
+
+def _without(documents: list[Document], others: Counter[tuple[object, ...]]) -> list[Document]:
+    left = []
+    for document, content in zip(documents, _contents(documents), strict=True):
+        if others[content]:
+            others[content] -= 1
+        else:
+            left.append(document)
+    return left
 
 
 def _only_in(catalogue: Catalogue, other: Catalogue) -> Iterator[RawDocument]:

@@ -10,7 +10,14 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NoReturn
 
-from answerd.answers.cases import Affected, CheckCase, check_cases, row_cases, unaffected_names
+from answerd.answers.cases import (
+    Affected,
+    CheckCase,
+    changed_documents,
+    check_cases,
+    row_cases,
+    unaffected_names,
+)
 from answerd.answers.catalogue import Catalogue
 from answerd.answers.compose import prepared_answer
 from answerd.answers.line_diff import unified
@@ -195,7 +202,7 @@ def compare(
     ``progress`` gets the number of compared answers and the total, and may end the comparison by an exception.
     """
     affected = Affected(before, after)
-    tried = [dict(_tried(catalogue, affected)) for catalogue in (before, after)]
+    tried = [dict(_tried(catalogue, affected)) if affected else {} for catalogue in (before, after)]
     names = sorted(tried[0].keys() | tried[1].keys())
     unaffected = unaffected_names(after, affected) - tried[0].keys() - tried[1].keys()
     differences = []
@@ -348,27 +355,18 @@ def _shown(side: Side | None) -> str:
 def _notes(before: Catalogue, after: Catalogue) -> Iterator[str]:
     """Yield a note for each group that differs between the sets and whose claims depend on requests, and for each
     document whose ``once`` differs."""
-    texts = [
-        {document.key: document.text for document in catalogue.documents.values() if document.is_shared}
-        for catalogue in (before, after)
-    ]
-    for catalogue in (before, after):
-        for document in catalogue.documents.values():
-            if not document.is_shared or texts[0].get(document.key) == texts[1].get(document.key):
-                continue
-            if not document.content.readable:
-                yield f"{document.key} cannot be read: {document.problems[0]}"
-            elif document.control.match and not document.control.members:
-                yield f"{document.key} differs and selects by match: for whom depends on requests"
-    yield from _once_notes(before, after)
-
-
-def _once_notes(before: Catalogue, after: Catalogue) -> Iterator[str]:
-    """Yield a note for each document of both sets whose ``once`` differs."""
-    of_before = {document.key: document for document in before.documents.values()}
-    for second in after.documents.values():
+    gone, new = changed_documents(before, after)
+    for document in (*gone, *new):
+        if not document.is_shared:
+            continue
+        if not document.content.readable:
+            yield f"{document.key} cannot be read: {document.problems[0]}"
+        elif document.control.match and not document.control.members:
+            yield f"{document.key} differs and selects by match: for whom depends on requests"
+    of_before = {document.key: document for document in gone}
+    for second in new:
         first = of_before.get(second.key)
-        if first is None or first.text == second.text or not (first.content.readable and second.content.readable):
+        if first is None or not (first.content.readable and second.content.readable):
             continue
         was, would_be = ((document.control.once or Once.OFF).value for document in (first, second))
         if was != would_be:

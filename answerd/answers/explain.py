@@ -21,7 +21,7 @@ from answerd.answers.rows import Inventory
 from answerd.documents import Document
 from answerd.errors import BrokenDocument
 from answerd.formats.family import ParseError, Path, Tree
-from answerd.formats.positions import MARKINGS, Leaf
+from answerd.formats.positions import MARKINGS, Leaf, lines_of
 from answerd.memo import remembered
 
 LONGEST_MARKED = 65_536  # characters of a layer whose marked tree is kept for all its answers
@@ -89,12 +89,11 @@ def _origins(answer: Answer, inventory: Inventory | None, *, with_lines: bool = 
     if answer.side_file:
         return
     layers = answer.selection.layers
-    marking = MARKINGS[layers[-1].family.name]
+    family = layers[-1].family.name
     lines: Mapping[Path, int] = {}
     with suppress(ParseError):  # an answer that does not parse is for validators to judge
         if with_lines:
-            is_text = layers[-1].family.name == "text"
-            lines = _lines_of_text(answer) if is_text else marking.lines_of(answer.body.decode())
+            lines = _lines_of_text(answer) if family == "text" else lines_of(family, answer.body.decode())
     places = _Places(layers)
     of_row = inventory.place(answer.row) if inventory and answer.row else None
     labels = frozenset(answer.row.values() if answer.row else ())

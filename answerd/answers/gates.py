@@ -23,6 +23,7 @@ from answerd.identity import (
     identity_of,
     is_mac,
     is_shared_by_many,
+    record_identity,
     without_pxelinux_prefix,
 )
 from answerd.installs.events import Event
@@ -137,7 +138,7 @@ class Gates:
 def _named_record(memory: InstallMemory, selection: Selection, facts: Facts) -> Remembered | None:
     """Return the record that a row or machine document names, where it knows that and the group of this answer."""
     own = _own_name(selection, facts)
-    known = memory.by_name.get(identity_of(own)) if own is not None else None
+    known = memory.by_name.get(record_identity(own)) if own is not None else None
     group = selection.group.key.identifier if selection.group else None
     return known if known is not None and known.is_named and known.group == group else None
 
@@ -207,12 +208,12 @@ def _records_of(memory: InstallMemory, facts: Facts, own: str | None) -> Sequenc
     got its row.
     """
     if own is not None:
-        remembered = memory.by_name.get(identity_of(own))
+        remembered = memory.by_name.get(record_identity(own))
         if remembered is not None:
             return (remembered,)
-        if memory.forgotten.get(identity_of(own)) is not None:
+        if memory.forgotten.get(record_identity(own)) is not None:
             return ()
-        named = {identity_of(own): own, **(facts.row.identities() if facts.row is not None else {})}
+        named = {record_identity(own): own, **(facts.row.identities() if facts.row is not None else {})}
         return memory.found_by(named)
     held = facts.identities_held_in(memory.intersection)
     if len(held) < 2:  # noqa: PLR2004 - a single one
@@ -231,7 +232,7 @@ def visitor_of(catalogue: Catalogue, selection: Selection, facts: Facts, memory:
     if name is None:
         name = next((text for identity, text in collected.items() if not memory.is_shared(identity)), None)
     if name is not None:
-        own = identity_of(name)
+        own = record_identity(name)
         if own not in collected and not is_shared_by_many(own):
             collected = {own: name, **collected}
     group = selection.group.key.identifier if selection.group else None
@@ -283,7 +284,8 @@ def _macs_in_path(facts: Facts) -> list[str]:
 def _macs(texts: Iterable[str], second_digits: Container[str]) -> dict[str, str]:
     """Return those of some texts that are MAC addresses with one of these second digits, by their identities."""
     found: dict[str, str] = {}
-    for text in texts:  # a server with virtual functions has dozens: most are left out by their second digit
+    # A server with virtual functions has dozens: most are left out by their second digit.
+    for text in [text for text in texts if text[1:2] in second_digits or text[:3] == "01-"]:
         bare = without_pxelinux_prefix(text) or text if text[:3] == "01-" else text
         if bare[1:2] in second_digits and is_mac(bare):
             identity = identity_of(bare)

@@ -37,11 +37,11 @@ class _Matcher(difflib.SequenceMatcher[str]):
 _Block = tuple[int, int, int]
 
 
-def unified(before: Sequence[str], after: Sequence[str], context: int = 3) -> list[str]:
+def unified(before: Sequence[str], after: Sequence[str]) -> list[str]:
     """Return the lines of a unified diff without its two heading lines; ``before`` and ``after`` have no line ends."""
     matcher = _Matcher(before, after)
     lines: list[str] = []
-    for group in matcher.get_grouped_opcodes(context):
+    for group in matcher.get_grouped_opcodes():
         first, last = group[0], group[-1]
         lines.append(f"@@ -{_range(first[1], last[2])} +{_range(first[3], last[4])} @@")
         for tag, begin, end, new_begin, new_end in group:

@@ -9,15 +9,16 @@ from __future__ import annotations
 import difflib
 import re
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import combinations
+from itertools import combinations, islice
 
 from answerd.answers.cases import RowCase
 from answerd.answers.catalogue import Catalogue, GroupClaim
 from answerd.answers.compose import Layers, prepared_answer
 from answerd.answers.gates import is_loader
 from answerd.answers.near_misses import join_shortened
+from answerd.answers.rows import Inventory
 from answerd.answers.select import rank
 from answerd.documents import Document
 from answerd.errors import AnswerError
@@ -28,6 +29,7 @@ from answerd.formats.positions import MARKINGS
 from answerd.formats.template import SECRETS, Placeholder
 from answerd.identity import Kind, brief, identity_of, mac_digits, normalize, printable, without_pxelinux_prefix
 from answerd.inventory.rows import Row
+from answerd.suggestion import did_you_mean
 
 _MAC_DIGITS = 12
 _LETTERS_FOR_DIGITS = str.maketrans({"o": "0", "l": "1", "i": "1"})
@@ -50,7 +52,7 @@ _DIRECTORIES = ("groups", "default", "inventory")
 _LETTERS = "0123456789abcdefghijklmnopqrstuvwxyz"
 
 _MOST_MEMBERS_TRIED = 1_000
-"""Members without a row for which one is looked for: 0.3 ms each."""
+"""Members, and machines, without a row for which one is looked for: 0.3 ms each."""
 
 _SINGLE_BRACES = re.compile(r"(?<![{$%\\#])\{[ \t]*([A-Za-z_][\w.:-]*)[ \t]*\}(?!\})")
 _VERBS = "extends|members?|match|once|overlay|template|append|unset"
@@ -79,6 +81,7 @@ def of_documents(catalogue: Catalogue) -> Oversights:
     }
     labels = _placeholder_labels(catalogue)
     _judge_members(catalogue, found)
+    _judge_machines(catalogue, found)
     for document in catalogue.documents.values():
         if document.key.kind is Kind.MACHINE:
             _judge_name(str(document.key), document.key.identifier, found)
@@ -147,13 +150,64 @@ def _judge_members(catalogue: Catalogue, found: Oversights) -> None:
             if member in inventory.index or member in catalogue.machines or tried == _MOST_MEMBERS_TRIED:
                 continue
             tried += 1
-            near = [other for other in _one_edit_from(member) if other in inventory.index and other not in members]
-            if len(near) == 1:
-                (row, *_) = inventory.rows_of(near[0])
+            row = _row_almost_named(inventory, member, members)
+            if row is not None:
                 found.notes.add(
                     f'{claim.document.key}: member "{claim.document.control.spelled(member)}" is in no table; '
                     f"{inventory.place(row)} differs in one character and is no member: did you mean that?"
                 )
+
+
+def _judge_machines(catalogue: Catalogue, found: Oversights) -> None:
+    """Report documents of machines that differ in one character from a row that has no document."""
+    inventory, machines = catalogue.inventory, catalogue.machines
+    if inventory is None or not any(name in inventory.index for name in machines):
+        return  # their machines are not in the table, so none of them is misspelled
+    for name in islice((name for name in machines if name not in inventory.index), _MOST_MEMBERS_TRIED):
+        row = _row_almost_named(inventory, name, machines)
+        if row is not None:
+            found.notes.update(
+                f"{document.key}: its name is in no table; {inventory.place(row)} differs in one character and has no "
+                "document: did you mean that?"
+                for document in machines[name]
+            )
+
+
+def _row_almost_named(inventory: Inventory, name: str, but_not: Container[str]) -> Row | None:
+    """Return the only row that has an identity which differs in one character from a name, and is none of others."""
+    near = [other for other in _one_edit_from(name) if other in inventory.index and other not in but_not]
+    return inventory.rows_of(near[0])[0] if len(near) == 1 else None
+
+
+def unmet(catalogue: Catalogue, groups: Sequence[Document]) -> dict[Document, str]:
+    """Return what the ``match`` of groups that claim no row lacks, for those of which the tables tell it."""
+    inventory = catalogue.inventory
+    if inventory is None or inventory.unreadable:
+        return {}
+    columns = {label for layout in inventory.by_layout for label in layout.labels}
+    rows: dict[str, dict[str, Row]] = {  # the first row that has a value, by its form, for each column that is asked
+        criterion.label: {} for group in groups for criterion in group.control.match if criterion.label in columns
+    }
+    for row in inventory.rows() if rows else ():
+        for label, values in row.values().items():
+            if label in rows:
+                for value in values:
+                    rows[label].setdefault(normalize(value), row)
+    found = {}
+    for group in groups:
+        for criterion in group.control.match:
+            label = criterion.label
+            forms = rows.get(label)
+            if forms is None:
+                if label not in ALL_SENT:
+                    found[group] = f"no table has a column {brief(label)}{did_you_mean(label, columns)}"
+                continue
+            if not any(map(criterion.holds_for, forms)):
+                exact = [pattern.exact for pattern in criterion.patterns if pattern.exact is not None]
+                near = [forms[other] for form in exact for other in _one_edit_from(form) if other in forms]
+                meant = f"; did you mean that of {inventory.place(near[0])}?" if len(near) == 1 else ""
+                found[group] = f"no row has its value of {brief(label)}{meant}"
+    return found
 
 
 def _one_edit_from(name: str) -> set[str]:

@@ -16,10 +16,10 @@ from answerd.answers.row_facts import RowFacts
 from answerd.documents import DocumentName, RawDocument
 from answerd.errors import MOST_PROBLEMS, BrokenDocument
 from answerd.facts import Facts
-from answerd.identity import printable
+from answerd.identity import brief, printable
 from answerd.inventory import file_of
 from answerd.inventory.records import UnreadableError
-from answerd.inventory.rows import Layout, Row, judged
+from answerd.inventory.rows import Layout, Row, judged, shared_columns
 from answerd.inventory.table import Table, table_after
 
 _MOST_GONE: Final = 4
@@ -207,7 +207,9 @@ class Inventory:
                 raise BrokenDocument(f"any row might claim this request, and an inventory cannot be read: {fault}")
 
     def _shared_problem(self, rows: Sequence[Row]) -> str:
-        return f"{self._places(rows)}: rows with one identity, so none of them counts"
+        columns = [brief(column) for column in shared_columns(*rows[:2])]
+        where = f"column{'s' if len(columns) > 1 else ''} {' and '.join(columns)}"
+        return f"{self._places(rows)}: rows with one identity ({where}), so none of them counts"
 
     def _places(self, rows: Sequence[Row]) -> str:
         looked_at = sorted(map(self.position, rows[:_LOOKED_AT_FOR_PLACES]))

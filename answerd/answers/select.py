@@ -87,14 +87,13 @@ class Question:
         assumed: Collection[Document] = (),
         only_naming: str | None = None,
         without_default: bool = False,
-        past_unreadable: bool = False,
     ) -> None:
         self.facts = facts
         self.extensions = extensions
         self.assumed = assumed
         self.only_naming = only_naming
         self.without_default = without_default
-        self.past_unreadable = past_unreadable
+        self.past_unreadable = False
         self.trace: list[Considered] | None = None
 
     def holds_for(self, document: Document, match: Sequence[Criterion]) -> bool:

@@ -7,7 +7,7 @@ result of `resolve`.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from answerd.answers.catalogue import Catalogue
@@ -72,7 +72,6 @@ def reasoning(
     catalogue: Catalogue,
     facts: Facts,
     extensions: tuple[str, ...] | None = None,
-    assumed: Collection[Document] = (),
     *,
     sources: Sources = NO_SOURCES,
 ) -> Reasoning:
@@ -80,7 +79,7 @@ def reasoning(
     acceptable = facts.extensions if extensions is None else extensions
     outcome: Answer | AnswerError
     try:
-        outcome = resolve(catalogue, facts, extensions, assumed, sources=sources)
+        outcome = resolve(catalogue, facts, extensions, sources=sources)
     except AnswerError as error:
         outcome = error
     try:
@@ -91,11 +90,11 @@ def reasoning(
     if sources.gates is not None:
         facts.state_source = sources.gates.state
     steps = [*_request(facts), *row_steps, _formats(facts, acceptable, by_name=extensions is not None)]
-    considered = _Selecting(catalogue, question_of(facts, acceptable, assumed))
+    considered = _Selecting(catalogue, question_of(facts, acceptable))
     steps += considered.steps
     if facts.side_file and isinstance(considered.outcome, NotClaimed | UnreadableClaim):
         steps.append(Step("side file", f"no document names {facts.side_file}: what follows is asked as for user-data"))
-        considered = _Selecting(catalogue, Question(facts.asking_for_user_data(), acceptable, assumed))
+        considered = _Selecting(catalogue, Question(facts.asking_for_user_data(), acceptable))
         steps += considered.steps
     steps += _layers(considered.outcome)
     if isinstance(considered.outcome, Selection):

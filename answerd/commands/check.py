@@ -35,7 +35,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 
 from answerd.answers.lint import misspelled_extension
-from answerd.check import CheckReport, check
+from answerd.check import CheckReport, check, in_order
 from answerd.commands import Arguments
 from answerd.commands.common import configured_sources, read_documents
 from answerd.commands.terminal import coloured, counted, print_json, printable_line, progress
@@ -65,7 +65,7 @@ def run(arguments: Arguments) -> int:
         strict=arguments["--strict"],
     )
     problems = [*store.warnings(), *report.problems]
-    notes = sorted([*report.notes, *_misnamed_files(store)])
+    notes = in_order([*report.notes, *_misnamed_files(store)])
     hit = frozenset[str]().union(*(report.machines.get(problem, frozenset()) for problem in problems))
     if arguments["--json"]:
         machines = {problem: len(report.machines.get(problem, ())) for problem in problems}

@@ -107,11 +107,11 @@ class OpenInstalls:
         """Return the machine of a name; None where nothing has it."""
         return machine_named(self.catalogue, self.memory, name)
 
-    def of_group(self, group: str, status: int = FAILED) -> list[str]:
+    def of_group(self, group: str) -> list[str]:
         """Return the names of a group's machines. Raises `CommandError` where there is no such group."""
         names = machines_of_group(self.catalogue, self.memory, group)
         if names is None:
-            raise CommandError(f"no group is called {group!r}", status)
+            raise CommandError(f"no group is called {group!r}")
         return names
 
     def remembered(self, name: str) -> list[Remembered]:

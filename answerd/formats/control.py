@@ -123,6 +123,10 @@ class Criterion:
         """Return whether any of the label's values satisfies any of the patterns."""
         return any(pattern.matches_any(values) for pattern in self.patterns)
 
+    def holds_for(self, form: str) -> bool:
+        """Return whether one value, in `answerd.identity.normalize`, satisfies any of the patterns."""
+        return any(pattern.matches(form) for pattern in self.patterns)
+
 
 @dataclass(frozen=True, slots=True)
 class Control:

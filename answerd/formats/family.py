@@ -218,13 +218,13 @@ class Prepared:
 
     __slots__ = ("_begin", "_block", "_lengths", "effort", "is_blank", "once", "slots")
 
-    def __init__(self, fragments: list[str | Slot], once: Once | None = None) -> None:
-        """``once`` is the value in the highest layer that has the control key; None where none has it.
+    def __init__(self, fragments: list[str | Slot]) -> None:
+        """``once`` is set by who prepares: the value in the highest layer that has the control key, else None.
 
         ``effort`` then is 0, `COUNTED` where the work of its filters has to be counted, or `LONG` where filling it may
         take some milliseconds as well. ``is_blank``: there are no slots, and only white space.
         """
-        self.once = once
+        self.once: Once | None = None
         constant: list[bytes] = []
         slots: list[Slot] = []
         begin = 0

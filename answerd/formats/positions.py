@@ -54,25 +54,6 @@ class Marking(Protocol):
     def leaves(self, tree: Marked) -> Iterator[Leaf]:
         """Yield the leaves of a marked tree, merged or not, in their order."""
 
-    def lines_of(self, answer: str) -> Lines:
-        """Return the line of each leaf of an answer. Raises `ParseError` for an answer that is not of its format."""
-
-
-class _Structured:
-    """The common part of families whose text is a tree of values."""
-
-    def mark(self, source: str, layer: int) -> Marked:
-        """Mark the tree; each family has its own way."""
-        raise NotImplementedError
-
-    def leaves(self, tree: Marked) -> Iterator[Leaf]:
-        """Yield the leaves; each family has its own way."""
-        raise NotImplementedError
-
-    def lines_of(self, answer: str) -> Lines:
-        """Return the lines, found by parsing the answer."""
-        return {leaf.path: leaf.line for leaf in self.leaves(self.mark(answer, 0)) if leaf.line is not None}
-
 
 class _Mark(NamedTuple):
     """Replaces a plain value that is no map: it is replaced whole in a merge, or is an element of an array.
@@ -86,7 +67,7 @@ class _Mark(NamedTuple):
     path: Path
 
 
-class _Plain(_Structured):
+class _Plain:
     """TOML and JSON: `answerd.formats.dict_tree` replaces what is neither dict nor list, so a mark can represent it."""
 
     def __init__(self, family: Any, lines: Callable[[str], Lines]) -> None:
@@ -181,7 +162,7 @@ class _Line(int):
         return marked
 
 
-class _Yaml(_Structured):
+class _Yaml:
     """YAML: nodes have their lines, and merges never modify a node."""
 
     def mark(self, source: str, layer: int) -> Marked:
@@ -247,7 +228,7 @@ class _Word(str):
         return word
 
 
-class _Xml(_Structured):
+class _Xml:
     """XML: an element may come from several layers, each of its texts and attributes comes from one."""
 
     def mark(self, source: str, layer: int) -> Marked:
@@ -320,10 +301,6 @@ class _Text:
                 layer, _, at = mark.partition(":")
                 yield Leaf((str(number),), int(layer), int(at), said)
 
-    def lines_of(self, answer: str) -> Lines:
-        """Return the lines: each line is a leaf."""
-        return {(str(number),): number for number in range(1, answer.count("\n") + 2)}
-
 
 MARKINGS: dict[str, Marking] = {
     "toml": _Plain(toml_family, toml_lines),
@@ -333,3 +310,9 @@ MARKINGS: dict[str, Marking] = {
     "text": _Text(),
 }
 """The marking of each family, by its name."""
+
+
+def lines_of(family: str, answer: str) -> Lines:
+    """Return the line of each leaf of an answer. Raises `ParseError` for an answer that is not of its format."""
+    marking = MARKINGS[family]
+    return {leaf.path: leaf.line for leaf in marking.leaves(marking.mark(answer, 0)) if leaf.line is not None}

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Final, NamedTuple
 
-from answerd.identity import identity_of
+from answerd.identity import record_identity
 from answerd.installs.events import Event, Evidence, Kind, evidence_of, merge, record_of
 from answerd.installs.states import UNDER_WAY, Asked, Record, Refusal, Rules, State, is_silent, judge
 
@@ -123,7 +123,7 @@ class InstallMemory:
 
     def apply(self, event: Event) -> Remembered | None:
         """Add an event. Return the record then, None where the machine has none (any more)."""
-        name = identity_of(event.record)
+        name = record_identity(event.record)
         before = self.evidence(event.record)
         evidence = evidence_of(event)
         after = evidence if before is None else merge(before, evidence)
@@ -132,13 +132,13 @@ class InstallMemory:
 
     def evidence(self, name: str) -> Evidence | None:
         """Return what is known of the machine with a name; None where nothing is."""
-        own = identity_of(name)
+        own = record_identity(name)
         remembered = self.by_name.get(own)
         return remembered.evidence if remembered is not None else self.forgotten.get(own)
 
     def put(self, name: str, evidence: Evidence | None) -> None:
         """Have the evidence of a machine's record be this; None removes the record without a trace."""
-        own = identity_of(name)
+        own = record_identity(name)
         if evidence is not None:
             self._put(own, evidence)
         else:
@@ -259,7 +259,7 @@ class InstallMemory:
     def found_by(self, identities: Iterable[str], name: str | None = None) -> list[Remembered]:
         """Return the records that have one of these identities, or this name, each once; that of the name first. An
         identity that is shared by many finds only the record that has it as its name."""
-        names = [identity_of(name)] if name is not None else []
+        names = [record_identity(name)] if name is not None else []
         for identity in identities:
             names += self._by_identity.get(identity, ())
             if identity in self._shared:
@@ -273,11 +273,11 @@ class InstallMemory:
 
     def new(self, name: str, identities: Mapping[str, str] = MappingProxyType({})) -> Remembered:
         """Return the record that a machine without one begins with. ``identities`` are those that are shown with it."""
-        evidence = self.evidence(name) or Evidence(name)
+        known = self.evidence(name)
+        evidence = known or Evidence(name)
         if identities:
-            known = {identity: (evidence.attempt, text) for identity, text in identities.items()}
-            evidence = evidence._replace(identities=known)
-        record = record_of(evidence, self.rules)
+            evidence = evidence._replace(identities={one: (evidence.attempt, text) for one, text in identities.items()})
+        record = record_of(evidence, self.rules) if known is not None else Record(name)
         if self._assumed is not None:
             record = self._assumed._replace(name=name)
         return Remembered(record, evidence)
@@ -321,9 +321,8 @@ def _collected(remembered: Remembered, visitor: Visitor, at: float, start: int, 
     if len(new) > room:
         new = dict([*new.items()][: max(0, room)])
     record = remembered.record
-    is_named = (
-        visitor.is_named and not remembered.is_named and identity_of(visitor.name or "") == identity_of(record.name)
-    )
+    own = record_identity(record.name)
+    is_named = visitor.is_named and not remembered.is_named and record_identity(visitor.name or "") == own
     group = visitor.group if visitor.group != remembered.group else None
     return Event(
         record.name,

@@ -214,6 +214,18 @@ def judged(layout: Layout, cells: Sequence[str]) -> Judgement:
     return Judgement(identities, fault)
 
 
+def shared_columns(first: Row, second: Row) -> list[str]:
+    """Return the columns, as the headers spell them, in which two rows have one identity."""
+    shared = frozenset(first.names).intersection(second.names)
+    found: dict[str, None] = {}
+    for row in (first, second):
+        cells = row.cells()
+        for column, at in row.layout.identifying:
+            if any(_VALUES[column](value)[0] in shared for value in _values_of(column, cells[at])):
+                found[row.layout.columns[at]] = None
+    return list(found)
+
+
 def notes(layout: Layout, cells: Sequence[str]) -> list[str]:
     """Return notes for the author of a row: values that identify no machine, and values that no JSON body can claim."""
     found = []

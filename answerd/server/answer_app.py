@@ -34,7 +34,7 @@ from answerd.server.http.responses import PLAIN_TEXT, Exchange, exchange_of, rea
 from answerd.server.http.server import LARGEST_BODY, Gate
 from answerd.server.live_states import LiveStates
 from answerd.server.metrics import PROBE, REPORT
-from answerd.server.probes import PROBES, Readiness, is_probe, probe
+from answerd.server.probes import PROBES, Probes, Readiness, is_probe
 from answerd.server.report_app import METHODS as REPORT_METHODS
 from answerd.server.report_app import REPORT_LIMIT, is_report, refusal_of_report, take_report, token_in
 from answerd.server.request_log import without_token
@@ -81,6 +81,7 @@ def make_answer_app(
     """
     if installs is not None:
         sources = replace(sources, gates=Gates(installs))
+    probes = Probes(readiness)
     use_context_variables()
     app = bottle.Bottle()
     app.catchall = False  # the listener answers unexpected exceptions, and logs them in one line
@@ -101,7 +102,7 @@ def make_answer_app(
         exchange = exchange_of(bottle.request.environ)
         if not is_probe(exchange.request):  # Bottle takes "get" for GET
             return answer()
-        return _probe(exchange, readiness)
+        return _probe(exchange, probes)
 
     def record() -> None:
         exchange = exchange_of(bottle.request.environ)
@@ -130,8 +131,8 @@ def make_gate(access: Access, *, has_states: bool = False) -> Gate:
     return body_limit
 
 
-def _probe(exchange: Exchange, readiness: Readiness) -> bytes:
-    status, body, exchange.outcome = probe(exchange.request.path, readiness)
+def _probe(exchange: Exchange, probes: Probes) -> bytes:
+    status, body, exchange.outcome = probes.response(exchange.request.path)
     exchange.kind = PROBE
     if status != OK:  # Bottle's own
         bottle.response.status = status

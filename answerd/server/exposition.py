@@ -26,7 +26,7 @@ from answerd.server.answer_set import AnswerSet
 from answerd.server.cells import Cells
 from answerd.server.http.responses import PLAIN_TEXT, exchange_of
 from answerd.server.live_states import LiveStates
-from answerd.server.probes import METHODS, Readiness, is_probe, probe
+from answerd.server.probes import METHODS, Probes, Readiness, is_probe
 from answerd.server.statuses import METHOD_NOT_ALLOWED, NOT_FOUND, OK, UNAUTHORIZED
 from answerd.server.threads import in_thread
 from answerd.store import StoreError
@@ -193,13 +193,14 @@ _GAUGES: dict[str, Callable[[Exposition], Iterator[Value]]] = {
 
 def make_metrics_app(exposition: Callable[[], bytes], readiness: Readiness) -> WSGIApplication:
     """Return the application: plain WSGI, as it has three paths."""
+    probes = Probes(readiness)
 
     def application(environ: dict[str, Any], start_response: StartResponse) -> Iterable[bytes]:
         exchange = exchange_of(environ)
         request = exchange.request
         headers = [("Content-Type", PLAIN_TEXT)]
         if is_probe(request):
-            status, body, exchange.outcome = probe(request.path, readiness)
+            status, body, exchange.outcome = probes.response(request.path)
         elif request.path != PATH:
             status, body, exchange.outcome = NOT_FOUND, b"only /metrics, /health and /ready are here\n", "no such path"
         elif request.method not in METHODS:

@@ -28,7 +28,7 @@ from answerd.answers.unclaimed import facts_as_json
 from answerd.config import Config
 from answerd.errors import StatesUnknown
 from answerd.facts import Facts
-from answerd.identity import identity_of
+from answerd.identity import record_identity
 from answerd.installs.events import Event, Evidence, Kind, ordered, reported
 from answerd.installs.memory import MOST_UNNAMED, InstallMemory, Remembered
 from answerd.installs.reports import Report
@@ -174,7 +174,7 @@ class LiveStates:
         """Put in force that a document was given, or that a start was refused; `settle` has it written. Raises
         `StatesUnknown`: the document must not be given then."""
         for event in events:
-            if not event.is_named and identity_of(event.record) not in self._memory.by_name:
+            if not event.is_named and record_identity(event.record) not in self._memory.by_name:
                 self._make_room()
         try:
             self._add(events)
@@ -209,7 +209,8 @@ class LiveStates:
     ) -> None:
         """Write an operator's order to machines and wait until it is on the disk. Raises `StoreError`; then nothing is
         written, except where that is not known when ``client`` must have its response."""
-        in_thread(self.store.before_order)
+        for line in in_thread(self.store.before_order):
+            self._log.line(line)
         self.refresh()
         events = []
         for name, identities in machines:
@@ -292,7 +293,7 @@ class LiveStates:
 
     def _apply(self, event: Event) -> None:
         memory = self._memory
-        before = memory.by_name.get(identity_of(event.record)) if self.on_change else None
+        before = memory.by_name.get(record_identity(event.record)) if self.on_change else None
         after = memory.apply(event)
         if memory.newly_shared:
             self._log_shared()
@@ -348,7 +349,7 @@ class LiveStates:
 
     def _put_in_force(self, batch: _Batch, event: Event) -> None:
         batch.events.append(event)
-        name = identity_of(event.record)
+        name = record_identity(event.record)
         if name not in batch.before:
             batch.before[name] = self._memory.evidence(name)
         self._apply(event)
@@ -399,7 +400,7 @@ class LiveStates:
 
     def _count(self, event: Event) -> None:
         """Have what is not kept removed where a record has many events, and the log copied into the database."""
-        own = identity_of(event.record)
+        own = record_identity(event.record)
         count = self._counts[own] = self._counts.get(own, 0) + 1
         self._unchecked += 1
         if event.kind is Kind.FORGOTTEN or event.body or count >= TIDIED_AT:

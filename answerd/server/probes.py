@@ -28,20 +28,32 @@ class Probe(NamedTuple):
     outcome: str
 
 
+NOT_READY: Final = "not ready, as before"
+
 _HEALTHY: Final = Probe(OK, b"OK\n", "health")
 _READY: Final = Probe(OK, b"OK\n", "ready")
 
 
 def is_probe(request: HttpRequest) -> bool:
-    """Return whether a request is answered by `probe`."""
+    """Return whether a request is answered by `Probes`."""
     return request.path in PROBES and request.method in METHODS
 
 
-def probe(path: str, readiness: Readiness) -> Probe:
-    """Answer ``/health`` or ``/ready``. Never waits."""
-    if path == HEALTH:
-        return _HEALTHY
-    reason = readiness()
-    if not reason:
-        return _READY
-    return Probe(SERVICE_UNAVAILABLE, f"{reason}\n".encode("utf-8", "replace"), reason)
+class Probes:
+    """Answers ``/health`` and ``/ready`` of one listener. A load balancer asks every second, so the log has a reason
+    only when it changes."""
+
+    def __init__(self, readiness: Readiness) -> None:
+        self._readiness = readiness
+        self._logged = ""
+
+    def response(self, path: str) -> Probe:
+        """Return the response to a probe. Never waits."""
+        if path == HEALTH:
+            return _HEALTHY
+        reason, logged = self._readiness(), self._logged
+        self._logged = reason
+        if not reason:
+            return _READY
+        outcome = reason if reason != logged else NOT_READY
+        return Probe(SERVICE_UNAVAILABLE, f"{reason}\n".encode("utf-8", "replace"), outcome)

@@ -13,7 +13,7 @@ import math
 import os
 import random
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from functools import lru_cache
 from time import monotonic
@@ -63,12 +63,39 @@ _SETTINGS: dict[str, Any] = {
 }
 """Found by measurement; a URL's own parameters come first."""
 
+_ALLOWED: Mapping[str, Sequence[str]] = {
+    "sslmode": ("disable", "allow", "prefer", "require", "verify-ca", "verify-full"),
+    "sslnegotiation": ("postgres", "direct"),
+    "sslcertmode": ("disable", "allow", "require"),
+    "ssl_min_protocol_version": ("TLSv1", "TLSv1.1", "TLSv1.2", "TLSv1.3"),
+    "ssl_max_protocol_version": ("TLSv1", "TLSv1.1", "TLSv1.2", "TLSv1.3"),
+    "channel_binding": ("disable", "prefer", "require"),
+    "gssencmode": ("disable", "prefer", "require"),
+    "target_session_attrs": ("any", "read-write", "read-only", "primary", "standby", "prefer-standby"),
+    "load_balance_hosts": ("disable", "random"),
+}
+"""The values of libpq's parameters. libpq itself quotes another one, which may be a password in the wrong place."""
+
+_WHOLE_NUMBERS = frozenset(
+    ["connect_timeout", "keepalives", "keepalives_idle", "keepalives_interval", "keepalives_count", "tcp_user_timeout"]
+)
+_SHOWN = frozenset(["host", "hostaddr", "port", "dbname", "user"])
+"""The parameters whose values messages may have."""
+
+_OF_SEVERAL = frozenset(["options", "require_auth"])
+"""The parameters of whose values messages quote single words."""
+
+_SHORTEST_HIDDEN = 4
+"""Characters of the shortest value that is hidden in messages."""
+
 _GIVEN_UP = ("40", "57P", "08")
 """What the codes of errors begin with after which a transaction may be tried again: it was in the way of another, the
 server ends, or the connection has ended."""
 
 _MISPLACED_AT = re.compile(r"[@/?#].*@", re.DOTALL)
 """libpq ends user and password at the first @, and the host at the first / or ?."""
+
+_WHOLE_NUMBER = re.compile(r"\s*-?\d+\s*")
 
 _NO_RIGHT = "42501"
 _NO_TABLE = ("42P01", "42703")
@@ -111,7 +138,7 @@ class PostgresServer:
             try:
                 database = self._connect(parameters, seconds, until)
             except (peewee.PeeweeException, OSError) as error:
-                faults.append(f"{where}: {_reason(error)}")
+                faults.append(f"{where}: {self._reason(error)}")
             except OlderServer as error:
                 faults.append(f"{where}: {error}")
                 refused = faults[-1]
@@ -164,7 +191,7 @@ class PostgresServer:
         try:
             yield
         except psycopg.Error as error:
-            raise StoreAway(f"the database {self.described} cannot be read: {_reason(error)}") from None
+            raise StoreAway(f"the database {self.described} cannot be read: {self._reason(error)}") from None
 
     @contextmanager
     def faults(self, done: str) -> Iterator[None]:
@@ -173,21 +200,30 @@ class PostgresServer:
             yield
         except (peewee.OperationalError, peewee.InterfaceError) as error:
             kind = StoreLost if _may_be_tried_again(error) else StoreAway
-            raise kind(f"the database {self.described} cannot be {done}: {_reason(error)}") from None
+            raise kind(f"the database {self.described} cannot be {done}: {self._reason(error)}") from None
         except peewee.PeeweeException as error:
             state = _state_of(error)
             if state == _NO_RIGHT:
                 raise StoreAway(
-                    f"the database {self.described} cannot be {done}: {_reason(error)}: its user needs rights to the "
-                    "schema and all tables of answerd (docs/many-nodes.md#rights)"
+                    f"the database {self.described} cannot be {done}: {self._reason(error)}: its user needs rights to "
+                    "the schema and all tables of answerd (docs/many-nodes.md#rights)"
                 ) from None
             if state in _NO_TABLE:
                 raise StoreAway(
-                    f"the database {self.described} cannot be {done}: {_reason(error)}: is it being restored?"
+                    f"the database {self.described} cannot be {done}: {self._reason(error)}: is it being restored?"
                 ) from None
-            raise StoreError(f"the database {self.described} cannot be {done}: {_reason(error)}") from None
+            raise StoreError(f"the database {self.described} cannot be {done}: {self._reason(error)}") from None
         except OSError as error:
             raise StoreAway(f"the database {self.described} cannot be {done}: {error}") from None
+
+    def _reason(self, error: Exception) -> str:
+        """Return the driver's message, on one line, without the statement and without values of the URL's
+        parameters."""
+        primary = getattr(getattr(getattr(error, "orig", None), "diag", None), "message_primary", None)
+        text = " ".join(str(primary or error).split())
+        for value in _values_to_hide(self._url):
+            text = text.replace(value, "…")
+        return _shortened(text) or type(error).__name__
 
 
 def end_when_silent(database: peewee.Database, seconds: float) -> None:
@@ -235,10 +271,27 @@ def url_fault(url: str) -> str | None:
     except ImportError:
         return _NO_DRIVER
     try:
-        psycopg.conninfo.conninfo_to_dict(url)
+        parameters = psycopg.conninfo.conninfo_to_dict(url)
     except psycopg.Error:
         return "libpq cannot read it"
+    for name, value in parameters.items():
+        allowed = _ALLOWED.get(name)
+        if allowed and value and value not in allowed:
+            return f"{name} must be one of {', '.join(allowed)}"
+        if name in _WHOLE_NUMBERS and not _WHOLE_NUMBER.fullmatch(str(value)):
+            return f"{name} must be a whole number"
     return None
+
+
+def _values_to_hide(url: str) -> list[str]:
+    """Return the values of a URL's parameters that no message may have, the longest first."""
+    from psycopg.conninfo import conninfo_to_dict  # noqa: PLC0415 - an extra of the package
+
+    found: set[str] = set()
+    for name, value in conninfo_to_dict(url).items():
+        if value and name not in _SHOWN and value not in _ALLOWED.get(name, ()):
+            found.update([str(value), *(re.split(r"\W+", str(value)) if name in _OF_SEVERAL else ())])
+    return sorted((value for value in found if len(value) >= _SHORTEST_HIDDEN), key=len, reverse=True)
 
 
 def _hosts(url: str) -> Iterator[tuple[str, Mapping[str, Any]]]:
@@ -317,14 +370,6 @@ def _state_of(error: Exception) -> str | None:
     """Return PostgreSQL's code of an error; None where the driver itself raised it."""
     state: str | None = getattr(getattr(error, "orig", None) or error.__cause__, "sqlstate", None)
     return state
-
-
-def _reason(error: Exception) -> str:
-    """Return the driver's message, on one line and without the statement."""
-    primary = getattr(getattr(getattr(error, "orig", None), "diag", None), "message_primary", None)
-    if primary:
-        return _shortened(" ".join(str(primary).split()))
-    return _shortened(" ".join(str(error).split())) or type(error).__name__
 
 
 def _shortened(text: str) -> str:

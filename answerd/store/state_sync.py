@@ -196,10 +196,12 @@ class NodeStates(StateFile):
             self._away_until = time.monotonic() + AGAIN_SECONDS
             return None
 
-    def before_order(self) -> None:
+    def before_order(self) -> list[str]:
         """Take what the database has, so that the order begins the attempt after the newest one. Without the database
-        the order is given on what this node knows. Raises `NewerSchema`."""
-        self._of_database(lambda database: exchange(self, database, lambda _line: None))
+        the order is given on what this node knows. Return lines for the log. Raises `NewerSchema`."""
+        lines: list[str] = []
+        self._of_database(lambda database: exchange(self, database, lines.append))
+        return lines
 
     def drop(self, dropped: Mapping[str, int]) -> None:
         """Remove the events of some records here, and in the database where no node knows that they are installed or
@@ -335,10 +337,10 @@ def store(database: peewee.PostgresqlDatabase, rows: Sequence[Sequence[Any]]) ->
         return {}
     run_many(database, _INSERT, rows)
     ids = [row[0] for row in rows]
-    found = run(database, "SELECT id, revision FROM events WHERE id = ANY(?)", (ids,)).fetchall()
+    found = dict(run(database, "SELECT id, revision FROM events WHERE id = ANY(?)", (ids,)).fetchall())
     tidy(database, {row[4] for row in rows}, 0)
-    _raise_revision(database)
-    return dict(found)
+    _raise_revision(database, max(found.values()))
+    return found
 
 
 def _take(node: NodeStates, database: peewee.PostgresqlDatabase) -> bool:
@@ -393,9 +395,11 @@ def lock_revision(database: peewee.PostgresqlDatabase, silence: float = _SILENCE
     run(database, "SELECT value FROM install_settings WHERE name = 'revision' FOR UPDATE").fetchone()
 
 
-def _raise_revision(database: peewee.Database) -> None:
-    """Give the present transaction a token, and announce it."""
-    (revision,) = run(database, "SELECT coalesce(max(revision), 0) FROM events").fetchone()
+def _raise_revision(database: peewee.Database, revision: int) -> None:
+    """Give the present transaction a token, and announce it, where it has stored events. ``revision`` is the highest of
+    its events: one that the database had before, or one that may be removed again already."""
+    if revision <= int(setting(database, "revision") or 0):
+        return
     note(database, "revision", str(revision))
     run(
         database,

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 import peewee
 
-from answerd.identity import identity_of
+from answerd.identity import identity_of, record_identity
 from answerd.installs.events import Event, Kind, content_of, event_from, fold
 from answerd.installs.shown import UnknownMachine
 from answerd.store.tables import execute
@@ -76,7 +76,7 @@ def row_of(event: Event) -> tuple[Any, ...]:
         event.id,
         event.at,
         event.source,
-        identity_of(event.record),
+        record_identity(event.record),
         event.record,
         event.kind.value,
         event.attempt,

@@ -169,8 +169,9 @@ class StateFile(States):
                 found = setting(database, "key")
         return bytes.fromhex(found or "")
 
-    def before_order(self) -> None:
-        """Learn what other nodes know, where there are any."""
+    def before_order(self) -> list[str]:
+        """Learn what other nodes know, where there are any. Return lines for the log."""
+        return []
 
     def wake_up(self) -> None:
         """Have new events delivered, where there are other nodes."""

@@ -14,6 +14,9 @@ from answerd.validators.tools import ToolRequest
 from answerd.validators.unattend import Element
 from answerd.validators.verdict import JudgedAnswer, Remarks
 
+NAMESPACES = {"wcm": unattend.WCM_NAMESPACE, "config": "http://www.suse.com/1.0/configns"}
+"""The namespaces of the prefixes that Windows' and AutoYaST's documents have."""
+
 
 def judge(answer: JudgedAnswer, remarks: Remarks) -> ToolRequest | None:
     """Judge an XML text; xmllint is to judge it too, unless it declares entities."""
@@ -24,10 +27,13 @@ def judge(answer: JudgedAnswer, remarks: Remarks) -> ToolRequest | None:
         remarks.refuse(message, line=line)
     if not is_read:
         return None
-    root = _tree(answer.text, remarks)
+    root, fault = _tree(answer.text)
+    is_unattend = answer.format == "unattend" or root.name == "unattend"
+    if fault is not None:
+        _judge_namespace(answer.text, fault, is_unattend, remarks)
     if declared:
         return None
-    if answer.format == "unattend" or root.name == "unattend":
+    if is_unattend:
         unattend.judge(root, remarks)
     return ToolRequest("xmllint", answer.text, answer.format)
 
@@ -69,12 +75,22 @@ def _parse(text: str, remarks: Remarks, declared: list[tuple[str, int]]) -> bool
     return True
 
 
-def _tree(text: str, remarks: Remarks) -> Element:
-    """Return the root of a well-formed text. Names of attributes with a namespace are ``namespace name``.
+def _judge_namespace(text: str, fault: expat.ExpatError, is_unattend: bool, remarks: Remarks) -> None:
+    """Report a prefix without a namespace: AutoYaST does not see the attribute ``config:type``, Setup refuses all."""
+    missing = [
+        f'xmlns:{prefix}="{namespace}"'
+        for prefix, namespace in NAMESPACES.items()
+        if f" {prefix}:" in text and f"xmlns:{prefix}" not in text
+    ]
+    remedy = f": write {' '.join(missing)} into the root element" if missing else ""
+    message = f"a namespace is wrong, {expat.ErrorString(fault.code)}{remedy}"
+    (remarks.refuse if is_unattend else remarks.warn)(message, line=fault.lineno)
 
-    Warn of a prefix without a namespace: ``config:type`` is well-formed, but AutoYaST does not see the attribute. What
-    was read until there is returned.
-    """
+
+def _tree(text: str) -> tuple[Element, expat.ExpatError | None]:
+    """Return the root of a well-formed text. Names of attributes with a namespace are ``namespace name``. Where a
+    namespace is wrong, that too, and what was read until there."""
+    fault = None
     parser = expat.ParserCreate(namespace_separator=" ")
     parser.buffer_text = True
     above = [Element("", "", {}, 0)]
@@ -95,8 +111,8 @@ def _tree(text: str, remarks: Remarks) -> Element:
     try:
         parser.Parse(text, True)
     except expat.ExpatError as error:
-        remarks.warn(f"a namespace is wrong: {expat.ErrorString(error.code)}", line=error.lineno)
+        fault = error
     finally:
         # They refer to the parser, and it to them: a cycle that only the garbage collector would free.
         parser.StartElementHandler = parser.EndElementHandler = parser.CharacterDataHandler = None
-    return above[0].children[0] if above[0].children else Element("", "", {}, 1)
+    return (above[0].children[0] if above[0].children else Element("", "", {}, 1)), fault

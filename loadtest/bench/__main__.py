@@ -6,7 +6,7 @@ Usage:
   bench (-h | --help)
 
 Groups (all of them when none is named):
-  requests   the cost of an answer, against bare servers: verbatim, merged, templated
+  requests   the cost of an answer: verbatim, merged, templated
   cold       every machine asks once right after a load, against the same once more
   scale      the templated answer from fleets of different sizes
   selectors  few and many groups that claim by match
@@ -30,7 +30,6 @@ Options:
   --quick       A smoke test of a minute or two: fewer and shorter rounds, smaller fleets. Its figures mean nothing.
   --million     The fleets of "scale" include one of 1,000,000 machines.
   --rounds N    Rounds of each contestant.
-  --json FILE   Where figures are kept, group by group [default: build/bench.json].
   -h --help     This text.
 
 Everything runs on 127.0.0.1, the service on the first core this process may use and the generator on the last. The exit
@@ -94,7 +93,6 @@ COMPARE = "compare"
 def main() -> int:
     """Run what the command line asks for. Returns the exit status."""
     arguments = docopt(__doc__)
-    kept_in = Path(arguments["--json"])
     if arguments["--code"]:
         servers.CODE.append(Path(arguments["--code"]).resolve())
     unknown = [name for name in arguments["<group>"] if name not in GROUPS]
@@ -111,21 +109,15 @@ def main() -> int:
     for name in _chosen(arguments):
         began = time.monotonic()
         try:
-            group = report.measured(_named(name), _measured(name, arguments))
+            figures = _measured(name, arguments)
         except (CannotStart, WrongAnswers) as error:
             print(f"bench: {name}: {error}", file=sys.stderr)
             return 2
-        print(f"\n{report.plain_table(group)}\n({time.monotonic() - began:.0f} s)", flush=True)
-        report.keep(group, kept_in)
-        missed += [f"{name}: {figure.what}" for figure in group.figures if figure.verdict == "MISSED"]
+        print(f"\n{report.plain_table(name, figures)}\n({time.monotonic() - began:.0f} s)", flush=True)
+        missed += [f"{name}: {figure.what}" for figure in figures if figure.verdict == "MISSED"]
     if missed:
         print("\n".join([f"bench: {len(missed)} bars missed:", *missed]), file=sys.stderr)
     return 1 if missed and not arguments["--quick"] else 0
-
-
-def _named(name: str) -> str:
-    """Return what a group's figures are kept as: those of a compiled build stay beside those of the sources."""
-    return f"{name}, compiled" if servers.is_compiled() else name
 
 
 def _measured(name: str, arguments: dict[str, Any]) -> list[Figure]:

@@ -7,7 +7,6 @@ from __future__ import annotations
 import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 
 @dataclass(frozen=True)
@@ -42,18 +41,12 @@ class Bar:
 
 @dataclass(frozen=True)
 class Figure:
-    """One line of the table. ``unit`` is ``x`` for a ratio.
-
-    ``size`` is that of the fleet, where the figure depends on it. A ``detail`` shows whether a round is reliable: it is
-    kept in the JSON file and not in the table.
-    """
+    """One line of the table. ``unit`` is ``x`` for a ratio."""
 
     what: str
     value: Spread
     unit: str
     bar: Bar | None = None
-    size: int | None = None
-    detail: bool = False
 
     @property
     def verdict(self) -> str:
@@ -61,28 +54,6 @@ class Figure:
         if self.bar is None:
             return ""
         return "met" if self.bar.is_cleared_by(self.value.median) else "MISSED"
-
-    def as_json(self) -> dict[str, Any]:
-        """Return the figure as an object of the JSON file."""
-        bar = {name: value for name, value in (vars(self.bar) if self.bar else {}).items() if value is not None}
-        return {
-            "what": self.what,
-            "median": self.value.median,
-            "low": self.value.low,
-            "high": self.value.high,
-            "unit": self.unit,
-            "bar": bar or None,
-            "met": None if self.bar is None else self.verdict == "met",
-            "size": self.size,
-            "detail": self.detail,
-        }
-
-    @classmethod
-    def from_json(cls, read: dict[str, Any]) -> Figure:
-        """Return the figure of an object that `as_json` made."""
-        value = Spread(read["median"], read["low"], read["high"])
-        bar = Bar(**read["bar"]) if read["bar"] else None
-        return cls(read["what"], value, read["unit"], bar, read["size"], read["detail"])
 
 
 @dataclass(frozen=True)

@@ -98,11 +98,6 @@ class Round:
         return self.requests / self.generator_cpu
 
     @property
-    def service_busy(self) -> float:
-        """Share of its core that the service had."""
-        return self.service_cpu / self.seconds
-
-    @property
     def generator_busy(self) -> float:
         """Share of its core that the generator had."""
         return self.generator_cpu / self.seconds

@@ -1,14 +1,10 @@
-"""The measured servers: answerd and those that it is compared with, each on a free port of 127.0.0.1. Knows how each is
-started and how it announces that it listens. Must not know the requests.
-"""
+"""The measured program, on a free port of 127.0.0.1: how it is started, and how it announces that it listens."""
 
 from __future__ import annotations
 
 import os
 import re
-import shutil
 import socket
-import subprocess
 import sys
 import tempfile
 import time
@@ -27,7 +23,6 @@ _POLL_SECONDS = 0.005
 _LISTENING = re.compile(r"- answerd \S+ listening on \S+?:(\d+)")
 _STATUS = re.compile(r" body=\d+ (-|\d{3}) ")
 _ADMIN_LISTENING = re.compile(r"admin API listening on \S+?:(\d+)")
-_NGINX_PLACES = ("/usr/sbin/nginx", "/usr/local/sbin/nginx", "/usr/local/nginx/sbin/nginx")
 CODE: list[Path] = []
 """A directory with the answerd that is measured in place of this checkout's, where there is one."""
 
@@ -64,50 +59,6 @@ class Server:
 
 class CannotStart(Exception):
     """A server did not come up. One line and the end of its log."""
-
-
-@contextmanager
-def hello(kind: str) -> Iterator[Server]:
-    """Run gevent's pywsgi with a constant answer, ``bare`` or through ``bottle``, without a log."""
-    started = time.monotonic()
-    command = [sys.executable, "-m", "loadtest.bench.baseline", kind]
-    with Process(command, SERVICE_CORE, stdout=subprocess.PIPE, stderr=None) as process:
-        assert process.child.stdout
-        line = process.child.stdout.readline()
-        if not line.strip().isdigit():
-            raise CannotStart(f"the {kind} hello did not start")
-        yield Server(process, int(line), started)
-
-
-def nginx_program() -> str | None:
-    """Return the path of nginx, None where it is not installed."""
-    return shutil.which("nginx") or next((place for place in _NGINX_PLACES if os.access(place, os.X_OK)), None)
-
-
-@contextmanager
-def nginx(content: bytes) -> Iterator[Server]:
-    """Run nginx with one worker that serves ``content`` as the file ``answer.ks``, without a log."""
-    program = nginx_program()
-    if program is None:
-        raise CannotStart("nginx is not installed")
-    with tempfile.TemporaryDirectory(prefix="answerd-bench-") as name:
-        scratch, port = Path(name), free_port()
-        (scratch / "answer.ks").write_bytes(content)
-        paths = "".join(
-            f"{kind}_temp_path {scratch}/{kind};" for kind in ("client_body", "proxy", "fastcgi", "uwsgi", "scgi")
-        )
-        owner = "user root;" if os.geteuid() == 0 else ""
-        (scratch / "nginx.conf").write_text(
-            f"daemon off; master_process off; pid {scratch}/pid; error_log stderr crit; {owner}\n"
-            "events { worker_connections 4096; }\n"
-            f"http {{ access_log off; keepalive_timeout 0; {paths}\n"
-            f"server {{ listen 127.0.0.1:{port} backlog=4096; root {scratch}; }} }}\n"
-        )
-        command = [program, "-p", str(scratch), "-c", str(scratch / "nginx.conf"), "-e", "stderr"]
-        started = time.monotonic()
-        with Process(command, SERVICE_CORE) as process:
-            wait_for_port(process, port)
-            yield Server(process, port, started)
 
 
 @contextmanager
@@ -165,15 +116,3 @@ def free_port() -> int:
         probe.bind(("127.0.0.1", 0))
         port: int = probe.getsockname()[1]
         return port
-
-
-def wait_for_port(process: Process, port: int) -> None:
-    """Wait until something listens on a port. Raises `CannotStart`."""
-    until = time.monotonic() + START_SECONDS
-    while time.monotonic() < until and process.child.poll() is None:
-        try:
-            socket.create_connection(("127.0.0.1", port), timeout=1).close()
-            return
-        except OSError:
-            time.sleep(_POLL_SECONDS)
-    raise CannotStart(f"nothing listens on port {port}")

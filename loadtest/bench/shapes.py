@@ -96,22 +96,5 @@ MERGED_GET = shape_of("GET", f"/proxmox?mac={_PATTERN.mac}", ANACONDA_HEADERS, p
 TEMPLATED_POST = shape_of("POST", "/proxmox", PROXMOX_HEADERS, proxmox_body(_PATTERN, WIDE), proof="{host}")
 NARROW_POST = shape_of("POST", "/proxmox", PROXMOX_HEADERS, proxmox_body(_PATTERN), proof="{host}")
 SELECTED_POST = shape_of("POST", "/proxmox", PROXMOX_HEADERS, proxmox_body(_PATTERN, WIDE), proof="{rack}")
-KICKSTART_GET = shape_of("GET", f"/ks?mac={_PATTERN.mac}", ANACONDA_HEADERS, proof="hostnamectl set-hostname {host}")
-MATCHBOX_GET = shape_of("GET", f"/generic?mac={_PATTERN.mac}", ANACONDA_HEADERS, proof=KICKSTART_GET.proof)
-COBBLER_GET = shape_of(
-    "GET", f"/cblr/svc/op/autoinstall/system/{_PATTERN.serial}", ANACONDA_HEADERS, proof=KICKSTART_GET.proof
-)
-PXE_PILOT_GET = shape_of("GET", "/v1/configurations/lab", ANACONDA_HEADERS, proof="inst.ks=")
-WIKI_POST = shape_of("POST", "/answer", PROXMOX_HEADERS, proxmox_body(_PATTERN, WIDE), proof="{host}")
-AUTOPVE_POST = shape_of(
-    "POST",
-    "/answer",
-    {name: value for name, value in PROXMOX_HEADERS.items() if name != "accept-encoding"},  # it would compress
-    proxmox_body(_PATTERN, WIDE),
-    proof="{host}",
-)
-ALIKE_GET = Shape(VERBATIM_GET.parts)
-ALIKE_POST = Shape(TEMPLATED_POST.parts)
-STATIC_GET = shape_of("GET", "/answer.ks", ANACONDA_HEADERS)
 UNCLAIMED_GET = shape_of("GET", "/proxmox?mac=02:00:00:00:00:01")
 HEALTH_GET = shape_of("GET", "/health")

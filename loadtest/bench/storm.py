@@ -33,7 +33,7 @@ def cold(effort: Effort) -> list[Figure]:
             figures.append(Figure(label, Spread.of([both[at].rate for both in passes]), "requests/s"))
             figures.append(Figure(label, Spread.of([both[at].cost for both in passes]), "µs of CPU a request"))
             busy = Spread.of([both[at].generator_busy for both in passes])
-            figures.append(Figure(f"{label}: core of the generator", busy, "% busy", detail=busy.median < 80))
+            figures.append(Figure(f"{label}: core of the generator", busy, "% busy"))
         rates = Spread.of([first.rate / second.rate for first, second in passes])
         costs = Spread.of([second.cost / first.cost for first, second in passes])
         figures.append(Figure(f"cold / warm, {size:,} machines", rates, "x", Bar(at_least=0.8)))

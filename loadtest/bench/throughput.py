@@ -1,4 +1,4 @@
-"""Figures of full load: the cost of a request, compared with bare servers, and its growth with the answer set."""
+"""Figures of full load: the cost of a request, and its growth with the answer set."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from loadtest.bench.figures import Bar, Effort, Figure, Spread
 from loadtest.bench.load import Contestant, Round, alternate, paired
 from loadtest.bench.loading import settle
 from loadtest.bench.processes import ALL_CORES, SERVICE_CORE
-from loadtest.bench.servers import answerd, hello, is_compiled, nginx, nginx_program
+from loadtest.bench.servers import answerd
 from loadtest.bench.stores import stored
 from loadtest.fleet import (
     RACK,
@@ -30,75 +30,34 @@ FLEET = 1_000
 
 
 def requests(effort: Effort) -> list[Figure]:
-    """Measure every kind of answer against bare servers with a constant answer."""
+    """Measure every kind of answer."""
     with ExitStack() as running:
         machines = [Machine(number) for number in range(FLEET)]
         racks = [rack_document(machine.rack) for machine in machines[::RACK]]
         verbatim = running.enter_context(stored(map(verbatim_document, machines)))
         merged = running.enter_context(stored(chain(racks, map(merged_document, machines))))
         templated = running.enter_context(stored(chain(racks, map(templated_document, machines))))
-        bare = running.enter_context(hello("bare"))
-        bottle = running.enter_context(hello("bottle"))
         templating = running.enter_context(answerd(templated.settings))
         logging = running.enter_context(answerd({**templated.settings, "SERVICE_LOG": "all"}))
         verbatim_server = running.enter_context(answerd(verbatim.settings))
         merging = running.enter_context(answerd(merged.settings))
         contestants = [
-            Contestant("pywsgi hello, GET", bare, shapes.ALIKE_GET, FLEET),
-            Contestant("pywsgi + Bottle hello, GET", bottle, shapes.ALIKE_GET, FLEET),
-            Contestant("answerd /health", verbatim_server, shapes.HEALTH_GET, FLEET),
-            Contestant("answerd verbatim, GET", verbatim_server, shapes.VERBATIM_GET, FLEET),
-            Contestant("answerd group + machine merged, GET", merging, shapes.MERGED_GET, FLEET),
-            Contestant("pywsgi hello, 3 KB POST", bare, shapes.ALIKE_POST, FLEET),
-            Contestant("pywsgi + Bottle hello, 3 KB POST", bottle, shapes.ALIKE_POST, FLEET),
-            Contestant("answerd templated, 3 KB POST", templating, shapes.TEMPLATED_POST, FLEET),
-            Contestant("answerd templated, 0.5 KB POST", templating, shapes.NARROW_POST, FLEET),
-            Contestant("answerd templated, 3 KB POST, with its log", logging, shapes.TEMPLATED_POST, FLEET),
+            Contestant("/health", verbatim_server, shapes.HEALTH_GET, FLEET),
+            Contestant("verbatim, GET", verbatim_server, shapes.VERBATIM_GET, FLEET),
+            Contestant("group + machine merged, GET", merging, shapes.MERGED_GET, FLEET),
+            Contestant("templated, 3 KB POST", templating, shapes.TEMPLATED_POST, FLEET),
+            Contestant("templated, 0.5 KB POST", templating, shapes.NARROW_POST, FLEET),
+            Contestant("templated, 3 KB POST, with its log", logging, shapes.TEMPLATED_POST, FLEET),
         ]
-        if nginx_program():
-            content = verbatim_document(Machine(0))[1].encode()
-            static = running.enter_context(nginx(content))
-            contestants.insert(2, Contestant("nginx, a file of the same size, GET", static, shapes.STATIC_GET, FLEET))
         turns = alternate(contestants, effort.rounds, effort.seconds)
     figures = list(chain.from_iterable(contest(label, rounds) for label, rounds in turns.items()))
-    get, post = turns["pywsgi hello, GET"], turns["pywsgi hello, 3 KB POST"]
-    bars = request_bars()
-    for label, rounds in turns.items():
-        if label.startswith(("answerd", "nginx")):
-            figures += ratio(label, rounds, "pywsgi hello", post if "POST" in label else get, cpu_bar=bars.get(label))
     return figures + generating(turns)
 
 
-_REQUEST_BARS = {
-    "answerd /health": Bar(at_least=3.0),
-    "answerd verbatim, GET": Bar(at_least=2.0),
-    "answerd templated, 0.5 KB POST": Bar(at_least=1.7),
-    "answerd templated, 3 KB POST": Bar(at_least=1.05),
-}
-_COMPILED_REQUEST_BARS = {
-    "answerd /health": Bar(at_least=3.0),
-    "answerd verbatim, GET": Bar(at_least=2.6),
-    "answerd templated, 0.5 KB POST": Bar(at_least=2.3),
-    "answerd templated, 3 KB POST": Bar(at_least=1.6),
-}
-
-
-def request_bars() -> dict[str, Bar]:
-    """Return the bars of `requests` against pywsgi's hello: the compiled build has higher ones."""
-    return _COMPILED_REQUEST_BARS if is_compiled() else _REQUEST_BARS
-
-
-def contest(label: str, rounds: Sequence[Round], size: int | None = None) -> Iterator[Figure]:
-    """Yield the figures of one contestant: rate, cost, and the load of the generator."""
-    yield Figure(label, Spread.of([turn.rate for turn in rounds]), "requests/s", size=size)
-    yield Figure(label, Spread.of([turn.cost for turn in rounds]), "µs of CPU a request", size=size)
-    details = (
-        ("core of the service", [100 * turn.service_busy for turn in rounds], "% busy"),
-        ("core of the generator", [100 * turn.generator_busy for turn in rounds], "% busy"),
-        ("the generator's own ceiling", [turn.generator_ceiling for turn in rounds], "requests/s"),
-    )
-    for name, values, unit in details:
-        yield Figure(f"{label}: {name}", Spread.of(values), unit, detail=True)
+def contest(label: str, rounds: Sequence[Round]) -> Iterator[Figure]:
+    """Yield the figures of one contestant: rate and cost."""
+    yield Figure(label, Spread.of([turn.rate for turn in rounds]), "requests/s")
+    yield Figure(label, Spread.of([turn.cost for turn in rounds]), "µs of CPU a request")
 
 
 def generating(turns: Mapping[str, Sequence[Round]]) -> list[Figure]:
@@ -141,7 +100,7 @@ def scale(effort: Effort) -> list[Figure]:
     first = turns[contestants[0].label]
     for contestant in contestants:
         rounds = turns[contestant.label]
-        figures += contest(contestant.label, rounds, contestant.machines)
+        figures += contest(contestant.label, rounds)
         if contestant is not contestants[0]:
             figures += ratio(contestant.label, rounds, f"{effort.sizes[0]} machines", first, Bar(at_least=0.95))
     return figures + generating(turns)

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from answerd.answers.sources import Sources
-from answerd.check import check
+from answerd.check import check, in_order
 from answerd.store.secrets import SecretFiles
 from answerd.validators import Tools
 from tests.support.fleet import Fleet
@@ -152,3 +152,14 @@ def test_a_fact_that_is_missing_beside_a_report_is_what_is_said(fleet: Fleet) ->
     report = check(lab.loader.catalogue, Tools.none(), sources=lab.sources)
     assert report.problems == ()
     assert any("pc31" in note and "only a request has the fact 'id'" in note for note in report.notes)
+
+
+def test_sentences_are_in_the_order_of_documents_and_lines() -> None:
+    sentences = [
+        "inventory.csv:2: has 3 cells",
+        "inventory.csv:10: has 3 cells",
+        'machine "pc-2" (toml): x.z: is no number (pc-2.toml:9)',
+        'machine "pc-2" (toml): x.a: is no number (pc-2.toml:10)',
+        'machine "pc-10" (toml): does not parse: line 1, column 8',
+    ]
+    assert in_order(reversed(sentences)) == sentences

@@ -93,6 +93,21 @@ MISTAKES = {
         'group "g" (ks): member "pc-O2" is in no table; inventory.csv:3 differs in one character',
         is_problem=False,
     ),
+    "a machine that differs in one character from a row": Mistake(
+        {"inventory.csv": "id\nPC-0070\nPC-0071\n", "PC-0070.toml": "x = 1\n", "PC-071.toml": "x = 2\n"},
+        'machine "PC-071" (toml): its name is in no table; inventory.csv:3 differs in one character and has no',
+        is_problem=False,
+    ),
+    "a match for a column that no table has": Mistake(
+        {"inventory.csv": TABLE, "groups/g.ks": "# answer: match dpet=er\nlang a\n"},
+        "group \"g\" (ks): selects by match, so it was not tried: no table has a column dpet; did you mean 'dept'?",
+        is_problem=False,
+    ),
+    "a match for a value that no row has": Mistake(
+        {"inventory.csv": TABLE, "groups/g.ks": "# answer: match dept=iuc model=m1\nlang a\n"},
+        "not tried: no row has its value of dept; did you mean that of inventory.csv:3?",
+        is_problem=False,
+    ),
     "a directory group/": Mistake(
         {"group.toml": "x = 1\n"}, "is that of a machine; did you mean groups?", is_problem=False
     ),
@@ -126,6 +141,10 @@ MISTAKES = {
     ),
     "an unattend without its namespace": Mistake(
         {"pc-1.unattend": unattend('<settings pass="specialize"/>', "")}, "xmlns"
+    ),
+    "an unattend that does not declare wcm": Mistake(
+        {"pc-1.unattend": unattend('<settings pass="specialize" wcm:action="add"/>', NAMESPACES.partition(" ")[0])},
+        'unbound prefix: write xmlns:wcm="http://schemas.microsoft.com/WMIConfig/2002/State" into the root element',
     ),
     "a computer name of more than 15 characters": Mistake(
         {"pc-1.unattend": shell_setup("<ComputerName>pc-0123456789abcdef</ComputerName>")}, "15"
@@ -196,6 +215,20 @@ SOUND = {
         "inventory.csv": TABLE,
         "groups/a.ks": "# answer: member pc-01, pc-02, pc-03, pc-04\nlang a\n",
     },
+    "documents of machines that are numbered": {
+        "inventory.csv": TABLE,
+        "pc-01.ks": "lang a\n",
+        "pc-04.ks": "lang a\n",
+    },
+    "a match for what a request has": {
+        "inventory.csv": TABLE,
+        "groups/a.ks": "# answer: match product=x1\nlang a\n",
+        "groups/b.cfg": "# answer: match dept=e* model=m3\nlang a\n",
+    },
+    "a match for the column of a table that cannot be read": {
+        "inventory.csv": "id,dept\npc-01;er\npc-02;er\n",
+        "groups/a.ks": "# answer: match dept=er\nlang a\n",
+    },
     "braces of a script": {
         "inventory.csv": TABLE,
         "groups/a.ks": "# answer: match dept=*\n%pre\necho ${id} {print $1} {other} {{ id }}\n%end\n",
@@ -208,5 +241,5 @@ SOUND = {
 def test_what_is_meant_is_left_alone(fleet: Fleet, documents: Mapping[str, str]) -> None:
     report = check(fleet.write(documents).loader.catalogue, Tools.none(), sources=Sources())
     sentences = [*report.problems, *report.notes]
-    words = ("equally", "both are overlay", "single braces", "differs in one", "steers nothing", "did you mean")
+    words = ("equally", "both are overlay", "single braces", "differs in", "steers nothing", "did you mean", "no table")
     assert [sentence for sentence in sentences if any(word in sentence for word in words)] == []

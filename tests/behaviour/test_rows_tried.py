@@ -30,13 +30,24 @@ def test_check_tries_each_row_in_each_format_that_a_document_claims_it_in(fleet:
 
 def test_a_group_that_no_row_meets_is_named_as_not_tried(fleet: Fleet) -> None:
     report = fleet.write({**FILES, "inventory.csv": "id,role\nlost-07,tape\n"}).check()
-    assert 'group "web" (cfg): selects by match, so it was not tried' in report.notes
+    assert 'group "web" (cfg): selects by match, so it was not tried: no row has its value of role' in report.notes
 
 
 def test_what_fails_for_a_row_is_a_problem_that_names_it(fleet: Fleet) -> None:
     report = fleet.write({**FILES, "groups/all.toml": 'members = ["web-01"]\nx = "{{ role | colons }}"\n'}).check()
     (problem,) = report.problems
     assert problem.startswith("inventory.csv:2, web-01 (toml): ")
+
+
+def test_a_member_whose_row_has_a_fault_is_tried_by_its_name(fleet: Fleet) -> None:
+    report = fleet.write(
+        {
+            "inventory.csv": "id,mac\nweb-01,98:fa:9b:50:d8:10\nweb-02,98:fa:9b:50:d8:11,x\n",
+            "groups/all.toml": 'members = ["web-01", "web-02"]\nname = "x"\n',
+        }
+    ).check()
+    assert report.problems == ("inventory.csv:3: has 3 cells, and the header has 2 columns",)
+    assert report.rendered == 2
 
 
 def test_a_value_from_a_row_has_the_place_of_the_row(fleet: Fleet) -> None:

@@ -7,9 +7,12 @@ import os
 import re
 import signal
 import socket
-from collections.abc import Callable
-from contextlib import ExitStack
+import sqlite3
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, closing
 from pathlib import Path
+from select import select
 from typing import Any
 
 import pytest
@@ -17,7 +20,7 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from answerd.installs.tokens import token_fingerprint
 from tests.support.disks import fill
-from tests.support.replies import exchange
+from tests.support.replies import Reply, exchange, receive
 from tests.support.service import Service, run, write_tree
 from tests.support.waiting import wait_until
 
@@ -192,6 +195,51 @@ def test_a_full_disk_takes_no_report_and_gives_nothing_until_there_is_space(
     assert service.post(f"{report}/installed", b"").status == 200
     assert "exit 1" in service.send(sent("GET", "/ipxe?serial=node1")).text
     assert "vmlinuz" in service.send(sent("GET", "/ipxe?serial=node2")).text
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_machines_that_wait_for_one_write_are_all_given_their_answers_or_none_is(
+    serving: Callable[..., Service], small_disk: Path, workers: int
+) -> None:
+    """Each asks twice at once, while another program writes; the disk is full at the commit, and then it is not."""
+    state = small_disk / "state.db"
+    documents = {"groups/all.ipxe": f"# answer: match serial=*\n{IPXE}", "default.ks": "lang C\n"}
+    service = serving(documents, SERVICE_STATE_PATH=state, SERVICE_WORKERS=workers)
+    service.send(sent("GET", "/ipxe?serial=first"))
+    address = service.address
+    assert address
+    names = [f"node{number}" for number in range(12)]
+
+    def asked() -> Iterator[tuple[str, Reply]]:
+        """The answers to all, who wait for a program that writes; the disk is as the caller leaves it then."""
+        with ExitStack() as stack, closing(sqlite3.connect(state, isolation_level=None)) as program:
+            program.execute("BEGIN IMMEDIATE")
+            clients = [(name, stack.enter_context(socket.create_connection(address))) for name in names * 2]
+            for name, client in clients:
+                client.sendall(sent("GET", f"/ipxe?serial={name}", "Connection: close"))
+            for _ in range(4):  # by each worker
+                assert service.send(sent("GET", "/ks")).status == 200
+            assert select([client for _, client in clients], [], [], 0)[0] == []
+            program.execute("ROLLBACK")
+            for name, client in clients:
+                yield name, receive(client)
+
+    def given() -> Counter[str]:
+        with closing(sqlite3.connect(state)) as database:
+            return Counter(name for (name,) in database.execute("SELECT name FROM events WHERE kind = 'given'"))
+
+    ballast = fill(small_disk)
+    for _, refused in asked():
+        assert (refused.status, "the disk is full" in refused.text) == (503, True)
+    assert given() == {"first": 1}
+    ballast.unlink()
+    urls: dict[str, set[str]] = {name: set() for name in names}
+    for name, reply in asked():
+        urls[name].add(url_in(reply.text))
+    assert [len(found) for found in urls.values()] == [1] * len(names)
+    assert given().keys() == {"first", *names}
+    if workers == 1:
+        assert set(given().values()) == {1}
 
 
 def test_the_body_of_a_report_is_printed_with_the_history(serving: Callable[..., Service], tmp_path: Path) -> None:

@@ -19,7 +19,7 @@ from tests.support.replies import Reply
 from tests.support.writes import put
 
 TEXT = "# mine\r\nid,mac,Serial\r\nweb-01, 98:fa:9b:50:d8:10 ,A 1\r\n\r\nweb-02,98:fa:9b:50:d8:11,"
-_SHARED = "rows with one identity, so none of them counts"
+_SHARED = "rows with one identity (column id), so none of them counts"
 _KEY = Key(Kind.INVENTORY, "default", "csv")
 
 
@@ -163,7 +163,9 @@ def test_a_row_that_takes_the_identity_of_another_is_refused(admin: Admin) -> No
     admin.put("/inventory/default", TEXT)
     refused = put_row(admin, "web-03", id="web-03", mac="98fa9b50d810")
     assert refused.status == 409
-    assert refused.json["problems"] == [f"inventory.csv:3 and inventory.csv:6: {_SHARED}"]
+    assert refused.json["problems"] == [
+        "inventory.csv:3 and inventory.csv:6: " + _SHARED.replace("column id", "column mac")
+    ]
     assert stored(admin) == TEXT
     assert put_row(admin, "98fa9b50d811", id="web-02", mac="98fa9b50d812").status == 400
 

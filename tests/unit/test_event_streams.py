@@ -111,6 +111,18 @@ def test_who_comes_too_late_or_to_another_process_is_told_that_something_is_lost
     assert [event[0] for event in odd.events] == ["lost"]
 
 
+def test_what_comes_faster_than_it_is_sent_is_counted() -> None:
+    streams = EventStreams()
+    listener = Listener()
+    streams.begin(listener, "")
+    for number in range(KEPT + 3):
+        streams._add("state", {"number": number})
+    tell(streams)
+
+    assert len(listener.events) == KEPT + 1
+    assert listener.events[-1] == ("lost", "", {"events": 3})
+
+
 def test_who_does_not_read_is_forgotten_and_there_is_a_most() -> None:
     feed = RequestFeed(1)
     streams = EventStreams(feed)

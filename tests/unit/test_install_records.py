@@ -141,6 +141,8 @@ def test_a_machine_that_installed_before_it_got_a_row_does_not_install_again(fle
     assert "is installed" in lab.text("/ipxe?mac=98fa9b50d810", host="s")
     installs.order("web-1", Order.ARM)
     assert "kernel" in lab.text("/ipxe?mac=98fa9b50d810", host="s")
+    installs.order("web-1", Order.FORGET)
+    assert "kernel" in lab.text("/ipxe?mac=98fa9b50d810", host="s")  # and the record of before does not count again
 
 
 def test_a_mac_address_in_the_path_names_a_record(fleet: Fleet) -> None:

@@ -35,7 +35,7 @@ def test_the_rows_of_one_identity_are_filed_at_once(monkeypatch: pytest.MonkeyPa
     assert handled < 10
     assert list(inventory.problems()) == [
         "inventory.csv:2 and inventory.csv:3 and inventory.csv:4 and inventory.csv:5 and 1,996 more: "
-        "rows with one identity, so none of them counts"
+        "rows with one identity (column id), so none of them counts"
     ]
     after, document = inventory_of("id,serial\nsame,own-1\nother,own-2\n", (inventory, document))
     assert list(after.problems()) == []
@@ -43,7 +43,7 @@ def test_the_rows_of_one_identity_are_filed_at_once(monkeypatch: pytest.MonkeyPa
     assert after.rows_of("own7") == ()
     doubled, document = inventory_of("id,serial\nsame,own-1\nother,own-1\n", (after, document))
     assert list(doubled.problems()) == [
-        "inventory.csv:2 and inventory.csv:3: rows with one identity, so none of them counts"
+        "inventory.csv:2 and inventory.csv:3: rows with one identity (column serial), so none of them counts"
     ]
     assert inventory_of("id,serial\nnew,x-1\n", (doubled, document))[0].rows_of("own1") == ()
 

@@ -67,6 +67,17 @@ def test_a_matchbox_default_answers_but_installs_nobody(tmp_path: Path) -> None:
     assert "would install every machine" in left(made)
 
 
+def test_a_matchbox_group_whose_text_takes_no_control_keys_is_put_aside(tmp_path: Path) -> None:
+    files = {
+        "profiles/odd.json": '{"id": "odd", "ignition_id": "odd.ign"}',
+        "ignition/odd.ign": '["{{.zone}}"]',
+        "groups/odd.json": '{"id": "odd", "profile": "odd", "selector": {"os": "x"}, "metadata": {"zone": "z"}}',
+    }
+    made = made_of("matchbox", tmp_path, files)
+    assert "group odd: its ign document could not be made" in left(made)
+    assert '["{{ zone }}"]' in made.aside.values()
+
+
 @pytest.mark.parametrize(
     "said", ["Butane", "the template has logic, {{if .a}}", "its profile gone is not there"], ids=lambda said: said[:20]
 )

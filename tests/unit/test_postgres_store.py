@@ -197,11 +197,37 @@ MISPLACED = "it has a second @, or one after a / or ?: write / as %2F, ? as %3F 
         ("postgresql://u:answ#erd@db/lab", MISPLACED),
         ("postgresql://u:p@answerd@db/lab", MISPLACED),
         ("postgresql://u@db/lab?password=answ@erd", MISPLACED),
+        (
+            "postgresql://u@db/lab?sslmode=answerd",
+            "sslmode must be one of disable, allow, prefer, require, verify-ca, verify-full",
+        ),
+        ("postgresql://u@db/lab?keepalives_idle=answerd", "keepalives_idle must be a whole number"),
     ],
 )
 def test_a_url_is_judged_without_being_quoted(url: str, fault: str | None) -> None:
     assert url_fault(url) == fault
     assert "erd" not in described(url)
+
+
+@pytest.mark.parametrize(
+    "parameter",
+    [
+        "options=-c%20{}%3D1",
+        "options=-c%20work_mem%3D{}",
+        "client_encoding={}",
+        "sslmode={}",
+        "target_session_attrs={}",
+        "gssencmode={}",
+        "channel_binding={}",
+        "connect_timeout={}",
+        "require_auth={}",
+    ],
+)
+def test_no_message_quotes_a_parameter_of_the_url(url: str, parameter: str) -> None:
+    server = PostgresServer(f"{url}?{parameter.format('Tiger-77')}")
+    with pytest.raises(StoreError, match="cannot be reached") as raised, server.connected():
+        pass
+    assert "Tiger" not in str(raised.value)
 
 
 # --- the replica ------------------------------------------------------------------------------------------------------

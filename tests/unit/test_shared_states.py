@@ -26,7 +26,7 @@ from answerd.store import StoreError
 from answerd.store.files import FileStore
 from answerd.store.opening import open_states
 from answerd.store.postgres_connection import PostgresServer
-from answerd.store.state_sync import DatabaseStates, NodeStates, exchange
+from answerd.store.state_sync import DatabaseStates, NodeStates, _deliver, current_position, exchange
 from answerd.store.state_tables import Sighting, run, run_many
 from answerd.store.states import Position, Waiting
 from answerd.store.tables import execute
@@ -144,14 +144,26 @@ def test_the_history_and_the_unknown_machines_of_all_nodes_are_at_each(nodes: li
     assert [(machine.machine, machine.asked) for machine in b.store.unknown()] == [("52:54:00:00:00:09", 2)]
 
 
-def test_without_the_database_the_history_is_that_of_this_node(place: Path, server: PostgresServer) -> None:
+def test_without_the_database_the_history_is_that_of_this_node(
+    place: Path, server: PostgresServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
     node = Node(place / "a.states", server)
     node.sync()
     node.ask(1.0)
     away = Node(node.path, AWAY)
     away.report(ReportKind.INSTALLED, 2.0)
+    tries: list[object] = []
+    connect = PostgresServer.connect
+
+    def counted(*given: Any) -> Any:
+        tries.append(given)
+        return connect(*given)
+
+    monkeypatch.setattr(PostgresServer, "connect", counted)
     assert shown(away) == ["given", "installed"]
     assert away.store.unknown() == []
+    assert [node.name for node in away.store.nodes()] == []
+    assert len(tries) == 1  # not again for a while: each would take seconds
 
 
 def test_an_order_is_in_force_here_at_once_and_soon_everywhere(nodes: list[Node]) -> None:
@@ -168,6 +180,8 @@ def test_an_order_is_in_force_here_at_once_and_soon_everywhere(nodes: list[Node]
     c.order(Order.FORGET, 5.0)
     all_synced(nodes)
     assert [node.all() for node in nodes] == [{}, {}, {}]
+    with a.store.reading() as database:  # what was before is gone from the files of the others too
+        assert run(database, "SELECT kind FROM events").fetchall() == [("forgotten",)]
     a.report(ReportKind.FAILED, 6.0, attempt=2)  # late: the machine was forgotten
     b.ask(7.0)
     all_synced(nodes)
@@ -327,6 +341,8 @@ def test_a_file_that_was_rolled_back_or_copied_loses_no_acknowledged_report_and_
             a.ask(3.0, name=f"of-a-{number}")
         a.sync()
     node = Node(twin, server)
+    if which == "copied":  # what an order finds is logged too
+        node.said += node.store.before_order()
     for number in range(3):
         node.report(ReportKind.INSTALLED, 4.0, name=f"new-{number}")
     node.sync()
@@ -336,6 +352,25 @@ def test_a_file_that_was_rolled_back_or_copied_loses_no_acknowledged_report_and_
             assert one.state(f"old-{number}") is State.INSTALLED
             assert one.state(f"new-{number}") is State.INSTALLED
     assert ["rolled back or copied" in line for line in node.said] == [True]
+
+
+def test_an_event_that_is_removed_again_has_no_node_compare_everything(
+    nodes: list[Node], server: PostgresServer
+) -> None:
+    a, b, late = nodes
+    a.ask(1.0)
+    all_synced(nodes)
+    a.order(Order.FORGET, 2.0)
+    all_synced([a, b])
+    before = b.store.position()
+    late.report(ReportKind.INSTALLED, 3.0)  # of the attempt before
+    with server.connected() as database, server.faults("written"):
+        _deliver(late.store, database)
+        after = current_position(database)
+    assert before is not None
+    assert after.revision > before.revision
+    assert b.sync()
+    assert (b.all(), b.store.position()) == ({}, after)
 
 
 def test_records_that_are_dropped_go_from_the_database_unless_another_node_knows_more(

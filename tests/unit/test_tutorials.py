@@ -8,16 +8,21 @@ from __future__ import annotations
 
 import csv
 import re
+import shlex
 from pathlib import Path
 from typing import NamedTuple
 
 import pytest
 
+from answerd.installs.states import Rules
 from answerd.store.files import FileStore
+from answerd.store.states import open_state_file
 from answerd.validators import Tools, validate
 from tests.support.fleet import Fleet
 from tests.support.installer_pages import tutorial_files, without_states
+from tests.support.pages import DOCS
 from tests.support.service import write_tree
+from tests.support.shell import Shell
 
 
 class Tutorial(NamedTuple):
@@ -72,3 +77,25 @@ def test_what_installs_does_so_once_and_reports(tutorial: Tutorial) -> None:
     (answer,) = [text for name, text in files.items() if name.endswith(tutorial.extension)]
     assert re.search(r"^# answer: once$", loader, re.MULTILINE)
     assert "{{ report }}" in answer
+
+
+def test_every_command_of_answerd_on_the_page_does_its_work(tutorial: Tutorial, shell: Shell) -> None:
+    page = (DOCS / f"{tutorial.page}.md").read_text("utf-8")
+    blocks = re.findall(r"^```sh\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)
+    commands = [line for block in blocks for line in block.splitlines() if line.startswith("answerd ")]
+    assert {command.split()[1] for command in commands} >= {"check", "render", "installs", "wait", "arm"}
+    files = tutorial_files(tutorial.page)
+    write_tree(shell.place / "answers", files)
+    (shell.place / "secrets").mkdir(mode=0o700)
+    for secret in re.findall(r"\{\{ secret\.([\w-]+) \}\}", "".join(files.values())):
+        (shell.place / "secrets" / secret).write_text("$6$x$y")
+    shell.set(SERVICE_ANSWERS_DIR="answers", SERVICE_STATE_PATH="installs.db", SERVICE_SECRETS_DIR="secrets")
+    open_state_file("installs.db", Rules())  # as the service has made it
+    machines = [row["id"] for row in csv.DictReader(files["inventory.csv"].splitlines())]
+    for command in commands:
+        if command.startswith("answerd wait"):  # all are done: it waits for nothing
+            assert shell("disarm", *machines).status == 0
+        done = shell(*shlex.split(command.partition(" > ")[0])[1:])
+        assert done.status == 0, (command, done)
+        if command == "answerd check":
+            assert " 0 problems" in done.out[-1]

@@ -53,6 +53,7 @@ BODY_LIMIT = 67_108_864
 """Bytes of a body: 64 MB."""
 
 _ARRAYS = ("put", "delete")
+_KINDS = {kind.value: kind for kind in Kind}
 _FLAGS = ("prune", "dry_run")
 _FIELDS = {"put": ("kind", "identifier", "format", "text"), "delete": ("kind", "identifier", "format")}
 
@@ -267,10 +268,9 @@ def _document(array: str, place: str, fields: dict[str, Any]) -> RawDocument:
 
 
 def _key(place: str, fields: dict[str, Any]) -> Key:
-    kinds = {kind.value: kind for kind in Kind}
-    kind = kinds.get(fields.get("kind", ""))
+    kind = _KINDS.get(fields.get("kind", ""))
     if kind is None:
-        raise InvalidRequest(f"the kind of {place} is none of {', '.join(sorted(kinds))}")
+        raise InvalidRequest(f"the kind of {place} is none of {', '.join(sorted(_KINDS))}")
     default = "csv" if kind is Kind.INVENTORY else DEFAULT_FORMAT
     extension = fields.get("format", default).lower()
     if kind is not Kind.INVENTORY and extension not in FORMATS:

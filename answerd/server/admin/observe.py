@@ -44,7 +44,7 @@ from answerd.server.admin.requests import (
 from answerd.server.event_streams import MOST_STREAMS, EventStreams
 from answerd.server.exposition import CONTENT_TYPE
 from answerd.server.http.responses import PLAIN_TEXT, exchange_of
-from answerd.server.probes import HEALTH, READY, Readiness, probe
+from answerd.server.probes import HEALTH, READY, Probes, Readiness
 from answerd.server.statuses import OK, SERVICE_UNAVAILABLE
 from answerd.server.threads import in_thread, on_loop
 from answerd.server.write_guard import WriteGuard, set_etag
@@ -78,7 +78,7 @@ class ObserveHandlers:
         self.guard = guard
         self.follower = guard.follower
         self.sources = sources
-        self._readiness = readiness
+        self._probes = Probes(readiness)
         self._exposition = exposition
         self._events = events
         self._nodes = nodes
@@ -145,7 +145,7 @@ class ObserveHandlers:
         return json_response(OK, {"problems": problems}, {"ETag": tag})
 
     def probe(self, path: str) -> bottle.HTTPResponse:
-        status, body, outcome = probe(path, self._readiness)
+        status, body, outcome = self._probes.response(path)
         note_outcome(outcome)
         return bottle.HTTPResponse(body, status, {"Content-Type": PLAIN_TEXT})
 

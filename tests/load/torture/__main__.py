@@ -13,14 +13,13 @@ from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
-from tests.load.torture import cost, durability, fuzz, installs, listener, memory, nodes, slow, workers
+from tests.load.torture import cost, durability, fuzz, installs, listener, memory, nodes, workers
 from tests.load.torture.figures import Figure, table
 
 PARTS: dict[str, list[Callable[[Path], list[Figure]]]] = {
     "listener": [listener.idle, listener.trickle, listener.stampede],
     "workers": [workers.killing, workers.limit],
     "fuzz": [fuzz.reader, fuzz.program],
-    "slow": [slow.modes],
     "memory": [
         memory.amplified,
         memory.unread_answers,

@@ -92,11 +92,11 @@ def test_a_proof_that_breaks_off_is_a_figure_that_fails(
     def broken(_scratch: Path) -> list[Figure]:
         raise OSError("no more files")
 
-    monkeypatch.setitem(PARTS, "slow", [broken])
-    assert main(["slow"]) == 1
+    monkeypatch.setitem(PARTS, "cost", [broken])
+    assert main(["cost"]) == 1
     assert "OSError: no more files" in capsys.readouterr().out
 
 
 def test_an_unknown_part_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["no-such-part"]) == 2
-    assert "listener|workers|fuzz|slow|memory|cost|durability|installs|nodes|all" in capsys.readouterr().err
+    assert "listener|workers|fuzz|memory|cost|durability|installs|nodes|all" in capsys.readouterr().err
