@@ -144,7 +144,8 @@ def parse(name: str, arguments: Sequence[str]) -> Arguments:
         known = [*options_of(name), *HELP_OPTIONS]
         options = (argument.partition("=")[0] for argument in _before_dashes(arguments) if argument.startswith("-"))
         unknown = next((option for option in options if option != "-" and not _begins_any(option, known)), None)
-        reason = f"{unknown} is no option of answerd {name}" if unknown else f"answerd {given} is no way to call it"
+        wrong = f"answerd {given}: arguments are missing or wrong"
+        reason = f"{unknown} is no option of answerd {name}" if unknown else wrong
         near = did_you_mean(unknown, known, shown=str) if unknown else ""
         raise CommandError(f"{reason}{near}; answerd {name} --help shows how it is called", WRONG_USAGE) from None
 

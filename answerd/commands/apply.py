@@ -45,14 +45,14 @@ from typing import TYPE_CHECKING, Any
 
 from answerd.answers.diff import compare
 from answerd.commands import FAILED, WRONG_USAGE, Arguments, CommandError
-from answerd.commands.common import announce_store, inventory_columns
+from answerd.commands.common import announce_store, inventory_columns, unread_env_file
 from answerd.commands.remote import AdminApi
 from answerd.commands.terminal import coloured, counted, diff_line, print_json, printable_line, progress, show_lines
 from answerd.config import read_config
 from answerd.documents import RawDocument
 from answerd.identity import printable
 from answerd.store import Author, Store, StoreError, no_progress
-from answerd.store.opening import open_database
+from answerd.store.opening import open_database, open_existing_database
 from answerd.store.transfer import Directory, read_directory
 
 if TYPE_CHECKING:
@@ -154,7 +154,15 @@ def _target(arguments: Arguments, found: Directory) -> Target:
         return through_the_api
     if arguments["--ca"]:
         raise CommandError("--ca is for --to", WRONG_USAGE)
-    return _in_the_database(open_database(read_config(os.environ, to_serve=False)), found, prune, note)
+    config = read_config(os.environ, to_serve=False)
+    if config.store == "files":
+        raise CommandError(
+            f"the service reads {printable(config.answers_dir)}, whose files are changed in place: set "
+            f"SERVICE_STORE=sqlite and SERVICE_DB_PATH, or name a service with --to{unread_env_file()}",
+            WRONG_USAGE,
+        )
+    opened = open_existing_database if arguments["--dry-run"] else open_database  # a dry run makes no file
+    return _in_the_database(opened(config), found, prune, note)
 
 
 def _in_the_database(store: Store, found: Directory, prune: bool, note: str | None) -> Target:

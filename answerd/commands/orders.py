@@ -51,6 +51,7 @@ import sys
 from collections.abc import Sequence
 
 from answerd.commands import FAILED, Arguments
+from answerd.commands.apply import user_name
 from answerd.commands.common import state_named
 from answerd.commands.installs import OpenInstalls, open_installs
 from answerd.commands.terminal import counted, printable_line
@@ -58,7 +59,6 @@ from answerd.installs.sentences import shown_name
 from answerd.installs.states import STATE_WORDS, Order
 from answerd.store.states import OrderedMachine
 
-ORIGIN = "command line"
 DONE = {Order.ARM: "armed", Order.DISARM: "disarmed", Order.FORGET: "forgotten"}
 
 
@@ -69,7 +69,8 @@ def run(arguments: Arguments) -> int:
     installs = open_installs()
     names, unknown = _selected(installs, arguments, state)
     machines = [machine for name in names for machine in ordered_machines(installs, name)]
-    ordered = installs.store.order(machines, order, installs.now, ORIGIN) if machines else []
+    origin = ", ".join(part for part in ("command line", user_name()) if part)
+    ordered = installs.store.order(machines, order, installs.now, origin) if machines else []
     for name in dict.fromkeys(ordered):
         print(f"{shown_name(name)} {DONE[order]}")
     waiting = installs.store.waiting()

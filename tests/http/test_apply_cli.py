@@ -102,6 +102,21 @@ def test_an_empty_directory_prunes_nothing(
     assert len(texts(database)) == 2
 
 
+def test_nothing_is_applied_to_a_database_that_the_service_does_not_read(
+    directory: Path, database: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("SERVICE_STORE", "files")
+    assert main(["apply", "--yes", str(directory)]) == 2
+    assert "SERVICE_STORE=sqlite" in capsys.readouterr().err
+    assert not database.exists()
+
+
+def test_a_dry_run_makes_no_database(directory: Path, database: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["apply", "--dry-run", str(directory)]) == 2
+    assert f"the database {database} does not exist" in capsys.readouterr().err
+    assert not database.exists()
+
+
 def test_a_dry_run_shows_whose_answers_would_change_and_changes_nothing(
     directory: Path, database: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -8,6 +8,7 @@ import re
 import signal
 import socket
 from collections.abc import Callable
+from getpass import getuser
 from html import unescape
 from pathlib import Path
 from typing import Any
@@ -163,6 +164,13 @@ def test_only_the_role_admin_reads_secrets(filled: Lab, role: Role) -> None:
     for target in (f"/console/document?{document}", "/console/inventory?name=default&secrets=1"):
         assert bool(seen(filled.page(cookie, target))) is (role is Role.ADMIN), target
     assert seen(filled.page(cookie, "/console/inventory?name=default")) == set()
+
+
+def test_an_order_is_kept_with_the_name_of_who_gave_it(filled: Lab) -> None:
+    assert filled.ask(Role.OPERATE, "POST", "/installs/web-01/arm").status == 200
+    assert run("disarm", "web-01", **filled.settings).returncode == 0
+    events = json.loads(filled.ask(Role.READ, "GET", "/installs/web-01").body)["events"]
+    assert [event["from"] for event in events] == ["admin API, operate-token, 127.0.0.1", f"command line, {getuser()}"]
 
 
 def test_only_the_role_admin_reads_secrets_that_a_machine_reports(filled: Lab) -> None:

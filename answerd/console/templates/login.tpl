@@ -1,7 +1,7 @@
 % rebase('layout', title='Log in', current='')
 <div class="login card">
   <h1>answerd</h1>
-  <p class="muted">Log in with the admin token of this service (<code>SERVICE_ADMIN_TOKEN</code>).</p>
+  <p class="muted">Log in with your token: one of <code>SERVICE_TOKENS_FILE</code>, or <code>SERVICE_ADMIN_TOKEN</code>.</p>
   % if message:
   <p class="note bad" role="alert">{{message}}</p>
   % end

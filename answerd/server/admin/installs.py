@@ -24,8 +24,6 @@ from answerd.server.live_states import LiveStates
 from answerd.server.statuses import OK
 from answerd.server.threads import in_thread
 
-ORIGIN = "admin API"
-
 _PARAMETERS = ("state", "group", "machine", "limit", "after")
 
 
@@ -84,7 +82,9 @@ class InstallHandlers:
         machine = self._machine(install)
         names = [remembered.record.name for remembered in self._records(machine)]
         ordered = [(name, machine.identities) for name in names]
-        self._installs.order(ordered, order, f"{ORIGIN}, {requests.peer()}", requests.client())
+        author = requests.author()
+        origin = ", ".join(part for part in ("admin API", author.name, author.peer) if part)
+        self._installs.order(ordered, order, origin, requests.client())
         memory = self._installs.current()
         note_outcome(f"{order} {shown_name(names[0])}")
         return json_response(OK, self._as_json(next(iter(memory.found_by([], names[0])), memory.new(names[0]))))
