@@ -294,7 +294,7 @@ class Editing:
 
     def changes(self, before: int | None) -> Sequence[DocumentChange]:
         """Return the accepted writes of all documents, the latest first. Raises `NotSaved`."""
-        wanted = HistoryFilter(before=before, limit=CHANGES_LISTED, most_bytes=REVISION_BYTES)
+        wanted = HistoryFilter(before=before, limit=CHANGES_LISTED, texts=False)
         try:
             entries: list[HistoryEntry] = self._guard.run(self._guard.store.history, wanted)
         except StoreError as error:
