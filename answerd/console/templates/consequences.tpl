@@ -31,7 +31,7 @@ LISTED, NAMED = 8, 100
 % end
 </p>
 % if len(effect.machines) <= NAMED:
-<ul class="list names" aria-label="{{effect.sentence}}">
+<ul class="list names affected" aria-label="{{effect.sentence}}">
 % for machine in effect.machines:
 <li><a href="{{machine_link(machine.identifier)}}">{{machine.identifier or 'default'}}</a> <span class="muted">{{machine.format}}</span></li>
 % end

@@ -118,7 +118,7 @@ Write a file <code>{{name}}.toml</code>, or of another format, in the answers di
 % if is_known and not visitor:
 <section class="card" aria-labelledby="who">
   <h2 id="who">Who it is</h2>
-  <dl>
+  <dl class="wide">
     <dt>Identities</dt><dd class="mono">
     % for identity in identities:
       <div>{{identity}}</div>
