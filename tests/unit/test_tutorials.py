@@ -41,6 +41,11 @@ TUTORIALS = [
 ]
 
 
+def rows_of(files: dict[str, str]) -> list[dict[str, str]]:
+    (table,) = [text for name, text in files.items() if name.endswith(".csv")]
+    return list(csv.DictReader(table.splitlines()))
+
+
 @pytest.fixture(params=TUTORIALS, ids=lambda tutorial: tutorial.page)
 def tutorial(request: pytest.FixtureRequest) -> Tutorial:
     return request.param  # type: ignore[no-any-return]
@@ -58,7 +63,7 @@ def fleet(tutorial: Tutorial, tmp_path: Path) -> Fleet:
 
 def test_each_machine_of_the_table_gets_its_loader_and_its_answer(fleet: Fleet, tutorial: Tutorial) -> None:
     assert fleet.problems() == []
-    rows = list(csv.DictReader(tutorial_files(tutorial.page)["inventory.csv"].splitlines()))
+    rows = rows_of(tutorial_files(tutorial.page))
     assert len(rows) > 3
     for row in rows:
         assert "kernel ${base}/" in fleet.text(f"/ipxe?mac={row['mac']}")
@@ -91,7 +96,7 @@ def test_every_command_of_answerd_on_the_page_does_its_work(tutorial: Tutorial, 
         (shell.place / "secrets" / secret).write_text("$6$x$y")
     shell.set(SERVICE_ANSWERS_DIR="answers", SERVICE_STATE_PATH="installs.db", SERVICE_SECRETS_DIR="secrets")
     open_state_file("installs.db", Rules())  # as the service has made it
-    machines = [row["id"] for row in csv.DictReader(files["inventory.csv"].splitlines())]
+    machines = [row["id"] for row in rows_of(files)]
     for command in commands:
         if command.startswith("answerd wait"):  # all are done: it waits for nothing
             assert shell("disarm", *machines).status == 0
