@@ -96,8 +96,8 @@ def _entries(database: peewee.Database, numbers: list[int], *, texts: bool = Tru
         query = ChangeRow.select(*columns).where(ChangeRow.id.in_(part)).order_by(ChangeRow.id.desc())
         for number, at, kind, name, extension, before, after, *author in fetched(query, database):
             key = key_of(kind, name, extension)
-            shown = [_text(text) if texts else "" if text else None for text in (before, after)]
-            found.append(HistoryEntry(number, at, key, *shown, Author(*author)))
+            old, new = (_text(text) if texts else "" if text else None for text in (before, after))
+            found.append(HistoryEntry(number, at, key, old, new, Author(*author)))
     return found
 
 
