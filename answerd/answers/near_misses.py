@@ -12,13 +12,13 @@ from itertools import islice
 from typing import TYPE_CHECKING
 
 from answerd.answers.catalogue import Catalogue
-from answerd.answers.secret_names import redacted_cell
+from answerd.answers.secret_names import is_secret_name, redacted_cell
 from answerd.documents import Document
 from answerd.errors import AnswerError, CannotFill, NotClaimed
 from answerd.facts import AUTOYAST_RULES, Facts
 from answerd.formats import ALL_EXTENSIONS
 from answerd.formats.control import Criterion
-from answerd.identity import mac_digits
+from answerd.identity import identity_of, mac_digits
 
 if TYPE_CHECKING:
     from answerd.answers.select import Question
@@ -66,10 +66,21 @@ def unclaimed(catalogue: Catalogue, question: Question, overlays: Sequence[Docum
     if question.only_naming is None:
         near = nearest_miss(catalogue, question)
         parts += [near] if near else []
-    seen = sorted(facts.identities, key=_is_no_mac)
+    secret = _secret_identities(facts)
+    seen = sorted((identity for identity in facts.identities if identity not in secret), key=_is_no_mac)
     if len(seen) > 1 or any(sent not in facts.described for sent in facts.identities.values()):
         parts.append(f"identities seen: {join_shortened(seen, MOST_IDENTITIES)}")
     return "; ".join(parts)
+
+
+def _secret_identities(facts: Facts) -> set[str]:
+    """Return the identities that are values of labels named like a secret."""
+    return {
+        identity_of(value)
+        for label, values in islice(facts.labels.items(), MOST_LABELS)
+        if is_secret_name(label)
+        for value in values
+    }
 
 
 def _is_no_mac(name: str) -> bool:

@@ -16,7 +16,7 @@ from typing import Final, NamedTuple
 
 import orjson
 
-from answerd.server.request_log import MAX_JSON_OUTCOME, MAX_JSON_TARGET, escape, without_token
+from answerd.server.request_log import MAX_JSON_OUTCOME, MAX_JSON_TARGET, escape, shown_target
 
 SECONDS: Final = 60
 """Seconds for which requests are counted."""
@@ -75,7 +75,7 @@ class RequestFeed:
         bucket = start + _STATUS.size + second % _BUCKETS * _COUNT.size
         counted, count = _COUNT.unpack_from(memory, bucket)
         _COUNT.pack_into(memory, bucket, second, count + 1 if counted == second else 1)
-        target, outcome = escape(without_token(target))[:MAX_JSON_TARGET], escape(outcome)[:MAX_JSON_OUTCOME]
+        target, outcome = escape(shown_target(target))[:MAX_JSON_TARGET], escape(outcome)[:MAX_JSON_OUTCOME]
         line = (peer[:80], escape(method)[:40], target, status or 0, outcome, body, sent)
         text = orjson.dumps(line)
         if len(text) > MOST_LINE_BYTES:

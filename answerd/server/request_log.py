@@ -25,6 +25,7 @@ from urllib.parse import quote, unquote
 
 from gevent.monkey import get_original
 
+from answerd.answers.secret_names import SECRET, redacted_cell
 from answerd.installs.tokens import token_fingerprint
 from answerd.server.statuses import FIRST_PROBLEM, INTERNAL_ERROR
 
@@ -95,14 +96,35 @@ REPORT: Final = "report"
 """The first segment of the path of a report, in any letter case."""
 
 
+def shown_target(target: str) -> str:
+    """Return a target as people read it: of a report without its token and its query, whose message may quote
+    anything; of other requests without tokens, and without what the name of a value or a URL in it makes a secret."""
+    path, mark, query = target.partition("?")
+    place = _place_of_token(path)
+    if place is not None:
+        return _with_fingerprint(*place) + ("?..." if query else mark)
+    return path + mark + _without_secrets(_without_quoted_tokens(query)) if query else target
+
+
 def without_token(target: str) -> str:
     """Return a target with the beginning of its hash in place of a report's token, also where a query quotes the URL
     of a report."""
     path, mark, query = target.partition("?")
-    if query and ("%" in query or REPORT in query.lower()):
-        query = _without_quoted_tokens(query)
-    if path[:2] not in ("/r", "/R") and "%" not in path and path[:1] == "/" and path[1:2] != "/":
+    query = _without_quoted_tokens(query)
+    place = _place_of_token(path)
+    if place is None:
         return path + mark + query
+    token = unquote(place[0][place[1]])
+    if token not in query and token in (decoded := _decoded(query)):
+        query = quote(decoded, safe=_IN_QUERIES)
+    # A message may quote the token alone.
+    return _with_fingerprint(*place) + mark + query.replace(token, token_fingerprint(token))
+
+
+def _place_of_token(path: str) -> tuple[list[str], int] | None:
+    """Return the pieces of the path of a report and which one is its token; None where it is no report."""
+    if path[:2] not in ("/r", "/R") and "%" not in path and path[:1] == "/" and path[1:2] != "/":
+        return None
     pieces = path.split("/")
     first = 3 if path[:4].lower() == "http" else 1
     while first < len(pieces) and not pieces[first]:
@@ -110,25 +132,55 @@ def without_token(target: str) -> str:
     at = first + 1
     while at < len(pieces) and not pieces[at]:
         at += 1
-    if at >= len(pieces) or unquote(pieces[first]).lower() != REPORT:
-        return path + mark + query
-    token = unquote(pieces[at])
-    pieces[at] = shown = token_fingerprint(token)
-    if token not in query and token in (decoded := _decoded(query)):
-        query = quote(decoded, safe=_IN_QUERIES)
-    return "/".join(pieces) + mark + query.replace(token, shown)  # a message may quote the token alone
+    return (pieces, at) if at < len(pieces) and unquote(pieces[first]).lower() == REPORT else None
+
+
+def _with_fingerprint(pieces: list[str], at: int) -> str:
+    return "/".join([*pieces[:at], token_fingerprint(unquote(pieces[at])), *pieces[at + 1 :]])
 
 
 _QUOTED_TOKEN = re.compile(rf"(?<={REPORT}/)/*([^/?&#\s]+)", re.IGNORECASE)
+_CREDENTIALS = re.compile(r"(?<=://)\S*@")
+_TELLING: Final = (
+    "pass",
+    "pw",
+    "secret",
+    "token",
+    "kennwort",
+    "private",
+    "credential",
+    "key",
+    "psk",
+    "code",
+    "data",
+    "@",
+)
+"""A query without any of these words has no secret: to look for them takes less than a microsecond."""
 _MOST_DECODED: Final = 4
 _IN_QUERIES: Final = "/?&=:+,;@~!$'()*"
 
 
 def _without_quoted_tokens(query: str) -> str:
     """Return a query without the tokens of the URLs of reports in it, however often they are percent-encoded."""
+    if "%" not in query and REPORT not in query.lower():
+        return query
     decoded = _decoded(query)
     hidden = _QUOTED_TOKEN.sub(lambda found: token_fingerprint(found[1]), decoded)
     return query if hidden == decoded else quote(hidden, safe=_IN_QUERIES)
+
+
+def _without_secrets(query: str) -> str:
+    text = (_decoded(query) if "%" in query else query).lower()
+    if not any(word in text for word in _TELLING):
+        return query
+    return "&".join(map(_without_secret, query.split("&")))
+
+
+def _without_secret(field: str) -> str:
+    name, mark, value = field.partition("=")
+    shown = redacted_cell(_decoded(name), value)
+    hidden = _CREDENTIALS.sub(f"{SECRET}@", decoded := _decoded(shown))
+    return f"{name}{mark}{shown if hidden == decoded else quote(hidden, safe=_IN_QUERIES)}"
 
 
 def _decoded(query: str) -> str:
@@ -191,7 +243,7 @@ class RequestLog:
         """
         if not self.keeps(status):
             return
-        target = _cut(escape(without_token(target)), MAX_TARGET)
+        target = _cut(escape(shown_target(target)), MAX_TARGET)
         outcome = _cut(escape(outcome), MAX_OUTCOME)
         method = _cut(escape(method), MAX_METHOD)
         if self._is_json:

@@ -200,6 +200,10 @@ def test_only_the_role_admin_reads_secrets_that_a_machine_reports(filled: Lab) -
         assert said(filled.page(cookie, "/console/machine?id=web-01").text) == set()
         shown = filled.page(cookie, "/console/machine?id=web-01&secrets=1").text.partition('id="history"')[2]
         assert said(shown) == (said(log) if role is Role.ADMIN else set())
+    assert filled.service.send(request_bytes("GET", f"/ks/x?password={FILED}", {})).status == 404
+    filled.service.wait_for_log("/ks/x.password")
+    assert said("\n".join(filled.service.log)) == set()
+    assert said(filled.page(filled.cookie(Role.READ), "/console/requests").text) == set()
     shown, clear = (
         run("install", "web-01", *options, **filled.settings).stdout.decode() for options in ([], ["--show-secrets"])
     )

@@ -10,7 +10,7 @@ import pytest
 from answerd.config import ConfigError, read_config
 from answerd.console.page_request import redirect
 from answerd.installs.tokens import token_fingerprint
-from answerd.server.request_log import without_token
+from answerd.server.request_log import shown_target, without_token
 from answerd.server.roles import MAY, NEEDED, Role
 
 DOCS = Path(__file__).parents[2] / "docs"
@@ -83,9 +83,25 @@ def test_no_line_of_the_log_has_the_token_of_a_report(target: str) -> None:
     assert token_fingerprint(TOKEN) in shown or "%31" in target
 
 
+@pytest.mark.parametrize(
+    ("target", "shown"),
+    [
+        (f"/report/{TOKEN}/failed?message=swordfish", f"/report/{token_fingerprint(TOKEN)}/failed?..."),
+        (f"//%52eport/{TOKEN}?a=swordfish", f"//%52eport/{token_fingerprint(TOKEN)}?..."),
+        ("/ks?mac=1&root_password=swordfish&x=2", "/ks?mac=1&root_password=(secret)&x=2"),
+        ("/ks?%70assword=sword%66ish", "/ks?%70assword=(secret)"),
+        ("/ks?url=http://u:sword/fish@host/x&mac=1", "/ks?url=http://(secret)@host/x&mac=1"),
+        ("/ks?url=http%3A%2F%2Fu%3Aswordfish%40host", "/ks?url=http://(secret)@host"),
+        ("/ks?token=yes&key=a", "/ks?token=yes&key=a"),
+    ],
+)
+def test_no_line_of_the_log_has_the_query_of_a_report_or_a_secret_of_another(target: str, shown: str) -> None:
+    assert shown_target(target) == shown
+
+
 @pytest.mark.parametrize("target", ["/pve?mac=98:fa:9b:50:d8:10", "/pve?x=%41&y=report", "/reports/x?a=b", "/"])
 def test_other_targets_are_logged_as_they_are(target: str) -> None:
-    assert without_token(target) == target
+    assert without_token(target) == shown_target(target) == target
 
 
 @pytest.mark.parametrize("where", ["/console/machine\r\nX: 1", "/console/machines\x00", "/console/machinesé\u2028"])
