@@ -19,6 +19,7 @@ from answerd import __version__
 from answerd.store.postgres import PostgresStore
 from answerd.store.postgres_connection import PostgresServer
 from answerd.store.tables import execute
+from tests.support.console import Browser
 from tests.support.disks import fill
 from tests.support.postgres import MISSING, Cluster, binaries, clusters, home_of
 from tests.support.processes import children
@@ -436,7 +437,9 @@ def test_each_node_lists_all_of_them_and_how_far_they_are(
     cluster: Cluster, node: Callable[..., Service], tmp_path: Path
 ) -> None:
     url = cluster.database()
-    first, second = node("first", url), node("second", url)
+    first, second = node("first", url, SERVICE_CONSOLE_ADDR="127.0.0.1:0"), node("second", url)
+    host, _, port = first.wait_for_log("console listening on ").rpartition(" ")[2].rpartition(":")
+    browser = Browser(first, (host, int(port)))
 
     def listed(service: Service) -> list[dict[str, Any]]:
         found: list[dict[str, Any]] = json.loads(
@@ -455,6 +458,9 @@ def test_each_node_lists_all_of_them_and_how_far_they_are(
     (gone,) = (one for one in listed(first) if one["behind"])
     wait_until(lambda: scraped(first)["answerd_node_silent_seconds", gone["node"]] > 1)
     assert scraped(first)["answerd_node_behind", gone["node"]] == 1
+    browser.log_in()
+    row = rf"{re.escape(gone['node'])}</td><td>{re.escape(__version__)}</td>.*<td>1 changes?</td>"
+    assert re.search(row, browser.get("/console/settings").text)
     here = {"SERVICE_STORE": "postgres", "SERVICE_DB_URL": url}
     printed = json.loads(run("nodes", "--json", **here).stdout)["nodes"]  # type: ignore[arg-type]
     assert [one["node"] for one in printed] == [one["node"] for one in listed(first)]
