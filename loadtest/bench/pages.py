@@ -198,7 +198,8 @@ def _paths(machines: int) -> dict[str, str]:
         "documents searched": f"/console/documents?q={machine.identifier}",
         "a document": f"/console/document?kind=machine&name={machine.identifier}&format=toml",
         "a group's document": f"/console/document?{group}",
-        "an inventory": "/console/document?kind=inventory&name=part-0000&format=csv",
+        "an inventory": "/console/inventory?name=part-0000",
+        "an inventory searched": "/console/inventory?name=part-0000&q=rack-000001",
         "try": f"/console/try?path=/proxmox&query=mac%3D{quote(machine.mac)}",
         "settings": "/console/settings",
     }

@@ -10,7 +10,7 @@
 <tr><td class="mono">{{name or 'SERVICE_ADMIN_TOKEN'}}</td><td>{{role}}</td></tr>
 % end
 </tbody></table></div>
-<p class="muted"><code>answerd token NAME --role ROLE</code> makes one. A line that is taken out of the file of tokens ends its sessions and streams once the service has reloaded.</p>
+<p class="muted"><code>answerd token NAME --role ROLE</code> makes one. To take one back, remove its line from the file of tokens: its sessions and streams end when the service has reloaded.</p>
 </section>
 <section class="card" aria-labelledby="secrets"><h2 id="secrets">Secrets</h2>
 % if secrets:
@@ -26,7 +26,7 @@
 % else:
 <p class="muted">There is none.</p>
 % end
-<p class="muted">A document has one as <code>{{'{{ secret.NAME }}'}}</code>. What it holds is shown here to nobody.</p>
+<p class="muted">A document uses one as <code>{{'{{ secret.NAME }}'}}</code>. Its value is shown here to nobody.</p>
 % if why_not:
 <p class="note">No secret can be written here: {{why_not}}.</p>
 % else:
