@@ -362,7 +362,7 @@ def _notes(before: Catalogue, after: Catalogue) -> Iterator[str]:
         if not document.content.readable:
             yield f"{document.key} cannot be read: {document.problems[0]}"
         elif document.control.match and not document.control.members:
-            yield f"{document.key} differs and selects by match: for whom depends on requests"
+            yield f"{document.key} differs and selects by match: machines in no table may be claimed too"
     of_before = {document.key: document for document in gone}
     for second in new:
         first = of_before.get(second.key)

@@ -15,6 +15,7 @@ import orjson
 
 from answerd.answers.catalogue import Catalogue
 from answerd.answers.gates import is_loader
+from answerd.answers.secret_names import redacted_cell
 from answerd.answers.select import question_of, select
 from answerd.errors import AnswerError
 from answerd.facts import LARGE, Facts, Request
@@ -48,10 +49,14 @@ def is_known(catalogue: Catalogue, facts: Facts) -> bool:
 
 
 def facts_as_json(facts: Facts) -> str:
-    """Return what a machine said, to be kept; an empty object for a large body."""
+    """Return what a machine said, to be kept, without values that are named like a secret; an empty object for a large
+    body."""
     if len(facts.request.body) > LARGE:
         return "{}"
-    labels = {label: [value for value in values if value.isprintable()] for label, values in facts.labels.items()}
+    labels = {
+        label: [redacted_cell(label, value) for value in values if value.isprintable()]
+        for label, values in facts.labels.items()
+    }
     try:
         return orjson.dumps(labels).decode()
     except (TypeError, ValueError):

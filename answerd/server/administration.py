@@ -20,7 +20,6 @@ from answerd.server.admin.app import make_admin_app
 from answerd.server.admission import Admission
 from answerd.server.answer_set import LiveAnswerSet
 from answerd.server.bearer import FailureBlock
-from answerd.server.event_streams import EventStreams
 from answerd.server.exposition import Exposition, make_metrics_app
 from answerd.server.http.server import Gate, HttpServer, Limits
 from answerd.server.live_states import LiveStates
@@ -117,7 +116,7 @@ class Administration(Process):
             exposition=self._exposition(),
             sources=shared.sources,
             installs=self.installs,
-            events=EventStreams(shared.feed, self.installs),
+            feed=shared.feed,
         )
         app: WSGIApplication = api
         gate = admin_app.make_gate(api, shared.admin_tokens, block)

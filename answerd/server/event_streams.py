@@ -11,7 +11,7 @@ from __future__ import annotations
 import secrets
 import time
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -23,6 +23,7 @@ from answerd.installs.shown import record_as_json, timestamp
 from answerd.server.http.responses import Sink
 from answerd.server.live_states import LiveStates
 from answerd.server.request_feed import FedLine, RequestFeed
+from answerd.server.threads import in_thread
 
 MOST_STREAMS: Final = 32
 """Streams at a time; one more client gets 503."""
@@ -60,10 +61,19 @@ class _Stream:
 class EventStreams:
     """All streams of one process, and the last events."""
 
-    def __init__(self, feed: RequestFeed | None = None, installs: LiveStates | None = None) -> None:
-        """``feed``: the requests, None where they are not noted; ``installs``: None where there are no states."""
+    def __init__(
+        self,
+        feed: RequestFeed | None = None,
+        installs: LiveStates | None = None,
+        without_secrets: Callable[[Mapping[str, Any]], dict[str, Any]] = dict,
+    ) -> None:
+        """``feed``: the requests, None where they are not noted; ``installs``: None where there are no states.
+        ``without_secrets`` returns a record without the secrets in its message; it runs in a thread."""
         self._feed = feed
         self._installs = installs
+        self._without_secrets = without_secrets
+        self._changed: deque[dict[str, Any]] = deque()  # records that are not events yet
+        self._hiding: gevent.Greenlet[[], None] | None = None
         self._seen = feed.numbers() if feed is not None else []
         self._run = secrets.token_hex(4)  # in an identifier: numbers begin anew with each process
         self._number = 0
@@ -148,8 +158,22 @@ class EventStreams:
             self._add("request", _request_as_json(line, time_text))
 
     def _state_changed(self, remembered: Remembered) -> None:
-        if self._installs is not None:
-            self._add("state", record_as_json(remembered, self._installs.now(), self._installs.rules))
+        if self._installs is None:
+            return
+        record = record_as_json(remembered, self._installs.now(), self._installs.rules)
+        if not record["message"] and not self._changed:
+            self._add("state", record)
+            return
+        self._changed.append(record)
+        if self._hiding is None or self._hiding.dead:
+            self._hiding = gevent.spawn(self._hide_messages)
+
+    def _hide_messages(self) -> None:
+        while self._changed:
+            try:
+                self._add("state", in_thread(self._without_secrets, self._changed[0]))
+            finally:
+                self._changed.popleft()
 
     def _add(self, name: str, value: dict[str, Any]) -> None:
         self._number += 1

@@ -115,7 +115,7 @@ def test_groups_that_select_are_noted_where_they_differ() -> None:
     before = {"groups/g.toml": GROUP, "groups/same.toml": GROUP}
     after = before | {"groups/g.toml": GROUP.replace("dhcp", "static"), "groups/odd.toml": "a = \n"}
     assert differences(before, after).notes == (
-        'group "g" (toml) differs and selects by match: for whom depends on requests',
+        'group "g" (toml) differs and selects by match: machines in no table may be claimed too',
         'group "odd" (toml) cannot be read: does not parse: line 1, column 5: Invalid value',
     )
 

@@ -15,7 +15,7 @@ from tests.support.service import Service
 from tests.support.waiting import PATIENCE
 
 TOKEN = "events-admin-token-0123456789"
-IPXE = "#!ipxe\n# answer: once\nkernel vmlinuz {{ report }}\n"
+IPXE = "#!ipxe\n# answer: once\nset password swordfish\nkernel vmlinuz {{ report }}\n"
 
 
 class Stream:
@@ -108,6 +108,8 @@ def test_what_happens_in_any_worker_is_told_until_the_service_ends(
         asked = told.find("request", target="/ipxe/node1")
         assert (asked["status"], asked["method"], asked["bytes"] > 0) == (200, "GET", True)
         assert told.find("state", machine="node1")["state"] == "installing"
+        assert service.post(f"{url}/failed?message=with+swordfish", b"").status == 200
+        assert told.find("state", machine="node1")["message"] == "with (secret)"
         assert service.post(f"{url}/installed", b"").status == 200
         assert told.find("state", machine="node1")["state"] == "installed"
 

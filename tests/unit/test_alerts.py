@@ -51,13 +51,14 @@ QUIET: dict[str, str] = {
 }
 """Values by which it does not fire; those of the others are 0."""
 
-OF_ALL_NODES = ("AnswerSetProblems", "MachinesSilent", "InstallsFailed")
+OF_ALL_NODES = ("AnswerSetProblems", "MachinesSilent", "InstallsFailed", "NodeSilent")
 """Alerts about what nodes with one database have in common: each fires once, however many nodes say so."""
 
 
 def series(alert: str, values: str, instance: str) -> dict[str, str]:
     """The series of an instance, as promtool reads it."""
     name, _, labels = FIRING[alert][0].rstrip("}").partition("{")
+    labels = labels.replace('node="a"', 'node="b"') if instance == "good" else labels
     given = ",".join(filter(None, [labels, f'instance="{instance}"', 'job="answerd"' if "job=" not in labels else ""]))
     return {"series": f"{name}{{{given}}}", "values": values}
 

@@ -65,3 +65,8 @@ def test_what_a_default_answers_is_marked() -> None:
     catalogue = Catalogue().changed([RawDocument(key_of(name), text) for name, text in texts.items()])
     found = still_unclaimed(catalogue, [unknown(BY_QUERY), unknown(BY_BODY, "other")])
     assert [(machine.machine, machine.by_default) for machine in found] == [("7ABC123", True), ("other", False)]
+
+
+def test_a_value_that_is_named_like_a_secret_is_not_kept() -> None:
+    kept = json.loads(facts_as_json(Facts(Request("/ks", f"mac={MAC}&root_password=swordfish", (), b"", "192.0.2.7"))))
+    assert (kept["root_password"], kept["mac"]) == (["(secret)"], [MAC])

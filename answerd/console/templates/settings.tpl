@@ -7,9 +7,9 @@
 % if nodes:
 <section class="card" aria-labelledby="nodes"><h2 id="nodes">Nodes</h2>
 <div class="scroll" tabindex="0" role="region" aria-label="Nodes"><table class="stack">
-<thead><tr><th>Node</th><th>Version</th><th>Seen</th><th>Silent</th><th>Behind</th><th>Waiting</th></tr></thead><tbody>
+<thead><tr><th>Node</th><th>Version</th><th>Seen</th><th>Silent</th><th>Changes behind</th><th>Events waiting</th></tr></thead><tbody>
 % for node in nodes:
-<tr><td class="mono">{{node['node']}}</td><td>{{node['version']}}</td><td>{{node['seen']}}</td><td>{{round(node['silent_seconds'])}} s</td><td>{{node['behind']}} changes</td><td>{{node['waiting']}} events</td></tr>
+<tr><td class="mono">{{node['node']}}</td><td>{{node['version']}}</td><td>{{node['seen']}}</td><td>{{round(node['silent_seconds'])}} s</td><td>{{node['behind']}}</td><td>{{node['waiting']}}</td></tr>
 % end
 </tbody></table></div>
 <p class="muted">The nodes of this database. Each speaks every five seconds; one that is silent answers its machines from its replica, if it runs.</p>

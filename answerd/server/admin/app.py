@@ -15,6 +15,7 @@ from urllib.parse import quote
 import bottle
 
 from answerd.answers.assumed import assumed_gates
+from answerd.answers.redaction import redacted_install
 from answerd.answers.sources import NO_SOURCES, Sources
 from answerd.errors import StatesUnknown
 from answerd.server.admin.changes import ChangeHandlers
@@ -42,6 +43,7 @@ from answerd.server.http.responses import error_response as listener_error
 from answerd.server.http.server import Gate
 from answerd.server.live_states import LiveStates
 from answerd.server.probes import Readiness, is_probe
+from answerd.server.request_feed import RequestFeed
 from answerd.server.roles import AdminTokens, Role
 from answerd.server.statuses import (
     BAD_REQUEST,
@@ -101,10 +103,10 @@ def make_admin_app(
     sources: Sources = NO_SOURCES,
     installs: LiveStates | None = None,
     exposition: Callable[[], bytes] = bytes,
-    events: EventStreams | None = None,
+    feed: RequestFeed | None = None,
 ) -> bottle.Bottle:
     """Return the application. ``log`` takes a line about the service; ``sources`` fill answers beside the facts.
-    ``installs`` are the states of installs, None where there is no place for them; ``events`` serve ``/events``."""
+    ``installs`` are the states of installs, None where there is no place for them; ``feed`` has the last requests."""
     use_context_variables()
     app = bottle.Bottle()
     app.catchall = False
@@ -114,8 +116,9 @@ def make_admin_app(
     if installs is not None:  # what is tried here is given to no machine: every machine counts as armed
         sources = replace(sources, gates=assumed_gates(installs.shared.own_url, now=installs.now()))
     nodes = tuple if installs is None else installs.store.nodes
+    events = EventStreams(feed, installs, lambda record: redacted_install(record, guard.follower.current(), sources))
     groups = [
-        ObserveHandlers(guard, sources, readiness, exposition, events or EventStreams(), nodes).routes(),
+        ObserveHandlers(guard, sources, readiness, exposition, events, nodes).routes(),
         DocumentHandlers(guard).routes(),
         InventoryHandlers(guard).routes(),
         ChangeHandlers(guard).routes(),
