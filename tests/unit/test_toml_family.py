@@ -76,13 +76,6 @@ def test_merging_keeps_everything_and_replaces_all_but_tables(lower: dict[str, A
             assert same(value, upper[key])
 
 
-@given(tables)
-def test_a_layer_over_itself_or_nothing_is_itself(tree: dict[str, Any]) -> None:
-    assert same(toml_family.merge(tree, tree), tree)
-    assert same(toml_family.merge({}, tree), tree)
-    assert same(toml_family.merge(tree, {}), tree)
-
-
 @given(tables, tables, tables)
 @settings(max_examples=examples(50))
 def test_merging_never_edits_a_layer(lower: dict[str, Any], middle: dict[str, Any], upper: dict[str, Any]) -> None:

@@ -281,23 +281,6 @@ def test_merging_twice_is_merging_once(lower: tuple[Any, Any], upper: tuple[Any,
 
 
 @quick
-@given(documents(), documents(), documents())
-def test_merging_is_associative_where_no_map_meets_another_value(
-    lower: tuple[Any, Any], middle: tuple[Any, Any], upper: tuple[Any, Any]
-) -> None:
-    assume(_agree(lower[0], middle[0]) and _agree(middle[0], upper[0]) and _agree(lower[0], upper[0]))
-    left = yaml_family.merge(yaml_family.merge(lower[1], middle[1]), upper[1])
-    assert as_read(left) == as_read(yaml_family.merge(lower[1], yaml_family.merge(middle[1], upper[1])))
-
-
-def _agree(first: Any, second: Any) -> bool:
-    """Whether two maps hold a map under a key, or no map, both of them."""
-    return isinstance(first, dict) == isinstance(second, dict) and (
-        not isinstance(first, dict) or all(_agree(first[key], second[key]) for key in first.keys() & second.keys())
-    )
-
-
-@quick
 @given(documents(), documents())
 def test_a_merge_touches_only_what_the_upper_layer_names(lower: tuple[Any, Any], upper: tuple[Any, Any]) -> None:
     merged_tree: Any = yaml_family.merge(lower[1], upper[1])
