@@ -291,7 +291,7 @@ def _filled(keys: Sequence[str], cells: dict[str, str], name: str) -> list[str]:
 
 def _groups(catalogue: Catalogue) -> list[Key]:
     """Return the groups that a machine may be made a member of."""
-    return sorted(key for key in (raw.key for raw in catalogue.documents) if key.kind is Kind.GROUP)
+    return sorted(document.key for documents in catalogue.groups.values() for document in documents)
 
 
 def _row_edit(request: PageRequest, *, removes: bool) -> RowEdit:
