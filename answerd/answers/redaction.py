@@ -602,7 +602,7 @@ _NAME = r"(?P<word>[\w./-]++)"
 """A whole word, checked afterwards: a pattern with a name in it would try each beginning with each end."""
 
 _MAY_HOLD_ONE = re.compile(
-    rf"(?i:{NAMED_LIKE_A_SECRET.pattern}|chpasswd|authorization|bearer|net\s+user|/ipk)|://|\$|-----|-u|--user|pass:|\u212a"
+    rf"(?i:{NAMED_LIKE_A_SECRET.pattern}|chpasswd|authorization|bearer|net\s+user|/ipk|cryptsetup|useradd|usermod|sshpass)|://|\$|-----|-u|--user|pass:|\u212a"
 )
 """What every text holds that a pattern below finds something in."""
 
@@ -616,6 +616,9 @@ _LOOKS = tuple(
         r"(?i)\bauthorization\\?[\"']?[ \t]*[:=][ \t]*[\"']?(?:\w+[ \t]+)?(?P<value>[^\s\"'<>\0]+)",
         r"(?i)\bbearer[ \t]+(?P<value>[\w.~+/=-]{8,})",
         rf"(?:(?<=\s)-u|--user)[ \t=]+[^\s:\"'\0]+:(?!\d+(?:\s|\Z))(?P<value>{_WORD})",
+        rf"(?:(?<=\s)-u|--user)[ \t=]+(?=[\"'][^\s:\"'\0]+:)(?P<value>{_WORD})",
+        rf"\b(?:useradd|usermod|sshpass)\b[^\n|;\0]{{0,400}}?{_BLANK}-p{_BLANK}*+(?P<value>{_WORD})",
+        rf"\b(?:openssl{_BLANK}+passwd|mkpasswd)\b(?:{_BLANK}+-{_WORD})*+{_BLANK}+(?P<value>{_WORD}(?:{_BLANK}+{_WORD})*+)",
         rf"(?<![\w./-])pass:(?P<value>{_WORD})",
         rf"(?i)\bnet{_BLANK}+user{_BLANK}+[^\s\0]+{_BLANK}+(?!/)(?P<value>{_WORD})",
         rf"(?i)(?<!\S)/ipk{_BLANK}+(?P<value>{_WORD})",
@@ -636,10 +639,12 @@ _ELEMENT = re.compile(r"<(?P<word>[\w.:-]++)[^<>]*+>")
 _ROOT_PASSWORD = re.compile(rf"(?im){_LINE_START}[ \t]*+(?:rootpw|sshpw)(?P<rest>{_BLANK}{_LINE})")
 _URL = re.compile(r"://(?P<rest>(?:\{\{[^{}\n]*\}\}|[^\s\"'<>\0])++)")
 _PORT = re.compile(r"\d{1,5}\Z")
-_PIPE = re.compile(r"\|[^\n|\0]*?\b(?:chpasswd|passwd|smbpasswd|cryptsetup)\b")
+_PIPE = re.compile(r"\|(?:[ \t]*+\\?\r?\n)?[^\n|\0]*?\b(?:chpasswd|passwd|smbpasswd|cryptsetup)\b")
+_SAID = re.compile(rf"\b(?:echo|printf)\b(?P<rest>(?:{_BLANK}++{_WORD})*+)")
 _HERE_TEXT = re.compile(
     rf"\b(?:chpasswd|passwd)\b[^\n|\0]{{0,200}}?<<(?:<[ \t]*+(?P<value>{_WORD})"
     r"|-?[ \t]*+\\?[\"']?(?P<tag>\w+)[^\n]{0,400}\n)"
+    r"|<<-?[ \t]*+\\?[\"']?(?P<piped>\w++)[^\n|\0]{0,200}+\|(?P<into>[^\n\0]{0,400}+)\n"
 )
 _AT_LINE_START = re.compile(r"(?:[ \t#;]|//|- |export |set |\"|')*\Z")
 _INDENT = re.compile(r"[ \t#;]*+(?:- )?")
@@ -772,18 +777,21 @@ def _in_elements(text: str) -> Iterator[tuple[int, int]]:
 
 def _piped(text: str) -> Iterator[tuple[int, int]]:
     """Yield what a script gives chpasswd(8) and the like."""
-    for pipe in _PIPE.finditer(text):
-        begins = max(_line_start(text, pipe.start()), text.rfind("|", 0, pipe.start()) + 1)
-        said = re.compile(r"\b(?:echo|printf)\b").search(text, begins, pipe.start())
-        if said:
-            yield said.end() + 1, pipe.start()
+    for said in _SAID.finditer(text):
+        start, end = said.span("rest")
+        pipes = [pipe.start() for pipe in _PIPE.finditer(text, start, _line_end(text, end + 1)) if pipe.start() <= end]
+        if pipes:
+            yield start + 1, pipes[-1]
     at = 0
     while here := _HERE_TEXT.search(text, at):
         at = here.end()
-        if here["tag"] is None:
+        if here["piped"] and "passwd" not in here["into"]:
+            continue
+        tag = here["tag"] or here["piped"]
+        if tag is None:
             yield here.span("value")
         else:
-            closed = re.compile(rf"(?m)^[ \t]*{re.escape(here['tag'])}\b").search(text, at)
+            closed = re.compile(rf"(?m)^[ \t]*{re.escape(tag)}\b").search(text, at)
             yield at, (at := closed.start() if closed else len(text))
 
 

@@ -294,7 +294,7 @@ class Editing:
 
     def changes(self, before: int | None) -> Sequence[DocumentChange]:
         """Return the accepted writes of all documents, the latest first. Raises `NotSaved`."""
-        wanted = HistoryFilter(before=before, limit=CHANGES_LISTED, most_bytes=REVISION_BYTES)
+        wanted = HistoryFilter(before=before, limit=CHANGES_LISTED, texts=False)
         try:
             entries: list[HistoryEntry] = self._guard.run(self._guard.store.history, wanted)
         except StoreError as error:
@@ -395,10 +395,22 @@ def _compared(
     before: Catalogue, after: Catalogue, own: Callable[[], list[str]], progress: Callable[[int, int], None]
 ) -> Consequences:
     found = compare(before, after, progress)
+
+    def affected(difference: Difference) -> Affected:
+        return Affected(_spelled(difference.identifier, before, after), difference.format)
+
+    effects: dict[tuple[str, str], list[Affected]] = {}
+    for difference in found.differences:
+        effects.setdefault(_effect(difference), []).append(affected(difference))
+    # Losses come first, then what changes the most answers.
+    changes = sorted(found.changes(), key=lambda change: (_effect(change.first) is not LOSE, -len(change.differences)))
     return Consequences(
         compared=found.compared,
-        effects=_effects(found.differences),
-        changes=_together(found.differences),
+        effects=[Effect(words, effects[words], words is LOSE) for words in EFFECTS if words in effects],
+        changes=[
+            PreviewedChange([*map(affected, change.differences)], change.lines, _effect(change.first) is LOSE)
+            for change in changes[:CHANGES_SHOWN]
+        ],
         notes=found.notes,
         own=own(),
     )
@@ -428,30 +440,11 @@ def _effect(difference: Difference) -> tuple[str, str]:
     return FIRST if has else NONE
 
 
-def _affected(difference: Difference) -> Affected:
-    return Affected(difference.identifier, difference.format)
-
-
-def _effects(differences: Sequence[Difference]) -> list[Effect]:
-    found: dict[tuple[str, str], list[Affected]] = {}
-    for difference in differences:
-        found.setdefault(_effect(difference), []).append(_affected(difference))
-    return [Effect(words, found[words], words is LOSE) for words in EFFECTS if words in found]
-
-
-def _together(differences: Sequence[Difference]) -> list[PreviewedChange]:
-    """Return answers in which the same lines change as one change, with all their names and the first as an example;
-    losses first, then what changes the most answers."""
-    found: dict[tuple[bool, tuple[str, ...]], list[Affected]] = {}
-    examples: dict[tuple[bool, tuple[str, ...]], Sequence[str]] = {}
-    for difference in differences:
-        lines = difference.unified()
-        changed = tuple(line for line in lines if line[:1] in ("+", "-") and not line.startswith(("+++", "---")))
-        about = _effect(difference) is LOSE, changed
-        found.setdefault(about, []).append(_affected(difference))
-        examples.setdefault(about, lines)
-    ordered = sorted(found.items(), key=lambda change: (not change[0][0], -len(change[1])))
-    return [PreviewedChange(machines, examples[about], about[0]) for about, machines in ordered[:CHANGES_SHOWN]]
+def _spelled(name: str, before: Catalogue, after: Catalogue) -> str:
+    """Return a name as the group spells it that has it as a member; a difference has it as an identity."""
+    for claim in (*after.members.get(name, ()), *before.members.get(name, ())):
+        return claim.document.control.spelled(name)
+    return name
 
 
 def _change(entry: HistoryEntry) -> DocumentChange:

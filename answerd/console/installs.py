@@ -71,17 +71,19 @@ class Installs:
         self._sources = sources
         self._unknown: Sequence[UnknownMachine] = ()
         self._read = -UNKNOWN_SECONDS
+        self._read_for: Catalogue | None = None
         self._said: dict[int, tuple[Remembered, Catalogue, str]] = {}
 
     def now(self) -> CurrentStates:
         """Return the installs of this moment."""
-        if time.monotonic() - self._read >= UNKNOWN_SECONDS:
+        catalogue = self._catalogue()
+        if catalogue is not self._read_for or time.monotonic() - self._read >= UNKNOWN_SECONDS:
             try:
                 machines = in_thread(self._live.store.unknown)
-                self._unknown = in_thread(still_unclaimed, self._catalogue(), machines)
+                self._unknown = in_thread(still_unclaimed, catalogue, machines)
             except StoreError:
                 pass  # show the records that were read last; the log has the fault
-            self._read = time.monotonic()
+            self._read, self._read_for = time.monotonic(), catalogue
         return CurrentStates(self._memory(), self._unknown, self._live.now(), self._live.rules, self._message_of)
 
     def _message_of(self, remembered: Remembered) -> str:

@@ -16,7 +16,7 @@ from answerd.console.documents import DocumentPages
 from answerd.console.editing import NotSaved
 from answerd.console.page_request import PageReply, PageRequest, number_in
 from answerd.console.rendering import page
-from answerd.console.table import STATES, Machine
+from answerd.console.table import STATES, Machine, inventories_of
 from answerd.facts import Facts, Request
 from answerd.inventory.rows import IDENTITY_COLUMNS
 from answerd.long_work import run_long
@@ -160,6 +160,7 @@ class Pages(DocumentPages):
 
     def _overview(self) -> dict[str, object]:
         table, states, checked = self._tables.current(patience=0.05), self._states(), self._checked()
+        catalogue = self._backend.catalogue()
 
         def look() -> tuple[Mapping[str, int], Sequence[Machine]]:
             if table is None or states is None:  # it is being made
@@ -171,7 +172,9 @@ class Pages(DocumentPages):
         return {
             "states": [(word, counts[word]) for word in STATES if counts.get(word)] if states is not None else (),
             "machines": sum(counts.values()) if table is not None else None,
-            "documents": self._backend.catalogue().size,
+            "documents": catalogue.size,
+            "inventories": [raw.key.identifier for raw in inventories_of(catalogue)],
+            "rows": sum(len(table.rows) for table in catalogue.inventory.tables.values()) if catalogue.inventory else 0,
             "problems": problems,
             "is_checked": checked.problems is not None,
             "age": _age(self._backend.age()),

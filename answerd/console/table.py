@@ -87,7 +87,8 @@ _INDEXES = """
     CREATE INDEX by_place ON machine (place);
     CREATE INDEX by_state ON machine (state, place);
     CREATE INDEX by_since ON machine (since, place, state);
-    CREATE INDEX by_silence ON machine (silent_from) WHERE silent_from IS NOT NULL;
+    CREATE INDEX by_message ON machine (since, message, identity) WHERE message <> '';
+    CREATE INDEX by_silence ON machine (silent_from) WHERE silent_from IS NOT NULL AND state <> 'silent';
     CREATE INDEX by_kind ON document (kind, place);
     CREATE INDEX by_extended ON document (extended, format);
     UPDATE document SET extended_by = (SELECT count(*) FROM document AS other
@@ -110,6 +111,9 @@ _SIGHTING = """
     INSERT OR IGNORE INTO machine (identity, name, place, origin, formats, groups, is_claimed, searched, state, since,
         message) VALUES (?, ?, ?, 'unknown', '', '', 0, ?, 'unknown', ?, ?)
 """
+_SEARCHED = "searched LIKE ? ESCAPE '\\'"
+"""That a text is in what is searched. ``instr`` takes half as long again."""
+
 _SILENCE = f"WHERE silent_from < ? AND state <> '{SILENT}'"
 _SHOWN = "SELECT identity, name, origin, groups, formats, state, since, percent, message"
 
@@ -127,7 +131,8 @@ DOCUMENT_SORTS = {
     "extended_by": "extended_by",
     "problems": "problems",
 }
-_WORD = re.compile(r'(?:([^\s":]+):)?"([^"]*)"|(\S+)')
+_WORD = re.compile(r'(?:([^\s":=]+)[:=])?"([^"]*)"|(\S+)')
+_FILTER = re.compile(r"([^:=]+)[:=](.+)")
 _AGE = re.compile(r"(\d{1,6})(s|min|m|h|d|w)\Z")
 _SECONDS = {"s": 1, "m": 60, "min": 60, "h": 3_600, "d": 86_400, "w": 604_800}
 _DIGITS = re.compile(r"\d+")
@@ -271,10 +276,12 @@ class Table:
             where, values = self._where(words, states)
             total = found = self._one("SELECT count(*) FROM machine")
             if where:
-                places = self._all(f"SELECT rowid FROM machine{where}", values)
+                places = self._all(f"SELECT rowid FROM machine{where} LIMIT {FEW}", values)
                 found = len(places)
                 if found < FEW:  # else an index that has the order finds some of them at once
                     where, values = f" WHERE rowid IN ({', '.join(str(place) for (place,) in places)})", []
+                else:
+                    found = self._one(f"SELECT count(*) FROM machine{where}", values)
             pages = max(1, -(-found // ON_A_PAGE))
             page = min(max(view.page, 1), pages)
             at = f" LIMIT {ON_A_PAGE} OFFSET {(page - 1) * ON_A_PAGE}"
@@ -317,7 +324,7 @@ class Table:
             conditions.append("kind <> 'machine'")
         if view.search:
             conditions.append("identifier LIKE ? ESCAPE '\\'")
-            values.append(f"%{_escaped(view.search)}%")
+            values.append(_holding(view.search))
         where = f" WHERE {' AND '.join(conditions)}" if conditions else ""
         by = DOCUMENT_SORTS.get(view.sort, "kind <> 'inventory', kind")
         with self._lock:
@@ -360,12 +367,13 @@ class Table:
         labels = {"state", "group", "format", "since", *self.columns}
         found = []
         for match in _WORD.finditer(view.search):
-            quoted_label, quoted, plain = match.groups()
-            label, colon, value = (quoted_label, ":", quoted) if plain is None else plain.partition(":")
+            label, value, plain = match.groups()
+            if plain is not None and (of := _FILTER.fullmatch(plain)):
+                label, value = of.groups()
             rest = f"{view.search[: match.start()].rstrip()} {view.search[match.end() :].lstrip()}".strip()
-            if label and colon and value and label.casefold() in labels:
+            if label and value and label.casefold() in labels:
                 found.append(Word(label.casefold(), value, rest))
-            elif text := (quoted if plain is None else plain):
+            elif text := (value if plain is None else plain):
                 found.append(Word("", text, rest))
         given = (("state", view.state), ("group", view.group), ("format", view.format))
         return found + [Word(label, value, view.search) for label, value in given if value]
@@ -397,7 +405,7 @@ class Table:
             return f"instr({label}s, ?)", [f"\n{value}\n"]
         condition = f"{self.columns[label]} LIKE ? ESCAPE '\\'"
         if label in IDENTITY_COLUMNS and identity_of(value):
-            return f"({condition} OR instr(searched, ?))", [_pattern(value), f"\n{identity_of(value)}\n"]
+            return f"({condition} OR {_SEARCHED})", [_pattern(value), _holding(f"\n{identity_of(value)}\n")]
         return condition, [_pattern(value)]
 
     def _text(self, text: str, states: CurrentStates | None) -> tuple[str, list[object]]:
@@ -405,17 +413,18 @@ class Table:
         spelled."""
         folded, bare = text.casefold(), identity_of(text)
         texts = {folded, bare} if len(bare) > 1 else {folded}
-        condition = " OR ".join(["instr(searched, ?)"] * len(texts))
+        condition = " OR ".join([_SEARCHED] * len(texts))
         said = self._said(folded, states) if states is not None else []
         if said:
             condition += f" OR identity IN ({', '.join('?' * len(said))})"
-        return f"({condition})", [*texts, *said]
+        return f"({condition})", [*map(_holding, texts), *said]
 
     def _said(self, folded: str, states: CurrentStates) -> list[str]:
         """Return the machines whose messages have a text. A secret in a message is not found."""
         rows = self._all(
-            "SELECT identity FROM machine WHERE message LIKE ? ESCAPE '\\' ORDER BY since DESC LIMIT ?",
-            (f"%{_escaped(folded)}%", _MESSAGES_SEARCHED),
+            "SELECT identity FROM machine"
+            " WHERE message <> '' AND message LIKE ? ESCAPE '\\' ORDER BY since DESC LIMIT ?",
+            (_holding(folded), _MESSAGES_SEARCHED),
         )
         known = [one for (one,) in rows if one in self._known]
         return [one for one in known if folded in states.said(self._known[one]).casefold()]
@@ -423,7 +432,8 @@ class Table:
     def _order(self, view: View) -> str:
         column = self.columns.get(view.sort)
         by = SORTS.get(view.sort) or (f"{column} = '', place_of({column})" if column else "place")
-        return f" ORDER BY {by}{' DESC' if view.descending else ''}, place"
+        then = ", place" if by != "place" else ""  # a column that is named twice is sorted in spite of its index
+        return f" ORDER BY {by}{' DESC' if view.descending else ''}{then}"
 
     # --- the states ------------------------------------------------------------------------------------------------
 
@@ -466,6 +476,11 @@ class Table:
 def _escaped(text: str) -> str:
     """Return a text as a part of a pattern of ``LIKE``."""
     return re.sub(r"([\\%_])", r"\\\1", text)
+
+
+def _holding(text: str) -> str:
+    """Return the pattern of ``LIKE`` for what holds a text."""
+    return f"%{_escaped(text)}%"
 
 
 def _pattern(value: str) -> str:

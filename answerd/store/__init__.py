@@ -154,7 +154,8 @@ class HistoryFilter:
 
     ``identifier`` counts in any spelling. ``since`` is a time of UTC as in `HistoryEntry.at`, or the beginning of one;
     ``before`` a revision: only older changes, for the next page; ``revision`` that of a single change.
-    ``most_bytes``: no more changes than have so many bytes of text, but at least one.
+    ``most_bytes``: no more changes than have so many bytes of text, but at least one. Without ``texts`` an empty one
+    stands for each text that is there.
     """
 
     kind: Kind | None = None
@@ -165,6 +166,7 @@ class HistoryFilter:
     revision: int | None = None
     limit: int | None = None
     most_bytes: int | None = None
+    texts: bool = True
 
 
 @runtime_checkable

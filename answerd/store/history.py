@@ -47,7 +47,7 @@ def find_changes(database: peewee.Database, wanted: HistoryFilter) -> list[Histo
         query = query.where(condition)
     chosen = [number for (number,) in fetched(query.order_by(ChangeRow.id.desc()).limit(wanted.limit), database)]
     if wanted.most_bytes is None:
-        return _entries(database, chosen)
+        return _entries(database, chosen, texts=wanted.texts)
     # The first is read whatever its size: to tell the length of a text, SQLite reads all of it.
     found = _entries(database, chosen[:1])
     left = wanted.most_bytes - sum(len(entry.before or "") + len(entry.after or "") for entry in found)
@@ -77,16 +77,16 @@ def _parts(numbers: list[int]) -> Iterator[list[int]]:
         yield numbers[start : start + _ROWS_AT_ONCE]
 
 
-def _entries(database: peewee.Database, numbers: list[int]) -> list[HistoryEntry]:
+def _entries(database: peewee.Database, numbers: list[int], *, texts: bool = True) -> list[HistoryEntry]:
     """Return changes by their numbers, the newest first, as the numbers are."""
+    both = ChangeRow.text_before, ChangeRow.text_after
     columns = (
         ChangeRow.id,
         ChangeRow.at,
         ChangeRow.kind,
         ChangeRow.identifier,
         ChangeRow.format,
-        as_bytes(database, ChangeRow.text_before),
-        as_bytes(database, ChangeRow.text_after),
+        *(as_bytes(database, text) if texts else text.is_null(False) for text in both),
         ChangeRow.peer,
         ChangeRow.author,
         ChangeRow.note,
@@ -96,7 +96,8 @@ def _entries(database: peewee.Database, numbers: list[int]) -> list[HistoryEntry
         query = ChangeRow.select(*columns).where(ChangeRow.id.in_(part)).order_by(ChangeRow.id.desc())
         for number, at, kind, name, extension, before, after, *author in fetched(query, database):
             key = key_of(kind, name, extension)
-            found.append(HistoryEntry(number, at, key, _text(before), _text(after), Author(*author)))
+            old, new = (_text(text) if texts else "" if text else None for text in (before, after))
+            found.append(HistoryEntry(number, at, key, old, new, Author(*author)))
     return found
 
 

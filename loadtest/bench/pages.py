@@ -25,7 +25,7 @@ from loadtest.bench.servers import ADMIN_TOKEN, Server, answerd, free_port
 from loadtest.bench.stores import STORES, AnswerSet, stored
 from loadtest.fleet import RACK, ROWS_OF_A_FILE, Documents, Machine, inventory_document, rack_document, templated_fleet
 
-A_PAGE = Bar(at_most=100)
+A_PAGE = Bar(at_most=50)
 """Milliseconds."""
 
 _LOOKS = 5
@@ -198,7 +198,8 @@ def _paths(machines: int) -> dict[str, str]:
         "documents searched": f"/console/documents?q={machine.identifier}",
         "a document": f"/console/document?kind=machine&name={machine.identifier}&format=toml",
         "a group's document": f"/console/document?{group}",
-        "an inventory": "/console/document?kind=inventory&name=part-0000&format=csv",
+        "an inventory": "/console/inventory?name=part-0000",
+        "an inventory searched": "/console/inventory?name=part-0000&q=rack-000001",
         "try": f"/console/try?path=/proxmox&query=mac%3D{quote(machine.mac)}",
         "settings": "/console/settings",
     }

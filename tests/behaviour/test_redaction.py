@@ -116,6 +116,15 @@ PLACES: Places = {
     "ks double quotes": ("ks", lambda s: f"rootpw --plaintext {json.dumps(s)}\nreboot\n"),
     "ks passphrase": ("ks", lambda s: f"autopart --encrypted --passphrase 'a'{shell(s)} --type=lvm\n"),
     "ks script": ("ks", lambda s: f"%post\necho joe:{shell(s)} | chpasswd\nchpasswd <<EOF\njoe:{s}\nEOF\n%end\n"),
+    "ks pipes": (
+        "ks",
+        lambda s: f'%post\n(echo {shell(s)}; echo b) | passwd a\necho "x\njoe":{shell(s)} \\\n  |\n chpasswd\n%end\n',
+    ),
+    "ks text for a pipe": ("ks", lambda s: f"%post\ncat <<'EOF' | sudo chpasswd -e\njoe:{s}\nEOF\nrun\n%end\n"),
+    "ks commands": (
+        "ks",
+        lambda s: f"%post\nuseradd -m -p {shell(s)} a\nmkpasswd -m x {shell(s)}\ncurl -u {shell('a:' + s)} x\n%end\n",
+    ),
     "preseed": ("preseed", lambda s: f"d-i passwd/root-password password {s}\nd-i a/b string x\n"),
     "preseed continued": (
         "preseed",

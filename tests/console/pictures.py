@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from tests.console.browsing import Look, Scheme, start, window
-from tests.console.lab import CHECKOUT, Lab, populate
+from tests.console.lab import CHECKOUT, ONCE, Lab, populate
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page
@@ -48,7 +48,7 @@ def preview(page: Page) -> None:
         page.keyboard.press("Backspace")
     page.keyboard.type("de")
     page.get_by_role("button", name="Preview what changes").click()
-    page.get_by_text(re.compile("answers? of")).first.wait_for()
+    page.get_by_text(re.compile("get another answer")).first.wait_for()
 
 
 PICTURES: Mapping[str, Picture] = {
@@ -65,7 +65,11 @@ def main(directory: Path) -> None:
     from playwright.sync_api import sync_playwright  # noqa: PLC0415
 
     directory.mkdir(exist_ok=True)
-    with tempfile.TemporaryDirectory() as home, Lab(Path(home)) as lab, sync_playwright() as playwright:
+    with (
+        tempfile.TemporaryDirectory() as home,
+        Lab(Path(home), documents={"groups/nodes.ks": ONCE}) as lab,
+        sync_playwright() as playwright,
+    ):
         populate(lab)
         browser = start(playwright)
         for name, picture in PICTURES.items():

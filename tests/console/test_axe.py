@@ -35,10 +35,12 @@ SOME_SIZES: list[tuple[int, Scheme]] = [(400, "dark")]
 RUN = """async () => {
   for (const element of document.querySelectorAll("main *")) {  // what stays in sight covers what is judged
     if (getComputedStyle(element).position === "sticky") element.style.position = "static";
+    if (element.matches(".affected")) element.style.maxHeight = "none";  // what is scrolled away cannot be judged
   }
   const found = await axe.run(document, {resultTypes: ["violations", "incomplete"]});
-  // A contrast that cannot be told; but for the editor, whose colours test_editing measures.
-  const isClear = (node) => document.querySelector(node.target[0])?.closest(".cm-editor");
+  // A contrast that cannot be told; but for the editor, whose colours test_editing measures, and for cells outside of
+  // what is seen of an inventory.
+  const isClear = (node) => document.querySelector(node.target[0])?.closest(".cm-editor, .sheet");
   const unclear = found.incomplete.filter((one) => one.id === "color-contrast")
     .map((one) => ({...one, nodes: one.nodes.filter((node) => !isClear(node))}))
     .filter((one) => one.nodes.length);
@@ -70,7 +72,10 @@ def preview_a_loss(page: Page) -> None:
 
 def refuse(page: Page) -> None:
     page.get_by_label("Name").fill("refused")
+    page.locator(".cm-content").click()
+    page.keyboard.type("x = = 1")
     page.get_by_role("button", name="Save", exact=True).click()
+    page.get_by_text("Not saved").wait_for()
 
 
 PREPARED: Mapping[str, tuple[str, Callable[[Page], None]]] = {

@@ -168,6 +168,20 @@ def test_a_long_name_hides_no_line_of_an_answer(opened: Open, width: int) -> Non
         assert page.locator(".answer").first.bounding_box() is not None
 
 
+@pytest.mark.parametrize("width", [400, 1024])
+def test_a_long_address_hides_no_status_of_the_last_requests(opened: Open, lab: Lab, width: int) -> None:
+    lab.service.get(f"/ks?id=web-003&note={'long' * 400}")
+    with opened(width=width) as page:
+        page.goto("/console/")
+        table = page.get_by_role("region", name="Last requests")
+        line = table.locator("tbody tr", has_text="longlong").first
+        status = line.locator(".state").bounding_box()
+        assert status is not None
+        assert status["x"] + status["width"] <= width
+        assert table.evaluate("(table) => table.scrollWidth <= table.clientWidth")
+        assert line.evaluate("(line) => line.offsetHeight") < 150
+
+
 # --- by keyboard ------------------------------------------------------------------------------------------------------
 
 

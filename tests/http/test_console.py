@@ -551,23 +551,23 @@ def test_history_keeps_the_placeholders_of_secrets(writer: Browser) -> None:
     assert not re.search(r"\(secret[^)]*\) *secret\.|\{\{ *\(secret", shown)
 
 
-RACK_OF_20 = "id,rack\n" + "".join(f"m{number:02},r3\n" for number in range(20))
+RACK_OF_120 = "id,rack\n" + "".join(f"m{number:03},r3\n" for number in range(120))
 MATCHING = '[match]\nrack = "r3"\n[global]\nkeyboard = "de"\n'
 
 
 def test_a_change_that_takes_answers_away_says_from_how_many_and_names_each(writer: Browser) -> None:
-    writer.change(do="save", kind="inventory", name="default", format="csv", text=RACK_OF_20)
+    writer.change(do="save", kind="inventory", name="default", format="csv", text=RACK_OF_120)
     named = {"kind": "group", "name": "r3", "format": "toml"}
     writer.change(do="save", text=MATCHING, **named)
     etag = etag_of(writer.get(f"/console/document?{urlencode(named)}"))
     preview = writer.change(do="preview", text=MATCHING.replace('"r3"', '"r33"'), etag=etag, **named)
     while pending := re.search(r'hx-get="(/console/document/preview[^"]+)"', preview.text):
         preview = writer.get(unescape(pending[1]))
-    assert re.search(r'<p class="note bad"><strong>20 machines lose their answer</strong>', preview.text)
+    assert re.search(r'<p class="note bad"><strong>120 machines lose their answer</strong>', preview.text)
     which = re.search(r'href="(/console/document/preview\?[^"]+effect=0)"', preview.text)
     assert which
     names = re.findall(r'href="/console/machine\?id=(\w+)"', writer.get(unescape(which[1])).text)
-    assert names == [f"m{number:02}" for number in range(20)]
+    assert names == [f"m{number:03}" for number in range(120)]
     assert writer.get(unescape(which[1]).replace("effect=0", "effect=7")).status == 404
 
 

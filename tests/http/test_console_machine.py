@@ -111,6 +111,10 @@ def test_a_machine_that_nothing_claims_has_its_badge_what_it_sent_and_the_way_to
     adopt = re.search(r'<a class="button main" href="(/console/adopt\?id=SN-4711)">Adopt</a>', page.text)
     assert adopt
     assert "SN-4711.ks" in operator.get(adopt[1]).text
+    assert (
+        'href="/console/adopt?id=SN-4711"' in page_of(operator, "0000.5e00.53ee").text
+    )  # by another name that it sent
+    assert "SN-4711" in operator.get("/console/machines?q=5e:00:53:ee").text
 
 
 @pytest.mark.parametrize("name", ["m11", "00:00:5e:00:53:99", "groups/rack", "<b>"])

@@ -176,7 +176,7 @@ def test_the_feed_tells_machine_and_outcome_and_a_failure_is_not_good_news(opera
     words = {(row[1], row[2], row[3]) for row in rows()}
     assert ("node-008", "reported failed", "200") in words
     text = operator.get("/console/requests").text
-    assert re.search(r'reported failed</td><td class="fit"><span class="state problem">200', text)
+    assert re.search(r'reported failed</span></td><td class="fit"><span class="state problem">200', text)
     assert ("node-008", "got text by group nodes", "200") in words
 
 

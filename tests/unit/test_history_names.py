@@ -124,6 +124,13 @@ def test_as_many_changes_are_read_as_have_so_many_bytes_and_at_least_one(
     assert [entry.after for entry in found] == [*reversed(texts)][:shown]
 
 
+def test_changes_are_read_without_their_texts(store: Store) -> None:
+    put(store, machine("n1"), "a")
+    put(store, machine("n1"), "b")
+    found = store.history(HistoryFilter(texts=False))
+    assert [(entry.before, entry.after) for entry in found] == [("", ""), (None, "")]
+
+
 IDENTIFIERS = st.one_of(
     st.text("ABCabc019-_.:", min_size=1, max_size=20),
     st.ip_addresses(v=4).map(str),

@@ -1,16 +1,16 @@
-% rebase('layout', title='Access', current='/console/settings')
+% rebase('layout', title='Access', current='/console/access')
 <div class="head"><h1>Access</h1><span class="sub">You are {{request.session.who}}, with the role {{request.session.role}}.</span></div>
 % if message:
 <p class="note {{'bad' if failed else 'good'}}" role="alert">{{message}}</p>
 % end
 <section class="card" aria-labelledby="tokens"><h2 id="tokens">Tokens</h2>
-<div class="scroll" tabindex="0" role="region" aria-label="Tokens"><table class="stack">
+<div class="scroll" tabindex="0" role="region" aria-label="Table of tokens"><table class="stack">
 <thead><tr><th>Name</th><th>Role</th></tr></thead><tbody>
 % for name, role in tokens:
 <tr><td class="mono">{{name or 'SERVICE_ADMIN_TOKEN'}}</td><td>{{role}}</td></tr>
 % end
 </tbody></table></div>
-<p class="muted"><code>answerd token NAME --role ROLE</code> makes one. A line that is taken out of the file of tokens ends its sessions and streams once the service has reloaded.</p>
+<p class="muted"><code>answerd token NAME --role ROLE</code> makes one. To take one back, remove its line from the file of tokens: its sessions and streams end when the service has reloaded.</p>
 </section>
 <section class="card" aria-labelledby="secrets"><h2 id="secrets">Secrets</h2>
 % if secrets:
@@ -26,7 +26,7 @@
 % else:
 <p class="muted">There is none.</p>
 % end
-<p class="muted">A document has one as <code>{{'{{ secret.NAME }}'}}</code>. What it holds is shown here to nobody.</p>
+<p class="muted">A document uses one as <code>{{'{{ secret.NAME }}'}}</code>. Its value is shown here to nobody.</p>
 % if why_not:
 <p class="note">No secret can be written here: {{why_not}}.</p>
 % else:
@@ -43,7 +43,7 @@
 % end
 </section>
 <section class="card" aria-labelledby="roles"><h2 id="roles">Roles</h2>
-<div class="scroll" tabindex="0" role="region" aria-label="Roles"><table class="stack">
+<div class="scroll" tabindex="0" role="region" aria-label="Table of roles"><table class="stack">
 <thead><tr><th>Role</th><th>May</th></tr></thead><tbody>
 % for role, words in may.items():
 <tr><td>{{role}}</td><td>{{words.replace('`', '')}}</td></tr>

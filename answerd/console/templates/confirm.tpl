@@ -18,6 +18,7 @@ it = 'the machine' if count == 1 else 'each of them'
 <span class="state {{word}}">{{format(number, ',')}} {{word}}</span>
 % end
 </p>
+<div class="actions asked"><button class="{{'danger' if order != 'disarm' else 'main'}}" name="do" value="confirm" autofocus>{{title}}</button><a class="button" href="{{back}}">Cancel</a></div>
 <ul class="list names">
 % for name in names:
 <li><a href="{{machine_link(name)}}">{{name}}</a></li>
@@ -26,5 +27,4 @@ it = 'the machine' if count == 1 else 'each of them'
 % if count > len(names):
 <p class="muted">and {{counted(count - len(names), 'more machine')}}</p>
 % end
-<div class="actions"><button class="{{'danger' if order != 'disarm' else 'main'}}" name="do" value="confirm" autofocus>{{title}}</button><a class="button" href="{{back}}">Cancel</a></div>
 </form>

@@ -2,7 +2,7 @@
 # What a write would change, as a fragment: needs ``consequences`` (answerd.console.backend.Consequences) and ``verb``,
 # which the form of the editor is sent with: ``save`` or ``delete``.
 pending, word = consequences.is_pending, 'deleting' if verb == 'delete' else 'saving'
-LISTED = 8
+LISTED, NAMED = 8, 100
 %>
 <section class="card" id="consequences" aria-labelledby="consequences-head"
 % if pending:
@@ -25,7 +25,18 @@ LISTED = 8
 <p class="note good">No machine's answer changes.</p>
 % end
 % for number, effect in enumerate(consequences.effects):
-<p class="note{{' bad' if effect.is_loss else ''}}"><strong>{{effect.sentence}}</strong> <a href="{{link('/console/document/preview', of=consequences.name, effect=str(number))}}" aria-label="Which: {{effect.sentence}}">which</a></p>
+<p class="note{{' bad' if effect.is_loss else ''}}"><strong>{{effect.sentence}}</strong>\\
+% if len(effect.machines) > NAMED:
+ <a href="{{link('/console/document/preview', of=consequences.name, effect=str(number))}}" aria-label="Which: {{effect.sentence}}">which</a>\\
+% end
+</p>
+% if len(effect.machines) <= NAMED:
+<ul class="list names affected" aria-label="{{effect.sentence}}">
+% for machine in effect.machines:
+<li><a href="{{machine_link(machine.identifier)}}">{{machine.identifier or 'default'}}</a> <span class="muted">{{machine.format}}</span></li>
+% end
+</ul>
+% end
 % end
 % for note in consequences.notes:
 <p class="note">{{note}}</p>

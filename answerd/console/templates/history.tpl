@@ -10,7 +10,7 @@
 % end
 </tr></thead><tbody>
 % for change in changes:
-<tr><td title="{{exact(change.when)}}">{{ago(change.when)}}</td><td>{{change.who}}</td><td>{{change.what}}</td><td><a href="{{document_link(change.key.kind, change.key.identifier, change.key.format)}}">{{change.key}}</a></td><td>{{change.note}}</td>\\
+<tr><td class="fit" title="{{exact(change.when)}}">{{ago(change.when)}}</td><td>{{change.who}}</td><td>{{change.what}}</td><td><a href="{{document_link(change.key.kind, change.key.identifier, change.key.format)}}">{{change.key}}</a></td><td>{{change.note}}</td>\\
 % if writable and request.may_edit:
 <td class="fit"><a href="{{link('/console/document/earlier', revision=change.revision)}}" aria-label="Undo revision {{change.revision}} of {{change.key}}">Undo …</a></td>\\
 % end

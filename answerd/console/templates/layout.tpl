@@ -32,7 +32,12 @@
     </nav>
     <form method="post" action="/console/logout">
       <input type="hidden" name="csrf" value="{{request.session.csrf}}">
-      <span class="who" title="{{request.session.who}}: the role {{request.session.role}}">{{request.session.who}} · {{request.session.role}}</span>
+      % who = request.session.who + ('' if request.session.who == request.session.role else f' · {request.session.role}')
+      % if request.may_edit:
+      <a class="who" href="/console/access" title="Access: you, tokens and secrets"{{!' aria-current="page"' if current == '/console/access' else ''}}>{{who}}</a>
+      % else:
+      <span class="who" title="{{request.session.who}}: the role {{request.session.role}}">{{who}}</span>
+      % end
       <button class="link">Log out</button>
     </form>
   </div>

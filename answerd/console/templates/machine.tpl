@@ -57,7 +57,7 @@ Write a file <code>{{name}}.toml</code>, or of another format, in the answers di
 <p class="why-it-failed">It should have reported by now. {{'The last that it did: ' + record['last_step'] if record['last_step'] else ''}}</p>
 </section>
 % end
-% if has_states and is_known:
+% if has_states and is_known and not visitor:
 <section class="card" aria-labelledby="install">
   <h2 id="install">Install</h2>
   % if record:
@@ -72,7 +72,7 @@ Write a file <code>{{name}}.toml</code>, or of another format, in the answers di
     <dt>Progress</dt><dd><progress max="100" value="{{record['percent']}}" aria-label="Progress">{{record['percent']}} %</progress> {{record['percent']}} %</dd>
     % end
   </dl>
-  % elif not visitor:
+  % else:
   <p class="muted">Nothing was given to this machine with <code>once</code> yet: it is new.</p>
   % end
   % if request.may_operate:
@@ -118,7 +118,7 @@ Write a file <code>{{name}}.toml</code>, or of another format, in the answers di
 % if is_known and not visitor:
 <section class="card" aria-labelledby="who">
   <h2 id="who">Who it is</h2>
-  <dl>
+  <dl class="wide">
     <dt>Identities</dt><dd class="mono">
     % for identity in identities:
       <div>{{identity}}</div>

@@ -5,7 +5,12 @@
 % for state, count in states:
 <a class="tile" href="{{link('/console/machines', state=state, sort='since', desc='1')}}"><b>{{format(count, ',')}}</b><span class="state {{state}}">{{state}}</span></a>
 % end
+</div>
+<div class="tiles totals">
 <a class="tile" href="/console/machines"><b>{{'…' if machines is None else format(machines, ',')}}</b><span class="muted">{{'counting machines' if machines is None else 'machine' if machines == 1 else 'machines'}}</span></a>
+% if inventories:
+<a class="tile" href="{{link('/console/inventory', name=inventories[0]) if len(inventories) == 1 else link('/console/documents', kind='inventory')}}"><b>{{format(rows, ',')}}</b><span class="muted">{{'row' if rows == 1 else 'rows'}} of {{'the inventory' if len(inventories) == 1 else 'inventories'}}</span></a>
+% end
 <a class="tile" href="/console/documents"><b>{{format(documents, ',')}}</b><span class="muted">{{'document' if documents == 1 else 'documents'}}</span></a>
 <a class="tile" href="/console/check"><b>{{format(len(problems), ',')}}{{'' if is_checked else ' …'}}</b><span class="state {{'problem' if problems else 'ok' if is_checked else 'new'}}">{{'problem' if len(problems) == 1 else 'problems'}}</span></a>
 </div>
@@ -25,11 +30,11 @@
 % end
 % if problems:
 <section class="card" aria-labelledby="now-problems"><h2 id="now-problems">Problems</h2><ul class="list">
-% for problem in problems[:10]:
+% for problem in problems[:5]:
 <li>{{problem}}</li>
 % end
 </ul>
-% if len(problems) > 10:
+% if len(problems) > 5:
 <p><a href="/console/check">All {{format(len(problems), ",")}}</a></p>
 % end
 </section>

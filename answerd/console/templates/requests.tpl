@@ -18,7 +18,7 @@ most = max(*rate, 1)
 % else:
 <span class="mono">{{line.peer}}</span>\\
 % end
-</td><td>{{line.words}}</td><td class="fit"><span class="state {{'problem' if line.is_bad else 'ok'}}">{{line.status or 'none'}}</span></td><td class="request mono" title="{{line.request}}"><span>{{line.request}}</span></td></tr>
+</td><td><span class="words" title="{{line.words}}">{{line.words}}</span></td><td class="fit"><span class="state {{'problem' if line.is_bad else 'ok'}}">{{line.status or 'none'}}</span></td><td class="request mono" title="{{line.request}}"><span>{{line.request}}</span></td></tr>
 % end
 </tbody></table></div>
 % end

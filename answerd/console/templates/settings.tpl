@@ -1,12 +1,8 @@
 % rebase('layout', title='Settings', current='/console/settings')
-<div class="head"><h1>Settings</h1>\\
-% if request.sees_secrets:
-<a class="sub" href="/console/access">Access</a> \\
-% end
-<span class="sub">As this service runs with them. <code>answerd config</code> shows where each came from.</span></div>
+<div class="head"><h1>Settings</h1><span class="sub">As this service runs with them. <code>answerd config</code> shows where each came from.</span></div>
 % if nodes:
 <section class="card" aria-labelledby="nodes"><h2 id="nodes">Nodes</h2>
-<div class="scroll" tabindex="0" role="region" aria-label="Nodes"><table class="stack">
+<div class="scroll" tabindex="0" role="region" aria-label="Table of nodes"><table class="stack">
 <thead><tr><th>Node</th><th>Version</th><th>Seen</th><th>Silent</th><th>Changes behind</th><th>Events waiting</th></tr></thead><tbody>
 % for node in nodes:
 <tr><td class="mono">{{node['node']}}</td><td>{{node['version']}}</td><td>{{node['seen']}}</td><td>{{round(node['silent_seconds'])}} s</td><td>{{node['behind']}}</td><td>{{node['waiting']}}</td></tr>
