@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from enum import IntEnum, StrEnum
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import orjson
 
@@ -364,10 +364,9 @@ def _earlier(first: float | None, second: float | None) -> float | None:
 # --- as JSON ---------------------------------------------------------------------------------------------------------
 
 
-_CONTENT = slice(Event._fields.index("start"), Event._fields.index("evidence"))
-"""The fields of an event that have no column of their own, but `Event.evidence`."""
+_NAMES: Final = Event._fields[4:14]
+"""`Event.start` to `Event.after_copied`: what has no column of its own, but for the evidence."""
 
-_NAMES = Event._fields[_CONTENT]
 _DEFAULTS = tuple(Event._field_defaults[name] for name in _NAMES)
 
 
@@ -375,7 +374,7 @@ def content_of(event: Event) -> bytes:
     """Return what an event says as JSON, without what has a column of its own."""
     fields: dict[str, Any] = {}
     values: tuple[Any, ...] = event
-    for name, value, default in zip(_NAMES, values[_CONTENT], _DEFAULTS, strict=True):
+    for name, value, default in zip(_NAMES, values[4:14], _DEFAULTS, strict=True):
         if value != default:
             fields[name] = _storable(value) if isinstance(value, str) else value
     if event.evidence is not None:
