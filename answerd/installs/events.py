@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from enum import IntEnum, StrEnum
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import orjson
 
@@ -364,19 +364,19 @@ def _earlier(first: float | None, second: float | None) -> float | None:
 # --- as JSON ---------------------------------------------------------------------------------------------------------
 
 
-_CONTENT = (
-    "start", "detail", "origin", "message", "percent", "counts", "identities", "group", "is_named", "after_copied"
-)  # fmt: skip
-_TEXTS = frozenset({"detail", "origin", "message", "group"})
+_NAMES: Final = Event._fields[4:14]
+"""`Event.start` to `Event.after_copied`: what has no column of its own, but for the evidence."""
+
+_DEFAULTS = tuple(Event._field_defaults[name] for name in _NAMES)
 
 
 def content_of(event: Event) -> bytes:
     """Return what an event says as JSON, without what has a column of its own."""
     fields: dict[str, Any] = {}
-    for name in _CONTENT:
-        value = getattr(event, name)
-        if value != Event._field_defaults[name]:
-            fields[name] = _storable(value) if name in _TEXTS else value
+    values: tuple[Any, ...] = event
+    for name, value, default in zip(_NAMES, values[4:14], _DEFAULTS, strict=True):
+        if value != default:
+            fields[name] = _storable(value) if isinstance(value, str) else value
     if event.evidence is not None:
         fields["evidence"] = evidence_as_json(event.evidence)
     return orjson.dumps(fields, default=dict)
@@ -398,7 +398,7 @@ def event_from(
             source=source,
             id=event_id,
             evidence=evidence_from_json(evidence) if evidence is not None else None,
-            **{name: fields[name] for name in _CONTENT if name in fields},
+            **{name: fields[name] for name in _NAMES if name in fields},
         )
     except (ValueError, KeyError, TypeError, AttributeError):
         raise ValueError(f"the event {event_id} of {record} cannot be read") from None

@@ -291,8 +291,10 @@ class EventLog:
 
     def has_changed(self) -> bool:
         """Return whether another connection has written since the last call. Raises `StoreError`."""
-        with self._states.faults("read"):
+        try:  # each request asks: a context manager takes as long as the question
             (version,) = self._connection.execute("PRAGMA data_version").fetchone()
+        except sqlite3.Error as error:
+            raise state_fault(self._states.path, "read", error) from None
         changed: bool = version != self._version
         self._version = version
         return changed
