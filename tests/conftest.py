@@ -84,7 +84,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 def is_of_its_store(item: pytest.Item) -> bool:
     """Return whether a test has the store that it is run with where not every store is tried: one store decides as the
     others do, so each rule is tried with one of them, and each store with a third of all rules."""
-    if not isinstance(item, pytest.Function) or not hasattr(item, "callspec"):
+    if not isinstance(item, pytest.Function) or not hasattr(item, "callspec") or item.get_closest_marker("each_store"):
         return True
     store = item.callspec.params.get("fleet")
     if store not in STORES:

@@ -39,6 +39,7 @@ _BURNED_IN: Final = frozenset("014589cdCD")
 """The second digits of MAC addresses that a maker of adapters has given: the bit 2 is not set."""
 _LOCALLY_ADMINISTERED: Final = frozenset("2367abefABEF")
 """Those of addresses that an operating system or a hypervisor has made up."""
+_NOTHING_TO_WRITE: Final = Decision()
 _HOST: Final = re.compile(r"(?:[A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\])(?::[0-9]{1,5})?\Z")
 
 
@@ -101,7 +102,7 @@ class Gates:
         known = _named_record(memory, selection, facts)
         if known is not None and judge(known.record, asked, memory.rules).is_repeated:
             # Nothing to write, and what else the request says of the machine would find no other record.
-            return Asking(Visitor(known.record.name), (known,), asked, Decision(), memory)
+            return Asking(Visitor(known.record.name), (known,), asked, _NOTHING_TO_WRITE, memory)
         visitor, found = _look(memory, catalogue, selection, facts, "once")
         decision = memory.judge(visitor, found, asked, facts.request.peer)
         if decision.refuser is not None and decision.events:

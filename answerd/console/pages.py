@@ -18,6 +18,7 @@ from answerd.console.page_request import PageReply, PageRequest, number_in
 from answerd.console.rendering import page
 from answerd.console.table import STATES, Machine, inventories_of
 from answerd.facts import Facts, Request
+from answerd.inventory import DEFAULT_NAME
 from answerd.inventory.rows import IDENTITY_COLUMNS
 from answerd.long_work import run_long
 from answerd.server.request_feed import FedLine
@@ -161,6 +162,7 @@ class Pages(DocumentPages):
     def _overview(self) -> dict[str, object]:
         table, states, checked = self._tables.current(patience=0.05), self._states(), self._checked()
         catalogue = self._backend.catalogue()
+        first = [DEFAULT_NAME] if self._backend.editing is not None else []  # is uploaded there
 
         def look() -> tuple[Mapping[str, int], Sequence[Machine]]:
             if table is None or states is None:  # it is being made
@@ -173,7 +175,7 @@ class Pages(DocumentPages):
             "states": [(word, counts[word]) for word in STATES if counts.get(word)] if states is not None else (),
             "machines": sum(counts.values()) if table is not None else None,
             "documents": catalogue.size,
-            "inventories": [raw.key.identifier for raw in inventories_of(catalogue)],
+            "inventories": [raw.key.identifier for raw in inventories_of(catalogue)] or first,
             "rows": sum(len(table.rows) for table in catalogue.inventory.tables.values()) if catalogue.inventory else 0,
             "problems": problems,
             "is_checked": checked.problems is not None,

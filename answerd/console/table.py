@@ -86,6 +86,7 @@ _SCHEMA = """
 _INDEXES = """
     CREATE INDEX by_place ON machine (place);
     CREATE INDEX by_state ON machine (state, place);
+    CREATE INDEX by_group ON machine (groups, place);
     CREATE INDEX by_since ON machine (since, place, state);
     CREATE INDEX by_message ON machine (since, message, identity) WHERE message <> '';
     CREATE INDEX by_silence ON machine (silent_from) WHERE silent_from IS NOT NULL AND state <> 'silent';

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from enum import IntEnum, StrEnum
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import orjson
 
@@ -364,32 +364,22 @@ def _earlier(first: float | None, second: float | None) -> float | None:
 # --- as JSON ---------------------------------------------------------------------------------------------------------
 
 
+_NAMES: Final = Event._fields[4:14]
+"""`Event.start` to `Event.after_copied`: what has no column of its own, but for the evidence."""
+
+_DEFAULTS = tuple(Event._field_defaults[name] for name in _NAMES)
+
+
 def content_of(event: Event) -> bytes:
     """Return what an event says as JSON, without what has a column of its own."""
     fields: dict[str, Any] = {}
-    if event.start:
-        fields["start"] = event.start
-    if event.percent is not None:
-        fields["percent"] = event.percent
-    for name, text in (
-        ("detail", event.detail),
-        ("origin", event.origin),
-        ("message", event.message),
-        ("group", event.group),
-    ):
-        if text:
-            fields[name] = _storable(text)
-    if not event.counts:
-        fields["counts"] = False
-    if event.identities:
-        fields["identities"] = dict(event.identities)
-    if event.is_named:
-        fields["named"] = True
-    if event.after_copied:
-        fields["after_copied"] = True
+    values: tuple[Any, ...] = event
+    for name, value, default in zip(_NAMES, values[4:14], _DEFAULTS, strict=True):
+        if value != default:
+            fields[name] = _storable(value) if isinstance(value, str) else value
     if event.evidence is not None:
         fields["evidence"] = evidence_as_json(event.evidence)
-    return orjson.dumps(fields)
+    return orjson.dumps(fields, default=dict)
 
 
 def event_from(
@@ -404,20 +394,11 @@ def event_from(
             Kind(kind),
             at,
             attempt,
-            fields.get("start", 0),
-            fields.get("detail", ""),
-            fields.get("origin", ""),
-            fields.get("message"),
-            fields.get("percent"),
-            fields.get("counts", True),
-            fields.get("identities", {}),
-            fields.get("group"),
-            fields.get("named", False),
-            fields.get("after_copied", False),
-            evidence_from_json(evidence) if evidence is not None else None,
-            body or b"",
-            source,
-            event_id,
+            body=body or b"",
+            source=source,
+            id=event_id,
+            evidence=evidence_from_json(evidence) if evidence is not None else None,
+            **{name: fields[name] for name in _NAMES if name in fields},
         )
     except (ValueError, KeyError, TypeError, AttributeError):
         raise ValueError(f"the event {event_id} of {record} cannot be read") from None

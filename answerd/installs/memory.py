@@ -110,7 +110,6 @@ class InstallMemory:
         self.by_state: Counter[State] = Counter()
         self.under_way: dict[str, None] = {}  # names' identities of those that are expected to report
         self.unnamed: dict[str, None] = {}  # names' identities of those that nothing but a request names
-        self.index = 0  # rises whenever a name or an identity finds other records
         self.changes = 0  # rises with every change
         self.newest = 0.0  # the latest time of an event
         self._by_identity: dict[str, tuple[str, ...]] = {}
@@ -169,7 +168,6 @@ class InstallMemory:
             self.by_state[before.record.state] -= 1
             if before.known is known or before.known.keys() == known.keys():
                 return remembered
-        self.index += 1
         for identity in before.known.keys() - known.keys() if before is not None else ():
             self._drop(identity, name)
         for identity in known:
@@ -181,7 +179,6 @@ class InstallMemory:
         before = self.by_name.pop(name, None)
         self.under_way.pop(name, None)
         self.unnamed.pop(name, None)
-        self.index += 1
         if before is not None:
             self.by_state[before.record.state] -= 1
             for identity in before.known:

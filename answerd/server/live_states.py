@@ -18,7 +18,6 @@ from typing import Final, NamedTuple
 
 import gevent
 from gevent.event import AsyncResult
-from gevent.event import Event as Signal
 from gevent.lock import RLock
 from gevent.monkey import get_original
 from gevent.threadpool import ThreadPool
@@ -48,7 +47,10 @@ POLL_SECONDS: Final = 0.1
 """How often the states are polled, for event streams."""
 
 WORK_SECONDS: Final = 0.25
-"""How often what can wait is written: unknown machines, and what is not kept any more."""
+"""How often what can wait is written: unknown machines, what is not kept any more, and the log into the database."""
+
+AGAIN_SECONDS: Final = 1.25
+"""The same after it could not be written."""
 
 BUSY_SECONDS: Final = 6.0
 """How long an event waits while another program writes to the file: an import of a large set."""
@@ -61,9 +63,6 @@ FACTS_AGAIN_SECONDS: Final = 60.0
 
 TIDIED_AT: Final = 100
 """Events of one record after which it is looked at whether it has too many."""
-
-LOOKED_AT: Final = 200
-"""Events after which it is looked at whether the write-ahead log is to be copied into the database."""
 
 _TIDIED_AT_ONCE: Final = 50
 
@@ -140,8 +139,6 @@ class LiveStates:
         self._to_tidy: dict[str, None] = {}
         self._to_drop: dict[str, int] = {}  # names of records, and the revision up to which they are known
         self._counts: dict[str, int] = {}
-        self._unchecked = 0
-        self._work = Signal()
         self._faults: dict[str, str | None] = {}
 
     @property
@@ -237,7 +234,6 @@ class LiveStates:
             facts_text = facts_as_json(facts)
         sighting = Sighting(machine, now, facts_text)
         self._sightings[identity] = _together(before, sighting) if before is not None else sighting
-        self._work.set()
 
     # --- reading ---------------------------------------------------------------------------------------------------
 
@@ -399,17 +395,12 @@ class LiveStates:
         log.read_again()
 
     def _count(self, event: Event) -> None:
-        """Have what is not kept removed where a record has many events, and the log copied into the database."""
+        """Have what is not kept removed where a record has many events."""
         own = record_identity(event.record)
         count = self._counts[own] = self._counts.get(own, 0) + 1
-        self._unchecked += 1
         if event.kind is Kind.FORGOTTEN or event.body or count >= TIDIED_AT:
             del self._counts[own]
             self._to_tidy[own] = None
-            self._work.set()
-        elif self._unchecked >= LOOKED_AT:
-            self._unchecked = 0
-            self._work.set()
 
     def _synced(self, batch: _Batch, timeout: float | None = None) -> None:
         """Wait until a batch is on the disk, in one sync for all that wait. Raises `StoreError`."""
@@ -450,7 +441,6 @@ class LiveStates:
             )
         if dropped:
             self._to_drop |= dict.fromkeys(dropped, self._position.revision)
-            self._work.set()
             self._log.line(
                 f"states of installs: {len(dropped)} records that no row, member or document names were dropped, the "
                 f"oldest first: there were {MOST_UNNAMED:,}"
@@ -459,18 +449,9 @@ class LiveStates:
     def keep_up(self) -> None:
         """Write what can wait, for ever."""
         while True:
-            self._work.wait(60.0)
-            gevent.sleep(WORK_SECONDS)
-            self._work.clear()
-            if not self._write_waiting():
-                gevent.sleep(1.0)
-                self._work.set()
+            gevent.sleep(WORK_SECONDS if self.flush() else AGAIN_SECONDS)
 
-    def flush(self) -> None:
-        """Write what can wait, once. For the end of the process."""
-        self._write_waiting()
-
-    def _write_waiting(self) -> bool:
+    def flush(self) -> bool:
         """Write what can wait; return whether that worked. Else it waits on."""
         sightings, self._sightings = self._sightings, {}
         dropped, self._to_drop = self._to_drop, {}

@@ -75,20 +75,20 @@ class Schema:
 _LOGGED = "strftime('%Y-%m-%dT%H:%M:%fZ', 'now'), lower(hex(randomblob(8)))"
 """Time and token of a change, in the triggers below."""
 
-_DOCUMENTS = (
+_DOCUMENT_TABLES = (
     """CREATE TABLE documents (
-         id INTEGER PRIMARY KEY,
-         kind TEXT NOT NULL CHECK (kind IN ('machine', 'group', 'default', 'inventory')),
+         id {serial} PRIMARY KEY,
+         kind TEXT NOT NULL{kinds},
          identifier TEXT NOT NULL,
          identity TEXT NOT NULL,
          format TEXT NOT NULL,
          text TEXT NOT NULL,
-         revision INTEGER NOT NULL DEFAULT 0,
+         revision {integer} NOT NULL DEFAULT 0,
          UNIQUE (kind, identifier, format),
          UNIQUE (kind, identity, format))""",
     "CREATE INDEX documents_by_revision ON documents (revision)",
     """CREATE TABLE changes (
-         id INTEGER PRIMARY KEY AUTOINCREMENT,
+         id {integer} PRIMARY KEY{numbered},
          at TEXT NOT NULL,
          kind TEXT NOT NULL,
          identifier TEXT NOT NULL,
@@ -100,6 +100,15 @@ _DOCUMENTS = (
          author TEXT,
          note TEXT)""",
     "CREATE INDEX changes_by_document ON changes (kind, identifier, format)",
+)
+
+_KINDS = " CHECK (kind IN ('machine', 'group', 'default', 'inventory'))"
+
+_DOCUMENTS = (
+    *(
+        statement.format(serial="INTEGER", integer="INTEGER", kinds=_KINDS, numbered=" AUTOINCREMENT")
+        for statement in _DOCUMENT_TABLES
+    ),
     f"""CREATE TRIGGER document_inserted AFTER INSERT ON documents BEGIN
          INSERT INTO changes (at, token, kind, identifier, format, text_after)
            VALUES ({_LOGGED}, NEW.kind, NEW.identifier, NEW.format, NEW.text);
@@ -122,30 +131,7 @@ _DOCUMENTS = (
 # No triggers: a row trigger that numbers changes takes quadratic time in a large transaction. The transaction numbers
 # them itself (`answerd.store.postgres`), under the lock of the one row of ``counter``.
 _DOCUMENTS_OF_POSTGRES = (
-    """CREATE TABLE documents (
-         id BIGSERIAL PRIMARY KEY,
-         kind TEXT NOT NULL,
-         identifier TEXT NOT NULL,
-         identity TEXT NOT NULL,
-         format TEXT NOT NULL,
-         text TEXT NOT NULL,
-         revision BIGINT NOT NULL DEFAULT 0,
-         UNIQUE (kind, identifier, format),
-         UNIQUE (kind, identity, format))""",
-    "CREATE INDEX documents_by_revision ON documents (revision)",
-    """CREATE TABLE changes (
-         id BIGINT PRIMARY KEY,
-         at TEXT NOT NULL,
-         kind TEXT NOT NULL,
-         identifier TEXT NOT NULL,
-         format TEXT NOT NULL,
-         text_before TEXT,
-         text_after TEXT,
-         peer TEXT,
-         token TEXT NOT NULL DEFAULT '',
-         author TEXT,
-         note TEXT)""",
-    "CREATE INDEX changes_by_document ON changes (kind, identifier, format)",
+    *(statement.format(serial="BIGSERIAL", integer="BIGINT", kinds="", numbered="") for statement in _DOCUMENT_TABLES),
     "CREATE TABLE counter (id INTEGER PRIMARY KEY CHECK (id = 1), revision BIGINT NOT NULL)",
     "INSERT INTO counter (id, revision) VALUES (1, 0)",
 )

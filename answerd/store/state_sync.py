@@ -42,7 +42,6 @@ from answerd.store.sqlite_file import SqliteFile
 from answerd.store.state_tables import (
     COLUMNS,
     Sighting,
-    events_since,
     note,
     row_of,
     run,
@@ -473,11 +472,7 @@ class DatabaseStates(States):
             sightings = [Sighting(*row) for row in run(source, query).fetchall()]
             with self._writing() as database:
                 write_sightings(database, sightings)
-            memory = InstallMemory(self.rules)
-            for part in events_since(source, 0):
-                for _, event in part:
-                    if event is not None:
-                        memory.apply(event)
+            memory, _ = caught_up(source, InstallMemory(self.rules), Position(), "")
         return len(memory)
 
     @contextmanager

@@ -20,7 +20,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
 from pathlib import Path
 from typing import Final, NamedTuple
-from urllib.parse import quote
 
 import peewee
 
@@ -31,6 +30,7 @@ from answerd.installs.shown import UnknownMachine
 from answerd.installs.states import Order, Rules
 from answerd.installs.tokens import KEY_LENGTH
 from answerd.store import WRITER_WAIT_SECONDS, StoreAway, StoreError, StoreFull
+from answerd.store.file_io import sync_directory
 from answerd.store.nodes import Node
 from answerd.store.schema import STATES, migrate
 from answerd.store.sqlite_file import SqliteFile, cause_of
@@ -281,27 +281,17 @@ class EventLog:
         self._version: int | None = None
         with states.faults("opened"):
             states.require_same_file()
-            self._connection = sqlite3.connect(
-                f"file:{quote(str(states.path))}?mode=rw",
-                uri=True,
-                timeout=0,
-                isolation_level=None,
-                check_same_thread=False,
-            )
+            self._database = states.file.connect(0)
             for pragma in ("synchronous = NORMAL", "wal_autocheckpoint = 0", "cache_size = -4000"):
-                self._connection.execute(f"PRAGMA {pragma}")
-            found = self._connection.execute("SELECT value FROM install_settings WHERE name = 'source'").fetchone()
-            directory = os.open(states.path.parent, os.O_RDONLY)
-            try:
-                os.fsync(directory)  # the write-ahead log may be new
-            finally:
-                os.close(directory)
-        self.source: str = found[0] if found else ""
+                run(self._database, f"PRAGMA {pragma}")
+            self.source = setting(self._database, "source") or ""
+            sync_directory(states.path.parent)  # the write-ahead log may be new
+        self._connection: sqlite3.Connection = self._database.connection()  # type: ignore[no-untyped-call]
         self._shared = states.shared
 
     def has_changed(self) -> bool:
         """Return whether another connection has written since the last call. Raises `StoreError`."""
-        try:
+        try:  # each request asks: a context manager takes as long as the question
             (version,) = self._connection.execute("PRAGMA data_version").fetchone()
         except sqlite3.Error as error:
             raise state_fault(self._states.path, "read", error) from None
@@ -316,8 +306,7 @@ class EventLog:
     def epoch(self) -> str:
         """Return the epoch of the contents. Raises `StoreError`."""
         with self._states.faults("read"):
-            found = self._connection.execute("SELECT value FROM install_settings WHERE name = 'epoch'").fetchone()
-            return str(found[0]) if found else ""
+            return epoch_of(self._database)
 
     def since(self, revision: int) -> list[tuple[int, Event | None]]:
         """Return some events after a revision; fewer than `ROWS_AT_ONCE` are all that there are. Raises
@@ -328,28 +317,16 @@ class EventLog:
     def append(self, events: Sequence[Event]) -> int:
         """Insert events, all or none, and return the last revision. They are not synced yet. Raises `StateBusy` where
         another connection writes, and `StoreError`."""
-        connection = self._connection
-        rows = [(*row_of(event), self._shared) for event in events]
-        try:
+        with self._states.faults("written"):
             self._states.require_same_file()
-            if len(rows) == 1:
-                return connection.execute(INSERT, rows[0]).lastrowid or 0
-            connection.execute("BEGIN IMMEDIATE")
-            try:
-                for row in rows:
-                    last = connection.execute(INSERT, row).lastrowid or 0
-                connection.execute("COMMIT")
-            except BaseException:
-                if connection.in_transaction:  # SQLite ends it itself where the disk is full
-                    connection.execute("ROLLBACK")
-                raise
-        except (sqlite3.Error, OSError) as error:
-            raise state_fault(self._states.path, "written", error) from None
-        return last
+            with self._database.atomic("IMMEDIATE"):
+                for event in events:
+                    last = self._connection.execute(INSERT, (*row_of(event), self._shared)).lastrowid
+        return last or 0
 
     def close(self) -> None:
         """Close the connection."""
-        self._connection.close()
+        self._database.close()
 
 
 def open_state_file(path: str, rules: Rules) -> tuple[StateFile, bool]:
@@ -413,7 +390,7 @@ def state_fault(path: Path, done: str, error: Exception) -> StoreError:
     return StoreError(f"the database {path} cannot be {done}: {reason}")
 
 
-def wait_while_busy(append: Callable[[], int], seconds: float, sleep: Callable[[float], object] = time.sleep) -> int:
+def wait_while_busy(append: Callable[[], int], seconds: float, sleep: Callable[[float], object]) -> int:
     """Return what ``append`` returns; call it again for as long as another connection writes. Raises `StoreError`."""
     until = time.monotonic() + seconds
     pause = 0.0005

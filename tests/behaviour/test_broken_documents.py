@@ -6,6 +6,7 @@ Rules: docs/selection.md#broken-documents.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from pathlib import Path
 
 import pytest
 
@@ -99,6 +100,7 @@ def test_a_machine_whose_match_does_not_hold_does_no_harm_however_broken_otherwi
         fleet.ask("/?h=node1&rack=1")
 
 
+@pytest.mark.each_store
 def test_two_spellings_of_one_machine_are_a_500_in_that_format_alone(fleet: Fleet) -> None:
     documents = {"node-1.toml": "x = 1\n", "NODE1.toml": "x = 2\n", "node1.ks": "lang\n", "default.toml": "d = 1\n"}
     fleet.write(documents)
@@ -282,13 +284,11 @@ def test_a_misspelled_directive_in_a_machine_is_a_problem_of_that_machine_alone(
 # --- a group that moves ---
 
 
-def move(fleet: Fleet, old: str, new: str, text: str) -> None:
+def move(root: Path, old: str, new: str, text: str) -> None:
     """Move a group's file, with another text, between two looks of the store."""
-    root = fleet.store.directory  # type: ignore[attr-defined]
     (root / new).parent.mkdir(exist_ok=True)
     (root / old).unlink()
     (root / new).write_text(text)
-    fleet.poll()
 
 
 MOVES = [("groups/a.toml", "groups/a/new.toml"), ("groups/a.toml", "groups/A.toml"), ("groups/a.toml", "Groups/a.toml")]
@@ -296,20 +296,23 @@ MOVES = [("groups/a.toml", "groups/a/new.toml"), ("groups/a.toml", "groups/A.tom
 
 @pytest.mark.parametrize(("old", "new"), MOVES)
 @pytest.mark.parametrize("claims", ['members = ["old"]\n', 'match.h = "old"\n'])
-def test_a_group_that_moves_and_breaks_at_once_keeps_its_claims(fleet: Fleet, old: str, new: str, claims: str) -> None:
-    if not isinstance(fleet.store, FileStore):
-        pytest.skip("only files can move")
+def test_a_group_that_moves_and_breaks_at_once_keeps_its_claims(
+    tmp_path: Path, old: str, new: str, claims: str
+) -> None:
+    store = FileStore(tmp_path / "answers")
+    fleet = Fleet(store)
     fleet.write({"groups/a.toml": f"{claims}x = 1\n", "groups/b.toml": 'match.h = "b"\ny = 1\n'})
     fleet.write({"default.toml": "d = 1\n"})
-    move(fleet, old, new, "x = = 1\n")
+    move(store.directory, old, new, "x = = 1\n")
+    fleet.poll()
     for _ in range(2):
         with pytest.raises(BrokenDocument, match="line 1"):
             fleet.ask("/pve?h=old")
         assert fleet.text("/pve?h=other") == "d = 1\n"
         assert fleet.text("/pve?h=b") == "y = 1\n"
-        (fleet.store.directory / new).write_text("still = = broken\n")
+        (store.directory / new).write_text("still = = broken\n")
         fleet.poll()
-    (fleet.store.directory / new).write_text('members = ["now"]\nx = 2\n')
+    (store.directory / new).write_text('members = ["now"]\nx = 2\n')
     fleet.poll()
     assert fleet.text("/pve?h=old") == "d = 1\n"
     assert fleet.text("/pve?h=now") == "x = 2\n"
@@ -355,6 +358,7 @@ def test_an_answer_of_white_space_is_none(fleet: Fleet, documents: Mapping[str, 
         fleet.write(documents).ask(target)
 
 
+@pytest.mark.each_store
 @pytest.mark.parametrize("more", [0, 1], ids=["as large as allowed", "a byte larger"])
 @pytest.mark.parametrize("fill", ["#", "é"])
 def test_a_document_has_at_most_1_mb(fleet: Fleet, more: int, fill: str) -> None:

@@ -326,6 +326,23 @@ def test_only_what_can_differ_is_compared_and_nothing_is_overlooked(
     assert compare(first, anew) == brute_force(first, anew, monkeypatch)
 
 
+def test_a_changed_group_touches_what_stands_on_it_and_nothing_else() -> None:
+    files = {
+        "groups/a.ks": "# answer: member n1\na\n",
+        "groups/b.ks": "# answer: extends a\n# answer: match dept=d1\nb\n",
+        "groups/c.ks": "# answer: member n5\nc\n",
+        "n2.ks": "# answer: extends b\n",
+        "n3.ks": "# answer: extends c\n",
+        "inventory.csv": "id,dept\nn6,d1\nn7,d2\n",
+    }
+    before = catalogue(files)
+    assert Affected(before, catalogue({**files, "groups/a.ks": "# answer: member n1\nother\n"})).identities == {
+        "n1", "n2", "n6",
+    }  # fmt: skip
+    by_state = catalogue({**files, "groups/a.ks": "# answer: match state=armed\na\n"})
+    assert Affected(before, by_state).identities is None  # it may select machines that nothing names
+
+
 def rows_and_documents(catalogue: Catalogue) -> list[RawDocument]:
     tables = catalogue.inventory.tables if catalogue.inventory is not None else ()
     return [*catalogue.documents, *tables]

@@ -8,7 +8,10 @@ from collections.abc import Mapping
 import pytest
 
 from answerd.answers.operator_names import machines_without_record
+from answerd.answers.redaction import redacted_answer
+from answerd.answers.resolve import resolve
 from answerd.errors import AnswerError, BrokenDocument, CannotFill, GateClosed
+from answerd.facts import Facts, Request
 from answerd.installs.states import Order, ReportKind, Rules
 from tests.support.fleet import Fleet
 from tests.support.installs import RememberedInstalls
@@ -57,7 +60,7 @@ def lab(fleet: Fleet) -> Lab:
 
 
 def test_given_while_it_installs_and_closed_by_the_report(lab: Lab) -> None:
-    lab.write({"node1.ipxe": IPXE, "node1.ks": KS})
+    lab.write({"node1.ipxe": IPXE + "set password {{ token | default('swordfish') }}\n", "node1.ks": KS})
     url = lab.url("/ipxe/node1")
     assert lab.url("/ipxe/node1") == url
     assert lab.text("/ks/node1") == "lang C\n"
@@ -66,6 +69,10 @@ def test_given_while_it_installs_and_closed_by_the_report(lab: Lab) -> None:
     assert script[0] == "#!ipxe"
     assert script[1] == "echo node1 is installed since 2026-11-21T09:14Z"
     assert script[-1] == "exit 1"
+    facts = Facts(Request("/ipxe/node1", "", (("Host", "server"),)))
+    refused = resolve(lab.fleet.loader.catalogue, facts, sources=lab.fleet.sources)
+    shown = redacted_answer(lab.fleet.loader.catalogue, refused, facts, lab.fleet.sources)
+    assert shown.splitlines() == script  # not the document that was refused
     assert lab.refusal("/ks/node1") == (
         'node1 is installed since 2026-11-21T09:14Z; "answerd arm node1" lets it install again'
     )

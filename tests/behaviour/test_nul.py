@@ -8,6 +8,8 @@ from answerd.store import StoreError
 from answerd.store.files import FileStore
 from tests.support.fleet import Fleet, key_of
 
+pytestmark = pytest.mark.each_store
+
 
 @pytest.mark.parametrize("name", ["m1.ks", "m1.toml", "groups/g.ipxe", "default.yaml"])
 def test_a_document_with_nul_is_never_served(fleet: Fleet, name: str) -> None:

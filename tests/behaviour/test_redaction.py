@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from answerd.answers.catalogue import Catalogue
 from answerd.answers.diff import compare, diff_lines
 from answerd.answers.explain import explained, explanation
+from answerd.answers.problems import load_problems
 from answerd.answers.redaction import (
     CHANGED,
     hiding,
@@ -30,6 +31,7 @@ from answerd.answers.why import reasoning
 from answerd.check import check
 from answerd.console.answers import Resolver
 from answerd.documents import Key, RawDocument
+from answerd.errors import AnswerError
 from answerd.facts import facts_of
 from answerd.formats.family import ParseError
 from answerd.identity import Kind
@@ -209,6 +211,29 @@ def test_no_output_shows_a_part_of_a_secret(place: str, secret: str, other: str)
 def test_no_output_shows_a_line_of_a_secret(place: str, secret: str, other: str) -> None:
     extension, document = PLACES[place]
     judge(extension, document(secret), document(other))
+
+
+BREAKS = [*"\"'{}[<&\\\t\n:=\0\x01", "", "{{", "}}", "{{ x |", "# answer: match a"]
+
+
+@settings(max_examples=examples(90), deadline=None)
+@given(st.sampled_from(sorted(PLACES)), secrets(), st.floats(0, 1), st.sampled_from(BREAKS), st.integers(0, 3))
+def test_no_message_about_a_damaged_document_quotes_it(
+    place: str, secret: str, where: float, inserted: str, removed: int
+) -> None:
+    """The problems that the log has, the reason of a 500, and what check and --why say."""
+    extension, document = PLACES[place]
+    text = document(secret)
+    at = int(where * len(text))
+    text = text[:at] + inserted + text[at + removed :]
+    found, facts = catalogue({f"m1.{extension}": text, f"groups/g.{extension}": text}), facts_of(["m1"])
+    checked = check(found, Tools.none())
+    messages = [*map(str, load_problems(found)), *reasoning(found, facts).lines(), *checked.problems, *checked.notes]
+    try:
+        resolve(found, facts)
+    except AnswerError as error:
+        messages.append(str(error))
+    assert leaked("\n".join(messages).replace("\\uXXXX", "")) is None
 
 
 @settings(max_examples=examples(80), deadline=None)

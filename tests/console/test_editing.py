@@ -283,7 +283,7 @@ def test_print_shows_lists_and_texts_dark_on_white(windows: Windows, lab: Lab, s
     with windows.lend(lab, session=session, look=Look(scheme="dark")) as page:
         page.goto(address)
         page.emulate_media(media="print")
-        shown = page.locator(".cm-line, td.name").first
+        shown = page.locator("textarea, td.name").first
         assert shown.is_visible()
         assert not page.locator("header.bar").is_visible()
         colours = page.evaluate("""() => [document.body, document.querySelector(".card"), document.querySelector("h1")]

@@ -128,15 +128,15 @@ def test_an_unknown_machine_is_adopted(operator: Page) -> None:
 
 
 def test_ten_machines_are_installed_again(operator: Page) -> None:
-    operator.goto("/console/machines?q=node-0+state:installed")  # a view: a link, a tile or a search leads to it
+    operator.goto("/console/machines?q=node-1+state:installed")  # a view: a link, a tile or a search leads to it
     with clicks(3) as click:
         click(operator.get_by_label("Select all machines of this page"))
         click(button(operator, "Arm …"))
         assert "Disks will be wiped" in operator.inner_text("main")
-        click(button(operator, "Arm 9 machines"))
-        operator.get_by_text("9 machines armed").wait_for()
+        click(button(operator, "Arm 10 machines"))
+        operator.get_by_text("10 machines armed").wait_for()
     button(operator, "Undo").click()
-    operator.get_by_text("9 machines disarmed").wait_for()
+    operator.get_by_text("10 machines disarmed").wait_for()
 
 
 @pytest.mark.parametrize(

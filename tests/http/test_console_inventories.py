@@ -33,6 +33,7 @@ def keeper(tmp_path: Path) -> Iterator[Browser]:
     """An administrator of a database with an inventory of two rows."""
     with started(tmp_path, "sqlite") as browser:
         browser.log_in()
+        assert 'href="/console/inventory?name=default"' in browser.get("/console/").text  # where the first is uploaded
         put(browser, TEXT)
         yield browser
 

@@ -80,8 +80,14 @@ def test_a_set_that_is_not_there_is_not_ready(serving: Callable[..., Service], t
     assert ask(service, "GET", "/health").status == 200
     reply = ask(service, "GET", "/ready")
     assert (reply.status, reply.body) == (503, f"the answers directory {directory} does not exist\n".encode())
-    directory.mkdir()
-    wait_until(lambda: ask(service, "GET", "/ready").status == 200)
+    made = tmp_path / "made"
+    made.mkdir()
+    for number in range(300):
+        (made / f"node{number}.ks").write_text(f"# {number}\n")
+    made.rename(directory)
+    while ask(service, "GET", "/ready").status != 200:  # without a pause: what counts is the first one
+        pass
+    assert ask(service, "GET", "/ks?id=node299").body == b"# 299\n"  # what is ready has its documents in force
 
 
 def test_config_shows_where_a_token_came_from(tmp_path: Path) -> None:

@@ -16,6 +16,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping
 from contextlib import closing
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 
 from answerd.documents import Key
@@ -31,7 +32,9 @@ from tests.support.service import Service
 from tests.support.waiting import wait_until
 from tests.support.writes import put
 
-MACHINES = 12
+MACHINES = 200
+WORKERS = (2, 4)
+"""One of these numbers at each start."""
 LONGEST_INSTALL_SECONDS = 0.3
 LONGEST_CALM_SECONDS = 0.6
 FULL_SECONDS = 0.4
@@ -176,7 +179,8 @@ def survive(database: Path, rounds: int, *, seed: int = 19, machines: int = MACH
     lives = [Life(number, place, tally, pace) for number in range(machines)]
     threads = [threading.Thread(target=life.live) for life in lives]
     happened: Counter[str] = Counter()
-    service = _started(database, place)
+    start = partial(_started, database, place, choose)
+    service = start()
     for thread in threads:
         thread.start()
     try:
@@ -184,7 +188,7 @@ def survive(database: Path, rounds: int, *, seed: int = 19, machines: int = MACH
             time.sleep(choose.random() * LONGEST_CALM_SECONDS / pace)
             trouble = choose.choices(list(TROUBLES), list(TROUBLES.values()))[0]
             happened[trouble] += 1
-            service = _HAPPENS[trouble](service, choose, lambda: _started(database, place))
+            service = _HAPPENS[trouble](service, choose, start)
         before = tally.counts["installs"]
         wait_until(lambda: tally.faults or tally.counts["installs"] >= before + machines)
     finally:
@@ -207,14 +211,14 @@ def _write_documents(database: Path, machines: int) -> None:
     store.close()
 
 
-def _started(database: Path, place: Place) -> Service:
+def _started(database: Path, place: Place, choose: random.Random) -> Service:
     return Service(
         SERVICE_STORE="sqlite",
         SERVICE_DB_PATH=database,
         SERVICE_LISTEN_ADDR=f"127.0.0.1:{place.port}",
         SERVICE_ADMIN_ADDR=f"127.0.0.1:{place.admin_port}",
         SERVICE_ADMIN_TOKEN=TOKEN,
-        SERVICE_WORKERS=2,
+        SERVICE_WORKERS=choose.choice(WORKERS),
         SERVICE_LOG="off",
     )
 

@@ -133,6 +133,13 @@ def test_a_dry_run_says_what_would_change_and_changes_nothing(admin: Admin) -> N
     assert reply.headers["etag"] == first.headers["etag"] == admin.get("/groups").headers["etag"]
 
 
+def test_a_dry_run_that_is_asked_for_in_the_query_is_refused_and_applies_nothing(admin: Admin) -> None:
+    reply = admin.ask("POST", "/apply?dry_run=1", json.dumps({"put": [put("n1", "x = 1\n")]}))
+    assert reply.status == 400
+    assert "fields of the body" in reply.json["error"]
+    assert texts(admin) == {}
+
+
 def test_a_dry_run_that_would_be_refused_is_refused(admin: Admin) -> None:
     assert apply(admin, put("n1", 'extends = "ghost"\n'), dry_run=True).status == 409
 

@@ -48,3 +48,11 @@ def test_a_command_can_be_typed(page: str) -> None:
         plain = re.sub(r"\[.*?\]|\.\.\.", "", line)
         if not re.fullmatch(r"answerd [a-z-]+(?: --[\w-]+)*", plain.strip()):  # more than the name of an option
             parse(name, shlex.split(plain)[2:])
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_gnu_wget_sends_a_report_again_where_the_service_has_no_place(page: str) -> None:
+    """It gives up at the first 503. The wget of busybox has no such option, and is named."""
+    for line in PAGES[page].splitlines():
+        if "wget" in line and "{{ report }}" in line and "busybox" not in line:
+            assert "--retry-on-http-error=503 --waitretry=3" in line

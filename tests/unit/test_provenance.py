@@ -21,7 +21,7 @@ from answerd.answers.explain import Origin, Placing, explained, explanation, nee
 from answerd.answers.resolve import Answer, resolve
 from answerd.documents import RawDocument
 from answerd.facts import Facts, Request, facts_of
-from answerd.formats.spans import json_lines, toml_lines
+from answerd.formats.spans import json_lines, toml_lines, value_spans, written_spans
 from tests.support.fleet import key_of
 from tests.support.thorough import examples
 
@@ -542,3 +542,24 @@ def test_json_lines_know_keys_from_texts() -> None:
 def test_a_machine_that_says_nothing_has_an_explanation_too() -> None:
     answer = resolve(catalogue_of({"default.toml": BASE}), facts_of([]), ("toml",))
     assert places(answer)["net.source"] == "default.toml:6"
+
+
+@pytest.mark.parametrize(
+    ("family", "source", "hidden"),
+    [
+        ("json", '{"a": "x\\n\\u00e9 SECRET y"}', '{"a": "x\\n\\u00e9 ****** y"}'),
+        ("toml", 'a = "x\\t\\U000000e9 SECRET y"', 'a = "x\\t\\U000000e9 ****** y"'),
+        ("toml", "a = '''x\r\nSECRET y'''", "a = '''x\r\n****** y'''"),
+        ("yaml", 'a: "x\\x41 SECRET\\\n  y"', 'a: "x\\x41 ******\\\n  y"'),
+        ("yaml", "a: 'it''s SECRET y'", "a: 'it''s ****** y'"),
+        ("yaml", "a: x\n  SECRET y", "a: x\n  ****** y"),
+        ("yaml", "a: |\n  x\n  SECRET y\n", "a: |\n  x\n  ****** y\n"),
+        ("xml", "<a>x &amp;\r\nSECRET y</a>", "<a>x &amp;\r\n****** y</a>"),
+        ("xml", '<a b="&#65; SECRET y"/>', '<a b="&#65; ****** y"/>'),
+    ],
+)
+def test_a_part_of_a_value_is_found_where_it_is_written(family: str, source: str, hidden: str) -> None:
+    (value,) = value_spans(family, source)
+    at = value.text.index("SECRET")
+    ((start, end),) = written_spans(source, value, [(at, at + len("SECRET"))])
+    assert source[:start] + "*" * (end - start) + source[end:] == hidden

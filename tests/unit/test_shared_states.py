@@ -17,7 +17,7 @@ from answerd.config import Config
 from answerd.errors import StatesUnknown
 from answerd.formats.family import Once
 from answerd.installs.memory import InstallMemory, Remembered
-from answerd.installs.states import Asked, Gate, Order, ReportKind, Rules, State
+from answerd.installs.states import Asked, Gate, Order, Refusal, ReportKind, Rules, State, judge
 from answerd.server.http.parser import HeaderBlock, HttpRequest
 from answerd.server.live_states import LiveStates, SharedStates
 from answerd.server.report_app import take_report
@@ -238,6 +238,28 @@ def test_an_order_of_the_command_line_reaches_every_node(nodes: list[Node], serv
     assert again is memory
     assert list(memory.by_state.elements()) == [State.INSTALLED]
     assert shared.catch_up(memory, later) == (memory, later)
+
+
+def test_an_answer_that_a_second_start_got_at_another_node_is_not_given_after_the_report(nodes: list[Node]) -> None:
+    """The node that gives the answer does not know yet that another one has begun the second start, so it notes a
+    repetition in the first. The grace after the report is for documents that the machine was not given before."""
+    a, b, _ = nodes
+    a.ask(0.0, "loader")
+    all_synced(nodes)
+    b.ask(60.0)
+    all_synced(nodes)
+    a.ask(RULES.start + 1, "loader")
+    b.ask(RULES.start + 2)
+    a.report(ReportKind.INSTALLED, RULES.start + 10)
+    all_synced(nodes)
+    for node in (a, b):
+        record = node.all()["web-01"].record
+        assert (record.state, record.starts) == (State.INSTALLED, 2)
+        for document, gate in (("loader", Gate.LOADER), ("ks", Gate.ANSWERS)):
+            asked = Asked(document, gate, Once.ON, RULES.start + 20)
+            assert judge(record, asked, RULES).refusal is Refusal.INSTALLED
+        late = Asked("late-commands", Gate.ANSWERS, Once.ON, RULES.start + 20)
+        assert judge(record, late, RULES).refusal is None
 
 
 def test_a_report_for_an_attempt_that_began_elsewhere_counts(nodes: list[Node]) -> None:

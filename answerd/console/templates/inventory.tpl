@@ -44,6 +44,7 @@ end
 % end
 </form>
 % end
+% if columns:
 <form class="card" method="get" action="/console/inventory" role="search"><input type="hidden" name="name" value="{{view.name}}">
 <div class="row">
 <div class="field wide"><label for="q">Search</label><input id="q" name="q" value="{{view.search}}" placeholder="Any text of a row, or a MAC address in any spelling"></div>
@@ -52,6 +53,7 @@ end
 <div><a class="button" href="{{view.where(add='1')}}">Add a row</a></div>
 % end
 </div></form>
+% end
 <section class="card" id="inventory" aria-label="Rows">
 % if not rows and not view.adds:
 <div class="empty"><h2>{{'No row matches' if total else 'No row is there yet'}}</h2></div>

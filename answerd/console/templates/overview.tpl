@@ -8,7 +8,7 @@
 </div>
 <div class="tiles totals">
 <a class="tile" href="/console/machines"><b>{{'…' if machines is None else format(machines, ',')}}</b><span class="muted">{{'counting machines' if machines is None else 'machine' if machines == 1 else 'machines'}}</span></a>
-% if inventories:
+% if inventories and (rows or request.may_edit):
 <a class="tile" href="{{link('/console/inventory', name=inventories[0]) if len(inventories) == 1 else link('/console/documents', kind='inventory')}}"><b>{{format(rows, ',')}}</b><span class="muted">{{'row' if rows == 1 else 'rows'}} of {{'the inventory' if len(inventories) == 1 else 'inventories'}}</span></a>
 % end
 <a class="tile" href="/console/documents"><b>{{format(documents, ',')}}</b><span class="muted">{{'document' if documents == 1 else 'documents'}}</span></a>

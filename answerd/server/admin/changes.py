@@ -70,6 +70,8 @@ class ChangeHandlers:
 
     def apply(self) -> bottle.HTTPResponse:
         """Make a change of many documents, or return its effect in a dry run."""
+        if requests.query():
+            raise InvalidRequest(f"POST /apply takes no parameters: {' and '.join(_FLAGS)} are fields of the body")
         body = requests.body()
         changes, dry_run = self.guard.run(read_change, body)
         if not isinstance(body, bytes):
