@@ -37,7 +37,7 @@ class SqliteReader(DatabaseStore):
     forks needs to do nothing: the connection is closed before, and opened again on the next use.
     """
 
-    poll_seconds = 0.1
+    poll_seconds = 0.04
     """A poll costs microseconds where nothing was written, and a write of another program is in force after one."""
 
     def __init__(self, file: SqliteFile) -> None:
