@@ -31,7 +31,7 @@ SCHEMATHESIS = Path(sys.executable).with_name("schemathesis")
 BYTES = "application/octet-stream"
 """What documents are to generated clients, which would otherwise parse them by their type."""
 
-EXAMPLES = 20 if is_thorough() else 5
+EXAMPLES = 20 if is_thorough() else 2
 """Requests generated for each operation, beside those of the coverage phase."""
 
 # A document that fits the schema may still be no TOML, an identifier may be made of punctuation alone, and a condition
