@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from enum import IntEnum, StrEnum
+from operator import attrgetter
 from typing import Any, Final, NamedTuple
 
 import orjson
@@ -364,17 +365,19 @@ def _earlier(first: float | None, second: float | None) -> float | None:
 # --- as JSON ---------------------------------------------------------------------------------------------------------
 
 
-_NAMES: Final = Event._fields[4:14]
-"""`Event.start` to `Event.after_copied`: what has no column of its own, but for the evidence."""
+_NAMES: Final = (
+    "start", "detail", "origin", "message", "percent", "counts", "identities", "group", "is_named", "after_copied",
+)  # fmt: skip
+"""The fields of an event that have no column of their own, but for the evidence."""
 
-_DEFAULTS = tuple(Event._field_defaults[name] for name in _NAMES)
+_DEFAULTS: Final = tuple(Event._field_defaults[name] for name in _NAMES)
+_values = attrgetter(*_NAMES)
 
 
 def content_of(event: Event) -> bytes:
     """Return what an event says as JSON, without what has a column of its own."""
     fields: dict[str, Any] = {}
-    values: tuple[Any, ...] = event
-    for name, value, default in zip(_NAMES, values[4:14], _DEFAULTS, strict=True):
+    for name, value, default in zip(_NAMES, _values(event), _DEFAULTS, strict=True):
         if value != default:
             fields[name] = _storable(value) if isinstance(value, str) else value
     if event.evidence is not None:

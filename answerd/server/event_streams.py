@@ -72,7 +72,7 @@ class EventStreams:
         self._feed = feed
         self._installs = installs
         self._without_secrets = without_secrets
-        self._changed: deque[dict[str, Any]] = deque()  # records that are not events yet
+        self._changed: deque[dict[str, Any]] = deque(maxlen=KEPT)  # records that are not events yet
         self._hiding: gevent.Greenlet[[], None] | None = None
         self._seen = feed.numbers() if feed is not None else []
         self._run = secrets.token_hex(4)  # in an identifier: numbers begin anew with each process
@@ -161,19 +161,19 @@ class EventStreams:
         if self._installs is None:
             return
         record = record_as_json(remembered, self._installs.now(), self._installs.rules)
-        if not record["message"] and not self._changed:
+        is_hiding = self._hiding is not None and not self._hiding.dead
+        if not (record["message"] or is_hiding or self._changed):
             self._add("state", record)
             return
+        if len(self._changed) == KEPT:
+            self._overflowed += 1
         self._changed.append(record)
-        if self._hiding is None or self._hiding.dead:
+        if not is_hiding:
             self._hiding = gevent.spawn(self._hide_messages)
 
     def _hide_messages(self) -> None:
         while self._changed:
-            try:
-                self._add("state", in_thread(self._without_secrets, self._changed[0]))
-            finally:
-                self._changed.popleft()
+            self._add("state", in_thread(self._without_secrets, self._changed.popleft()))
 
     def _add(self, name: str, value: dict[str, Any]) -> None:
         self._number += 1

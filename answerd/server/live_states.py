@@ -376,7 +376,7 @@ class LiveStates:
             revision = wait_while_busy(lambda: log.append(batch.events), BUSY_SECONDS, gevent.sleep)
         except StoreError as error:
             self._note_fault("written", str(error))
-            with self._lock:  # nobody reads
+            with self._lock:  # no thread reads events meanwhile
                 self._take_back(batch, log)
             batch.written.set_exception(error)
             raise

@@ -140,7 +140,7 @@ def _with_fingerprint(pieces: list[str], at: int) -> str:
 
 
 _QUOTED_TOKEN = re.compile(rf"(?<={REPORT}/)/*([^/?&#\s]+)", re.IGNORECASE)
-_CREDENTIALS = re.compile(r"(?<=://)\S*@")
+_WORD = re.compile(r"\S+")
 _TELLING: Final = (
     "pass",
     "pw",
@@ -170,7 +170,7 @@ def _without_quoted_tokens(query: str) -> str:
 
 
 def _without_secrets(query: str) -> str:
-    text = (_decoded(query) if "%" in query else query).lower()
+    text = (_decoded(query) if "%" in query else query).casefold()
     if not any(word in text for word in _TELLING):
         return query
     return "&".join(map(_without_secret, query.split("&")))
@@ -179,8 +179,15 @@ def _without_secrets(query: str) -> str:
 def _without_secret(field: str) -> str:
     name, mark, value = field.partition("=")
     shown = redacted_cell(_decoded(name), value)
-    hidden = _CREDENTIALS.sub(f"{SECRET}@", decoded := _decoded(shown))
+    hidden = _WORD.sub(_without_credentials, decoded := _decoded(shown))
     return f"{name}{mark}{shown if hidden == decoded else quote(hidden, safe=_IN_QUERIES)}"
+
+
+def _without_credentials(found: re.Match[str]) -> str:
+    """Return a word without what is between its first ``://`` and its last ``@``."""
+    word = found[0]
+    scheme, last = word.find("://"), word.rfind("@")
+    return f"{word[: scheme + 3]}{SECRET}{word[last:]}" if 0 <= scheme < last else word
 
 
 def _decoded(query: str) -> str:

@@ -29,6 +29,7 @@ from answerd.answers.sources import Values
 from answerd.documents import Document, RawDocument, read_content
 from answerd.errors import AnswerError
 from answerd.facts import Facts
+from answerd.server.request_log import shown_target
 from tests.cost.worst_cases import CASES, Case
 
 Result = TypeVar("Result")
@@ -152,3 +153,15 @@ def test_no_step_grows_faster_than_what_it_is_given(name: str) -> None:
         if not too_fast:
             return
     pytest.fail(f"for {TIMES} times the size: {too_fast}")
+
+
+@pytest.mark.parametrize("unit", ["://", "%3a//", "@&", "&token", "report/"])
+def test_to_show_a_target_takes_time_in_proportion_to_it(unit: str) -> None:
+    smaller, larger = (f"/x?a=@{unit * (size // len(unit))}" for size in (SIZE * 4, SIZE * 4 * TIMES))
+    for _ in range(MOST_LOOKS):
+        watch = Watch()
+        for step, target in (("smaller", smaller), ("larger", larger)):
+            watch(step, functools.partial(shown_target, target))
+        if watch.times["larger"] < max(BAR * watch.times["smaller"], WORTH_MEASURING):
+            return
+    pytest.fail(f"{watch.times}")

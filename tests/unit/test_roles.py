@@ -93,6 +93,7 @@ def test_no_line_of_the_log_has_the_token_of_a_report(target: str) -> None:
         ("/ks?url=http://u:sword/fish@host/x&mac=1", "/ks?url=http://(secret)@host/x&mac=1"),
         ("/ks?url=http%3A%2F%2Fu%3Aswordfish%40host", "/ks?url=http://(secret)@host"),
         ("/ks?token=yes&key=a", "/ks?token=yes&key=a"),
+        ("/ks?pa%C5%BF%C5%BFword=swordfish", "/ks?pa%C5%BF%C5%BFword=(secret)"),
     ],
 )
 def test_no_line_of_the_log_has_the_query_of_a_report_or_a_secret_of_another(target: str, shown: str) -> None:
