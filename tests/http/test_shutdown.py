@@ -94,7 +94,8 @@ def test_ctrl_c_in_a_terminal_reaches_parent_and_workers_at_once(answers: Path) 
     with service_of(answers, 2) as service, connect(service) as client:
         client.sendall(HEAD + b"he")
         assert service.get("/health").status == 200
-        for pid in [*children(service.process.pid), service.process.pid]:
+        # The parent first: a terminal signals all before any of them ends.
+        for pid in [service.process.pid, *service.children()]:
             os.kill(pid, signal.SIGINT)
         service.wait_for_log("stopping")
         client.sendall(b"llo")

@@ -94,9 +94,8 @@ def test_an_interim_worker_answers_while_workers_load_and_hands_over(tmp_path: P
         wait_until(lambda: service.get("/toml?h=node1").text == "x = 1\n")  # known once the interim worker has loaded
         assert service.interim_worker == interim_worker
         service.finish_loading()
-        service.wait_for_log("2 processes started")
-        wait_until(lambda: not is_alive(interim_worker))
-        assert len(children(service.process.pid)) == 2
+        assert len(service.children()) == 2
+        assert not is_alive(interim_worker)
         assert service.get("/toml?h=node1").text == "x = 1\n"
 
 
@@ -196,8 +195,9 @@ def test_a_worker_that_replaces_another_answers_from_the_documents_of_now(tmp_pa
         write_tree(tmp_path / "answers", script("second"))
         (tmp_path / "answers/gone.ipxe").unlink()
         wait_until(lambda: texts(service) == {"#!ipxe\necho second\n"})
-        for worker in children(service.process.pid):
+        for worker in service.children():
             kill(worker)
+            wait_until(lambda: not is_alive(worker))  # noqa: B023 - it takes no request any more
         assert texts(service) == {"#!ipxe\necho second\n"}
         assert service.get("/ipxe?name=gone").text == "#!ipxe\necho second\n"
 
@@ -401,7 +401,7 @@ def test_one_worker_too_only_answers_where_anything_is_administered(
     database = {"SERVICE_DB_PATH": tmp_path / "answers.db"} if "SERVICE_STORE" in settings else {}
     with Service(SERVICE_ANSWERS_DIR=tmp_path, SERVICE_ADMIN_TOKEN=TOKEN, **settings, **database) as service:
         assert service.wait_for_log("processes started").endswith(f" 2 processes started: worker 1, {name}")
-        assert len(children(service.process.pid)) == 2
+        assert len(service.children()) == 2
 
 
 def test_one_worker_and_nothing_to_administer_is_one_child(tmp_path: Path) -> None:
@@ -435,7 +435,7 @@ def test_an_administration_that_dies_is_replaced_and_no_acknowledged_write_is_lo
         assert (
             administered.ask_admin("PUT", "/default?format=ipxe", text.encode(), Authorization=AUTHORIZED).status == 200
         )
-        worker, administration = children(administered.process.pid)
+        worker, administration = administered.children()
         kill(administration)
         assert administered.get("/ipxe").text == text
         wait_until(lambda: administration not in children(administered.process.pid))  # noqa: B023
