@@ -1,4 +1,4 @@
-"""A machine that installs once: it boots, asks, reports, boots again, and checks that it is not given a document again."""
+"""A machine that installs once: it boots, asks, reports, boots again, and checks that it is given no document again."""
 
 from __future__ import annotations
 
