@@ -13,7 +13,7 @@ from itertools import chain
 from typing import Final
 
 from answerd.answers.catalogue import Catalogue, extended_name
-from answerd.answers.rows import Inventory
+from answerd.answers.inventory_index import Inventory
 from answerd.answers.select import Question, overlays_holding, select
 from answerd.documents import Document, NameInKind, RawDocument
 from answerd.errors import AnswerError, BrokenDocument
@@ -22,7 +22,7 @@ from answerd.formats import ALL_EXTENSIONS
 from answerd.formats.control import Criterion
 from answerd.identity import Kind, identity_of, normalize
 from answerd.installs.states import State
-from answerd.inventory.rows import Row
+from answerd.inventory.row import Row
 
 _MOST_KINDS: Final = 10_000
 """Kinds of rows whose groups are kept."""

@@ -15,9 +15,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from answerd.answers.compose import Layers, prepared_answer
+from answerd.answers.inventory_index import Inventory
 from answerd.answers.near_misses import shortened
 from answerd.answers.resolve import Answer
-from answerd.answers.rows import Inventory
 from answerd.documents import Document
 from answerd.errors import BrokenDocument
 from answerd.formats.family import ParseError, Path, Tree

@@ -108,7 +108,7 @@ NO_LABELS: Mapping[str, str] = MappingProxyType({})
 
 def redacted(text: str, extension: str, known: Iterable[str] = (), labels: Mapping[str, str] = NO_LABELS) -> str:
     """Return a document or an answer without secrets. ``known`` are further ones, wherever they occur. ``labels`` are
-    those of an inventory's columns that have other names (`answerd.inventory.rows.Layout`)."""
+    those of an inventory's columns that have other names (`answerd.inventory.row.Layout`)."""
     reading = _Reading(text, extension, labels)
     return _replaced(text, reading.all_hidden({*reading.values, *_variants(known)}), lambda _: SECRET)
 

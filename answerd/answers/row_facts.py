@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping, Sequence
 
 from answerd.facts import STATE, Facts
-from answerd.inventory.rows import Row, identities_of_sound
+from answerd.inventory.row import Row, identities_of_sound
 
 
 class RowFacts(Facts):
