@@ -226,7 +226,6 @@ class ClaimsOfRows:
         self._selecting: dict[tuple[str, ...], tuple[list[Document], tuple[Document, ...]]] = {}
 
     def of(self, row: Row) -> RowClaims:
-        """Return `claims_of` a row."""
         catalogue = self._catalogue
         inventory = catalogue.inventory
         machines = [document for name in row.names for document in catalogue.machines.get(name, ())]

@@ -296,7 +296,6 @@ class _Chosen:
         )
 
     def side(self) -> Side:
-        """Return the answer."""
         selection, facts = self.selection, self.facts
         if selection is None or facts is None:
             return Side(None, self.reason)

@@ -144,7 +144,6 @@ def events(text: str) -> Iterator[Any]:
 
 
 def is_scalar(event: Any) -> bool:
-    """Return whether an event is a scalar."""
     return isinstance(event, yaml.ScalarEvent)
 
 
@@ -243,7 +242,6 @@ class _Composer:
         self.size = self.aliased = 0
 
     def take(self, event: Any) -> None:
-        """Take the next event."""
         take = _TAKE.get(type(event))
         if take is not None:
             take(self, event)

@@ -68,7 +68,6 @@ class Syntax:
 
     @classmethod
     def of(cls, separator: str) -> Syntax:
-        """Return the syntax of files with this separator."""
         blanks = " " if separator == "\t" else " \t"
         around = f"[{blanks}]*"
         return cls(

@@ -126,7 +126,6 @@ class RowEdits:
 
 
 def line_of(table: Table, row: Row) -> int:
-    """Return the line on which a row of a table begins."""
     return table.line_of(row) or 0
 
 
