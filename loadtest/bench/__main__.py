@@ -13,7 +13,6 @@ Groups (all of them when none is named):
   installs   answers with once against the same without, reports, a lab that is switched on, records of a large fleet
   load       load time, reload after one change, memory, idling, in both stores
   workers    two workers against one on one core; as many as there are cores; the memory of one more
-  write      PUT through the admin API, small and large set
   apply      a change of 10,000 machines through the admin API, and the answers meanwhile
   console    answers while ten browsers follow the console
   pages      every page of the console with a large fleet, in both stores
@@ -58,7 +57,6 @@ from loadtest.bench import (
     servers,
     storm,
     throughput,
-    writing,
 )
 from loadtest.bench.against import against, another_checkout
 from loadtest.bench.figures import FULL, QUICK, Effort, Figure
@@ -75,7 +73,6 @@ GROUPS: dict[str, Callable[[Effort], list[Figure]]] = {
     "installs": installs.installs,
     "load": loading.load,
     "workers": throughput.workers,
-    "write": writing.write,
     "apply": applying.apply,
     "console": consoles.console,
     "pages": pages.pages,
