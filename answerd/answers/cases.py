@@ -187,11 +187,6 @@ class RowClaims:
         return tuple(extension for extension in ALL_EXTENSIONS if extension in found)
 
 
-def facts_of_row(row: Row) -> Facts:
-    """Return the facts of a machine that sends only the identities of its row."""
-    return facts_of(row.identities().values())
-
-
 def claims_of(catalogue: Catalogue, row: Row) -> RowClaims:
     """Return the documents that claim a row, whose machine counts as armed. Raises `AnswerError` where the row gets no
     answer in any format."""
@@ -284,7 +279,7 @@ def winners(catalogue: Catalogue, row: Row) -> list[Document]:
 
 
 def _known(catalogue: Catalogue, row: Row) -> Facts:
-    facts = catalogue.facts(facts_of_row(row))
+    facts = catalogue.facts(facts_of(row.identities().values()))
     if catalogue.has_states:
         facts.state_source = lambda _: State.ARMED.value
     return facts
