@@ -2,8 +2,7 @@
 
 Rules: docs/inventory.md#rows-from-machines.
 
-Knows the output of ``lshw -xml`` and ``virsh dumpxml``, and requests of installers. Pure: bytes or a request in, values
-out. xmltodict reads the XML, which is plain data without mixed content here.
+Pure: bytes or a request in, values out. xmltodict reads the XML, which is plain data without mixed content here.
 """
 
 from __future__ import annotations

@@ -10,8 +10,7 @@ Options:
 Run as ``python -m loadtest.fleet``: writes the documents of the locust scripts' fleet into DIR.
 
 Everything follows from a machine's number, so a load script can check that an answer is the machine's own without
-reading a document. Knows the requests of installers (shapes of real requests, values made up); knows no service and no
-clock.
+reading a document.
 """
 
 from __future__ import annotations

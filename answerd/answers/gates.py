@@ -2,7 +2,7 @@
 report URL.
 
 Rules: docs/install-once.md. Reads the states only where an answer has ``once`` or ``{{ report }}``, or a selector names
-``state``. Knows no database and no clock: an `InstallSource` has both.
+``state``.
 """
 
 from __future__ import annotations

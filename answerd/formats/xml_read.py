@@ -1,7 +1,5 @@
 """The XML tree, with elements in their order and text as written, and its reader, which uses expat.
 
-Knows XML's grammar; knows nothing of layers, control keys or answers.
-
 The tree is read with expat, the parser that xmltodict uses, and not with xmltodict. xmltodict puts children into a dict
 by name: it loses the order of differently named siblings (``a b a`` becomes ``a a b``), puts the text of mixed content
 into one string, strips white space that an AutoYaST script needs, reports neither CDATA nor positions, and drops an

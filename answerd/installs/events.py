@@ -1,6 +1,6 @@
 """Events of installs, and their fold: the state of a machine follows from the set of its events.
 
-Rules: docs/many-nodes.md#how-states-are-merged. Knows no database, no request, no clock.
+Rules: docs/many-nodes.md#how-states-are-merged.
 
 Processes and nodes write events independently, so events arrive late, twice and in any order. Each event is decided
 once, where it happens, and says what it is evidence of: a document was given in start 2 of attempt 3, a report came in

@@ -1,6 +1,6 @@
 """Record requests while they are answered, without delaying or failing an answer.
 
-Knows when to record. `answerd.captures` knows the files.
+`answerd.captures` knows the files.
 """
 
 from __future__ import annotations

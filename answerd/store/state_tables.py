@@ -1,7 +1,7 @@
 """The tables of the states of installs, in SQLite and in PostgreSQL: rows to events and back, and what is kept of them.
 
 Rules: docs/install-once.md#where-states-are-kept. Decides nothing: what events mean is in `answerd.installs.events`.
-The statements that make the tables are in `answerd.store.schema`. Must not know connections or files.
+The statements that make the tables are in `answerd.store.schema`.
 
 ``events.revision`` is the order in which events were stored in this database. ``shared`` is the revision that an event
 has in the database that nodes share: null where it is not delivered yet, 0 in a service that shares nothing.

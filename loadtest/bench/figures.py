@@ -1,6 +1,4 @@
-"""Figures: the median of the rounds, their spread, and the bar that the median has to meet. Knows no server and no
-clock.
-"""
+"""Figures: the median of the rounds, their spread, and the bar that the median has to meet."""
 
 from __future__ import annotations
 

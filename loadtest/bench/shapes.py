@@ -1,7 +1,7 @@
 """Requests as bytes with gaps: one shape for every machine of a fleet.
 
 A generator puts a machine's MAC address and serial number into the gaps, so that a million distinct requests need no
-memory. Knows HTTP's request format and the fleet; knows no socket.
+memory.
 """
 
 from __future__ import annotations
