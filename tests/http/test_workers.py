@@ -247,17 +247,6 @@ def test_sighup_reaches_every_worker_and_a_moved_log_file_is_left_alone(tmp_path
         assert moved.stat().st_size == size
 
 
-def test_a_directory_that_cannot_be_listed_is_a_warning_with_several_workers_too(tmp_path: Path) -> None:
-    (tmp_path / "one").symlink_to("two")
-    (tmp_path / "two").symlink_to("one")
-    with Service(SERVICE_ANSWERS_DIR=tmp_path / "one", SERVICE_WORKERS=2) as service:
-        service.wait_for_log("warning: the answers directory")
-        assert service.get("/").status == 404
-        (tmp_path / "one").unlink()
-        write_tree(tmp_path / "one", script("there"))
-        wait_until(lambda: texts(service) == {"#!ipxe\necho there\n"})
-
-
 # --- what blocks one must not block the others ----------------------------------------------------------------------
 
 SLOW_DISK = """
@@ -371,14 +360,6 @@ def test_a_port_in_use_is_a_startup_error_in_one_line(service: Service, tmp_path
     assert len(lines) == 1
     assert f"127.0.0.1:{service.address[1]} cannot be bound" in lines[0]
     assert "in use" in lines[0]
-
-
-@pytest.mark.parametrize("address", ["192.0.2.1:8000", "no-such-host.invalid:8000", "127.0.0.1:99999", "127.0.0.1"])
-def test_an_address_that_is_not_ours_is_a_startup_error_in_one_line(tmp_path: Path, address: str) -> None:
-    ended = run("serve", SERVICE_ANSWERS_DIR=tmp_path, SERVICE_LISTEN_ADDR=address, SERVICE_WORKERS=2)
-    assert ended.returncode == 1
-    assert "SERVICE_LISTEN_ADDR" in ended.stderr.decode()
-    assert len(ended.stderr.decode().splitlines()) == 1
 
 
 # --- administration -------------------------------------------------------------------------------------------------
