@@ -36,7 +36,7 @@ from answerd.errors import AnswerError, CannotFill
 from answerd.facts import Facts, facts_of
 from answerd.formats import FORMATS
 from answerd.formats.family import ParseError, Path, Slot
-from answerd.formats.filters import FilterBudget, Lookup
+from answerd.formats.filters import Lookup
 from answerd.formats.spans import ValueSpan, value_spans, written_spans
 from answerd.formats.template import Placeholder
 from answerd.identity import folded
@@ -118,7 +118,7 @@ NO_LABELS: Mapping[str, str] = MappingProxyType({})
 
 def redacted(text: str, extension: str, known: Iterable[str] = (), labels: Mapping[str, str] = NO_LABELS) -> str:
     """Return a document or an answer without secrets. ``known`` are further ones, wherever they occur. ``labels`` are
-    those of an inventory's columns that have other names (`answerd.inventory.rows.Layout`)."""
+    those of an inventory's columns that have other names (`answerd.inventory.row.Layout`)."""
     reading = _Reading(text, extension, labels)
     return _replaced(text, reading.all_hidden({*reading.values, *_variants(known)}), lambda _: SECRET)
 
@@ -244,8 +244,8 @@ def _known_values(catalogue: Catalogue, answer: Answer, facts: Facts, sources: S
     return found
 
 
-def _lookup(catalogue: Catalogue, answer: Answer, facts: Facts, sources: Sources) -> FilterBudget:
-    return FilterBudget(Values(answer.selection, known_facts(catalogue, facts, sources), sources, catalogue))
+def _lookup(catalogue: Catalogue, answer: Answer, facts: Facts, sources: Sources) -> Values:
+    return Values(answer.selection, known_facts(catalogue, facts, sources), sources, catalogue)
 
 
 def _slots(answer: Answer) -> tuple[Slot, ...]:

@@ -374,6 +374,14 @@ def test_a_value_that_moves_into_a_comment_is_hidden_there() -> None:
     assert (before, after) == (f"password: {SECRET}\n", f"password: {CHANGED}\n# it was {CHANGED}\n")
 
 
+def test_of_secrets_of_many_lengths_that_begin_alike_the_beginning_hides_the_rest_of_the_line() -> None:
+    passwords = ["QZXJ" + "K" * more for more in range(9)]
+    text = f"passwords: {json.dumps(passwords)}\nnote: it is {passwords[4]}, really\nb: 1\n"
+    shown = redacted(text, "yaml").splitlines()
+    assert leaked("".join(shown)) is None
+    assert shown[1:] == [f"note: it is {SECRET}", "b: 1"]
+
+
 def secret_sources(value: str) -> Sources:
     return Sources(secret=lambda _name, _machines: value)
 
