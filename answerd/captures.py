@@ -1,7 +1,7 @@
 """Captured requests: their files on disk, written and read again (docs/captures.md).
 
 A capture is two files: ``<UTC>-<peer>-<n>.body``, the body byte for byte, and the same name with ``.meta``, everything
-else as JSON. Knows those files. Must not know sockets or why a request is captured.
+else as JSON.
 """
 
 from __future__ import annotations

@@ -39,7 +39,7 @@ from answerd.errors import AnswerError, CannotFill, NotClaimed
 from answerd.facts import SHORTEST_BODY_IDENTITY
 from answerd.formats.family import Once
 from answerd.identity import brief, identity_of, printable
-from answerd.inventory.rows import notes as row_notes
+from answerd.inventory.row import notes as row_notes
 from answerd.validators import TOOL_OF_FORMAT, Finding, Tools, Verdict, validate
 
 _MOST_DIGITS = 20

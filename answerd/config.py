@@ -4,9 +4,8 @@ Each setting is one declaration in `Config`: its variable, default, meaning and 
 declarations; reading, ``answerd config`` and the tests of the documentation use it. This module also knows the rules of
 ``SERVICE_ENV_FILE`` and which combinations of settings cannot start.
 
-It must not know what the settings are used for: it opens no store, binds no address, loads no certificate and looks at
-no directory. The only files that it reads are the environment file and those that a setting with ``_FILE`` names,
-through a function that a caller can replace. No message ever holds a secret.
+The only files that it reads are the environment file and those that a setting with ``_FILE`` names, through a function
+that a caller can replace. No message ever holds a secret.
 """
 
 from __future__ import annotations

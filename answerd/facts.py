@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import lru_cache
-from typing import Any, Final
+from typing import Final
 from urllib.parse import unquote_to_bytes
 
 from answerd.formats import ALIASES, ALL_EXTENSIONS, formats_of_name, split_extension
@@ -27,7 +27,7 @@ from answerd.identity import (
     normalize,
     without_pxelinux_prefix,
 )
-from answerd.inventory.rows import Row
+from answerd.inventory.row import Row
 from answerd.json_body import JsonBody, filed, read_json
 
 OWN_LABELS: Final = frozenset({"peer", "user_agent"})
@@ -166,15 +166,6 @@ class Facts:
         self._values: dict[str, Sequence[str]] = {}
         self._forms: dict[str, NormalizedValues] = {}
         self._for_user_data: Facts | None = None
-        self.found: dict[object, Any] | None = {} if len(request.body) > LARGE else None
-        """What indexes found for a large request, by the index or its method: it is looked up in a thread first."""
-
-    def copied(self) -> Facts:
-        """Return a copy that shares what was computed, but not `found`."""
-        other = Facts(self.request, same_body=self)
-        other._identities, other._carried, other._filed = self._identities, self._carried, self._filed
-        other.found = None if self.found is None else dict(self.found)
-        return other
 
     @property
     def row_id(self) -> str:
@@ -234,6 +225,8 @@ class Facts:
         if self._json:
             self._json.labels()
             self._json.system_values("serial")
+        if self.side_file:
+            self.asking_for_user_data().identities  # noqa: B018 - kept
 
     def values_before_json(self, label: str) -> list[str]:
         """Return the values of a case-folded label that are not in a JSON body, each once."""
@@ -335,17 +328,12 @@ class Facts:
         """Return the `identities` that an index holds, in no order."""
         if self._identities is not None:
             return intersection(self._identities.keys())
-        if self.found is not None and intersection in self.found:
-            known: set[str] = self.found[intersection]
-            return known
         carried = self._carry()
         found = intersection(carried.names)
         if carried.names_in_body:
             for identity in intersection(carried.names_in_body):
                 if len(identity) >= SHORTEST_BODY_IDENTITY:
                     found.add(identity)
-        if self.found is not None:
-            self.found[intersection] = found
         return found
 
     def _says(self, identity: str) -> bool:

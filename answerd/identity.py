@@ -1,7 +1,6 @@
 """Names: valid identifiers, identities (when two names are the same machine), and MAC addresses in a text.
 
-Pure rules of docs/formats.md#identifiers and docs/selection.md#what-a-request-says-facts. Knows nothing of documents,
-requests or stores.
+Pure rules of docs/formats.md#identifiers and docs/selection.md#what-a-request-says-facts.
 """
 
 from __future__ import annotations

@@ -10,8 +10,7 @@ Options:
 Run as ``python -m loadtest.fleet``: writes the documents of the locust scripts' fleet into DIR.
 
 Everything follows from a machine's number, so a load script can check that an answer is the machine's own without
-reading a document. Knows the requests of installers (shapes of real requests, values made up); knows no service and no
-clock.
+reading a document.
 """
 
 from __future__ import annotations
@@ -60,7 +59,6 @@ class Machine:
 
     @property
     def uuid(self) -> str:
-        """Its system UUID."""
         return f"0f3a1c5e-7b2d-4e86-9a4c-{self.mac.replace(':', '')}"
 
     @property
@@ -75,7 +73,6 @@ class Machine:
 
     @property
     def network(self) -> str:
-        """Its address."""
         return f"10.{self.number >> 16 & 255}.{self.number >> 8 & 255}.{self.number & 255}"
 
 

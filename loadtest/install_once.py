@@ -1,7 +1,4 @@
-"""A machine that installs once: it boots, asks, reports, boots again, and checks that it is not given a document again.
-Knows the requests of a boot loader and an installer, their order, and the content of the right answers. Must not know
-how a request is sent, how long the machine waits, or when the service is killed: the caller decides that.
-"""
+"""A machine that installs once: it boots, asks, reports, boots again, and checks that it is given no document again."""
 
 from __future__ import annotations
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping, Sequence
 
 from answerd.facts import STATE, Facts
-from answerd.inventory.rows import Row, identities_of_sound
+from answerd.inventory.row import Row, identities_of_sound
 
 
 class RowFacts(Facts):
@@ -31,7 +31,6 @@ class RowFacts(Facts):
         self._values = {}
         self._forms = {}
         self._for_user_data = None
-        self.found = None if facts.found is None else {}
 
     @property
     def row_id(self) -> str:
@@ -50,7 +49,6 @@ class RowFacts(Facts):
         return self._said.values(label)
 
     def first(self, label: str) -> str | None:
-        """Return the first of the `values`."""
         at = self._places.get(label)
         if at is not None and (cell := self._cells[at]):
             return (cell.split(maxsplit=1) or [cell])[0] if label == "mac" else cell
@@ -68,11 +66,6 @@ class RowFacts(Facts):
     def labels(self) -> Mapping[str, Sequence[str]]:
         """Every label that has a value, case-folded, with its values."""
         return {**self._said.labels, **self._row.values()}
-
-    def prepare(self) -> None:
-        """Compute beforehand the results that take long for a large request."""
-        self._said.prepare()
-        self.identities  # noqa: B018 - kept
 
     @property
     def identities(self) -> Mapping[str, str]:

@@ -91,7 +91,6 @@ class SelectorIndex(Generic[Owner]):
         return filed[text]
 
     def items(self) -> Iterator[tuple[Owner, Selector]]:
-        """Yield each owner with its selector."""
         yield from self._selectors.items()
 
     def __len__(self) -> int:
@@ -101,14 +100,8 @@ class SelectorIndex(Generic[Owner]):
         """Return the owners of the selectors that hold for the request, each once."""
         if not self._selectors:
             return []
-        if facts.found is not None and self in facts.found:
-            return list(facts.found[self])
-        candidates = self._candidates(facts)
         selectors = self._selectors
-        if facts.found is None:
-            return [owner for owner in candidates if holds(selectors[owner], facts)]
-        facts.found[self] = holding = [owner for owner in candidates if holds(selectors[owner], facts)]
-        return holding
+        return [owner for owner in self._candidates(facts) if holds(selectors[owner], facts)]
 
     def _candidates(self, facts: Facts) -> Mapping[Owner, None]:
         found: dict[Owner, None] = {}

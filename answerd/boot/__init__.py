@@ -1,7 +1,7 @@
 """DHCP and TFTP configuration that leads machines through iPXE to this service, in the dialects of DHCP servers.
 
 Each dialect is a template in `templates/`; what differs by kind of firmware comes from `FIRMWARE`, the one table of
-architectures. Knows nothing of documents, requests or settings. Rules: docs/boot-config.md.
+architectures. Rules: docs/boot-config.md.
 """
 
 from __future__ import annotations

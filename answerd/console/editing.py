@@ -25,7 +25,7 @@ from answerd.inventory import FORMAT as INVENTORY_FORMAT
 from answerd.inventory import file_of
 from answerd.inventory.editing import with_row, with_rows_added, without_row
 from answerd.inventory.records import UnreadableError
-from answerd.inventory.rows import Row, judged
+from answerd.inventory.row import Row, judged
 from answerd.inventory.table import Table, read_table
 from answerd.long_work import run_long
 from answerd.server.admin.inventories import RowEdits, line_of

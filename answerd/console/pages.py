@@ -19,7 +19,7 @@ from answerd.console.rendering import page
 from answerd.console.table import STATES, Machine, inventories_of
 from answerd.facts import Facts, Request
 from answerd.inventory import DEFAULT_NAME
-from answerd.inventory.rows import IDENTITY_COLUMNS
+from answerd.inventory.row import IDENTITY_COLUMNS
 from answerd.long_work import run_long
 from answerd.server.request_feed import FedLine
 from answerd.server.roles import MAY

@@ -34,7 +34,7 @@ from answerd.identity import identity_of, is_mac
 from answerd.installs.memory import Remembered
 from answerd.installs.shown import UnknownMachine
 from answerd.installs.states import SILENT, UNDER_WAY, State
-from answerd.inventory.rows import IDENTITY_COLUMNS, Row, identities_of_sound
+from answerd.inventory.row import IDENTITY_COLUMNS, Row, identities_of_sound
 from answerd.server.os_support import gc_paused
 from answerd.server.threads import in_pool
 

@@ -2,7 +2,7 @@
 
 Every value of a layer is marked with the layer's number and its line; then the family's own ``unset`` and ``merge``
 carry the marks along, so the result always agrees with the merge. There is a small class for each family, which marks
-its tree and reads the marks. Knows nothing of documents or answers.
+its tree and reads the marks.
 """
 
 from __future__ import annotations
@@ -46,8 +46,6 @@ module reads the marks."""
 
 
 class Marking(Protocol):
-    """The marking of a family."""
-
     def mark(self, source: str, layer: int) -> Marked:
         """Return the tree of a text without control keys, every value marked. Raises `ParseError`."""
 

@@ -1,7 +1,5 @@
 """The XML tree, with elements in their order and text as written, and its reader, which uses expat.
 
-Knows XML's grammar; knows nothing of layers, control keys or answers.
-
 The tree is read with expat, the parser that xmltodict uses, and not with xmltodict. xmltodict puts children into a dict
 by name: it loses the order of differently named siblings (``a b a`` becomes ``a a b``), puts the text of mixed content
 into one string, strips white space that an AutoYaST script needs, reports neither CDATA nor positions, and drops an
@@ -51,7 +49,6 @@ class Element:
     line: int = field(default=0, compare=False)
 
     def elements(self) -> list[Element]:
-        """Return the child elements."""
         return [item for item in self.content if isinstance(item, Element)]
 
     def text(self) -> str:

@@ -1,7 +1,6 @@
 """The records of all machines in memory, by name and by every identity that they have collected.
 
-Rules: docs/install-once.md#one-record-for-each-machine. Knows no database: a store fills it, and an event that was
-decided here changes it at once, before it is written down.
+Rules: docs/install-once.md#one-record-for-each-machine.
 """
 
 from __future__ import annotations

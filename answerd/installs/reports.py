@@ -1,7 +1,6 @@
 """Read a report: an installer's request, in any of the forms that installers send, becomes a `Report`.
 
-Rules: docs/install-once.md#reports. Knows no machine and no state, only the request's path, query, headers and body.
-Content decides and not the header, because ``curl -d`` calls everything a form.
+Rules: docs/install-once.md#reports. Content decides and not the header, because ``curl -d`` calls everything a form.
 """
 
 from __future__ import annotations

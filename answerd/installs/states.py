@@ -1,6 +1,6 @@
 """The states of one machine's install: everything that decides whether it may install is in this file.
 
-Rules: docs/install-once.md. Knows no database, no request, no clock: time comes in with each event, in seconds.
+Rules: docs/install-once.md.
 
 A machine that boots from the network first would install itself again at every boot, unless the service remembers it.
 The service keeps a `Record` of each machine. It changes when the machine asks for a document with ``once``, which is

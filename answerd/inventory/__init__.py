@@ -1,6 +1,6 @@
 """Inventories: CSV text, its rows, and the values of a machine in each row (docs/inventory.md).
 
-Text in, rows out. Knows names and identities; no documents, requests, files or databases.
+Text in, rows out.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""Access to answers: methods, networks and tokens, checked in the header of a request.
-
-Knows the order of these statuses (docs/http.md#order-of-statuses). Must not know what an answer is.
-"""
+"""Access to answers: methods, networks and tokens, checked in the header of a request."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Admission: how many connections are in flight over all workers, how much memory they hold, and the limits of both.
-
-Knows shared counts of each worker and the limits on their sums.
-"""
+"""Admission: how many connections are in flight over all workers, how much memory they hold, and the limits of both."""
 
 from __future__ import annotations
 

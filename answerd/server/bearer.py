@@ -1,9 +1,6 @@
 """Bearer tokens: whether a request presents the right token, and which addresses have guessed wrong too often.
 
 Rules: docs/http.md#bearer-token, docs/admin-api.md#wrong-tokens.
-
-Knows the ``Authorization`` header and counts failures per address. Must not know HTTP statuses, what a token protects,
-or the time: it is given a clock.
 """
 
 from __future__ import annotations

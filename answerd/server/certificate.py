@@ -1,7 +1,4 @@
-"""The certificate of the answer endpoint: loading it, and the fingerprint that a Proxmox installer pins.
-
-Knows PEM files. Must not know connections: the TLS of one is `tls.py`.
-"""
+"""The certificate of the answer endpoint: loading it, and the fingerprint that a Proxmox installer pins."""
 
 from __future__ import annotations
 

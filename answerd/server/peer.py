@@ -1,8 +1,5 @@
 """The address a request came from: the connection's, or the one that a trusted proxy forwards
-(docs/http.md#behind-a-proxy).
-
-Knows IP addresses and ``X-Forwarded-For``. Must not know sockets.
-"""
+(docs/http.md#behind-a-proxy)."""
 
 from __future__ import annotations
 

@@ -1,7 +1,6 @@
 """The endpoint of reports: each report of a machine is on the disk before it is acknowledged.
 
-Rules: docs/install-once.md#reports. Knows the paths and statuses of reports; their meaning is in
-`answerd.installs.reports`, their effect in `answerd.installs.states`.
+Rules: docs/install-once.md#reports.
 """
 
 from __future__ import annotations

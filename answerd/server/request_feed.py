@@ -1,8 +1,7 @@
 """The last requests of all workers, for the console and the event stream: a ring for each process, in shared memory.
 
 Each process writes its own ring and never waits; a reader copies its content. Lines are overwritten even when no reader
-has read them, so a slow reader costs the workers nothing; it gets the number of lines that it missed. Must not know its
-readers.
+has read them, so a slow reader costs the workers nothing; it gets the number of lines that it missed.
 """
 
 from __future__ import annotations

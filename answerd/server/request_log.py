@@ -1,8 +1,5 @@
 """The log: one line a request, service lines beside them (docs/running.md#the-log).
 
-Knows the shape of a line, how text from outside is escaped, and how lines reach stderr, stdout or a file without ever
-holding up an answer. Must not know requests or answers.
-
 Logging a line only appends to a queue. A native thread, which gevent does not know, writes the queue out in batches: a
 pipe without a reader or a disk that stalls stops that thread and nothing else. Switching the descriptor to non-blocking
 instead would do so for every other program that shares it, and would not help with a disk. The queue is bounded; lines

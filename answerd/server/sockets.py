@@ -1,7 +1,4 @@
-"""Listening sockets: bind them, and let the kernel drop new connections.
-
-Knows socket options. Must not know how connections are accepted.
-"""
+"""Listening sockets: bind them, and let the kernel drop new connections."""
 
 from __future__ import annotations
 

@@ -2,8 +2,7 @@
 
 Rules: docs/admin-api.md#what-a-write-guarantees.
 
-Knows the order of a change: begin, problems before, write, problems after, commit or roll back. A change is a set of
-writes; a single PUT or DELETE is a set of one. Must not know HTTP, nor who may write.
+A change is a set of writes; a single PUT or DELETE is a set of one.
 
 Nothing can change between the two checks: within the process a lock admits one change at a time, and across processes
 the database's write lock is held from the first check to the commit. Earlier writes of other programs are loaded once

@@ -1,8 +1,8 @@
 """The file store: a directory tree of documents, in the layout of docs/formats.md, checked for changes regularly.
 
-Knows names, sizes, times and bytes. No path is ever built from what a request contains: only what a listing found is
-opened. Where the kernel reports changes (`answerd.store.watch`), a scan is of those files only, and of everything once
-a minute and on request. Not safe for use by two greenlets at a time; its loader is its only user.
+No path is ever built from what a request contains: only what a listing found is opened. Where the kernel reports
+changes (`answerd.store.watch`), a scan is of those files only, and of everything once a minute and on request. Not safe
+for use by two greenlets at a time; its loader is its only user.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """The history: accepted changes of documents, read and pruned.
 
-Knows the table ``changes``, which triggers fill. Each function takes the database to ask.
+Each function takes the database to ask.
 """
 
 from __future__ import annotations

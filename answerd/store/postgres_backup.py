@@ -1,7 +1,6 @@
 """A backup of a PostgreSQL database as a file of the SQLite store.
 
 Rules: docs/many-nodes.md#commands. The file can be restored into a service on SQLite, and be imported into any store.
-Knows the tables. Must not know connections.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 Rules: docs/many-nodes.md#the-replica.
 
 Workers read it as they read the SQLite store. It has the tables of that store without the triggers, because the numbers
-of its changes are the database's. Knows how a replica is brought up to date; must not know when, nor connections.
+of its changes are the database's.
 """
 
 from __future__ import annotations

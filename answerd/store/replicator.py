@@ -4,7 +4,7 @@ Rules: docs/many-nodes.md#the-replica.
 
 A notice (``LISTEN``) wakes it; the counter is polled every half second all the same, because a pooler, a standby and
 CockroachDB send no notices, and because only a query shows that a silent connection is dead. A connection that is lost
-is made again at once, then after 0.1 s, doubling to 1 s. Knows nothing of documents and requests.
+is made again at once, then after 0.1 s, doubling to 1 s.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""The database file: making it, opening connections to it, and translating its errors.
-
-Knows SQLite and the file system. Must not know tables.
-"""
+"""The database file: making it, opening connections to it, and translating its errors."""
 
 from __future__ import annotations
 

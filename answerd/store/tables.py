@@ -1,8 +1,4 @@
-"""The tables of the database as models, and the questions about them.
-
-Knows rows, and how a row becomes a key and a text. Must not know connections, transactions or files: each function
-takes the database to ask.
-"""
+"""The tables of the database as models, and the questions about them."""
 
 from __future__ import annotations
 

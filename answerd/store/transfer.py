@@ -1,9 +1,6 @@
 """Import and export: a directory into the database, and the database into a directory.
 
 Rules: docs/admin-api.md#import-and-export; the layout: docs/formats.md#the-files.
-
-Knows the conditions on all documents together before any is taken, and which files are skipped and why. Must not know
-the meaning of a document: a broken document is taken as it is.
 """
 
 from __future__ import annotations

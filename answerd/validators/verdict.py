@@ -1,4 +1,4 @@
-"""The remarks of a validator: findings, warnings and notes, and what judged. Knows no format.
+"""The remarks of a validator: findings, warnings and notes, and what judged.
 
 A *finding* makes the answer invalid: the installer would refuse it, or would leave a machine that cannot be used.
 A *warning* should be read by an operator and makes nothing invalid. A *note* is about the judging itself: a tool that

@@ -1,6 +1,4 @@
-"""Figures: the median of the rounds, their spread, and the bar that the median has to meet. Knows no server and no
-clock.
-"""
+"""Figures: the median of the rounds, their spread, and the bar that the median has to meet."""
 
 from __future__ import annotations
 
@@ -67,8 +65,6 @@ class Effort:
     load: int
     groups: tuple[int, int]
     changes: int
-    writes: int
-    written_sets: tuple[int, int]
     applied: int
 
 
@@ -80,8 +76,6 @@ FULL = Effort(
     load=100_000,
     groups=(10, 1_000),
     changes=9,
-    writes=25,
-    written_sets=(10, 10_000),
     applied=10_000,
 )
 QUICK = Effort(
@@ -92,7 +86,5 @@ QUICK = Effort(
     load=2_000,
     groups=(10, 1_000),
     changes=3,
-    writes=10,
-    written_sets=(10, 500),
     applied=500,
 )

@@ -1,7 +1,4 @@
-"""Load on one server, and its cost: requests a second, CPU time on both sides, faults.
-
-Knows wrk and the bundled generator, and that both run on the generator's core. Must not know which figures matter.
-"""
+"""Load on one server, and its cost: requests a second, CPU time on both sides, faults."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Processes of the benchmark: their cores, their CPU time and memory, and their end with the benchmark.
-
-Knows Linux: affinity, CPU clocks, /proc. Must not know the purpose of the processes.
-"""
+"""Processes of the benchmark: their cores, their CPU time and memory, and their end with the benchmark."""
 
 from __future__ import annotations
 
@@ -77,7 +74,6 @@ class Process:
 
     @property
     def pid(self) -> int:
-        """Its process id."""
         return self.child.pid
 
     @property

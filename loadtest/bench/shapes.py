@@ -1,7 +1,7 @@
 """Requests as bytes with gaps: one shape for every machine of a fleet.
 
 A generator puts a machine's MAC address and serial number into the gaps, so that a million distinct requests need no
-memory. Knows HTTP's request format and the fleet; knows no socket.
+memory.
 """
 
 from __future__ import annotations
@@ -35,7 +35,6 @@ class Shape:
     proof: str = ""
 
     def request(self, machine: Machine) -> bytes:
-        """Return the bytes that a machine sends."""
         values = {"mac": machine.mac, "MAC": machine.mac.upper(), "serial": machine.serial, "rack": machine.rack}
         values["bare"] = machine.mac.replace(":", "")
         return "".join(values[part] if at % 2 else part for at, part in enumerate(self.parts)).encode("latin-1")

@@ -1,7 +1,7 @@
 """Answer sets for the service to load: documents in a directory or a database, and changes of single documents.
 
-Knows both layouts of the stores. A database is filled through SQLite itself, because a million documents are not
-written one transaction at a time; its schema is the service's own.
+A database is filled through SQLite itself, because a million documents are not written one transaction at a time; its
+schema is the service's own.
 """
 
 from __future__ import annotations

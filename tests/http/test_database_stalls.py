@@ -184,4 +184,4 @@ def test_a_node_ends_while_a_name_is_being_looked_up(lab: Lab) -> None:
     wait_until(lambda: lab.said("answers come from the replica") == lost + 1)
     lab.node.process.send_signal(signal.SIGTERM)
     assert lab.node.process.wait(SECONDS) == 0
-    assert lab.node.log[-2:][0].endswith("- stopped")
+    lab.node.wait_for_log("- stopped$")

@@ -22,7 +22,6 @@ from answerd.store.tables import execute
 from tests.support.console import Browser
 from tests.support.disks import fill
 from tests.support.postgres import MISSING, Cluster, binaries, clusters, home_of
-from tests.support.processes import children
 from tests.support.service import Service, run
 from tests.support.waiting import wait_until
 
@@ -167,9 +166,7 @@ def test_the_password_of_the_database_is_never_shown(node: Callable[..., Service
 def test_the_replicator_is_replaced_when_it_dies(cluster: Cluster, node: Callable[..., Service]) -> None:
     url = cluster.database()
     first, second = node("first", url), node("second", url)
-    # The children are forked in the order of their names: worker, admin API, replicator.
-    replicator = sorted(children(second.process.pid))[-1]
-    os.kill(replicator, signal.SIGKILL)
+    os.kill(second.children()[-1], signal.SIGKILL)
     wait_until(lambda: "replicator died" in text_of(second))
     assert put(first, "aabbccddee01", "# after\n") == 200
     wait_until(lambda: answer(second, "aabbccddee01") == (200, b"# after\n"))

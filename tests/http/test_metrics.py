@@ -10,7 +10,6 @@ from pathlib import Path
 
 from prometheus_client.parser import text_string_to_metric_families
 
-from tests.support.processes import children
 from tests.support.replies import exchange, request_bytes
 from tests.support.service import Service, write_tree
 from tests.support.waiting import wait_until
@@ -53,7 +52,6 @@ def test_all_workers_numbers_are_together_and_survive_a_worker(serving: Callable
         SERVICE_WORKERS=2,
         SERVICE_LOG_FORMAT="json",
     )
-    service.wait_for_log("processes started")
     authorization = f"Bearer {TOKEN}"
     put = service.ask_admin("PUT", "/default?format=ks", b"lang en\n", Authorization=authorization)
     assert put.status == 200
@@ -74,7 +72,7 @@ def test_all_workers_numbers_are_together_and_survive_a_worker(serving: Callable
     by_admin = samples(service.ask_admin("GET", "/metrics", Authorization=authorization).body)
     assert by_admin["answerd_requests_total", "200", "default", "ks"] == 20
 
-    for child in children(service.process.pid)[:2]:
+    for child in service.children()[:2]:
         os.kill(child, signal.SIGKILL)
     wait_until(lambda: scrape(service)["answerd_workers_replaced_total",] == 2)
     assert answered(service) == 20

@@ -11,6 +11,7 @@ import signal
 import socket
 import subprocess
 import threading
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -110,10 +111,12 @@ def test_a_restart_under_load_loses_no_request(tmp_path: Path, listening: socket
 
 def received(manager: socket.socket, wanted: str) -> str:
     """Return the first message that has a line like this."""
-    while True:
+    until = time.monotonic() + PATIENCE
+    while time.monotonic() < until:  # other messages come all the time
         text = manager.recv(4_096).decode()
         if re.search(wanted, text, re.MULTILINE):
             return text
+    raise AssertionError(f"no message has a line like {wanted}")
 
 
 def test_the_manager_hears_of_readiness_reload_life_and_end(
@@ -134,7 +137,8 @@ def test_the_manager_hears_of_readiness_reload_life_and_end(
         process.send_signal(signal.SIGHUP)
         assert re.search(r"^MONOTONIC_USEC=\d+$", received(manager, "^RELOADING=1$"), re.MULTILINE)
         received(manager, "^READY=1$")
-        worker = min(children(process.pid))
+        wait_until(lambda: len(children(process.pid)) == 2)  # no interim worker any more
+        worker = children(process.pid)[0]
         os.kill(worker, signal.SIGSTOP)
         try:
             manager.settimeout(1.8)

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from tests.support.processes import children, kill
+from tests.support.processes import is_alive, kill
 from tests.support.replies import REPLY_SECONDS
 from tests.support.service import Service, run, write_tree
 from tests.support.waiting import wait_until
@@ -189,8 +189,9 @@ def test_sighup_takes_a_new_certificate_and_says_its_fingerprint(
         service.wait_for_log(f"fingerprint .*{other.fingerprint}")
         wait_until(lambda: {presented(service) for _ in range(12)} == {other.fingerprint})
         assert len([line for line in service.log if "fingerprint" in line]) == 2
-        for worker in children(service.process.pid):  # none with one worker
+        for worker in service.children():
             kill(worker)
+            wait_until(lambda: not is_alive(worker))  # noqa: B023 - it takes no request any more
         assert {presented(service) for _ in range(12)} == {other.fingerprint}
 
 

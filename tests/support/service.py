@@ -14,9 +14,9 @@ from pathlib import Path
 from typing import Any, Self
 
 from tests.support.commands import ForkedProcess, run_forked, starts_alike
-from tests.support.processes import with_descendants
+from tests.support.processes import children, with_descendants
 from tests.support.replies import Reply, exchange, request_bytes
-from tests.support.waiting import PATIENCE
+from tests.support.waiting import PATIENCE, wait_until
 
 COMMAND = "ANSWERD_COMMAND"
 """The variable of the environment that names another program to test, in words of a shell: an installed package."""
@@ -24,6 +24,7 @@ CHECKOUTS = [sys.executable, "-m", "answerd"]
 PROGRAM = shlex.split(os.environ.get(COMMAND, "")) or CHECKOUTS
 START_SECONDS = 180.0
 
+_STARTED = re.compile(r"(\d+) process(?:es)? started: ")
 _LISTENING = re.compile(r"(?P<admin>admin API )?listening on (?P<host>\[.*?\]|[^\s:]+):(?P<port>\d+)")
 
 
@@ -136,6 +137,14 @@ class Service:
         if self.process.poll() is None:
             self.process.send_signal(how)
         return self.process.wait(PATIENCE)
+
+    def children(self) -> list[int]:
+        """The workers, then the process that administers, then the replicator: each of them, and no interim worker that
+        has not ended yet, as on a busy machine."""
+        started = _STARTED.search(self.wait_for_log(_STARTED.pattern))
+        assert started
+        wait_until(lambda: len(children(self.process.pid)) == int(started[1]))
+        return children(self.process.pid)
 
     @property
     def pids(self) -> list[int]:

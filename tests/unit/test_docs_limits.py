@@ -11,7 +11,7 @@ from answerd.answers import catalogue
 from answerd.formats import control, family, filters, template, xml_read, yaml_read
 from answerd.installs import memory
 from answerd.inventory import records
-from answerd.inventory import rows as inventory_rows
+from answerd.inventory import row as inventory_row
 from answerd.server import capture, request_log
 from answerd.server.admin import changes, requests
 from answerd.store import secrets
@@ -31,7 +31,7 @@ TABLE = {cells[0]: cells[1] for cells in rows((Path(__file__).parents[2] / "docs
         ("problems of one inventory's rows that are listed", f"{errors.MOST_PROBLEMS} rows"),
         ("a row of an inventory", f"{records.LONGEST_ROW:,} characters"),
         ("columns of an inventory", f"{records.MOST_COLUMNS:,} columns"),
-        ("addresses of one `mac` cell", f"{inventory_rows.MOST_ADDRESSES:,} addresses"),
+        ("addresses of one `mac` cell", f"{inventory_row.MOST_ADDRESSES:,} addresses"),
         ("body of `POST /apply`", f"{changes.BODY_LIMIT:,} bytes"),
         ("identifier", f"{identity.IDENTIFIER_LENGTH} characters"),
         ("nesting (TOML, YAML, JSON, XML)", f"{family.DEEPEST} levels"),
@@ -47,16 +47,6 @@ TABLE = {cells[0]: cells[1] for cells in rows((Path(__file__).parents[2] / "docs
         ("a secret", f"{secrets.LARGEST_SECRET:,} bytes"),
         ("text that the filter `slug` makes", f"{len(filters.FILTERS['slug']('x' * 999))} characters"),
         ("text that the filters `replace` and `join` make", f"{filters.LONGEST_FILTERED:,} characters"),
-        (
-            "text that the filter `replace` makes of all values of a label together",
-            f"{filters.MOST_REPLACED:,} characters",
-        ),
-        (
-            "text that the filters of one answer process together; each filter counts "
-            f"{filters.FOR_EACH_VALUE} characters more for each value, those of addresses "
-            f"{filters.FOR_EACH_VALUE * filters.COST['host']}",
-            f"{filters.MOST_WORK:,} characters",
-        ),
         ("records of installs that one `serial`, `uuid` or `mac` finds", f"{memory.MOST_ALIKE} records"),
         ("values that the filter `split` makes", f"{filters.MOST_PIECES:,} values"),
         ("problems of one document that are listed", f"{errors.MOST_PROBLEMS} problems"),

@@ -18,11 +18,6 @@ from answerd.identity import Kind
 from tests.support.fleet import Fleet
 from tests.support.installs import RememberedInstalls
 
-DOCUMENTS = {
-    ("machine", "525400000005"): 'a = "{{ serial }} {{ network_interfaces.0.link }}"',
-    ("machine", "broken"): "a = ",
-}
-
 
 @pytest.fixture(autouse=True, scope="module")
 def only_new_objects() -> Iterator[None]:
@@ -75,7 +70,6 @@ def test_no_cycle_is_left_by_a_request(serial: str, body: str) -> None:
         facts = Facts(Request("/ubuntu/user-data", f"serial={serial}", [("host", "s")], sent, "127.0.0.1"))
         if len(sent) > LARGE:
             facts.prepare()
-            catalogue.facts(facts).prepare()
         answer = resolve(catalogue, facts, sources=sources)
         assert (answer.row is not None) == (serial == "A1")
 

@@ -64,15 +64,6 @@ def texts(store: PostgresStore | ReplicatedStore) -> dict[Key, str]:
     return {raw.key: raw.text for raw in loaded(store).documents}
 
 
-def test_a_document_is_read_as_it_was_written(store: PostgresStore) -> None:
-    revision, token = written(store, A, "# ä\r\nx = 1\n")
-    found = store.find(Key(Kind.MACHINE, "AA-BB", "toml"))
-    assert found is not None
-    assert (found.key, found.body, found.revision, found.token) == (A, "# ä\r\nx = 1\n".encode(), revision, token)
-    assert store.keys() == [A]
-    assert [stored.key for stored in store.all()] == [A]
-
-
 def test_another_spelling_replaces_and_keeps_the_stored_spelling(store: PostgresStore) -> None:
     written(store, A, "x = 1\n")
     written(store, Key(Kind.MACHINE, "AABB", "toml"), "x = 2\n")
@@ -112,11 +103,6 @@ def test_many_documents_are_stored_at_once_and_unchanged_ones_left_alone(store: 
             transaction.commit()
     assert len(store.keys()) == 1_200
     assert max(stored.revision for stored in store.all()) == 1_200
-
-
-def test_a_text_with_nul_is_refused(store: PostgresStore) -> None:
-    with store.writing() as transaction, pytest.raises(StoreError, match="NUL"):
-        put(transaction, A, "x = '\0'\n")
 
 
 def test_writers_wait_for_one_another_and_for_no_longer_than_they_are_told(store: PostgresStore) -> None:

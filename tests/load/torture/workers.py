@@ -29,7 +29,7 @@ def workers(answers: Path, count: int, **settings: object) -> Iterator[Service]:
     """The service with so many workers, each answering."""
     answers.mkdir(exist_ok=True)
     with Service(SERVICE_ANSWERS_DIR=answers, SERVICE_WORKERS=count, **settings) as service:
-        wait_until(lambda: len(children(service.process.pid)) == count)
+        assert len(service.children()) == count
         yield service
 
 

@@ -19,7 +19,7 @@ from answerd.facts import Facts
 from answerd.identity import brief, printable
 from answerd.inventory import file_of
 from answerd.inventory.records import UnreadableError
-from answerd.inventory.rows import Layout, Row, judged, shared_columns
+from answerd.inventory.row import Layout, Row, judged, shared_columns
 from answerd.inventory.table import Table, table_after
 
 _MOST_GONE: Final = 4
@@ -62,15 +62,8 @@ class Inventory:
         Raises `BrokenDocument` where two rows claim it, its row has a fault, or a file that has not been readable since
         the start might hold its row.
         """
-        if facts.found is None:
-            row = self.row_of(facts)
-            return facts if row is None else RowFacts(facts, row)
-        if self not in facts.found:
-            row = self.row_of(facts)
-            # None, or the facts of a copy: facts that led to themselves would be a reference cycle, and a body of 1 MB
-            # would never be freed (`answerd.server.os_support`).
-            facts.found[self] = None if row is None else RowFacts(facts.copied(), row)
-        return facts.found[self] or facts
+        row = self.row_of(facts)
+        return facts if row is None else RowFacts(facts, row)
 
     def row_of(self, facts: Facts) -> Row | None:
         """Return the row of a request; None where it has none. Raises `BrokenDocument`, as `facts` does."""
