@@ -207,9 +207,9 @@ def test_a_worker_that_replaces_another_answers_from_the_documents_of_now(tmp_pa
 
 def test_the_limit_of_connections_is_one_over_all_workers(tmp_path: Path) -> None:
     with workers(tmp_path / "answers", WORKERS, SERVICE_MAX_CONNECTIONS=40) as service:
-        assert 40 <= admitted_of(service, 80) < 40 + WORKERS
+        assert 40 <= admitted_of(service, 80, 40 + WORKERS - 1) < 40 + WORKERS
         replaced_after(service, children(service.process.pid)[0])
-        assert 40 <= admitted_of(service, 80) < 40 + WORKERS  # what the dead one held is free
+        assert 40 <= admitted_of(service, 80, 40 + WORKERS - 1) < 40 + WORKERS  # what the dead one held is free
 
 
 @pytest.mark.parametrize("before", ["a new file", "a changed file", "a removed file"])
