@@ -58,7 +58,7 @@ class Event(NamedTuple):
     ``identities`` are those that the record collects, with their texts; ``group`` was part of the answer. ``is_named``:
     a row, a document, a member or an operator names the record. ``after_copied``: the machine had reported ``copied``
     in this start, so these news replace those of that report. ``evidence`` is that of a `Kind.SUMMARY`. ``id`` is
-    unique in all databases; ids of one process sort by time. ``source`` is the states file that took the event."""
+    unique in all databases; one that is not stored yet has none."""
 
     record: str
     kind: Kind
@@ -76,7 +76,6 @@ class Event(NamedTuple):
     after_copied: bool = False
     evidence: Evidence | None = None
     body: bytes = b""
-    source: str = ""
     id: str = ""
 
 
@@ -386,7 +385,7 @@ def content_of(event: Event) -> bytes:
 
 
 def event_from(
-    record: str, kind: str, at: float, attempt: int, content: str, body: bytes | None, source: str, event_id: str
+    record: str, kind: str, at: float, attempt: int, content: str, body: bytes | None = None, event_id: str = ""
 ) -> Event:
     """Return the event of a stored row. Raises `ValueError` where it cannot be read."""
     try:
@@ -397,14 +396,13 @@ def event_from(
             Kind(kind),
             at,
             attempt,
-            body=body or b"",
-            source=source,
+            body=bytes(body or b""),  # PostgreSQL gives a view
             id=event_id,
             evidence=evidence_from_json(evidence) if evidence is not None else None,
             **{name: fields[name] for name in _NAMES if name in fields},
         )
     except (ValueError, KeyError, TypeError, AttributeError):
-        raise ValueError(f"the event {event_id} of {record} cannot be read") from None
+        raise ValueError(f"an event of {record} cannot be read") from None
 
 
 def evidence_as_json(evidence: Evidence) -> dict[str, Any]:

@@ -103,7 +103,7 @@ def test_what_is_stored_is_read_again(kinds: list[Kind]) -> None:
     events, known = history(kinds)
     for event in events:
         content = content_of(event).decode()
-        assert event_from(event.record, event.kind, event.at, event.attempt, content, None, "", event.id) == event
+        assert event_from(event.record, event.kind, event.at, event.attempt, content, None, event.id) == event
     assert evidence_from_json(orjson.loads(orjson.dumps(evidence_as_json(known)))) == known
 
 

@@ -228,6 +228,16 @@ def test_what_one_process_writes_counts_for_the_next_request_of_every_other(two:
     assert second.state("node1") is State.ARMED
 
 
+def test_requests_that_are_there_together_have_others_writes_read_once(two: tuple[Process, Process]) -> None:
+    first, second = two
+    first.live.note_request()
+    assert first.state("node1") is State.NEW
+    second.give("node1")
+    assert first.state("node1") is State.NEW
+    first.live.note_request()
+    assert first.state("node1") is State.INSTALLING
+
+
 def test_a_process_that_has_much_to_read_knows_all_of_it_before_it_judges(two: tuple[Process, Process]) -> None:
     first, second = two
     for number in range(1_700):
@@ -309,6 +319,23 @@ def test_a_write_that_fails_takes_back_what_waits_with_it_and_nothing_else(
     other.report("node1")
     process.give("node2")
     assert (process.state("node1"), process.state("node2")) == (State.INSTALLED, State.INSTALLING)
+
+
+def test_what_is_taken_back_is_read_again_for_the_requests_that_are_there(
+    states: StateFile, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    process = Process(states)
+    monkeypatch.setattr("answerd.server.live_states.BUSY_SECONDS", 0.05)
+    process.live.note_request()
+    process.live.given([given("node1", process.live.now())])
+    states.order([("node1", {"node1": "node1"})], Order.DISARM, process.live.now(), "here")
+    assert process.state("node1") is State.INSTALLED
+    blocker = sqlite3.connect(states.path, isolation_level=None)
+    blocker.execute("BEGIN IMMEDIATE")
+    settle = process.live.settle()
+    assert settle is not None
+    assert "is writing" in settle()
+    assert process.state("node1") is State.INSTALLED
 
 
 def test_what_waits_to_be_written_counts_among_restored_states(tmp_path: Path, states: StateFile) -> None:
