@@ -79,8 +79,6 @@ class Asking(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Gates:
-    """The gates of one service."""
-
     source: InstallSource
 
     def state(self, facts: Facts) -> str:
