@@ -217,7 +217,6 @@ class Document:
 
     @property
     def control(self) -> Control:
-        """Its control keys."""
         return self.content.control
 
     @property

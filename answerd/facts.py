@@ -27,7 +27,7 @@ from answerd.identity import (
     normalize,
     without_pxelinux_prefix,
 )
-from answerd.inventory.rows import Row
+from answerd.inventory.row import Row
 from answerd.json_body import JsonBody, filed, read_json
 
 OWN_LABELS: Final = frozenset({"peer", "user_agent"})

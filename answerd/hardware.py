@@ -17,7 +17,7 @@ import xmltodict
 
 from answerd.facts import Facts, Request
 from answerd.identity import Kind, identifier_fault, identity_of, is_shared_by_many, mac_digits
-from answerd.inventory.rows import IDENTITY_COLUMNS
+from answerd.inventory.row import IDENTITY_COLUMNS
 
 _LOCALLY_ADMINISTERED = 0x02
 """The bit of a MAC address's first octet that says that no vendor gave it."""

@@ -59,7 +59,6 @@ class Machine:
 
     @property
     def uuid(self) -> str:
-        """Its system UUID."""
         return f"0f3a1c5e-7b2d-4e86-9a4c-{self.mac.replace(':', '')}"
 
     @property
@@ -74,7 +73,6 @@ class Machine:
 
     @property
     def network(self) -> str:
-        """Its address."""
         return f"10.{self.number >> 16 & 255}.{self.number >> 8 & 255}.{self.number & 255}"
 
 

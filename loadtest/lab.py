@@ -11,8 +11,6 @@ INSTALLING_AND_TESTING = (180.0, 600.0)
 
 
 class Bench(Installer):
-    """One bench of the lab."""
-
     @task
     def roll(self) -> None:
         """Install the next machine; then it runs its tests."""

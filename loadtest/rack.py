@@ -15,8 +15,6 @@ _finished: set[int] = set()
 
 
 class PoweredOn(Installer):
-    """One machine of the rack."""
-
     @task
     def boot(self) -> None:
         """Power-on self-tests end within a second of one another; then the machine installs itself."""

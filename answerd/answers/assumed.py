@@ -48,15 +48,13 @@ class AssumedInstalls:
         return self._memory
 
     def now(self) -> float:
-        """Return the time."""
         return self._now
 
     def base_url(self, _facts: Facts) -> str:
-        """Return the URL that is shown."""
         return self._url
 
     def given(self, _events: Sequence[Event]) -> None:
-        """Do nothing."""
+        """Store nothing."""
 
 
 def assumed_gates(url: str, state: State = State.ARMED, now: float = 0) -> Gates:

@@ -13,7 +13,7 @@ from itertools import chain
 from typing import Final
 
 from answerd.answers.catalogue import Catalogue, extended_name
-from answerd.answers.rows import Inventory
+from answerd.answers.inventory_index import Inventory
 from answerd.answers.select import Question, overlays_holding, select
 from answerd.documents import Document, NameInKind, RawDocument
 from answerd.errors import AnswerError, BrokenDocument
@@ -22,7 +22,7 @@ from answerd.formats import ALL_EXTENSIONS
 from answerd.formats.control import Criterion
 from answerd.identity import Kind, identity_of, normalize
 from answerd.installs.states import State
-from answerd.inventory.rows import Row
+from answerd.inventory.row import Row
 
 _MOST_KINDS: Final = 10_000
 """Kinds of rows whose groups are kept."""
@@ -187,11 +187,6 @@ class RowClaims:
         return tuple(extension for extension in ALL_EXTENSIONS if extension in found)
 
 
-def facts_of_row(row: Row) -> Facts:
-    """Return the facts of a machine that sends only the identities of its row."""
-    return facts_of(row.identities().values())
-
-
 def claims_of(catalogue: Catalogue, row: Row) -> RowClaims:
     """Return the documents that claim a row, whose machine counts as armed. Raises `AnswerError` where the row gets no
     answer in any format."""
@@ -226,7 +221,6 @@ class ClaimsOfRows:
         self._selecting: dict[tuple[str, ...], tuple[list[Document], tuple[Document, ...]]] = {}
 
     def of(self, row: Row) -> RowClaims:
-        """Return `claims_of` a row."""
         catalogue = self._catalogue
         inventory = catalogue.inventory
         machines = [document for name in row.names for document in catalogue.machines.get(name, ())]
@@ -285,7 +279,7 @@ def winners(catalogue: Catalogue, row: Row) -> list[Document]:
 
 
 def _known(catalogue: Catalogue, row: Row) -> Facts:
-    facts = catalogue.facts(facts_of_row(row))
+    facts = catalogue.facts(facts_of(row.identities().values()))
     if catalogue.has_states:
         facts.state_source = lambda _: State.ARMED.value
     return facts

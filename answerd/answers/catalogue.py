@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from typing import Final, TypeVar
 
 from answerd.answers.copy_on_write import CopyOnWriteMap
-from answerd.answers.rows import Inventory, inventory_after
+from answerd.answers.inventory_index import Inventory, inventory_after
 from answerd.answers.selectors import SelectorIndex
 from answerd.documents import Document, Key, NameInKind, RawDocument
 from answerd.errors import BrokenDocument
@@ -68,7 +68,7 @@ class Catalogue:
     before and cannot be now: a problem, but the claims are known. ``gone`` has what removed groups claimed, for the
     case that a group returns and cannot be read. ``inventory`` has the rows of all inventories, None where there is
     none. ``has_states``: whether the service keeps states of installs. ``columns`` are the labels of inventories'
-    columns that have other names (`answerd.inventory.rows.Layout`). ``overlay_members`` and ``overlay_selectors``
+    columns that have other names (`answerd.inventory.row.Layout`). ``overlay_members`` and ``overlay_selectors``
     are ``members`` and ``selectors`` for overlays.
     """
 

@@ -8,7 +8,7 @@ Rules: docs/install-once.md. Reads the states only where an answer has ``once`` 
 from __future__ import annotations
 
 import re
-from collections.abc import Container, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final, NamedTuple, Protocol
 
@@ -79,8 +79,6 @@ class Asking(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Gates:
-    """The gates of one service."""
-
     source: InstallSource
 
     def state(self, facts: Facts) -> str:
@@ -156,11 +154,12 @@ def _look(
 ) -> tuple[Visitor, Sequence[Remembered]]:
     """Return the machine that asks and its records. Raises `CannotFill` where nothing identifies it."""
     visitor = visitor_of(catalogue, selection, facts, memory)
-    found = _records_of(memory, facts, _own_name(selection, facts))
-    if not found and visitor.name is not None:
-        found = memory.found_by([], visitor.name)
+    own = _own_name(selection, facts)
+    found = _records_of(memory, facts, own)
     if not found and visitor.name is None:
         raise _nameless(what, visitor)
+    if not found and own is None:
+        found = memory.found_by([], visitor.name)
     return visitor, found
 
 
@@ -282,11 +281,12 @@ def _macs_in_path(facts: Facts) -> list[str]:
     return found
 
 
-def _macs(texts: Iterable[str], second_digits: Container[str]) -> dict[str, str]:
+def _macs(texts: Iterable[str], second_digits: frozenset[str]) -> dict[str, str]:
     """Return those of some texts that are MAC addresses with one of these second digits, by their identities."""
     found: dict[str, str] = {}
-    # A server with virtual functions has dozens: most are left out by their second digit.
-    for text in [text for text in texts if text[1:2] in second_digits or text[:3] == "01-"]:
+    # A server with virtual functions has dozens: most are left out by their second digit. A prefix is "01-".
+    first_digits = {*second_digits, "1"}
+    for text in [text for text in texts if text[1:2] in first_digits]:
         bare = without_pxelinux_prefix(text) or text if text[:3] == "01-" else text
         if bare[1:2] in second_digits and is_mac(bare):
             identity = identity_of(bare)

@@ -17,8 +17,8 @@ from answerd.answers.cases import RowCase
 from answerd.answers.catalogue import Catalogue, GroupClaim
 from answerd.answers.compose import Layers, prepared_answer
 from answerd.answers.gates import is_loader
+from answerd.answers.inventory_index import Inventory
 from answerd.answers.near_misses import join_shortened
-from answerd.answers.rows import Inventory
 from answerd.answers.select import rank
 from answerd.documents import Document
 from answerd.errors import AnswerError
@@ -28,7 +28,7 @@ from answerd.formats.family import Path, Prepared
 from answerd.formats.positions import MARKINGS
 from answerd.formats.template import SECRETS, Placeholder
 from answerd.identity import Kind, brief, identity_of, mac_digits, normalize, printable, without_pxelinux_prefix
-from answerd.inventory.rows import Row
+from answerd.inventory.row import Row
 from answerd.suggestion import did_you_mean
 
 _MAC_DIGITS = 12
@@ -71,8 +71,8 @@ class Oversights:
     machines: dict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
 
 
-def of_documents(catalogue: Catalogue) -> Oversights:
-    """Find the oversights in names and keys."""
+def of_documents(catalogue: Catalogue, at_each: Callable[[], None] = lambda: None) -> Oversights:
+    """Find the oversights in names and keys. ``at_each`` is called for each document."""
     found = Oversights()
     extended = {
         (identity_of(document.control.extends), document.key.format)
@@ -83,6 +83,7 @@ def of_documents(catalogue: Catalogue) -> Oversights:
     _judge_members(catalogue, found)
     _judge_machines(catalogue, found)
     for document in catalogue.documents.values():
+        at_each()
         if document.key.kind is Kind.MACHINE:
             _judge_name(str(document.key), document.key.identifier, found)
             _judge_directory(document, found)

@@ -210,7 +210,7 @@ def _asked(question: Question) -> str:
 
 def _narrowed(match: tuple[Criterion, ...], facts: Facts) -> str | None:
     """Return which criterion keeps a document from claiming a request that names it."""
-    criterion = failing(match, facts)
+    criterion = next((criterion for criterion in match if not criterion.holds(facts.forms(criterion.label))), None)
     if criterion is None:
         return None
     return f"is narrowed by match {asks_for(criterion)}, and {request_has(criterion.label, facts)}"
@@ -229,11 +229,6 @@ def join_shortened(texts: Sequence[str], most: int = MOST_VALUES) -> str:
     """Return ``a, b, c and 4 more``."""
     shown = ", ".join(shortened(text) for text in texts[:most])
     return f"{shown} and {len(texts) - most} more" if len(texts) > most else shown
-
-
-def failing(match: Sequence[Criterion], facts: Facts) -> Criterion | None:
-    """Return the first criterion of a ``match`` that does not hold for a request; None when all do."""
-    return next((criterion for criterion in match if not criterion.holds(facts.forms(criterion.label))), None)
 
 
 def asks_for(criterion: Criterion) -> str:

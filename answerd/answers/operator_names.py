@@ -14,7 +14,7 @@ from answerd.documents import Document
 from answerd.errors import AnswerError
 from answerd.identity import identity_of, mac_digits
 from answerd.installs.memory import InstallMemory, Remembered
-from answerd.inventory.rows import Row
+from answerd.inventory.row import Row
 
 
 class Machine(NamedTuple):

@@ -18,7 +18,7 @@ from answerd.formats import FORMATS, Format
 from answerd.formats.family import Once, is_blank
 from answerd.formats.filters import LARGEST_ANSWER
 from answerd.formats.yaml import escape
-from answerd.inventory.rows import Row
+from answerd.inventory.row import Row
 
 _LONE_SURROGATE: Final = re.compile(r"[\ud800-\udfff]")
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping, Sequence
 
 from answerd.facts import STATE, Facts
-from answerd.inventory.rows import Row, identities_of_sound
+from answerd.inventory.row import Row, identities_of_sound
 
 
 class RowFacts(Facts):
@@ -49,7 +49,6 @@ class RowFacts(Facts):
         return self._said.values(label)
 
     def first(self, label: str) -> str | None:
-        """Return the first of the `values`."""
         at = self._places.get(label)
         if at is not None and (cell := self._cells[at]):
             return (cell.split(maxsplit=1) or [cell])[0] if label == "mac" else cell

@@ -91,7 +91,6 @@ class SelectorIndex(Generic[Owner]):
         return filed[text]
 
     def items(self) -> Iterator[tuple[Owner, Selector]]:
-        """Yield each owner with its selector."""
         yield from self._selectors.items()
 
     def __len__(self) -> int:

@@ -41,7 +41,7 @@ from pathlib import Path
 from answerd import captures
 from answerd.answers.cases import winners
 from answerd.answers.catalogue import Catalogue
-from answerd.answers.rows import Inventory, inventory_file
+from answerd.answers.inventory_index import Inventory, inventory_file
 from answerd.commands import FAILED, WRONG_USAGE, Arguments, CommandError
 from answerd.commands.common import inventory_columns, read_bytes, read_documents
 from answerd.commands.terminal import print_json, printable_line
@@ -53,7 +53,7 @@ from answerd.identity import Kind, folded, identifier_fault, normalize
 from answerd.inventory import DEFAULT_NAME, FORMAT
 from answerd.inventory.editing import in_columns, with_rows_added
 from answerd.inventory.records import UnreadableError, written_record
-from answerd.inventory.rows import IDENTITY_COLUMNS, Row, judged
+from answerd.inventory.row import IDENTITY_COLUMNS, Row, judged
 from answerd.inventory.table import Table, read_table
 from answerd.store import Author, Store, StoreError
 from answerd.store.files import FileStore

@@ -29,7 +29,7 @@ def cells_of(facts: Mapping[str, Sequence[str]]) -> dict[str, str]:
 
 def with_machine(source: str, text: str, cells: Mapping[str, str], labels: Mapping[str, str]) -> str:
     """Return the text of an inventory with a row for a machine, in the columns that are there; unchanged where the
-    inventory cannot be read. ``labels``: see `answerd.inventory.rows.Layout`."""
+    inventory cannot be read. ``labels``: see `answerd.inventory.row.Layout`."""
     try:
         table = read_table(source, text or NEW_INVENTORY, labels=labels)
     except UnreadableError:

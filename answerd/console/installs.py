@@ -22,7 +22,7 @@ from answerd.installs.memory import InstallMemory, Remembered
 from answerd.installs.sentences import shown_name
 from answerd.installs.shown import UnknownMachine, event_as_json, record_as_json, unknown_as_json
 from answerd.installs.states import Order, Rules, State
-from answerd.inventory.rows import IDENTITY_COLUMNS
+from answerd.inventory.row import IDENTITY_COLUMNS
 from answerd.server.live_states import LiveStates
 from answerd.server.threads import in_thread
 from answerd.store import StoreError

@@ -23,7 +23,7 @@ from answerd.documents import Key
 from answerd.errors import AnswerError
 from answerd.facts import Facts, facts_of
 from answerd.identity import identity_of
-from answerd.inventory.rows import IDENTITY_COLUMNS, Row
+from answerd.inventory.row import IDENTITY_COLUMNS, Row
 from answerd.long_work import run_long
 from answerd.server.threads import in_thread
 

@@ -46,8 +46,6 @@ module reads the marks."""
 
 
 class Marking(Protocol):
-    """The marking of a family."""
-
     def mark(self, source: str, layer: int) -> Marked:
         """Return the tree of a text without control keys, every value marked. Raises `ParseError`."""
 

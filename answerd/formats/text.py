@@ -259,14 +259,10 @@ def prepare(tree: Layers) -> Prepared:
     for text in [*interpreters[-1:], *(layer.body for layer in tree if layer.body)]:
         if answer and not _ends_line(answer[-1]):
             answer.append("\n")
-        answer += fragments(text, _as_it_is)
+        answer += fragments(text, str)
     return Prepared(answer)
 
 
 def _ends_line(fragment: str | Slot) -> bool:
     """Return whether a fragment ends its line. A filled value never does: control characters are refused."""
     return isinstance(fragment, str) and fragment.endswith("\n")
-
-
-def _as_it_is(text: str) -> str:
-    return text

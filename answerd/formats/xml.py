@@ -339,7 +339,6 @@ def _by_distinguishing(elements: list[Element], positions: list[int]) -> tuple[l
 
 
 def _distinguishing(element: Element) -> tuple[str, ...]:
-    """Return the distinguishing attributes of an element."""
     return tuple([label for label in DISTINGUISHING if label in element.attributes])
 
 
@@ -482,7 +481,6 @@ class _Reading:
             together.setdefault(label, []).append(pattern)
 
     def add(self, key: str, value: object, child: Element) -> None:
-        """Add a value to a key that is a list."""
         values = self.values.setdefault(key, RawValue([], f"line {child.line}")).value
         assert isinstance(values, list)  # noqa: S101 - made here
         values.append(value)

@@ -49,7 +49,6 @@ class Element:
     line: int = field(default=0, compare=False)
 
     def elements(self) -> list[Element]:
-        """Return the child elements."""
         return [item for item in self.content if isinstance(item, Element)]
 
     def text(self) -> str:

@@ -17,6 +17,8 @@ from collections.abc import Callable, Collection, Iterable, Iterator
 from typing import Any, NamedTuple, TypeGuard
 from urllib.parse import quote
 
+import yaml
+
 from answerd.formats.control import CONTROL_KEYS, overlay_number
 from answerd.formats.family import (
     NO_BRANCHES,
@@ -42,14 +44,10 @@ from answerd.formats.yaml_read import (
     Node,
     Scalar,
     Sequence,
-    ends_collection,
     events,
     filled_scalar,
-    is_scalar,
     read,
     scalar_tag,
-    starts_mapping,
-    starts_sequence,
 )
 
 _STEP = 2
@@ -322,21 +320,20 @@ def _values(text: str) -> Iterator[Any]:
     next_is_key: list[bool | None] = []
     within_key: list[bool] = []
     for event in events(text):
-        if ends_collection(event):
+        if isinstance(event, yaml.CollectionEndEvent):
             next_is_key.pop()
             within_key.pop()
             continue
-        is_node = is_scalar(event) or starts_mapping(event) or starts_sequence(event) or hasattr(event, "anchor")
-        if not is_node:
+        if not isinstance(event, yaml.NodeEvent):
             continue
         is_key = bool(within_key and within_key[-1])
         if next_is_key and next_is_key[-1] is not None:
             is_key = is_key or next_is_key[-1]
             next_is_key[-1] = not next_is_key[-1]
-        if starts_mapping(event) or starts_sequence(event):
-            next_is_key.append(True if starts_mapping(event) else None)
+        if isinstance(event, yaml.CollectionStartEvent):
+            next_is_key.append(True if isinstance(event, yaml.MappingStartEvent) else None)
             within_key.append(is_key)
-        elif is_scalar(event) and not is_key:
+        elif isinstance(event, yaml.ScalarEvent) and not is_key:
             yield event
 
 

@@ -143,26 +143,6 @@ def events(text: str) -> Iterator[Any]:
     return iter(yaml.parse(text, Loader=_LOADER))
 
 
-def is_scalar(event: Any) -> bool:
-    """Return whether an event is a scalar."""
-    return isinstance(event, yaml.ScalarEvent)
-
-
-def starts_mapping(event: Any) -> bool:
-    """Return whether an event begins a map."""
-    return isinstance(event, yaml.MappingStartEvent)
-
-
-def starts_sequence(event: Any) -> bool:
-    """Return whether an event begins a list."""
-    return isinstance(event, yaml.SequenceStartEvent)
-
-
-def ends_collection(event: Any) -> bool:
-    """Return whether an event ends a map or a list."""
-    return isinstance(event, yaml.CollectionEndEvent)
-
-
 def read(text: str) -> list[Node | None]:
     """Return the roots of a text's documents, None for an empty document. Raises `ParseError`."""
     if text.startswith("%TAG") + text.count("\n%TAG") > MOST_TAG_DIRECTIVES:
@@ -243,7 +223,6 @@ class _Composer:
         self.size = self.aliased = 0
 
     def take(self, event: Any) -> None:
-        """Take the next event."""
         take = _TAKE.get(type(event))
         if take is not None:
             take(self, event)

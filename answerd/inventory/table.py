@@ -21,7 +21,7 @@ from answerd.inventory.records import (
     records,
     separator_of,
 )
-from answerd.inventory.rows import Layout, Row, read_header
+from answerd.inventory.row import Layout, Row, read_header
 
 _SEARCHED_NEAR_HINT = 1_000
 """Places on each side of a row's hint that are looked at before all rows get a new hint."""

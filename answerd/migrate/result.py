@@ -10,7 +10,7 @@ from pathlib import Path
 from answerd.formats import ALIASES
 from answerd.identity import Kind, identifier_fault, mac_digits, without_pxelinux_prefix
 from answerd.inventory.records import written_record
-from answerd.inventory.rows import IDENTITY_COLUMNS, RESERVED_BEGINNING, RESERVED_COLUMNS
+from answerd.inventory.row import IDENTITY_COLUMNS, RESERVED_BEGINNING, RESERVED_COLUMNS
 
 _LABEL = re.compile(r"[A-Za-z0-9_$@][A-Za-z0-9_$@.:-]*\Z")
 _SHORTEST_SERIAL = 4

@@ -16,6 +16,7 @@ from gevent import get_hub
 
 from answerd import captures
 from answerd.captures import Capture
+from answerd.fault_log import FaultLog
 from answerd.server.http.parser import Headers
 from answerd.server.request_log import RequestLog
 
@@ -43,11 +44,11 @@ class Recorder:
         self._bytes_taken = 0  # changed by the loop only; the counts of written captures by the writer only
         self._bytes_written = 0
         self._lost = 0
-        self._fault: str | None = None
+        self._fault_log = FaultLog(log.line)
         try:
             captures.make_directory(self.directory)
         except OSError as error:
-            self._note(f"{directory}: {error.strerror}")
+            self._fault_log.note(f"capture: {directory}: {error.strerror}")
 
     def wants(self, status: int) -> bool:
         return status != HTTPStatus.OK or not self.problems_only
@@ -83,14 +84,8 @@ class Recorder:
             try:
                 captures.write(self.directory, capture)
                 self._count("written")
-                self._fault = None
+                self._fault_log.note("")
             except OSError as error:
                 self._count("failed")
-                self._note(f"{error.filename or self.directory}: {error.strerror}")
+                self._fault_log.note(f"capture: {error.filename or self.directory}: {error.strerror}")
             self._bytes_written += len(capture.body)
-
-    def _note(self, fault: str) -> None:
-        """Log the fault that keeps captures from being written, once until it changes."""
-        if fault != self._fault:
-            self._fault = fault
-            self.log.line(f"capture: {fault}")

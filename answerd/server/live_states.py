@@ -38,7 +38,7 @@ from answerd.server.http.responses import Client
 from answerd.server.request_log import RequestLog
 from answerd.server.threads import in_pool, in_thread
 from answerd.store import StoreAway, StoreError
-from answerd.store.state_tables import ROWS_AT_ONCE, Sighting, identified
+from answerd.store.state_tables import ROWS_AT_ONCE, Sighting
 from answerd.store.states import EventLog, OrderedMachine, Position, StateFile, wait_while_busy
 
 _thread_now: Callable[[], int] = get_original("_thread", "get_ident")  # gevent's version identifies greenlets
@@ -128,6 +128,7 @@ class LiveStates:
         self._events: EventLog | None = None
         self._key: bytes | None = None
         self._is_reading = False
+        self._is_told_of_requests = self._is_current = False
         self._lock = RLock()
         self._loop_thread = _thread_now()
         self._pool = ThreadPool(1)
@@ -150,10 +151,18 @@ class LiveStates:
 
     # --- for requests ----------------------------------------------------------------------------------------------
 
+    def note_request(self) -> None:
+        """Have the next `current` read what was written before the request that is there now."""
+        self._is_told_of_requests, self._is_current = True, False
+
     def current(self) -> InstallMemory:
-        """Return all records, including every event that any process has written before. Raises `StatesUnknown`."""
-        if _thread_now() == self._loop_thread:  # in another thread, the loop has done it for this request
+        """Return all records, including every event that any process has written before the call; where `note_request`
+        is called for each request, before the last one of them. Requests that are there together are answered together,
+        and the question whether anything was written takes longer than all else that is asked of the states. Raises
+        `StatesUnknown`."""
+        if not self._is_current and _thread_now() == self._loop_thread:  # another thread works for such a request
             self.refresh()
+            self._is_current = self._is_told_of_requests
         unfilled = self.store.unfilled
         if unfilled:
             raise StatesUnknown(f"whether this machine may install cannot be said: {unfilled}")
@@ -334,13 +343,13 @@ class LiveStates:
         refusal = self.store.refusal()
         if refusal:
             raise StoreAway(refusal)
-        source = self._log_of_events().source
+        self._log_of_events()
         batch = self._batch
         if batch is None:
             batch = self._batch = _Batch(self._position)
             gevent.get_hub().loop.run_callback(self._write_later, batch)
         for event in events:
-            self._put_in_force(batch, identified(event, source))
+            self._put_in_force(batch, event)
         return batch
 
     def _put_in_force(self, batch: _Batch, event: Event) -> None:
@@ -392,6 +401,7 @@ class LiveStates:
         self._batch, self._position = None, batch.position
         for name, evidence in batch.before.items():
             self._memory.put(name, evidence)
+        self._is_current = False
         log.read_again()
 
     def _count(self, event: Event) -> None:

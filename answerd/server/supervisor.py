@@ -10,19 +10,21 @@ from __future__ import annotations
 import gc
 import math
 import os
+import select
 import signal
 import socket
+import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
+from types import FrameType
 
 import gevent.os
 from gevent.monkey import get_original
 
 from answerd.server import os_support
 from answerd.server.admission import ADMISSION
-from answerd.server.replicator import run_replicator
 from answerd.server.shared import Shared
 from answerd.server.sockets import refuse_new
 from answerd.server.worker import WARM_SECONDS, Worker
@@ -245,7 +247,7 @@ class Supervisor:
                 inherited.close()
         shared.attach(child.place)
         if child.place == places.replicator:
-            return run_replicator(shared, pipe)
+            return _replicate(shared, pipe)
         reports = child.place == self._reporter
         if child.place == places.administration:
             from answerd.server.administration import Administration  # noqa: PLC0415 - where it is configured
@@ -343,3 +345,35 @@ def _in_raw_thread(work: Callable[[], None]) -> Callable[[], bool]:
 
     _start_thread(run, ())
     return has_ended
+
+
+def _replicate(shared: Shared, parent_pipe: int) -> int:
+    """Be the replicator: keep this node's replica up to date until a signal, or the end of the parent, ends it. Return
+    the exit status."""
+    store = shared.loader.store
+    if not isinstance(store, ReplicatingStore):
+        raise TypeError("the store has no replica")
+    reading, writing = os.pipe()
+
+    def stop(_signal: int, _frame: FrameType | None) -> None:
+        os.write(writing, b"x")
+
+    def reload(_signal: int, _frame: FrameType | None) -> None:
+        shared.reopen_log()
+
+    signal.signal(signal.SIGTERM, stop)
+    signal.signal(signal.SIGINT, stop)
+    signal.signal(signal.SIGHUP, reload)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGCHLD))
+
+    def follow_parent() -> None:
+        select.select([parent_pipe], [], [])
+        os.write(writing, b"x")
+
+    threading.Thread(target=follow_parent, daemon=True).start()
+
+    def changed() -> None:
+        shared.writes.bump()
+
+    store.replicate(shared.log.line, changed, reading)
+    return 0

@@ -192,6 +192,7 @@ class Worker(Process):
             tls=shared.certificate.context if shared.certificate is not None else None,
             counts=RequestCounts(shared.cells),
             feed=shared.feed,
+            on_request=self.installs.note_request if self.installs is not None else None,
         )
 
 

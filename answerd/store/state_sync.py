@@ -443,8 +443,8 @@ class DatabaseStates(States):
 
     def _order(self, machines: Sequence[OrderedMachine], order: Order, at: float, origin: str) -> list[str]:
         with self._writing(_WRITE_WITHIN) as database:
-            events = ordered_in(database, machines, order, at, origin, "command")
-            store(database, [row_of(event) for event in events])
+            events = ordered_in(database, machines, order, at, origin)
+            store(database, [row_of(event, "command") for event in events])
         return [event.record for event in events]
 
     def nodes(self) -> Sequence[Node]:

@@ -30,11 +30,8 @@ MOST_NEWS = 50
 COMPACTED_AT = 400
 """Events of a record at which all but `MOST_EVENTS` become a summary."""
 
-MOST_BODY_BYTES = 262_144
-"""Bytes of reports' bodies that are kept for one record, the last ones."""
-
-MOST_BODY_BYTES_OF_UNNAMED = 65_536
-"""The same for a record that nothing but requests names."""
+MOST_BODY_BYTES = 65_536
+"""Bytes of reports' bodies that are kept for one record, the last ones: strangers can make records."""
 
 MOST_UNKNOWN = 1_000
 """Machines that nothing claims which are kept."""
@@ -50,7 +47,7 @@ COLUMNS = "id, at, source, record, name, kind, attempt, content, body"
 INSERT = f"INSERT INTO events ({COLUMNS}, shared) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"  # noqa: S608 - no value
 
 SINCE = """
-    SELECT revision, id, at, source, name, kind, attempt, content FROM events
+    SELECT revision, name, kind, at, attempt, content FROM events
     WHERE revision > ? ORDER BY revision LIMIT ?"""
 """The events after a revision, without the bodies of reports: the state does not depend on them."""
 
@@ -64,18 +61,13 @@ class Sighting(NamedTuple):
     asked: int = 1
 
 
-def identified(event: Event, source: str) -> Event:
-    """Return an event with an id of its own: 48 bits of time, so that an index grows at its end, and 80 that are
-    random."""
-    return event._replace(id=f"{time.time_ns() // 1_000_000:012x}{os.urandom(10).hex()}", source=source)
-
-
-def row_of(event: Event) -> tuple[Any, ...]:
-    """Return an event as a row of `COLUMNS`."""
+def row_of(event: Event, source: str) -> tuple[Any, ...]:
+    """Return an event as a row of `COLUMNS`. A new one gets an id: 48 bits of time, so that an index grows at its end,
+    and 80 that are random. ``source`` is the file that takes it."""
     return (
-        event.id,
+        event.id or f"{time.time_ns() // 1_000_000:012x}{os.urandom(10).hex()}",
         event.at,
-        event.source,
+        source,
         record_identity(event.record),
         event.record,
         event.kind.value,
@@ -87,11 +79,10 @@ def row_of(event: Event) -> tuple[Any, ...]:
 
 def event_of(row: Sequence[Any]) -> tuple[int, Event | None]:
     """Return the revision and event of a row of `SINCE`; None for an event that this version cannot read."""
-    revision, event_id, at, source, name, kind, attempt, content = row
     try:
-        return revision, event_from(name, kind, at, attempt, content, None, source, event_id)
+        return row[0], event_from(*row[1:])
     except ValueError:
-        return revision, None
+        return row[0], None
 
 
 def run(database: peewee.Database, statement: str, values: Sequence[Any] = ()) -> Any:
@@ -138,12 +129,11 @@ def events_since(database: peewee.Database, revision: int) -> Iterator[list[tupl
 
 def events_of(database: peewee.Database, name: str) -> list[Event]:
     """Return the events of the record of a name, in the order of their time."""
-    query = f"SELECT {COLUMNS} FROM events WHERE record = ? ORDER BY at, revision"  # noqa: S608 - no value
+    query = "SELECT name, kind, at, attempt, content, body, id FROM events WHERE record = ? ORDER BY at, revision"
     found = []
     for row in run(database, query, (identity_of(name),)).fetchall():
-        event_id, at, source, _, stored_name, kind, attempt, content, body = row
         try:
-            found.append(event_from(stored_name, kind, at, attempt, content, bytes(body or b""), source, event_id))
+            found.append(event_from(*row))
         except ValueError:
             continue  # of a newer version
     return found
@@ -170,8 +160,7 @@ def tidy(database: peewee.Database, names: Iterable[str], shared: int | None) ->
         part = records[at : at + NAMES_AT_ONCE]
         marks = ", ".join("?" * len(part))
         run(database, _BEFORE_FORGET.format(marks), part)
-        for (record,) in run(database, _WITH_BODIES.format(marks), part).fetchall():
-            _drop_bodies(database, record)
+        run(database, _OLD_BODIES.format(marks), part)
         for (record,) in run(database, _MANY.format(marks), part).fetchall():
             compact(database, record, shared)
 
@@ -179,21 +168,11 @@ def tidy(database: peewee.Database, names: Iterable[str], shared: int | None) ->
 _BEFORE_FORGET = """
     DELETE FROM events WHERE record IN ({}) AND attempt < (SELECT max(attempt) FROM events AS other
     WHERE other.record = events.record AND other.kind = 'forgotten')"""
-_WITH_BODIES = f"""
-    SELECT record FROM events WHERE record IN ({{}}) AND body IS NOT NULL
-    GROUP BY record HAVING sum(length(body)) > {MOST_BODY_BYTES_OF_UNNAMED}"""  # noqa: S608 - no value
+_OLD_BODIES = f"""
+    UPDATE events SET body = NULL WHERE revision IN (SELECT revision FROM
+    (SELECT revision, sum(length(body)) OVER (PARTITION BY record ORDER BY revision DESC) AS size
+     FROM events WHERE record IN ({{}}) AND body IS NOT NULL) AS bodies WHERE size > {MOST_BODY_BYTES})"""  # noqa: S608
 _MANY = f"SELECT record FROM events WHERE record IN ({{}}) GROUP BY record HAVING count(*) >= {COMPACTED_AT}"  # noqa: S608
-
-
-def _drop_bodies(database: peewee.Database, record: str) -> None:
-    """Drop the oldest bodies of the reports of a record, given as the identity of its name, above the bound."""
-    evidence = fold(events_of(database, record))
-    room = MOST_BODY_BYTES if evidence is not None and evidence.named else MOST_BODY_BYTES_OF_UNNAMED
-    query = "SELECT revision, length(body) FROM events WHERE record = ? AND body IS NOT NULL ORDER BY revision DESC"
-    for revision, size in run(database, query, (record,)).fetchall():
-        room -= size
-        if room < 0:
-            run(database, "UPDATE events SET body = NULL WHERE revision = ?", (revision,))
 
 
 def compact(database: peewee.Database, record: str, shared: int | None) -> None:
@@ -208,14 +187,14 @@ def compact(database: peewee.Database, record: str, shared: int | None) -> None:
         return
     last = max(event.at for event in events)
     summary = Event(evidence.name, Kind.SUMMARY, last, evidence.attempt, evidence=evidence)
-    insert(database, [identified(summary, "")], shared)
+    insert(database, [summary], shared)
     statement = "DELETE FROM events WHERE revision = ? AND shared IS NOT NULL AND kind <> 'forgotten'"
     run_many(database, statement, revisions[:-MOST_EVENTS])
 
 
-def insert(database: peewee.Database, events: Sequence[Event], shared: int | None) -> None:
+def insert(database: peewee.Database, events: Iterable[Event], shared: int | None, source: str = "") -> None:
     """Store events that are new here."""
-    run_many(database, INSERT, [(*row_of(event), shared) for event in events])
+    run_many(database, INSERT, [(*row_of(event, source), shared) for event in events])
 
 
 # --- machines that nothing claims ------------------------------------------------------------------------------------

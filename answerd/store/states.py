@@ -43,7 +43,6 @@ from answerd.store.state_tables import (
     events_of,
     events_since,
     history_of,
-    identified,
     insert,
     row_of,
     run,
@@ -205,9 +204,8 @@ class StateFile(States):
     def order(self, machines: Sequence[OrderedMachine], order: Order, at: float, origin: str) -> list[str]:
         self.before_order()
         with self.writing() as database:
-            source = setting(database, "source") or ""
-            events = ordered_in(database, machines, order, at, origin, source)
-            insert(database, events, self.shared)
+            events = ordered_in(database, machines, order, at, origin)
+            insert(database, events, self.shared, setting(database, "source") or "")
             tidy(database, [event.record for event in events], self.shared)
         self.wake_up()
         return [event.record for event in events]
@@ -321,7 +319,7 @@ class EventLog:
             self._states.require_same_file()
             with self._database.atomic("IMMEDIATE"):
                 for event in events:
-                    last = self._connection.execute(INSERT, (*row_of(event), self._shared)).lastrowid
+                    last = self._connection.execute(INSERT, (*row_of(event, self.source), self._shared)).lastrowid
         return last or 0
 
     def close(self) -> None:
@@ -367,13 +365,13 @@ def caught_up(
 
 
 def ordered_in(
-    database: peewee.Database, machines: Sequence[OrderedMachine], order: Order, at: float, origin: str, source: str
+    database: peewee.Database, machines: Sequence[OrderedMachine], order: Order, at: float, origin: str
 ) -> list[Event]:
     """Return the events of an order to machines whose events are in a database."""
     events = []
     for name, identities in machines:
         evidence = fold(events_of(database, name)) or Evidence(name)
-        events.append(identified(ordered(evidence, order, at, identities, origin), source))
+        events.append(ordered(evidence, order, at, identities, origin))
     return events
 
 

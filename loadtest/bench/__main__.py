@@ -1,7 +1,6 @@
 """The benchmark: every figure that this project states comes from here.
 
 Usage:
-  bench [options] compare <revision>
   bench [options] [<group>...]
   bench (-h | --help)
 
@@ -14,18 +13,15 @@ Groups (all of them when none is named):
   installs   answers with once against the same without, reports, a lab that is switched on, records of a large fleet
   load       load time, reload after one change, memory, idling, in both stores
   workers    two workers against one on one core; as many as there are cores; the memory of one more
-  write      PUT through the admin API, small and large set
   apply      a change of 10,000 machines through the admin API, and the answers meanwhile
   console    answers while ten browsers follow the console
   pages      every page of the console with a large fleet, in both stores
   nodes      a node on PostgreSQL: answers against SQLite, changes, loading, catching up; needs PostgreSQL
 
-``compare`` checks a revision out next to this checkout, measures the answers of both in alternating rounds, and fails
-where one of them has lost 5 %, of its throughput or in CPU time.
-
 Options:
-  --against DIR  Compare the answers of this checkout with those of the checkout in DIR, in alternating rounds; other
-                 groups are measured only where they are named. A compiled build is a directory below .venv/compiled.
+  --against WHAT  Compare the answers of this checkout with those of another, in alternating rounds; other groups are
+                  measured only where they are named. WHAT is a directory, which may hold a compiled build, or a
+                  revision, which is checked out for that time. A kind of answer that lost 3 % misses its bar.
   --code DIR    Measure the answerd in DIR in place of this checkout's: scripts/bench --compiled gives a compiled build.
   --quick       A smoke test of a minute or two: fewer and shorter rounds, smaller fleets. Its figures mean nothing.
   --million     The fleets of "scale" include one of 1,000,000 machines.
@@ -61,9 +57,8 @@ from loadtest.bench import (
     servers,
     storm,
     throughput,
-    writing,
 )
-from loadtest.bench.against import LEAST_RATIO, LEAST_RATIO_OF_A_RELEASE, against, checked_out
+from loadtest.bench.against import against, another_checkout
 from loadtest.bench.figures import FULL, QUICK, Effort, Figure
 from loadtest.bench.load import WrongAnswers, generator_name
 from loadtest.bench.processes import ARE_SHARED, GENERATOR_CORE, SERVICE_CORE
@@ -78,7 +73,6 @@ GROUPS: dict[str, Callable[[Effort], list[Figure]]] = {
     "installs": installs.installs,
     "load": loading.load,
     "workers": throughput.workers,
-    "write": writing.write,
     "apply": applying.apply,
     "console": consoles.console,
     "pages": pages.pages,
@@ -87,7 +81,6 @@ GROUPS: dict[str, Callable[[Effort], list[Figure]]] = {
 
 MILLION = 1_000_000
 AGAINST = "against"
-COMPARE = "compare"
 
 
 def main() -> int:
@@ -122,20 +115,13 @@ def main() -> int:
 
 def _measured(name: str, arguments: dict[str, Any]) -> list[Figure]:
     effort = _effort(arguments)
-    if name == COMPARE:
-        if servers.CODE:
-            raise CannotStart("a compiled build would be compared with sources: compare it with --against DIR")
-        print(f"before: {arguments['<revision>']}; now: this checkout", flush=True)
-        with checked_out(arguments["<revision>"]) as checkout:
-            return against(checkout, LEAST_RATIO_OF_A_RELEASE)(effort)
     if name == AGAINST:
-        return against(Path(arguments["--against"]), LEAST_RATIO)(effort)
+        with another_checkout(arguments["--against"]) as checkout:
+            return against(checkout, effort)
     return GROUPS[name](effort)
 
 
 def _chosen(arguments: dict[str, Any]) -> list[str]:
-    if arguments["compare"]:
-        return [COMPARE]
     named: list[str] = arguments["<group>"]
     return [*named, AGAINST] if arguments["--against"] else named or list(GROUPS)
 

@@ -7,14 +7,14 @@ from __future__ import annotations
 
 import subprocess
 import tempfile
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from itertools import chain
 from pathlib import Path
 
 from loadtest.bench import shapes
 from loadtest.bench.figures import Bar, Effort, Figure
-from loadtest.bench.load import Contestant, Round, alternate
+from loadtest.bench.load import Contestant, alternate
 from loadtest.bench.servers import CannotStart, Server, answerd
 from loadtest.bench.shapes import Shape
 from loadtest.bench.stores import stored
@@ -23,9 +23,6 @@ from loadtest.fleet import RACK, Machine, merged_document, rack_document, templa
 
 LEAST_RATIO = Bar(at_least=0.97)
 """A change may cost each kind of answer at most 3 %, of its throughput and in CPU time."""
-
-LEAST_RATIO_OF_A_RELEASE = Bar(at_least=0.95)
-"""All changes since the last release: more than the difference between two runs of the same code."""
 
 CHECKOUT = Path(__file__).parents[2]
 
@@ -40,52 +37,44 @@ _SHAPES: tuple[tuple[str, str, Shape], ...] = (
 
 
 @contextmanager
-def checked_out(revision: str) -> Iterator[Path]:
-    """Check out a revision of this repository into a directory of its own, for the time of a block. Raises
-    `CannotStart` where git has none of that name."""
+def another_checkout(what: str) -> Iterator[Path]:
+    """Yield a directory with answerd, or that into which a revision of this repository is checked out for the time of a
+    block. Raises `CannotStart` where there is neither."""
+    if (Path(what) / "answerd" / "__main__.py").is_file():
+        yield Path(what)
+        return
     git = ["git", "-C", str(CHECKOUT)]
     with tempfile.TemporaryDirectory(prefix="answerd-bench-") as name:
         where = str(Path(name) / "checkout")
         made = subprocess.run(
-            [*git, "worktree", "add", "--detach", "--quiet", where, revision],
+            [*git, "worktree", "add", "--detach", "--quiet", where, what],
             capture_output=True,
             text=True,
             check=False,
         )
         if made.returncode:
-            raise CannotStart(f"git cannot check out {revision}: {made.stderr.strip()}")
+            raise CannotStart(f"{what} is no checkout of answerd, and no revision: {made.stderr.strip()}")
         try:
             yield Path(where)
         finally:
             subprocess.run([*git, "worktree", "remove", "--force", where], check=False)
 
 
-def against(checkout: Path, bar: Bar) -> Callable[[Effort], list[Figure]]:
-    """Return the group that compares this checkout with ``checkout``. Raises `CannotStart` where that holds no
-    answerd."""
-    if not (checkout / "answerd" / "__main__.py").is_file():
-        raise CannotStart(f"{checkout} is no checkout of answerd")
-
-    def measure(effort: Effort) -> list[Figure]:
-        with ExitStack() as running:
-            servers = _servers(running, {"before": checkout.resolve(), "now": None})
-            contestants = [
-                Contestant(f"{what}, {when}", servers[stored_set, when], shape, FLEET)
-                for what, stored_set, shape in _SHAPES
-                for when in ("before", "now")
-            ]
-            turns = alternate(contestants, effort.rounds, effort.seconds)
-        return compared(turns, bar)
-
-    return measure
-
-
-def compared(turns: Mapping[str, Sequence[Round]], bar: Bar) -> list[Figure]:
-    """Return the figures of both checkouts, and the ratios of now to before, by throughput and by CPU time. Both have
-    the bar: where the generator's core is full, throughput does not show what a request costs."""
+def against(checkout: Path, effort: Effort) -> list[Figure]:
+    """Return the figures of both checkouts, and the ratios of this one to ``checkout``."""
+    with ExitStack() as running:
+        servers = _servers(running, {"before": checkout.resolve(), "now": None})
+        contestants = [
+            Contestant(f"{what}, {when}", servers[stored_set, when], shape, FLEET)
+            for what, stored_set, shape in _SHAPES
+            for when in ("before", "now")
+        ]
+        turns = alternate(contestants, effort.rounds, effort.seconds)
     figures = list(chain.from_iterable(contest(label, rounds) for label, rounds in turns.items()))
     for what, _, _ in _SHAPES:
-        figures += ratio(f"{what}, now", turns[f"{what}, now"], "before", turns[f"{what}, before"], bar, bar)
+        now, before = turns[f"{what}, now"], turns[f"{what}, before"]
+        # Both have the bar: where the generator's core is full, throughput does not show what a request costs.
+        figures += ratio(f"{what}, now", now, "before", before, LEAST_RATIO, LEAST_RATIO)
     return figures
 
 

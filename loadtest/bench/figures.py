@@ -65,8 +65,6 @@ class Effort:
     load: int
     groups: tuple[int, int]
     changes: int
-    writes: int
-    written_sets: tuple[int, int]
     applied: int
 
 
@@ -78,8 +76,6 @@ FULL = Effort(
     load=100_000,
     groups=(10, 1_000),
     changes=9,
-    writes=25,
-    written_sets=(10, 10_000),
     applied=10_000,
 )
 QUICK = Effort(
@@ -90,7 +86,5 @@ QUICK = Effort(
     load=2_000,
     groups=(10, 1_000),
     changes=3,
-    writes=10,
-    written_sets=(10, 500),
     applied=500,
 )

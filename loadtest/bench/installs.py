@@ -15,7 +15,7 @@ from answerd.identity import identity_of
 from answerd.installs.events import Event, Kind
 from answerd.installs.states import Rules
 from answerd.store.sqlite_file import SqliteFile
-from answerd.store.state_tables import identified, insert
+from answerd.store.state_tables import insert
 from answerd.store.states import StateFile
 from loadtest.bench import shapes
 from loadtest.bench.figures import Bar, Effort, Figure, Spread
@@ -176,7 +176,7 @@ def _started(running: ExitStack, documents: Documents, records: int = 0) -> Serv
 def _given(machine: Machine, at: float) -> Event:
     known = {identity_of(text): text for text in (machine.identifier, machine.serial)}
     event = Event(machine.identifier, Kind.GIVEN, at, 1, 1, "group (toml)", "127.0.0.1")
-    return identified(event._replace(identities=known, group=machine.rack, is_named=True), "")
+    return event._replace(identities=known, group=machine.rack, is_named=True)
 
 
 # --- reports ---------------------------------------------------------------------------------------------------------

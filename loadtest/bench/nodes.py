@@ -155,7 +155,6 @@ def _until(server: Server, machine: Machine, proof: str) -> float:
 
 
 def _document(name: str, text: str) -> RawDocument:
-    """Return the document of a flat name."""
     folder, _, file = name.rpartition("/")
     identifier, _, extension = file.rpartition(".")
     return RawDocument(Key(Kind.GROUP if folder == "groups" else Kind.MACHINE, identifier, extension), text)

@@ -16,7 +16,7 @@ from answerd.identity import identity_of
 from answerd.installs.events import Event, Kind
 from answerd.installs.states import ReportKind, Rules
 from answerd.store.sqlite_file import SqliteFile
-from answerd.store.state_tables import identified, insert
+from answerd.store.state_tables import insert
 from answerd.store.states import StateFile, open_state_file
 from loadtest.bench.figures import Bar, Effort, Figure, Spread
 from loadtest.bench.load import WrongAnswers, ask
@@ -88,7 +88,7 @@ def _with_states(answers: AnswerSet, directory: Path, machines: int) -> dict[str
             if word is not None:
                 batch.append(Event(machine.identifier, Kind(word.value), at + 1, 1, 1))
         with states.writing() as database:
-            insert(database, [identified(event, "") for event in batch], states.shared)
+            insert(database, batch, states.shared)
     return {} if "SERVICE_DB_PATH" in settings else {"SERVICE_STATE_PATH": path}
 
 

@@ -74,7 +74,6 @@ class Process:
 
     @property
     def pid(self) -> int:
-        """Its process id."""
         return self.child.pid
 
     @property

@@ -37,8 +37,6 @@ ADMIN_TOKEN = "bench-token-of-no-worth"
 
 @dataclass(frozen=True)
 class Server:
-    """A running server."""
-
     process: Process
     port: int
     started: float

@@ -35,7 +35,6 @@ class Shape:
     proof: str = ""
 
     def request(self, machine: Machine) -> bytes:
-        """Return the bytes that a machine sends."""
         values = {"mac": machine.mac, "MAC": machine.mac.upper(), "serial": machine.serial, "rack": machine.rack}
         values["bare"] = machine.mac.replace(":", "")
         return "".join(values[part] if at % 2 else part for at, part in enumerate(self.parts)).encode("latin-1")

@@ -22,7 +22,7 @@ from answerd.errors import GateClosed, NotClaimed
 from answerd.facts import Facts, Request
 from answerd.installs.reports import read_report
 from answerd.installs.states import ReportKind
-from answerd.inventory.rows import Row
+from answerd.inventory.row import Row
 from answerd.store.files import FileStore
 from answerd.store.loader import loaded
 from answerd.validators import Tools, validate

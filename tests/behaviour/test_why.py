@@ -125,6 +125,16 @@ def test_groups_that_select_are_told_with_each_criterion(fleet: Fleet) -> None:
     assert "vendor fails: the request's vendor is 'Dell Inc.'" in lines
 
 
+def test_of_groups_that_do_not_hold_50_are_told_and_the_others_counted(fleet: Fleet) -> None:
+    fleet.write({f"groups/g{number}.toml": 'a = 1\nmatch = {vendor = "HP"}\n' for number in range(50)})
+    fleet.write({"default.toml": "a = 1\n"})
+    assert "more do not hold" not in "\n".join(steps_under(fleet, "group by match", "/pve?vendor=Dell"))
+    fleet.write({"groups/one-more.toml": 'a = 1\nmatch = {vendor = "HP"}\n'})
+    lines = steps_under(fleet, "group by match", "/pve?vendor=Dell")
+    assert "1 more do not hold" in lines
+    assert len([line for line in lines if line.startswith('group "')]) == 50
+
+
 def test_a_machine_that_extends_a_group_looks_at_no_other(fleet: Fleet) -> None:
     fleet.write(
         {

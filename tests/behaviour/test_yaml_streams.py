@@ -18,14 +18,6 @@ hostname: '{{ serial | slug }}'
 """
 
 
-def test_they_are_served_as_they_are_written(fleet: Fleet) -> None:
-    text = "a: 1 # one\n---\nb:   two\n...\n"
-    fleet.write({"n1.yaml": text, "default.yml": text, "groups/g.yaml": text})
-    assert fleet.problems() == []
-    assert fleet.text("/yaml?h=n1") == fleet.text("/yaml") == text
-    assert fleet.check().problems == ()
-
-
 def test_their_placeholders_are_filled(fleet: Fleet) -> None:
     fleet.write({"n1.yaml": TALOS})
     answer = fleet.text("/yaml?h=n1&serial=VMware-1%20%222")

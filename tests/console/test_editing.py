@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import urlencode
 
 import pytest
 
 from tests.console.browsing import Look, Scheme, Windows, window
-from tests.console.lab import RACK, TOKEN, Lab
+from tests.console.lab import TOKEN, Lab
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Dialog, Page
@@ -86,46 +85,6 @@ def test_a_document_is_written_changed_restored_and_removed(writer: Page) -> Non
     assert stored(writer) == ""
 
 
-def test_a_change_is_undone_from_the_history_with_its_effect_in_three_clicks(writer: Page) -> None:
-    create(writer, "ten", "# first\n")
-    save(writer, "# second\n")
-    writer.goto("/console/")
-    writer.get_by_role("link", name="History", exact=True).click()
-    row = writer.locator("tr", has_text='machine "ten" (ks)').first
-    row.get_by_role("link", name="Undo").click()
-    writer.get_by_text("1 machine gets another answer").wait_for()
-    writer.get_by_text("The document itself").click()
-    own = writer.get_by_role("region", name="Difference of the document itself")
-    assert "+# first" in (own.text_content() or "")
-    writer.get_by_role("button", name="Save it").click()
-    writer.wait_for_url("**" + page_of("ten") + "&saved=*")
-    assert stored(writer) == "# first\n"
-
-
-def test_a_preview_shows_whose_answer_changes_and_stores_nothing(writer: Page) -> None:
-    where = page_of("rack-a", "group", "toml")
-    writer.goto(where)
-    write(writer, RACK.replace('"de"', '"fr"'))
-    writer.get_by_role("button", name="Preview what changes").click()
-    consequences = writer.get_by_role("region", name="What saving would change")
-    consequences.get_by_text("3 machines get another answer").wait_for()  # it may say first how far it is
-    text = consequences.inner_text()
-    assert '+keyboard = "fr"' in text
-    assert "swordfish1" not in text
-    assert '"fr"' in stored(writer)  # the text is kept for the save that follows
-    writer.goto(where)
-    assert stored(writer) == RACK
-
-
-def test_what_would_break_the_set_is_refused_and_the_text_is_kept(writer: Page) -> None:
-    create(writer, "two", "x = 1\n", "toml")
-    save(writer, 'extends = "nowhere"\n')
-    assert "nowhere" in writer.get_by_role("alert").inner_text()
-    assert stored(writer) == 'extends = "nowhere"\n'
-    writer.goto(page_of("two", extension="toml"))
-    assert stored(writer) == "x = 1\n"
-
-
 def test_a_problem_is_shown_at_its_line(writer: Page) -> None:
     create(writer, "three", "x = 1\n", "toml")
     save(writer, "x = 1\ny = = 2\n")
@@ -133,22 +92,6 @@ def test_a_problem_is_shown_at_its_line(writer: Page) -> None:
     marker.first.wait_for()
     line = writer.locator(".cm-line", has=writer.locator(".cm-lintRange-error"))
     assert line.inner_text() == "y = = 2"
-
-
-def test_of_two_people_the_second_sees_the_text_of_the_first(browser: Browser, written: Lab, writer: Page) -> None:
-    create(writer, "four", "# one\n")
-    with window(browser, written, session=written.session()) as other:
-        other.goto(page_of("four"))
-        save(writer, "# of the first\n")
-        save(other, "# of the second\n")
-        difference = other.get_by_role("region", name="Difference between the stored text and yours").inner_text()
-        assert "-# of the first" in difference
-        assert "+# of the second" in difference
-        writer.goto(page_of("four"))
-        assert stored(writer) == "# of the first\n"
-        other.get_by_role("button", name="Save").click()  # seen: now it replaces what it was compared with
-        other.get_by_text("Saved as version").wait_for()
-        assert stored(other) == "# of the second\n"
 
 
 def test_a_text_is_in_the_editor_again_after_a_session_that_ended(writer: Page, written: Lab) -> None:
@@ -214,13 +157,6 @@ def test_ctrl_s_saves_from_the_editor_and_from_the_note(writer: Page) -> None:
         with writer.expect_navigation():
             writer.keyboard.press("Control+s")
         assert stored(writer) == text
-
-
-def test_an_origin_opens_the_editor_at_its_line(writer: Page) -> None:
-    writer.goto("/console/machine?id=aabbccddee01")
-    writer.locator(".answer tr", has_text="keyboard").get_by_role("link").click()
-    writer.wait_for_url("**/console/document?*&line=3")
-    writer.wait_for_function("""() => document.getSelection().toString() === 'keyboard = "de"'""")
 
 
 def test_the_page_of_a_machine_follows_what_happens_to_it(writer: Page, written: Lab) -> None:
@@ -301,15 +237,3 @@ def test_without_scripts_a_document_is_written_as_well(browser: Browser, written
         page.locator("textarea").fill("# plain\n")
         page.get_by_role("button", name="Save").click()
         assert stored(page) == "# plain\n"
-
-
-def test_documents_of_a_directory_are_shown_and_not_changed(browser: Browser, tmp_path: Path) -> None:
-    with Lab(tmp_path, "files") as lab, window(browser, lab, session=lab.session()) as page:
-        page.goto("/console/documents")
-        assert page.get_by_role("link", name="New document").count() == 0
-        page.get_by_role("link", name="rack-a").click()
-        assert stored(page) == RACK
-        assert page.get_by_role("button", name="Save").count() == 0
-        page.locator(".cm-content").click()
-        page.keyboard.type("x")
-        assert stored(page) == RACK

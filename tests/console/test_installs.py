@@ -66,27 +66,6 @@ def test_fifty_machines_are_watched_to_their_end(operator: Page, installing: Lab
     assert token not in answer
 
 
-def test_machines_are_armed_disarmed_and_forgotten(operator: Page) -> None:
-    operator.goto("/console/machines?q=node-0")
-    operator.get_by_label("Select all machines of this page").check()
-    assert operator.get_by_text("9 selected").is_visible()
-    operator.get_by_role("button", name="Arm …", exact=True).click()
-    operator.get_by_role("button", name="Arm 9 machines").click()
-    assert "q=node-0" in operator.url
-    assert "9 machines armed" in operator.get_by_role("status").filter(has_text="armed").inner_text()
-    assert operator.locator("td .state.armed").count() == 9
-    operator.get_by_role("button", name="Undo").click()
-    assert operator.locator("td .state.armed").count() == 0
-    operator.get_by_role("link", name="node-02").click()
-    operator.get_by_role("button", name="Disarm").click()
-    operator.get_by_role("button", name="Disarm 1 machine").click()
-    assert operator.locator("h1 .state").inner_text() == "installed"
-    assert "console, admin" in operator.get_by_role("region", name="History").inner_text()
-    operator.get_by_role("button", name="Forget").click()
-    operator.get_by_role("button", name="Forget 1 machine").click()
-    operator.get_by_text("it is new").wait_for()
-
-
 def test_a_stretch_is_selected_with_the_shift_key_and_the_table_keeps_still_meanwhile(
     operator: Page, installing: Lab
 ) -> None:
@@ -111,22 +90,3 @@ def test_a_stretch_is_selected_with_the_shift_key_and_the_table_keeps_still_mean
     operator.locator("h1").click()
     operator.evaluate("document.activeElement.blur()")
     operator.locator("tbody tr", has_text="node-50").get_by_text("packages").wait_for()
-
-
-def test_a_machine_that_nothing_claims_is_adopted(operator: Page, installing: Lab) -> None:
-    name = "00:00:5e:00:53:ee"
-    installing.service.get(f"/ks?mac={name}&serial=SN-4711")
-    operator.goto("/console/machines?state=unknown")
-    for _ in range(20):  # it is written behind the request
-        if operator.get_by_role("link", name="Adopt").count():
-            break
-        operator.reload()
-    operator.get_by_role("link", name="Adopt").first.click()
-    assert "SN-4711" in operator.get_by_role("region", name="What it said").inner_text()
-    if operator.get_by_role("button", name="Adopt").count() == 0:  # files: it is written elsewhere
-        assert f"{name},SN-4711" in operator.get_by_role("region", name="Row", exact=True).inner_text()
-        return
-    assert operator.get_by_label("serial").input_value() == "SN-4711"
-    operator.get_by_role("button", name="Adopt").click()
-    operator.goto("/console/machines?q=5e0053ee")
-    assert operator.locator("tbody").inner_text().strip().endswith("inventory")

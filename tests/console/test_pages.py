@@ -112,34 +112,6 @@ def test_a_search_is_in_the_address_and_leads_to_a_machine(page: Page) -> None:
     assert "inventory.csv" in page.locator("main").inner_text()
 
 
-def test_an_answer_shows_where_its_lines_come_from_and_its_secrets_only_when_asked(page: Page) -> None:
-    page.goto("/console/machine?id=aabbccddee01")
-    line = page.locator(".answer tr", has_text="keyboard")
-    assert re.search(r"rack-a.*:3", line.locator(".from").inner_text())
-    assert "swordfish1" not in page.content()
-    page.get_by_role("link", name="Show secrets").click()
-    assert "swordfish1" in page.locator(".answer").first.inner_text()
-
-
-def test_a_request_is_tried(page: Page) -> None:
-    page.goto("/console/try")
-    page.get_by_label("Path").fill("/proxmox")
-    page.get_by_label("Body").fill('{"mac": "aa:bb:cc:dd:ee:01"}')
-    page.get_by_role("button", name="Try").click()
-    assert "pve-31.example.com" in page.locator(".answer").inner_text()
-    page.get_by_label("Body").fill("{}")
-    page.get_by_role("button", name="Try").click()
-    assert page.get_by_role("heading", name="No answer").is_visible()
-
-
-def test_a_recorded_request_is_found_and_replayed(page: Page, lab: Lab) -> None:
-    lab.service.get("/ubuntu/user-data?id=web-002")
-    page.goto("/console/machine?id=web-002")
-    page.get_by_role("link", name="Replay").first.click()
-    assert page.get_by_label("Path").input_value() == "/ubuntu/user-data"
-    assert 'hostname: "web-002"' in page.locator(".answer").inner_text()
-
-
 def test_a_page_that_follows_says_when_the_service_is_gone_and_when_it_is_back(
     browser: Browser, lab: Lab, session: str
 ) -> None:

@@ -4,11 +4,7 @@ from __future__ import annotations
 
 import socket
 import struct
-import subprocess
 from collections.abc import Callable
-from pathlib import Path
-
-import pytest
 
 from tests.http.listener_harness import Server, serving
 from tests.support.replies import receive
@@ -69,21 +65,6 @@ def test_no_connection_leaves_a_cycle() -> None:
                 act(server)
             left[name] = cycles(server)
     assert left == dict.fromkeys(CLIENTS, 0)
-
-
-@pytest.fixture(scope="module")
-def certificate(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A certificate and its key in one file."""
-    path = tmp_path_factory.mktemp("tls") / "both.pem"
-    try:
-        subprocess.run(
-            ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-subj", "/CN=s", "-keyout", path, "-out",
-             path.with_suffix(".crt")], check=True, capture_output=True,
-        )  # fmt: skip
-    except FileNotFoundError:
-        pytest.skip("no openssl to make a certificate with")
-    path.write_text(path.read_text() + path.with_suffix(".crt").read_text())
-    return path
 
 
 def test_no_greenlet_that_has_answered_keeps_the_request() -> None:

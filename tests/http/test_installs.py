@@ -25,7 +25,6 @@ from tests.support.service import Service, run, write_tree
 from tests.support.waiting import wait_until
 
 IPXE = "#!ipxe\n# answer: once\nkernel vmlinuz {{ report }}\n"
-HOST = {"Host": "answers.example.com:8000"}
 
 
 def url_in(text: str) -> str:

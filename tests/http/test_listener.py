@@ -308,7 +308,7 @@ def test_a_slow_reader_is_cut_off_and_its_memory_released(impatient: Server) -> 
     for _ in range(10):
         client = socket.socket()
         client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
-        client.settimeout(10)
+        client.settimeout(PATIENCE)
         client.connect((HOST, impatient.port))
         client.sendall(b"GET /big?4000000 HTTP/1.1\r\nHost: s\r\n\r\n")
         assert client.recv(1)
@@ -558,12 +558,6 @@ def test_the_peer_is_the_last_address_that_is_no_trusted_proxy(connected: str, f
     assert peer_address(connected, forwarded, TRUSTED) == peer
 
 
-def test_nobody_is_believed_without_trusted_proxies(server: Server) -> None:
-    seen = environ(server, b"GET /environ HTTP/1.1\r\nHost: s\r\nX-Forwarded-For: 198.51.100.7\r\n\r\n")
-    assert seen["peer"] == HOST
-    assert peer_address("::ffff:192.0.2.1", [], []) == "192.0.2.1"
-
-
 def test_a_trusted_proxy_is_believed_in_environ_and_log() -> None:
     with serving(trusted=["127.0.0.0/8"]) as server:
         request = b"GET /environ HTTP/1.1\r\nHost: s\r\nX-Forwarded-For: 203.0.113.9, 198.51.100.7, 127.0.0.9\r\n\r\n"
@@ -649,35 +643,6 @@ def test_tls_clients_above_the_limit_get_their_503(certificate: str) -> None:
 # --- the end --------------------------------------------------------------------------------------------------------
 
 
-def test_draining_answers_what_is_in_flight_and_refuses_what_is_new() -> None:
-    server = Server(limits={"timeout": 60})  # no client here waits so long
-    begun = server.connect()
-    begun.sendall(post("/echo", b"hel", length=5))
-    slow = server.connect()
-    slow.sendall(b"GET /slow?0.5 HTTP/1.1\r\nHost: s\r\n\r\n")
-    idle = server.connect()
-    assert server.send(post("/", b"", length=2_000_000)).status == 413  # it lingered, and is gone
-    server.process.terminate()
-    wait_until(lambda: refused(server.port))
-    begun.sendall(b"lo")
-    assert receive(begun).body == b"hello"
-    assert receive(slow).body == b"slow\n"
-    assert idle.recv(1) == b""
-    assert server.stop() == "drained 0"
-    assert server.process.returncode == 0
-    for client in (begun, slow, idle):
-        client.close()
-
-
-def test_draining_ends_at_the_deadline() -> None:
-    server = Server(limits={"timeout": TIMEOUT})
-    with server.connect() as client:
-        client.sendall(b"GET /slow?3600 HTTP/1.1\r\nHost: s\r\n\r\n")
-        assert server.send(GET).status == 200
-        server.stop()  # which does not wait for an hour
-    assert server.process.returncode == 0
-
-
 def test_connections_in_the_kernels_queue_are_answered_while_draining() -> None:
     server = Server(limits={"accept_at_once": 20})
     clients = []
@@ -694,13 +659,3 @@ def test_connections_in_the_kernels_queue_are_answered_while_draining() -> None:
     for client in clients:
         client.close()
     assert server.stop() == "drained 0"
-
-
-def refused(port: int) -> bool:
-    try:
-        socket.create_connection((HOST, port), 1).close()
-    except ConnectionRefusedError:
-        return True
-    except OSError:
-        return False
-    return False

@@ -68,6 +68,7 @@ def test_logrotate_loses_no_line(answers: Path, tmp_path: Path) -> None:
             if number % 100 == 50:
                 log.rename(tmp_path / f"log.{number}")
                 service.process.send_signal(signal.SIGHUP)
+                wait_until(log.exists)
             assert service.get(f"/ipxe?n={number}").status == 200
     lines = "".join(file.read_text() for file in tmp_path.glob("log*")).splitlines()
     assert sorted(int(match[1]) for line in lines if (match := re.search(r"\?n=(\d+)", line))) == list(range(300))

@@ -14,10 +14,10 @@ from typing import Any
 
 import pytest
 
-from answerd.server.request_log import MAX_QUEUED, RequestLog, escape
+from answerd.server.request_log import RequestLog, escape
 from tests.http.listener_harness import serving
 from tests.support.known_port import OnAKnownPort
-from tests.support.waiting import PATIENCE, wait_until
+from tests.support.waiting import wait_until
 
 LINE = re.compile(
     r"(?P<time>\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ) (?P<peer>\S+) (?P<method>\S+) (?P<target>\S+) body=(?P<body>\d+) "
@@ -72,23 +72,6 @@ def test_the_time_is_utc(written: Callable[..., list[str]]) -> None:
     (line,) = written(lambda log: log.line("x"))
     stamps = [time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(before + i)) for i in range(3)]
     assert line.removesuffix(" - x") in stamps
-
-
-@pytest.mark.parametrize(
-    ("level", "kept"),
-    [("all", ["200", "404", "-", "service"]), ("problems", ["404", "-", "service"]), ("off", ["service"])],
-)
-def test_a_level_drops_requests_and_never_service_lines(
-    written: Callable[..., list[str]], level: str, kept: list[str]
-) -> None:
-    def log_some(log: RequestLog) -> None:
-        ask(log, 200)
-        ask(log, 404)
-        ask(log, None)
-        log.line("service")
-
-    lines = written(log_some, level)
-    assert [match["status"] if (match := LINE.fullmatch(line)) else line.split(" - ")[1] for line in lines] == kept
 
 
 @pytest.mark.parametrize(
@@ -199,7 +182,7 @@ def test_a_full_disk_tears_no_line_but_the_one_that_it_ends(tmp_path: Path) -> N
             torn.append(line)
     assert [len(line) for line in torn] == [60]
     [after] = [line for line in whole if line.get("target") == "/after"]
-    assert 0 < after["duration_ms"] < 5_000
+    assert 0 < after["duration_ms"] < 60_000
     assert "1 log lines were dropped" in [line.get("message") for line in whole]
 
 
@@ -238,32 +221,6 @@ def test_a_file_is_appended_to(tmp_path: Path) -> None:
     log.line("after")
     assert log.close()
     assert [line.rpartition(" ")[2] for line in path.read_text().splitlines()] == ["before", "after"]
-
-
-def test_reopening_goes_on_in_a_new_file_and_loses_nothing(tmp_path: Path) -> None:
-    path, moved = tmp_path / "log", tmp_path / "log.1"
-    log = RequestLog(str(path))
-    for i in range(500):
-        log.line(f"old {i}")
-    path.rename(moved)
-    log.reopen()
-    for i in range(500):
-        log.line(f"new {i}")
-    assert log.close()
-    assert [line.split(" - ")[1] for line in moved.read_text().splitlines()] == [f"old {i}" for i in range(500)]
-    assert [line.split(" - ")[1] for line in path.read_text().splitlines()] == [f"new {i}" for i in range(500)]
-
-
-def test_reopening_what_cannot_be_opened_keeps_the_old_file(tmp_path: Path) -> None:
-    path = tmp_path / "folder" / "log"
-    path.parent.mkdir()
-    log = RequestLog(str(path))
-    path.parent.rename(tmp_path / "moved")
-    with pytest.raises(OSError, match="No such file"):
-        log.reopen()
-    log.line("still here")
-    assert log.close()
-    assert "still here" in (tmp_path / "moved" / "log").read_text()
 
 
 def test_a_log_that_cannot_be_written_loses_lines_and_nothing_else() -> None:
@@ -314,37 +271,10 @@ def program() -> Iterator[Callable[[str], "subprocess.Popen[bytes]"]]:
 Start = Callable[[str], "subprocess.Popen[bytes]"]
 
 
-def test_lines_are_there_while_the_process_goes_on(program: Start) -> None:
-    process = program("log.line('x'); sys.stdin.read(); time.sleep(30)")
-    assert process.stderr
-    assert process.stderr.readline().endswith(b" - x\n")
-    assert process.poll() is None
-
-
 def test_no_line_is_lost_at_the_end_of_the_process(program: Start) -> None:
     process = program("[log.line(str(i)) for i in range(5000)]")
     lines = process.communicate()[1].decode().splitlines()
     assert [line.split()[-1] for line in lines] == [str(i) for i in range(5000)]
-
-
-def test_a_full_pipe_holds_up_nothing_and_the_dropped_lines_are_counted(program: Start) -> None:
-    count, text = 4_000, "x" * 1_000
-    process = program(
-        f"[log.line({text!r}) for i in range({count})]\n"
-        "print('went on', flush=True)\nlog.flush(600)\nlog.line('end'); log.flush(600)"
-    )
-    assert process.stdout
-    assert process.stderr
-    assert process.stdout.readline() == b"went on\n"  # nothing has been read of its log so far
-    lines = process.stderr.read().decode().splitlines()
-    dropped = sum(int(found[1]) for line in lines if (found := re.search(r" - (\d+) log lines were dropped$", line)))
-    assert dropped > (count * 1_000 - 2 * MAX_QUEUED) / 1_100
-    assert dropped + sum(text in line for line in lines) + ("end" in lines[-1] or "end" in lines[-2]) == count + 1
-
-
-def test_a_pipe_that_stays_full_does_not_stop_the_process_from_ending(program: Start) -> None:
-    process = program("[log.line('x' * 1000) for i in range(500)]")
-    assert process.wait(PATIENCE) == 0
 
 
 def test_a_descriptor_that_someone_made_non_blocking_loses_nothing(program: Start) -> None:

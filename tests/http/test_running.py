@@ -5,9 +5,7 @@ from __future__ import annotations
 import os
 import re
 import signal
-import socket
 import subprocess
-import threading
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
@@ -17,8 +15,6 @@ from tests.support.service import PROGRAM, Service, environment, run, write_tree
 from tests.support.waiting import PATIENCE, wait_until
 
 Start = Callable[..., Service]
-
-"""Within which a change on disk takes effect (docs/running.md#the-answers-directory)."""
 
 
 def replace(path: Path, text: str) -> None:
@@ -69,15 +65,6 @@ def test_what_cannot_start_says_why_on_one_line(
     assert len(errors) == 1, errors
     assert [word for word in words if word not in errors[0]] == []
     assert ended.stdout == b""
-
-
-def test_a_port_that_is_taken_is_a_startup_error(tmp_path: Path) -> None:
-    with socket.create_server(("127.0.0.1", 0)) as taken:
-        address = f"127.0.0.1:{taken.getsockname()[1]}"
-        ended = run("serve", SERVICE_LISTEN_ADDR=address, SERVICE_ANSWERS_DIR=tmp_path)
-    assert ended.returncode == 1
-    assert address in ended.stderr.decode()
-    assert ended.stderr.count(b"\n") == 1
 
 
 def test_the_first_lines_tell_how_it_runs(serving: Start, tmp_path: Path) -> None:
@@ -190,65 +177,6 @@ def test_answers_go_on_while_the_set_is_reloaded(serving: Start, tmp_path: Path)
         return service.get("/?h=m1499").text == 'x = "m1499"\n'
 
     wait_until(is_reloaded)
-
-
-@pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGINT])
-def test_a_signal_ends_it_with_0(serving: Start, how: signal.Signals) -> None:
-    service = serving({"default.toml": "x = 1\n"})
-    address = service.address
-    assert address
-    assert service.stop(how) == 0
-    with pytest.raises(OSError, match="refused"):
-        socket.create_connection(address, timeout=2)
-
-
-def test_what_is_in_flight_is_finished_before_the_end(serving: Start) -> None:
-    service = serving({"default.toml": "x = 1\n"})
-    assert service.address
-    with socket.create_connection(service.address, timeout=PATIENCE) as connection:
-        connection.sendall(b"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 4\r\n\r\n12")
-        wait_until(lambda: service.get("/health").status == 200)  # it has been accepted by now
-        ended: list[int] = []
-        ending = threading.Thread(target=lambda: ended.append(service.stop()))
-        ending.start()
-        service.wait_for_log("stopping")
-        connection.sendall(b"34")
-        received = b"".join(iter(lambda: connection.recv(65_536), b""))
-        ending.join(PATIENCE)
-    assert received.startswith(b"HTTP/1.1 200 ")
-    assert received.endswith(b"x = 1\n")
-    assert ended == [0]
-
-
-def test_a_client_that_never_finishes_is_waited_for_until_the_deadline_only(serving: Start) -> None:
-    service = serving({"default.toml": "x = 1\n"}, SERVICE_TIMEOUT_SECS=1)
-    assert service.address
-    with socket.create_connection(service.address, timeout=PATIENCE) as connection:
-        connection.sendall(b"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 4\r\n\r\n12")
-        assert service.stop() == 0
-        assert connection.recv(10) == b""
-
-
-def test_sighup_reopens_the_log_and_reloads(tmp_path: Path) -> None:
-    log = tmp_path / "a.log"
-    answers = tmp_path / "answers"
-    write_tree(answers, {"default.toml": "x = 1\n"})
-    process = subprocess.Popen(
-        [*PROGRAM, "serve"],
-        env=environment(SERVICE_LISTEN_ADDR="127.0.0.1:0", SERVICE_ANSWERS_DIR=answers, SERVICE_LOG_FILE=log),
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-    )
-    try:
-        wait_until(lambda: log.exists() and "listening on" in log.read_text())
-        log.rename(tmp_path / "a.log.1")
-        os.kill(process.pid, signal.SIGHUP)
-        wait_until(lambda: log.exists() and log.read_text() != "")
-        assert process.poll() is None
-    finally:
-        process.terminate()
-        assert process.wait(10) == 0
-    assert "stop" in log.read_text()
 
 
 def test_no_argument_is_serve(tmp_path: Path) -> None:

@@ -3,7 +3,6 @@
 import os
 import signal
 import socket
-import subprocess
 import threading
 import time
 from pathlib import Path
@@ -12,7 +11,7 @@ import pytest
 
 from tests.support.probe import ask
 from tests.support.processes import children, is_alive, kill
-from tests.support.service import PROGRAM, Service, environment, write_tree
+from tests.support.service import Service, write_tree
 from tests.support.waiting import PATIENCE, wait_until
 
 TIMEOUT = 2  # seconds
@@ -140,40 +139,3 @@ def test_the_while_is_what_the_setting_says(answers: Path) -> None:
         began = time.monotonic()
         assert service.stop() == 0
         assert time.monotonic() - began >= 1
-
-
-SLOW_PARSER = """
-import time, tomli
-_loads, _sleep = tomli.loads, time.sleep
-def loads(text, **options):
-    _sleep(0.25)
-    return _loads(text, **options)
-tomli.loads = loads
-"""
-"""Loaded by the interpreter of the service before anything else: a set of documents that takes long to load."""
-
-
-@pytest.mark.parametrize(("workers", "how"), [(1, signal.SIGINT), (3, signal.SIGTERM)])
-def test_it_can_be_stopped_while_it_still_loads(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, workers: int, how: signal.Signals
-) -> None:
-    write_tree(tmp_path, {"hook/sitecustomize.py": SLOW_PARSER})
-    monkeypatch.setenv("PYTHONPATH", str(tmp_path / "hook"))
-    write_tree(tmp_path / "answers", {f"groups/rack-{number}.toml": 'match = {a = "b"}\n' for number in range(400)})
-    settings = environment(
-        SERVICE_ANSWERS_DIR=tmp_path / "answers", SERVICE_LISTEN_ADDR="127.0.0.1:0", SERVICE_WORKERS=workers
-    )
-    process = subprocess.Popen([*PROGRAM, "serve"], env=settings, stderr=subprocess.PIPE, text=True)
-    try:
-        wait_until(lambda: children(process.pid))  # the interim worker; then the parent loads
-        process.send_signal(how)
-        assert process.wait(PATIENCE) == 0  # 400 documents would take 100 seconds
-        assert process.stderr
-        log = process.stderr.read()
-        assert "stopped while loading" in log
-        assert "Traceback" not in log
-    finally:
-        process.kill()
-        process.wait()
-        if process.stderr:
-            process.stderr.close()

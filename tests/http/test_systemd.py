@@ -11,6 +11,7 @@ import signal
 import socket
 import subprocess
 import threading
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -110,10 +111,12 @@ def test_a_restart_under_load_loses_no_request(tmp_path: Path, listening: socket
 
 def received(manager: socket.socket, wanted: str) -> str:
     """Return the first message that has a line like this."""
-    while True:
+    until = time.monotonic() + PATIENCE
+    while time.monotonic() < until:  # other messages come all the time
         text = manager.recv(4_096).decode()
         if re.search(wanted, text, re.MULTILINE):
             return text
+    raise AssertionError(f"no message has a line like {wanted}")
 
 
 def test_the_manager_hears_of_readiness_reload_life_and_end(

@@ -207,9 +207,9 @@ def test_a_worker_that_replaces_another_answers_from_the_documents_of_now(tmp_pa
 
 def test_the_limit_of_connections_is_one_over_all_workers(tmp_path: Path) -> None:
     with workers(tmp_path / "answers", WORKERS, SERVICE_MAX_CONNECTIONS=40) as service:
-        assert 40 <= admitted_of(service, 80) < 40 + WORKERS
+        assert 40 <= admitted_of(service, 80, 40 + WORKERS - 1) < 40 + WORKERS
         replaced_after(service, children(service.process.pid)[0])
-        assert 40 <= admitted_of(service, 80) < 40 + WORKERS  # what the dead one held is free
+        assert 40 <= admitted_of(service, 80, 40 + WORKERS - 1) < 40 + WORKERS  # what the dead one held is free
 
 
 @pytest.mark.parametrize("before", ["a new file", "a changed file", "a removed file"])
@@ -245,17 +245,6 @@ def test_sighup_reaches_every_worker_and_a_moved_log_file_is_left_alone(tmp_path
             service.get(f"/after-{number}")
         wait_until(lambda: log.read_text().count("GET /after-") == 40)
         assert moved.stat().st_size == size
-
-
-def test_a_directory_that_cannot_be_listed_is_a_warning_with_several_workers_too(tmp_path: Path) -> None:
-    (tmp_path / "one").symlink_to("two")
-    (tmp_path / "two").symlink_to("one")
-    with Service(SERVICE_ANSWERS_DIR=tmp_path / "one", SERVICE_WORKERS=2) as service:
-        service.wait_for_log("warning: the answers directory")
-        assert service.get("/").status == 404
-        (tmp_path / "one").unlink()
-        write_tree(tmp_path / "one", script("there"))
-        wait_until(lambda: texts(service) == {"#!ipxe\necho there\n"})
 
 
 # --- what blocks one must not block the others ----------------------------------------------------------------------
@@ -316,6 +305,13 @@ sqlite3.connect = sqlite3.dbapi2.connect = lambda *arguments, **options: _connec
 """The same for a database on such a disk."""
 
 
+def faults(service: Service) -> int:
+    """How many processes could not read the states and cannot yet: the database may be locked when all of them open it,
+    and then each tries again."""
+    said = "\n".join(service.log)
+    return said.count("the states of installs cannot be read") - said.count("the states of installs can be read again")
+
+
 @pytest.mark.parametrize("count", [1, 2])
 def test_a_database_that_hangs_stalls_no_request(tmp_path: Path, count: int, monkeypatch: pytest.MonkeyPatch) -> None:
     flag = tmp_path / "slow"
@@ -327,6 +323,7 @@ def test_a_database_that_hangs_stalls_no_request(tmp_path: Path, count: int, mon
     with Service(**settings, SERVICE_WORKERS=count) as service:
         assert service.address
         assert texts(service) == {"#!ipxe\necho there\n"}
+        wait_until(lambda: faults(service) == 0)
         flag.touch()
         ask_while_it_hangs(service, flag)
         assert service.get("/ipxe").text == "#!ipxe\necho there\n"
@@ -371,14 +368,6 @@ def test_a_port_in_use_is_a_startup_error_in_one_line(service: Service, tmp_path
     assert len(lines) == 1
     assert f"127.0.0.1:{service.address[1]} cannot be bound" in lines[0]
     assert "in use" in lines[0]
-
-
-@pytest.mark.parametrize("address", ["192.0.2.1:8000", "no-such-host.invalid:8000", "127.0.0.1:99999", "127.0.0.1"])
-def test_an_address_that_is_not_ours_is_a_startup_error_in_one_line(tmp_path: Path, address: str) -> None:
-    ended = run("serve", SERVICE_ANSWERS_DIR=tmp_path, SERVICE_LISTEN_ADDR=address, SERVICE_WORKERS=2)
-    assert ended.returncode == 1
-    assert "SERVICE_LISTEN_ADDR" in ended.stderr.decode()
-    assert len(ended.stderr.decode().splitlines()) == 1
 
 
 # --- administration -------------------------------------------------------------------------------------------------

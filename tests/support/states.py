@@ -8,7 +8,7 @@ from answerd.identity import identity_of
 from answerd.installs.events import Event, Evidence
 from answerd.installs.memory import InstallMemory, Remembered
 from answerd.installs.states import State
-from answerd.store.state_tables import identified, insert, setting
+from answerd.store.state_tables import insert, setting
 from answerd.store.states import Position, StateFile
 from tests.support.installs import Happening, Ordered, event_of
 
@@ -53,7 +53,6 @@ class StateWriter:
             detail=detail or event.detail, origin="192.0.2.1", identities=known, group=group, body=body
         )
         with self.states.writing() as database:
-            event = identified(event, setting(database, "source") or "")
-            insert(database, [event], self.states.shared)
+            insert(database, [event], self.states.shared, setting(database, "source") or "")
         self.states.tidy([event.record])
         return event

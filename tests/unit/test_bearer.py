@@ -75,18 +75,6 @@ def fail(block: FailureBlock, times: int, address: str = ADDRESS) -> list[int]:
     return [block.failed(address) for _ in range(times)]
 
 
-def test_the_fifth_failure_within_a_minute_blocks_for_a_minute(block: FailureBlock) -> None:
-    assert fail(block, 5) == [0, 0, 0, 0, 60]
-    assert block.seconds_left(ADDRESS) == 60
-
-
-def test_ten_thousand_addresses_are_no_more_than_the_table_holds(block: FailureBlock) -> None:
-    for number in range(10_000):
-        block.failed(f"10.0.{number // 250}.{number % 250}")
-
-    assert len(block) == TRACKED_ADDRESSES
-
-
 def test_a_flood_of_addresses_ends_no_block_and_takes_no_more_memory(clock: Clock) -> None:
     block = FailureBlock(clock, capacity=100)
     blocked = [f"10.1.0.{number}" for number in range(100)]

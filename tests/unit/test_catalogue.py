@@ -6,7 +6,6 @@ Rules: docs/selection.md#which-documents-answer.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
 
 import pytest
 
@@ -16,7 +15,6 @@ from answerd.answers.resolve import resolve
 from answerd.documents import Key, RawDocument
 from answerd.errors import BrokenDocument
 from answerd.facts import Facts, Request
-from answerd.formats import toml as toml_family
 from answerd.identity import Kind
 
 
@@ -42,31 +40,6 @@ def test_machines_are_parsed_when_they_are_first_needed(parsed: list[str]) -> No
     assert parsed == []
     resolve(catalogue, Facts(Request(query="mac=m7")))
     assert parsed == ["x = 7\n"]
-
-
-def test_an_answer_is_composed_once(parsed: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    merges: list[int] = []
-    merge = toml_family.merge
-
-    def count(lower: Any, upper: Any, *append: Any) -> Any:
-        merges.append(1)
-        return merge(lower, upper, *append)
-
-    monkeypatch.setattr(toml_family, "merge", count)
-    catalogue = Catalogue().changed([raw("g", "y = 1\n", Kind.GROUP), raw("m1", 'extends = "g"\n')])
-    for _ in range(3):
-        assert resolve(catalogue, Facts(Request(query="mac=m1"))).body == b"y = 1\n"
-    assert len(merges) == 1
-
-
-def test_an_answer_is_composed_anew_when_a_group_below_it_changes() -> None:
-    group = raw("g", "y = 1\n", Kind.GROUP)
-    catalogue = Catalogue().changed([group, raw("m1", 'extends = "g"\n')])
-    request = Facts(Request(query="mac=m1"))
-    assert resolve(catalogue, request).body == b"y = 1\n"
-    after = catalogue.changed([raw("g", "y = 2\n", Kind.GROUP)], [group])
-    assert resolve(after, request).body == b"y = 2\n"
-    assert resolve(catalogue, request).body == b"y = 1\n"
 
 
 def chain_of(count: int) -> Catalogue:

@@ -11,7 +11,7 @@ from answerd.answers import catalogue
 from answerd.formats import control, family, filters, template, xml_read, yaml_read
 from answerd.installs import memory
 from answerd.inventory import records
-from answerd.inventory import rows as inventory_rows
+from answerd.inventory import row as inventory_row
 from answerd.server import capture, request_log
 from answerd.server.admin import changes, requests
 from answerd.store import secrets
@@ -31,7 +31,7 @@ TABLE = {cells[0]: cells[1] for cells in rows((Path(__file__).parents[2] / "docs
         ("problems of one inventory's rows that are listed", f"{errors.MOST_PROBLEMS} rows"),
         ("a row of an inventory", f"{records.LONGEST_ROW:,} characters"),
         ("columns of an inventory", f"{records.MOST_COLUMNS:,} columns"),
-        ("addresses of one `mac` cell", f"{inventory_rows.MOST_ADDRESSES:,} addresses"),
+        ("addresses of one `mac` cell", f"{inventory_row.MOST_ADDRESSES:,} addresses"),
         ("body of `POST /apply`", f"{changes.BODY_LIMIT:,} bytes"),
         ("identifier", f"{identity.IDENTIFIER_LENGTH} characters"),
         ("nesting (TOML, YAML, JSON, XML)", f"{family.DEEPEST} levels"),

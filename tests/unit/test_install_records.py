@@ -7,17 +7,14 @@ from hypothesis import strategies as st
 
 from answerd.answers.gates import _records_of
 from answerd.facts import Facts, Request
-from answerd.formats.family import Once
 from answerd.identity import identity_of
 from answerd.installs.memory import (
     MOST_COLLECTED,
     MOST_OF_A_RECORD,
     MOST_UNNAMED,
     InstallMemory,
-    Visitor,
-    state_of,
 )
-from answerd.installs.states import Asked, Gate, Order, ReportKind, Rules, State
+from answerd.installs.states import Order, ReportKind, Rules, State
 from tests.support.fleet import Fleet
 from tests.support.installs import RememberedInstalls, forget, known, memory_of
 
@@ -45,16 +42,6 @@ def test_records_are_found_by_any_identity_and_never_joined() -> None:
     forget(memory, "a")
     assert memory.found_by(["a", "mac1"], "a") == []
     assert memory.new("A").record.attempt == 2
-
-
-def test_what_is_refused_to_one_record_is_refused_to_the_request() -> None:
-    memory = memory_of(known("a", State.INSTALLED, 1.0, "a"), known("b", State.ARMED, 1.0, "b"))
-    found = memory.found_by(["b", "a"])
-    decided = memory.judge(Visitor("b"), found, Asked("ipxe", Gate.LOADER, Once.ON, 1), "")
-    assert decided.refuser is not None
-    assert (decided.refuser.name, decided.refuser.state, decided.events) == ("a", State.INSTALLED, ())
-    assert state_of(found) is State.INSTALLED
-    assert state_of([]) is State.NEW
 
 
 def test_machines_are_counted_by_state() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from dataclasses import replace
-from itertools import combinations, permutations, product
+from itertools import combinations
 
 import pytest
 from hypothesis import given, settings
@@ -267,56 +267,6 @@ def test_every_event_in_every_state_that_more_documents_reach_is_what_the_rules_
 
 # --- every order -----------------------------------------------------------------------------------------------------
 
-STRENGTH = [ReportKind.PROGRESS, ReportKind.COPIED, ReportKind.FAILED, ReportKind.INSTALLED]
-STATE_OF = {
-    ReportKind.PROGRESS: State.INSTALLING,
-    ReportKind.COPIED: State.COPIED,
-    ReportKind.FAILED: State.FAILED,
-    ReportKind.INSTALLED: State.INSTALLED,
-}
-
-
-@pytest.mark.parametrize("starts", [1, 5])
-def test_reports_of_a_start_lead_to_one_state_in_whatever_order_they_arrive(starts: int) -> None:
-    rules = replace(RULES, starts=starts)
-    installing = step(Evidence("node1"), Asked("ks", Gate.ANSWERS, Once.ON, 1), rules).evidence
-    assert record_of(installing, rules).state is State.INSTALLING
-    for count in range(1, 6):
-        for words in product(ReportKind, repeat=count):
-            known = installing
-            for at, word in enumerate(words):
-                known = step(known, Reported(word, 1, 2 + at), rules).evidence
-            expected = STATE_OF[max(words, key=STRENGTH.index)]
-            if expected is State.FAILED and starts == 1:
-                expected = State.EXHAUSTED
-            assert record_of(known, rules).state is expected, words
-
-
-def test_five_events_in_every_order_some_twice_and_some_late() -> None:
-    """A start's events, each delivered once or twice and in every order: after ``installed`` nothing more is given at
-    a closed gate, whatever arrives behind it."""
-    happened: list[Happening] = [
-        Asked("loader", Gate.LOADER, Once.ON, 1),
-        Asked("answer", Gate.ANSWERS, Once.ON, 2),
-        Reported(ReportKind.COPIED, 1, 3),
-        Reported(ReportKind.FAILED, 1, 4),
-        Reported(ReportKind.INSTALLED, 1, 5),
-    ]
-    for size in range(1, 6):
-        for order in permutations(range(5), size):
-            for twice in (None, *order):
-                arrivals = [*order, *([twice] if twice is not None else [])]
-                known, record, oracle = Evidence("node1"), Record("node1"), Oracle(RULES)
-                installed = False
-                for at in arrivals:
-                    outcome = both(known, oracle, happened[at])
-                    known, record = outcome.evidence, outcome.record
-                    installed |= happened[at] == happened[4]
-                    assert not installed or record.state is State.INSTALLED, arrivals
-                loader = step(known, Asked("loader", Gate.LOADER, Once.ON, 6), RULES)
-                is_open = record.state in (State.INSTALLING, State.FAILED)
-                assert (loader.refusal is None) == is_open or loader.refusal is Refusal.EXHAUSTED
-
 
 # --- long histories --------------------------------------------------------------------------------------------------
 
@@ -362,16 +312,6 @@ def test_the_two_invariants_hold_in_every_history(
         elif event.__class__ is Reported and event.word is ReportKind.INSTALLED and event.attempt == record.attempt:
             since_installed = True
         known = outcome.evidence
-
-
-def test_a_loop_without_any_report_ends() -> None:
-    known, rules, given_to_it = Evidence("node1"), Rules(starts=3, start=120), 0
-    for boot in range(20):
-        for document, gate in (("ipxe", Gate.LOADER), ("ks", Gate.ANSWERS)):
-            outcome = step(known, Asked(document, gate, Once.ON, boot * 600.0), rules)
-            known, given_to_it = outcome.evidence, given_to_it + (outcome.refusal is None)
-    record = record_of(known, rules)
-    assert (record.state, record.starts, given_to_it) == (State.EXHAUSTED, 3, 6)
 
 
 # --- single sentences ------------------------------------------------------------------------------------------------

@@ -18,7 +18,7 @@ from answerd.formats.template import SECRETS
 from answerd.identity import identity_of
 from answerd.inventory.editing import with_row, with_rows_added, without_row
 from answerd.inventory.records import UnreadableError, written
-from answerd.inventory.rows import RESERVED_BEGINNING, RESERVED_COLUMNS, identities_of_sound, judged, notes
+from answerd.inventory.row import RESERVED_BEGINNING, RESERVED_COLUMNS, identities_of_sound, judged, notes
 from answerd.inventory.table import Table, read_table, table_after
 from tests.support.thorough import examples
 
@@ -372,22 +372,6 @@ def test_a_changed_header_makes_every_row_new() -> None:
         list(table.rows),
         [{"id": "a1", "kind": "web"}],
     )
-
-
-@pytest.mark.parametrize(
-    ("row", "values", "expected"),
-    [
-        (0, ["web-01", MAC, "db"], "web-01, 98:fa:9b:50:d8:10 ,db"),
-        (0, ["web-01", "98:fa:9b:50:d8:12", "web"], "web-01, 98:fa:9b:50:d8:12 ,web"),
-        (0, ["web-01", "", "a,b"], 'web-01,  ,"a,b"'),
-        (0, ["#1", MAC, "web"], '"#1", 98:fa:9b:50:d8:10 ,web'),
-    ],
-)
-def test_an_edit_changes_its_cells_and_no_other_byte(row: int, values: list[str], expected: str) -> None:
-    text = '\ufeff# mine\r\nid,mac,role\r\nweb-01, 98:fa:9b:50:d8:10 ,web\r\n\r\n"web-02" ,98:fa:9b:50:d8:11,web'
-    table = read_table("inventory.csv", text)
-    line = table.lines[row]
-    assert with_row(text, table, line, values) == text.replace("web-01, 98:fa:9b:50:d8:10 ,web", expected)
 
 
 def test_a_row_that_was_short_gets_the_cells_that_it_needs() -> None:

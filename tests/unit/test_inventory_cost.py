@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from answerd.answers import rows as inventory_rows
-from answerd.answers.rows import Inventory, inventory_after
+from answerd.answers import inventory_index
+from answerd.answers.inventory_index import Inventory, inventory_after
 from answerd.documents import Key, RawDocument
 from answerd.identity import Kind
 from answerd.inventory.records import LONGEST_ROW, MOST_COLUMNS, UnreadableError
-from answerd.inventory.rows import MOST_ADDRESSES, Row, judged
+from answerd.inventory.row import MOST_ADDRESSES, Row, judged
 from answerd.inventory.table import read_table
 
 
@@ -22,15 +22,15 @@ def inventory_of(text: str, before: tuple[Inventory, RawDocument] | None = None)
 
 def test_the_rows_of_one_identity_are_filed_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     handled = 0
-    original = inventory_rows._rows
+    original = inventory_index._rows
 
-    def counted(entry: inventory_rows.Entry) -> tuple[Row, ...]:
+    def counted(entry: inventory_index.Entry) -> tuple[Row, ...]:
         nonlocal handled
         found = original(entry)
         handled += len(found)
         return found
 
-    monkeypatch.setattr(inventory_rows, "_rows", counted)
+    monkeypatch.setattr(inventory_index, "_rows", counted)
     inventory, document = inventory_of("id,serial\n" + "".join(f"same,own-{number}\n" for number in range(2_000)))
     assert handled < 10
     assert list(inventory.problems()) == [

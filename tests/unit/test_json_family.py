@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import json as standard
-from decimal import Decimal
 from typing import Any
 
 import pytest
 
-from answerd.errors import CannotFill
 from answerd.formats import json as json_family
 from answerd.formats.control import read_control
 from answerd.formats.family import ParseError
@@ -27,11 +25,6 @@ def served(*layers: str, **facts: str) -> str:
     return json_family.prepare(tree).fill(Said(facts.get)).decode()
 
 
-def exact(text: str) -> Any:
-    """Parsed by the standard module with key order and number text visible."""
-    return standard.loads(text, parse_int=Decimal, parse_float=Decimal, object_pairs_hook=list)
-
-
 NUMBERS = ["1.0", "1e3", "1E+03", "-0", "-0.0", "0", "12345678901234567890123", "1.10", "1e400", "0.1000", "9" * 5000]
 
 
@@ -40,13 +33,6 @@ def test_a_number_leaves_as_it_came(number: str) -> None:
     answer = served(f'{{"kept": {number}, "list": [{number}]}}', '{"other": 1}')
     assert f'"kept": {number},' in answer
     assert answer.count(number) >= 2
-
-
-def test_maps_merge_arrays_replace_and_the_lower_order_comes_first() -> None:
-    lower = '{"z": {"a": 1, "b": [1, 2]}, "y": 1, "scalar": 1, "map": {"x": 1}}'
-    upper = '{"new": null, "y": true, "z": {"c": "t", "b": [3]}, "scalar": {"m": 1}, "map": "s"}'
-    wanted = '{"z": {"a": 1, "b": [3], "c": "t"}, "y": true, "scalar": {"m": 1}, "map": "s", "new": null}'
-    assert exact(served(lower, upper)) == exact(wanted)
 
 
 @pytest.mark.parametrize(
@@ -109,23 +95,6 @@ def test_an_escaped_backslash_before_u_is_no_surrogate() -> None:
     assert standard.loads(served(text)) == standard.loads(text)
 
 
-def test_control_keys_are_taken_from_the_top_only() -> None:
-    text = (
-        '{"extends": "base", "members": ["a1"], "match": {"serial": ["7*"]}, "unset": ["x.y"],'
-        '"template": false, "in": {"extends": "kept"}}'
-    )
-    written, left = json_family.control(json_family.parse(text))
-    meaning = read_control(written, Kind.GROUP)
-    assert (meaning.extends, meaning.members, meaning.unset, meaning.template, meaning.problems) == (
-        "base",
-        ("a1",),
-        (("x", "y"),),
-        False,
-        (),
-    )
-    assert left == {"in": {"extends": "kept"}}
-
-
 def test_a_document_that_is_no_object_has_no_control_keys() -> None:
     written, left = json_family.control(json_family.parse('["extends"]'))
     assert (written.values, left) == ({}, ["extends"])
@@ -146,30 +115,3 @@ def test_a_control_key_of_the_wrong_type_is_a_problem_that_names_its_type(text: 
     written, _ = json_family.control(json_family.parse(text))
     (found,) = read_control(written, Kind.GROUP).problems
     assert problem in found
-
-
-def test_unset_takes_away_and_ignores_what_is_not_there() -> None:
-    tree = json_family.parse('{"a": {"b": 1, "c": 2}, "l": [{"b": 1}]}')
-    assert json_family.unset(tree, [("a", "b")]) == json_family.parse('{"a": {"c": 2}, "l": [{"b": 1}]}')
-    assert json_family.unset(tree, [("l", "b")]) == tree
-    assert json_family.unset(json_family.parse("[1]"), [("a",)]) == json_family.parse("[1]")
-
-
-@pytest.mark.parametrize(
-    "value",
-    ['"', "\\", "</script>", "a\\u0041", "{", "}", ", ", "  led and trailed  ", "é😀\u2028", "null", "x" * 10_240],
-    ids=lambda value: ascii(value)[:16],
-)
-def test_a_filled_value_is_only_ever_its_own_text(value: str) -> None:
-    answer = served('{"a": ["<{{ serial }}>"], "b": "{{ serial }}{{serial}}"}', serial=value)
-    assert standard.loads(answer) == {"a": [f"<{value}>"], "b": value * 2}
-
-
-def test_keys_are_never_templates_and_literal_braces_can_be_written() -> None:
-    answer = served('{"{{ serial }}": "{{ \\"{{\\" }} x }}"}', serial="no")
-    assert standard.loads(answer) == {"{{ serial }}": "{{ x }}"}
-
-
-def test_a_value_with_a_lone_surrogate_cannot_be_filled() -> None:
-    with pytest.raises(CannotFill, match="'serial'"):
-        served('{"a": "{{ serial }}"}', serial="a\ud800")

@@ -18,11 +18,6 @@ from answerd.identity import Kind
 from tests.support.fleet import Fleet
 from tests.support.installs import RememberedInstalls
 
-DOCUMENTS = {
-    ("machine", "525400000005"): 'a = "{{ serial }} {{ network_interfaces.0.link }}"',
-    ("machine", "broken"): "a = ",
-}
-
 
 @pytest.fixture(autouse=True, scope="module")
 def only_new_objects() -> Iterator[None]:

@@ -3,7 +3,6 @@
 import ast
 import re
 import tomllib
-from collections.abc import Iterator
 from importlib import metadata
 from pathlib import Path
 
@@ -35,16 +34,6 @@ def modules_of(node: ast.AST) -> list[str]:
     if isinstance(node, ast.ImportFrom) and node.level == 0 and node.module:
         return [node.module.partition(".")[0]]
     return []
-
-
-def statements(module: ast.Module) -> Iterator[ast.AST]:
-    """A module and all statements in it, without their expressions, of which there are ten times as many."""
-    pending: list[ast.AST] = [module]
-    while pending:
-        node = pending.pop()
-        yield node
-        for part in ("body", "orelse", "finalbody", "handlers", "cases"):
-            pending += getattr(node, part, ())
 
 
 def distributions_of(module: str) -> set[str]:

@@ -28,7 +28,6 @@ from answerd.store.sqlite_file import SqliteFile
 from answerd.store.state_tables import (
     COMPACTED_AT,
     MOST_BODY_BYTES,
-    MOST_BODY_BYTES_OF_UNNAMED,
     MOST_EVENTS,
     MOST_NEWS,
     MOST_UNKNOWN,
@@ -118,19 +117,14 @@ def test_a_record_with_many_events_keeps_its_state_and_the_last_of_them(writer: 
     assert [event.kind for event in history] == ["progress"] * MOST_NEWS + ["failed"]
 
 
-@pytest.mark.parametrize(
-    ("is_named", "room"), [(True, MOST_BODY_BYTES), (False, MOST_BODY_BYTES_OF_UNNAMED)], ids=["named", "unnamed"]
-)
-def test_the_bodies_of_a_records_reports_are_bounded(writer: StateWriter, is_named: bool, room: int) -> None:
+def test_the_bodies_of_a_records_reports_are_bounded(writer: StateWriter) -> None:
     writer.write("node1", KS)
-    if is_named:
-        writer.write("node1", Ordered(Order.ARM, 2.0))
     for number in range(8):
-        writer.write("node1", Reported(ReportKind.FAILED, 1 + is_named, 3.0 + number), body=b"x" * 65_536)
+        writer.write("node1", Reported(ReportKind.FAILED, 1, 3.0 + number), body=b"x" * (MOST_BODY_BYTES // 2 - number))
+    writer.write("node2", Reported(ReportKind.FAILED, 1, 3.0), body=b"x" * MOST_BODY_BYTES)
     kept = [len(event.body) for event in writer.states.history("node1") if event.kind == "failed"]
-    assert sum(kept) == room
-    assert kept[-1] == 65_536  # the last ones
-    assert len(kept) == 8
+    assert kept == [0] * 6 + [MOST_BODY_BYTES // 2 - 6, MOST_BODY_BYTES // 2 - 7]  # the last ones
+    assert [len(event.body) for event in writer.states.history("node2")] == [MOST_BODY_BYTES]
 
 
 def test_unknown_machines_are_counted_and_the_last_ones_kept(states: StateFile) -> None:
@@ -228,6 +222,16 @@ def test_what_one_process_writes_counts_for_the_next_request_of_every_other(two:
     assert second.state("node1") is State.ARMED
 
 
+def test_requests_that_are_there_together_have_others_writes_read_once(two: tuple[Process, Process]) -> None:
+    first, second = two
+    first.live.note_request()
+    assert first.state("node1") is State.NEW
+    second.give("node1")
+    assert first.state("node1") is State.NEW
+    first.live.note_request()
+    assert first.state("node1") is State.INSTALLING
+
+
 def test_a_process_that_has_much_to_read_knows_all_of_it_before_it_judges(two: tuple[Process, Process]) -> None:
     first, second = two
     for number in range(1_700):
@@ -309,6 +313,23 @@ def test_a_write_that_fails_takes_back_what_waits_with_it_and_nothing_else(
     other.report("node1")
     process.give("node2")
     assert (process.state("node1"), process.state("node2")) == (State.INSTALLED, State.INSTALLING)
+
+
+def test_what_is_taken_back_is_read_again_for_the_requests_that_are_there(
+    states: StateFile, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    process = Process(states)
+    monkeypatch.setattr("answerd.server.live_states.BUSY_SECONDS", 0.05)
+    process.live.note_request()
+    process.live.given([given("node1", process.live.now())])
+    states.order([("node1", {"node1": "node1"})], Order.DISARM, process.live.now(), "here")
+    assert process.state("node1") is State.INSTALLED
+    blocker = sqlite3.connect(states.path, isolation_level=None)
+    blocker.execute("BEGIN IMMEDIATE")
+    settle = process.live.settle()
+    assert settle is not None
+    assert "is writing" in settle()
+    assert process.state("node1") is State.INSTALLED
 
 
 def test_what_waits_to_be_written_counts_among_restored_states(tmp_path: Path, states: StateFile) -> None:

@@ -13,7 +13,6 @@ from hypothesis import strategies as st
 
 from answerd.formats import toml as toml_family
 from answerd.formats.family import DEEPEST, ParseError
-from answerd.formats.template import TemplateReader
 from tests.support.thorough import examples
 
 text = st.text(st.characters(exclude_categories=["Cs"]))
@@ -83,23 +82,6 @@ def test_merging_never_edits_a_layer(lower: dict[str, Any], middle: dict[str, An
     for key in list(lower):
         toml_family.unset(lower, [(key,)])
     assert (written(lower), written(middle)) == before
-
-
-@given(text)
-def test_a_value_can_never_change_the_structure(value: str) -> None:
-    document = toml_family.parse(
-        'a = "x{{ v }}y"\nb = ["{{ v }}", {c = "{{ v }}"}]\n[t]\nd = "{{ v }}"\n[[r]]\ne = "{{ v }}"\n'
-    )
-    tree = toml_family.placeholders(document, TemplateReader())
-    answer = b"".join(
-        part if isinstance(part, bytes) else part.write(value).encode() for part in toml_family.prepare(tree).parts
-    )
-    assert tomllib.loads(answer.decode()) == {
-        "a": f"x{value}y",
-        "b": [value, {"c": value}],
-        "t": {"d": value},
-        "r": [{"e": value}],
-    }
 
 
 @pytest.mark.parametrize(
@@ -228,14 +210,6 @@ def test_a_text_is_read_as_the_standard_library_reads_it(value: str) -> None:
 @settings(max_examples=examples(300))
 def test_texts_are_read_as_the_standard_library_reads_them(document: str) -> None:
     assert agrees_with_the_standard_library(document)
-
-
-def test_unset_takes_a_key_away_and_nothing_else() -> None:
-    tree = toml_family.parse('[a]\nb = 1\nc = 2\n"d.e".f = 3\n[x]\n')
-    assert toml_family.unset(tree, [("a", "b")]) == {"a": {"c": 2, "d.e": {"f": 3}}, "x": {}}
-    assert toml_family.unset(tree, [("a", "d.e", "f")]) == {"a": {"b": 1, "c": 2, "d.e": {}}, "x": {}}
-    for missing in (("q",), ("a", "q"), ("a", "b", "c"), ("a", "d", "e")):
-        assert toml_family.unset(tree, [missing]) == tree
 
 
 def test_no_text_is_read_that_is_nested_deeper_than_a_recursion_bears() -> None:

@@ -362,71 +362,8 @@ def test_a_document_of_control_keys_alone_is_no_text() -> None:
     assert written(yaml_family.merge(rest, yaml_family.parse("a: [1]\n"))) == "a: [1]\n"
 
 
-UNSET = {
-    "a key": (("a",), "b: {c: 1, d: 2}\n"),
-    "a key below": (("b", "c"), "a: 1\nb: {d: 2}\n"),
-    "nothing of that name": (("x", "y"), None),
-    "nothing below a text": (("a", "y"), None),
-    "a key with a dot": (("b.c",), None),
-}
-
-
-@pytest.mark.parametrize(("path", "expected"), UNSET.values(), ids=UNSET)
-def test_unset_takes_away_what_its_path_names(path: tuple[str, ...], expected: str | None) -> None:
-    tree = yaml_family.parse("a: 1\nb: {c: 1, d: 2}\n")
-    result = yaml_family.unset(tree, [path])
-    assert result is tree if expected is None else written(result) == expected
-    assert written(tree) == "a: 1\nb: {c: 1, d: 2}\n"
-
-
 def test_unset_finds_a_key_by_its_text_and_leaves_an_empty_map() -> None:
     assert written(yaml_family.unset(yaml_family.parse("ports:\n  8080: a\n"), [("ports", "8080")])) == "ports: {}\n"
-
-
-def test_the_parts_of_a_merge_are_shared_not_copied() -> None:
-    lower: Any = yaml_family.parse("a: {b: [1]}\nc: 2\n")
-    upper: Any = yaml_family.parse("c: [3]\n")
-    merged: Any = yaml_family.merge(lower, upper)
-    result = merged.root.pairs
-    assert [pair[1] for pair in result.values()] == [
-        lower.root.pairs["tag:yaml.org,2002:str", "a"][1],
-        upper.root.pairs["tag:yaml.org,2002:str", "c"][1],
-    ]
-    assert written(lower) == "a: {b: [1]}\nc: 2\n"
-
-
-VALUES = [
-    "yes", "0644", "null", "~", "- x", "a: b", ": ", " #", "#", "{", "}", "[", "'", '"', "\\", "\\n", "%", "@", "`",
-    "&a", "*a", "!x", "|", ">", "---", "...", " lead", "trail ", "", "é日本😀", "\u2028", "\ufeff", "\ufffe", "{{ v }}",
-    "x" * 10_240,
-]  # fmt: skip
-
-TEMPLATES = {
-    "plain": ("v: a{{ v }}\n", "a{}"),
-    "single quotes": ("v: '{{ v }}'\n", "{}"),
-    "double quotes": ('v: "{{ v }}\\\\\\"\\t\\u2028"\n', '{}\\"\t\u2028'),
-    "a literal block": ("v: |\n  {{ v }}\n    {{ v }}\n", "{}\n  {}\n"),
-    "a literal block that keeps its newlines": ("v: |+\n  {{ v }}\n\nw: 1\n", "{}\n\n"),
-    "a literal block in a list": ("v:\n  - - a: |-\n        {{ v }}\n", "{}"),
-    "a folded block": ("v: >\n  a\n  {{ v }}\n\n  b\n", "a {}\nb\n"),
-    "between brackets": ("v: {a: ['{{ v }}']}\n", "{}"),
-    "tagged": ("v: !!str '{{ v }}'\n", "{}"),
-    "tagged with nothing": ("v: ! '{{ v }}'\n", "{}"),
-}
-
-
-def _value(data: Any) -> Any:
-    while isinstance(data, dict | list):
-        data = next(iter(data.values())) if isinstance(data, dict) else data[0]
-    return data
-
-
-@pytest.mark.parametrize(("text", "expected"), TEMPLATES.values(), ids=TEMPLATES)
-def test_a_filled_scalar_is_exactly_its_text(text: str, expected: str) -> None:
-    for value in VALUES:
-        result = filled(text, value)
-        assert _value(read_1_1(result)) == expected.replace("{}", value), repr(value)
-        assert _value(read_1_2(result)) == expected.replace("{}", value), repr(value)
 
 
 def test_a_filled_literal_block_stays_one_where_it_can() -> None:

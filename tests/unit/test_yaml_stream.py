@@ -10,8 +10,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from answerd.documents import Document, Key, RawDocument
-from answerd.formats import yaml as yaml_family
-from answerd.formats.family import MergeError
 from answerd.identity import Kind
 from answerd.validators import Tools, validate
 from tests.support.lookups import Said
@@ -91,13 +89,6 @@ def test_it_says_what_its_documents_say_with_their_placeholders_filled(
         documents, default_style=style, default_flow_style=flow, indent=indent, width=1_000, explicit_start=True
     )
     assert list(pyyaml.safe_load_all(served(text))) == [filled(document) for document in documents]
-
-
-def test_nothing_is_laid_over_or_under_it() -> None:
-    stream, single = yaml_family.parse("a: 1\n---\nb: 1\n"), yaml_family.parse("a: 2\n")
-    for lower, upper in ((stream, single), (single, stream), (stream, stream)):
-        with pytest.raises(MergeError, match="several YAML documents"):
-            yaml_family.merge(lower, upper)
 
 
 def test_the_validator_takes_each_document_for_itself() -> None:

@@ -13,14 +13,14 @@ from urllib.parse import unquote_to_bytes
 import bottle
 from gevent.lock import BoundedSemaphore
 
+from answerd.answers.inventory_index import inventory_file
 from answerd.answers.redaction import redacted_row
-from answerd.answers.rows import inventory_file
 from answerd.documents import Key, RawDocument
 from answerd.identity import Kind, brief, folded, identity_of
 from answerd.inventory import FORMAT
 from answerd.inventory.editing import in_columns, with_row, with_rows_added, without_row
 from answerd.inventory.records import BYTE_ORDER_MARK, UnreadableError
-from answerd.inventory.rows import Row, judged
+from answerd.inventory.row import Row, judged
 from answerd.inventory.table import Table, read_table
 from answerd.server.admin import requests
 from answerd.server.admin.observe import CannotRender
@@ -126,7 +126,6 @@ class RowEdits:
 
 
 def line_of(table: Table, row: Row) -> int:
-    """Return the line on which a row of a table begins."""
     return table.line_of(row) or 0
 
 

@@ -219,13 +219,14 @@ class HttpServer(WSGIServer):
         feed: RequestFeed | None = None,
         is_reserved: Callable[[str], bool] | None = None,
         is_shared: bool = False,
+        on_request: Callable[[], None] | None = None,
     ) -> None:
         """``listening`` is what `answerd.server.sockets.bind` returned. ``tls`` makes the server speak TLS.
         ``body_limit`` is asked before a body is waited for; where it says 0, ``application`` is called without one and
         must refuse the request. ``error``: the form of the server's own errors. ``feed``: where requests are noted for
         the console and the events. ``is_reserved``: whether the requests of an undecoded path may use the places of
         ``admission.reserved`` above the limit; they are answered before others. ``is_shared``: requests wait for a
-        database that may be away for a moment.
+        database that may be away for a moment. ``on_request`` is called when a request is wholly there, before the app.
         """
         host, port = listening.getsockname()[:2]
         environ = {
@@ -255,6 +256,7 @@ class HttpServer(WSGIServer):
         self.counts = counts
         self.feed = feed
         self.is_reserved = is_reserved
+        self.on_request = on_request
         self.siblings: Sequence[HttpServer] = ()
         self.memory = ConnectionMemory(admission)
         self.hub = get_hub()
@@ -444,6 +446,8 @@ class HttpServer(WSGIServer):
 
     def ready(self, handler: Handler) -> None:
         """Have a connection answered at the end of this turn of the loop, together with others."""
+        if self.on_request is not None:
+            self.on_request()
         if self.is_reserved is not None and self.is_reserved(handler.path):
             self._row.appendleft(handler)
         else:

@@ -19,7 +19,7 @@ from answerd.facts import Facts
 from answerd.identity import brief, printable
 from answerd.inventory import file_of
 from answerd.inventory.records import UnreadableError
-from answerd.inventory.rows import Layout, Row, judged, shared_columns
+from answerd.inventory.row import Layout, Row, judged, shared_columns
 from answerd.inventory.table import Table, table_after
 
 _MOST_GONE: Final = 4
