@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import lru_cache
+from itertools import islice
 from typing import Final
 from urllib.parse import unquote_to_bytes
 
@@ -162,6 +163,7 @@ class Facts:
         self._carried: _Carried | None = None
         self._early_firsts: dict[str, str] | None = None
         self._filed: dict[str, list[str]] | None = None
+        self._labels: Mapping[str, Sequence[str]] | None = None
         self._firsts: dict[str, str | None] = {}
         self._values: dict[str, Sequence[str]] = {}
         self._forms: dict[str, NormalizedValues] = {}
@@ -211,19 +213,21 @@ class Facts:
     @property
     def labels(self) -> Mapping[str, Sequence[str]]:
         """Every label that has a value, case-folded, with its values. For people: an answer asks for a label or two."""
-        found = {label: [*values] for label, values in self._all_but_json().items()}
-        for label, sent in (self._json.labels() if self._json else {}).items():
-            found.setdefault(label, []).extend(sent)
-        ignored = {label for label in found if label in _SET_HERE or label.startswith(SECRETS)}
-        labels = {label: _kept(values) for label, values in found.items() if label not in ignored}
-        return labels | {label: values for label in sorted(OWN_LABELS) if (values := self.values(label))}
+        if self._labels is None:
+            found = {label: [*values] for label, values in self._all_but_json().items()}
+            for label, sent in (self._json.labels() if self._json else {}).items():
+                found.setdefault(label, []).extend(sent)
+            ignored = {label for label in found if label in _SET_HERE or label.startswith(SECRETS)}
+            labels = {label: _kept(values) for label, values in found.items() if label not in ignored}
+            own = {label: values for label in sorted(OWN_LABELS) if (values := self.values(label))}
+            self._labels = labels | own
+        return self._labels
 
     def prepare(self) -> None:
         """Compute beforehand the facts that take long for a large request."""
         self.identities  # noqa: B018 - kept
-        self._all_but_json()
+        self.labels  # noqa: B018 - kept
         if self._json:
-            self._json.labels()
             self._json.system_values("serial")
         if self.side_file:
             self.asking_for_user_data().identities  # noqa: B018 - kept
@@ -446,7 +450,7 @@ class Facts:
             value = self.first(label)
             if value:
                 return f"{label}={value[:_LONGEST_SHOWN]}"
-        for identity, text in self.identities.items():
+        for identity, text in islice(self.identities.items(), MOST_VALUES):
             if mac_digits(identity):
                 return f"mac={text}"
         if self.request.identities:
