@@ -13,6 +13,7 @@ import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import partial
 
 from answerd.answers.cases import CheckCase, RowCase, check_cases, row_cases
 from answerd.answers.catalogue import Catalogue
@@ -73,10 +74,10 @@ def check(
     ``strict``: a row that nothing but a default or a loader claims is a problem, and not only a note.
 
     ``tools`` are the installers' own programs, looked for on PATH when not given. ``progress`` gets the number of
-    answers that are done and the total, and may end the check by an exception.
+    answers that are done and the total, which is 0 at first, and may end the check by an exception.
     ``sources`` fill placeholders that the facts do not, and change no state.
     """
-    found = of_documents(catalogue)
+    found = of_documents(catalogue, partial(progress, 0, 0)) if progress else of_documents(catalogue)
     found.problems.update(load_problems(catalogue), sources.problems())
     of_rows = list(row_cases(catalogue))
     untried = _untried(catalogue, {group for of_row in of_rows for group in of_row.groups})

@@ -21,7 +21,7 @@ from answerd.answers.cases import (
 from answerd.answers.catalogue import Catalogue
 from answerd.answers.compose import prepared_answer
 from answerd.answers.line_diff import unified
-from answerd.answers.redaction import NO_LABELS, named_values, redacted_pair, secrets_of
+from answerd.answers.redaction import NO_LABELS, named_values, possibly_in, redacted_pair, secrets_of
 from answerd.answers.select import Question, Selection, select
 from answerd.answers.sources import REPORT, Sources, Values
 from answerd.documents import Document, Key, NameInKind
@@ -50,13 +50,24 @@ _UNFILLED = Sources(
 
 @dataclass(frozen=True, slots=True)
 class Side:
-    """The answer of one set: ``text``, or the ``reason`` why there is none. ``layers`` names the documents, lowest
-    first; ``secrets`` are those of each of them, and those of the machine's row."""
+    """The answer of one set: ``text``, or the ``reason`` why there is none. ``layers`` are its documents, lowest first;
+    ``named`` are the values that facts named like a secret have in it."""
 
     text: str | None
     reason: str = ""
-    layers: tuple[str, ...] = ()
-    secrets: tuple[frozenset[str], ...] = ()
+    layers: tuple[Document, ...] = ()
+    named: frozenset[str] = frozenset()
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of its documents."""
+        return tuple(str(layer.key) for layer in self.layers)
+
+    def secrets(self) -> Iterator[str]:
+        """Yield what its text may hold of secrets that only its documents, or the row, name like one."""
+        yield from self.named
+        for layer in self.layers:
+            yield from secrets_of(layer.text, layer.key.format)
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,12 +94,13 @@ class Difference:
         """Return a unified diff, without newlines at the ends and without the two heading lines."""
         before, after = _shown(self.before), _shown(self.after)
         if not show_secrets:
-            before, after = redacted_pair(before, after, self.format, self._secrets())
+            before, after = redacted_pair(before, after, self.format, self.secrets())
         lines = unified(before.split("\n"), after.split("\n"))
         return lines or ["(secrets have changed places, or white space at the end)"]
 
-    def _secrets(self) -> set[str]:
-        return {secret for side in (self.before, self.after) if side for known in side.secrets for secret in known}
+    def secrets(self) -> set[str]:
+        """Return the secrets that its texts do not name like one by themselves."""
+        return {secret for side in (self.before, self.after) if side for secret in side.secrets()}
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,32 +148,33 @@ class Comparison:
     notes: tuple[str, ...]
 
     def changes(self, *, show_secrets: bool = False) -> list[Change]:
-        """Return the differences, grouped by change, in the order of their first names."""
-        return self._grouped([difference.unified(show_secrets=show_secrets) for difference in self.differences])
+        """Return the differences, grouped by change, in the order of their first names.
 
-    def _grouped(self, unified: Sequence[list[str]]) -> list[Change]:
-        """Return the `changes`; ``unified`` has the diff of each difference."""
+        To hide secrets takes longer than to make two answers, and a changed group is the same change for each of its
+        machines. So secrets are hidden in the first of those whose lines are equal before, and may hold the same of
+        the secrets that other lines or documents tell.
+        """
+        hidden: dict[tuple[tuple[str, ...], frozenset[str]], list[str]] = {}
         same: dict[tuple[str, ...], list[Difference]] = {}
         shown: dict[tuple[str, ...], list[str]] = {}
-        for difference, lines in zip(self.differences, unified, strict=True):
-            edits = (line for line in lines if line[:1] in ("+", "-"))
-            key = (difference.change, difference.format, *edits)
+        for difference in self.differences:
+            lines = difference.unified(show_secrets=True)
+            if not show_secrets:
+                edits = _edits(difference, lines)
+                alike = edits, possibly_in("\n".join(edits), difference.secrets())
+                if alike not in hidden:
+                    hidden[alike] = difference.unified()
+                lines = hidden[alike]
+            key = _edits(difference, lines)
             same.setdefault(key, []).append(difference)
             shown.setdefault(key, lines)
         return [Change(tuple(differences), tuple(shown[key])) for key, differences in same.items()]
 
     def as_json(self, *, show_secrets: bool = False, summary: bool = False) -> dict[str, Any]:
         """Return the comparison as JSON (docs/explain.md#what-a-change-would-change); ``summary``: without diffs."""
-        unified = [difference.unified(show_secrets=show_secrets) for difference in self.differences]
-        fields: dict[str, Any] = {
+        return {
             "compared": self.compared,
-            "differences": [
-                {
-                    **_difference_as_json(difference),
-                    **({} if summary else {"diff": lines}),
-                }
-                for difference, lines in zip(self.differences, unified, strict=True)
-            ],
+            "differences": [_difference_as_json(difference) for difference in self.differences],
             "changes": [
                 {
                     "change": change.first.change,
@@ -169,12 +182,17 @@ class Comparison:
                     "names": [difference.name for difference in change.differences],
                     "added": change.counts[0],
                     "removed": change.counts[1],
+                    **({} if summary else {"diff": list(change.lines)}),
                 }
-                for change in self._grouped(unified)
+                for change in self.changes(show_secrets=show_secrets)
             ],
             "notes": list(self.notes),
         }
-        return fields
+
+
+def _edits(difference: Difference, lines: Sequence[str]) -> tuple[str, ...]:
+    """Return what differences have in common that are the same change."""
+    return (difference.change, difference.format, *(line for line in lines if line[:1] in ("+", "-")))
 
 
 def _difference_as_json(difference: Difference) -> dict[str, Any]:
@@ -189,7 +207,7 @@ def _difference_as_json(difference: Difference) -> dict[str, Any]:
 
 
 def _side_as_json(side: Side | None) -> dict[str, Any] | None:
-    return None if side is None else {"layers": list(side.layers), "reason": side.reason or None}
+    return None if side is None else {"layers": list(side.names), "reason": side.reason or None}
 
 
 def compare(
@@ -304,15 +322,7 @@ class _Chosen:
             text = _filled(prepared, lookup)
         except AnswerError as error:
             return Side(None, error.reason)
-        layers = selection.layers
-        return Side(
-            text,
-            layers=tuple(str(layer.key) for layer in layers),
-            secrets=(
-                *(secrets_of(layer.text, layer.key.format) for layer in layers),
-                named_values(prepared.slots, lookup),
-            ),
-        )
+        return Side(text, layers=selection.layers, named=named_values(prepared.slots, lookup))
 
 
 def _filled(prepared: Prepared, lookup: Lookup) -> str:

@@ -71,8 +71,8 @@ class Oversights:
     machines: dict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
 
 
-def of_documents(catalogue: Catalogue) -> Oversights:
-    """Find the oversights in names and keys."""
+def of_documents(catalogue: Catalogue, at_each: Callable[[], None] = lambda: None) -> Oversights:
+    """Find the oversights in names and keys. ``at_each`` is called for each document."""
     found = Oversights()
     extended = {
         (identity_of(document.control.extends), document.key.format)
@@ -83,6 +83,7 @@ def of_documents(catalogue: Catalogue) -> Oversights:
     _judge_members(catalogue, found)
     _judge_machines(catalogue, found)
     for document in catalogue.documents.values():
+        at_each()
         if document.key.kind is Kind.MACHINE:
             _judge_name(str(document.key), document.key.identifier, found)
             _judge_directory(document, found)

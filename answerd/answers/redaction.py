@@ -23,7 +23,14 @@ from urllib.parse import unquote
 from answerd.answers.catalogue import Catalogue
 from answerd.answers.compose import prepared_answer
 from answerd.answers.resolve import Answer, known_facts, resolve
-from answerd.answers.secret_names import NAMED_LIKE_A_SECRET, SECRET, TELLS_NOTHING, is_secret_name, redacted_cell
+from answerd.answers.secret_names import (
+    NAMED_LIKE_A_SECRET,
+    PARTS_OF_SECRET_NAMES,
+    SECRET,
+    TELLS_NOTHING,
+    is_secret_name,
+    redacted_cell,
+)
 from answerd.answers.sources import Sources, Values
 from answerd.errors import AnswerError, CannotFill
 from answerd.facts import Facts, facts_of
@@ -84,6 +91,9 @@ _SHORTEST_WITHIN_A_WORD = 8
 _LONGEST_COMPARED = 200
 """Characters of a long secret that are compared in the search; where they occur, the rest of the line is hidden."""
 
+_FEW_BEGINNINGS = 32
+"""Beginnings of secrets that are searched for one by one."""
+
 _MOST_LENGTHS = 8
 """Lengths of secrets that begin alike: of more, the rest of a line is hidden wherever their beginning occurs."""
 
@@ -138,7 +148,8 @@ def redacted_pair(
 def secrets_of(text: str, extension: str) -> frozenset[str]:
     """Return the secrets that a document holds by itself. They are secrets in each answer that is made of it too, where
     another document may have taken away the name that tells."""
-    return frozenset(_Reading(text, extension).values)
+    has_escapes = "\\" in text or "&" in text
+    return frozenset(_Reading(text, extension).values) if has_escapes or _may_hold_one(text) else frozenset()
 
 
 def redacted_answer(catalogue: Catalogue, answer: Answer, facts: Facts, sources: Sources) -> str:
@@ -154,6 +165,16 @@ def redacted_answer(catalogue: Catalogue, answer: Answer, facts: Facts, sources:
     parts = prepared_answer(answer.selection.layers, may_be_blank=True).parts
     shown = "".join(part.decode() if isinstance(part, bytes) else _shown(part, lookup) for part in parts)
     return redacted(shown, answer.format.extension, known)
+
+
+def possibly_in(text: str, secrets: Iterable[str]) -> frozenset[str]:
+    """Return those of some secrets that may be in a part of a text, whichever way the format of the text writes them:
+    of the others it does not have all words."""
+    if "\\" in text or "&" in text:
+        return frozenset(secrets)
+    return frozenset(
+        secret for secret in secrets if all(word in text for word in re.findall("[A-Za-z0-9]{2,}", secret))
+    )
 
 
 def hiding(catalogue: Catalogue, answer: Answer, facts: Facts, sources: Sources) -> Callable[[str], str]:
@@ -421,14 +442,18 @@ def _between(source: str, leaves: list[ValueSpan], family: str) -> Iterator[Valu
     pieces, done = [], 0
     for leaf in sorted(leaves, key=lambda span: span.start):
         if leaf.start >= done:
-            pieces += [source[done : leaf.start], re.sub(r"[^\n]", "\0", source[leaf.start : leaf.end])]
+            pieces += [source[done : leaf.start], _blanked(source[leaf.start : leaf.end])]
             done = leaf.end
     rest = "".join([*pieces, source[done:]])
     if comments := _COMMENT.get(family):
         for comment in comments.finditer(rest):
             yield ValueSpan((), *comment.span(), comment[0])
-        rest = comments.sub(lambda comment: re.sub(r"[^\n]", "\0", comment[0]), rest)
+        rest = comments.sub(lambda comment: _blanked(comment[0]), rest)
     yield ValueSpan((), 0, len(rest), rest, "exact" if family == "text" else "names")
+
+
+def _blanked(text: str) -> str:
+    return "\n".join(["\0" * len(line) for line in text.split("\n")])
 
 
 def _written(source: str, text: ValueSpan, parts: list[tuple[int, int]]) -> Iterator[tuple[int, int]]:
@@ -546,7 +571,7 @@ class _Search:
         """Yield where values occur, from start to end."""
         lengths_of = self._lengths
         done = 0
-        for at in range(len(text) - _SHORTEST_ELSEWHERE + 1):
+        for at in self._beginnings_in(text):
             lengths = lengths_of.get(text[at : at + _SHORTEST_ELSEWHERE])
             if lengths is None or at < done:
                 continue
@@ -560,6 +585,19 @@ class _Search:
                     done = _line_end(text, at) if length == _LONGEST_COMPARED else at + length
                     yield at, done
                     break
+
+    def _beginnings_in(self, text: str) -> Iterable[int]:
+        """Return the places where a value may begin, in order."""
+        if len(self._by_beginning) > _FEW_BEGINNINGS:
+            return range(len(text) - _SHORTEST_ELSEWHERE + 1)
+        return sorted(at for beginning in self._by_beginning for at in _occurrences(text, beginning))
+
+
+def _occurrences(text: str, part: str) -> Iterator[int]:
+    at = text.find(part)
+    while at >= 0:
+        yield at
+        at = text.find(part, at + 1)
 
 
 def _line_end(text: str, at: int) -> int:
@@ -601,38 +639,63 @@ _LINE_START = r"(?:^|(?<=[\r\x0b\x0c\x1c-\x1e\x85\u2028\u2029]))"
 _NAME = r"(?P<word>[\w./-]++)"
 """A whole word, checked afterwards: a pattern with a name in it would try each beginning with each end."""
 
-_MAY_HOLD_ONE = re.compile(
-    rf"{NAMED_LIKE_A_SECRET.pattern}|chpasswd|authorization|bearer|net\s+user|/ipk|cryptsetup|useradd|usermod|sshpass"
-    r"|://|\$|-----|-u|--user|pass:"
+_LOOKS = tuple(
+    (parts, re.compile(pattern))
+    for parts, pattern in (
+        (
+            ("-----begin ",),
+            r"(?s)-----BEGIN [A-Z0-9 ]*PRIVATE KEY(?: BLOCK)?-----.*?"
+            r"(?:-----END [A-Z0-9 ]*PRIVATE KEY(?: BLOCK)?-----|\Z)",
+        ),
+        (
+            ("$",),
+            r"\$(?:[0-9]|2[abxy]|y|gy|sm3|md5|sha1|argon2\w*|scrypt|pbkdf2[\w-]*)\$[^\s\"'<>:\0]{8,}",
+        ),
+        (("grub.pbkdf2.",), r"grub\.pbkdf2\.[^\s\"'<>\0]+"),
+        (("age-secret-key-",), r"AGE-SECRET-KEY-1\w+"),
+        (
+            ("authorization",),
+            r"(?i)\bauthorization\\?[\"']?[ \t]*[:=][ \t]*[\"']?(?:\w+[ \t]+)?(?P<value>[^\s\"'<>\0]+)",
+        ),
+        (("bearer",), r"(?i)\bbearer[ \t]+(?P<value>[\w.~+/=-]{8,})"),
+        (("-u",), rf"(?:(?<=\s)-u|--user)[ \t=]+[^\s:\"'\0]+:(?!\d+(?:\s|\Z))(?P<value>{_WORD})"),
+        (("-u",), rf"(?:(?<=\s)-u|--user)[ \t=]+(?=[\"'][^\s:\"'\0]+:)(?P<value>{_WORD})"),
+        (
+            ("useradd", "usermod", "sshpass"),
+            rf"\b(?:useradd|usermod|sshpass)\b[^\n|;\0]{{0,400}}?{_BLANK}-p{_BLANK}*+(?P<value>{_WORD})",
+        ),
+        (
+            ("openssl", "mkpasswd"),
+            rf"\b(?:openssl{_BLANK}+passwd|mkpasswd)\b(?:{_BLANK}+-{_WORD})*+{_BLANK}+(?P<value>{_WORD}(?:{_BLANK}+{_WORD})*+)",
+        ),
+        (("pass:",), rf"(?<![\w./-])pass:(?P<value>{_WORD})"),
+        (("net",), rf"(?i)\bnet{_BLANK}+user{_BLANK}+[^\s\0]+{_BLANK}+(?!/)(?P<value>{_WORD})"),
+        (("/ipk",), rf"(?i)(?<!\S)/ipk{_BLANK}+(?P<value>{_WORD})"),
+        (("d-i",), rf"(?im)(?<![^\s;&|])d-i{_BLANK}+[^\s\0]+{_BLANK}+password{_BLANK}+(?P<value>{_LINE})"),
+    )
 )
-"""What every text holds, case-folded, that a pattern below finds something in."""
+"""Secrets by their looks: parts, of which each text has one, case-folded, that the pattern finds something in; and the
+pattern. Where that has a group ``value``, the group is the secret."""
+
+_MAY_HOLD_ONE = tuple(
+    (parts, re.compile(pattern))
+    for parts, pattern in (
+        (PARTS_OF_SECRET_NAMES, NAMED_LIKE_A_SECRET.pattern),
+        (("$",), r"\$[\w-]+\$"),
+        (("-u",), r"-(?:(?<=\s-)u|-user)[\s=]"),
+        (("net",), r"net[\s\\]+user"),
+        (("://",), r"://(?:\{\{[^{}]*\}\}|(?!://)[^\s\"'<>@])*+@"),
+        (("authorization", "bearer", "useradd", "usermod", "sshpass", "chpasswd", "cryptsetup"), ""),
+        (("-----begin ", "pbkdf2", "pass:", "/ipk"), ""),
+    )
+)
+"""What every text holds, case-folded, that a pattern here finds something in: a part, and what the pattern matches."""
 
 
 def _may_hold_one(text: str) -> bool:
-    # A third of the time of a pattern that ignores case.
-    return _MAY_HOLD_ONE.search(text.casefold()) is not None
+    folded = text.casefold()  # a third of the time of a pattern that ignores case
+    return any(pattern.search(folded) for parts, pattern in _MAY_HOLD_ONE if any(part in folded for part in parts))
 
-
-_LOOKS = tuple(
-    re.compile(pattern)
-    for pattern in (
-        r"(?s)-----BEGIN [A-Z0-9 ]*PRIVATE KEY(?: BLOCK)?-----.*?(?:-----END [A-Z0-9 ]*PRIVATE KEY(?: BLOCK)?-----|\Z)",
-        r"\$(?:[0-9]|2[abxy]|y|gy|sm3|md5|sha1|argon2\w*|scrypt|pbkdf2[\w-]*)\$[^\s\"'<>:\0]{8,}",
-        r"grub\.pbkdf2\.[^\s\"'<>\0]+",
-        r"AGE-SECRET-KEY-1\w+",
-        r"(?i)\bauthorization\\?[\"']?[ \t]*[:=][ \t]*[\"']?(?:\w+[ \t]+)?(?P<value>[^\s\"'<>\0]+)",
-        r"(?i)\bbearer[ \t]+(?P<value>[\w.~+/=-]{8,})",
-        rf"(?:(?<=\s)-u|--user)[ \t=]+[^\s:\"'\0]+:(?!\d+(?:\s|\Z))(?P<value>{_WORD})",
-        rf"(?:(?<=\s)-u|--user)[ \t=]+(?=[\"'][^\s:\"'\0]+:)(?P<value>{_WORD})",
-        rf"\b(?:useradd|usermod|sshpass)\b[^\n|;\0]{{0,400}}?{_BLANK}-p{_BLANK}*+(?P<value>{_WORD})",
-        rf"\b(?:openssl{_BLANK}+passwd|mkpasswd)\b(?:{_BLANK}+-{_WORD})*+{_BLANK}+(?P<value>{_WORD}(?:{_BLANK}+{_WORD})*+)",
-        rf"(?<![\w./-])pass:(?P<value>{_WORD})",
-        rf"(?i)\bnet{_BLANK}+user{_BLANK}+[^\s\0]+{_BLANK}+(?!/)(?P<value>{_WORD})",
-        rf"(?i)(?<!\S)/ipk{_BLANK}+(?P<value>{_WORD})",
-        rf"(?im)(?<![^\s;&|])d-i{_BLANK}+[^\s\0]+{_BLANK}+password{_BLANK}+(?P<value>{_LINE})",
-    )
-)
-"""Secrets by their looks; of a pattern with a group ``value``, the group is the secret."""
 
 _OPTION = re.compile(rf"(?<![\w./-])--?{_NAME}(?:=|{_BLANK}++(?!-))")
 _SETTING = re.compile(rf"(?<![\w./-]){_NAME}\\?[\"']?(?P<before>[ \t]*+)[=:](?P<after>[ \t]*+)")
@@ -676,10 +739,12 @@ def _by_form(text: str, *, is_code: bool = True) -> Iterator[tuple[int, int]]:
 
 
 def _by_looks(text: str) -> Iterator[tuple[int, int]]:
-    for pattern in _LOOKS:
-        group = "value" if "value" in pattern.groupindex else 0
-        for found in pattern.finditer(text):
-            yield found.span(group)
+    folded = text.casefold()
+    for parts, pattern in _LOOKS:
+        if any(part in folded for part in parts):
+            group = "value" if "value" in pattern.groupindex else 0
+            for found in pattern.finditer(text):
+                yield found.span(group)
     yield from _in_urls(text)
 
 

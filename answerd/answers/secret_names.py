@@ -11,6 +11,13 @@ NAMED_LIKE_A_SECRET = re.compile(
     r"|(?:api|access|activation|auth|encryption|product|subscription|wep|wpa)[-_. ]?key|reg[-_]?code|account_?data"
     r"|psk(?![a-z])|[-_.]pass(?![a-z])|(?<![a-z])pwd?(?![a-z])"
 )
+PARTS_OF_SECRET_NAMES = (
+    *("pass", "kennwort", "secret", "token", "private", "credential", "pw", "psk", "api", "access", "activation"),
+    *("auth", "encryption", "product", "subscription", "wep", "wpa", "reg", "account"),
+)
+"""Each text in which `NAMED_LIKE_A_SECRET` finds something has one of these. To look for them takes a tenth of the
+time."""
+
 _NAMES_NO_SECRET = re.compile(
     r"public"
     r"|private[-_ ]?(?:net|ip|addr|subnet|dns|zone|v?lan|tmp|dev)"

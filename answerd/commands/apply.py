@@ -238,14 +238,13 @@ def _summary(report: dict[str, Any]) -> Iterator[str]:
             yield printable_line(f"{sort:7}  {name} ({key['format']})")
     answers = report["answers"]
     yield coloured(f"{len(answers['differences'])} of {answers['compared']} answers would change", "bold")
-    diffs = {difference["name"]: difference["diff"] for difference in answers["differences"]}
     for change in answers["changes"]:
         names = change["names"]
         more = f" and {len(names) - 1} more with the same change" if len(names) > 1 else ""
         yield coloured(
             printable_line(f"{change['change']}: {names[0]}{more}  +{change['added']} -{change['removed']}"), "bold"
         )
-        for line in diffs.get(names[0], ()):
+        for line in change["diff"]:
             yield diff_line(line)
     for note in answers["notes"]:
         yield printable_line(f"note: {note}")

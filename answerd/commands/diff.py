@@ -102,4 +102,4 @@ def _hunks(changes: list[Change], names: tuple[str, str]) -> Iterator[str]:
 def _made_of(side: Side | None) -> str:
     if side is None:
         return ": nothing of this name"
-    return f": {' over '.join(reversed(side.layers))}" if side.layers else ""
+    return f": {' over '.join(reversed(side.names))}" if side.names else ""

@@ -22,7 +22,7 @@ from answerd import __version__
 from answerd.answers.assumed import assumed_gates
 from answerd.config import SETTINGS_BY_NAME, Config, describe
 from answerd.console.backend import Backend
-from answerd.console.background import CheckInBackground
+from answerd.console.background import CheckInBackground, page_being_made
 from answerd.console.editing import Editing
 from answerd.console.installs import Installs
 from answerd.console.page_request import PageReply, PageRequest, cookie_of, page_request_of, redirect
@@ -35,7 +35,7 @@ from answerd.console.policy import (
     scheme_of,
     session_cookie,
 )
-from answerd.console.rendering import link, page, static_files
+from answerd.console.rendering import link, page, prepare, static_files
 from answerd.console.session import SESSION_SECONDS, Session, Sessions
 from answerd.documents import LARGEST_DOCUMENT
 from answerd.server.admin.requests import DOCUMENT_LIMIT, INVENTORY_LIMIT
@@ -105,7 +105,8 @@ class Console:
         path = environ["PATH_INFO"]
         if path not in {"/", "/console"} and not path.startswith("/console/"):
             return self._ask_api(environ, start_response)
-        reply, nonce = self._reply(environ)
+        with page_being_made():
+            reply, nonce = self._reply(environ)
         exchange_of(environ).outcome = f"console {HTTPStatus(reply.status).phrase}"
         headers = [("Content-Type", reply.content_type), *page_headers(nonce), *reply.headers]
         start_response(f"{reply.status} {HTTPStatus(reply.status).phrase}", headers)
@@ -237,6 +238,7 @@ class Console:
 
 def make_console(parts: ConsoleParts) -> tuple[WSGIApplication, Gate]:
     """Return the console's application, and the gate of its requests' bodies."""
+    prepare()
     console = Console(parts)
     return console, console.body_limit
 

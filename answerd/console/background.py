@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
 from secrets import token_urlsafe
@@ -16,6 +17,7 @@ from typing import Generic, TypeVar
 
 import gevent
 from gevent.event import Event
+from gevent.monkey import get_original
 from gevent.threadpool import ThreadPool
 
 from answerd.answers.catalogue import Catalogue
@@ -29,7 +31,38 @@ MOST_KEPT = 4
 PATIENCE = 0.05
 """Seconds that a page waits for work that may be short."""
 
+SMALL_SET = 1_000
+"""Documents and rows of a set whose work may end while a page waits for it: an answer takes some 0.15 ms."""
+
+LONGEST_WAY = 0.05
+"""Seconds that a step of work waits for pages, so that the work comes to its end however many pages are asked for."""
+
 _T = TypeVar("_T")
+
+_sleep = get_original("time", "sleep")  # gevent's is for greenlets
+
+
+class _Pages:
+    being_made = 0
+
+
+@contextmanager
+def page_being_made(change: int = 1) -> Iterator[None]:
+    """Have long work in threads give way inside the block; with -1 have it go on, inside such a block."""
+    _Pages.being_made += change
+    try:
+        yield
+    finally:
+        _Pages.being_made -= change
+
+
+def give_way() -> None:
+    """Wait while pages are made. Called by long work in a thread, at each of its steps: otherwise a page would wait for
+    the interpreter's lock again and again, and share its core."""
+    if _Pages.being_made > 0:
+        until = time.monotonic() + LONGEST_WAY
+        while _Pages.being_made > 0 and time.monotonic() < until:
+            _sleep(0.001)
 
 
 class Ended(Exception):
@@ -58,6 +91,7 @@ class Job(Generic[_T]):
 
     def progress(self, done: int, total: int) -> None:
         """Note how far the work is. From any thread. Raises `Ended` where the work is not wanted any more."""
+        give_way()
         self.done, self.total = done, total
         if not self.is_wanted:
             raise Ended
@@ -80,6 +114,12 @@ class Same:
         return id(self.of)
 
 
+def patience_for(catalogue: Catalogue, seconds: float = PATIENCE) -> float:
+    """Return the seconds that a page waits for work on a whole set: none for a large set, whose page fills itself."""
+    tables = catalogue.inventory.tables.values() if catalogue.inventory is not None else ()
+    return seconds if catalogue.size + sum(len(table.rows) for table in tables) <= SMALL_SET else 0.0
+
+
 class BackgroundWork(Generic[_T]):
     """Pieces of one kind of work, by what they are about. Used by the loop only."""
 
@@ -100,7 +140,8 @@ class BackgroundWork(Generic[_T]):
             gevent.spawn(self._carry_out, job, work)
         self._kept.move_to_end(about)
         if not job.is_finished and patience > 0:
-            job.finished.wait(patience)
+            with page_being_made(-1):
+                job.finished.wait(patience)
         return job
 
     def about(self, about: Hashable) -> Job[_T] | None:
@@ -163,7 +204,12 @@ class CheckInBackground:
     There is one at a time. While the set changes all the time, its problems are those of a moment ago.
     """
 
-    def __init__(self, catalogue: Callable[[], Catalogue], sources: Sources, patience: float = PATIENCE) -> None:
+    def __init__(
+        self,
+        catalogue: Callable[[], Catalogue],
+        sources: Sources,
+        patience: Callable[[Catalogue], float] = patience_for,
+    ) -> None:
         """``patience``: the seconds that a page waits, so that a small set shows its problems at the first look."""
         self._catalogue = catalogue
         self._sources = sources
@@ -178,7 +224,7 @@ class CheckInBackground:
         ended = self._work.finished()
         is_recent = ended is not None and time.time() - ended.at < again_after
         running = self._work.unfinished() or (ended if is_recent else None)
-        job = running or self._work.job(about, partial(self._check, catalogue), self._patience)
+        job = running or self._work.job(about, partial(self._check, catalogue), self._patience(catalogue))
         ended = self._work.finished()
         if ended is not None and ended is self._work.about(about):
             self._work.keep_only(about)  # the set before may hold a lot

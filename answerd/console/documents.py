@@ -69,7 +69,7 @@ class DocumentPages:
 
     def __init__(self, backend: Backend) -> None:
         self._backend = backend
-        self._tables = Tables(backend.catalogue)
+        self._tables = Tables(backend.catalogue, self._states)
         self.inventories = InventoryPages(backend)
         self.all_machines = MachinesPages(backend, self._tables)
         self.one_machine = MachinePage(backend, self.all_machines)
@@ -99,6 +99,7 @@ class DocumentPages:
                 view=view,
                 kinds=KINDS,
                 shown=run_long(lambda: table.documents(view)),
+                is_current=self._tables.is_current,
             )
         )
 
@@ -325,6 +326,7 @@ class DocumentPages:
             line=number_in(request.get("line")) or 0,
             verb="delete" if preview is Preview.REMOVE else "save",
             used_by=used_by,
+            is_current=self._tables.is_current or key.kind is not Kind.GROUP or is_new,
             history=history,
         )
         return PageReply(body, status)
@@ -332,8 +334,8 @@ class DocumentPages:
     def _used_by(self, key: Key) -> list[Dependents]:
         """Return the documents that extend a group, and the machines that have a group of its name."""
         table, states = self._tables.current(), self._states()
-        if table is None:
-            return [Dependents("Machines", "… are being looked up: reload this page in a moment")]
+        if table is None:  # it is being made
+            return []
         extending, shown = run_long(lambda: (table.extending(key), table.machines(View(group=key.identifier), states)))
         found = []
         if extending:

@@ -17,7 +17,7 @@ from answerd.answers.line_diff import unified
 from answerd.answers.redaction import redacted_pair
 from answerd.answers.secret_names import is_secret_name, redacted_cell, why_masked
 from answerd.console.adopting import NEW_INVENTORY
-from answerd.console.background import PATIENCE, BackgroundWork, Job
+from answerd.console.background import BackgroundWork, Job, patience_for
 from answerd.console.rendering import counted
 from answerd.documents import Key, RawDocument
 from answerd.identity import Kind, brief, folded
@@ -48,9 +48,6 @@ CHANGES_LISTED = 100
 REVISIONS_SHOWN = 20
 REVISION_BYTES = 1_000_000
 """Of the texts before and after all changes that one page shows; it shows the newest, however large that is."""
-
-COMPARED_AT_ONCE = 1_000
-"""Documents of a set whose comparison may end while the page waits for it: an answer takes some 0.15 ms."""
 
 LINES_SHOWN = 1_000
 """Of the difference that a change made."""
@@ -225,8 +222,8 @@ class Editing:
             return Consequences(refused=str(error))
         digest = sha256((text or "").encode("utf-8", "replace")).digest()
         about = key, text is None, digest, applied.etag
-        patience = PATIENCE if applied.after.size <= COMPARED_AT_ONCE else 0.0
-        return _so_far(self._comparisons.job(about, partial(_compared, applied.before, applied.after, own), patience))
+        work = partial(_compared, applied.before, applied.after, own)
+        return _so_far(self._comparisons.job(about, work, patience_for(applied.after)))
 
     def previewed(self, name: str) -> Consequences | None:
         """Return the consequences that a preview has found, or how far it is; None where it is not kept any more."""

@@ -63,6 +63,7 @@ class MachinesPages:
             request=request,
             view=view,
             shown=shown,
+            is_current=self._tables.is_current,
             states=STATES if states is not None else (),
             formats=tuple(FORMATS),
             columns=(ORIGIN, *shown.columns),

@@ -11,7 +11,7 @@ from urllib.parse import parse_qsl
 from answerd import captures
 from answerd.captures import CaptureError
 from answerd.console.answers import Resolver
-from answerd.console.background import Checked
+from answerd.console.background import Checked, patience_for
 from answerd.console.documents import DocumentPages
 from answerd.console.editing import NotSaved
 from answerd.console.page_request import PageReply, PageRequest, number_in
@@ -31,10 +31,8 @@ PROBLEMS_SHOWN = 1_000
 OLD_SECONDS = 5.0
 """The age of the set from which on it is shown: a database that answers is read every half second."""
 FAILED_SHOWN = 10
-CHECKED_AT_ONCE = 1_000
-"""Documents of a set that is checked after each change for the first page; of a larger one its problems are those of
-up to `CHECKED_SECONDS` ago."""
 CHECKED_SECONDS = 60.0
+"""The age of the problems that the first page shows of a large set. A small one is checked after each change."""
 
 
 class ShownRequest(NamedTuple):
@@ -160,7 +158,7 @@ class Pages(DocumentPages):
         return _html(request, "history", changes=changes, writable=editing is not None)
 
     def _overview(self) -> dict[str, object]:
-        table, states, checked = self._tables.current(patience=0.05), self._states(), self._checked()
+        table, states, checked = self._tables.current(), self._states(), self._checked()
         catalogue = self._backend.catalogue()
         first = [DEFAULT_NAME] if self._backend.editing is not None else []  # is uploaded there
 
@@ -186,8 +184,7 @@ class Pages(DocumentPages):
 
     def _checked(self) -> Checked:
         """Return the last check. Of a large set there is none for each change."""
-        again_after = CHECKED_SECONDS if self._backend.catalogue().size > CHECKED_AT_ONCE else 0.0
-        return self._backend.check(again_after)
+        return self._backend.check(0.0 if patience_for(self._backend.catalogue()) else CHECKED_SECONDS)
 
     def _requests(self) -> dict[str, object]:
         feed = self._backend.feed

@@ -53,6 +53,13 @@ def _template(name: str) -> Any:
     return bottle.SimpleTemplate(name=f"{name}.tpl", lookup=[str(TEMPLATES)], escape_func=escaped)
 
 
+def prepare() -> None:
+    """Read the static files and compile the templates, which takes some 60 ms, before the first page is asked for."""
+    static_files()
+    for path in TEMPLATES.glob("*.tpl"):
+        _ = _template(path.stem).co  # is made when it is first looked at
+
+
 _ESCAPES = (("&", "&amp;"), ("<", "&lt;"), (">", "&gt;"), ('"', "&quot;"), ("'", "&#039;"))
 
 

@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import gevent
+import orjson
 from gevent.greenlet import Greenlet
 from gevent.monkey import get_original
 from gevent.threadpool import ThreadPool
@@ -24,6 +25,7 @@ from answerd.answers.cases import groups_matching
 from answerd.answers.catalogue import Catalogue
 from answerd.answers.gates import IPXE
 from answerd.answers.secret_names import is_secret_name, redacted_cell
+from answerd.console.background import give_way, page_being_made, patience_for
 from answerd.console.installs import CurrentStates, names_sent
 from answerd.console.rendering import counted
 from answerd.documents import Document, Key, RawDocument
@@ -61,7 +63,8 @@ STATES = (
 """The words by which machines are counted and filtered: first those that need somebody."""
 
 PATIENCE = 0.25
-"""Seconds that a page waits for the table of a new set; then it shows the one from before."""
+"""Seconds that a page waits for the table of a small set. Of a large one, and after that, it shows the table from
+before, and asks again."""
 
 USED_SECONDS = 900.0
 """How long the table is kept after the last page."""
@@ -116,7 +119,7 @@ _SEARCHED = "searched LIKE ? ESCAPE '\\'"
 """That a text is in what is searched. ``instr`` takes half as long again."""
 
 _SILENCE = f"WHERE silent_from < ? AND state <> '{SILENT}'"
-_SHOWN = "SELECT identity, name, origin, groups, formats, state, since, percent, message"
+_SHOWN = "identity, name, origin, groups, formats, state, since, percent, message"
 
 ORIGIN = "known from"
 """The column that is shown beside those of inventories."""
@@ -242,8 +245,8 @@ def _by_size(digits: re.Match[str]) -> str:
 class Table:
     """The machines and documents of one set. From any thread."""
 
-    def __init__(self, catalogue: Catalogue) -> None:
-        """Costs a look at every document and row: some 8 µs each."""
+    def __init__(self, catalogue: Catalogue, states: CurrentStates | None = None) -> None:
+        """Costs a look at every document and row, some 8 µs each, and 20 µs for each record of an install."""
         self.catalogue = catalogue
         self._lock = get_original("_thread", "allocate_lock")()  # gevent's is for its own greenlets
         self._known: dict[str, Remembered] = {}
@@ -262,7 +265,8 @@ class Table:
         self._insert("document", _OF_DOCUMENT.split(), _documents(catalogue))
         self._database.execute("COMMIT")
         self._database.executescript(_INDEXES)
-        found = self._all("SELECT DISTINCT groups FROM machine")
+        self._follow(states, give_way)
+        found = self._all("groups", "FROM machine GROUP BY groups")
         self.groups = sorted({group for (groups,) in found for group in groups.split("\n") if group})[:SUGGESTED]
 
     def _insert(self, table: str, columns: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
@@ -277,18 +281,20 @@ class Table:
             where, values = self._where(words, states)
             total = found = self._one("SELECT count(*) FROM machine")
             if where:
-                places = self._all(f"SELECT rowid FROM machine{where} LIMIT {FEW}", values)
+                places = self._all("rowid", f"FROM machine{where} LIMIT {FEW}", values)
                 found = len(places)
                 if found < FEW:  # else an index that has the order finds some of them at once
-                    where, values = f" WHERE rowid IN ({', '.join(str(place) for (place,) in places)})", []
+                    where, values = _at(places), []
                 else:
                     found = self._one(f"SELECT count(*) FROM machine{where}", values)
             pages = max(1, -(-found // ON_A_PAGE))
             page = min(max(view.page, 1), pages)
             at = f" LIMIT {ON_A_PAGE} OFFSET {(page - 1) * ON_A_PAGE}"
-            places = self._all(f"SELECT rowid FROM machine{where}{self._order(view)}{at}", values)
-            shown = f"{_SHOWN}, {self.columns.get(view.column, 'origin')} FROM machine WHERE rowid = ?"
-            machines = [self._machine(self._all(shown, place)[0], states) for place in places]
+            # First the order, then the cells: a page far behind does not read those of the machines before it.
+            places = self._all("rowid", f"FROM machine{where}{self._order(view)}{at}", values)
+            shown = f"rowid, {_SHOWN}, {self.columns.get(view.column, 'origin')} AS cell"
+            rows = {row[0]: row[1:] for row in self._all(shown, f"FROM machine{_at(places)}")}
+            machines = [self._machine(rows[place], states) for (place,) in places]
         filters = [word for word in words if word.label]
         return MachinesPage(machines, found, total, pages, page, self.groups, [*self.columns], filters)
 
@@ -297,22 +303,21 @@ class Table:
         with self._lock:
             self._follow(states)
             where, values = self._where(self._words(view), states)
-            return [name for (name,) in self._all(f"SELECT name FROM machine{where}{self._order(view)}", values)]
+            return [name for (name,) in self._all("name", f"FROM machine{where}{self._order(view)}", values)]
 
     def counts(self, states: CurrentStates | None) -> Mapping[str, int]:
         """Return how many machines are in each of `STATES`."""
         with self._lock:
             self._follow(states)
-            return dict(self._all("SELECT state, count(*) FROM machine GROUP BY state"))
+            return dict(self._all("state, count(*) AS found", "FROM machine GROUP BY state"))
 
     def failed(self, states: CurrentStates, most: int) -> list[Machine]:
         """Return the machines that failed last, the latest first."""
         with self._lock:
             self._follow(states)
-            rows = self._all(
-                f"{_SHOWN}, '' FROM machine WHERE state IN ('failed', 'exhausted') ORDER BY since DESC LIMIT ?",
-                (most,),
-            )
+            # The sign has SQLite follow the order of `since`, not sort all that have failed.
+            failed = "FROM machine WHERE +state IN ('failed', 'exhausted') ORDER BY since DESC LIMIT ?"
+            rows = self._all(f"{_SHOWN}, '' AS cell", failed, (most,))
             return [self._machine(row, states) for row in rows]
 
     def documents(self, view: DocumentsView) -> DocumentsPage:
@@ -333,8 +338,8 @@ class Table:
             pages = max(1, -(-found // ON_A_PAGE))
             page = min(max(view.page, 1), pages)
             rows = self._all(
-                "SELECT kind, identifier, format, extends, claims, extended_by, problems"
-                f" FROM document{where} ORDER BY {by}{' DESC' if view.descending else ''}, place LIMIT ? OFFSET ?",
+                "kind, identifier, format, extends, claims, extended_by, problems",
+                f"FROM document{where} ORDER BY {by}{' DESC' if view.descending else ''}, place LIMIT ? OFFSET ?",
                 (*values, ON_A_PAGE, (page - 1) * ON_A_PAGE),
             )
         return DocumentsPage([Listed(*row) for row in rows], found, pages, page)
@@ -343,13 +348,19 @@ class Table:
         """Return the identifiers of the documents that extend a group."""
         with self._lock:
             found = self._all(
-                "SELECT identifier FROM document WHERE extended = ? AND format = ? ORDER BY place",
+                "identifier",
+                "FROM document WHERE extended = ? AND format = ? ORDER BY place",
                 (identity_of(key.identifier), key.format),
             )
         return [identifier or "default" for (identifier,) in found]
 
-    def _all(self, statement: str, values: Sequence[object] = ()) -> list[Any]:
-        return self._database.execute(statement, values).fetchall()
+    def _all(self, columns: str, rest: str, values: Sequence[object] = ()) -> list[Any]:
+        """Return the rows of a query. They come as one JSON text: for each row of its own, SQLite would give the
+        interpreter's lock away, and wait half a millisecond for it while a check computes in another thread."""
+        names = ", ".join(column.split()[-1] for column in columns.split(", "))
+        found = self._one(f"SELECT json_group_array(json_array({names})) FROM (SELECT {columns} {rest})", values)
+        rows: list[Any] = orjson.loads(found)
+        return rows
 
     def _one(self, statement: str, values: Sequence[object] = ()) -> Any:
         return self._database.execute(statement, values).fetchone()[0]
@@ -423,8 +434,8 @@ class Table:
     def _said(self, folded: str, states: CurrentStates) -> list[str]:
         """Return the machines whose messages have a text. A secret in a message is not found."""
         rows = self._all(
-            "SELECT identity FROM machine"
-            " WHERE message <> '' AND message LIKE ? ESCAPE '\\' ORDER BY since DESC LIMIT ?",
+            "identity",
+            "FROM machine WHERE message <> '' AND message LIKE ? ESCAPE '\\' ORDER BY since DESC LIMIT ?",
             (_holding(folded), _MESSAGES_SEARCHED),
         )
         known = [one for (one,) in rows if one in self._known]
@@ -438,8 +449,9 @@ class Table:
 
     # --- the states ------------------------------------------------------------------------------------------------
 
-    def _follow(self, states: CurrentStates | None) -> None:
-        """Write what has changed since the last look, in a look at each record."""
+    def _follow(self, states: CurrentStates | None, at_each: Callable[[], None] = lambda: None) -> None:
+        """Write what has changed since the last look, in a look at each record. ``at_each`` is called for each that
+        has changed."""
         if states is None:
             return
         known, seen, memory = self._known, self._seen, states.memory
@@ -462,7 +474,9 @@ class Table:
         if not (changed or gone or has_silence or sightings != self._sightings):
             return
         database.execute("BEGIN")
-        database.executemany(_RECORD, (_record(one, states.rules.silence) for one in changed))
+        for one in changed:
+            at_each()
+            database.execute(_RECORD, _record(one, states.rules.silence))
         for identity in gone:
             database.execute("DELETE FROM machine WHERE identity = ? AND origin = 'install'", (identity,))
             database.execute(_FORGOTTEN, (identity,))
@@ -472,6 +486,11 @@ class Table:
             database.executemany(_SIGHTING, (_sighting(machine) for machine in sightings))
         database.execute(f"UPDATE machine SET state = '{SILENT}' {_SILENCE}", (states.now,))
         database.execute("COMMIT")
+
+
+def _at(places: Iterable[Sequence[int]]) -> str:
+    """Return the condition for the rows with these ``rowid``."""
+    return f" WHERE rowid IN ({', '.join(str(place) for (place,) in places)})"
 
 
 def _escaped(text: str) -> str:
@@ -525,6 +544,7 @@ def _machines(catalogue: Catalogue, columns: Sequence[str]) -> Iterator[Sequence
     _add_rows(named, catalogue, columns)
     nothing = [""] * len(columns)
     for identity, machine in named.items():
+        give_way()
         searched = _searched(machine.name, identity, *machine.texts, *machine.groups)
         yield (
             identity,
@@ -551,6 +571,7 @@ def _add_rows(named: dict[str, _Named], catalogue: Catalogue, columns: Sequence[
             places = [at_key.get(label) for label in columns]
             names = enumerate(zip(layout.columns, layout.keys, strict=True))
             secret = [at for at, pair in names if any(map(is_secret_name, pair))]
+        give_way()
         cells = row.cells()
         identities = identities_of_sound(layout, cells)
         if not identities:
@@ -638,6 +659,7 @@ def _documents(catalogue: Catalogue) -> Iterator[Sequence[object]]:
         name = raw.key.identifier
         yield raw.key.kind.value, name, raw.key.format, "", "", claims, problems, identity_of(name), natural(name)
     for document in catalogue.documents.values():
+        give_way()
         key, extends = document.key, document.control.extends or ""
         yield (
             key.kind.value,
@@ -681,33 +703,43 @@ def _claims(document: Document) -> str:
 class Tables:
     """The table of the set in force. Made when the first page is asked for, and kept while pages are."""
 
-    def __init__(self, catalogue: Callable[[], Catalogue]) -> None:
+    def __init__(
+        self, catalogue: Callable[[], Catalogue], states: Callable[[], CurrentStates | None] = lambda: None
+    ) -> None:
         self._catalogue = catalogue
+        self._states = states
         self._table: Table | None = None
         self._making: Greenlet[..., None] | None = None
         self._keeping: Greenlet[..., None] | None = None
         self._used = 0.0
         self._pool: ThreadPool | None = None
 
-    def current(self, patience: float = PATIENCE) -> Table | None:
+    def current(self, patience: float | None = None) -> Table | None:
         """Return the table of the set in force. While that is made for longer than a page waits, return the one from
         before; None where there is none."""
         self._used = time.monotonic()
-        catalogue, until = self._catalogue(), self._used + patience
+        catalogue = self._catalogue()
+        until = self._used + (patience_for(catalogue, PATIENCE) if patience is None else patience)
         while self._table is None or self._table.catalogue is not catalogue:
             if self._making is None:
                 self._making = gevent.spawn(self._make, catalogue)
-            self._making.join(max(0.0, until - time.monotonic()))
-            if time.monotonic() >= until:
+            if (left := until - time.monotonic()) <= 0:
                 break
+            with page_being_made(-1):
+                self._making.join(left)
         return self._table
+
+    @property
+    def is_current(self) -> bool:
+        """Whether `current` returns the table of the set in force."""
+        return self._table is not None and self._table.catalogue is self._catalogue()
 
     def _make(self, catalogue: Catalogue) -> None:
         try:
             if self._pool is None:
                 self._pool = ThreadPool(1)
             with gc_paused(makes_many=True):
-                self._table = in_pool(self._pool, Table, catalogue)
+                self._table = in_pool(self._pool, Table, catalogue, self._states())
             self._used = time.monotonic()
             if self._keeping is None:
                 self._keeping = gevent.spawn(self._keep)

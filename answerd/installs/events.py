@@ -381,7 +381,7 @@ def content_of(event: Event) -> bytes:
             fields[name] = _storable(value) if isinstance(value, str) else value
     if event.evidence is not None:
         fields["evidence"] = evidence_as_json(event.evidence)
-    return orjson.dumps(fields, default=dict)
+    return orjson.dumps(fields, default=_plain)
 
 
 def event_from(
@@ -406,63 +406,37 @@ def event_from(
 
 
 def evidence_as_json(evidence: Evidence) -> dict[str, Any]:
-    """Return evidence for JSON, without unknown fields."""
-    fields: dict[str, Any] = {"name": evidence.name, "attempt": evidence.attempt, "heard": evidence.heard}
-    if evidence.was_armed:
-        fields["armed"] = True
-    if evidence.group is not None:
-        fields["group"] = list(evidence.group)
-    for name in ("began", "disarmed", "refused"):
-        if getattr(evidence, name) is not None:
-            fields[name] = getattr(evidence, name)
-    for name in ("forgotten", "named"):
-        if getattr(evidence, name):
-            fields[name] = getattr(evidence, name)
-    if evidence.starts:
-        fields["starts"] = {str(number): _start_as_json(start) for number, start in sorted(evidence.starts.items())}
-    if evidence.identities:
-        fields["identities"] = {identity: list(seen) for identity, seen in evidence.identities.items()}
-    return fields
+    """Return evidence for JSON: the fields that say something."""
+    starts = {str(number): _telling(start) for number, start in sorted(evidence.starts.items())}
+    return _telling(evidence) | ({"starts": starts} if starts else {})
 
 
 def evidence_from_json(fields: Mapping[str, Any]) -> Evidence:
     """Return the evidence that `evidence_as_json` wrote. Raises `ValueError`, `KeyError` or `TypeError` for anything
     else."""
-    starts, group = fields.get("starts", {}), fields.get("group")
-    return Evidence(
-        fields["name"],
-        int(fields["attempt"]),
-        bool(fields.get("armed")),
-        fields.get("began"),
-        fields.get("disarmed"),
-        fields.get("refused"),
-        {number: _start_from_json(starts[str(number)]) for number in sorted(map(int, starts))},
-        fields["heard"],
-        fields.get("forgotten", 0),
-        {identity: (attempt, text) for identity, (attempt, text) in fields.get("identities", {}).items()},
-        LastGroup(*group) if group is not None else None,
-        fields.get("named", 0),
-    )
+    known = {name: fields[name] for name in Evidence._fields if name in fields}
+    known["starts"] = {int(number): _start_from(start) for number, start in fields.get("starts", {}).items()}
+    known["identities"] = {one: (attempt, text) for one, (attempt, text) in fields.get("identities", {}).items()}
+    if "group" in fields:
+        known["group"] = LastGroup(*fields["group"])
+    return Evidence(**known)
 
 
-def _start_as_json(start: Start) -> dict[str, Any]:
-    fields: dict[str, Any] = {"began": start.began, "word": start.strength.name.lower(), "at": start.at}
-    if start.given:
-        fields["given"] = dict(start.given)
-    if start.news is not None:
-        fields["said"] = [start.news.strength.name.lower(), start.news.at, start.news.message, start.news.percent]
-    return fields
+def _start_from(fields: Mapping[str, Any]) -> Start:
+    strength, given, news = Strength(fields.get("strength", 0)), fields.get("given", {}), fields.get("news")
+    last = None if news is None else News(Strength(news[0]), *news[1:])
+    return Start(fields["began"], strength, fields.get("at", 0.0), given, last)
 
 
-def _start_from_json(fields: Mapping[str, Any]) -> Start:
-    news = fields.get("said")
-    return Start(
-        fields["began"],
-        Strength[fields["word"].upper()],
-        fields["at"],
-        dict(sorted(fields.get("given", {}).items())),
-        None if news is None else News(Strength[news[0].upper()], news[1], news[2], news[3]),
-    )
+def _telling(record: Evidence | Start) -> dict[str, Any]:
+    """Return the fields of a record that have not their defaults."""
+    defaults = record._field_defaults
+    return {name: value for name, value in record._asdict().items() if name not in defaults or value != defaults[name]}
+
+
+def _plain(value: object) -> Any:
+    """Return a mapping or a named tuple as JSON has it."""
+    return list(value) if isinstance(value, tuple) else dict(value)  # type: ignore[call-overload]
 
 
 def _storable(text: str) -> str:

@@ -30,11 +30,8 @@ MOST_NEWS = 50
 COMPACTED_AT = 400
 """Events of a record at which all but `MOST_EVENTS` become a summary."""
 
-MOST_BODY_BYTES = 262_144
-"""Bytes of reports' bodies that are kept for one record, the last ones."""
-
-MOST_BODY_BYTES_OF_UNNAMED = 65_536
-"""The same for a record that nothing but requests names."""
+MOST_BODY_BYTES = 65_536
+"""Bytes of reports' bodies that are kept for one record, the last ones: strangers can make records."""
 
 MOST_UNKNOWN = 1_000
 """Machines that nothing claims which are kept."""
@@ -163,8 +160,7 @@ def tidy(database: peewee.Database, names: Iterable[str], shared: int | None) ->
         part = records[at : at + NAMES_AT_ONCE]
         marks = ", ".join("?" * len(part))
         run(database, _BEFORE_FORGET.format(marks), part)
-        for (record,) in run(database, _WITH_BODIES.format(marks), part).fetchall():
-            _drop_bodies(database, record)
+        run(database, _OLD_BODIES.format(marks), part)
         for (record,) in run(database, _MANY.format(marks), part).fetchall():
             compact(database, record, shared)
 
@@ -172,21 +168,11 @@ def tidy(database: peewee.Database, names: Iterable[str], shared: int | None) ->
 _BEFORE_FORGET = """
     DELETE FROM events WHERE record IN ({}) AND attempt < (SELECT max(attempt) FROM events AS other
     WHERE other.record = events.record AND other.kind = 'forgotten')"""
-_WITH_BODIES = f"""
-    SELECT record FROM events WHERE record IN ({{}}) AND body IS NOT NULL
-    GROUP BY record HAVING sum(length(body)) > {MOST_BODY_BYTES_OF_UNNAMED}"""  # noqa: S608 - no value
+_OLD_BODIES = f"""
+    UPDATE events SET body = NULL WHERE revision IN (SELECT revision FROM
+    (SELECT revision, sum(length(body)) OVER (PARTITION BY record ORDER BY revision DESC) AS size
+     FROM events WHERE record IN ({{}}) AND body IS NOT NULL) AS bodies WHERE size > {MOST_BODY_BYTES})"""  # noqa: S608
 _MANY = f"SELECT record FROM events WHERE record IN ({{}}) GROUP BY record HAVING count(*) >= {COMPACTED_AT}"  # noqa: S608
-
-
-def _drop_bodies(database: peewee.Database, record: str) -> None:
-    """Drop the oldest bodies of the reports of a record, given as the identity of its name, above the bound."""
-    evidence = fold(events_of(database, record))
-    room = MOST_BODY_BYTES if evidence is not None and evidence.named else MOST_BODY_BYTES_OF_UNNAMED
-    query = "SELECT revision, length(body) FROM events WHERE record = ? AND body IS NOT NULL ORDER BY revision DESC"
-    for revision, size in run(database, query, (record,)).fetchall():
-        room -= size
-        if room < 0:
-            run(database, "UPDATE events SET body = NULL WHERE revision = ?", (revision,))
 
 
 def compact(database: peewee.Database, record: str, shared: int | None) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -222,6 +224,37 @@ def test_secrets_that_change_places_are_a_difference() -> None:
     assert only({"m1.ks": before}, {"m1.ks": after}).unified() == [
         "(secrets have changed places, or white space at the end)"
     ]
+
+
+def test_a_machine_whose_own_secret_is_in_the_changed_lines_is_a_change_of_its_own() -> None:
+    before = {"groups/g.toml": GROUP, **{f"m{number}.toml": 'extends = "g"\n' for number in range(4)}}
+    before["m2.toml"] += 'password = "its hunter2!"\n'
+    after = before | {"groups/g.toml": GROUP + 'note = "its hunter2!"\nmore = "hunter2!"\n'}
+    changes = differences(before, after).changes()
+    assert [[difference.identifier for difference in change.differences] for change in changes] == [
+        ["m0", "m1", "m3"],
+        ["m2"],
+    ]
+    assert '+note = "its hunter2!"' in changes[0].lines
+    assert f'+note = "{CHANGED}"' in changes[1].lines
+
+
+@pytest.mark.patches
+def test_of_machines_with_the_same_change_secrets_are_hidden_in_the_first_only(monkeypatch: pytest.MonkeyPatch) -> None:
+    """In each of 5,000 machines of a group it would take half a minute."""
+    hidden = []
+
+    def counted(before: str, after: str, *others: Any) -> tuple[str, str]:
+        hidden.append(before)
+        return redacted_pair(before, after, *others)
+
+    monkeypatch.setattr(diff_module, "redacted_pair", counted)
+    machines = {f"m{number}.toml": f'extends = "g"\nname = "host-{number}"\n' for number in range(20)}
+    before = machines | {"groups/g.toml": GROUP + f'[root]\npassword = "{HASH}"\n'}
+    after = before | {"groups/g.toml": before["groups/g.toml"].replace("dhcp", "static")}
+    found = differences(before, after).as_json()
+    assert [len(change["names"]) for change in found["changes"]] == [20]
+    assert len(hidden) == 1
 
 
 def test_a_changed_once_is_noted_because_no_answer_shows_it() -> None:

@@ -23,9 +23,10 @@ from answerd.answers.redaction import (
     redacted_answer,
     redacted_pair,
     redacted_row,
+    secrets_of,
 )
 from answerd.answers.resolve import resolve
-from answerd.answers.secret_names import SECRET, redacted_cell
+from answerd.answers.secret_names import NAMED_LIKE_A_SECRET, PARTS_OF_SECRET_NAMES, SECRET, redacted_cell
 from answerd.answers.sources import NO_SOURCES, Sources
 from answerd.answers.why import reasoning
 from answerd.check import check
@@ -324,6 +325,48 @@ def test_a_text_that_cannot_be_read_is_hidden_whole_where_it_may_hold_a_secret()
     shown = redacted('a = \npassword = """\nhunter2!"""\n', "toml")
     assert shown == f"{SECRET}\n{SECRET}\n{SECRET}\n"
     assert redacted("a = \nb = 2\n", "toml") == "a = \nb = 2\n"
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "-----BEGIN RSA PRIVATE KEY-----QZXJVK",
+        "$6$QZXJVKQZXJVK",
+        "grub.pbkdf2.sha512.10000.QZXJVK",
+        "AGE-SECRET-KEY-1QZXJVK",
+        "Authorization: Basic QZXJVK",
+        "bearer QZXJVKQZXJVK",
+        "curl -u a:QZXJVK x",
+        "curl --user 'a:QZXJVK' x",
+        "useradd -p QZXJVK a",
+        "sshpass -p QZXJVK ssh h",
+        "mkpasswd QZXJVK",
+        "openssl passwd -6 QZXJVK",
+        "x -in y pass:QZXJVK",
+        "NET USER a QZXJVK /add",
+        "slmgr /ipk QZXJV-KQZXJ",
+        "d-i a/b password QZXJVK",
+        "https://a:QZXJVK@h/",
+        "https://QZXJVK@h/",
+        "run --passphrase QZXJVK",
+        "PSK=QZXJVK",
+        "set iscsi-pw QZXJVK",
+        "rootpw QZXJVK",
+        "<account_data>QZXJVK</account_data>",
+        "echo QZXJVK | cryptsetup luksFormat x",
+        "chpasswd <<< a:QZXJVK",
+    ],
+)
+def test_each_look_of_a_secret_is_enough(said: str) -> None:
+    """In a value, in a comment, and of a document that another takes the value from."""
+    value = json.dumps(said)
+    assert leaked(redacted(f"a = {value}\n# {said}\n", "toml")) is None
+    assert leaked(" ".join(secrets_of(f"a = {value}\n", "toml"))) is not None
+
+
+@given(st.from_regex(NAMED_LIKE_A_SECRET))
+def test_each_name_like_a_secret_has_a_part_that_is_looked_for_first(name: str) -> None:
+    assert any(part in name for part in PARTS_OF_SECRET_NAMES)
 
 
 def test_a_value_that_moves_into_a_comment_is_hidden_there() -> None:

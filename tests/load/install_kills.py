@@ -1,5 +1,5 @@
-"""A lab that installs while workers and the whole service are killed and its disk is full: nothing that was
-acknowledged is lost, and no machine is given a document again after its report of success was acknowledged.
+"""A lab that installs while workers and the whole service are killed, its disk is full and its clock is set: nothing
+that was acknowledged is lost, and no machine is given a document again after its report of success was acknowledged.
 
 Machines are `loadtest.install_once`'s; each is a thread. Every moment of a kill is random and every choice is seeded.
 """
@@ -7,6 +7,7 @@ Machines are `loadtest.install_once`'s; each is a thread. Every moment of a kill
 from __future__ import annotations
 
 import json
+import os
 import random
 import resource
 import sqlite3
@@ -41,8 +42,17 @@ FULL_SECONDS = 0.4
 KEPT_IN_HISTORY = 30
 """Of a machine's acknowledged reports, how many its history must still hold: it keeps 200 events in all."""
 
-TROUBLES = {"worker": 10, "service": 7, "disk": 3}
+TROUBLES = {"worker": 10, "service": 7, "disk": 3, "clock": 5}
 """What happens in a round, with its weight."""
+
+STEPS = (-86_400, -600, -30, 0, 30, 600, 86_400)
+"""Seconds by which the clock of the service is wrong. It runs through a step; a service that is started takes it."""
+
+_CLOCK = """\
+import os, time
+step, right = os.open({file!r}, os.O_RDONLY), time.time
+time.time = lambda: right() + float(os.pread(step, 20, 0))
+"""
 
 
 class Ended(Exception):
@@ -179,7 +189,12 @@ def survive(database: Path, rounds: int, *, seed: int = 19, machines: int = MACH
     lives = [Life(number, place, tally, pace) for number in range(machines)]
     threads = [threading.Thread(target=life.live) for life in lives]
     happened: Counter[str] = Counter()
-    start = partial(_started, database, place, choose)
+    clock = database.parent / "clock"
+    clock.mkdir()
+    (clock / "sitecustomize.py").write_text(_CLOCK.format(file=str(clock / "step")))
+    step = os.open(clock / "step", os.O_CREAT | os.O_WRONLY)
+    _set_clock(step, choose)
+    start = partial(_started, database, place, clock, choose)
     service = start()
     for thread in threads:
         thread.start()
@@ -188,7 +203,10 @@ def survive(database: Path, rounds: int, *, seed: int = 19, machines: int = MACH
             time.sleep(choose.random() * LONGEST_CALM_SECONDS / pace)
             trouble = choose.choices(list(TROUBLES), list(TROUBLES.values()))[0]
             happened[trouble] += 1
-            service = _HAPPENS[trouble](service, choose, start)
+            if trouble == "clock":
+                _set_clock(step, choose)
+            else:
+                service = _HAPPENS[trouble](service, choose, start)
         before = tally.counts["installs"]
         wait_until(lambda: tally.faults or tally.counts["installs"] >= before + machines)
     finally:
@@ -196,6 +214,7 @@ def survive(database: Path, rounds: int, *, seed: int = 19, machines: int = MACH
         for thread in threads:
             thread.join()
         service.stop()
+        os.close(step)
     with closing(sqlite3.connect(database)) as connection:
         [integrity] = connection.execute("PRAGMA integrity_check").fetchone()
     faults = [*tally.faults, *([] if integrity == "ok" else [f"integrity_check: {integrity}"])]
@@ -211,14 +230,20 @@ def _write_documents(database: Path, machines: int) -> None:
     store.close()
 
 
-def _started(database: Path, place: Place, choose: random.Random) -> Service:
+def _set_clock(step: int, choose: random.Random) -> None:
+    os.pwrite(step, f"{choose.choice(STEPS):20}".encode(), 0)
+
+
+def _started(database: Path, place: Place, clock: Path, choose: random.Random) -> Service:
     return Service(
+        PYTHONPATH=os.pathsep.join([str(clock), *filter(None, [os.environ.get("PYTHONPATH")])]),
         SERVICE_STORE="sqlite",
         SERVICE_DB_PATH=database,
         SERVICE_LISTEN_ADDR=f"127.0.0.1:{place.port}",
         SERVICE_ADMIN_ADDR=f"127.0.0.1:{place.admin_port}",
         SERVICE_ADMIN_TOKEN=TOKEN,
         SERVICE_WORKERS=choose.choice(WORKERS),
+        SERVICE_INSTALL_STARTS=100,  # a step of the clock may begin one
         SERVICE_LOG="off",
     )
 

@@ -48,6 +48,7 @@ LEFT_OUT = {
     "stopped_while_it_still_loads": "the same",
     "interim_worker": "the same",
     "while_workers_load": "the same",
+    "imports_nothing": "the interpreter logs its imports for a variable, which the installed program does not read",
 }
 """Tests of those files that cannot be, by a part of their names, and why."""
 

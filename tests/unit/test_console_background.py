@@ -5,12 +5,23 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
+import gevent
 import pytest
 from gevent.event import Event
+from gevent.monkey import get_original
 
 from answerd.answers.catalogue import Catalogue
 from answerd.answers.sources import NO_SOURCES
-from answerd.console.background import BackgroundWork, Checked, CheckInBackground, Ended, Job, Same
+from answerd.console import background
+from answerd.console.background import (
+    BackgroundWork,
+    Checked,
+    CheckInBackground,
+    Ended,
+    Job,
+    Same,
+    page_being_made,
+)
 from answerd.console.editing import Consequences
 from answerd.console.machines import waiting
 from answerd.console.page_request import PageRequest
@@ -48,6 +59,35 @@ def test_work_is_begun_once_shown_while_it_goes_on_and_kept() -> None:
     assert work.job("one", held).result == "found"
     assert held.begun == 1
     assert work.finished() is first
+
+
+def stepping(progress: Callable[[int, int], None]) -> str:
+    progress(1, 2)
+    return "found"
+
+
+def test_work_goes_on_only_when_no_page_is_being_made(monkeypatch: pytest.MonkeyPatch) -> None:
+    waits = get_original("threading", "Event")()
+
+    def sleep(seconds: float) -> None:
+        waits.set()
+        sleeping(seconds)
+
+    sleeping = background._sleep
+    monkeypatch.setattr(background, "_sleep", sleep)
+    monkeypatch.setattr(background, "LONGEST_WAY", PATIENT)
+    with page_being_made():
+        job = BackgroundWork[str]().job("one", stepping)
+        assert gevent.get_hub().threadpool.apply(waits.wait, (PATIENT,))
+        assert (job.done, job.is_finished) == (0, False)
+    assert job.finished.wait(PATIENT)
+    assert job.result == "found"
+
+
+def test_work_ends_however_many_pages_are_made() -> None:
+    with page_being_made():
+        job = BackgroundWork[str]().job("one", stepping)
+        assert job.finished.wait(PATIENT)
 
 
 def test_the_oldest_work_gives_way_and_is_ended() -> None:
@@ -108,13 +148,13 @@ def checks_held(monkeypatch: pytest.MonkeyPatch) -> Iterator[Event]:
 
 def test_a_check_shows_what_it_found_before_while_the_next_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
     in_force = [catalogue_of(one="extends = 'nowhere'\n")]
-    check = CheckInBackground(lambda: in_force[0], NO_SOURCES, patience=PATIENT)
+    check = CheckInBackground(lambda: in_force[0], NO_SOURCES, patience=lambda _: PATIENT)
     first = check()
     assert first.problems is not None
     assert "nowhere" in first.problems[0]
     assert (first.is_current, first.is_running) == (True, False)
     in_force[0] = catalogue_of(one="x = 1\n")
-    check._patience = 0.0
+    check._patience = lambda _: 0.0
     with checks_held(monkeypatch) as release:
         assert not check(again_after=PATIENT).is_running, "the last one is recent enough"
         second = check()
@@ -125,7 +165,7 @@ def test_a_check_shows_what_it_found_before_while_the_next_goes_on(monkeypatch: 
         assert running is not None
         release.set()
         assert running.finished.wait(PATIENT)
-        check._patience = PATIENT
+        check._patience = lambda _: PATIENT
         third = check()
     assert (third.is_current, third.is_running, third.problems) == (True, False, ())
     assert len(check._work._kept) == 1, "the sets before are let go"

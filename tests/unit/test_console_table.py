@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 import gevent
 import pytest
@@ -14,11 +14,11 @@ from hypothesis import strategies as st
 from answerd.answers.cases import claims_of
 from answerd.answers.catalogue import Catalogue
 from answerd.answers.sources import NO_SOURCES
-from answerd.console import editing, table
+from answerd.console import background, editing, table
 from answerd.console.backend import Backend
 from answerd.console.background import Checked
 from answerd.console.installs import CurrentStates
-from answerd.console.page_request import PageRequest
+from answerd.console.page_request import PageReply, PageRequest
 from answerd.console.pages import Pages
 from answerd.console.session import Session
 from answerd.console.table import DOCUMENT_SORTS, DocumentsView, MachinesPage, Table, Tables, View, natural
@@ -321,9 +321,9 @@ class HeldTable(Table):
 
     release = get_original("threading", "Event")()
 
-    def __init__(self, catalogue: Catalogue) -> None:
+    def __init__(self, catalogue: Catalogue, states: CurrentStates | None = None) -> None:
         self.release.wait(30)
-        super().__init__(catalogue)
+        super().__init__(catalogue, states)
 
 
 def test_no_page_waits_for_a_table_that_takes_long(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -344,6 +344,38 @@ def test_no_page_waits_for_a_table_that_takes_long(monkeypatch: pytest.MonkeyPat
     assert second is not None
     assert second.catalogue is MACHINES
     assert tables.current(patience=0) is second
+
+
+def test_no_page_waits_for_the_table_of_a_large_set(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(background, "SMALL_SET", 1)
+    tables = Tables(lambda: MACHINES)
+    assert tables.current() is None
+    assert tables.current(patience=30) is not None
+
+
+def test_a_new_table_has_the_states_already() -> None:
+    states = states_of(memory_of(*RECORDS, rules=RULES))
+    made = Tables(lambda: MACHINES, lambda: states).current(patience=30)
+    assert made is not None
+    assert made.counts(None)["failed"] == 1
+
+
+def test_a_list_of_the_set_before_asks_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(background, "SMALL_SET", 1)
+    in_force = [DOCUMENTS]
+    pages = Pages(Backend(lambda: in_force[0], NO_SOURCES, tuple, checked, "files:/srv/answers", "answerd 0", ()))
+
+    def shown(show: Callable[[PageRequest], PageReply], path: str, **query: str) -> str:
+        given = {name: [value] for name, value in query.items()}
+        session = Session("", "", "", Role.READ)
+        return show(PageRequest("GET", path, given, {}, "", "", "http", {}, session)).body.decode()
+
+    group = {"kind": "group", "name": "base", "format": "toml"}
+    assert "This is being looked up" in shown(pages.document, "/console/document", **group)
+    assert pages._tables.current(patience=30) is not None
+    assert "delay" not in shown(pages.documents, "/console/documents")
+    in_force[0] = LAB
+    assert 'hx-get="/console/documents" hx-trigger="load delay' in shown(pages.documents, "/console/documents")
 
 
 def test_the_table_is_let_go_some_time_after_the_last_page(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -28,7 +28,6 @@ from answerd.store.sqlite_file import SqliteFile
 from answerd.store.state_tables import (
     COMPACTED_AT,
     MOST_BODY_BYTES,
-    MOST_BODY_BYTES_OF_UNNAMED,
     MOST_EVENTS,
     MOST_NEWS,
     MOST_UNKNOWN,
@@ -118,19 +117,14 @@ def test_a_record_with_many_events_keeps_its_state_and_the_last_of_them(writer: 
     assert [event.kind for event in history] == ["progress"] * MOST_NEWS + ["failed"]
 
 
-@pytest.mark.parametrize(
-    ("is_named", "room"), [(True, MOST_BODY_BYTES), (False, MOST_BODY_BYTES_OF_UNNAMED)], ids=["named", "unnamed"]
-)
-def test_the_bodies_of_a_records_reports_are_bounded(writer: StateWriter, is_named: bool, room: int) -> None:
+def test_the_bodies_of_a_records_reports_are_bounded(writer: StateWriter) -> None:
     writer.write("node1", KS)
-    if is_named:
-        writer.write("node1", Ordered(Order.ARM, 2.0))
     for number in range(8):
-        writer.write("node1", Reported(ReportKind.FAILED, 1 + is_named, 3.0 + number), body=b"x" * 65_536)
+        writer.write("node1", Reported(ReportKind.FAILED, 1, 3.0 + number), body=b"x" * (MOST_BODY_BYTES // 2 - number))
+    writer.write("node2", Reported(ReportKind.FAILED, 1, 3.0), body=b"x" * MOST_BODY_BYTES)
     kept = [len(event.body) for event in writer.states.history("node1") if event.kind == "failed"]
-    assert sum(kept) == room
-    assert kept[-1] == 65_536  # the last ones
-    assert len(kept) == 8
+    assert kept == [0] * 6 + [MOST_BODY_BYTES // 2 - 6, MOST_BODY_BYTES // 2 - 7]  # the last ones
+    assert [len(event.body) for event in writer.states.history("node2")] == [MOST_BODY_BYTES]
 
 
 def test_unknown_machines_are_counted_and_the_last_ones_kept(states: StateFile) -> None:

@@ -74,8 +74,16 @@
   % end
 </form>
 % end
-% if used_by:
-<section class="card" aria-labelledby="used"><h2 id="used">Who depends on it</h2><dl>
+% if used_by or not is_current:
+<section class="card" id="used" aria-labelledby="dependents"
+% if not is_current:
+ hx-get="{{document_link(kind, identifier, extension)}}" hx-trigger="load delay:1s" hx-select="#used" hx-swap="outerHTML"
+% end
+><h2 id="dependents">Who depends on it</h2>
+% if not used_by:
+<p class="muted">This is being looked up.</p>
+% end
+<dl>
 % for dependents in used_by:
 <dt>{{dependents.word}}</dt><dd>\\
 % if dependents.where:

@@ -1,4 +1,4 @@
-% rebase('layout', title='Documents', current='/console/documents')
+% rebase('layout', title='Documents', current='/console/documents', again=0 if is_current else 1)
 <%
 columns = (('identifier', 'Document', ''), ('kind', 'Kind', ''), ('format', 'Format', ''), ('extends', 'Extends', 'roomy'), ('', 'Claims', ''), ('extended_by', 'Extended by', 'roomy'), ('problems', 'Problems', 'roomy'))
 def sorted_by(column):
@@ -36,6 +36,11 @@ end
     % end
   </div>
 </form>
+<div id="listed"
+% if not is_current:
+ hx-get="{{request.address}}" hx-trigger="load delay:1s" hx-select="#listed" hx-swap="outerHTML"
+% end
+>
 % if not shown.documents:
 <div class="card empty"><h2>No document {{'matches' if view.search or view.kind else 'is there yet'}}</h2>
 % if writable and request.may_edit:
@@ -86,3 +91,4 @@ end
 </nav>
 % end
 % end
+</div>

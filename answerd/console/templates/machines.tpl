@@ -1,4 +1,4 @@
-% rebase('layout', title='Machines', current='/console/machines')
+% rebase('layout', title='Machines', current='/console/machines', again=0 if is_current else 1)
 <%
 def address(**changes):
     given = {'q': view.search, 'state': view.state, 'group': view.group, 'format': view.format, 'sort': view.sort if view.sort != 'name' else '', 'desc': '1' if view.descending else '', 'column': view.column, 'page': shown.page if shown.page > 1 else ''}
@@ -103,7 +103,7 @@ here = address()
       <th class="roomy">Known from</th>
     % end
     </tr></thead>
-    <tbody id="rows" hx-get="{{here}}" hx-trigger="every 3s" hx-select="#rows" hx-swap="outerHTML" hx-select-oob="#count">
+    <tbody id="rows" hx-get="{{here}}" hx-trigger="{{'' if is_current else 'load delay:1s, '}}every 3s" hx-select="#rows" hx-swap="outerHTML" hx-select-oob="#count">
     % for machine in shown.machines:
     <tr>
     % if may_order:

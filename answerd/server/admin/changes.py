@@ -12,7 +12,7 @@ from typing import Any
 
 import bottle
 
-from answerd.answers.diff import Comparison, compare, diff_lines
+from answerd.answers.diff import compare, diff_lines
 from answerd.answers.redaction import redacted
 from answerd.documents import Key, RawDocument
 from answerd.formats import FORMATS
@@ -84,12 +84,12 @@ class ChangeHandlers:
         applied = self.guard.apply(changes, requests.author(), requests.conditions(), client, dry_run=dry_run)
         fields = applied_as_json(applied, dry_run=dry_run)
         if dry_run:
-            fields["answers"] = self._compared(applied, client.respond_by).as_json()
+            fields["answers"] = self.guard.run(self._compared, applied, client.respond_by)
         counts = ", ".join(f"{fields[name]} {name}" for name in ("new", "changed", "unchanged", "removed"))
         note_outcome(f"{fields['status']}: {counts}")
         return json_response(OK, fields, {"ETag": applied.etag})
 
-    def _compared(self, applied: AppliedChange, respond_by: float) -> Comparison:
+    def _compared(self, applied: AppliedChange, respond_by: float) -> dict[str, Any]:
         """Return the answers that would change. Raises `StoreError` where that takes until the response is due."""
 
         def check_deadline(done: int, total: int) -> None:
@@ -99,8 +99,7 @@ class ChangeHandlers:
                     f"{reason}: raise SERVICE_ADMIN_TIMEOUT_SECS, or use answerd apply --dry-run on the database"
                 )
 
-        compared: Comparison = self.guard.run(compare, applied.before, applied.after, check_deadline)
-        return compared
+        return compare(applied.before, applied.after, check_deadline).as_json()
 
     def history(self) -> bottle.HTTPResponse:
         wanted = _filter(requests.query("machine", "group", "kind", "format", "since", "before", "limit"))

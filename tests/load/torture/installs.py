@@ -11,7 +11,7 @@ from tests.load.torture.figures import Figure, exactly, measured
 def killed(
     scratch: Path, *, rounds: int = 200, seed: int = 19, machines: int = MACHINES, pace: float = 1
 ) -> list[Figure]:
-    """A lab installs while workers and the whole service are killed and the disk is full."""
+    """A lab installs while workers and the whole service are killed, the disk is full and the clock is set."""
     found = survive(scratch / "installs.db", rounds, seed=seed, machines=machines, pace=pace)
     proof = f"{rounds} rounds of a lab that installs"
     given_again = sum("GIVEN AGAIN" in fault for fault in found.faults)
@@ -21,6 +21,7 @@ def killed(
         measured(proof, "workers killed", found.rounds["worker"]),
         measured(proof, "services killed", found.rounds["service"]),
         measured(proof, "times a full disk", found.rounds["disk"]),
+        measured(proof, "times the clock was set", found.rounds["clock"]),
         measured(proof, "installs that were reported", found.counts["installs"]),
         measured(proof, "acknowledged reports", found.counts["reports"]),
         measured(proof, "reports refused for the disk", found.counts["reports refused"]),

@@ -1,4 +1,5 @@
-"""Proofs about many nodes on one PostgreSQL database: nodes are killed, the database stalls and fails over.
+"""Proofs about many nodes on one PostgreSQL database: nodes are killed, their files are rolled back and copied,
+connections are lost, the database stalls and fails over.
 
 Rules: docs/many-nodes.md. An operator writes documents whose text is a number that only grows, machines ask for them at
 every node all the while. An answer is wrong where it is an error, a text that nobody wrote, or older than what the same
@@ -7,11 +8,13 @@ node has acknowledged before.
 
 from __future__ import annotations
 
+import os
 import random
 import re
 import signal
 import threading
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -21,7 +24,9 @@ from answerd.identity import Kind
 from answerd.installs.states import Rules
 from answerd.store.postgres import PostgresStore
 from answerd.store.postgres_connection import PostgresServer
-from answerd.store.state_sync import DatabaseStates
+from answerd.store.sqlite_file import SqliteFile
+from answerd.store.state_sync import DatabaseStates, states_path
+from answerd.store.state_tables import run
 from tests.load.torture.figures import Figure, exactly, measured, under
 from tests.load.torture.node_installs import GROUP, Installs
 from tests.support.postgres import MISSING, Cluster, binaries, clusters, home_of
@@ -31,6 +36,7 @@ from tests.support.waiting import wait_until
 
 TOKEN = "a-token-for-torture-0123456789"
 AGREE_SECONDS = 30.0
+PAUSE_SECONDS = 0.005
 PROMOTED_SECONDS = 10.0
 """Within which writes go on after a promotion."""
 
@@ -131,6 +137,8 @@ class Lab:
         self.acknowledged: dict[int, int] = {}
         self.writes = 0
         self.slowest = 0.0
+        self.overslept = 0.0  # what the machine's load adds to a wait
+        self.files: Counter[str] = Counter()
         self.written_at = 0.0
         self._lock = threading.Lock()
         self._end = threading.Event()
@@ -180,7 +188,7 @@ class Lab:
 
     def _ask(self, node: Node) -> None:
         chosen = random.Random(self.random.random())
-        while not self._end.wait(0.005):
+        while not self._sleeps():
             machine = chosen.randrange(self.machines)
             at_least = node.acknowledged.get(machine, 0)
             began = time.monotonic()
@@ -198,6 +206,14 @@ class Lab:
                 self._fault(f"machine {machine} got {found}, which nobody wrote")
             if found < at_least and node.acknowledged.get(machine, 0) >= at_least:
                 self._fault(f"machine {machine} got {found} after {at_least} was acknowledged")
+
+    def _sleeps(self) -> bool:
+        """Wait between two questions; return whether the run is over."""
+        began = time.monotonic()
+        is_over = self._end.wait(PAUSE_SECONDS)
+        with self._lock:
+            self.overslept = max(self.overslept, time.monotonic() - began - PAUSE_SECONDS)
+        return is_over
 
     def _fault(self, fault: str) -> None:
         with self._lock:
@@ -263,9 +279,9 @@ def _torn(lab: Lab, installs: Installs, primary: Cluster, standby: Cluster, trou
         lost_by_kills = _lost(lab.acknowledged.copy(), url)
         with installs.calm.trouble():
             primary.pause()
-            slowest, lab.slowest = lab.slowest, 0.0
+            slowest, overslept, lab.slowest, lab.overslept = lab.slowest, lab.overslept, 0.0, 0.0
             time.sleep(trouble.stall)
-            while_away = lab.slowest
+            while_away, overslept_then = lab.slowest, lab.overslept
             primary.resume()
             before = lab.writes
             wait_until(lambda: lab.writes > before, 30)
@@ -284,10 +300,13 @@ def _torn(lab: Lab, installs: Installs, primary: Cluster, standby: Cluster, trou
         measured(proof, "answers", lab.answers),
         measured(proof, "acknowledged writes", lab.writes),
         measured(proof, "refused writes", lab.refused),
+        *(measured(proof, f"files of states that were {what}", count) for what, count in sorted(lab.files.items())),
         exactly(proof, "wrong answers", len(lab.wrong), 0),
         *(Figure(proof, "the first of them", fault[:200]) for fault in lab.wrong[:1]),
         measured(proof, "slowest answer", 1_000 * slowest, "ms"),
+        measured(proof, "a sleeping client woke up late by", 1_000 * overslept, "ms"),
         measured(proof, f"slowest answer while the database stalls for {trouble.stall:g} s", 1_000 * while_away, "ms"),
+        measured(proof, "a sleeping client woke up late then by", 1_000 * overslept_then, "ms"),
         exactly(proof, f"acknowledged writes lost by {trouble.kills} kills", lost_by_kills, 0),
         exactly(proof, "acknowledged writes lost by the stall", lost_by_stall, 0),
         under(proof, "writes go on after the promotion", went_on, PROMOTED_SECONDS, "s"),
@@ -322,9 +341,40 @@ def _kill_nodes(lab: Lab, installs: Installs, trouble: Trouble) -> None:
         node = lab.nodes[number % len(lab.nodes)]
         with installs.calm.trouble():
             node.kill()
+            lab.files[_exchange_file(node, lab)] += 1
             node.acknowledged.clear()
             node.start()
         time.sleep(trouble.seconds / trouble.kills)
+        with installs.calm.trouble():
+            _drop_connections(node.url)
+
+
+def _exchange_file(node: Node, lab: Lab) -> str:
+    """Put an earlier copy of its states, or a copy of another node's, in the place of a killed node's: what happens
+    where machines are restored from images. What it has acknowledged and not delivered would be lost with its file, so
+    such a file is kept. Return what was done."""
+    own, other = states_path(node.replica), lab.random.choice(lab.nodes)
+    earlier, copy = own.with_suffix(".earlier"), own.with_suffix(".copy")
+    source = earlier if other is node else states_path(other.replica)
+    with SqliteFile(own).connected() as database:
+        if run(database, "SELECT 1 FROM events WHERE shared IS NULL LIMIT 1").fetchone():
+            return "kept"
+    if source.exists():
+        SqliteFile(source).copy_to(copy)
+    SqliteFile(own).copy_to(earlier)
+    if not copy.exists():
+        return "kept"
+    SqliteFile(own).remove()
+    os.replace(copy, own)
+    return "rolled back" if other is node else "copied from another node"
+
+
+def _drop_connections(url: str) -> None:
+    query = (
+        "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = 'answerd' AND pid <> pg_backend_pid()"
+    )
+    with PostgresServer(url).connected() as database:
+        run(database, query).fetchall()
 
 
 def _stored(url: str) -> dict[str, int]:
