@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import lru_cache
 from itertools import islice
-from typing import Final
+from typing import Any, Final
 from urllib.parse import unquote_to_bytes
 
 from answerd.formats import ALIASES, ALL_EXTENSIONS, formats_of_name, split_extension
@@ -168,6 +168,16 @@ class Facts:
         self._values: dict[str, Sequence[str]] = {}
         self._forms: dict[str, NormalizedValues] = {}
         self._for_user_data: Facts | None = None
+        self.found: dict[object, Any] | None = {} if len(request.body) > LARGE else None
+        """What indexes found for a large request, by the index or its method: it is looked up in a thread first."""
+
+    def copied(self) -> Facts:
+        """Return a copy that shares what was computed, but not `found`."""
+        other = Facts(self.request, same_body=self)
+        other._identities, other._carried, other._filed = self._identities, self._carried, self._filed
+        other._labels = self._labels
+        other.found = None if self.found is None else dict(self.found)
+        return other
 
     @property
     def row_id(self) -> str:
@@ -229,8 +239,6 @@ class Facts:
         self.labels  # noqa: B018 - kept
         if self._json:
             self._json.system_values("serial")
-        if self.side_file:
-            self.asking_for_user_data().identities  # noqa: B018 - kept
 
     def values_before_json(self, label: str) -> list[str]:
         """Return the values of a case-folded label that are not in a JSON body, each once."""
@@ -332,12 +340,17 @@ class Facts:
         """Return the `identities` that an index holds, in no order."""
         if self._identities is not None:
             return intersection(self._identities.keys())
+        if self.found is not None and intersection in self.found:
+            known: set[str] = self.found[intersection]
+            return known
         carried = self._carry()
         found = intersection(carried.names)
         if carried.names_in_body:
             for identity in intersection(carried.names_in_body):
                 if len(identity) >= SHORTEST_BODY_IDENTITY:
                     found.add(identity)
+        if self.found is not None:
+            self.found[intersection] = found
         return found
 
     def _says(self, identity: str) -> bool:
