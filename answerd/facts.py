@@ -194,10 +194,7 @@ class Facts:
             return next(iter(self.values(label)), None)
         early = self._early_firsts
         if early is None:
-            early = self._early_firsts = {}
-            for name, value in self._before_the_body():
-                if value and name not in early:
-                    early[name] = value
+            early = self._early_firsts = dict([pair for pair in reversed(self._before_the_body()) if pair[1]])
         found = early.get(label)
         return self._json.first(label) if found is None else found
 
@@ -353,10 +350,10 @@ class Facts:
             macs_at = len(names)
             body = self._json
             in_body = [] if body is None else body.texts(OWN_LABELS)
-            names_in_body, searched = identified(in_body)
+            names_in_body, macs = identified(in_body)
             if body is not None and body.ignores_any(OWN_LABELS):  # their values are no identities, but addresses count
-                searched = body.all_texts()
-            for text in self._found_macs(searched):
+                macs = find_macs("\n".join(body.all_texts()).encode("utf-8", "replace"))
+            for text in self._found_macs(macs):
                 texts.append(text)
                 names.append(normalize(text))
             self._carried = _Carried(names, texts, macs_at, names_in_body, in_body)
@@ -381,7 +378,7 @@ class Facts:
 
     def _found_macs(self, in_body: list[str]) -> list[str]:
         """Return the MAC addresses anywhere in path, query and body, but for some that are texts of their own
-        (`_identifying`, `answerd.identity.identified`). ``in_body``: the texts of a JSON body to search."""
+        (`_identifying`, `answerd.identity.identified`). ``in_body``: those in the texts of a JSON body."""
         found: list[str] = []
         request = self.request
         query = request.query
@@ -397,9 +394,8 @@ class Facts:
             if body:
                 found += find_macs(body)
         else:
-            searched = in_body + sorted([key for key in self._json.all_keys() if len(key) >= SHORTEST_MAC])
-            if searched:
-                found += find_macs("\n".join(searched).encode("utf-8", "replace"))
+            found += in_body
+            found += self._json.macs_in_keys()
         return found
 
     @property

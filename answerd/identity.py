@@ -93,8 +93,6 @@ def identity_of(text: str) -> str:
 record_identity = lru_cache(1_024)(identity_of)
 """`identity_of` the name of an install's record, which is needed a dozen times for one answer."""
 
-_COLONS_OF_A_MAC: Final = 5
-
 
 def identities_of(texts: Sequence[str]) -> list[str]:
     """Return the `identity` of each text, empty for a text of more than `LONGEST_VALUE` characters."""
@@ -102,44 +100,52 @@ def identities_of(texts: Sequence[str]) -> list[str]:
 
 
 def identified(texts: Sequence[str]) -> tuple[list[str], list[str]]:
-    """Return the `identities_of` some texts, and those of the texts in which `find_macs` may find more than these: a
-    text with twelve letters and digits, as most addresses are, holds none but its identity.
+    """Return the `identities_of` some texts, and the MAC addresses in them (`find_macs`), of which those may be left
+    out that are a text of their own.
 
     Many at once cost a tenth: one translation of all, where all are plain ASCII.
     """
-    joined = "\n".join(texts)
-    if joined.isascii() and not _has_long_line(joined):
-        found = joined.encode().translate(_TO_LOWER, _PUNCTUATION).decode().split("\n")
-        if len(found) == len(texts):  # else a text holds a line end
-            return found, _with_addresses(texts, found, "::" in joined)
-    found = [identity_of(text) if len(text) <= LONGEST_VALUE else "" for text in texts]
-    return found, [text for text in texts if len(text) > SHORTEST_MAC]
+    # An empty line after each text, because the pattern of a line that is a MAC address has the line ends around it.
+    data = "\n\n".join(["", *texts, ""]).encode("utf-8", "replace")
+    if data.isascii() and data.count(b"\n") == 2 * len(texts) + 2 and not _has_long_line(data):
+        found = data.translate(_TO_LOWER, _PUNCTUATION).decode().split("\n\n")[1:-1]
+        # Most MAC addresses of a body are a line, and to look at what is around each takes 3 µs.
+        shape = data.translate(_SHAPE_OF)
+        for line in _MAC_LINES:
+            shape = shape.replace(line, bytes(len(line)))
+        if _may_have_addresses(data, shape):
+            _put_addresses(texts, found)
+        return found, _macs_in(data, shape)
+    return [identity_of(text) if len(text) <= LONGEST_VALUE else "" for text in texts], find_macs(data)
 
 
-def _with_addresses(texts: Sequence[str], found: list[str], are_short: bool) -> list[str]:
-    """Replace the normal forms in ``found`` that are of IP addresses by their identities, and return the second of
-    `identified`. ``are_short``: whether any text has the ``::`` of an IPv6 address."""
-    searched: list[str] = []
+_INNER_OCTET: Final = re.compile(rb"\.[0-9]{1,3}\.")
+_COLONS_OF_A_MAC: Final = 5
+
+
+def _may_have_addresses(data: bytes, shape: bytes) -> bool:
+    """Return whether any line may be an IP address. ``shape``: that of the lines, without those that are MAC
+    addresses."""
+    colons = shape.count(b":")
+    if colons > 1 and (colons > _COLONS_OF_A_MAC or b"::" in shape):
+        return True
+    return _INNER_OCTET.search(data, data.find(b"."), data.rfind(b".") + 1) is not None
+
+
+def _put_addresses(texts: Sequence[str], found: list[str]) -> None:
+    """Replace the normal forms in ``found`` that are of IP addresses by their identities."""
     for at, text in enumerate(texts):
-        length = len(found[at])
-        separators = len(text) - length
-        is_plain = length == SHORTEST_MAC and separators <= _COLONS_OF_A_MAC and "." not in text
-        if is_plain and not (are_short and "::" in text):
-            continue
-        if separators > 1 and ("." in text or ":" in text):
+        if "." in text or "::" in text or text.count(":") > _COLONS_OF_A_MAC:
             address = _canonical_address(text)
             if address is not None:
                 found[at] = address
-        if len(text) > SHORTEST_MAC:
-            searched.append(text)
-    return searched
 
 
-def _has_long_line(text: str) -> bool:
+def _has_long_line(text: bytes) -> bool:
     """Return whether a line has more than `LONGEST_VALUE` characters. Looks for a line end once for each so many."""
     at = 0
     while len(text) - at > LONGEST_VALUE:
-        end = text.rfind("\n", at, at + LONGEST_VALUE + 1)
+        end = text.rfind(b"\n", at, at + LONGEST_VALUE + 1)
         if end < 0:
             return True
         at = end + 1
@@ -241,7 +247,7 @@ def without_pxelinux_prefix(text: str) -> str | None:
 # A text is drawn as a map of its characters, so that bytes.find (a memmem) can look for a shape: a regular
 # expression over 3 KB costs 60 microseconds, the map and four searches cost 5.
 _HEX: Final = ord("h")
-_DRAWN: Final = dict.fromkeys(b"0123456789abcdefABCDEF", _HEX) | {code: code for code in b":-."}
+_DRAWN: Final = dict.fromkeys(b"0123456789abcdefABCDEF", _HEX) | {code: code for code in b":-.\n"}
 _SHAPE_OF: Final = bytes(_DRAWN.get(code, 0) for code in range(256))
 
 
@@ -267,6 +273,8 @@ _SPELLINGS: Final[tuple[tuple[bytes, _Spelling], ...]] = (
 )
 """Each spelling with the map of an address in it."""
 
+_MAC_LINES: Final = (b"\nhh:hh:hh:hh:hh:hh\n", b"\nhh-hh-hh-hh-hh-hh\n")
+
 _UUID_BEFORE: Final = b"-hhhh-"
 """What is before the last group of a UUID, which is looked at most often and is part of something longer."""
 _SEPARATORS: Final = b":.-"
@@ -290,10 +298,14 @@ def find_macs(data: bytes) -> list[str]:
     group of four or more hex digits beside it (the tail of a UUID is none). A group is a whole word of hex digits: the
     ``ac`` of ``mac-98-fa-…`` is none.
     """
-    found: list[str] = []
     if len(data) <= _SHORT and len(data.translate(None, _NO_HEX_DIGITS)) < SHORTEST_MAC:
-        return found
-    shape = data.translate(_SHAPE_OF)
+        return []
+    return _macs_in(data, data.translate(_SHAPE_OF))
+
+
+def _macs_in(data: bytes, shape: bytes) -> list[str]:
+    """Return what `find_macs` does. ``shape``: that of the data."""
+    found: list[str] = []
     for wanted, spelling in _SPELLINGS:
         start = shape.find(wanted)
         while start >= 0:

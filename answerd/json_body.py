@@ -9,14 +9,14 @@ from __future__ import annotations
 
 import json
 import operator
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache, partialmethod
 from itertools import chain, repeat
 from typing import Any, Final
 
 import orjson
 
-from answerd.identity import LONGEST_VALUE
+from answerd.identity import LONGEST_VALUE, find_macs
 
 LONGEST_LABEL: Final = 1_024
 """Characters of the longest label. Without a bound, 1 MB of JSON (one long name over many short values) asks for
@@ -32,9 +32,8 @@ _UNKNOWN: Final = object()
 _LONGEST_INDEX: Final = 8
 _FEW: Final = 2
 _SMALL: Final = 4_096
-"""Bytes of a body whose keys may be remembered; those of installers have up to 4 KB."""
-_MOST_KEYS: Final = 32
-"""Keys of a map that are remembered."""
+_MOST_SCALARS: Final = 256
+"""Bytes and scalars of a body whose keys are remembered; those of installers have up to 4 KB and 120."""
 
 
 class SpelledNumber:
@@ -91,6 +90,31 @@ class _Walked:
         self.has_zero = has_zero
 
 
+class _Keys:
+    """What the keys of a body tell, which is the same for the machines of a fleet.
+
+    ``places``: by the case-folded form of a name, the positions of the scalars with that name. ``are_plain``: each key
+    is its own case-folded form and has no dot, so that a dotted path leads to one place at most. ``macs``: the MAC
+    addresses in them.
+    """
+
+    __slots__ = ("are_plain", "macs", "places")
+
+    def __init__(self, names: tuple[str, ...], other_keys: tuple[str, ...]) -> None:
+        """``names``: for each scalar; empty where it has none. ``other_keys``: those of maps, lists and nulls."""
+        keys = dict.fromkeys((*names, *other_keys))
+        folded = {key: key.casefold() for key in keys}
+        places: dict[str, list[int]] = {}
+        for at, name in enumerate(names):
+            places.setdefault(folded[name], []).append(at)
+        self.places: Mapping[str, Sequence[int]] = places
+        self.are_plain = all(key == form and "." not in key for key, form in folded.items())
+        self.macs: Sequence[str] = find_macs("\n".join(keys).encode("utf-8", "replace"))
+
+
+_keys_of_small_body = lru_cache(256)(_Keys)
+
+
 class JsonBody:
     """One JSON value, ``value``. Null and the empty string are not values of labels.
 
@@ -100,8 +124,7 @@ class JsonBody:
 
     # Computed when first asked for.
     _labels: dict[str, list[str]] | None = None
-    _names: frozenset[str] | None = None
-    _spellings: Mapping[str, str | Collection[str]] | None = None
+    _its_keys: _Keys | None = None
     _visible: Any = _UNKNOWN
     _most: int | None = None
     _searches = 0
@@ -110,8 +133,8 @@ class JsonBody:
     def __init__(self, value: Any, body: bytes, *, exact: bool = False) -> None:
         """``body`` is what ``value`` was read from. Raises `_LostSpelling` unless the reading was ``exact``."""
         self.value = value
-        self._is_small = len(body) <= _SMALL
         self._walked = walked = _walk(value)
+        self._is_small = len(body) <= _SMALL and len(walked.names) <= _MOST_SCALARS
         if not exact:
             # A pair that is lost takes a comma and quotation marks with it. There are three times as many quotation
             # marks, but commas are in texts too.
@@ -128,9 +151,9 @@ class JsonBody:
         """Return every string and number as text, in order."""
         return _strings_and_numbers(self._walked)
 
-    def all_keys(self) -> frozenset[str]:
-        """Return the keys of all maps."""
-        return self._all_names().union(self._walked.other_keys)
+    def macs_in_keys(self) -> Sequence[str]:
+        """Return the MAC addresses in the keys of all maps."""
+        return self._keys.macs
 
     def ignores_any(self, ignored: frozenset[str]) -> bool:
         """Return whether the body is a map with one of these case-folded names."""
@@ -140,25 +163,20 @@ class JsonBody:
         """Return the first of the values that go by a case-folded label; None when there is none."""
         if self._searches == _MOST_SEARCHES:
             return next(iter(self.values(label)), None)
-        spelled = self._spelled(label)
-        if "." in label or label.isdigit():
-            if spelled:  # a name like a path
-                return next(iter(self.values(label)), None)
-            self._searches += 1
-            found = _at(self.value, label, is_small=self._is_small)
-            return _text_of(found[0]) if found else None
         self._searches += 1
-        if not spelled:
-            return None
-        texts, names = self._walked.texts, self._walked.names
-        if isinstance(spelled, str):
-            text = texts[names.index(spelled)]
-            if 0 < len(text) <= LONGEST_VALUE:
-                return text
-            spelled = (spelled,)
-        for name, text in zip(names, texts, strict=True):
-            if name in spelled and 0 < len(text) <= LONGEST_VALUE:
-                return text
+        keys = self._keys
+        places = keys.places.get(label, ())
+        if "." in label or label.isdigit():
+            if places:  # a name like a path
+                return next(iter(self.labels().get(label, ())), None)
+            if keys.are_plain:
+                found = _at_plain(self.value, label)
+                return _text_of(found) if _is_value(found) else None
+            return next(map(_text_of, _at(self.value, label)), None)
+        texts = self._walked.texts
+        for at in places:
+            if 0 < len(texts[at]) <= LONGEST_VALUE:
+                return texts[at]
         return None
 
     def values(self, label: str) -> list[str]:
@@ -166,16 +184,11 @@ class JsonBody:
         if self._searches == _MOST_SEARCHES:
             return self.labels().get(label, [])
         self._searches += 1
-        spelled = self._spelled(label)
-        may_be_path = "." in label or label.isdigit()
-        if not spelled:
-            return list(map(_text_of, _at(self.value, label, is_small=self._is_small))) if may_be_path else []
-        if may_be_path:  # a name like a path: both count, in order
-            return self.labels().get(label, [])
-        named = zip(self._walked.names, self._walked.texts, strict=True)
-        if isinstance(spelled, str):
-            return [text for name, text in named if name == spelled and 0 < len(text) <= LONGEST_VALUE]
-        return [text for name, text in named if name in spelled and 0 < len(text) <= LONGEST_VALUE]
+        places = self._keys.places.get(label, ())
+        if "." in label or label.isdigit():
+            return self.labels().get(label, []) if places else list(map(_text_of, _at(self.value, label)))
+        texts = self._walked.texts
+        return [texts[at] for at in places if 0 < len(texts[at]) <= LONGEST_VALUE]
 
     def labels(self) -> dict[str, list[str]]:
         """Return every label, case-folded, names and dotted paths, with its values in order of arrival."""
@@ -196,18 +209,12 @@ class JsonBody:
         self._most = most
         self._searches = _MOST_SEARCHES
 
-    def _spelled(self, label: str) -> str | Collection[str]:
-        """Return the name, or the names, in the body that are ``label`` when case-folded: a body has a dozen names."""
-        if self._spellings is None:
-            spellings = _spellings_of_small_bodies if self._is_small else _spellings
-            self._spellings = spellings(self._all_names())
-        return self._spellings.get(label, ())
-
-    def _all_names(self) -> frozenset[str]:
-        """Return the names of all scalars."""
-        if self._names is None:
-            self._names = frozenset(self._walked.names)
-        return self._names
+    @property
+    def _keys(self) -> _Keys:
+        if self._its_keys is None:
+            read = _keys_of_small_body if self._is_small else _Keys
+            self._its_keys = read(tuple(self._walked.names), tuple(self._walked.other_keys))
+        return self._its_keys
 
     def _without(self, ignored: frozenset[str]) -> Any:
         """Return the value without the scalars at the top under an ``ignored`` name: always the same set of names."""
@@ -390,21 +397,6 @@ def filed(named: Iterable[tuple[str, Any]]) -> dict[str, list[str]]:
     return filed
 
 
-def _spellings(names: frozenset[str]) -> Mapping[str, str | Collection[str]]:
-    """Return names by their case-folded form: a single one, or all that share it. Do not modify: bodies share it."""
-    spellings: dict[str, str | Collection[str]] = {name.casefold(): name for name in names}
-    if len(spellings) < len(names):
-        several: dict[str, set[str]] = {}
-        for name in names:
-            several.setdefault(name.casefold(), set()).add(name)
-        spellings.update(several)
-    return spellings
-
-
-_spellings_of_small_bodies = lru_cache(256)(_spellings)
-"""Machines of a fleet send bodies with the same names."""
-
-
 def _of_system(value: Any) -> dict[str, list[str]]:
     """Return the values of `JsonBody.system_values` by label."""
     found: dict[str, list[str]] = {"serial": [], "uuid": []}
@@ -429,7 +421,7 @@ def _of_system(value: Any) -> dict[str, list[str]]:
     return found
 
 
-def _steps(path: str, *keys: str) -> tuple[tuple[str, str | None], ...]:
+def _steps(path: str, keys: Iterable[str]) -> list[tuple[str, str | None]]:
     """Return those of the keys of a map with which a case-folded dotted path begins, in their order, each with the path
     that follows it: None where nothing follows."""
     found: list[tuple[str, str | None]] = []
@@ -439,28 +431,41 @@ def _steps(path: str, *keys: str) -> tuple[tuple[str, str | None], ...]:
             rest = path[len(step) :]
             if not rest or rest[0] == ".":
                 found.append((key, rest[1:] if rest else None))
-    return tuple(found)
+    return found
 
 
-_steps_of_small_maps = lru_cache(256)(_steps)
-"""Machines of a fleet send maps with the same keys, and the same paths are asked for: a path of three steps takes
-1.3 µs with this and 2.4 without."""
-
-
-def _at(value: Any, path: str, *, is_small: bool) -> list[Any]:
-    """Return the scalars at a case-folded dotted path. ``is_small``: the body may be remembered."""
+def _at(value: Any, path: str) -> list[Any]:
+    """Return the scalars at a case-folded dotted path."""
     found: list[Any] = []
     if type(value) is dict:
-        steps = _steps_of_small_maps if is_small and len(value) <= _MOST_KEYS else _steps
-        for key, rest in steps(path, *value):
+        for key, rest in _steps(path, value):
             below = value[key]
-            found += _scalar(below) if rest is None else _at(below, rest, is_small=is_small)
+            found += _scalar(below) if rest is None else _at(below, rest)
     elif type(value) is list:
         index, dot, rest = path.partition(".")
-        if index.isascii() and index.isdigit() and len(index) < _LONGEST_INDEX and int(index) < len(value):
-            below = value[int(index)] if index == str(int(index)) else None
-            found += _at(below, rest, is_small=is_small) if dot else _scalar(below)
+        if _is_index(index, value):
+            below = value[int(index)]
+            found += _at(below, rest) if dot else _scalar(below)
     return found
+
+
+def _at_plain(value: Any, path: str) -> Any:
+    """Return the part at a dotted path, None where there is none, in a body whose keys are plain."""
+    for step in path.split("."):
+        if type(value) is dict:
+            value = value.get(step)
+        elif type(value) is list and _is_index(step, value):
+            value = value[int(step)]
+        else:
+            return None
+    return value
+
+
+def _is_index(step: str, elements: list[Any]) -> bool:
+    """Return whether a step of a path is an index of a list, in its only spelling."""
+    if not (step.isascii() and step.isdigit() and len(step) < _LONGEST_INDEX):
+        return False
+    return int(step) < len(elements) and step == str(int(step))
 
 
 def _scalar(value: Any) -> tuple[Any, ...]:

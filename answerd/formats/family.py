@@ -145,11 +145,13 @@ class Slot:
     document's structure. ``weight`` is about how many characters its placeholders hold. Compared by object identity.
     """
 
-    __slots__ = ("template", "weight", "write")
+    __slots__ = ("_only", "template", "weight", "write")
 
     def __init__(self, template: Template, write: Callable[[str], str]) -> None:
         self.template = template
         self.write = write
+        first = template.parts[0] if len(template.parts) == 1 else ""
+        self._only = None if isinstance(first, str) else first
         self.weight = sum([len(part) if isinstance(part, str) else 1 + part.size() for part in template.parts])
 
     def __repr__(self) -> str:
@@ -157,10 +159,8 @@ class Slot:
 
     def fill(self, lookup: Lookup) -> str:
         """Return the text for a request. Raises `answerd.errors.CannotFill`."""
-        parts = self.template.parts
-        if len(parts) == 1 and not isinstance(only := parts[0], str):  # as `Template.fill`, without its call
-            return self.write(only.value(lookup))
-        return self.write(self.template.fill(lookup))
+        only = self._only
+        return self.write(self.template.fill(lookup) if only is None else only.value(lookup))
 
 
 class TypedSlot(Slot):

@@ -22,7 +22,6 @@ value each time."""
 MOST_PIECES: Final = 1_000
 """The most values that ``split`` makes, as many as a label has."""
 
-_OCTETS: Final = range(0, 12, 2)
 _NO_SLUG: Final = re.compile(r"[^a-z0-9]+")
 _LONGEST_SLUG: Final = 63
 """Characters of a DNS label (RFC 1035)."""
@@ -38,7 +37,7 @@ def _separated_by(separator: str) -> Callable[[str], str]:
         digits = mac_digits(value)
         if digits is None:
             raise ValueError("is not a MAC address")
-        return separator.join([digits[at : at + 2] for at in _OCTETS]) if separator else digits
+        return bytes.fromhex(digits).hex(separator) if separator else digits
 
     return spell
 

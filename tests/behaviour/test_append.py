@@ -13,7 +13,7 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from answerd.answers.compose import once_of, prepared_answer
+from answerd.answers.compose import prepared_answer
 from answerd.answers.explain import explanation
 from answerd.answers.why import reasoning
 from answerd.documents import Document, RawDocument
@@ -21,7 +21,6 @@ from answerd.errors import BrokenDocument
 from answerd.facts import Facts, Request
 from answerd.formats import json as json_family
 from answerd.formats.family import Once
-from answerd.identity import Kind
 from tests.support.fleet import Fleet, key_of
 
 READ: dict[str, Callable[[str], Any]] = {
@@ -328,13 +327,6 @@ def test_once_is_read_and_removed(extension: str, text: str, once: Once | None) 
     assert b"answer" not in (prepared.static or b"")
 
 
-@pytest.mark.parametrize("kind", Kind)
-def test_once_means_something_in_every_kind_of_document(kind: Kind) -> None:
-    name = {Kind.MACHINE: "n1.toml", Kind.GROUP: "groups/g.toml", Kind.DEFAULT: "default.toml"}
-    if kind in name:
-        assert Document(RawDocument(key_of(name[kind]), "once = true\n")).control.once is Once.ON
-
-
 NO_ONCE: dict[str, tuple[str, str]] = {
     "another text": ("toml", 'once = "often"\n'),
     "a number": ("toml", "once = 1\n"),
@@ -354,18 +346,3 @@ NO_ONCE: dict[str, tuple[str, str]] = {
 def test_a_value_that_is_no_once_is_a_problem(extension: str, text: str) -> None:
     document = Document(RawDocument(key_of(f"n1.{extension}"), text))
     assert any("once" in problem and "place for the states" not in problem for problem in document.problems)
-
-
-def test_the_highest_layer_that_has_once_decides() -> None:
-    def document(name: str, text: str) -> Document:
-        return Document(RawDocument(key_of(name), text))
-
-    on = document("groups/a.ks", "# answer: once\n")
-    silent = document("groups/b.ks", "b\n")
-    armed = document("c.ks", "# answer: once armed\n")
-    off = document("d.ks", "# answer: once off\n")
-    assert once_of((silent,)) is None
-    assert once_of((on, silent)) is Once.ON
-    assert once_of((on, silent, armed)) is Once.ARMED
-    assert prepared_answer((on, silent, off)).once is Once.OFF
-    assert prepared_answer((silent, document("e.ks", "x\n"))).once is None

@@ -181,20 +181,6 @@ def test_a_replay_answers_byte_for_byte_what_was_sent(
         assert printed == f"answerd: {capture.reply.text}"
 
 
-@pytest.mark.parametrize("name", CLIENTS)
-def test_a_capture_holds_the_request_as_it_was_sent(recorded: dict[str, Recorded], name: str) -> None:
-    capture = captures.read(recorded[name].meta)
-    head, _, body = CLIENTS[name].partition(b"\r\n\r\n")
-    request_line, *headers = head.decode("latin-1").split("\r\n")
-    assert capture.request_line == request_line
-    assert [(key.lower(), value) for key, value in capture.headers] == [
-        (key.lower(), value) for key, _, value in (header.partition(": ") for header in headers)
-    ]
-    assert capture.body == (b'{"a":["52:54:00:ab:cd:ef", 12]}' if name == "a body in chunks" else body)
-    assert capture.peer == "127.0.0.1"
-    assert capture.outcome.startswith(f"{recorded[name].reply.status} ")
-
-
 def test_the_address_of_a_replay_is_that_of_the_request(serving: Serving, directory: Path, tmp_path: Path) -> None:
     service = serving(
         {"default.ks": "# {{ peer }}\n"}, SERVICE_CAPTURE_DIR=directory, SERVICE_TRUSTED_PROXIES="127.0.0.0/8"

@@ -52,7 +52,7 @@ def test_answers_that_nobody_reads_are_bounded_over_all_connections() -> None:
         for _ in range(2):
             reader = clients.enter_context(socket.socket())
             reader.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
-            reader.settimeout(10)
+            reader.settimeout(PATIENCE)
             reader.connect(("127.0.0.1", server.port))
             reader.sendall(request)
             assert reader.recv(1)
@@ -96,7 +96,7 @@ def test_a_large_body_gives_way_to_small_ones(
     with ExitStack() as clients:
         small = []
         for _ in range(6):
-            client = clients.enter_context(socket.create_connection(holder.getpeername(), 10))
+            client = clients.enter_context(socket.create_connection(holder.getpeername(), PATIENCE))
             client.sendall(post("/echo", b"s" * 60_000, length=60_001))
             small.append(client)
         assert receive(holder).status == 503
@@ -130,7 +130,7 @@ def waiting(address: tuple[str, int] | None, method: str, target: str, *headers:
     """What comes back for a header alone that promises a body and asks whether to send it."""
     assert address
     lines = [f"{method} {target} HTTP/1.1", "Host: s", "Expect: 100-continue", *headers]
-    with socket.create_connection(address, 10) as client:
+    with socket.create_connection(address, PATIENCE) as client:
         client.sendall("\r\n".join(lines).encode() + b"\r\n\r\n" + body)
         return client.recv(65_536)
 
@@ -252,12 +252,12 @@ def test_idle_connections_to_the_admin_api_lock_nobody_out(
     assert service.admin
     with ExitStack() as clients:
         for _ in range(260):
-            client = clients.enter_context(socket.create_connection(service.admin, 10))
+            client = clients.enter_context(socket.create_connection(service.admin, PATIENCE))
             client.sendall(said)
         for _ in range(3):
             assert ask_admin(service).status == 200
         assert service.address
-        idle = [clients.enter_context(socket.create_connection(service.address, 10)) for _ in range(60)]
+        idle = [clients.enter_context(socket.create_connection(service.address, PATIENCE)) for _ in range(60)]
         for client in idle:
             client.sendall(b"GET /health HTTP/1.1\r\nHost: s\r\n")
         assert service.get("/health").status == 200

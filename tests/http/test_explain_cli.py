@@ -15,6 +15,7 @@ import pytest
 
 from tests.support.admin import Admin
 from tests.support.service import PROGRAM, environment, run, write_tree
+from tests.support.waiting import PATIENCE
 
 BASE = '[global]\nkeyboard = "de"\ncountry = "at"\nfqdn = "{{ machine }}.example.com"\nmailto = "a@example.com"\n'
 BASE += 'timezone = "Europe/Vienna"\nroot-password-hashed = "$6$abcdefgh$' + "x" * 86 + '"\n'
@@ -129,7 +130,7 @@ def on_a_terminal(*arguments: str, **settings: object) -> str:
         while piece := os.read(leader, 65_536):
             pieces.append(piece)
     os.close(leader)
-    process.wait(20)
+    process.wait(PATIENCE)
     return b"".join(pieces).decode()
 
 

@@ -308,7 +308,7 @@ def test_a_slow_reader_is_cut_off_and_its_memory_released(impatient: Server) -> 
     for _ in range(10):
         client = socket.socket()
         client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
-        client.settimeout(10)
+        client.settimeout(PATIENCE)
         client.connect((HOST, impatient.port))
         client.sendall(b"GET /big?4000000 HTTP/1.1\r\nHost: s\r\n\r\n")
         assert client.recv(1)

@@ -79,16 +79,20 @@ def test_a_link_is_replaced_by_a_file_of_its_own(tmp_path: Path) -> None:
     assert (mode(tmp_path / "out" / "a.ks"), (tmp_path / "out" / "a.ks").is_symlink()) == (0o600, False)
 
 
-def test_the_access_of_a_group_is_not_given_to_another(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(("may_give_group", "expected"), [(False, 0o604), (True, 0o664)])
+def test_the_access_of_a_group_is_not_given_to_another(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, may_give_group: bool, expected: int
+) -> None:
     write_tree(tmp_path, {"a.ks": "old"})
     (tmp_path / "a.ks").chmod(0o664)
 
     def refuse(file: int, user: int, group: int) -> None:
-        raise PermissionError(1, "Operation not permitted")
+        if user != -1 or not may_give_group:
+            raise PermissionError(1, "Operation not permitted")
 
     monkeypatch.setattr(os, "fchown", refuse)
     write_atomically(tmp_path / "a.ks", SECRET)
-    assert mode(tmp_path / "a.ks") == 0o604
+    assert mode(tmp_path / "a.ks") == expected
 
 
 @pytest.mark.usefixtures("umask")

@@ -207,9 +207,9 @@ def test_a_worker_that_replaces_another_answers_from_the_documents_of_now(tmp_pa
 
 def test_the_limit_of_connections_is_one_over_all_workers(tmp_path: Path) -> None:
     with workers(tmp_path / "answers", WORKERS, SERVICE_MAX_CONNECTIONS=40) as service:
-        assert 40 <= admitted_of(service, 80) < 40 + WORKERS
+        assert 40 <= admitted_of(service, 80, 40 + WORKERS - 1) < 40 + WORKERS
         replaced_after(service, children(service.process.pid)[0])
-        assert 40 <= admitted_of(service, 80) < 40 + WORKERS  # what the dead one held is free
+        assert 40 <= admitted_of(service, 80, 40 + WORKERS - 1) < 40 + WORKERS  # what the dead one held is free
 
 
 @pytest.mark.parametrize("before", ["a new file", "a changed file", "a removed file"])
@@ -305,6 +305,13 @@ sqlite3.connect = sqlite3.dbapi2.connect = lambda *arguments, **options: _connec
 """The same for a database on such a disk."""
 
 
+def faults(service: Service) -> int:
+    """How many processes could not read the states and cannot yet: the database may be locked when all of them open it,
+    and then each tries again."""
+    said = "\n".join(service.log)
+    return said.count("the states of installs cannot be read") - said.count("the states of installs can be read again")
+
+
 @pytest.mark.parametrize("count", [1, 2])
 def test_a_database_that_hangs_stalls_no_request(tmp_path: Path, count: int, monkeypatch: pytest.MonkeyPatch) -> None:
     flag = tmp_path / "slow"
@@ -316,6 +323,7 @@ def test_a_database_that_hangs_stalls_no_request(tmp_path: Path, count: int, mon
     with Service(**settings, SERVICE_WORKERS=count) as service:
         assert service.address
         assert texts(service) == {"#!ipxe\necho there\n"}
+        wait_until(lambda: faults(service) == 0)
         flag.touch()
         ask_while_it_hangs(service, flag)
         assert service.get("/ipxe").text == "#!ipxe\necho there\n"

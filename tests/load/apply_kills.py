@@ -18,6 +18,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from tests.support.service import Service
+from tests.support.waiting import PATIENCE
 
 TOKEN = "apply-kills-token-0123456789"
 DOCUMENTS = 200
@@ -56,7 +57,7 @@ def survive_kills_while_applying(database: Path, times: int, documents: int = DO
             except (OSError, AssertionError):
                 status = 0  # it was killed before it answered
             killer.join()
-            service.process.wait(20)
+            service.process.wait(PATIENCE)
         _judge(found, database, version, documents, acknowledged=status == 200)
     return found
 

@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 
 from tests.support.ports import free_port
 from tests.support.postgres import as_ordinary_user
-from tests.support.waiting import wait_until
+from tests.support.waiting import PATIENCE, wait_until
 
 MISSING = "PgBouncer is not installed (apt install pgbouncer), so a pooler in transaction mode is not tested"
 
@@ -53,7 +53,7 @@ def pooled(home: Path, url: str) -> Iterator[str]:
         yield url.replace(f":{parts.port}/", f":{port}/")
     finally:
         process.terminate()
-        process.wait(30)
+        process.wait(PATIENCE)
 
 
 def _accepts(port: int) -> bool:

@@ -178,6 +178,16 @@ def test_import_creates_a_database_and_says_what_is_new(shell: Shell) -> None:
     assert shell("check").err[0].endswith("x.db, 3 documents")
 
 
+def test_a_backup_without_a_document_that_it_cannot_hold_names_it_and_fails(shell: Shell) -> None:
+    write_tree(shell.place, RACK | {"answers/bad.ks": b"\xff"})
+    shell.set(SERVICE_ANSWERS_DIR="answers")
+    done = shell("backup", "without.db")
+    assert done.status == 1
+    assert [line for line in done.err if line.startswith("not in the backup: bad.ks: ")]
+    Path("answers/bad.ks").unlink()
+    assert shell("backup", "whole.db").status == 0
+
+
 # --- directories and formats -----------------------------------------------------------------------------------------
 
 

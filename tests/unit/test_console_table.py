@@ -32,6 +32,7 @@ from answerd.installs.states import Rules, State
 from answerd.server.roles import Role
 from answerd.store.nodes import Node
 from tests.support.installs import forget, known, memory_of
+from tests.support.waiting import PATIENCE
 
 
 def checked(again_after: float) -> Checked:
@@ -322,7 +323,7 @@ class HeldTable(Table):
     release = get_original("threading", "Event")()
 
     def __init__(self, catalogue: Catalogue, states: CurrentStates | None = None) -> None:
-        self.release.wait(30)
+        self.release.wait(PATIENCE)
         super().__init__(catalogue, states)
 
 

@@ -3,15 +3,9 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 
-from answerd.config import Config
-from answerd.installs.states import Order, Rules
 from answerd.server.event_streams import KEPT, MOST_STREAMS, EventStreams
-from answerd.server.live_states import LiveStates, SharedStates
 from answerd.server.request_feed import RequestFeed
-from answerd.server.request_log import RequestLog
-from answerd.store.states import open_state_file
 
 
 class Listener:
@@ -48,26 +42,6 @@ def tell(streams: EventStreams) -> None:
 
 def note(feed: RequestFeed, target: str) -> None:
     feed.add("192.0.2.1:1", "GET", target, 404, "nothing claims it", body=1, sent=2)
-
-
-def test_a_request_is_told_to_all_with_the_fields_of_the_log() -> None:
-    feed = RequestFeed(1)
-    note(feed, "/before")
-    streams = EventStreams(feed)
-    first, second = Listener(), Listener()
-    streams.begin(first, "")
-    streams.begin(second, "")
-    note(feed, "/ks")
-    tell(streams)
-
-    assert first.text.startswith("retry: 2000\n")
-    [(name, identifier, data)] = first.events
-    assert (name, bool(identifier)) == ("request", True)
-    assert {**data, "time": ""} == {
-        "time": "", "peer": "192.0.2.1:1", "method": "GET", "target": "/ks", "body": 1, "status": 404,
-        "outcome": "nothing claims it", "bytes": 2,
-    }  # fmt: skip
-    assert second.events == first.events
 
 
 def test_who_comes_back_is_told_what_it_missed_once() -> None:
@@ -138,20 +112,3 @@ def test_who_does_not_read_is_forgotten_and_there_is_a_most() -> None:
     tell(streams)
     assert not streams.is_full
     assert listeners[1].events
-
-
-def test_a_change_of_a_state_is_told_once_with_the_record(tmp_path: Path) -> None:
-    store, _ = open_state_file(str(tmp_path / "state.db"), Rules())
-    installs = LiveStates(SharedStates(store, Config()), RequestLog("stderr", "off"))
-    installs.refresh()
-    streams = EventStreams(None, installs)
-    listener = Listener()
-    streams.begin(listener, "")
-    now = installs.now()
-    for order in (Order.ARM, Order.ARM, Order.DISARM, Order.FORGET):
-        store.order([("web-01", {"web01": "web-01"})], order, now, "here")
-        installs.refresh()
-    tell(streams)
-
-    states = [(name, data["machine"], data["state"]) for name, _, data in listener.events]
-    assert states == [("state", "web-01", "armed"), ("state", "web-01", "installed"), ("state", "web-01", "new")]

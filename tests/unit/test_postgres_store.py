@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import signal
 import threading
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -25,7 +24,7 @@ from answerd.store.replicator import Replicator
 from answerd.store.tables import execute
 from tests.support.admin import directly
 from tests.support.postgres import MISSING, Cluster, binaries, clusters, home_of
-from tests.support.waiting import wait_until
+from tests.support.waiting import PATIENCE, wait_until
 from tests.support.writes import delete, put
 
 pytestmark = pytest.mark.skipif(binaries() is None, reason=MISSING)
@@ -255,15 +254,6 @@ def test_a_replica_follows_what_is_stored_changed_and_removed(node: ReplicatedSt
     assert not copied(node)
 
 
-def test_an_own_write_is_in_the_replica_once_it_is_committed(node: ReplicatedStore) -> None:
-    copied(node)
-    with node.writing() as transaction:
-        stored = put(transaction, A, "x = 1\n")
-        transaction.commit()
-    assert node.replica.position().revision == stored.revision
-    assert texts(node) == {A: "x = 1\n"}
-
-
 def test_an_own_write_is_in_force_even_if_the_database_is_gone_right_after_the_commit(
     node: ReplicatedStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -330,14 +320,6 @@ def end_backends(store: PostgresStore | ReplicatedStore) -> None:
     ended = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database()"
     with store.server.connected() as database:
         execute(database, f"{ended} AND pid <> pg_backend_pid()").fetchall()
-
-
-def test_a_replica_outlives_the_database(node: ReplicatedStore, tmp_path: Path, store: PostgresStore) -> None:
-    written(store, A, "x = 1\n")
-    copied(node)
-    away = ReplicatedStore("postgresql://127.0.0.1:1/none", tmp_path / "replica.db")
-    assert texts(away) == {A: "x = 1\n"}
-    assert away.age_seconds() < 60
 
 
 def test_a_file_of_a_replica_is_its_owners_only(node: ReplicatedStore) -> None:
@@ -558,49 +540,9 @@ class Followed:
 
     def __exit__(self, *_: object) -> None:
         os.close(self._writing)
-        self._thread.join(20)
+        self._thread.join(PATIENCE)
         os.close(self._stop)
         assert not self._thread.is_alive()
-
-
-def test_the_replicator_prepares_the_database_and_follows_it(url: str, tmp_path: Path) -> None:
-    node = ReplicatedStore(url, tmp_path / "replica.db")
-    with Followed(node) as followed:
-        wait_until(lambda: node.replica.position().revision is not None)
-        store = PostgresStore(url)
-        revision, _ = written(store, A, "x = 1\n")
-        wait_until(lambda: node.replica.position().revision == revision)
-    assert followed.lines == []
-    assert followed.changes >= 2
-
-
-def test_a_database_that_goes_and_comes_back_is_logged_once_each(tmp_path: Path) -> None:
-    with clusters() as parent:
-        cluster = Cluster(home_of(parent, "own")).start()
-        node = ReplicatedStore(cluster.database(), tmp_path / "replica.db")
-        with Followed(node) as followed:
-            wait_until(lambda: node.replica.position().revision is not None)
-            cluster.stop(signal.SIGQUIT)
-            wait_until(lambda: len(followed.lines) == 1)
-            time.sleep(0.3)  # tries that must not be logged
-            cluster.start()
-            wait_until(lambda: len(followed.lines) == 2)
-        cluster.stop()
-    assert "answers come from the replica" in followed.lines[0]
-    assert "can be reached again" in followed.lines[1]
-
-
-def test_a_server_that_says_nothing_more_is_given_up(tmp_path: Path) -> None:
-    with clusters() as parent:
-        cluster = Cluster(home_of(parent, "own")).start()
-        store = PostgresStore(cluster.database())
-        store.prepare()
-        database = store.server.connect(0.5)
-        cluster.pause()
-        with pytest.raises(StoreError, match="cannot be read"), store.server.faults("read"):
-            execute(database, "SELECT 1")
-        database.close()
-        cluster.stop()
 
 
 def test_a_standby_is_promoted_and_writes_go_on(tmp_path: Path) -> None:

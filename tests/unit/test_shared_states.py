@@ -115,18 +115,6 @@ def all_synced(nodes: list[Node]) -> None:
             node.sync()
 
 
-def test_a_report_counts_here_at_once_and_at_the_others_once_it_is_delivered(nodes: list[Node]) -> None:
-    a, b, _ = nodes
-    a.ask(1.0)
-    a.report(ReportKind.INSTALLED, 2.0)
-    assert (a.state(), b.state()) == (State.INSTALLED, State.NEW)
-    a.sync()
-    b.sync()
-    assert a.all() == b.all()
-    assert b.all()["web-01"].identities == {"web01": "web-01", "525400000001": "52:54:00:00:00:01"}
-    assert b.all()["web-01"].record.given == {"ks": 1.0}
-
-
 def test_the_history_and_the_unknown_machines_of_all_nodes_are_at_each(nodes: list[Node]) -> None:
     a, b, _ = nodes
     a.ask(1.0)

@@ -19,6 +19,7 @@ from answerd.store.schema import DOCUMENTS, SQLITE, Schema, Step
 from answerd.store.sqlite import SqliteStore
 from answerd.store.tables import execute
 from tests.support.unprivileged import NOBODY
+from tests.support.waiting import PATIENCE
 from tests.support.writes import delete, put
 
 
@@ -236,7 +237,7 @@ def test_a_forked_process_goes_on_from_what_was_loaded_before(store: SqliteStore
 
     process = context.Process(target=child)
     process.start()
-    assert receiver.poll(20)
+    assert receiver.poll(PATIENCE)
     before, after = receiver.recv()
     process.join()
 
@@ -408,7 +409,7 @@ def test_many_processes_may_open_a_new_file_at_once(path: Path) -> None:
     for process in processes:
         process.start()
     for process in processes:
-        process.join(30)
+        process.join(PATIENCE)
 
     assert [process.exitcode for process in processes] == [0, 0, 0, 0]
     assert len(SqliteStore(path).keys()) == 4

@@ -89,12 +89,6 @@ def test_what_a_placeholder_becomes(text: str, answer: str) -> None:
     assert filled(text) == answer
 
 
-def test_a_value_is_never_read_again_as_a_template() -> None:
-    template, _ = read("{{ serial }}")
-    assert isinstance(template, Template)
-    assert template.fill(Said(lambda _: '{{ "x" }}')) == '{{ "x" }}'
-
-
 @pytest.mark.parametrize(
     ("text", "words"),
     [
@@ -154,14 +148,6 @@ def test_a_fault_says_how_to_write_it_literally_or_to_switch_templates_off() -> 
     assert '{{ "{{" }}' in reader.problems[0]
     assert "templates off" in reader.problems[0]
     assert ".ID" not in reader.problems[0]
-
-
-@pytest.mark.parametrize("text", ["{{", "a {{ b", "{{ serial\n}}", "{{a,b},c} ${#x}", "{{ a }\r}"])
-def test_braces_that_their_line_does_not_close_are_text_in_the_text_family_only(text: str) -> None:
-    template, reader = read(text, open_is_text=True)
-    assert (template, reader.problems) == (text, [])
-    _, reader = read(text)
-    assert "does not close" in reader.problems[0]
 
 
 def test_placeholders_after_open_braces_are_still_filled() -> None:

@@ -11,6 +11,7 @@ from gevent.monkey import get_original
 
 from answerd.server.http.responses import PatientClient
 from answerd.server.threads import LongWork, TooLate, waiting_client
+from tests.support.waiting import PATIENCE
 
 _Lock = get_original("_thread", "allocate_lock")
 
@@ -36,12 +37,12 @@ def test_work_that_waits_beyond_its_clients_deadline_is_dropped(long_work: LongW
         long_work(lambda: ran.append("patient"))
 
     waiting = gevent.spawn(late), gevent.spawn(patient)
-    waiting[0].join(10)
+    waiting[0].join(PATIENCE)
     assert waiting[0].successful()
     assert ran == []
     held.release()
-    waiting[1].join(10)
-    busy.join(10)
+    waiting[1].join(PATIENCE)
+    busy.join(PATIENCE)
     assert ran == ["patient"]
 
 
@@ -59,7 +60,7 @@ def test_the_loop_goes_on_meanwhile(long_work: LongWork) -> None:
     held.acquire()
     busy = gevent.spawn(long_work, held.acquire)
     gevent.spawn(turned.set)
-    assert turned.wait(10)
+    assert turned.wait(PATIENCE)
     held.release()
-    busy.join(10)
+    busy.join(PATIENCE)
     assert busy.successful()

@@ -48,23 +48,6 @@ def in_catalogue(admin: Admin) -> dict[str, str]:
     return {raw.key.identifier: raw.text for raw in admin.follower.current().documents}
 
 
-def test_an_accepted_write_is_in_force_at_once(admin: Admin) -> None:
-    admin.guard.put(NODE, "x = 1\n", PEER)
-    assert answer(admin) == "x = 1\n"
-    admin.guard.put(NODE, "x = 2\n", PEER)
-    assert answer(admin) == "x = 2\n"
-    admin.guard.delete(NODE, PEER)
-
-    assert in_catalogue(admin) == in_store(admin) == {}
-
-
-def test_an_accepted_write_is_announced_to_the_other_processes(admin: Admin) -> None:
-    before = admin.generation.value
-    admin.guard.put(NODE, "x = 1\n", PEER)
-
-    assert admin.generation.value == before + 1
-
-
 def test_another_process_sees_the_write_with_its_next_request(admin: Admin) -> None:
     other = LiveAnswerSet(Loader(SqliteStore(admin.store.path)), admin.generation)
     assert other.current().documents == {}
@@ -115,21 +98,6 @@ def test_a_put_that_would_break_the_set_leaves_no_trace(admin: Admin, key: Key, 
     assert len(refused.value.problems) == 1
     assert problem in refused.value.problems[0]
     assert (in_store(admin), in_catalogue(admin), admin.generation.value) == before
-
-
-def test_a_delete_that_would_break_the_set_is_refused_with_everything_it_would_break(admin: Admin) -> None:
-    admin.guard.put(BASE, "x = 1\n", PEER)
-    for name in ("n1", "n2"):
-        admin.guard.put(Key(Kind.MACHINE, name, "toml"), 'extends = "base"\n', PEER)
-
-    with pytest.raises(BreaksTheSet) as refused:
-        admin.guard.delete(BASE, PEER)
-
-    assert refused.value.problems == (
-        'machine "n1" (toml): extends unknown group "base"',
-        'machine "n2" (toml): extends unknown group "base"',
-    )
-    assert set(in_store(admin)) == {"base", "n1", "n2"}
 
 
 def test_problems_that_exist_already_hinder_no_write_and_are_listed(admin: Admin) -> None:

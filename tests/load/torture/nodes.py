@@ -32,7 +32,7 @@ from tests.load.torture.node_installs import GROUP, Installs
 from tests.support.postgres import MISSING, Cluster, binaries, clusters, home_of
 from tests.support.processes import is_alive, with_descendants
 from tests.support.service import Service
-from tests.support.waiting import wait_until
+from tests.support.waiting import PATIENCE, wait_until
 
 TOKEN = "a-token-for-torture-0123456789"
 AGREE_SECONDS = 30.0
@@ -80,7 +80,7 @@ class Node:
         assert service is not None
         pids = with_descendants(service.process.pid)
         service.process.send_signal(signal.SIGKILL)
-        service.process.wait(20)
+        service.process.wait(PATIENCE)
         wait_until(lambda: not any(is_alive(pid) for pid in pids))
 
     def answer(self, machine: int) -> int | None:

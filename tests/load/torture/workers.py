@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import os
 import random
+import select
 import signal
 import socket
-import threading
 import time
 from collections import Counter
 from collections.abc import Iterator
@@ -18,10 +18,12 @@ from tests.load.torture.figures import Figure, exactly, measured, under
 from tests.support.probe import Probes
 from tests.support.processes import children, holders, kill
 from tests.support.service import Service
-from tests.support.waiting import wait_until
+from tests.support.waiting import PATIENCE, wait_until
 
 START = b"GET /health HTTP/1.1\r\nHost: s\r\n"
 """A request that waits for its last line."""
+GRACE_SECONDS = 0.5
+"""In which a connection is told to come back later that should not be: nothing tells that none is."""
 
 
 @contextmanager
@@ -57,7 +59,7 @@ class Held:
 def kill_one_that_holds(service: Service, count: int) -> Held:
     """Open ``count`` connections that have not asked to the end, kill one worker, let all ask to the end."""
     assert service.address
-    clients = [socket.create_connection(service.address, 10) for _ in range(count)]
+    clients = [socket.create_connection(service.address, PATIENCE) for _ in range(count)]
     for client in clients:
         client.sendall(START)
     pids = children(service.process.pid)
@@ -86,7 +88,7 @@ def kill_one_with_a_queue(service: Service, count: int) -> Counter[str]:
     assert service.address
     victim = children(service.process.pid)[0]
     os.kill(victim, signal.SIGSTOP)
-    clients = [socket.create_connection(service.address, 10) for _ in range(count)]
+    clients = [socket.create_connection(service.address, PATIENCE) for _ in range(count)]
     for client in clients:
         client.sendall(START + b"\r\n")
     replaced_after(service, victim)
@@ -100,32 +102,21 @@ def kill_one_with_a_queue(service: Service, count: int) -> Counter[str]:
     return outcomes
 
 
-def admitted_of(service: Service, count: int) -> int:
-    """Open so many connections that say nothing; how many of them are not told to come back later."""
+def admitted_of(service: Service, count: int, most: int) -> int:
+    """Open so many connections that say nothing; how many of them are not told to come back later. Those above ``most``
+    are waited for."""
     assert service.address
-    clients = [socket.create_connection(service.address, 10) for _ in range(count)]
-    told_to_wait = 0
-    threads = []
-    lock = threading.Lock()
-
-    def listen(client: socket.socket) -> None:
-        nonlocal told_to_wait
-        client.settimeout(1.0)
-        try:
-            received = client.recv(100)
-        except TimeoutError:
-            return
-        with lock:
-            told_to_wait += received.startswith(b"HTTP/1.1 503 ")
-
+    clients = [socket.create_connection(service.address, PATIENCE) for _ in range(count)]
+    poll = select.poll()
     for client in clients:
-        threads.append(threading.Thread(target=listen, args=(client,)))
-        threads[-1].start()
-    for thread in threads:
-        thread.join()
+        poll.register(client, select.POLLIN)
+    wait_until(lambda: len(poll.poll(0)) >= count - most)
+    time.sleep(GRACE_SECONDS)
+    ready = {descriptor for descriptor, _ in poll.poll(0)}
+    told = [client.recv(100).startswith(b"HTTP/1.1 503 ") for client in clients if client.fileno() in ready]
     for client in clients:
         client.close()
-    return count - told_to_wait
+    return count - sum(told)
 
 
 def killing(scratch: Path, *, count: int = 4, seconds: float = 60.0, every: float = 0.4) -> list[Figure]:
@@ -141,7 +132,7 @@ def killing(scratch: Path, *, count: int = 4, seconds: float = 60.0, every: floa
                 time.sleep(max(0.0, every - took[-1]))
         held = kill_one_that_holds(service, 40)
         queued = kill_one_with_a_queue(service, 40)
-        limit_held = admitted_of(service, 20) == 20
+        limit_held = admitted_of(service, 20, 20) == 20
     results = probes.results
     proof = f"{count} workers, killed"
     return [
@@ -162,7 +153,7 @@ def limit(scratch: Path, *, count: int = 4, places: int = 200, rounds: int = 5) 
     seen = []
     with workers(scratch / "answers", count, SERVICE_MAX_CONNECTIONS=places) as service:
         for _ in range(rounds):
-            seen.append(admitted_of(service, places * 2))
+            seen.append(admitted_of(service, places * 2, places + count - 1))
             replaced_after(service, children(service.process.pid)[0])
             wait_until(lambda: service.get("/health").status == 200)
     proof = f"{count} workers, limit {places}"
