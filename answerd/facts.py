@@ -9,7 +9,8 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import lru_cache
-from typing import Final
+from itertools import islice
+from typing import Any, Final
 from urllib.parse import unquote_to_bytes
 
 from answerd.formats import ALIASES, ALL_EXTENSIONS, formats_of_name, split_extension
@@ -162,10 +163,21 @@ class Facts:
         self._carried: _Carried | None = None
         self._early_firsts: dict[str, str] | None = None
         self._filed: dict[str, list[str]] | None = None
+        self._labels: Mapping[str, Sequence[str]] | None = None
         self._firsts: dict[str, str | None] = {}
         self._values: dict[str, Sequence[str]] = {}
         self._forms: dict[str, NormalizedValues] = {}
         self._for_user_data: Facts | None = None
+        self.found: dict[object, Any] | None = {} if len(request.body) > LARGE else None
+        """What indexes found for a large request, by the index or its method: it is looked up in a thread first."""
+
+    def copied(self) -> Facts:
+        """Return a copy that shares what was computed, but not `found`."""
+        other = Facts(self.request, same_body=self)
+        other._identities, other._carried, other._filed = self._identities, self._carried, self._filed
+        other._labels = self._labels
+        other.found = None if self.found is None else dict(self.found)
+        return other
 
     @property
     def row_id(self) -> str:
@@ -208,22 +220,22 @@ class Facts:
     @property
     def labels(self) -> Mapping[str, Sequence[str]]:
         """Every label that has a value, case-folded, with its values. For people: an answer asks for a label or two."""
-        found = {label: [*values] for label, values in self._all_but_json().items()}
-        for label, sent in (self._json.labels() if self._json else {}).items():
-            found.setdefault(label, []).extend(sent)
-        ignored = {label for label in found if label in _SET_HERE or label.startswith(SECRETS)}
-        labels = {label: _kept(values) for label, values in found.items() if label not in ignored}
-        return labels | {label: values for label in sorted(OWN_LABELS) if (values := self.values(label))}
+        if self._labels is None:
+            found = {label: [*values] for label, values in self._all_but_json().items()}
+            for label, sent in (self._json.labels() if self._json else {}).items():
+                found.setdefault(label, []).extend(sent)
+            ignored = {label for label in found if label in _SET_HERE or label.startswith(SECRETS)}
+            labels = {label: _kept(values) for label, values in found.items() if label not in ignored}
+            own = {label: values for label in sorted(OWN_LABELS) if (values := self.values(label))}
+            self._labels = labels | own
+        return self._labels
 
     def prepare(self) -> None:
         """Compute beforehand the facts that take long for a large request."""
         self.identities  # noqa: B018 - kept
-        self._all_but_json()
+        self.labels  # noqa: B018 - kept
         if self._json:
-            self._json.labels()
             self._json.system_values("serial")
-        if self.side_file:
-            self.asking_for_user_data().identities  # noqa: B018 - kept
 
     def values_before_json(self, label: str) -> list[str]:
         """Return the values of a case-folded label that are not in a JSON body, each once."""
@@ -325,12 +337,17 @@ class Facts:
         """Return the `identities` that an index holds, in no order."""
         if self._identities is not None:
             return intersection(self._identities.keys())
+        if self.found is not None and intersection in self.found:
+            known: set[str] = self.found[intersection]
+            return known
         carried = self._carry()
         found = intersection(carried.names)
         if carried.names_in_body:
             for identity in intersection(carried.names_in_body):
                 if len(identity) >= SHORTEST_BODY_IDENTITY:
                     found.add(identity)
+        if self.found is not None:
+            self.found[intersection] = found
         return found
 
     def _says(self, identity: str) -> bool:
@@ -442,7 +459,7 @@ class Facts:
             value = self.first(label)
             if value:
                 return f"{label}={value[:_LONGEST_SHOWN]}"
-        for identity, text in self.identities.items():
+        for identity, text in islice(self.identities.items(), MOST_VALUES):
             if mac_digits(identity):
                 return f"mac={text}"
         if self.request.identities:

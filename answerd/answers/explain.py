@@ -19,6 +19,7 @@ from answerd.answers.inventory_index import Inventory
 from answerd.answers.near_misses import shortened
 from answerd.answers.resolve import Answer
 from answerd.documents import Document
+from answerd.errors import BrokenDocument
 from answerd.formats.family import ParseError, Path, Tree
 from answerd.formats.positions import MARKINGS, Leaf, lines_of
 from answerd.memo import remembered
@@ -27,6 +28,9 @@ LONGEST_MARKED = 65_536  # characters of a layer whose marked tree is kept for a
 _PLACEHOLDER_LABEL = re.compile(r"\{\{[ \t]*([\w$@][\w$@.:-]*)")
 LONGEST_PLACE = 200
 """Characters of a document's name that are shown; a file may be called anything."""
+
+MOST_EXPLAINED = 8 * 1024 * 1024
+"""Characters of the keys of all values together, written for each value, up to which an answer is explained."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -234,7 +238,8 @@ def _steps(key: str) -> list[str]:
 def explanation(answer: Answer, inventory: Inventory | None = None, shown: str | None = None) -> dict[str, Any]:
     """Return the answer and the origin of every value, as JSON shows it (``docs/explain.md`` has the schema).
 
-    ``shown`` is the text to show in place of the answer's, with the same lines.
+    ``shown`` is the text to show in place of the answer's, with the same lines. Raises `BrokenDocument` where the keys
+    of its values, written for each of them, take too much memory.
     """
     return {
         "composition": answer.composition,
@@ -243,13 +248,13 @@ def explanation(answer: Answer, inventory: Inventory | None = None, shown: str |
             {"kind": str(layer.key.kind), "identifier": layer.key.identifier, "source": source_of(layer)}
             for layer in answer.selection.layers
         ],
-        "values": list(map(_explained_value, _origins(answer, inventory))),
+        "values": list(map(_explained_value, _bounded_origins(answer, inventory))),
         "answer": answer.body.decode() if shown is None else shown,
     }
 
 
 def explanation_text(answer: Answer, inventory: Inventory | None = None, shown: str | None = None) -> str:
-    """Return the `explanation` as JSON text."""
+    """Return the `explanation` as JSON text. Raises `BrokenDocument`."""
     return json.dumps(explanation(answer, inventory, shown), ensure_ascii=False)
 
 
@@ -262,6 +267,17 @@ def _explained_value(origin: Origin) -> dict[str, Any]:
         "answer_line": origin.answer_line,
         "row": origin.row,
     }
+
+
+def _bounded_origins(answer: Answer, inventory: Inventory | None) -> Iterator[Origin]:
+    room = MOST_EXPLAINED
+    for origin in _origins(answer, inventory):
+        room -= sum(map(len, origin.path))
+        if room < 0:
+            raise BrokenDocument(
+                f"the keys of all values take more than {MOST_EXPLAINED} characters: ask without explain"
+            )
+        yield origin
 
 
 def explained(answer: Answer, inventory: Inventory | None = None, shown: str | None = None) -> str:

@@ -62,8 +62,15 @@ class Inventory:
         Raises `BrokenDocument` where two rows claim it, its row has a fault, or a file that has not been readable since
         the start might hold its row.
         """
-        row = self.row_of(facts)
-        return facts if row is None else RowFacts(facts, row)
+        if facts.found is None:
+            row = self.row_of(facts)
+            return facts if row is None else RowFacts(facts, row)
+        if self not in facts.found:
+            row = self.row_of(facts)
+            # None, or the facts of a copy: facts that led to themselves would be a reference cycle, and a body of 1 MB
+            # would never be freed (`answerd.server.os_support`).
+            facts.found[self] = None if row is None else RowFacts(facts.copied(), row)
+        return facts.found[self] or facts
 
     def row_of(self, facts: Facts) -> Row | None:
         """Return the row of a request; None where it has none. Raises `BrokenDocument`, as `facts` does."""

@@ -32,6 +32,9 @@ MOST_VALUES = 3
 MOST_IDENTITIES = 4
 """Identities that a sentence lists; a JSON body carries dozens."""
 
+MOST_LOOKED_FOR = 1_000
+"""Identities of a request that are looked for; a body of 1 MB may have 60,000, and the loop makes these sentences."""
+
 MOST_LABELS = 500
 """Labels of a request that are compared with a missing label; an installer sends a few dozen."""
 
@@ -67,10 +70,15 @@ def unclaimed(catalogue: Catalogue, question: Question, overlays: Sequence[Docum
         near = nearest_miss(catalogue, question)
         parts += [near] if near else []
     secret = _secret_identities(facts)
-    seen = sorted((identity for identity in facts.identities if identity not in secret), key=_is_no_mac)
+    seen = sorted((identity for identity in _looked_for(facts) if identity not in secret), key=_is_no_mac)
     if len(seen) > 1 or any(sent not in facts.described for sent in facts.identities.values()):
-        parts.append(f"identities seen: {join_shortened(seen, MOST_IDENTITIES)}")
+        unlisted = max(0, len(facts.identities) - MOST_LOOKED_FOR)
+        parts.append(f"identities seen: {join_shortened(seen, MOST_IDENTITIES, unlisted)}")
     return "; ".join(parts)
+
+
+def _looked_for(facts: Facts) -> Iterator[str]:
+    return islice(facts.identities, MOST_LOOKED_FOR)
 
 
 def _secret_identities(facts: Facts) -> set[str]:
@@ -164,7 +172,7 @@ def _known_as(catalogue: Catalogue, identity: str) -> Iterator[str]:
 
 
 def _machines(catalogue: Catalogue, question: Question) -> Iterator[str]:
-    for identity in question.facts.identities:
+    for identity in _looked_for(question.facts):
         elsewhere: dict[str, list[str]] = {}
         for document in sorted(catalogue.machines.get(identity, ()), key=_order):
             key = document.key
@@ -179,7 +187,7 @@ def _machines(catalogue: Catalogue, question: Question) -> Iterator[str]:
 
 
 def _members(catalogue: Catalogue, question: Question) -> Iterator[str]:
-    for identity in question.facts.identities:
+    for identity in _looked_for(question.facts):
         for claim in sorted(catalogue.members.get(identity, ()), key=lambda claim: _order(claim.document)):
             key = claim.document.key
             named = f"group {key.identifier} has {shortened(identity)} as a member"
@@ -225,10 +233,11 @@ def shortened(text: str, length: int = LONGEST_VALUE) -> str:
     return shown if len(text) <= length else f"{shown[:length]}…"
 
 
-def join_shortened(texts: Sequence[str], most: int = MOST_VALUES) -> str:
-    """Return ``a, b, c and 4 more``."""
+def join_shortened(texts: Sequence[str], most: int = MOST_VALUES, unlisted: int = 0) -> str:
+    """Return ``a, b, c and 4 more``. ``unlisted``: how many there are beside the ``texts``."""
     shown = ", ".join(shortened(text) for text in texts[:most])
-    return f"{shown} and {len(texts) - most} more" if len(texts) > most else shown
+    more = max(0, len(texts) - most) + unlisted
+    return f"{shown} and {more} more" if more else shown
 
 
 def asks_for(criterion: Criterion) -> str:

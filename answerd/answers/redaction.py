@@ -36,7 +36,7 @@ from answerd.errors import AnswerError, CannotFill
 from answerd.facts import Facts, facts_of
 from answerd.formats import FORMATS
 from answerd.formats.family import ParseError, Path, Slot
-from answerd.formats.filters import Lookup
+from answerd.formats.filters import FilterBudget, Lookup
 from answerd.formats.spans import ValueSpan, value_spans, written_spans
 from answerd.formats.template import Placeholder
 from answerd.identity import folded
@@ -244,8 +244,8 @@ def _known_values(catalogue: Catalogue, answer: Answer, facts: Facts, sources: S
     return found
 
 
-def _lookup(catalogue: Catalogue, answer: Answer, facts: Facts, sources: Sources) -> Values:
-    return Values(answer.selection, known_facts(catalogue, facts, sources), sources, catalogue)
+def _lookup(catalogue: Catalogue, answer: Answer, facts: Facts, sources: Sources) -> FilterBudget:
+    return FilterBudget(Values(answer.selection, known_facts(catalogue, facts, sources), sources, catalogue))
 
 
 def _slots(answer: Answer) -> tuple[Slot, ...]:

@@ -15,10 +15,11 @@ from answerd.documents import Document
 from answerd.errors import AnswerTooLarge, EmptyAnswer, GateClosed, NotClaimed, UnreadableClaim
 from answerd.facts import Facts
 from answerd.formats import FORMATS, Format
-from answerd.formats.family import Once, is_blank
+from answerd.formats.family import LONG, Once, is_blank
 from answerd.formats.filters import LARGEST_ANSWER
 from answerd.formats.yaml import escape
 from answerd.inventory.row import Row
+from answerd.long_work import run_long
 
 _LONE_SURROGATE: Final = re.compile(r"[\ud800-\udfff]")
 
@@ -141,7 +142,7 @@ def _answer(
     if body is None:
         values = Values(selection, facts, sources, catalogue, asking)
         try:
-            body = prepared.fill(values)
+            body = run_long(lambda: prepared.fill(values)) if prepared.effort == LONG else prepared.fill(values)
         except AnswerTooLarge:
             raise _too_large(selection) from None
         if is_blank(body) and not may_be_blank:

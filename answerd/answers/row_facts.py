@@ -31,6 +31,7 @@ class RowFacts(Facts):
         self._values = {}
         self._forms = {}
         self._for_user_data = None
+        self.found = None if facts.found is None else {}
 
     @property
     def row_id(self) -> str:
@@ -66,6 +67,11 @@ class RowFacts(Facts):
     def labels(self) -> Mapping[str, Sequence[str]]:
         """Every label that has a value, case-folded, with its values."""
         return {**self._said.labels, **self._row.values()}
+
+    def prepare(self) -> None:
+        """Compute beforehand the results that take long for a large request."""
+        self._said.prepare()
+        self.identities  # noqa: B018 - kept
 
     @property
     def identities(self) -> Mapping[str, str]:

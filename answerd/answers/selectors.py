@@ -100,8 +100,14 @@ class SelectorIndex(Generic[Owner]):
         """Return the owners of the selectors that hold for the request, each once."""
         if not self._selectors:
             return []
+        if facts.found is not None and self in facts.found:
+            return list(facts.found[self])
+        candidates = self._candidates(facts)
         selectors = self._selectors
-        return [owner for owner in self._candidates(facts) if holds(selectors[owner], facts)]
+        if facts.found is None:
+            return [owner for owner in candidates if holds(selectors[owner], facts)]
+        facts.found[self] = holding = [owner for owner in candidates if holds(selectors[owner], facts)]
+        return holding
 
     def _candidates(self, facts: Facts) -> Mapping[Owner, None]:
         found: dict[Owner, None] = {}

@@ -290,8 +290,9 @@ class Editing:
             return []
 
     def changes(self, before: int | None) -> Sequence[DocumentChange]:
-        """Return the accepted writes of all documents, the latest first. Raises `NotSaved`."""
-        wanted = HistoryFilter(before=before, limit=CHANGES_LISTED, texts=False)
+        """Return the accepted writes of all documents, the latest first: `CHANGES_LISTED`, and one more where there are
+        more. Raises `NotSaved`."""
+        wanted = HistoryFilter(before=before, limit=CHANGES_LISTED + 1, texts=False)
         try:
             entries: list[HistoryEntry] = self._guard.run(self._guard.store.history, wanted)
         except StoreError as error:

@@ -13,7 +13,7 @@ from answerd.captures import CaptureError
 from answerd.console.answers import Resolver
 from answerd.console.background import Checked, patience_for
 from answerd.console.documents import DocumentPages
-from answerd.console.editing import NotSaved
+from answerd.console.editing import CHANGES_LISTED, NotSaved
 from answerd.console.page_request import PageReply, PageRequest, number_in
 from answerd.console.rendering import page
 from answerd.console.table import STATES, Machine, inventories_of
@@ -155,7 +155,8 @@ class Pages(DocumentPages):
             changes = editing.changes(before) if editing is not None else ()
         except NotSaved as error:
             return _failed(request, 503, error.reason)
-        return _html(request, "history", changes=changes, writable=editing is not None)
+        shown, has_older = changes[:CHANGES_LISTED], len(changes) > CHANGES_LISTED
+        return _html(request, "history", changes=shown, has_older=has_older, writable=editing is not None)
 
     def _overview(self) -> dict[str, object]:
         table, states, checked = self._tables.current(), self._states(), self._checked()

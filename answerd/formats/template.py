@@ -13,7 +13,7 @@ from typing import Final
 
 from answerd.errors import MOST_PROBLEMS, CannotFill
 from answerd.formats import filters
-from answerd.formats.filters import FILTERS, LARGEST_ANSWER, Filter, Lookup, apply_filter, too_large
+from answerd.formats.filters import FILTERS, LARGEST_ANSWER, Filter, FilterBudget, Lookup, apply_filter, too_large
 from answerd.identity import brief, folded
 from answerd.memo import remembered
 
@@ -58,8 +58,11 @@ class Placeholder:
         if value is not None and not value.isprintable():
             self._refuse_unusable(value)
         if self.filters:
+            meter = lookup if isinstance(lookup, FilterBudget) else None
             for name, texts in self.filters:
                 try:
+                    if meter is not None and value is not None:
+                        meter.spend(name, len(value), 1)
                     value = apply_filter(name, texts, value) if texts or value is None else FILTERS[name](value)
                 except ValueError as error:
                     raise self._refused_by(name, error) from None
@@ -71,15 +74,26 @@ class Placeholder:
 
     def values(self, lookup: Lookup) -> Sequence[str]:
         """Return all values for a request, at least one. Raises `CannotFill` as `value` does."""
-        values = lookup.values(self.label)
-        for value in values:
-            if not value.isprintable():
-                self._refuse_unusable(value)
-        for name, texts in self.filters:
-            try:
+        if not isinstance(lookup, FilterBudget):
+            return self._values(lookup.values(self.label), None)
+        made = lookup.made.get(id(self))
+        if made is None:
+            made = lookup.made[id(self)] = self._values(lookup.values(self.label), lookup)
+        return made
+
+    def _values(self, values: Sequence[str], meter: FilterBudget | None) -> Sequence[str]:
+        name = self.filters[0][0] if self.filters else ""
+        try:
+            _count(meter, "", values)
+            for value in values:
+                if not value.isprintable():
+                    self._refuse_unusable(value)
+            for name, texts in self.filters:
+                _count(meter, name, values)
                 values = filters.apply_to_all(name, texts, values)
-            except ValueError as error:
-                raise self._refused_by(name, error) from None
+            _count(meter, "", values)
+        except ValueError as error:
+            raise self._refused_by(name, error) from None
         for value in values:
             if not value.isprintable():
                 self._refuse_unusable(value)
@@ -117,6 +131,12 @@ class Placeholder:
     @property
     def _shown(self) -> str:
         return brief(self.written or self.label)
+
+
+def _count(meter: FilterBudget | None, name: str, values: Sequence[str]) -> None:
+    """Count the work on all values of a label. Raises ValueError when it is too much."""
+    if meter is not None:
+        meter.spend(name, sum(map(len, values)), len(values))
 
 
 def _spelled(name: str, texts: tuple[str, ...]) -> str:

@@ -7,6 +7,7 @@ touches a file.
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from time import monotonic
@@ -20,9 +21,10 @@ from answerd.answers.catalogue import Catalogue
 from answerd.answers.gates import Gates
 from answerd.answers.near_misses import with_hints
 from answerd.answers.resolve import Answer, composition_of, resolve
+from answerd.answers.select import question_of, select
 from answerd.answers.sources import NO_SOURCES, Sources
 from answerd.answers.unclaimed import is_known
-from answerd.errors import AnswerError, GateClosed, NotClaimed
+from answerd.errors import AnswerError, GateClosed, NotClaimed, NothingLoaded
 from answerd.facts import LARGE, Facts, Request
 from answerd.server.access import METHODS, Access
 from answerd.server.bottle_locals import use_context_variables
@@ -180,7 +182,11 @@ def _answer(
     try:
         if not _readers:
             _readers.append(ThreadPool(1))
-        facts: Facts = _readers[0].apply(_read, (request,))
+        try:
+            loaded = catalogue()
+        except NothingLoaded as error:
+            return _refuse(exchange, OF_ERRORS[NothingLoaded], error.reason)
+        facts: Facts = _readers[0].apply(_read, (request, loaded))
         return _resolved(exchange, catalogue, facts, sources, installs)
     finally:
         _large_bodies.release()
@@ -264,11 +270,26 @@ def _record(exchange: Exchange, recorder: Recorder) -> None:
     )
 
 
-def _read(request: Request) -> Facts:
-    """Return the facts of a large request, with everything that takes long computed. Runs in a thread."""
+def _read(request: Request, catalogue: Catalogue) -> Facts:
+    """Return the facts of a large request, with everything that takes long computed. Runs in a thread: it changes no
+    catalogue."""
     facts = Facts(request)
     facts.prepare()
-    return facts
+    asked_state: list[bool] = []
+
+    def note_state(_: Facts) -> str:
+        asked_state.append(True)
+        return ""
+
+    with suppress(AnswerError):
+        known = catalogue.facts(facts)
+        for asked in (known, known.asking_for_user_data()) if known.side_file else (known,):
+            asked.prepare()
+            asked.state_source = note_state if catalogue.has_states else None
+            with suppress(AnswerError):
+                select(catalogue, question_of(asked, asked.extensions))
+    # Where a selector names the state, which only the loop knows and which may change, what was found does not count.
+    return Facts(request, same_body=facts) if asked_state else facts
 
 
 def _busy(exchange: Exchange, what: str) -> bytes:

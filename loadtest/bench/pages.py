@@ -4,6 +4,7 @@ install for each machine."""
 from __future__ import annotations
 
 import html
+import json
 import re
 import tempfile
 import time
@@ -12,6 +13,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import quote, urlencode
 
+from answerd.captures import MOST_CAPTURES, make_directory
+from answerd.console.machine_page import RECORDINGS_SHOWN
 from answerd.identity import identity_of
 from answerd.installs.events import Event, Kind
 from answerd.installs.states import ReportKind, Rules
@@ -55,6 +58,7 @@ def _pages_of(machines: int, store: str) -> list[Figure]:
             "SERVICE_ADMIN_TOKEN": ADMIN_TOKEN,
             "SERVICE_TIMEOUT_SECS": 600,
             "SERVICE_INSTALL_SECS": 10_000_000,
+            "SERVICE_CAPTURE_DIR": _with_recordings(directory / "captures", Machine(machines // 2)),
         }
         server = running.enter_context(answerd(settings))
         ask(server.port, f"GET /ks?serial={_NEWCOMER} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n".encode())
@@ -90,6 +94,18 @@ def _with_states(answers: AnswerSet, directory: Path, machines: int) -> dict[str
         with states.writing() as database:
             insert(database, batch, states.shared)
     return {} if "SERVICE_DB_PATH" in settings else {"SERVICE_STATE_PATH": path}
+
+
+def _with_recordings(directory: Path, machine: Machine) -> Path:
+    """Record as many requests of a machine as are kept; return the directory."""
+    make_directory(directory)
+    for number in range(MOST_CAPTURES):
+        line, when = f"GET /ks?mac={machine.mac}&n={number} HTTP/1.1", f"{number // 60:02}:{number % 60:02}"
+        meta = {"time": f"2026-11-20T21:{when}Z", "peer": "10.0.0.1", "request": line, "headers": [], "outcome": "200"}
+        stem = directory / f"2026-11-20T21{when.replace(':', '')}Z-10.0.0.1-1"
+        stem.with_suffix(".body").write_bytes(b"")
+        stem.with_suffix(".meta").write_text(json.dumps({**meta, "body_bytes": 0}))
+    return directory
 
 
 @dataclass
@@ -148,6 +164,12 @@ def _looked_at(operator: _Operator, server: Server, machines: int, store: str) -
     for what, path in _paths(machines).items():
         note(f"{what}, first", operator.get(path)[0])
         note(what, *(operator.get(path)[0] for _ in range(_LOOKS)))
+    recorded = f"{_paths(machines)['a machine']}&recordings=1"
+    took, page = operator.get(recorded)
+    if page.count("Replay the request of") != RECORDINGS_SHOWN:
+        raise WrongAnswers("the page of a machine does not show its recordings")
+    note(f"the {MOST_CAPTURES:,} recordings of a machine, read first", took, bar=None)
+    note(f"the {MOST_CAPTURES:,} recordings of a machine", *(operator.get(recorded)[0] for _ in range(_LOOKS)))
     for what, fields in (("try, as a form", {"path": "/proxmox", "query": f"mac={Machine(7).mac}"}),):
         note(what, *(operator.post("/console/try", **fields)[0] for _ in range(_LOOKS)))
     if store != "files":

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
 from answerd.answers.near_misses import MOST_CHARACTERS, with_hints
+from answerd.answers.resolve import resolve
 from answerd.errors import AnswerError, BrokenDocument, CannotFill, NotClaimed
 from answerd.facts import Facts, Request
 from tests.support.fleet import Fleet
@@ -111,6 +114,20 @@ def test_a_machine_named_like_an_alias_is_no_near_miss(fleet: Fleet) -> None:
 def test_the_identities_that_were_looked_for_are_listed_up_to_four(fleet: Fleet) -> None:
     reason = refusal(fleet, f"/proxmox?mac={MAC}&a=one&b=two&c=three&d=four&e=five")
     assert "identities seen: 525400abcdef, one, two, three and 2 more" in reason
+
+
+def test_of_a_body_with_thousands_of_names_the_first_are_looked_for(fleet: Fleet) -> None:
+    fleet.write({"name0999.ks": "lang en\n", "name1000.ks": "lang en\n"})
+
+    def reason(first: int) -> str:
+        body = json.dumps([f"name{number:04}" for number in range(first, first + 3_000)]).encode()
+        with pytest.raises(NotClaimed) as caught:
+            resolve(fleet.loader.catalogue, Facts(Request("/proxmox", body=body)))
+        return caught.value.reason
+
+    assert "machine name0999 exists as ks" in reason(0)
+    assert "more like it" not in reason(0)
+    assert reason(0).endswith("identities seen: name0000, name0001, name0002, name0003 and 2996 more")
 
 
 def test_the_reason_stays_short_whatever_a_client_sends(fleet: Fleet) -> None:

@@ -257,7 +257,10 @@ def test_a_large_body_finds_its_row_too(fleet: Fleet) -> None:
     facts = Facts(Request("/ks", body=json.dumps(body).encode()))
     inventory = fleet.loader.catalogue.inventory
     assert inventory is not None
-    assert inventory.facts(facts).first("id") == "db-01"
+    known = inventory.facts(facts)
+    assert facts.found is not None
+    assert inventory.facts(facts) is known
+    assert known.first("id") == "db-01"
 
 
 def test_the_reasoning_names_the_row(fleet: Fleet) -> None:

@@ -85,6 +85,25 @@ def test_a_document_is_written_changed_restored_and_removed(writer: Page) -> Non
     assert stored(writer) == ""
 
 
+def test_a_removed_document_is_found_in_the_history_and_restored(writer: Page) -> None:
+    create(writer, "gone", "# kept\n")
+    writer.get_by_role("button", name="Delete …").click()
+    writer.get_by_role("button", name="Delete it").click()
+    writer.get_by_role("heading", name='machine "gone" (ks), removed').wait_for()
+    writer.goto("/console/")
+    writer.get_by_role("link", name="History", exact=True).click()
+    removal = writer.locator("tr", has_text='machine "gone" (ks)').first
+    assert "removed" in removal.inner_text()
+    removal.get_by_role("link", name='machine "gone" (ks)', exact=True).click()
+    writer.get_by_role("heading", name='machine "gone" (ks), removed').wait_for()
+    writer.locator("section", has_text="History").locator("summary").last.click()
+    writer.get_by_role("link", name="Restore this version").click()
+    writer.get_by_text("1 machine gets its first answer").wait_for()
+    writer.get_by_role("button", name="Save it").click()
+    writer.wait_for_url("**" + page_of("gone") + "&saved=*")
+    assert stored(writer) == "# kept\n"
+
+
 def test_a_problem_is_shown_at_its_line(writer: Page) -> None:
     create(writer, "three", "x = 1\n", "toml")
     save(writer, "x = 1\ny = = 2\n")

@@ -140,6 +140,19 @@ def test_a_long_name_hides_no_line_of_an_answer(opened: Open, width: int) -> Non
         assert page.locator(".answer").first.bounding_box() is not None
 
 
+def test_no_line_number_breaks_on_a_telephone(opened: Open) -> None:
+    with opened(width=400) as page:
+        page.goto(PAGES["machine"])
+        numbers = page.locator(".answer td.num")
+        assert numbers.count() > 9
+        lines = """(cells) => cells.map((cell) => {
+          const text = document.createRange();
+          text.selectNodeContents(cell);
+          return text.getClientRects().length;
+        })"""
+        assert set(numbers.evaluate_all(lines)) == {1}
+
+
 @pytest.mark.parametrize("width", [400, 1024])
 def test_a_long_address_hides_no_status_of_the_last_requests(opened: Open, lab: Lab, width: int) -> None:
     lab.service.get(f"/ks?id=web-003&note={'long' * 400}")

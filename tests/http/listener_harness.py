@@ -122,8 +122,6 @@ def application(environ: dict[str, Any], start_response: Any) -> Iterable[bytes]
     elif path == "/slow":
         sleep(float(query))
         body = b"slow\n"
-    elif path == "/memory":
-        body = str(resident_bytes(os.getpid())).encode()
     elif path in _LOOKS:
         body = _LOOKS[path]()
     elif path == "/stream":
@@ -159,7 +157,7 @@ def main(options: dict[str, Any]) -> None:
     from answerd.server.request_log import RequestLog
     from answerd.server.sockets import bind
 
-    log = RequestLog(options.get("log", "stderr"), options.get("level", "all"))
+    log = RequestLog("stderr", "all")
     tls = None
     if options.get("certificate"):
         tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
@@ -182,7 +180,6 @@ def main(options: dict[str, Any]) -> None:
         listener.drop_spare_file()
     ended = Event()
     gevent.signal_handler(signal.SIGTERM, ended.set)
-    gevent.signal_handler(signal.SIGHUP, log.reopen)
     gc.freeze()
     if options.get("never_collect"):
         gc.disable()
@@ -212,8 +209,7 @@ class Server:
         self.lines: list[str] = []
         self._arrived = threading.Condition()
         self._reading = threading.Thread(target=self._read_log, daemon=True)
-        if options.get("read_log", True):
-            self._reading.start()
+        self._reading.start()
 
     def _read_log(self) -> None:
         assert self.process.stderr

@@ -428,6 +428,8 @@ def test_above_the_limit_there_are_64_places_for_what_is_reserved() -> None:
 
 
 def test_what_is_reserved_is_answered_before_the_others_that_wait(server: Server) -> None:
+    server.send(b"GET /before-it-stops HTTP/1.1\r\nHost: s\r\n\r\n")
+    server.wait_for_line("/before-it-stops")  # and with it come the lines of the tests before
     server.process.send_signal(signal.SIGSTOP)
     clients = [server.connect() for _ in range(20)]
     for client in clients[:-1]:

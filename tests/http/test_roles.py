@@ -355,7 +355,6 @@ def test_the_console_shows_who_has_access_and_who_changed_what(filled: Lab) -> N
         ("admin-token", "added", 'inventory "default" (csv)'),
         ("admin-token", "added", 'group "g" (yaml)'),
     ]
-    older = re.search(r'href="(/console/history\?before=\d+)"', history)
-    assert older
-    assert "No change is kept" in filled.page(cookie, older[1]).text
+    assert "Older" not in history
+    assert "No change is kept" in filled.page(cookie, "/console/history?before=1").text
     assert "admin-token · admin" in page

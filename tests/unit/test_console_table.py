@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 
 import gevent
 import pytest
@@ -473,6 +473,23 @@ def test_each_heading_leads_to_that_order_and_then_to_its_reverse() -> None:
 
 
 # --- other pages ------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("more", [0, 1])
+def test_the_history_leads_to_older_changes_where_there_are_any(more: int) -> None:
+    class Edited(editing.Editing):
+        def __init__(self) -> None:
+            pass
+
+        def changes(self, before: int | None) -> Sequence[editing.DocumentChange]:
+            key = Key(Kind.MACHINE, "m1", "ks")
+            count = editing.CHANGES_LISTED + more
+            return [editing.DocumentChange(count - at, 1.0, "ada", "changed", "", key) for at in range(count)]
+
+    backend = Backend(Catalogue, NO_SOURCES, tuple, checked, "sqlite:/x", "answerd 0", (), editing=Edited())
+    shown = Pages(backend).history(PageRequest("GET", "/console/history", {}, {}, "", "", "http", {})).body.decode()
+    assert shown.count("<td>changed</td>") == editing.CHANGES_LISTED
+    assert ('before=2">Older</a>' in shown, "Older" in shown) == (bool(more), bool(more))
 
 
 @pytest.mark.parametrize(

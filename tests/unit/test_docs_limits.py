@@ -47,6 +47,16 @@ TABLE = {cells[0]: cells[1] for cells in rows((Path(__file__).parents[2] / "docs
         ("a secret", f"{secrets.LARGEST_SECRET:,} bytes"),
         ("text that the filter `slug` makes", f"{len(filters.FILTERS['slug']('x' * 999))} characters"),
         ("text that the filters `replace` and `join` make", f"{filters.LONGEST_FILTERED:,} characters"),
+        (
+            "text that the filter `replace` makes of all values of a label together",
+            f"{filters.MOST_REPLACED:,} characters",
+        ),
+        (
+            "text that the filters of one answer process together; each filter counts "
+            f"{filters.FOR_EACH_VALUE} characters more for each value, those of addresses "
+            f"{filters.FOR_EACH_VALUE * filters.COST['host']}",
+            f"{filters.MOST_WORK:,} characters",
+        ),
         ("records of installs that one `serial`, `uuid` or `mac` finds", f"{memory.MOST_ALIKE} records"),
         ("values that the filter `split` makes", f"{filters.MOST_PIECES:,} values"),
         ("problems of one document that are listed", f"{errors.MOST_PROBLEMS} problems"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 import math
+import threading
 import tomllib
 from typing import Any
 
@@ -210,6 +211,35 @@ def test_a_text_is_read_as_the_standard_library_reads_it(value: str) -> None:
 @settings(max_examples=examples(300))
 def test_texts_are_read_as_the_standard_library_reads_them(document: str) -> None:
     assert agrees_with_the_standard_library(document)
+
+
+@pytest.mark.parametrize("document", ["b = [1,", "b = 'x", "[b\n", "b = 1\nb = 2\n", "b = 1979-13-01\n", "b = 1\n"])
+def test_a_long_text_is_read_as_a_short_one(document: str) -> None:
+    def outcome(text: str) -> object:
+        try:
+            return toml_family.parse(text)
+        except ParseError as error:
+            return error.reason, error.line, error.column
+
+    longer = f"#{' ' * 40_000}"
+    assert outcome(f"{longer}\n{document}") == outcome(f"#\n{document}")
+
+
+def test_other_threads_run_while_a_long_text_is_read() -> None:
+    turns, is_read = 0, threading.Event()
+
+    def take_turns() -> None:
+        nonlocal turns
+        while not is_read.wait(0.001):
+            turns += 1
+
+    other = threading.Thread(target=take_turns)
+    other.start()
+    with pytest.raises(ParseError):
+        toml_family.parse(f"a = [{'1,' * 500_000}")
+    is_read.set()
+    other.join()
+    assert turns > 10
 
 
 def test_no_text_is_read_that_is_nested_deeper_than_a_recursion_bears() -> None:

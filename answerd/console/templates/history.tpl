@@ -17,6 +17,8 @@
 </tr>
 % end
 </tbody></table></div>
+% if has_older:
 <p><a href="{{link('/console/history', before=changes[-1].revision)}}">Older</a></p>
+% end
 </div>
 % end
