@@ -745,7 +745,8 @@ def _may_hold_one(text: str) -> bool:
 _OPTION = re.compile(rf"(?<![\w./-])--?{_NAME}(?:=|{_BLANK}++(?!-))")
 _SETTING = re.compile(rf"(?<![\w./-]){_NAME}\\?[\"']?(?P<before>[ \t]*+)[=:](?P<after>[ \t]*+)")
 _QUESTION = re.compile(
-    rf"(?im){_LINE_START}[ \t]*+\S++{_BLANK}++{_NAME}{_BLANK}++(?P<type>password|string|note|select|multiselect|text)(?:{_BLANK}++|$)"
+    rf"(?im){_LINE_START}[ \t]*+\S++{_BLANK}++{_NAME}{_BLANK}++"
+    rf"(?P<type>password|string|note|select|multiselect|text)(?:{_BLANK}++|$)"
 )
 _IPXE_SETTING = re.compile(
     rf"(?im){_LINE_START}[ \t]*+(?:set|param(?:[ \t]++--params[ \t]++\S++)?)[ \t]++{_NAME}(?::\w++)?[ \t]++"
