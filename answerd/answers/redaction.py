@@ -633,6 +633,9 @@ _WORD = r"""(?:\{\{[^{}\r\n\0]*\}\}|"(?:[^"\\\0]|\\[^\0]){0,4096}+"|'[^'\0]{0,40
 _LINE = r"(?:[^\\\r\n\0]|\\\r?\n|\\(?![\r\n\0]))*+"
 """The rest of a line, with the lines that it is continued on."""
 
+_ARGUMENTS = r"(?:\\\r?\n|[^\n|;&\0]|&(?!&)){0,400}?"
+"""Some of a command's arguments."""
+
 _LINE_START = r"(?:^|(?<=[\r\x0b\x0c\x1c-\x1e\x85\u2028\u2029]))"
 """Python programs, such as pykickstart, begin a line at more characters than the line feed."""
 
@@ -658,12 +661,51 @@ _LOOKS = tuple(
             r"(?i)\bauthorization\\?[\"']?[ \t]*[:=][ \t]*[\"']?(?:\w+[ \t]+)?(?P<value>[^\s\"'<>\0]+)",
         ),
         (("bearer",), r"(?i)\bbearer[ \t]+(?P<value>[\w.~+/=-]{8,})"),
-        (("-u",), rf"(?:(?<=\s)-u|--user)[ \t=]+[^\s:\"'\0]+:(?!\d+(?:\s|\Z))(?P<value>{_WORD})"),
-        (("-u",), rf"(?:(?<=\s)-u|--user)[ \t=]+(?=[\"'][^\s:\"'\0]+:)(?P<value>{_WORD})"),
         (
-            ("useradd", "usermod", "sshpass"),
-            rf"\b(?:useradd|usermod|sshpass)\b[^\n|;\0]{{0,400}}?{_BLANK}-p{_BLANK}*+(?P<value>{_WORD})",
+            ("-u", "--proxy-u"),
+            rf"(?:(?<=\s)-[uU]|--(?:proxy-)?user)[ \t=]+[^\s:\"'\0]+:(?!\d+(?:\s|\Z))(?P<value>{_WORD})",
         ),
+        (
+            ("-u", "--proxy-u"),
+            rf"(?:(?<=\s)-[uU]|--(?:proxy-)?user)[ \t=]+(?=[\"'][^\s:\"'\0]+:)(?P<value>{_WORD})",
+        ),
+        (("%",), rf"(?:(?<=\s)-U|--user)[ \t=]*+[^\s%\"'\0]+%(?!\w?(?:\s|\Z))(?P<value>{_WORD})"),
+        (("%",), rf"(?:(?<=\s)-U|--user)[ \t=]*+(?=[\"'][^\s%\"'\0]+%)(?P<value>{_WORD})"),
+        (
+            ("useradd", "usermod", "sshpass", "login"),
+            r"\b(?:useradd|usermod|sshpass"
+            rf"|(?:docker|podman|buildah|skopeo|oc|registry){_BLANK}++login)\b{_ARGUMENTS}{_BLANK}-p{_BLANK}*+(?P<value>{_WORD})",
+        ),
+        (
+            ("mysql", "mariadb"),
+            rf"\b(?:mysql|mariadb)[\w-]*+(?={_BLANK}){_ARGUMENTS}{_BLANK}-p(?!{_BLANK})(?P<value>{_WORD})",
+        ),
+        (
+            ("nmcli", "wpa_cli", "mysqladmin"),
+            rf"\b(?:nmcli|wpa_cli|mysqladmin){_BLANK}{_ARGUMENTS}\b(?:password|psk){_BLANK}++(?P<value>{_WORD})",
+        ),
+        (
+            ("ldap", "ipa-"),
+            rf"\b(?:ldap[a-z]++|ipa-client-install)\b{_ARGUMENTS}{_BLANK}-w{_BLANK}*+(?P<value>{_WORD})",
+        ),
+        (("ipmitool",), rf"\bipmitool{_BLANK}{_ARGUMENTS}(?<=\s)-P{_BLANK}*+(?P<value>{_WORD})"),
+        (("redis-cli",), rf"\bredis-cli\b{_ARGUMENTS}{_BLANK}-a{_BLANK}++(?P<value>{_WORD})"),
+        (("htpasswd",), rf"\bhtpasswd{_BLANK}++-\w*b\w*{_BLANK}++{_WORD}{_BLANK}++{_WORD}{_BLANK}++(?P<value>{_WORD})"),
+        (("wpa_passphrase",), rf"\bwpa_passphrase{_BLANK}++{_WORD}{_BLANK}++(?![<>|&])(?P<value>{_WORD})"),
+        (
+            ("suseconnect", "attach"),
+            rf"\b(?:SUSEConnect\b{_ARGUMENTS}{_BLANK}-r|(?:pro|ua|ubuntu-advantage){_BLANK}++attach){_BLANK}++(?!-)"
+            rf"(?P<value>{_WORD})",
+        ),
+        (
+            ("assword", "assphrase"),
+            r"(?i:assword|assphrase)[^\n\0]{0,200}(?:\n[^\n\0]{0,80}?)?\bsend[ \t]+(?:--[ \t]+)?"
+            r"(?P<value>\"[^\"\n\0]*\\[rn]\"|\{[^}\n\0]*\})",
+        ),
+        (("identified", "password"), rf"(?i)\b(?:identified{_BLANK}+by|password){_BLANK}*+(?P<value>'[^'\n\0]+')"),
+        (("securestring",), rf"(?i)\bConvertTo-SecureString{_BLANK}++(?:-String{_BLANK}++)?(?!-)(?P<value>{_WORD})"),
+        (("/pass:",), rf"(?i)(?<=\s)/pass:(?P<value>{_WORD})"),
+        ((",pass=",), r",pass=(?P<value>[^\s,\"'\0]+)"),
         (
             ("openssl", "mkpasswd"),
             rf"\b(?:openssl{_BLANK}+passwd|mkpasswd)\b(?:{_BLANK}+-{_WORD})*+{_BLANK}+(?P<value>{_WORD}(?:{_BLANK}+{_WORD})*+)",
@@ -682,10 +724,13 @@ _MAY_HOLD_ONE = tuple(
     for parts, pattern in (
         (PARTS_OF_SECRET_NAMES, NAMED_LIKE_A_SECRET.pattern),
         (("$",), r"\$[\w-]+\$"),
-        (("-u",), r"-(?:(?<=\s-)u|-user)[\s=]"),
+        (("-u",), r"-(?:(?<=\s-)u|-(?:proxy-)?user)[\s=]"),
         (("net",), r"net[\s\\]+user"),
+        (("%",), r"-(?:(?<=\s-)u|-user)[^%]*%"),
         (("://",), r"://(?:\{\{[^{}]*\}\}|(?!://)[^\s\"'<>@])*+@"),
         (("authorization", "bearer", "useradd", "usermod", "sshpass", "chpasswd", "cryptsetup"), ""),
+        (("mysql", "mariadb", "login", "ldap", "ipa-client", "ipmitool", "redis-cli", "suseconnect", "attach"), ""),
+        (("assword", "assphrase", "identified", "securestring", ",pass=", "kinit", "realm", "sudo"), ""),
         (("-----begin ", "pbkdf2", "pass:", "/ipk"), ""),
     )
 )
@@ -700,7 +745,8 @@ def _may_hold_one(text: str) -> bool:
 _OPTION = re.compile(rf"(?<![\w./-])--?{_NAME}(?:=|{_BLANK}++(?!-))")
 _SETTING = re.compile(rf"(?<![\w./-]){_NAME}\\?[\"']?(?P<before>[ \t]*+)[=:](?P<after>[ \t]*+)")
 _QUESTION = re.compile(
-    rf"(?im){_LINE_START}{_BLANK}*+\S++{_BLANK}++{_NAME}{_BLANK}++(?P<type>password|string|note|select|multiselect|text)(?:{_BLANK}++|$)"
+    rf"(?im){_LINE_START}[ \t]*+\S++{_BLANK}++{_NAME}{_BLANK}++"
+    rf"(?P<type>password|string|note|select|multiselect|text)(?:{_BLANK}++|$)"
 )
 _IPXE_SETTING = re.compile(
     rf"(?im){_LINE_START}[ \t]*+(?:set|param(?:[ \t]++--params[ \t]++\S++)?)[ \t]++{_NAME}(?::\w++)?[ \t]++"
@@ -709,10 +755,13 @@ _ELEMENT = re.compile(r"<(?P<word>[\w.:-]++)[^<>]*+>")
 _ROOT_PASSWORD = re.compile(rf"(?im){_LINE_START}[ \t]*+(?:rootpw|sshpw)(?P<rest>{_BLANK}{_LINE})")
 _URL = re.compile(r"://(?P<rest>(?:\{\{[^{}\n]*\}\}|[^\s\"'<>\0])++)")
 _PORT = re.compile(r"\d{1,5}\Z")
-_PIPE = re.compile(r"\|(?:[ \t]*+\\?\r?\n)?[^\n|\0]*?\b(?:chpasswd|passwd|smbpasswd|cryptsetup)\b")
+_PIPE = re.compile(
+    r"\|(?:[ \t]*+\\?\r?\n)?[^\n|\0]*?"
+    r"\b(?:chpasswd|passwd|smbpasswd|cryptsetup|kinit|realm|password-stdin|sudo[ \t]+-S)\b"
+)
 _SAID = re.compile(rf"\b(?:echo|printf)\b(?P<rest>(?:{_BLANK}++{_WORD})*+)")
 _HERE_TEXT = re.compile(
-    rf"\b(?:chpasswd|passwd)\b[^\n|\0]{{0,200}}?<<(?:<[ \t]*+(?P<value>{_WORD})"
+    rf"\b(?:chpasswd|passwd|smbpasswd|cryptsetup)\b[^\n|\0]{{0,200}}?<<(?:<[ \t]*+(?P<value>{_WORD})"
     r"|-?[ \t]*+\\?[\"']?(?P<tag>\w+)[^\n]{0,400}\n)"
     r"|<<-?[ \t]*+\\?[\"']?(?P<piped>\w++)[^\n|\0]{0,200}+\|(?P<into>[^\n\0]{0,400}+)\n"
 )

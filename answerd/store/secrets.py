@@ -1,7 +1,6 @@
 """The secrets of the service: files of one directory, read ahead and kept in memory (docs/secrets.md).
 
-`SecretFiles.poll` finds changes, in a thread, and puts them in force in a `SecretLookup`, where answers are filled
-from. A value is never part of a message.
+`SecretFiles.poll` finds changes, in a thread, and puts a new `SecretSet` in force. A value is never part of a message.
 """
 
 from __future__ import annotations
@@ -41,9 +40,6 @@ _CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
 _LEADS_NOWHERE = "it is a link that leads nowhere"
 
 
-# --- looked up while an answer is filled -----------------------------------------------------------------------------
-
-
 @dataclass(frozen=True, slots=True)
 class SecretSet:
     """All secrets of one moment.
@@ -57,47 +53,6 @@ class SecretSet:
     faults: Mapping[str, str] = field(default_factory=dict)
     folders: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     unlisted: Mapping[str, str] = field(default_factory=dict)
-
-
-class SecretLookup:
-    """Finds secrets in the `SecretSet` in force. ``directory`` is None where the service has no secrets. ``fault`` says
-    why no secret could be read yet; empty where some were."""
-
-    def __init__(self, directory: str | None) -> None:
-        self.directory = directory
-        self.in_force = SecretSet()
-        self.fault = ""
-
-    def secret(self, name: str, identifiers: Sequence[str]) -> str:
-        """Return the text of a secret for the machine with these identifiers, of which the first that has it counts.
-
-        Raises `CannotFill`, whose reason names the secret: it is missing, cannot be read or is ambiguous.
-        """
-        in_force = self.in_force
-        if in_force.folders:
-            for identifier in identifiers:
-                text = _of_machine(in_force, name, identifier)
-                if text is not None:
-                    return text
-        text = in_force.texts.get(name)
-        if text:
-            return text
-        raise self._missing(name, identifiers)
-
-    def _missing(self, name: str, identifiers: Sequence[str]) -> CannotFill:
-        directory = self.directory
-        if directory is None:
-            return _cannot(name, f"is missing: {SETTING} is not set")
-        if name in self.in_force.faults:
-            return _cannot(name, f"cannot be read: {self.in_force.faults[name]} ({printable(name)})")
-        if self.fault:
-            return _cannot(name, f"is missing: {self.fault}")
-        looked = [f"{brief(identifier)}/{name}" for identifier in identifiers]
-        return _cannot(
-            name,
-            f"is missing: the secrets directory has no {' and no '.join([*looked, name])}",
-            general=f"is missing: {printable(directory)} has no {name}, and no directory with one for the machine",
-        )
 
 
 def _of_machine(in_force: SecretSet, name: str, identifier: str) -> str | None:
@@ -162,7 +117,7 @@ class SecretFiles:
     def __init__(self, directory: str | None) -> None:
         self.directory = directory
         self.version = 0
-        self.lookup = SecretLookup(directory)
+        self.in_force = SecretSet()
         self._files: Looks[_Secret] = Looks(self._read, operator.eq)
         self._warnings: tuple[str, ...] = ()
         self._before: _SecretScan | None = None
@@ -175,12 +130,39 @@ class SecretFiles:
             self.poll()
 
     def secret(self, name: str, identifiers: Sequence[str]) -> str:
-        """Return the text of a secret, as `SecretLookup.secret` does."""
-        return self.lookup.secret(name, identifiers)
+        """Return the text of a secret for the machine with these identifiers, of which the first that has it counts.
+
+        Raises `CannotFill`, whose reason names the secret: it is missing, cannot be read or is ambiguous.
+        """
+        in_force = self.in_force
+        if in_force.folders:
+            for identifier in identifiers:
+                text = _of_machine(in_force, name, identifier)
+                if text is not None:
+                    return text
+        text = in_force.texts.get(name)
+        if text:
+            return text
+        raise self._missing(name, identifiers)
+
+    def _missing(self, name: str, identifiers: Sequence[str]) -> CannotFill:
+        directory = self.directory
+        if directory is None:
+            return _cannot(name, f"is missing: {SETTING} is not set")
+        if name in self.in_force.faults:
+            return _cannot(name, f"cannot be read: {self.in_force.faults[name]} ({printable(name)})")
+        if self._before is None:
+            return _cannot(name, f"is missing: {self._fault}")
+        looked = [f"{brief(identifier)}/{name}" for identifier in identifiers]
+        return _cannot(
+            name,
+            f"is missing: the secrets directory has no {' and no '.join([*looked, name])}",
+            general=f"is missing: {printable(directory)} has no {name}, and no directory with one for the machine",
+        )
 
     def problems(self) -> list[str]:
         """Return the problems of the directory that affect every secret."""
-        folders = self.lookup.in_force.folders.values()
+        folders = self.in_force.folders.values()
         return sorted(f"secrets: {same_identity(alike)}" for alike in folders if len(alike) > 1)
 
     def warnings(self) -> list[str]:
@@ -211,8 +193,6 @@ class SecretFiles:
             self._watch.close()
             fault = f"the secrets directory {printable(self.directory)} cannot be read ({error.strerror})"
             is_new, self._fault = fault != self._fault, fault
-            if self._before is None:
-                self.lookup.fault = fault
             self.version += is_new
             return is_new
         before, self._before = self._before or seen, seen
@@ -225,11 +205,11 @@ class SecretFiles:
             seen.faults,
         )
         warnings = tuple(_warnings(root, seen))
-        is_new = bool(self._fault or added or removed) or (in_force, warnings) != (self.lookup.in_force, self._warnings)
-        self._fault = self.lookup.fault = ""
+        is_new = bool(self._fault or added or removed) or (in_force, warnings) != (self.in_force, self._warnings)
+        self._fault = ""
         self._is_at_rest = seen == before and not (is_new or self._files.unsettled)
         if is_new:
-            self.lookup.in_force, self._warnings = in_force, warnings
+            self.in_force, self._warnings = in_force, warnings
             self.version += 1
         return is_new
 
@@ -247,7 +227,7 @@ class SecretFiles:
 
     def _unreadable(self) -> Iterator[str]:
         """Yield a sentence about the secrets that cannot be read: a machine that needs one gets 500."""
-        in_force = self.lookup.in_force
+        in_force = self.in_force
         faults = dict(in_force.faults)
         faults.update((f"{folder}/", why) for folder, why in in_force.unlisted.items())
         if faults:
@@ -291,7 +271,7 @@ def unreadable_to_others(secrets: SecretFiles) -> str:
         may_group = status.st_mode & stat.S_IRGRP and status.st_gid not in own_groups
         return status.st_uid == own and not (may_group or _is_open(status))
 
-    in_force = secrets.lookup.in_force
+    in_force = secrets.in_force
     folders = [folder for alike in in_force.folders.values() for folder in alike]
     found = [f"{folder}/" for folder in folders if is_own_alone(folder)]
     found += [place for place in in_force.texts if is_own_alone(place)]
@@ -306,7 +286,7 @@ def unreadable_to_others(secrets: SecretFiles) -> str:
 
 def sources_of(secrets: SecretFiles) -> Sources:
     """Return the sources of a service that has these secrets, and keeps no states."""
-    return Sources(secret=secrets.lookup.secret, problems=secrets.problems, version=lambda: secrets.version)
+    return Sources(secret=secrets.secret, problems=secrets.problems, version=lambda: secrets.version)
 
 
 def _folders(seen: _SecretScan, before: _SecretScan) -> list[str]:
@@ -416,7 +396,7 @@ class SecretRefused(Exception):
 
 def names_of(secrets: SecretFiles) -> list[tuple[str, str]]:
     """Return the place of each secret, ``NAME`` or ``folder/NAME``, and why it cannot be read, sorted."""
-    in_force = secrets.lookup.in_force
+    in_force = secrets.in_force
     return sorted({**dict.fromkeys(in_force.texts, ""), **in_force.faults}.items())
 
 
@@ -456,7 +436,7 @@ def _folder(secrets: SecretFiles, machine: str) -> str:
     fault = identifier_fault(Kind.MACHINE, machine)
     if fault or "/" in machine or machine.startswith("."):
         raise SecretRefused("that is no name of a machine")
-    folders = secrets.lookup.in_force.folders.get(identity_of(machine), ())
+    folders = secrets.in_force.folders.get(identity_of(machine), ())
     if len(folders) > 1:
         raise SecretRefused("there are several directories for this machine: remove all but one")
     return folders[0] if folders else machine

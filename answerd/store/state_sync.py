@@ -37,7 +37,6 @@ from answerd.store.postgres_connection import (
     PostgresServer,
     end_when_silent,
 )
-from answerd.store.schema import STATES, migrate
 from answerd.store.sqlite_file import SqliteFile
 from answerd.store.state_tables import (
     COLUMNS,
@@ -52,13 +51,13 @@ from answerd.store.state_tables import (
     write_sightings,
 )
 from answerd.store.states import (
-    SMALL_PAGES,
     OrderedMachine,
     Position,
     StateFile,
     States,
     Waiting,
     caught_up,
+    make_tables,
     ordered_in,
 )
 
@@ -119,11 +118,7 @@ class NodeStates(StateFile):
     ) -> None:
         """Open the file; make it and its tables where missing. Raises `StoreError`."""
         file = SqliteFile(path)
-        with file.faults("opened"):
-            file.create()
-            with file.connected() as database:
-                run(database, SMALL_PAGES)
-                migrate(database, file.path, STATES)
+        make_tables(file)
         self._server = server
         self._is_filled = False
         self._away_until = 0.0

@@ -59,7 +59,7 @@ OWN: Final = 0
 CHECKPOINT_BYTES: Final = 4_000_000
 """Size of the write-ahead log at which it is copied into the database."""
 
-SMALL_PAGES: Final = "PRAGMA page_size = 1024"
+_SMALL_PAGES: Final = "PRAGMA page_size = 1024"
 """For a file that is made: an event writes two or three pages into the write-ahead log."""
 
 RESTART_BYTES: Final = 16_000_000
@@ -322,10 +322,6 @@ class EventLog:
                     last = self._connection.execute(INSERT, (*row_of(event, self.source), self._shared)).lastrowid
         return last or 0
 
-    def close(self) -> None:
-        """Close the connection."""
-        self._database.close()
-
 
 def open_state_file(path: str, rules: Rules) -> tuple[StateFile, bool]:
     """Return the states in a file of their own, and whether it had to be made. Raises `StoreError`."""
@@ -333,14 +329,19 @@ def open_state_file(path: str, rules: Rules) -> tuple[StateFile, bool]:
     if not file.path.parent.is_dir():
         raise StoreError(f"SERVICE_STATE_PATH: {file.path.parent} is no directory: make it, or name another place")
     was_made = not file.path.exists()
+    make_tables(file)
+    return StateFile(file, rules), was_made
+
+
+def make_tables(file: SqliteFile) -> None:
+    """Make a file that holds states alone, and its tables, where missing. Raises `StoreError`."""
     with file.faults("opened"):
         file.create()
         with file.connected(WRITER_WAIT_SECONDS) as database:
             if "documents" in database.get_tables():
                 raise StoreError(f"SERVICE_STATE_PATH: {file.path} is a database of documents: name a file of its own")
-            run(database, SMALL_PAGES)
+            run(database, _SMALL_PAGES)
             migrate(database, file.path, STATES)
-    return StateFile(file, rules), was_made
 
 
 def epoch_of(database: peewee.Database) -> str:
