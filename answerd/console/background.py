@@ -101,19 +101,6 @@ Work = Callable[[Callable[[int, int], None]], _T]
 """Does the work in a thread: calls its argument with how many steps are done and with their total."""
 
 
-class Same:
-    """An object as a key of work: equal for the same object only."""
-
-    def __init__(self, of: object) -> None:
-        self.of = of
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Same) and other.of is self.of
-
-    def __hash__(self) -> int:
-        return id(self.of)
-
-
 def patience_for(catalogue: Catalogue, seconds: float = PATIENCE) -> float:
     """Return the seconds that a page waits for work on a whole set: none for a large set, whose page fills itself."""
     tables = catalogue.inventory.tables.values() if catalogue.inventory is not None else ()
@@ -144,27 +131,9 @@ class BackgroundWork(Generic[_T]):
                 job.finished.wait(patience)
         return job
 
-    def about(self, about: Hashable) -> Job[_T] | None:
-        """Return the job that is about this; None where there is none."""
-        return self._kept.get(about)
-
     def named(self, name: str) -> Job[_T] | None:
         """Return the job of a name; None where it is not kept any more."""
         return next((job for job in self._kept.values() if job.name == name), None)
-
-    def keep_only(self, about: Hashable) -> None:
-        """Drop what is about anything else."""
-        for other in [kept for kept in self._kept if kept != about]:
-            self._kept.pop(other).is_wanted = False
-
-    def finished(self) -> Job[_T] | None:
-        """Return the job with a result that ended last."""
-        finished = [job for job in self._kept.values() if job.result is not None]
-        return max(finished, key=lambda job: job.at, default=None)
-
-    def unfinished(self) -> Job[_T] | None:
-        """Return a job that has no end yet."""
-        return next((job for job in self._kept.values() if not job.is_finished), None)
 
     def _carry_out(self, job: Job[_T], work: Work[_T]) -> None:
         if self._pool is None:
@@ -198,6 +167,18 @@ class Checked:
     fault: str = ""
 
 
+@dataclass(frozen=True, slots=True)
+class _Check:
+    """A check of a set, with the version of the secrets and what else is filled in."""
+
+    catalogue: Catalogue
+    version: object
+    job: Job[Sequence[str]]
+
+    def is_of(self, catalogue: Catalogue, version: object) -> bool:
+        return self.catalogue is catalogue and self.version == version
+
+
 class CheckInBackground:
     """Checks of the whole set, each in the background; the last that came to its end is kept until the next has.
 
@@ -214,22 +195,30 @@ class CheckInBackground:
         self._catalogue = catalogue
         self._sources = sources
         self._patience = patience
-        self._work: BackgroundWork[Sequence[str]] = BackgroundWork(most_kept=2)
+        self._work: BackgroundWork[Sequence[str]] = BackgroundWork(most_kept=1)
+        self._begun: _Check | None = None
+        self._ended: _Check | None = None
 
     def __call__(self, again_after: float = 0.0) -> Checked:
         """Return what is known, and begin a check where the set has changed since the last, and that ended
         ``again_after`` seconds ago."""
         catalogue, version = self._catalogue(), self._sources.version()
-        about = (Same(catalogue), version)
-        ended = self._work.finished()
-        is_recent = ended is not None and time.time() - ended.at < again_after
-        running = self._work.unfinished() or (ended if is_recent else None)
-        job = running or self._work.job(about, partial(self._check, catalogue), self._patience(catalogue))
-        ended = self._work.finished()
-        if ended is not None and ended is self._work.about(about):
-            self._work.keep_only(about)  # the set before may hold a lot
-        known = Checked(None) if ended is None else Checked(ended.result, ended.at, ended is self._work.about(about))
+        begun, ended = self._begun, self._last_ended()
+        is_recent = ended is not None and time.time() - ended.job.at < again_after
+        if begun is None or (begun.job.is_finished and not begun.is_of(catalogue, version) and not is_recent):
+            job = self._work.job(object(), partial(self._check, catalogue), self._patience(catalogue))
+            begun = self._begun = _Check(catalogue, version, job)
+            ended = self._last_ended()
+        known = (
+            Checked(None) if ended is None else Checked(ended.job.result, ended.job.at, ended.is_of(catalogue, version))
+        )
+        job = begun.job
         return replace(known, is_running=not job.is_finished, done=job.done, total=job.total, fault=job.fault)
+
+    def _last_ended(self) -> _Check | None:
+        if self._begun is not None and self._begun.job.result is not None:
+            self._ended = self._begun
+        return self._ended
 
     def _check(self, catalogue: Catalogue, progress: Callable[[int, int], None]) -> Sequence[str]:
         return check(catalogue, Tools.none(), progress, sources=self._sources).problems

@@ -38,6 +38,15 @@ def start(playwright: Playwright) -> Browser:
     return playwright.chromium.launch(executable_path=chromium(), args=SWITCHES)
 
 
+def retype(page: Page, line: str, end: str, new: str) -> None:
+    """Replace the end of the line of the editor that has a text."""
+    page.locator(".cm-line", has_text=line).click()
+    page.keyboard.press("End")
+    for _ in end:
+        page.keyboard.press("Backspace")
+    page.keyboard.type(new)
+
+
 class Faults:
     """What went wrong on the pages of a window: errors of scripts, refusals of the policy, files that did not come."""
 

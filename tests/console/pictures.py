@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from tests.console.browsing import Look, Scheme, start, window
+from tests.console.browsing import Look, Scheme, retype, start, window
 from tests.console.lab import CHECKOUT, ONCE, Lab, populate
 
 if TYPE_CHECKING:
@@ -42,11 +42,7 @@ def watch(page: Page) -> None:
 
 def preview(page: Page) -> None:
     """Change a value in the editor, and ask what that would change."""
-    page.locator(".cm-line", has_text="layout: us").click()
-    page.keyboard.press("End")
-    for _ in "us":
-        page.keyboard.press("Backspace")
-    page.keyboard.type("de")
+    retype(page, "layout: us", "us", "de")
     page.get_by_role("button", name="Preview what changes").click()
     page.get_by_text(re.compile("get another answer")).first.wait_for()
 

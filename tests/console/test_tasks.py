@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.console.browsing import Windows, window
+from tests.console.browsing import Windows, retype, window
 from tests.console.lab import DOCUMENTS, NODES, Lab, populate
 
 if TYPE_CHECKING:
@@ -84,20 +84,11 @@ def test_which_document_said_a_line_of_an_answer(operator: Page) -> None:
     operator.wait_for_function("() => document.getSelection().toString().includes('hostname')")
 
 
-def change_rack_3(page: Page) -> None:
-    """Change a value of the rack in the editor."""
-    page.locator(".cm-line", has_text="keyboard").click()
-    page.keyboard.press("End")
-    for _ in 'de"':
-        page.keyboard.press("Backspace")
-    page.keyboard.type('fr"')
-
-
 def test_a_value_of_a_rack_is_changed_after_a_look_at_who_is_affected(operator: Page) -> None:
     with clicks(3) as click:
         click(link(operator, "Documents"))
         click(link(operator, "rack-3"))
-        change_rack_3(operator)  # its click is the edit
+        retype(operator, "keyboard", 'de"', 'fr"')  # its click is the edit
         click(button(operator, "Preview what changes"))
         operator.get_by_text("20 machines get another answer").wait_for()
     affected = operator.get_by_role("list", name="20 machines get another answer")

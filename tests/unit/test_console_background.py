@@ -19,7 +19,6 @@ from answerd.console.background import (
     CheckInBackground,
     Ended,
     Job,
-    Same,
     page_being_made,
 )
 from answerd.console.editing import Consequences
@@ -53,12 +52,11 @@ def test_work_is_begun_once_shown_while_it_goes_on_and_kept() -> None:
     first = work.job("one", held, patience=0.05)
     assert [first.result, first.is_finished] == [None, False]
     assert (first.done, first.total) == (1, 2)
-    assert work.job("one", held) is first is work.unfinished() is work.named(first.name)
+    assert work.job("one", held) is first is work.named(first.name)
     held.release.set()
     assert first.finished.wait(PATIENT)
     assert work.job("one", held).result == "found"
     assert held.begun == 1
-    assert work.finished() is first
 
 
 def stepping(progress: Callable[[int, int], None]) -> str:
@@ -116,13 +114,6 @@ def test_work_that_is_not_wanted_ends_where_it_says_how_far_it_is() -> None:
         job.progress(2, 2)
 
 
-def test_the_same_object_is_one_key_and_an_equal_one_is_another() -> None:
-    one = Catalogue()
-    assert Same(one) == Same(one)
-    assert hash(Same(one)) == hash(Same(one))
-    assert Same(one) != Same(Catalogue())
-
-
 # --- checks -----------------------------------------------------------------------------------------------------------
 
 
@@ -160,15 +151,16 @@ def test_a_check_shows_what_it_found_before_while_the_next_goes_on(monkeypatch: 
         second = check()
         assert (second.is_current, second.is_running, second.problems) == (False, True, first.problems)
         in_force[0] = catalogue_of(one="x = 2\n")
-        assert check().is_running, "another change does not begin another check beside it"
-        running = check._work.unfinished()
+        running = check._begun
+        assert check().is_running
+        assert check._begun is running, "another change does not begin another check beside it"
         assert running is not None
         release.set()
-        assert running.finished.wait(PATIENT)
+        assert running.job.finished.wait(PATIENT)
         check._patience = lambda _: PATIENT
         third = check()
     assert (third.is_current, third.is_running, third.problems) == (True, False, ())
-    assert len(check._work._kept) == 1, "the sets before are let go"
+    assert check._begun is check._ended, "the sets before are let go"
 
 
 # --- what pages show meanwhile ----------------------------------------------------------------------------------------
