@@ -15,7 +15,8 @@ there is none; one that is not empty is only replaced with --force. With
 SERVICE_STORE=files the documents are written into the directory, and the states
 into SERVICE_STATE_PATH. With SERVICE_STORE=postgres the documents are stored as
 an import would, without their history, and the states are merged with those
-that are there: a machine that is known to be installed stays so.
+that are there: a machine that is known to be installed stays so. For one
+document, see `answerd restore-document`.
 
 Options:
   --force    Replace what is there: FILE; the database; in a directory, files of

@@ -12,7 +12,7 @@ an extension.
 
 `restore-document` puts back the text that a document had after the change of
 this revision, or removes it where that change removed it. What would break the
-set is refused.
+set is refused. For a whole backup, see `answerd restore`.
 
 Options:
   --since TIME    Only changes since a time of UTC, such as 2026-11-21 or

@@ -11,6 +11,7 @@ import html
 import json
 import re
 from bisect import bisect_right
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from itertools import accumulate
 from typing import Any, NamedTuple
@@ -362,7 +363,9 @@ class _XmlSpans:
         self._source = source
         self._encoded = source.encode()
         self._last = (0, 0)  # a place in bytes, and in characters
-        self._open: list[tuple[Path, list[int]]] = [((), [0])]
+        self._open: list[tuple[Path, Counter[str]]] = [((), Counter())]
+        """The path of each open element, and how many elements of each name are in it: to count all would give those
+        below another path wherever one is added."""
         self._run: list[str] = []
         self._run_start = 0
         parser = self._parser = expat.ParserCreate("utf-8")
@@ -394,9 +397,9 @@ class _XmlSpans:
     def _start(self, name: str, attributes: list[str]) -> None:
         self._close_run()
         above, count = self._open[-1]
-        path = (*above, name, str(count[0]))
-        count[0] += 1
-        self._open.append((path, [0]))
+        path = (*above, name, str(count[name]))
+        count[name] += 1
+        self._open.append((path, Counter()))
         values = dict(zip(attributes[::2], attributes[1::2], strict=True))
         at = self._at() + 1 + len(name)
         while written := _ATTRIBUTE.match(self._source, at):

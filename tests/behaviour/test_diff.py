@@ -219,6 +219,14 @@ def test_a_difference_shows_secrets_only_when_asked() -> None:
     assert "+rootpw --plaintext two!" in difference.unified(show_secrets=True)
 
 
+def test_a_secret_below_an_element_that_is_added_has_not_changed() -> None:
+    difference = only(
+        {"m1.xml": "<a>\n  <password>one!</password>\n</a>"},
+        {"m1.xml": "<a>\n  <x/>\n  <password>one!</password>\n</a>"},
+    )
+    assert [line for line in difference.unified() if line[0] in "+-"] == ["+  <x/>"]
+
+
 def test_secrets_that_change_places_are_a_difference() -> None:
     before, after = "a --password=one!\na --password=two!\n", "a --password=two!\na --password=one!\n"
     assert only({"m1.ks": before}, {"m1.ks": after}).unified() == [
