@@ -62,6 +62,8 @@ def _pages_of(machines: int, store: str) -> list[Figure]:
         }
         server = running.enter_context(answerd(settings))
         ask(server.port, f"GET /ks?serial={_NEWCOMER} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n".encode())
+        while server.log is not None and "processes started" not in server.log.read_text("utf-8", "replace"):
+            time.sleep(0.1)  # the console's process is forked when the set is loaded
         settle(server)
         return _looked_at(_Operator(port), server, machines, store)
 
