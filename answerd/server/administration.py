@@ -77,6 +77,9 @@ class Administration(Process):
     """The process that serves the admin API, the console and the metrics. Documents that are files are changed by other
     means than the guard."""
 
+    # The pages that follow a change would wait for it; a comparison prepares what it needs.
+    prepares = False
+
     def __init__(self, shared: Shared, parent_pipe: int, *, reports: bool, is_replacement: bool) -> None:
         super().__init__(shared, parent_pipe, reports=reports, is_replacement=is_replacement)
         self.guard = WriteGuard(shared.loader.store, self.answers.follower)

@@ -166,8 +166,7 @@ class AnswerSet:
 
     def watch(self) -> None:
         """Poll the store for ever; a change is in force within a second."""
-        if self.prepares:
-            gevent.spawn(self._prepare_forever)
+        gevent.spawn(self._prepare_forever)
         while True:
             try:
                 self.refresh()
@@ -233,9 +232,8 @@ class AnswerSet:
             self._to_prepare_event.clear()
             try:
                 with gc_paused():
-                    lines = in_thread(
-                        partial(self.preparation.update, self.follower.loader.catalogue, checks=self.reports)
-                    )
+                    update = partial(self.preparation.update, checks=self.reports, prepares=self.prepares)
+                    lines = in_thread(partial(update, self.follower.loader.catalogue))
                 for line in lines:
                     self.log.line(line)
             except Exception as error:  # answers are made on request, and the next change is prepared again
@@ -259,13 +257,14 @@ class Preparation:
     catalogue: Catalogue | None = None
     problems: ProblemIndex = field(default_factory=lambda: ProblemIndex.of(Catalogue()))
 
-    def update(self, catalogue: Catalogue, *, checks: bool) -> list[str]:
-        """Bring this up to date with a catalogue; the cost grows with what is new.
+    def update(self, catalogue: Catalogue, *, checks: bool, prepares: bool = True) -> list[str]:
+        """Bring this up to date with a catalogue; the cost grows with what is new. ``prepares``: its answers too.
 
         Where this process ``checks`` the set, return lines for the log about new problems and those that are gone.
         """
         lines: list[str] = []
-        warm_up(catalogue, self.catalogue)
+        if prepares:
+            warm_up(catalogue, self.catalogue)
         if checks:
             problems = self.problems.after(catalogue)
             known, found = self.problems.sentences(), problems.sentences()

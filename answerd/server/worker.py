@@ -40,7 +40,10 @@ class Process:
     """A child of the service with a loop. It runs until a signal or the end of its parent ends it."""
 
     is_interim = False
-    """Whether it answers only until the others are prepared; so it prepares no answers itself."""
+    """Whether it answers only until the others are prepared."""
+
+    prepares = True
+    """Whether it prepares answers before they are asked for."""
 
     def __init__(self, shared: Shared, parent_pipe: int, *, reports: bool, is_replacement: bool) -> None:
         """``parent_pipe``: a pipe that ends with the parent. ``reports``: whether this process logs problems of the set
@@ -57,7 +60,7 @@ class Process:
             shared.preparation,
             reports=reports,
             is_replacement=is_replacement,
-            prepares=not self.is_interim,
+            prepares=self.prepares,
             counters=shared.cells,
         )
         self.installs = LiveStates(shared.installs, shared.log) if shared.installs is not None else None
@@ -167,6 +170,7 @@ class Worker(Process):
         is_replacement: bool = False,
     ) -> None:
         self.is_interim = is_interim
+        self.prepares = not is_interim
         super().__init__(shared, parent_pipe, reports=reports, is_replacement=is_replacement)
         self.listeners = [self._listener(listening) for listening in sockets]
 

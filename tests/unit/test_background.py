@@ -66,3 +66,10 @@ def test_a_problem_is_logged_when_it_is_new() -> None:
     assert digest.update(catalogue.changed([machine(2)]), checks=True) == []
     assert digest.update(catalogue.changed([machine(1, "y =")], [broken]), checks=False) == []
     assert digest.catalogue is not catalogue
+
+
+def test_a_process_that_answers_no_machine_looks_for_problems_and_prepares_nothing() -> None:
+    whole, broken = machine(1), machine(2, "x =")
+    catalogue = Catalogue().changed([GROUP, whole, broken])
+    [_] = Preparation().update(catalogue, checks=True, prepares=False)
+    assert catalogue.documents[whole].prepared is None
