@@ -42,7 +42,7 @@ LISTED, NAMED, OPEN = 8, 100, 6
 <p class="note">{{note}}</p>
 % end
 % if len(consequences.changes) > OPEN:
-<details><summary>How: {{counted(len(consequences.changes), 'different change')}} of answers</summary>
+<details><summary>How answers change: {{len(consequences.changes)}} examples</summary>
 % end
 % for change in consequences.changes:
 <%
