@@ -20,7 +20,6 @@ from answerd.identity import (
     LONGEST_VALUE,
     SHORTEST_MAC,
     find_macs,
-    identified,
     identities_of,
     identity_of,
     is_mac,
@@ -90,6 +89,42 @@ class _Carried:
         self.texts_in_body = texts_in_body
 
 
+class RequestPath:
+    """What the path of a request says.
+
+    ``segments`` are decoded. ``word`` is the segment, lower-cased, that asks for a format, None where there is none;
+    ``extensions`` are the formats that may answer, in the order that decides ties. The first alias decides; where there
+    is none, a well-known name as the last segment. ``may_be_narrowed``: only some documents may claim some files of
+    these formats. ``labels`` are pairs of label and value, ``names`` the texts whose identity counts, ``macs`` the MAC
+    addresses anywhere in the path.
+    """
+
+    __slots__ = ("extensions", "labels", "macs", "may_be_narrowed", "names", "segments", "word")
+
+    def __init__(self, path: str) -> None:
+        self.segments = segments = tuple([_decoded(segment) for segment in path.split("/") if segment])
+        words = [segment.lower() for segment in segments]
+        word = next((word for word in words if word in ALIASES), words[-1] if words else "")
+        asked = ALIASES.get(word) or formats_of_name(word)
+        self.word = word if asked else None
+        self.extensions = asked or ALL_EXTENSIONS
+        self.may_be_narrowed = self.extensions in (_YAML, _AUTOYAST)
+        labels = [("path", _decoded(path.strip("/"))), ("file", segments[-1])] if segments else []
+        labels += [("segment", segment) for segment in segments]
+        self.labels = tuple([(label, value) for label, value in labels if len(value) <= LONGEST_VALUE])
+        names: list[str] = []
+        for segment in segments:
+            if segment.lower() not in ALIASES:
+                stem, extension = split_extension(segment)
+                names += [segment, stem] if extension else [segment]
+        self.names = tuple([name for name in names if len(name) <= LONGEST_VALUE])
+        self.macs = tuple(find_macs(_decoded(path).encode("utf-8", "replace")))
+
+
+_read_short_path = lru_cache(1_024)(RequestPath)
+"""Most machines of a fleet send the same path."""
+
+
 class Request:
     """The parts of a request that hold facts, as they came.
 
@@ -141,14 +176,12 @@ class Facts:
         self.request = request
         # What is None is worked out when first asked for. (functools.cached_property takes a lock in Python 3.11: 1 µs
         # each time.)
-        self._early: list[tuple[str, str]] | None = None
         path = request.path
-        asked = _asked_by_short_path(path) if len(path) <= _SHORT_PATH else _asked_by_path(path)
-        self.segments, self.word, self.extensions = asked
-        # Whether it may be for a file that only some documents may claim: most requests are not, and ask no further.
-        self.may_be_narrowed = self.extensions in (_YAML, _AUTOYAST)
+        self.path = read = _read_short_path(path) if len(path) <= _SHORT_PATH else RequestPath(path)
+        self.extensions = read.extensions
         self.parameters = _parameters(request.query)
         self._header_facts = _header_facts(request.headers)
+        self._sent_before_json: list[tuple[str, str]] | None = None
         self._json: JsonBody | None = None
         self._form: list[tuple[str, str]] | None = None
         if same_body:
@@ -158,13 +191,12 @@ class Facts:
             if self._json is None:
                 self._form = _form(request)
             elif len(request.body) > LARGE:
-                self._json.keep_first(MOST_VALUES_OF_ALL - len(self._before_the_body()))
+                self._json.keep_first(MOST_VALUES_OF_ALL - len(self._before_json()))
         self._identities: dict[str, str] | None = None
         self._carried: _Carried | None = None
-        self._early_firsts: dict[str, str] | None = None
         self._filed: dict[str, list[str]] | None = None
         self._labels: Mapping[str, Sequence[str]] | None = None
-        self._firsts: dict[str, str | None] = {}
+        self._firsts: dict[str, str | None] | None = None
         self._values: dict[str, Sequence[str]] = {}
         self._forms: dict[str, NormalizedValues] = {}
         self._for_user_data: Facts | None = None
@@ -197,18 +229,14 @@ class Facts:
     def first(self, label: str) -> str | None:
         """Return the value that a placeholder takes: the first of its `values`, found without the others."""
         firsts = self._firsts
+        if firsts is None:
+            firsts = self._firsts = dict(reversed(self._before_json()))
         if label not in firsts:
-            firsts[label] = self._found_first(label)
+            if _is_set_here(label):
+                firsts[label] = next(iter(self.values(label)), None)
+            else:
+                firsts[label] = None if self._json is None else self._json.first(label)
         return firsts[label]
-
-    def _found_first(self, label: str) -> str | None:
-        if label in self._values or self._json is None or label in _SET_HERE or label.startswith(SECRETS):
-            return next(iter(self.values(label)), None)
-        early = self._early_firsts
-        if early is None:
-            early = self._early_firsts = dict([pair for pair in reversed(self._before_the_body()) if pair[1]])
-        found = early.get(label)
-        return self._json.first(label) if found is None else found
 
     def forms(self, label: str) -> NormalizedValues:
         """Return the values of a label as patterns compare them, each once."""
@@ -221,11 +249,11 @@ class Facts:
     def labels(self) -> Mapping[str, Sequence[str]]:
         """Every label that has a value, case-folded, with its values. For people: an answer asks for a label or two."""
         if self._labels is None:
-            found = {label: [*values] for label, values in self._all_but_json().items()}
+            found = {label: [*values] for label, values in self._filed_before_json().items()}
             for label, sent in (self._json.labels() if self._json else {}).items():
-                found.setdefault(label, []).extend(sent)
-            ignored = {label for label in found if label in _SET_HERE or label.startswith(SECRETS)}
-            labels = {label: _kept(values) for label, values in found.items() if label not in ignored}
+                if not _is_set_here(label):
+                    found.setdefault(label, []).extend(sent)
+            labels = {label: _kept(values) for label, values in found.items()}
             own = {label: values for label in sorted(OWN_LABELS) if (values := self.values(label))}
             self._labels = labels | own
         return self._labels
@@ -238,11 +266,11 @@ class Facts:
             self._json.system_values("serial")
 
     def values_before_json(self, label: str) -> list[str]:
-        """Return the values of a case-folded label that are not in a JSON body, each once."""
-        early = self._before_the_body()
-        if not self._form and len(early) <= _MANY:
-            return [value for name, value in early if name == label and value]
-        return _kept(self._all_but_json().get(label, ()))
+        """Return the values of a case-folded label that are not in a JSON body."""
+        before = self._before_json()
+        if len(before) > _MANY:
+            return self._filed_before_json().get(label, [])
+        return [value for name, value in before if name == label]
 
     def system_values(self, label: str) -> Sequence[str]:
         """Return what a JSON body says of the machine itself: see `JsonBody.system_values`."""
@@ -250,21 +278,24 @@ class Facts:
 
     def _arrivals_of(self, label: str) -> Iterable[str]:
         """Return the values of one label as they arrive: URL, query, headers, body."""
-        if label in _SET_HERE or label.startswith(SECRETS):
+        if _is_set_here(label):
             return self._own(label)
-        early = self._before_the_body()
-        if self._form or len(early) > _MANY:
-            found = self._all_but_json().get(label, [])
-        else:
-            found = [value for name, value in early if name == label and value]
-        return found + self._json.values(label) if self._json else found
+        found = self.values_before_json(label)
+        return found if self._json is None else found + self._json.values(label)
 
-    def _all_but_json(self) -> dict[str, list[str]]:
-        """Return the values of URL, query, headers and form by case-folded label."""
+    def _before_json(self) -> list[tuple[str, str]]:
+        """Return the labels, case-folded, and values of URL, query, headers and form, but for those that are set
+        here."""
+        if self._sent_before_json is None:
+            sent = [*self.parameters, *self._header_facts, *(self._form or ())]
+            found = [*self.path.labels, *[pair for pair in sent if not _is_set_here(pair[0])]]
+            self._sent_before_json = found[:MOST_VALUES_OF_ALL]
+        return self._sent_before_json
+
+    def _filed_before_json(self) -> dict[str, list[str]]:
+        """Return the same values by label."""
         if self._filed is None:
-            early = [(label, value) for label, value in self._before_the_body() if value]
-            form = [(label, value) for label, value in self._form or () if len(value) <= LONGEST_VALUE]
-            self._filed = filed([*early, *form][:MOST_VALUES_OF_ALL])
+            self._filed = filed(self._before_json())
         return self._filed
 
     def _own(self, label: str) -> Iterable[str]:
@@ -276,21 +307,6 @@ class Facts:
         if label == "user_agent":
             return [_header_text(value) for name, value in self.request.headers if name == "user-agent" and value]
         return []
-
-    def _before_the_body(self) -> list[tuple[str, str]]:
-        """Labels, case-folded, and values of URL, query and headers."""
-        if self._early is None:
-            early: list[tuple[str, str]] = []
-            if self.segments:
-                early = [("path", _decoded(self.request.path.strip("/"))), ("file", self.segments[-1])]
-            for segment in self.segments:
-                early.append(("segment", segment))
-            for label, value in self.parameters:
-                early.append((label.casefold(), value))
-            if len(self.request.path) + len(self.request.query) > LONGEST_VALUE:
-                early = [(label, value) for label, value in early if len(value) <= LONGEST_VALUE]
-            self._early = early + self._header_facts
-        return self._early
 
     @property
     def identities(self) -> Mapping[str, str]:
@@ -365,54 +381,40 @@ class Facts:
                 texts.append(peer)
                 names.append(_address_identity(peer))
             macs_at = len(names)
-            body = self._json
-            in_body = [] if body is None else body.texts(OWN_LABELS)
-            names_in_body, macs = identified(in_body)
-            if body is not None and body.ignores_any(OWN_LABELS):  # their values are no identities, but addresses count
-                macs = find_macs("\n".join(body.all_texts()).encode("utf-8", "replace"))
-            for text in self._found_macs(macs):
-                texts.append(text)
-                names.append(normalize(text))
-            self._carried = _Carried(names, texts, macs_at, names_in_body, in_body)
+            macs = self._macs_before_json()
+            names_in_body: list[str] = []
+            texts_in_body: list[str] = []
+            if self._json is not None:
+                names_in_body, texts_in_body, macs_in_body = self._json.identities(OWN_LABELS)
+                macs += macs_in_body
+            texts += macs
+            names += map(normalize, macs)
+            self._carried = _Carried(names, texts, macs_at, names_in_body, texts_in_body)
         return self._carried
 
     def _identifying(self) -> list[str]:
         """Return the texts whose identity counts however short it is."""
-        texts = list(self.request.identities)
-        for _, value in self._header_facts:
-            texts.append(value)
-        for segment in self.segments:
-            if segment.lower() not in ALIASES:
-                stem, extension = split_extension(segment)
-                texts += [segment, stem] if extension else [segment]
+        texts = [*self.request.identities, *[value for _, value in self._header_facts], *self.path.names]
         for label, value in (*self.parameters, *(self._form or ())):
-            if label.casefold() not in OWN_LABELS:
+            if label not in OWN_LABELS:
                 texts.append(value)
         texts += [bare for text in texts if (bare := without_pxelinux_prefix(text))]
-        if len(self.request.path) + len(self.request.query) <= LONGEST_VALUE and not self._form:
-            return texts
-        return [text for text in texts if len(text) <= LONGEST_VALUE]
+        return texts
 
-    def _found_macs(self, in_body: list[str]) -> list[str]:
-        """Return the MAC addresses anywhere in path, query and body, but for some that are texts of their own
-        (`_identifying`, `answerd.identity.identified`). ``in_body``: those in the texts of a JSON body."""
-        found: list[str] = []
-        request = self.request
-        query = request.query
+    def _macs_before_json(self) -> list[str]:
+        """Return the MAC addresses anywhere in path, query and a body that is no JSON, but for some that are texts of
+        their own (`_identifying`)."""
+        found = [*self.path.macs]
+        query, body = self.request.query, self.request.body
         if query and "%" not in query:
             query = "&".join([piece for piece in query.split("&") if not _is_read(piece)])
-        if len(request.path) + len(query) >= SHORTEST_MAC:
-            found += find_macs(f"{_decoded(request.path)}\n{_decoded(query)}".encode("utf-8", "replace"))
-        body = request.body
+        if len(query) >= SHORTEST_MAC:
+            found += find_macs(_decoded(query).encode("utf-8", "replace"))
         if self._form is not None:
             # Not as it came: the "2C" of an escaped comma would be the first octet of what follows it.
             found += find_macs(_decoded(body.decode("latin-1")).encode("utf-8", "replace"))
-        elif self._json is None:
-            if body:
-                found += find_macs(body)
-        else:
-            found += in_body
-            found += self._json.macs_in_keys()
+        elif body and self._json is None:
+            found += find_macs(body)
         return found
 
     @property
@@ -425,12 +427,12 @@ class Facts:
     @property
     def asks_for_rules(self) -> bool:
         """Whether this is AutoYaST's first probe of a directory: its rules, not a machine's profile."""
-        return self.extensions == _AUTOYAST and self.segments[-1] == AUTOYAST_RULES
+        return self.extensions == _AUTOYAST and self.path.segments[-1] == AUTOYAST_RULES
 
     @property
     def asks_by_hex_address(self) -> bool:
         """Whether this is one of AutoYaST's next probes: its IPv4 address in hex, then with fewer and fewer digits."""
-        return self.extensions == _AUTOYAST and _is_hex_address(self.segments[-1])
+        return self.extensions == _AUTOYAST and _is_hex_address(self.path.segments[-1])
 
     def asking_for_user_data(self) -> Facts:
         """Return the facts of the same request for NoCloud's ``user-data`` in place of a side file. Always the same
@@ -471,24 +473,6 @@ def _is_hex_address(name: str) -> bool:
     return len(name) <= _LONGEST_HEX_ADDRESS and not name.strip("0123456789ABCDEF")
 
 
-def _asked_by_path(path: str) -> tuple[tuple[str, ...], str | None, tuple[str, ...]]:
-    """Return the segments of a path, decoded, the one (lower-cased) that asks for a format, None where there is none,
-    and the formats that may answer, in the order that decides ties. The first alias decides; where there is none, a
-    well-known name as the last segment."""
-    segments = tuple([_decoded(segment) for segment in path.split("/") if segment])
-    for segment in segments:
-        word = segment.lower()
-        extensions = ALIASES.get(word)
-        if extensions is not None:
-            return segments, word, extensions
-    named = formats_of_name(word) if segments else None
-    return (segments, word, named) if named else (segments, None, ALL_EXTENSIONS)
-
-
-_asked_by_short_path = lru_cache(1_024)(_asked_by_path)
-"""Most machines of a fleet send the same path."""
-
-
 def _kept(arrivals: Iterable[str]) -> list[str]:
     """Return the values that a label keeps: each once, the first `MOST_VALUES`."""
     kept = list(dict.fromkeys(arrivals))
@@ -507,7 +491,7 @@ def _header_facts(headers: Sequence[tuple[str, str]]) -> list[tuple[str, str]]:
                     found.append(("mac", words[min(1, len(words) - 1)]))
             elif name == "x-system-serial-number":
                 serial = _header_text(value).strip()
-                if len(serial) <= LONGEST_VALUE:
+                if 0 < len(serial) <= LONGEST_VALUE:
                     found.append(("serial", serial))
     return found
 
@@ -541,14 +525,21 @@ def _is_read(piece: str) -> bool:
 
 
 def _parameters(query: str) -> list[tuple[str, str]]:
-    """Return the pairs of a query string, without those that have no value: an unset iPXE setting arrives as
-    ``undef=``."""
+    """Return the pairs of label, case-folded, and value of a query string, without those that have no value (an unset
+    iPXE setting arrives as ``undef=``) or one that is too long."""
     found: list[tuple[str, str]] = []
     for piece in query.split("&") if query else ():
-        label, _, value = piece.partition("=")
-        if value:
-            found.append((_decoded(label.replace("+", " ")), _decoded(value.replace("+", " "))))
+        label, _, sent = piece.partition("=")
+        if sent:
+            value = _decoded(sent.replace("+", " "))
+            if len(value) <= LONGEST_VALUE:
+                found.append((_decoded(label.replace("+", " ")).casefold(), value))
     return found
+
+
+def _is_set_here(label: str) -> bool:
+    """Return whether the values that a request sends for a label are never used."""
+    return label in _SET_HERE or label.startswith(SECRETS)
 
 
 _address_identity: Final = lru_cache(maxsize=4096)(identity_of)

@@ -16,7 +16,7 @@ from typing import Any, Final
 
 import orjson
 
-from answerd.identity import LONGEST_VALUE, find_macs
+from answerd.identity import LONGEST_VALUE, find_macs, identified
 
 LONGEST_LABEL: Final = 1_024
 """Characters of the longest label. Without a bound, 1 MB of JSON (one long name over many short values) asks for
@@ -28,7 +28,6 @@ MOST_OF_SYSTEM: Final = 64
 _MOST_SEARCHES: Final = 20
 """Searches of a small body for single labels before all labels are made, which takes as long."""
 
-_UNKNOWN: Final = object()
 _LONGEST_INDEX: Final = 8
 _FEW: Final = 2
 _SMALL: Final = 4_096
@@ -125,7 +124,6 @@ class JsonBody:
     # Computed when first asked for.
     _labels: dict[str, list[str]] | None = None
     _its_keys: _Keys | None = None
-    _visible: Any = _UNKNOWN
     _most: int | None = None
     _searches = 0
     _of_system: dict[str, list[str]] | None = None
@@ -142,22 +140,22 @@ class JsonBody:
             if not is_whole or (walked.has_zero and b"-0" in body):
                 raise _LostSpelling
 
-    def texts(self, ignored: frozenset[str]) -> list[str]:
-        """Return every string and number as text, in order, without scalars at the top under an ``ignored`` name."""
-        value = self._without(ignored)
-        return _strings_and_numbers(self._walked if value is self.value else _walk(value))
+    def identities(self, ignored: frozenset[str]) -> tuple[list[str], list[str], list[str]]:
+        """Return the identity of each scalar, the text that gives it, and the MAC addresses in texts and keys.
 
-    def all_texts(self) -> list[str]:
-        """Return every string and number as text, in order."""
-        return _strings_and_numbers(self._walked)
-
-    def macs_in_keys(self) -> Sequence[str]:
-        """Return the MAC addresses in the keys of all maps."""
-        return self._keys.macs
-
-    def ignores_any(self, ignored: frozenset[str]) -> bool:
-        """Return whether the body is a map with one of these case-folded names."""
-        return self._without(ignored) is not self.value
+        An identity is empty where a scalar has none: true and false do not. Scalars at the top under an ``ignored``
+        (case-folded) name are left out, but MAC addresses in them count.
+        """
+        walked, keys = self._walked, self._keys
+        if keys.places.keys().isdisjoint(ignored):
+            names, macs = identified(walked.texts)
+        else:
+            macs = find_macs("\n".join(walked.texts).encode("utf-8", "replace"))
+            walked = _walk(_visible(self.value, ignored))
+            names, _ = identified(walked.texts)
+        for at in walked.booleans:
+            names[at] = ""
+        return names, walked.texts, [*macs, *keys.macs]
 
     def first(self, label: str) -> str | None:
         """Return the first of the values that go by a case-folded label; None when there is none."""
@@ -169,10 +167,12 @@ class JsonBody:
         if "." in label or label.isdigit():
             if places:  # a name like a path
                 return next(iter(self.labels().get(label, ())), None)
-            if keys.are_plain:
-                found = _at_plain(self.value, label)
-                return _text_of(found) if _is_value(found) else None
-            return next(map(_text_of, _at(self.value, label)), None)
+            if not keys.are_plain:
+                return next(map(_text_of, _at(self.value, label)), None)
+            found = _at_plain(self.value, label)
+            if type(found) is str:
+                return found if 0 < len(found) <= LONGEST_VALUE else None
+            return _text_of(found) if _is_value(found) else None
         texts = self._walked.texts
         for at in places:
             if 0 < len(texts[at]) <= LONGEST_VALUE:
@@ -216,14 +216,6 @@ class JsonBody:
             self._its_keys = read(tuple(self._walked.names), tuple(self._walked.other_keys))
         return self._its_keys
 
-    def _without(self, ignored: frozenset[str]) -> Any:
-        """Return the value without the scalars at the top under an ``ignored`` name: always the same set of names."""
-        if self._visible is _UNKNOWN:
-            value = self.value
-            hides = type(value) is dict and not ignored.isdisjoint(map(str.casefold, value))
-            self._visible = _visible(value, ignored) if hides else value
-        return self._visible
-
 
 def _quotes(body: bytes) -> int:
     """Return how many quotation marks begin or end a string of a JSON text."""
@@ -231,8 +223,10 @@ def _quotes(body: bytes) -> int:
     return without_backslashes.count(b'"') - without_backslashes.count(b'\\"')
 
 
-def _visible(value: dict[str, Any], ignored: frozenset[str]) -> dict[str, Any]:
-    """Return a map without the scalars that go by an ``ignored`` name in it."""
+def _visible(value: Any, ignored: frozenset[str]) -> Any:
+    """Return a value, where it is a map without the scalars that go by an ``ignored`` name in it."""
+    if type(value) is not dict:
+        return value
     kept = {key: _maps_in(item) if key.casefold() in ignored else item for key, item in value.items()}
     return {key: item for key, item in kept.items() if item is not None}
 
@@ -360,19 +354,6 @@ def _take_flat(maps: list[Any], names: list[str], texts: list[str]) -> int:
     names += chain.from_iterable(maps) if values else ()
     texts += values
     return len(values)
-
-
-def _strings_and_numbers(walked: _Walked) -> list[str]:
-    """Return the texts that are not booleans."""
-    if not walked.booleans:
-        return walked.texts
-    kept: list[str] = []
-    start = 0
-    for at in walked.booleans:
-        kept += walked.texts[start:at]
-        start = at + 1
-    kept += walked.texts[start:]
-    return kept
 
 
 def _text_of(scalar: Any) -> str:

@@ -29,6 +29,9 @@ _PLACEHOLDER_LABEL = re.compile(r"\{\{[ \t]*([\w$@][\w$@.:-]*)")
 LONGEST_PLACE = 200
 """Characters of a document's name that are shown; a file may be called anything."""
 
+WIDEST_PLACE = 60
+"""Columns for the places beside an answer. A line whose values come from several documents takes more, alone."""
+
 MOST_EXPLAINED = 8 * 1024 * 1024
 """Characters of the keys of all values together, written for each value, up to which an answer is explained."""
 
@@ -289,7 +292,7 @@ def explained(answer: Answer, inventory: Inventory | None = None, shown: str | N
     beside = _beside(origins(answer, inventory))
     if not beside:
         return text
-    width = max(map(len, beside.values()))
+    width = min(max(map(len, beside.values())), WIDEST_PLACE)
     lines = text.removesuffix("\n").split("\n")
     return "".join(f"{beside.get(number, ''):{width}} | {line}\n" for number, line in enumerate(lines, 1))
 

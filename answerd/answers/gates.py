@@ -271,7 +271,7 @@ def collected_identities(facts: Facts) -> dict[str, str]:
 def _macs_in_path(facts: Facts) -> list[str]:
     """Return the MAC addresses that are a segment of the path, or one without its extension."""
     found = []
-    for segment in facts.segments:
+    for segment in facts.path.segments:
         if len(segment) >= SHORTEST_MAC:
             for text in (segment, split_extension(segment)[0]):
                 bare = without_pxelinux_prefix(text) or text

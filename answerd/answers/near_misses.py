@@ -101,8 +101,10 @@ def _why_no_default(question: Question) -> str:
     if facts.asks_for_rules:
         return f"{AUTOYAST_RULES} is answered only by a document whose match names file"
     if facts.asks_by_hex_address:
-        return f"a default never answers {shortened(facts.segments[-1])}, which AutoYaST tries before its MAC address"
-    return f"there is no default in {' or '.join(question.extensions) if facts.word else 'any format'}"
+        return (
+            f"a default never answers {shortened(facts.path.segments[-1])}, which AutoYaST tries before its MAC address"
+        )
+    return f"there is no default in {' or '.join(question.extensions) if facts.path.word else 'any format'}"
 
 
 def nearest_miss(catalogue: Catalogue, question: Question) -> str | None:
@@ -129,7 +131,7 @@ def with_hints(error: AnswerError, facts: Facts) -> str:
     parts = [error.reason, *([near] if near else [])]
     who = facts.described
     if facts.request.path != "/" or facts.labels:
-        formats = f" for {' or '.join(facts.extensions)}" if facts.word else ""
+        formats = f" for {' or '.join(facts.extensions)}" if facts.path.word else ""
         parts.append(f"asked{formats} by {shortened(who, LONGEST_NAME)}")
     return "; ".join(parts)
 

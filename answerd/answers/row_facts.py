@@ -20,8 +20,7 @@ class RowFacts(Facts):
     def __init__(self, facts: Facts, row: Row) -> None:
         # Attribute by attribute: reading the __dict__ of an object makes it slower for good, by 30 µs a request.
         self.request = facts.request
-        self.segments, self.word, self.extensions = facts.segments, facts.word, facts.extensions
-        self.may_be_narrowed = facts.may_be_narrowed
+        self.path, self.extensions = facts.path, facts.extensions
         self.parameters = facts.parameters
         self.row = self._row = row
         self._said = facts

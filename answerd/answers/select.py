@@ -125,7 +125,7 @@ class Question:
 def question_of(facts: Facts, extensions: tuple[str, ...], assumed: Collection[Document] = ()) -> Question:
     """Return the question of a request. Some file names are requested before, or beside, the machine's own answer, so
     fewer documents may claim them: NoCloud's side files, and what AutoYaST tries in a directory."""
-    if facts.may_be_narrowed:
+    if facts.path.may_be_narrowed:
         if facts.side_file is not None or facts.asks_for_rules:
             return Question(facts, extensions, assumed, only_naming="file", without_default=True)
         return Question(facts, extensions, assumed, without_default=facts.asks_by_hex_address)

@@ -156,9 +156,9 @@ def _formats(facts: Facts, acceptable: Sequence[str], *, by_name: bool) -> Step:
     formats = ", ".join(acceptable)
     if by_name:
         return Step("formats", f"{formats}: asked for by name")
-    if facts.word is None:
+    if facts.path.word is None:
         return Step("formats", f"{formats}: no segment of the path asks for a format")
-    return Step("formats", f"{formats}: the path segment {shortened(facts.word)!r} asks for that")
+    return Step("formats", f"{formats}: the path segment {shortened(facts.path.word)!r} asks for that")
 
 
 def _layers(outcome: Selection | AnswerError) -> Iterator[Step]:
@@ -247,7 +247,7 @@ class _Selecting:
             if default is chosen:
                 fate = "answers, as nothing else claims the request"
             elif self.question.without_default:
-                fate = f"is no answer to {shortened(self.facts.side_file or self.facts.segments[-1])}"
+                fate = f"is no answer to {shortened(self.facts.side_file or self.facts.path.segments[-1])}"
             else:
                 fate = "is not needed" if chosen else "would answer"
             self._add("default", f"{document_and_source(default)} {fate}")

@@ -32,5 +32,6 @@ def tutorial_files(page: str) -> dict[str, str]:
 
 def without_states(text: str) -> str:
     """A document as one that needs neither states nor secrets: these are tested with the states."""
-    plain = re.sub(r"^# answer: once\n", "", text, flags=re.MULTILINE).replace("{{ report }}", REPORT)
+    always = re.sub(r"^(# answer: once|once: true)\n| once=\"true\"", "", text, flags=re.MULTILINE)
+    plain = always.replace("{{ report }}", REPORT)
     return re.sub(r"\{\{ secret\.[\w-]+ \}\}", "$6$example$hash.of.the.password", plain)

@@ -425,9 +425,12 @@ def test_attributes_and_texts_of_one_element_may_come_from_two_documents() -> No
 
 
 def test_an_element_of_two_documents_names_both_beside_its_line() -> None:
-    answer = answer_to({"groups/base.autoyast": LOWER_XML, "m1.autoyast": UPPER_XML}, "m1", "autoyast")
-    line = next(line for line in explained(answer).splitlines() if "<confirm" in line)
-    assert line.startswith("@config:type: groups/base.autoyast:4, confirm: m1.autoyast:4")
+    upper = UPPER_XML.replace("base", "base-of-all")
+    answer = answer_to({"groups/base-of-all.autoyast": LOWER_XML, "m1.autoyast": upper}, "m1", "autoyast")
+    lines = explained(answer).splitlines()
+    (line,) = [line for line in lines if "<confirm" in line]
+    assert line.startswith("@config:type: groups/base-of-all.autoyast:4, confirm: m1.autoyast:4")
+    assert {line.index(" | ") for line in lines if "<confirm" not in line} == {60}  # it alone is wider
 
 
 def test_repeated_siblings_are_told_apart_by_their_place() -> None:
