@@ -29,7 +29,7 @@ from answerd.identity import (
 from answerd.installs.events import Event
 from answerd.installs.memory import MOST_COLLECTED, Decision, InstallMemory, Remembered, Visitor
 from answerd.installs.sentences import script, sentence
-from answerd.installs.states import Asked, Gate, Record, Refusal, judge
+from answerd.installs.states import Asked, Gate, Record, Refusal, is_repeated
 from answerd.installs.tokens import TokenSubject, report_token
 
 IPXE: Final = "ipxe"
@@ -68,9 +68,9 @@ class InstallSource(Protocol):
 
 class Asking(NamedTuple):
     """A request of a machine for an answer with ``once``, and the decision of the states. ``found`` are the records of
-    the machine."""
+    the machine, ``name`` is that of a new one."""
 
-    visitor: Visitor
+    name: str | None
     found: Sequence[Remembered]
     asked: Asked
     decision: Decision
@@ -98,14 +98,14 @@ class Gates:
         gate = Gate.LOADER if once is Once.LOADER or top.format == IPXE else Gate.ANSWERS
         asked = Asked(str(top), gate, once, self.source.now(), without_start)
         known = _named_record(memory, selection, facts)
-        if known is not None and judge(known.record, asked, memory.rules).is_repeated:
+        if known is not None and is_repeated(known.record, asked, memory.rules):
             # Nothing to write, and what else the request says of the machine would find no other record.
-            return Asking(Visitor(known.record.name), (known,), asked, _NOTHING_TO_WRITE, memory)
+            return Asking(known.record.name, (known,), asked, _NOTHING_TO_WRITE, memory)
         visitor, found = _look(memory, catalogue, selection, facts, "once")
         decision = memory.judge(visitor, found, asked, facts.request.peer)
         if decision.refuser is not None and decision.events:
             self.source.given(decision.events)
-        return Asking(visitor, found, asked, decision, memory)
+        return Asking(visitor.name, found, asked, decision, memory)
 
     def given(self, asking: Asking) -> None:
         """Write that the composed answer is given. Raises `answerd.errors.StatesUnknown`."""
@@ -125,21 +125,24 @@ class Gates:
     def report(self, catalogue: Catalogue, selection: Selection, facts: Facts, asking: Asking | None = None) -> str:
         """Return the URL by which the machine reports. Raises `CannotFill`, `answerd.errors.StatesUnknown`."""
         if asking is not None:
-            visitor, found, memory = asking.visitor, asking.found, asking.memory
+            name, found, memory = asking.name, asking.found, asking.memory
         else:
             memory = self.source.current()
             visitor, found = _look(memory, catalogue, selection, facts, "{{ report }}")
+            name = visitor.name
         base = self.source.base_url(facts)
-        record = found[0].record if found else memory.new(visitor.name or "").record
+        record = found[0].record if found else memory.new(name or "").record
         return f"{base}/report/{report_token(TokenSubject(record.name, record.attempt), self.source.key)}"
 
 
 def _named_record(memory: InstallMemory, selection: Selection, facts: Facts) -> Remembered | None:
     """Return the record that a row or machine document names, where it knows that and the group of this answer."""
-    own = _own_name(selection, facts)
-    known = memory.by_name.get(record_identity(own)) if own is not None else None
+    if facts.row is not None and facts.row.name:
+        known = memory.by_name.get(record_identity(facts.row.name))
+    else:
+        known = memory.by_name.get(selection.machine.identity) if selection.machine is not None else None
     group = selection.group.key.identifier if selection.group else None
-    return known if known is not None and known.is_named and known.group == group else None
+    return known if known is not None and known.group == group and known.is_named else None
 
 
 def _own_name(selection: Selection, facts: Facts) -> str | None:

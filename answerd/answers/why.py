@@ -121,7 +121,7 @@ def _install(catalogue: Catalogue, selection: Selection, facts: Facts, sources: 
         yield Step("install", f"once in {deciding.key}, and no answer: {error.reason}")
         return
     refused = refusal_sentence(asking) if asking.decision.refusal is not None else "open"
-    details = (f"the record is called {brief(asking.visitor.name or '')}", f"state {state}, {ASSUMED}: {refused}")
+    details = (f"the record is called {brief(asking.name or '')}", f"state {state}, {ASSUMED}: {refused}")
     yield Step("install", f"once in {deciding.key}: the gate of the {asking.asked.gate}", details)
 
 

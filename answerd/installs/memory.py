@@ -13,7 +13,7 @@ from typing import Final, NamedTuple
 
 from answerd.identity import record_identity
 from answerd.installs.events import Event, Evidence, Kind, evidence_of, merge, record_of
-from answerd.installs.states import UNDER_WAY, Asked, Record, Refusal, Rules, State, is_silent, judge
+from answerd.installs.states import UNDER_WAY, Asked, Record, Refusal, Rules, State, is_repeated, is_silent, judge
 
 CLOSEST_FIRST: Final = (
     State.INSTALLED,
@@ -295,7 +295,9 @@ class InstallMemory:
                     )
                 continue
             event = _collected(remembered, visitor, asked.at, judgement.start, asked.document, peer)
-            if not asked.without_start and not (judgement.is_repeated and _brings_nothing(event, remembered)):
+            if asked.without_start:
+                continue
+            if not (_brings_nothing(event, remembered) and is_repeated(record, asked, self.rules)):
                 given.append(event)
         if not refused:
             return Decision(tuple(given))

@@ -112,13 +112,6 @@ UNDER_WAY: Final = frozenset({State.INSTALLING, State.COPIED})
 """States in which a machine is expected to report, and may be silent."""
 
 
-HEARD_AGAIN_SECONDS: Final = 30.0
-"""How long a document that is given once more need not be noted: an installer asks for it several times in a row."""
-
-HEARD_AGAIN_SHARE: Final = 0.01
-"""The same as a share of `Rules.silence`, where that is less: a machine is called silent too early by this at most."""
-
-
 class Refusal(StrEnum):
     """The rule by which a document is refused."""
 
@@ -155,6 +148,12 @@ class Rules:
     """How long after a document was first given the same document begins the next start."""
     starts: int = 5
     silence: float = 3_600
+
+    @property
+    def heard_again(self) -> float:
+        """How long a document that is given once more need not be noted: an installer asks for it several times in a
+        row. A machine is called silent too early by this at most."""
+        return min(30.0, self.silence / 100)
 
 
 class Asked(NamedTuple):
@@ -194,13 +193,11 @@ class Record(NamedTuple):
 class Judgement(NamedTuple):
     """The decision about a document that a machine asks for. ``refusal``: the rule by which it is refused, None where
     it is given. ``start``: the number of the start that the giving belongs to; 0 where it belongs to none.
-    ``exhausts``: it is refused because it would have begun a start too many. ``is_repeated``: it is given once more
-    within the same start, shortly after the machine was heard of, which is not worth an event."""
+    ``exhausts``: it is refused because it would have begun a start too many."""
 
     refusal: Refusal | None = None
     start: int = 0
     exhausts: bool = False
-    is_repeated: bool = False
 
 
 def judge(record: Record, asked: Asked, rules: Rules) -> Judgement:
@@ -208,10 +205,10 @@ def judge(record: Record, asked: Asked, rules: Rules) -> Judgement:
     refusal = refusal_of(record, asked, rules)
     if refusal is not None:
         return Judgement(refusal)
-    first = record.given.get(asked.document)
     if record.state in BETWEEN_STARTS:
         begins = True
     else:
+        first = record.given.get(asked.document)
         begins = record.state in UNDER_WAY and first is not None and asked.at - first > rules.start
     if begins and record.starts >= rules.starts:
         return Judgement(Refusal.EXHAUSTED, exhausts=not asked.without_start)
@@ -219,16 +216,28 @@ def judge(record: Record, asked: Asked, rules: Rules) -> Judgement:
         return Judgement(start=record.starts + 1)
     if record.state not in UNDER_WAY:  # the grace period, which stays open for a file that is asked for twice
         return Judgement()
-    again = min(HEARD_AGAIN_SECONDS, HEARD_AGAIN_SHARE * rules.silence)
-    return Judgement(start=max(1, record.starts), is_repeated=first is not None and asked.at - record.heard <= again)
+    return Judgement(start=max(1, record.starts))
+
+
+def is_repeated(record: Record, asked: Asked, rules: Rules) -> bool:
+    """Return whether a document is given once more within the same start, shortly after the machine was heard of, which
+    is not worth an event."""
+    first = record.given.get(asked.document)
+    return (
+        first is not None
+        and record.state in UNDER_WAY
+        and asked.at - record.heard <= rules.heard_again
+        and asked.at - first <= rules.start
+        and refusal_of(record, asked, rules) is None
+    )
 
 
 def refusal_of(record: Record, asked: Asked, rules: Rules) -> Refusal | None:
     """Return the rule by which the state closes the gate to a document; None where the gate is open to it."""
     opening = GATES[record.state][asked.gate]
-    if opening is Opening.CLOSED or (opening is Opening.GRACE and not _in_grace(record, asked, rules)):
+    if opening is not Opening.OPEN and (opening is Opening.CLOSED or not _in_grace(record, asked, rules)):
         return _refusal_in(record)
-    if asked.once is Once.ARMED and not record.was_armed:
+    if not record.was_armed and asked.once is Once.ARMED:
         return Refusal.NOT_ARMED
     return None
 

@@ -285,12 +285,13 @@ class EventLog:
             self.source = setting(self._database, "source") or ""
             sync_directory(states.path.parent)  # the write-ahead log may be new
         self._connection: sqlite3.Connection = self._database.connection()  # type: ignore[no-untyped-call]
+        self._version_cursor = self._connection.cursor()
         self._shared = states.shared
 
     def has_changed(self) -> bool:
         """Return whether another connection has written since the last call. Raises `StoreError`."""
         try:  # each request asks: a context manager takes as long as the question
-            (version,) = self._connection.execute("PRAGMA data_version").fetchone()
+            (version,) = self._version_cursor.execute("PRAGMA data_version").fetchone()
         except sqlite3.Error as error:
             raise state_fault(self._states.path, "read", error) from None
         changed: bool = version != self._version

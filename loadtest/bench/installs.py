@@ -40,7 +40,6 @@ ON_THE_DISK = Bar(at_most=2)
 """Seconds for `REPORTS`."""
 
 REPORTS = 1_000
-EVERYTHING = "templated, with inventory, secrets and once"
 AT_ONCE = 400
 """Machines of a lab that is switched on."""
 
@@ -63,20 +62,25 @@ def installs(effort: Effort) -> list[Figure]:
 def _answers(effort: Effort) -> list[Figure]:
     """Measure machines that ask again and again, as installers do while they install."""
     most = max(effort.load, *effort.sizes)
+    everything = "templated, with inventory and secrets"
     with ExitStack() as running:
-        plain = Contestant("templated, without once", _started(running, _fleet()), shapes.TEMPLATED_POST, FLEET)
-        contestants = [plain]
-        for records in (0, most):
-            server = _started(running, _fleet(once=True), records)
-            label = f"templated, with once, {records + FLEET:,} records"
-            contestants.append(Contestant(label, server, shapes.TEMPLATED_POST, FLEET))
-        together = _started(running, with_everything(FLEET))
-        contestants.append(Contestant(EVERYTHING, together, shapes.TEMPLATED_POST, FLEET))
+        sets = (
+            ("templated, without once", _fleet(), 0),
+            (f"templated, with once, {FLEET:,} records", _fleet(once=True), 0),
+            (f"templated, with once, {most + FLEET:,} records", _fleet(once=True), most),
+            (f"{everything}, without once", with_everything(FLEET, once=False), 0),
+            (f"{everything}, with once", with_everything(FLEET), 0),
+        )
+        contestants = [
+            Contestant(label, _started(running, documents, records), shapes.TEMPLATED_POST, FLEET)
+            for label, documents, records in sets
+        ]
         turns = alternate(contestants, effort.rounds, effort.seconds)
     rounds = list(turns.values())
-    figures = [figure for label, rounds in turns.items() for figure in contest(label, rounds)]
-    for at in (1, 2, 3):
-        figures += ratio(contestants[at].label, rounds[at], plain.label, rounds[0], WITH_ONCE)
+    figures = [figure for label, of_one in turns.items() for figure in contest(label, of_one)]
+    for with_once, without in ((1, 0), (2, 0), (4, 3)):
+        names = (contestants[with_once].label, contestants[without].label)
+        figures += ratio(names[0], rounds[with_once], names[1], rounds[without], WITH_ONCE)
     figures += ratio(contestants[2].label, rounds[2], f"{FLEET:,} records", rounds[1], WITH_RECORDS)
     return figures + generating(turns)
 
@@ -143,10 +147,10 @@ def _fleet(machines: int = FLEET, *, once: bool = False) -> Documents:
     yield from (templated_document(Machine(number)) for number in range(machines))
 
 
-def with_everything(machines: int) -> Documents:
-    """Return the documents of `_fleet` with ``once``, a row for each machine, and a secret in each answer: a
-    placeholder more, and one that the row fills and not the body."""
-    for name, text in _fleet(machines, once=True):
+def with_everything(machines: int, *, once: bool = True) -> Documents:
+    """Return the documents of `_fleet`, a row for each machine, and a secret in each answer: a placeholder more, and
+    one that the row fills and not the body."""
+    for name, text in _fleet(machines, once=once):
         filled = text.replace('"$y$j9T$MadeUpSalt', '"{{ secret.root }}$y$j9T$MadeUpSalt')
         yield name, filled.replace("{{ dmi.system.serial | lower }}", "{{ id }}")
     yield inventory_document(0, machines)
