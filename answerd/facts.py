@@ -232,10 +232,10 @@ class Facts:
         if firsts is None:
             firsts = self._firsts = dict(reversed(self._before_json()))
         if label not in firsts:
-            if _is_set_here(label):
-                firsts[label] = next(iter(self.values(label)), None)
+            if label in _SET_HERE:
+                firsts[label] = next(iter(self._own(label)), None)
             else:
-                firsts[label] = None if self._json is None else self._json.first(label)
+                firsts[label] = None if self._json is None or label.startswith(SECRETS) else self._json.first(label)
         return firsts[label]
 
     def forms(self, label: str) -> NormalizedValues:

@@ -111,8 +111,8 @@ def identified(texts: Sequence[str]) -> tuple[list[str], list[str]]:
         found = data.translate(_TO_LOWER, _PUNCTUATION).decode().split("\n\n")[1:-1]
         # Most MAC addresses of a body are a line, and to look at what is around each takes 3 µs.
         shape = data.translate(_SHAPE_OF)
-        for line in _MAC_LINES:
-            shape = shape.replace(line, bytes(len(line)))
+        for line, blank in _MAC_LINES:
+            shape = shape.replace(line, blank)
         if _may_have_addresses(data, shape):
             _put_addresses(texts, found)
         return found, _macs_in(data, shape)
@@ -273,7 +273,8 @@ _SPELLINGS: Final[tuple[tuple[bytes, _Spelling], ...]] = (
 )
 """Each spelling with the map of an address in it."""
 
-_MAC_LINES: Final = (b"\nhh:hh:hh:hh:hh:hh\n", b"\nhh-hh-hh-hh-hh-hh\n")
+_MAC_LINES: Final = ((b"\nhh:hh:hh:hh:hh:hh\n", bytes(19)), (b"\nhh-hh-hh-hh-hh-hh\n", bytes(19)))
+"""The shape of a line that is a MAC address, with what replaces it."""
 
 _UUID_BEFORE: Final = b"-hhhh-"
 """What is before the last group of a UUID, which is looked at most often and is part of something longer."""

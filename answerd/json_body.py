@@ -61,34 +61,6 @@ def _with_each_pair(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return read if len(read) == len(pairs) else {RepeatedKey(key): value for key, value in pairs}
 
 
-class _Walked:
-    """The result of one walk over a value. ``texts``: its scalars as text, in order of arrival, without nulls;
-    ``names``: for each of them the last key above it, empty where there is none; ``booleans``: the positions of those
-    that are true or false; ``other_keys``: those of maps, lists and nulls. ``strings`` and ``commas``: how many the
-    value takes to write, at most so many commas more where a map or list is empty. ``has_zero``: whether a number is 0.
-    """
-
-    __slots__ = ("booleans", "commas", "has_zero", "names", "other_keys", "strings", "texts")
-
-    def __init__(
-        self,
-        texts: list[str],
-        names: list[str],
-        other_keys: list[str],
-        booleans: list[int],
-        strings: int,
-        commas: int,
-        has_zero: bool,
-    ) -> None:
-        self.texts = texts
-        self.names = names
-        self.other_keys = other_keys
-        self.booleans = booleans
-        self.strings = strings
-        self.commas = commas
-        self.has_zero = has_zero
-
-
 class _Keys:
     """What the keys of a body tell, which is the same for the machines of a fleet.
 
@@ -123,7 +95,6 @@ class JsonBody:
 
     # Computed when first asked for.
     _labels: dict[str, list[str]] | None = None
-    _its_keys: _Keys | None = None
     _most: int | None = None
     _searches = 0
     _of_system: dict[str, list[str]] | None = None
@@ -131,14 +102,16 @@ class JsonBody:
     def __init__(self, value: Any, body: bytes, *, exact: bool = False) -> None:
         """``body`` is what ``value`` was read from. Raises `_LostSpelling` unless the reading was ``exact``."""
         self.value = value
-        self._walked = walked = _walk(value)
-        self._is_small = len(body) <= _SMALL and len(walked.names) <= _MOST_SCALARS
+        self._texts, names, other_keys, self._booleans, strings, commas, has_zero = _walk(value)
         if not exact:
             # A pair that is lost takes a comma and quotation marks with it. There are three times as many quotation
             # marks, but commas are in texts too.
-            is_whole = walked.commas == body.count(b",") or 2 * walked.strings == _quotes(body)
-            if not is_whole or (walked.has_zero and b"-0" in body):
+            is_whole = commas == body.count(b",") or 2 * strings == _quotes(body)
+            if not is_whole or (has_zero and b"-0" in body):
                 raise _LostSpelling
+        is_small = len(body) <= _SMALL and len(names) <= _MOST_SCALARS
+        read = _keys_of_small_body if is_small else _Keys
+        self._keys = read(tuple(names), tuple(other_keys))
 
     def identities(self, ignored: frozenset[str]) -> tuple[list[str], list[str], list[str]]:
         """Return the identity of each scalar, the text that gives it, and the MAC addresses in texts and keys.
@@ -146,16 +119,16 @@ class JsonBody:
         An identity is empty where a scalar has none: true and false do not. Scalars at the top under an ``ignored``
         (case-folded) name are left out, but MAC addresses in them count.
         """
-        walked, keys = self._walked, self._keys
+        texts, booleans, keys = self._texts, self._booleans, self._keys
         if keys.places.keys().isdisjoint(ignored):
-            names, macs = identified(walked.texts)
+            names, macs = identified(texts)
         else:
-            macs = find_macs("\n".join(walked.texts).encode("utf-8", "replace"))
-            walked = _walk(_visible(self.value, ignored))
-            names, _ = identified(walked.texts)
-        for at in walked.booleans:
+            macs = find_macs("\n".join(texts).encode("utf-8", "replace"))
+            texts, _, _, booleans, *_ = _walk(_visible(self.value, ignored))
+            names, _ = identified(texts)
+        for at in booleans:
             names[at] = ""
-        return names, walked.texts, [*macs, *keys.macs]
+        return names, texts, [*macs, *keys.macs]
 
     def first(self, label: str) -> str | None:
         """Return the first of the values that go by a case-folded label; None when there is none."""
@@ -173,7 +146,7 @@ class JsonBody:
             if type(found) is str:
                 return found if 0 < len(found) <= LONGEST_VALUE else None
             return _text_of(found) if _is_value(found) else None
-        texts = self._walked.texts
+        texts = self._texts
         for at in places:
             if 0 < len(texts[at]) <= LONGEST_VALUE:
                 return texts[at]
@@ -187,7 +160,7 @@ class JsonBody:
         places = self._keys.places.get(label, ())
         if "." in label or label.isdigit():
             return self.labels().get(label, []) if places else list(map(_text_of, _at(self.value, label)))
-        texts = self._walked.texts
+        texts = self._texts
         return [texts[at] for at in places if 0 < len(texts[at]) <= LONGEST_VALUE]
 
     def labels(self) -> dict[str, list[str]]:
@@ -208,13 +181,6 @@ class JsonBody:
         """Keep only the first ``most`` scalars for values of labels. Call it before any label is asked for."""
         self._most = most
         self._searches = _MOST_SEARCHES
-
-    @property
-    def _keys(self) -> _Keys:
-        if self._its_keys is None:
-            read = _keys_of_small_body if self._is_small else _Keys
-            self._its_keys = read(tuple(self._walked.names), tuple(self._walked.other_keys))
-        return self._its_keys
 
 
 def _quotes(body: bytes) -> int:
@@ -283,8 +249,13 @@ def _refuse(name: str) -> Any:
     raise ValueError(f"{name} is not JSON")
 
 
-def _walk(value: Any) -> _Walked:
+def _walk(value: Any) -> tuple[list[str], list[str], list[str], list[int], int, int, bool]:
     """Walk over a value in order. Raise `_LostSpelling` for a float.
+
+    Return its scalars as text, in order of arrival, without nulls; for each of them the last key above it, empty where
+    there is none; the keys of maps, lists and nulls; the positions of the scalars that are true or false; how many
+    strings and commas the value takes to write, at most so many commas more where a map or list is empty; and whether a
+    number is 0.
 
     Each answer pays for this, so it is one loop without a call for each scalar.
     """
@@ -336,7 +307,8 @@ def _walk(value: Any) -> _Walked:
         else:
             if not open_parts:
                 strings = keys + len(texts) - len(booleans) - numbers
-                return _Walked(texts, names, other_keys, booleans, strings, keys + elements - containers, has_zero)
+                commas = keys + elements - containers
+                return texts, names, other_keys, booleans, strings, commas, has_zero
             parts = open_parts.pop()
 
 

@@ -3,9 +3,9 @@
 Usage:
   answerd config
 
-Secrets are shown as (set). An existing database and the log file are opened, so
-that this fails where the service would not start. No address is bound: the
-service may be running.
+Secrets are shown as (set). An existing database, the file of named tokens and
+the log file are opened, so that this fails where the service would not start.
+No address is bound: the service may be running.
 
 Options:
   -h --help  This text.
@@ -30,6 +30,7 @@ from pathlib import Path
 
 from answerd.commands import Arguments, CommandError
 from answerd.config import Config, describe, read_config
+from answerd.server.roles import TokensError, read_tokens
 from answerd.store.opening import open_store
 
 
@@ -46,12 +47,18 @@ def run(_arguments: Arguments) -> int:
 
 
 def _try_to_open(config: Config) -> None:
-    """Open the store and the log file. Raises `StoreError` or `CommandError` where the service could not.
+    """Open the store, the named tokens and the log file. Raises `StoreError` or `CommandError` where the service could
+    not.
 
     What does not exist is not created. No address is bound: the service that has these settings may be running.
     """
     if config.store == "sqlite" and Path(config.db_path).exists():
         open_store(config)
+    if config.tokens_file:
+        try:
+            read_tokens(config.tokens_file)
+        except TokensError as error:
+            raise CommandError(f"SERVICE_TOKENS_FILE: {error}") from None
     if config.log_file in ("stderr", "stdout"):
         return
     log_file = Path(config.log_file)

@@ -18,6 +18,7 @@ from answerd.console.editing import (
     DocumentVersion,
     Editing,
     NotSaved,
+    Revision,
     Saved,
     WriteAuthor,
 )
@@ -297,11 +298,14 @@ class DocumentPages:
             text = ""
         if not request.sees_secrets:
             text = in_thread(lambda: redacted(text, key.format, labels=catalogue.columns))
-        used_by = self._used_by(key) if key.kind is Kind.GROUP and not is_new else []
-        history = editing.history(key) if editing is not None and (is_removed or not is_new) else ()
+        used_by: Sequence[Dependents] = ()
+        history: Sequence[Revision] = ()
         consequences = None
-        if editing is not None and preview is not None:  # last: what it begins slows the others down
+        if editing is not None and preview is not None:  # says more of whom it affects than the rest of the page
             consequences = editing.preview(key, None if preview is Preview.REMOVE else text)
+        else:
+            used_by = self._used_by(key) if key.kind is Kind.GROUP and not is_new else []
+            history = editing.history(key) if editing is not None and (is_removed or not is_new) else ()
         body = page(
             "document",
             request=request,
@@ -326,7 +330,7 @@ class DocumentPages:
             line=number_in(request.get("line")) or 0,
             verb="delete" if preview is Preview.REMOVE else "save",
             used_by=used_by,
-            is_current=self._tables.is_current or key.kind is not Kind.GROUP or is_new,
+            is_current=self._tables.is_current or key.kind is not Kind.GROUP or is_new or preview is not None,
             history=history,
         )
         return PageReply(body, status)

@@ -13,6 +13,7 @@ import sqlite3
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import chain, islice
 from typing import Any, NamedTuple
 
 import gevent
@@ -34,7 +35,7 @@ from answerd.identity import identity_of, is_mac
 from answerd.installs.memory import Remembered
 from answerd.installs.shown import UnknownMachine
 from answerd.installs.states import SILENT, UNDER_WAY, State
-from answerd.inventory.row import IDENTITY_COLUMNS, Row, identities_of_sound
+from answerd.inventory.row import IDENTITY_COLUMNS, Layout, Row, identities_of_sound
 from answerd.server.os_support import gc_paused
 from answerd.server.threads import in_pool
 
@@ -49,6 +50,9 @@ SUGGESTED = 500
 
 FEW = 5_000
 """Machines of a view that are sorted faster than looked for in their order among all."""
+
+MOST_VALUES = 900
+"""Values of one statement; SQLite takes at least 999."""
 
 UNKNOWN = "unknown"
 """The state, and the origin, of a machine that asked and was claimed by nothing."""
@@ -100,9 +104,8 @@ _INDEXES = """
 """
 _OF_MACHINE = "identity name place origin formats groups is_claimed searched"
 _OF_DOCUMENT = "kind identifier format extends extended claims problems identity place"
-_RECORD = """
-    INSERT INTO machine (identity, name, place, origin, formats, groups, is_claimed, searched, state, silent_from,
-        since, percent, message) VALUES (?, ?, ?, 'install', '', ?, 0, ?, ?, ?, ?, ?, ?)
+_OF_RECORD = "identity name place origin formats groups is_claimed searched state silent_from since percent message"
+_RECORDED = """
     ON CONFLICT (identity) DO UPDATE SET state = excluded.state, silent_from = excluded.silent_from,
         since = excluded.since, percent = excluded.percent, message = excluded.message,
         groups = iif(is_claimed, groups, excluded.groups), origin = iif(origin = 'unknown', 'install', origin)
@@ -264,14 +267,19 @@ class Table:
         self._insert("machine", [*_OF_MACHINE.split(), *self.columns.values()], _machines(catalogue, [*self.columns]))
         self._insert("document", _OF_DOCUMENT.split(), _documents(catalogue))
         self._database.execute("COMMIT")
-        self._database.executescript(_INDEXES)
         self._follow(states, give_way)
+        self._database.executescript(_INDEXES)
         found = self._all("groups", "FROM machine GROUP BY groups")
         self.groups = sorted({group for (groups,) in found for group in groups.split("\n") if group})[:SUGGESTED]
 
-    def _insert(self, table: str, columns: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
-        marks = ", ".join("?" * len(columns))
-        self._database.executemany(f"INSERT INTO {table} ({', '.join(columns)}) VALUES ({marks})", rows)
+    def _insert(self, table: str, columns: Sequence[str], rows: Iterable[Sequence[object]], rest: str = "") -> None:
+        """Insert many rows with each statement: SQLite gives the interpreter's lock away for each statement, and waits
+        for it while another thread computes."""
+        marks, left = f"({', '.join('?' * len(columns))})", iter(rows)
+        while batch := [*islice(left, max(1, MOST_VALUES // len(columns)))]:
+            values = f"VALUES {', '.join([marks] * len(batch))}"
+            statement = f"INSERT INTO {table} ({', '.join(columns)}) {values} {rest}"
+            self._database.execute(statement, [*chain.from_iterable(batch)])
 
     def machines(self, view: View, states: CurrentStates | None) -> MachinesPage:
         """Return the page of a view."""
@@ -474,9 +482,7 @@ class Table:
         if not (changed or gone or has_silence or sightings != self._sightings):
             return
         database.execute("BEGIN")
-        for one in changed:
-            at_each()
-            database.execute(_RECORD, _record(one, states.rules.silence))
+        self._insert("machine", _OF_RECORD.split(), _records(changed, states.rules.silence, at_each), _RECORDED)
         for identity in gone:
             database.execute("DELETE FROM machine WHERE identity = ? AND origin = 'install'", (identity,))
             database.execute(_FORGOTTEN, (identity,))
@@ -569,8 +575,7 @@ def _add_rows(named: dict[str, _Named], catalogue: Catalogue, columns: Sequence[
             layout = row.layout
             at_key = {key: at for at, key in enumerate(layout.keys)}
             places = [at_key.get(label) for label in columns]
-            names = enumerate(zip(layout.columns, layout.keys, strict=True))
-            secret = [at for at, pair in names if any(map(is_secret_name, pair))]
+            secret = secret_places(layout)
         give_way()
         cells = row.cells()
         identities = identities_of_sound(layout, cells)
@@ -590,6 +595,12 @@ def _add_rows(named: dict[str, _Named], catalogue: Catalogue, columns: Sequence[
         machine.texts += (*identities, *cells)
         if machine.cells is None:  # several rows with one identity are a problem; the first one's cells are shown
             machine.cells = ["" if at is None else cells[at] for at in places]
+
+
+def secret_places(layout: Layout) -> list[int]:
+    """Return the places of the columns whose cells are hidden, and found by no search."""
+    names = enumerate(zip(layout.columns, layout.keys, strict=True))
+    return [at for at, pair in names if any(map(is_secret_name, pair))]
 
 
 def _groups_of_rows(catalogue: Catalogue) -> Callable[[Row, Sequence[str]], Sequence[Key]]:
@@ -628,21 +639,27 @@ def _searched(*texts: str) -> str:
     return _lines(dict.fromkeys("\n".join(texts).casefold().split("\n")))
 
 
-def _record(remembered: Remembered, silence: float) -> Sequence[object]:
-    record = remembered.record
-    identity = identity_of(record.name)
-    return (
-        identity,
-        record.name,
-        natural(record.name),
-        _lines([remembered.group] if remembered.group else ()),
-        _searched(record.name, identity),
-        record.state.value,
-        record.heard + silence if record.state in UNDER_WAY else None,
-        record.since if record.state is not State.NEW else None,
-        record.percent,
-        record.message or "",
-    )
+def _records(changed: Iterable[Remembered], silence: float, at_each: Callable[[], None]) -> Iterator[Sequence[object]]:
+    """Yield the row of each record."""
+    for remembered in changed:
+        at_each()
+        record = remembered.record
+        identity = identity_of(record.name)
+        yield (
+            identity,
+            record.name,
+            natural(record.name),
+            "install",
+            "",
+            _lines([remembered.group] if remembered.group else ()),
+            False,
+            _searched(record.name, identity),
+            record.state.value,
+            record.heard + silence if record.state in UNDER_WAY else None,
+            record.since if record.state is not State.NEW else None,
+            record.percent,
+            record.message or "",
+        )
 
 
 def _sighting(machine: UnknownMachine) -> Sequence[object]:

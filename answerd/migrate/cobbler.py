@@ -94,7 +94,7 @@ def read(path: Path) -> MigratedData:
     data.add_task(
         f"Kernels and packages were served by cobbler. Serve them by any web server, and put it in place of {FILES}."
     )
-    data.add_task("URL in the .ipxe documents is the place of the address of this service: put it there.")
+    data.add_task("Put the address of this service in place of URL in the .ipxe documents.")
     return data
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 import tomllib
 import xml.etree.ElementTree as ET
 from collections.abc import Callable
@@ -267,41 +266,6 @@ def test_braces_that_are_no_placeholder_are_a_problem_before_anybody_asks(
     assert problems[0].startswith(f"default ({name.partition('.')[2]}): ")
     with pytest.raises(BrokenDocument):
         fleet.ask("/?v=1")
-
-
-def test_filters_of_mac_addresses_take_any_spelling(fleet: Fleet) -> None:
-    fleet.write({"default.ks": "{{ mac | bare }} {{ mac|colons }} {{ mac | dashes | upper }}\n"})
-    expected = "98fa9b50d810 98:fa:9b:50:d8:10 98-FA-9B-50-D8-10\n"
-    for spelling in ("98:FA:9B:50:D8:10", "98-fa-9b-50-d8-10", "98fa9b50d810", "98fa.9b50.d810"):
-        assert fleet.text(f"/?mac={spelling}") == expected
-    for wrong in ("eth0", "98:fa:9b:50:d8", "98:fa-9b:50:d8:10", "x98fa9b50d810"):
-        with pytest.raises(CannotFill, match="mac"):
-            fleet.ask(f"/?mac={wrong}")
-
-
-def test_a_fact_named_like_a_placeholders_label_may_have_dots_and_colons(fleet: Fleet) -> None:
-    fleet.write({"default.ks": "{{ $schema.version }} {{ dmi.system.asset-tag }} {{ a:b }}\n"})
-    body = {"$schema": {"version": "1.0"}, "dmi": {"system": {"asset-tag": "T"}}}
-    assert fleet.text("/?a:b=c", json=body) == "1.0 T c\n"
-
-
-def test_a_slug_is_one_word_whatever_a_request_sends(fleet: Fleet) -> None:
-    fleet.write({"default.ks": "network --hostname=db-{{ serial | slug }}.example.com --activate\n"})
-    for serial in (
-        "VMware-42 1d 0a 56",
-        "a b",
-        "$(reboot)",
-        "'\"x\"'",
-        "`reboot`",
-        "a;b&&c|d>e",
-        "--hostname=x",
-        "\u2028a",
-    ):
-        line = fleet.text(f"/ks?serial={quote(serial)}")
-        assert re.fullmatch(r"network --hostname=db-[a-z0-9]+(-[a-z0-9]+)*\.example\.com --activate\n", line)
-    for serial in ("%20", "--", "%C3%9F%C3%A9"):
-        with pytest.raises(CannotFill, match=r"serial.*no ASCII letter or digit"):
-            fleet.text(f"/ks?serial={serial}")
 
 
 @pytest.mark.parametrize(

@@ -220,11 +220,12 @@ def test_config_tells_every_setting_and_where_it_came_from(command: Run, tmp_pat
     assert b"a-secret" not in done.stdout + done.stderr
 
 
-def test_config_fails_where_the_store_or_the_log_file_cannot_be_opened(command: Run, tmp_path: Path) -> None:
+def test_config_fails_where_the_store_the_tokens_or_the_log_file_cannot_be_opened(command: Run, tmp_path: Path) -> None:
     database = tmp_path / "answers.db"
     database.write_text("this is no database, " * 50)
     for settings in (
         {"SERVICE_STORE": "sqlite", "SERVICE_DB_PATH": database},
+        {"SERVICE_TOKENS_FILE": tmp_path / "missing"},
         {"SERVICE_LOG_FILE": tmp_path / "missing" / "answerd.log"},
         {"SERVICE_LOG_FILE": tmp_path},
     ):

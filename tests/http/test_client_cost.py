@@ -149,6 +149,8 @@ ADMIN = f"Authorization: Bearer {ADMIN_TOKEN}"
         ("POST /ks", [LENGTH], 401),
         ("POST /ks", [CHUNKED], 401),
         ("PUT /ks", [LENGTH], 405),
+        ("PUT /ks", ["Content-Length: 9999999"], 405),
+        ("PUT /ks", ["Content-Length: x"], 400),
         ("POST /ks", ["Content-Length: 9999999"], 401),
         ("POST /ks", ["Content-Length: 9999999", BEARER], 413),
         ("POST /ks", [LENGTH, "Content-Length: 2"], 400),

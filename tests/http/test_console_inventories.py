@@ -151,6 +151,11 @@ def test_the_preview_of_a_row_says_what_it_changes_and_is_saved_there(keeper: Br
     assert stored(keeper) == TEXT.replace(" r1 ", " r9 ")
 
 
+def test_a_search_finds_no_cell_that_is_hidden(keeper: Browser) -> None:
+    assert names_in(keeper.get(f"{TABLE}&q=r1")) == ["m01"]
+    assert names_in(keeper.get(f"{TABLE}&q=swordf")) == []
+
+
 def test_an_inventory_of_5000_rows_is_uploaded_with_a_preview_paged_searched_and_undone(keeper: Browser) -> None:
     assert len(MANY) > 300_000
     keeper.change(do="save", kind="group", name="r1", format="toml", text=GROUP)

@@ -21,7 +21,7 @@ from __future__ import annotations
 
 import ssl
 import struct
-from _socket import MSG_DONTWAIT, MSG_NOSIGNAL, MSG_PEEK, SHUT_WR, SO_LINGER, SOL_SOCKET
+from _socket import MSG_DONTWAIT, MSG_MORE, MSG_NOSIGNAL, MSG_PEEK, SHUT_WR, SO_LINGER, SOL_SOCKET
 from _socket import socket as Socket
 from collections.abc import Callable
 from fcntl import ioctl
@@ -66,6 +66,7 @@ _DISCARD_SIZE: Final = 262_144
 _TO_RESPOND_SECONDS: Final = 1.0  # before the deadline, an app stops waiting
 _RESET_ON_CLOSE: Final = struct.pack("ii", 1, 0)
 _FLAGS: Final = MSG_DONTWAIT | MSG_NOSIGNAL
+_AND_END: Final = _FLAGS | MSG_MORE  # the kernel sends the bytes with the FIN that follows at once: one packet less
 _unread: Final = bytearray(4)  # an int: how many bytes the kernel holds
 _discarded: Final = bytearray(_DISCARD_SIZE)  # where the bytes go that are thrown away
 
@@ -89,12 +90,13 @@ class Handler:
     It is the `answerd.server.http.responses.Client` and `Sink` of its exchange, and the
     `answerd.server.http.bodies.Holder` of its bytes. ``place`` is the count in which it holds a place: that of the
     connections in flight, or the reserved ones; None where it has given its place back, or never had one.
+    ``listed``: the list of the server that has it.
     """
 
     __slots__ = (
         "_body_size", "_discarded_bytes", "_events", "_is_shed", "_outcome", "_reader", "_rest", "_takeover", "_tls",
-        "_unsent", "_waiting", "_watcher", "address", "answer_held", "body_held", "deadline", "place", "response",
-        "server", "shed_at", "socket", "stage",
+        "_unsent", "_waiting", "_watcher", "address", "answer_held", "body_held", "deadline", "listed", "place",
+        "response", "server", "shed_at", "socket", "stage",
     )  # fmt: skip
 
     def __init__(self, socket: Socket, address: tuple[Any, ...], server: HttpServer) -> None:
@@ -105,6 +107,7 @@ class Handler:
         self.shed_at = 0.0  # when it gets a 503, where it has no place
         self.stage = WAITING
         self.place: SharedCount | None = None
+        self.listed: dict[Handler, None] | None = None
         self.response: Response | None = None
         self.body_held = 0  # bytes, as counted by the server
         self.answer_held: bytes | None = None  # as counted by the server
@@ -113,7 +116,7 @@ class Handler:
         self._watcher: Any = None
         self._events = 0
         self._waiting: greenlet | None = None
-        self._unsent: memoryview | None = None  # bytes for the socket
+        self._unsent: bytes | memoryview | None = None  # bytes for the socket
         self._rest: memoryview | None = None  # what follows them; under TLS still to be encrypted
         self._takeover: Callable[[Sink], object] | None = None
         self._is_shed = False  # its response is a 503 of the server, which the log sums up
@@ -410,11 +413,11 @@ class Handler:
         if self._tls is not None:
             self._rest = memoryview(body)[TLS_PIECE:] or None
             is_last = self._rest is None and self._takeover is None
-            self._unsent = memoryview(self._tls.encrypted(head + body[:TLS_PIECE], is_last=is_last))
+            self._unsent = self._tls.encrypted(head + body[:TLS_PIECE], is_last=is_last)
         elif is_large:  # without another copy of it
-            self._unsent, self._rest = memoryview(head), memoryview(body)
+            self._unsent, self._rest = head, memoryview(body)
         else:
-            self._unsent = memoryview(head + body)
+            self._unsent = head + body
         if self._push():
             self._sent()
             return True
@@ -439,16 +442,17 @@ class Handler:
 
     def _push(self) -> bool:
         """Send as much as the socket takes of what is unsent; return whether that was all. Raises `ClientGone`."""
+        goes_on = self._takeover is not None or self.stage == STREAMING
         while True:
             if self._unsent:
                 try:
-                    sent = self.socket.send(self._unsent, _FLAGS)
+                    sent = self.socket.send(self._unsent, _FLAGS if goes_on or self._rest else _AND_END)
                 except BlockingIOError:
                     return False
                 except OSError:
                     raise ClientGone from None
                 if sent < len(self._unsent):
-                    self._unsent = self._unsent[sent:]
+                    self._unsent = memoryview(self._unsent)[sent:]
                     return False
             if not self._rest:
                 self._unsent = self._rest = None
@@ -457,7 +461,7 @@ class Handler:
                 self._unsent, self._rest = self._rest, None
             else:
                 piece, self._rest = self._rest[:TLS_PIECE], self._rest[TLS_PIECE:]
-                self._unsent = memoryview(self._tls.encrypted(piece, is_last=not self._rest))
+                self._unsent = self._tls.encrypted(piece, is_last=not self._rest)
 
     def _send_at_once(self, data: bytes) -> None:
         """Send something small that the socket always has room for; else the deadline ends the connection."""
@@ -474,7 +478,6 @@ class Handler:
         response, reader = self.response, self._reader
         if self.answer_held is not None:
             self.server.memory.release_answer(self)
-        self._give_place_back()
         if response is not None and not self._is_shed:
             self._log(response.status, self._outcome, len(response.body))
             self._outcome = ""
@@ -526,6 +529,7 @@ class Handler:
     # --- going on after the response ----------------------------------------------------------------------------------
 
     def _begin_stream(self, takeover: Callable[[Sink], object]) -> None:
+        self._give_place_back()
         self._takeover = None
         self.stage = STREAMING
         self.server.stream(self)
@@ -540,7 +544,7 @@ class Handler:
             return False
         if self._tls is not None:
             data = self._tls.encrypted(data)
-        self._unsent = memoryview(data if self._unsent is None else bytes(self._unsent) + data)
+        self._unsent = data if self._unsent is None else bytes(self._unsent) + data
         try:
             is_sent = self._push()
         except ClientGone:

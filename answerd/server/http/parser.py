@@ -176,23 +176,7 @@ def _header_lines(block: bytes) -> list[tuple[str, str]]:
             if len(clamped) < len(block) + 2:
                 return _header_lines(clamped[2:])
         raise BadRequest(BAD_REQUEST, f"malformed header: {parser_reason(error)}") from None
-    return [(_name(name), value.decode("latin-1").strip(" \t")) for name, value in read.lines]
-
-
-_known_names: Final[dict[bytes, str]] = {}
-_KNOWN_NAMES: Final = 512  # spellings remembered; installers use a few dozen, a hostile client any number
-_LONGEST_KNOWN_NAME: Final = 64
-
-
-def _name(name: bytes) -> str:
-    lowered = _known_names.get(name)
-    if lowered is None:
-        lowered = name.decode("ascii").lower()
-        if len(name) <= _LONGEST_KNOWN_NAME:
-            if len(_known_names) >= _KNOWN_NAMES:
-                _known_names.clear()
-            _known_names[name] = lowered
-    return lowered
+    return [(name.decode("ascii").lower(), value.decode("latin-1").strip(" \t")) for name, value in read.lines]
 
 
 class Progress(Enum):

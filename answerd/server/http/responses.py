@@ -192,39 +192,29 @@ class Response:
         return self.body.decode("utf-8", "replace").strip().partition("\n")[0] or "-"
 
 
-class _StartResponse:
-    """PEP 3333's ``start_response`` of one request; the last call of an app counts."""
-
-    __slots__ = ("headers", "status", "written")
-
-    def __init__(self) -> None:
-        self.status = ""
-        self.headers: list[tuple[str, str]] = []
-        self.written: list[bytes] = []
-
-    def __call__(self, status: str, headers: list[tuple[str, str]], _: object = None) -> Callable[[bytes], None]:
-        self.status = status
-        self.headers = headers
-        return self.written.append
-
-
 def respond(application: WSGIApplication, environ: dict[str, Any]) -> Response:
     """Call the application and collect its answer. Raises what it raises, and ValueError for a header that cannot be
     sent: the caller answers these."""
-    started = _StartResponse()
-    result = application(environ, started)
+    status, headers, written = "", list[tuple[str, str]](), list[bytes]()
+
+    def start_response(new: str, given: list[tuple[str, str]], _: object = None) -> Callable[[bytes], None]:
+        nonlocal status, headers
+        status, headers = new, given  # the last call counts
+        return written.append
+
+    result = application(environ, start_response)
     try:
         body = b"".join(result)
     finally:
         if hasattr(result, "close"):
             result.close()
-    if not started.status:
+    if not status:
         raise ValueError("the application did not call start_response")
-    if started.written:
-        body = b"".join(started.written) + body
+    if written:
+        body = b"".join(written) + body
     head_only = environ["REQUEST_METHOD"] == "HEAD"
-    head = _head(started.status, started.headers, len(body), head_only)
-    return Response(int(started.status[:3]), head, b"" if head_only else body)
+    head = _head(status, headers, len(body), head_only)
+    return Response(int(status[:3]), head, b"" if head_only else body)
 
 
 def without_length(response: Response) -> Response:

@@ -151,7 +151,7 @@ class ConnectionPool(Pool):
         if not places.take():
             return False
         handler.place = places
-        self.connections[handler] = None
+        enlist(handler, self.connections)
         return True
 
     def spawn(self, task: Callable[[], object]) -> None:  # type: ignore[override]
@@ -167,6 +167,15 @@ class ConnectionPool(Pool):
         self.greenlets.discard(reused)
         if not self.greenlets:
             self._empty_event.set()  # type: ignore[attr-defined]
+
+
+def enlist(handler: Handler, listed: dict[Handler, None] | None) -> None:
+    """Move a connection to the end of this list of connections, from that which has it; to none with None."""
+    if handler.listed is not None:
+        del handler.listed[handler]
+    handler.listed = listed
+    if listed is not None:
+        listed[handler] = None
 
 
 class ReusedGreenlet(Greenlet):  # type: ignore[type-arg]  # at run time it takes none
@@ -418,13 +427,13 @@ class HttpServer(WSGIServer):
             handler.shed()
             return
         handler.shed_at = min(handler.deadline, monotonic() + SHED_SECONDS)
-        self._shedding[handler] = None
+        enlist(handler, self._shedding)
         handler.begin()
 
     def reserve(self, handler: Handler, path: str) -> bool:
         """Give a connection above the limit a place that is reserved for requests of this path; return whether it has
         one."""
-        self._shedding.pop(handler, None)
+        enlist(handler, None)
         reserved = self.admission.reserved
         return self.is_reserved is not None and self.is_reserved(path) and self.pool.admit(handler, reserved)
 
@@ -498,31 +507,26 @@ class HttpServer(WSGIServer):
 
     def linger(self, handler: Handler) -> None:
         """Keep a connection that has been answered, to listen to its client."""
-        self._remove(handler)
+        enlist(handler, None)
         handler.deadline = min(handler.deadline, monotonic() + self.limits.linger)
         if len(self._lingering) >= self.limits.max_lingering:
             self.close_oldest_lingering()
-        self._lingering[handler] = None
+        enlist(handler, self._lingering)
 
     def stream(self, handler: Handler) -> None:
         """Keep a connection that an app goes on sending on: it has no deadline, and ends when the server drains."""
-        self._remove(handler)
         if self._is_draining:
             handler.close()
         else:
             handler.place = self.pool.places
             handler.place.add(1)
-            self._streams[handler] = None
+            enlist(handler, self._streams)
 
     def forget(self, handler: Handler) -> None:
         """Forget a connection that has ended."""
-        self._remove(handler)
+        enlist(handler, None)
         if self._is_draining and self.closed and self._is_empty():
             self._drained.set()
-
-    def _remove(self, handler: Handler) -> None:
-        for handlers in (self.pool.connections, self._lingering, self._shedding, self._streams):
-            handlers.pop(handler, None)
 
     # --- deadlines ----------------------------------------------------------------------------------------------------
 
