@@ -67,7 +67,10 @@ def test_a_matchbox_default_answers_but_installs_nobody(tmp_path: Path) -> None:
     assert "would install every machine" in left(made)
 
 
-GENERIC_GROUPS = {"all": {"id": "all"}, "one": {"id": "one", "selector": {"mac": "52:54:00:12:34:56"}}}
+GENERIC_GROUPS: dict[str, dict[str, object]] = {
+    "all": {"id": "all"},
+    "one": {"id": "one", "selector": {"mac": "52:54:00:12:34:56"}},
+}
 
 
 def test_a_generic_kickstart_of_matchbox_is_one_and_no_default(tmp_path: Path) -> None:
