@@ -29,8 +29,6 @@ LONGEST_DETAIL = 1_000
 
 
 class Kind(StrEnum):
-    """The kinds of events, as the history shows them."""
-
     GIVEN = "given"
     REFUSED = "refused"
     """A document was refused because it would have begun a start too many."""
@@ -157,7 +155,6 @@ class Evidence(NamedTuple):
 
 
 def evidence_of(event: Event) -> Evidence:
-    """Return what an event is evidence of."""
     kind, attempt, at = event.kind, event.attempt, event.at
     if event.evidence is not None:
         return event.evidence
@@ -229,7 +226,6 @@ def fold(events: Iterable[Event], before: Evidence | None = None) -> Evidence | 
 
 
 def record_of(evidence: Evidence, rules: Rules) -> Record:
-    """Return the record that follows from the evidence."""
     state = State.ARMED if evidence.was_armed else State.NEW
     since = (evidence.began or 0.0) if evidence.was_armed else 0.0
     present: Start | None = None
@@ -311,7 +307,6 @@ def reported(
 
 
 def ordered(evidence: Evidence, order: Order, at: float, identities: Mapping[str, str], origin: str) -> Event:
-    """Return the event of an operator's order that is given now."""
     attempt = evidence.attempt + (order is not Order.DISARM)
     return Event(evidence.name, ORDERED[order], at, attempt, origin=origin, identities=identities, is_named=True)
 
@@ -380,8 +375,8 @@ def content_of(event: Event) -> bytes:
         if value != default:
             fields[name] = _storable(value) if isinstance(value, str) else value
     if event.evidence is not None:
-        fields["evidence"] = evidence_as_json(event.evidence)
-    return orjson.dumps(fields, default=_plain)
+        fields["evidence"] = event.evidence._asdict()
+    return orjson.dumps(fields, default=_plain, option=orjson.OPT_NON_STR_KEYS)
 
 
 def event_from(
@@ -398,44 +393,27 @@ def event_from(
             attempt,
             body=bytes(body or b""),  # PostgreSQL gives a view
             id=event_id,
-            evidence=evidence_from_json(evidence) if evidence is not None else None,
+            evidence=_evidence_from(evidence) if evidence is not None else None,
             **{name: fields[name] for name in _NAMES if name in fields},
         )
     except (ValueError, KeyError, TypeError, AttributeError):
         raise ValueError(f"an event of {record} cannot be read") from None
 
 
-def evidence_as_json(evidence: Evidence) -> dict[str, Any]:
-    """Return evidence for JSON: the fields that say something."""
-    starts = {str(number): _telling(start) for number, start in sorted(evidence.starts.items())}
-    return _telling(evidence) | ({"starts": starts} if starts else {})
-
-
-def evidence_from_json(fields: Mapping[str, Any]) -> Evidence:
-    """Return the evidence that `evidence_as_json` wrote. Raises `ValueError`, `KeyError` or `TypeError` for anything
-    else."""
+def _evidence_from(fields: Mapping[str, Any]) -> Evidence:
     known = {name: fields[name] for name in Evidence._fields if name in fields}
-    known["starts"] = {int(number): _start_from(start) for number, start in fields.get("starts", {}).items()}
-    known["identities"] = {one: (attempt, text) for one, (attempt, text) in fields.get("identities", {}).items()}
-    if "group" in fields:
-        known["group"] = LastGroup(*fields["group"])
+    known["starts"] = {int(number): _start_from(*start) for number, start in fields["starts"].items()}
+    known["identities"] = {one: (attempt, text) for one, (attempt, text) in fields["identities"].items()}
+    known["group"] = LastGroup(*fields["group"]) if fields["group"] is not None else None
     return Evidence(**known)
 
 
-def _start_from(fields: Mapping[str, Any]) -> Start:
-    strength, given, news = Strength(fields.get("strength", 0)), fields.get("given", {}), fields.get("news")
+def _start_from(began: float, strength: int, at: float, given: Mapping[str, float], news: list[Any] | None) -> Start:
     last = None if news is None else News(Strength(news[0]), *news[1:])
-    return Start(fields["began"], strength, fields.get("at", 0.0), given, last)
-
-
-def _telling(record: Evidence | Start) -> dict[str, Any]:
-    """Return the fields of a record that have not their defaults."""
-    defaults = record._field_defaults
-    return {name: value for name, value in record._asdict().items() if name not in defaults or value != defaults[name]}
+    return Start(began, Strength(strength), at, given, last)
 
 
 def _plain(value: object) -> Any:
-    """Return a mapping or a named tuple as JSON has it."""
     return list(value) if isinstance(value, tuple) else dict(value)  # type: ignore[call-overload]
 
 

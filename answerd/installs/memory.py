@@ -29,16 +29,10 @@ CLOSEST_FIRST: Final = (
 
 @dataclass(frozen=True, slots=True)
 class Remembered:
-    """A record and the evidence that it follows from. ``known`` maps each identity to the attempt in which it was last
-    seen, and its text."""
+    """A record and the evidence that it follows from."""
 
     record: Record
     evidence: Evidence
-
-    @property
-    def known(self) -> Mapping[str, tuple[int, str]]:
-        """The identities of the machine."""
-        return self.evidence.identities
 
     @property
     def identities(self) -> dict[str, str]:
@@ -111,8 +105,8 @@ class InstallMemory:
         self.unnamed: dict[str, None] = {}  # names' identities of those that nothing but a request names
         self.changes = 0  # rises with every change
         self.newest = 0.0  # the latest time of an event
-        self._by_identity: dict[str, tuple[str, ...]] = {}
-        self._shared: dict[str, dict[str, None]] = {}  # those that more than `MOST_ALIKE` records have
+        # Names by identity; in a dict where there are more than `MOST_ALIKE`.
+        self._by_identity: dict[str, tuple[str, ...] | dict[str, None]] = {}
         self.newly_shared: list[str] = []  # to be emptied by those who want to tell
         self.forgotten: dict[str, Evidence] = {}  # of machines without a record, by the identity of their names
 
@@ -140,13 +134,13 @@ class InstallMemory:
         if evidence is not None:
             self._put(own, evidence)
         else:
-            self._remove(own)
+            self.drop(own)
             self.forgotten.pop(own, None)
 
     def _put(self, name: str, evidence: Evidence) -> Remembered | None:
         self.changes += 1
         if not evidence.is_record:
-            self._remove(name)
+            self.drop(name)
             self.forgotten[name] = evidence
             return None
         self.forgotten.pop(name, None)
@@ -162,31 +156,31 @@ class InstallMemory:
             self.unnamed.pop(name, None)
         else:
             self.unnamed[name] = None
-        known = evidence.identities
+        known: Mapping[str, object] = {}
         if before is not None:
             self.by_state[before.record.state] -= 1
-            if before.known is known or before.known.keys() == known.keys():
-                return remembered
-        for identity in before.known.keys() - known.keys() if before is not None else ():
-            self._drop(identity, name)
-        for identity in known:
-            self._add(identity, name)
+            known = before.evidence.identities
+        if known.keys() != evidence.identities.keys():
+            for identity in known.keys() - evidence.identities.keys():
+                self._drop(identity, name)
+            for identity in evidence.identities:
+                self._add(identity, name)
         return remembered
 
-    def _remove(self, name: str) -> Remembered | None:
+    def drop(self, name: str) -> None:
+        """Remove the record of a name's identity without a trace."""
         self.changes += 1
         before = self.by_name.pop(name, None)
         self.under_way.pop(name, None)
         self.unnamed.pop(name, None)
         if before is not None:
             self.by_state[before.record.state] -= 1
-            for identity in before.known:
+            for identity in before.evidence.identities:
                 self._drop(identity, name)
-        return before
 
     def evict(self) -> list[str] | None:
         """Make room for a record that nothing but a request names, where there are `MOST_UNNAMED`: drop the oldest ones
-        that are not installed. Return their names; None where there is no room."""
+        that are not installed. Return the identities of their names; None where there is no room."""
         if len(self.unnamed) < MOST_UNNAMED:
             return []
         found = []
@@ -196,13 +190,9 @@ class InstallMemory:
                 found.append((_MAY_GO.index(record.state), record.heard, name))
         if not found:
             return None
-        return [self.drop(name).record.name for _, _, name in sorted(found)[:_EVICTED_AT_ONCE]]
-
-    def drop(self, name: str) -> Remembered:
-        """Remove the record of a name's identity without a trace."""
-        dropped = self._remove(name)
-        if dropped is None:
-            raise KeyError(name)
+        dropped = [name for _, _, name in sorted(found)[:_EVICTED_AT_ONCE]]
+        for name in dropped:
+            self.drop(name)
         return dropped
 
     def silent(self, now: float) -> int:
@@ -211,61 +201,49 @@ class InstallMemory:
         return sum(one is not None and is_silent(one.record, now, self.rules) for one in found)
 
     def _add(self, identity: str, name: str) -> None:
-        shared = self._shared.get(identity)
-        if shared is not None:
-            shared[name] = None
-            return
         names = self._by_identity.get(identity, ())
-        if name in names:
-            return
-        names = (*names, name)
-        if len(names) > MOST_ALIKE:
-            self._shared[identity] = dict.fromkeys(names)
-            self.newly_shared.append(identity)
-            names = ()  # found by nobody, but still there for `intersection`
-        self._by_identity[identity] = names
+        if isinstance(names, dict):
+            names[name] = None
+        elif name not in names:
+            self._by_identity[identity] = (*names, name)
+            if len(names) == MOST_ALIKE:
+                self._by_identity[identity] = dict.fromkeys((*names, name))
+                self.newly_shared.append(identity)
 
     def _drop(self, identity: str, name: str) -> None:
-        shared = self._shared.get(identity)
-        if shared is not None:
-            shared.pop(name, None)
-            if len(shared) > MOST_ALIKE:
-                return
-            del self._shared[identity]
-            self._by_identity[identity] = tuple(shared)
-        rest = tuple(other for other in self._by_identity.get(identity, ()) if other != name)
+        names = self._by_identity.get(identity, ())
+        if isinstance(names, dict):
+            names.pop(name, None)
+        rest = tuple(other for other in names if other != name) if len(names) <= MOST_ALIKE else names
         if rest:
             self._by_identity[identity] = rest
         else:
             self._by_identity.pop(identity, None)
 
     def intersection(self, identities: Collection[str]) -> set[str]:
-        """Return those of some identities that any record has."""
         return self._by_identity.keys() & identities
 
     def is_one_record(self, identities: Collection[str]) -> bool:
         """Return whether all of these identities, which records have, lead to the same single record."""
-        found = {self._by_identity.get(identity, ()) for identity in identities}
+        found = {tuple(self._by_identity.get(identity, ())) for identity in identities}
         return len(found) == 1 and len(found.pop()) == 1
 
     def is_shared(self, identity: str) -> bool:
         """Return whether more than `MOST_ALIKE` records have an identity, and none of them has it as its name."""
-        return identity in self._shared and identity not in self.by_name
+        return isinstance(self._by_identity.get(identity), dict) and identity not in self.by_name
 
     def found_by(self, identities: Iterable[str], name: str | None = None) -> list[Remembered]:
         """Return the records that have one of these identities, or this name, each once; that of the name first. An
         identity that is shared by many finds only the record that has it as its name."""
         names = [record_identity(name)] if name is not None else []
         for identity in identities:
-            names += self._by_identity.get(identity, ())
-            if identity in self._shared:
-                names.append(identity)
+            alike = self._by_identity.get(identity, ())
+            names += [identity] if isinstance(alike, dict) else alike
         return [self.by_name[found] for found in dict.fromkeys(names) if found in self.by_name]
 
     def state(self, records: Iterable[Remembered]) -> State:
-        """Return the state of a machine that these records belong to."""
-        found = list(records)
-        return state_of(found) if found or self._assumed is None else self._assumed.state
+        states = [remembered.record.state for remembered in records]
+        return min(states or [self._assumed.state if self._assumed else State.NEW], key=CLOSEST_FIRST.index)
 
     def new(self, name: str, identities: Mapping[str, str] = MappingProxyType({})) -> Remembered:
         """Return the record that a machine without one begins with. ``identities`` are those that are shown with it."""
@@ -314,37 +292,18 @@ class InstallMemory:
 
 def _collected(remembered: Remembered, visitor: Visitor, at: float, start: int, document: str, peer: str) -> Event:
     """Return the event that a document was given, with the identities that the record does not have."""
-    room = MOST_OF_A_RECORD - len(remembered.known)
-    new = {one: text for one, text in visitor.identities.items() if one not in remembered.known}
+    room = MOST_OF_A_RECORD - len(remembered.evidence.identities)
+    new = {one: text for one, text in visitor.identities.items() if one not in remembered.evidence.identities}
     if len(new) > room:
         new = dict([*new.items()][: max(0, room)])
     record = remembered.record
     own = record_identity(record.name)
     is_named = visitor.is_named and not remembered.is_named and record_identity(visitor.name or "") == own
     group = visitor.group if visitor.group != remembered.group else None
-    return Event(
-        record.name,
-        Kind.GIVEN,
-        at,
-        record.attempt,
-        start,
-        document,
-        peer,
-        None,
-        None,
-        True,
-        new,
-        group,
-        is_named,
-    )
+    event = Event(record.name, Kind.GIVEN, at, record.attempt, start, document, peer)
+    return event._replace(identities=new, group=group, is_named=is_named)
 
 
 def _brings_nothing(event: Event, remembered: Remembered) -> bool:
     """Return whether an event adds nothing to a record but the time at which the machine was heard of."""
     return not event.identities and event.group is None and not event.is_named and remembered.evidence.is_record
-
-
-def state_of(records: Iterable[Remembered]) -> State:
-    """Return the state of a machine that these records belong to."""
-    states = [remembered.record.state for remembered in records]
-    return min(states, key=CLOSEST_FIRST.index) if states else State.NEW

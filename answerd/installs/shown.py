@@ -66,7 +66,6 @@ class UnknownMachine(NamedTuple):
 
 
 def event_as_json(event: Event) -> dict[str, Any]:
-    """Return an event of a history as JSON."""
     return {
         "at": timestamp(event.at),
         "event": event.kind.value,
@@ -78,7 +77,6 @@ def event_as_json(event: Event) -> dict[str, Any]:
 
 
 def unknown_as_json(machine: UnknownMachine) -> dict[str, Any]:
-    """Return an unknown machine as JSON."""
     return {
         "machine": machine.machine,
         "first": timestamp(machine.first),

@@ -41,8 +41,6 @@ from answerd.formats.family import Once
 
 
 class State(StrEnum):
-    """The state of a machine's install."""
-
     NEW = "new"
     """There is no record, or it was forgotten."""
     ARMED = "armed"
@@ -69,8 +67,6 @@ class Gate(StrEnum):
 
 
 class Opening(StrEnum):
-    """Whether a gate is open."""
-
     OPEN = "open"
     CLOSED = "closed"
     GRACE = "grace"
@@ -123,8 +119,6 @@ class Refusal(StrEnum):
 
 
 class ReportKind(StrEnum):
-    """The kinds of reports."""
-
     INSTALLED = "installed"
     COPIED = "copied"
     FAILED = "failed"
@@ -132,8 +126,6 @@ class ReportKind(StrEnum):
 
 
 class Order(StrEnum):
-    """The orders of an operator."""
-
     ARM = "arm"
     DISARM = "disarm"
     FORGET = "forget"

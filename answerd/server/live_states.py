@@ -27,6 +27,7 @@ from answerd.answers.unclaimed import facts_as_json
 from answerd.config import Config
 from answerd.errors import StatesUnknown
 from answerd.facts import Facts
+from answerd.fault_log import FaultLog
 from answerd.identity import record_identity
 from answerd.installs.events import Event, Evidence, Kind, ordered, reported
 from answerd.installs.memory import MOST_UNNAMED, InstallMemory, Remembered
@@ -58,9 +59,6 @@ BUSY_SECONDS: Final = 6.0
 MOST_SIGHTINGS: Final = 1_000
 """Unknown machines that wait to be written."""
 
-FACTS_AGAIN_SECONDS: Final = 60.0
-"""How long an unknown machine's facts count as written."""
-
 TIDIED_AT: Final = 100
 """Events of one record after which it is looked at whether it has too many."""
 
@@ -68,6 +66,8 @@ _TIDIED_AT_ONCE: Final = 50
 
 _NOT_GIVEN: Final = "this machine cannot be given what installs it: {}"
 
+_NOT_READ = "warning: the states of installs cannot be read, they stay as they were known: {}"
+_NOT_WRITTEN = "warning: the states of installs cannot be written: {}"
 _UNKNOWN = (
     "the states of installs were not written in time: the order may have been stored; the machine's state shows "
     "whether it was"
@@ -109,7 +109,6 @@ class SharedStates:
         self._clock_offset = max(time.time(), self.memory.newest) - _running()
 
     def now(self) -> float:
-        """Return the time, in seconds since 1970."""
         return self._clock_offset + _running()
 
 
@@ -117,7 +116,6 @@ class LiveStates:
     """The states of installs in one process: an `answerd.answers.gates.InstallSource`."""
 
     def __init__(self, shared: SharedStates, log: RequestLog) -> None:
-        """Make it after forking."""
         self.store = shared.states
         self.rules = shared.states.rules
         self.shared = shared
@@ -136,11 +134,11 @@ class LiveStates:
         self._is_syncing = False
         self._to_sync: _Sync | None = None
         self._sightings: dict[str, Sighting] = {}
-        self._sighted: dict[str, float] = {}
         self._to_tidy: dict[str, None] = {}
         self._to_drop: dict[str, int] = {}  # names of records, and the revision up to which they are known
         self._counts: dict[str, int] = {}
-        self._faults: dict[str, str | None] = {}
+        self._read_log = FaultLog(log.line, "the states of installs can be read again")
+        self._write_log = FaultLog(log.line, "the states of installs can be written again")
 
     @property
     def key(self) -> bytes:
@@ -169,11 +167,9 @@ class LiveStates:
         return self._memory
 
     def now(self) -> float:
-        """Return the time, in seconds since 1970, which never goes back."""
         return self.shared.now()
 
     def base_url(self, facts: Facts) -> str:
-        """Return how machines reach the service. Raises `CannotFill`."""
         return self.shared.url or url_of_host(self.shared.scheme, facts)
 
     def given(self, events: Sequence[Event]) -> None:
@@ -234,15 +230,10 @@ class LiveStates:
         before = self._sightings.get(identity)
         if before is None and len(self._sightings) >= MOST_SIGHTINGS:
             return
-        now = self.now()
-        facts_text = ""
-        if now - self._sighted.get(identity, 0) > FACTS_AGAIN_SECONDS:
-            if len(self._sighted) >= MOST_SIGHTINGS:
-                self._sighted.clear()
-            self._sighted[identity] = now
-            facts_text = facts_as_json(facts)
-        sighting = Sighting(machine, now, facts_text)
-        self._sightings[identity] = _together(before, sighting) if before is not None else sighting
+        if before is None:
+            self._sightings[identity] = Sighting(machine, self.now(), facts_as_json(facts))
+        else:
+            self._sightings[identity] = _together(before, Sighting(machine, self.now(), ""))
 
     # --- reading ---------------------------------------------------------------------------------------------------
 
@@ -260,9 +251,9 @@ class LiveStates:
             except StoreError:
                 events.read_again()
                 raise
-            self._note_fault("read", None)
+            self._read_log.note("")
         except StoreError as error:
-            self._note_fault("read", str(error))
+            self._read_log.note(_NOT_READ.format(error))
 
     def _read(self, log: EventLog) -> None:
         """Read the events after the last one that is known, or all where the contents are others now. Other requests
@@ -275,16 +266,15 @@ class LiveStates:
         with self._lock:
             self._is_reading = True
             try:
-                while part := log.since(revision):
+                for part in log.since(revision):
+                    if len(part) == ROWS_AT_ONCE:
+                        gevent.sleep()  # the loop goes on
                     for _, event in part:
                         if event is not None and is_other:
                             memory.apply(event)
                         elif event is not None:
                             self._apply(event)
                     revision = part[-1][0]
-                    if len(part) < ROWS_AT_ONCE:
-                        break
-                    gevent.sleep()  # the loop goes on
             finally:
                 self._is_reading = False
             self._position = Position(revision, epoch)
@@ -322,10 +312,10 @@ class LiveStates:
         while True:
             try:
                 self.store.require_same_file()
-                if self._faults.get("read") is not None:
+                if self._read_log.fault:
                     self._log_of_events().read_again()
             except StoreError as error:
-                self._note_fault("read", str(error))
+                self._read_log.note(_NOT_READ.format(error))
             else:
                 self.refresh()
             gevent.sleep(POLL_SECONDS)
@@ -369,7 +359,6 @@ class LiveStates:
                 self._put_in_force(self._batch, event)
 
     def _write_later(self, batch: _Batch) -> None:
-        """Have a batch written that nobody waits for; in the loop."""
         if batch is self._batch:
             gevent.spawn(self._settled, batch)
 
@@ -384,13 +373,13 @@ class LiveStates:
             # While another program writes, more events may come into the batch.
             revision = wait_while_busy(lambda: log.append(batch.events), BUSY_SECONDS, gevent.sleep)
         except StoreError as error:
-            self._note_fault("written", str(error))
+            self._write_log.note(_NOT_WRITTEN.format(error))
             with self._lock:  # no thread reads events meanwhile
                 self._take_back(batch, log)
             batch.written.set_exception(error)
             raise
         self._batch = None
-        self._note_fault("written", None)
+        self._write_log.note("")
         if revision == self._position.revision + len(batch.events):  # else another process has written in between
             self._position = Position(revision, self._position.epoch)
         batch.written.set()
@@ -457,7 +446,6 @@ class LiveStates:
             )
 
     def keep_up(self) -> None:
-        """Write what can wait, for ever."""
         while True:
             gevent.sleep(WORK_SECONDS if self.flush() else AGAIN_SECONDS)
 
@@ -474,7 +462,7 @@ class LiveStates:
                 self._sightings[identity] = sighting if newer is None else _together(sighting, newer)
             self._to_drop = dropped | self._to_drop
             self._to_tidy |= tidied
-            self._note_fault("written", str(error))
+            self._write_log.note(_NOT_WRITTEN.format(error))
             return False
         return True
 
@@ -488,17 +476,6 @@ class LiveStates:
         for at in range(0, len(tidied), _TIDIED_AT_ONCE):
             self.store.tidy(tidied[at : at + _TIDIED_AT_ONCE])
         self.store.checkpoint()
-
-    def _note_fault(self, done: str, fault: str | None) -> None:
-        """Log that something does not work, and that it works again, once each. ``done``: read, or written."""
-        if self._faults.get(done) == fault:
-            return
-        self._faults[done] = fault
-        meanwhile = ", they stay as they were known" if done == "read" else ""
-        if fault is None:
-            self._log.line(f"the states of installs can be {done} again")
-        else:
-            self._log.line(f"warning: the states of installs cannot be {done}{meanwhile}: {fault}")
 
 
 def _together(before: Sighting, after: Sighting) -> Sighting:

@@ -133,7 +133,8 @@ def restore_shared(
     With ``force`` in place of the documents that are there. Return how many documents and machines there are in the
     backup. Raises `StoreError`: also where the database is not empty and ``force`` is not given.
     """
-    from answerd.store.state_sync import DatabaseStates  # noqa: PLC0415 - needs psycopg
+    from answerd.store.postgres_backup import restore_states  # noqa: PLC0415 - needs psycopg
+    from answerd.store.state_sync import DatabaseStates  # noqa: PLC0415
 
     shared = DatabaseStates(store.server, rules)
     if not force and (store.keys() or not shared.is_empty()):
@@ -143,7 +144,7 @@ def restore_shared(
         documents = len(copy.keys())
         if documents:
             import_file(path, store, progress, prune=force, author=author)
-        return documents, shared.restore(copy.path)
+        return documents, restore_states(copy.path, shared)
 
 
 def import_file(

@@ -1,21 +1,22 @@
-"""A backup of a PostgreSQL database as a file of the SQLite store.
+"""A backup of a PostgreSQL database as a file of the SQLite store, and the states in a backup put into a database.
 
 Rules: docs/many-nodes.md#commands. The file can be restored into a service on SQLite, and be imported into any store.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import peewee
 
+from answerd.installs.memory import InstallMemory
 from answerd.store.schema import migrate
 from answerd.store.sqlite_file import SqliteFile
-from answerd.store.state_sync import rows_of_events
-from answerd.store.state_tables import INSERT, note, run, run_many, setting
-from answerd.store.states import OWN
+from answerd.store.state_sync import DatabaseStates, shared_key, store
+from answerd.store.state_tables import COLUMNS, INSERT, Sighting, note, run, run_many, setting, write_sightings
+from answerd.store.states import OWN, Position, caught_up
 from answerd.store.tables import ChangeRow, DocumentRow, execute
 
 ROWS_AT_ONCE = 200
@@ -63,8 +64,35 @@ def _copy(database: peewee.Database, file: SqliteFile) -> None:
         _into_one_file(file)
 
 
+def restore_states(backup: Path, shared: DatabaseStates) -> int:
+    """Add the events in a backup to those that are in a database. Return how many machines have a record in it. A
+    machine of which the database knows more keeps that. Raises `StoreError`."""
+    file = SqliteFile(backup)
+    with file.faults("read"), file.connected() as source:
+        with shared.writing() as database:
+            shared_key(database, setting(source, "key"))
+        for rows in _rows_of_events(source):
+            with shared.writing() as database:
+                store(database, rows)
+        query = "SELECT machine, last, facts, asked FROM unknown_machines ORDER BY last"
+        sightings = [Sighting(*row) for row in run(source, query).fetchall()]
+        with shared.writing() as database:
+            write_sightings(database, sightings)
+        memory, _ = caught_up(source, InstallMemory(shared.rules), Position(), "")
+    return len(memory)
+
+
+def _rows_of_events(database: peewee.Database) -> Iterator[list[Sequence[Any]]]:
+    """Yield all rows of events as `COLUMNS`, some at a time."""
+    revision = 0
+    query = f"SELECT revision, {COLUMNS} FROM events WHERE revision > ? ORDER BY revision LIMIT 50"  # noqa: S608
+    while part := run(database, query, (revision,)).fetchall():
+        revision = part[-1][0]
+        yield [row[1:] for row in part]
+
+
 def _copy_states(copy: peewee.SqliteDatabase, database: peewee.Database) -> None:
-    for rows in rows_of_events(database):
+    for rows in _rows_of_events(database):
         run_many(copy, INSERT, [(*row, OWN) for row in rows])
     columns = "identity, machine, first, last, asked, facts"
     marks = ", ".join("?" * 6)

@@ -12,7 +12,7 @@ from urllib.parse import quote
 
 import peewee
 
-from answerd.store import WRITER_WAIT_SECONDS, StoreError, StoreFull
+from answerd.store import WRITER_WAIT_SECONDS, StoreAway, StoreError, StoreFull
 from answerd.store.file_io import give_to_owner_of, make_directories, sync_directory
 
 READER_WAIT_SECONDS = 1
@@ -20,6 +20,14 @@ READER_WAIT_SECONDS = 1
 
 FILE_MODE = 0o600
 """Of a new database: its documents hold the passwords of a fleet. SQLite gives the files beside it the same mode."""
+
+
+_FULL = ("SQLITE_FULL", "SQLITE_IOERR_SHMSIZE")
+_BUSY = ("SQLITE_BUSY", "SQLITE_LOCKED")
+
+
+class StoreBusy(StoreAway):
+    """Another program holds the file's write lock; trying again later may succeed."""
 
 
 class SqliteFile:
@@ -109,16 +117,22 @@ class SqliteFile:
     def faults(self, done: str) -> Iterator[None]:
         """Turn errors of SQLite and the system in the block into a `StoreError` that says what could not be ``done``:
         "opened", "read", "written"."""
-        what = f"the database {self.path} cannot be {done}"
         try:
             yield
-        except (peewee.PeeweeException, sqlite3.Error) as error:
-            cause = cause_of(error)
-            kind = StoreFull if getattr(cause, "sqlite_errorcode", None) == sqlite3.SQLITE_FULL else StoreError
-            raise kind(f"{what}: {_reason(cause)}") from None
-        except OSError as error:
-            kind = StoreFull if error.errno in (errno.ENOSPC, errno.EDQUOT) else StoreError
-            raise kind(f"{what}: {error.strerror or error}") from None
+        except (peewee.PeeweeException, sqlite3.Error, OSError) as error:
+            raise self.fault(done, error) from None
+
+    def fault(self, done: str, error: Exception) -> StoreError:
+        """Return the `StoreError` of an error of SQLite or the system."""
+        what = f"the database {self.path} cannot be {done}"
+        cause = cause_of(error)
+        name = getattr(cause, "sqlite_errorname", "")
+        if name in _FULL or (isinstance(cause, OSError) and cause.errno in (errno.ENOSPC, errno.EDQUOT)):
+            return StoreFull(f"{what}: the disk is full")
+        if name.startswith(_BUSY):
+            return StoreBusy(f"{what}: another program is writing to it")
+        reason = getattr(cause, "strerror", None) or " ".join(str(cause).split()) or type(cause).__name__
+        return StoreError(f"{what}: {reason}")
 
 
 def cause_of(error: BaseException) -> BaseException:
@@ -127,9 +141,3 @@ def cause_of(error: BaseException) -> BaseException:
     while isinstance(before := error.__cause__ or error.__context__, peewee.PeeweeException | sqlite3.Error):
         error = before
     return error
-
-
-def _reason(error: BaseException) -> str:
-    if getattr(error, "sqlite_errorcode", None) == sqlite3.SQLITE_FULL:
-        return "the disk is full"
-    return " ".join(str(error).split()) or type(error).__name__

@@ -62,7 +62,6 @@ from answerd.store.states import (
 )
 
 SUFFIX = ".states"
-"""The suffix of the file's name, after the name of the replica."""
 
 AGAIN_SECONDS = 5.0
 """How long the node's own file is read in place of a database that did not answer."""
@@ -159,7 +158,6 @@ class NodeStates(StateFile):
         return Waiting(count, max(0.0, time.time() - oldest)) if count else Waiting()
 
     def source(self) -> str:
-        """Return the id of this node's file. Raises `StoreError`."""
         with self.reading() as database:
             return setting(database, "source") or ""
 
@@ -212,19 +210,13 @@ class NodeStates(StateFile):
             run(database, _DROP, (own, own))
 
     def wake_up(self) -> None:
-        """Have new events delivered."""
-        try:
+        with suppress(BlockingIOError):  # the replicator has not read the last wake-ups yet
             os.write(self._waker, b"x")
-        except BlockingIOError:
-            pass  # the replicator has not read the last wake-ups yet
 
     def take_wake_ups(self) -> None:
-        """Empty the pipe of wake-ups."""
-        try:
+        with suppress(BlockingIOError):
             while os.read(self.wake_up_descriptor, 4_096):
                 pass
-        except BlockingIOError:
-            pass
 
     def position(self) -> Position | None:
         """Return the state of the database up to which this file has everything; None where it was never filled."""
@@ -366,7 +358,6 @@ def _take(node: NodeStates, database: peewee.PostgresqlDatabase) -> bool:
 
 
 def current_position(database: peewee.Database) -> Position:
-    """Return the last revision of the database and its token."""
     revision = int(setting(database, "revision") or 0)
     return Position(revision, _token_of(database, revision) or "")
 
@@ -381,11 +372,10 @@ def _is_in_history(database: peewee.Database, known: Position) -> bool:
     return not known.revision or _token_of(database, known.revision) == known.epoch
 
 
-def lock_revision(database: peewee.PostgresqlDatabase, silence: float = _SILENCE_SECONDS) -> None:
-    """Lock the revision until the end of the transaction. ``silence``: seconds between two statements after which the
-    server ends the transaction."""
+def lock_revision(database: peewee.PostgresqlDatabase) -> None:
+    """Lock the revision until the end of the transaction."""
     run(database, f"SET LOCAL lock_timeout = {_LOCK_SECONDS * 1000}")
-    end_when_silent(database, silence)
+    end_when_silent(database, _SILENCE_SECONDS)
     run(database, "SELECT value FROM install_settings WHERE name = 'revision' FOR UPDATE").fetchone()
 
 
@@ -414,7 +404,6 @@ class DatabaseStates(States):
     """The states in the database, for commands from any machine. Each call makes a connection of its own."""
 
     def __init__(self, server: PostgresServer, rules: Rules) -> None:
-        """Open nothing. ``rules`` are the limits of installs."""
         self._server = server
         self.rules = rules
 
@@ -437,38 +426,18 @@ class DatabaseStates(States):
             return self._order(machines, order, at, origin)
 
     def _order(self, machines: Sequence[OrderedMachine], order: Order, at: float, origin: str) -> list[str]:
-        with self._writing(_WRITE_WITHIN) as database:
+        with self.writing(_WRITE_WITHIN) as database:
             events = ordered_in(database, machines, order, at, origin)
             store(database, [row_of(event, "command") for event in events])
         return [event.record for event in events]
 
     def nodes(self) -> Sequence[Node]:
-        """Return the nodes of the database. Raises `StoreError`."""
         with self.reading() as database:
             return nodes_in(database)
 
     def is_empty(self) -> bool:
-        """Return whether nothing is known of any machine. Raises `StoreError`."""
         with self.reading() as database:
             return run(database, "SELECT 1 FROM events LIMIT 1").fetchone() is None
-
-    def restore(self, backup: Path) -> int:
-        """Add the events in a backup to those that are there. Return how many machines have a record in it. A machine
-        of which the database knows more keeps that. Raises `StoreError`."""
-        file = SqliteFile(backup)
-        with file.faults("read"), file.connected() as source:
-            key = setting(source, "key")
-            with self._writing() as database:
-                shared_key(database, key)
-            for rows in rows_of_events(source):
-                with self._writing() as database:
-                    store(database, rows)
-            query = "SELECT machine, last, facts, asked FROM unknown_machines ORDER BY last"
-            sightings = [Sighting(*row) for row in run(source, query).fetchall()]
-            with self._writing() as database:
-                write_sightings(database, sightings)
-            memory, _ = caught_up(source, InstallMemory(self.rules), Position(), "")
-        return len(memory)
 
     @contextmanager
     def reading(self) -> Iterator[peewee.PostgresqlDatabase]:
@@ -481,7 +450,7 @@ class DatabaseStates(States):
             yield database
 
     @contextmanager
-    def _writing(self, within: float = math.inf) -> Iterator[peewee.PostgresqlDatabase]:
+    def writing(self, within: float = math.inf) -> Iterator[peewee.PostgresqlDatabase]:
         with self._server.connected(WRITE_SECONDS, within) as database, self._server.faults("written"):
             database.begin(READ_COMMITTED)
             lock_revision(database)
@@ -493,12 +462,3 @@ class DatabaseStates(States):
                     f"the connection to the database {self._server.described} was lost while the order was committed: "
                     "it may have been stored; the machine's state shows whether it was"
                 ) from None
-
-
-def rows_of_events(database: peewee.Database) -> Iterator[list[Sequence[Any]]]:
-    """Yield all rows of events as `COLUMNS`, some at a time."""
-    revision = 0
-    query = f"SELECT revision, {COLUMNS} FROM events WHERE revision > ? ORDER BY revision LIMIT 50"  # noqa: S608
-    while part := run(database, query, (revision,)).fetchall():
-        revision = part[-1][0]
-        yield [row[1:] for row in part]

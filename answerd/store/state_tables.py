@@ -93,7 +93,6 @@ def run(database: peewee.Database, statement: str, values: Sequence[Any] = ()) -
 
 
 def run_many(database: peewee.Database, statement: str, rows: Sequence[Sequence[Any]]) -> None:
-    """Run a statement once for each row."""
     if not rows:
         return
     if isinstance(database, peewee.PostgresqlDatabase):
@@ -110,7 +109,6 @@ def setting(database: peewee.Database, name: str) -> str | None:
 
 
 def note(database: peewee.Database, name: str, value: str) -> None:
-    """Set a single value of the tables."""
     run(
         database,
         "INSERT INTO install_settings (name, value) VALUES (?, ?) "
@@ -120,15 +118,16 @@ def note(database: peewee.Database, name: str, value: str) -> None:
 
 
 def events_since(database: peewee.Database, revision: int) -> Iterator[list[tuple[int, Event | None]]]:
-    """Yield the events after a revision, some at a time."""
+    """Yield the events after a revision, some at a time; fewer than `ROWS_AT_ONCE` are the last ones."""
     while part := run(database, SINCE, (revision, ROWS_AT_ONCE)).fetchall():
         found = [event_of(row) for row in part]
         yield found
         revision = found[-1][0]
+        if len(found) < ROWS_AT_ONCE:
+            return
 
 
 def events_of(database: peewee.Database, name: str) -> list[Event]:
-    """Return the events of the record of a name, in the order of their time."""
     query = "SELECT name, kind, at, attempt, content, body, id FROM events WHERE record = ? ORDER BY at, revision"
     found = []
     for row in run(database, query, (identity_of(name),)).fetchall():
@@ -193,7 +192,6 @@ def compact(database: peewee.Database, record: str, shared: int | None) -> None:
 
 
 def insert(database: peewee.Database, events: Iterable[Event], shared: int | None, source: str = "") -> None:
-    """Store events that are new here."""
     run_many(database, INSERT, [(*row_of(event, source), shared) for event in events])
 
 
@@ -231,6 +229,5 @@ def write_sightings(database: peewee.Database, sightings: Sequence[Sighting], *,
 
 
 def unknown_machines(database: peewee.Database) -> list[UnknownMachine]:
-    """Return the machines that nothing claimed, the last first."""
     query = "SELECT machine, first, last, asked, facts FROM unknown_machines ORDER BY last DESC"
     return [UnknownMachine(*row) for row in run(database, query).fetchall()]

@@ -52,7 +52,7 @@ def states_to_events(database: peewee.Database) -> None:
         events = []
         for row in rows:
             names[identity_of(row[1])] = row[1]
-            events.append(_summary(*row[1:]))
+            events.append(_summary(row[1:]))
             if not is_node:  # the lines of a node are in the database, or still in its outbox
                 events += [_line(row[1], *line) for line in run(database, _LINES, (row[0],)).fetchall()]
         insert(database, _identified(events), shared)
@@ -70,23 +70,10 @@ def states_to_events(database: peewee.Database) -> None:
         run(database, statement, (revision, secrets.token_hex(8)))
 
 
-def _summary(
-    name: str,
-    attempt: int,
-    state_word: str,
-    since: float,
-    was_armed: int,
-    by_operator: int,
-    starts: int,
-    given: str,
-    heard: float,
-    message: str | None,
-    percent: float | None,
-    identities: str,
-    group: str | None,
-) -> Event:
+def _summary(row: Sequence[Any]) -> Event:
     """Return the event of a record, which counts as named by an operator: such a record is never dropped."""
-    state = State(state_word)
+    name, attempt, word, since, was_armed, by_operator, starts, given, heard, message, percent, identities, group = row
+    state = State(word)
     strength = Strength.INSTALLING if by_operator else _REPORTED.get(state, Strength.INSTALLING)
     found = {number: Start(since) for number in range(1, starts + 1)}
     if state not in BETWEEN_STARTS or state is State.FAILED:
@@ -132,7 +119,6 @@ def _waiting_lines(messages: Iterable[Sequence[Any]]) -> list[Event]:
 
 
 def _identified(events: Iterable[Event]) -> Iterable[Event]:
-    """Return events with their ids, each once."""
     found = {}
     for event in events:
         parts = (event.record, event.kind, repr(event.at), str(event.attempt), event.id)

@@ -10,7 +10,6 @@ contents are read as a whole."""
 
 from __future__ import annotations
 
-import errno
 import os
 import secrets
 import sqlite3
@@ -29,17 +28,14 @@ from answerd.installs.memory import InstallMemory
 from answerd.installs.shown import UnknownMachine
 from answerd.installs.states import Order, Rules
 from answerd.installs.tokens import KEY_LENGTH
-from answerd.store import WRITER_WAIT_SECONDS, StoreAway, StoreError, StoreFull
+from answerd.store import WRITER_WAIT_SECONDS, StoreError
 from answerd.store.file_io import sync_directory
 from answerd.store.nodes import Node
 from answerd.store.schema import STATES, migrate
-from answerd.store.sqlite_file import SqliteFile, cause_of
+from answerd.store.sqlite_file import SqliteFile, StoreBusy
 from answerd.store.state_tables import (
     INSERT,
-    ROWS_AT_ONCE,
-    SINCE,
     Sighting,
-    event_of,
     events_of,
     events_since,
     history_of,
@@ -64,13 +60,6 @@ _SMALL_PAGES: Final = "PRAGMA page_size = 1024"
 
 RESTART_BYTES: Final = 16_000_000
 """Size at which writers wait until it begins anew."""
-
-_BUSY: Final = ("SQLITE_BUSY", "SQLITE_LOCKED")
-_FULL: Final = ("SQLITE_FULL", "SQLITE_IOERR_SHMSIZE")
-
-
-class StateBusy(StoreAway):
-    """Another program holds the file's write lock; trying again later may succeed."""
 
 
 class Position(NamedTuple):
@@ -155,7 +144,6 @@ class StateFile(States):
 
     @property
     def path(self) -> Path:
-        """The file, absolute."""
         return self.file.path
 
     def key(self) -> bytes:
@@ -183,8 +171,7 @@ class StateFile(States):
 
     @contextmanager
     def reading(self) -> Iterator[peewee.SqliteDatabase]:
-        """A connection for the time of a block. Raises `StoreError`."""
-        with self.faults("read"):
+        with self.file.faults("read"):
             self.require_same_file()
             with self.file.connected() as database:
                 yield database
@@ -211,7 +198,6 @@ class StateFile(States):
         return [event.record for event in events]
 
     def note_sightings(self, sightings: Sequence[Sighting]) -> None:
-        """Write which unknown machines asked. Raises `StoreError`."""
         with self.writing(synced=False) as database:
             write_sightings(database, sightings, is_node=self.shared is None)
         self.wake_up()
@@ -231,7 +217,7 @@ class StateFile(States):
     @contextmanager
     def writing(self, *, synced: bool = True) -> Iterator[peewee.SqliteDatabase]:
         """A transaction, which is on the disk at the end of the block where it is ``synced``. Raises `StoreError`."""
-        with self.faults("written"):
+        with self.file.faults("written"):
             self.require_same_file()
             with self.file.connected(WRITER_WAIT_SECONDS) as database:
                 if not synced:
@@ -239,17 +225,9 @@ class StateFile(States):
                 with database.atomic("IMMEDIATE"):
                     yield database
 
-    @contextmanager
-    def faults(self, done: str) -> Iterator[None]:
-        """Turn errors of SQLite and the system in the block into a `StoreError`."""
-        try:
-            yield
-        except (peewee.PeeweeException, sqlite3.Error, OSError) as error:
-            raise state_fault(self.path, done, error) from None
-
     def sync_log(self) -> None:
         """Wait until everything that was inserted before is on the disk. Raises `StoreError`."""
-        with self.faults("written"):
+        with self.file.faults("written"):
             try:
                 log = os.open(f"{self.path}-wal", os.O_RDONLY)
             except FileNotFoundError:
@@ -274,10 +252,9 @@ class EventLog:
     """The log as the loop of one process uses it: a connection that waits for nobody. Made after forking."""
 
     def __init__(self, states: StateFile) -> None:
-        """Open the file. Raises `StoreError`."""
         self._states = states
         self._version: int | None = None
-        with states.faults("opened"):
+        with states.file.faults("opened"):
             states.require_same_file()
             self._database = states.file.connect(0)
             for pragma in ("synchronous = NORMAL", "wal_autocheckpoint = 0", "cache_size = -4000"):
@@ -293,7 +270,7 @@ class EventLog:
         try:  # each request asks: a context manager takes as long as the question
             (version,) = self._version_cursor.execute("PRAGMA data_version").fetchone()
         except sqlite3.Error as error:
-            raise state_fault(self._states.path, "read", error) from None
+            raise self._states.file.fault("read", error) from None
         changed: bool = version != self._version
         self._version = version
         return changed
@@ -303,20 +280,18 @@ class EventLog:
         self._version = None
 
     def epoch(self) -> str:
-        """Return the epoch of the contents. Raises `StoreError`."""
-        with self._states.faults("read"):
+        with self._states.file.faults("read"):
             return epoch_of(self._database)
 
-    def since(self, revision: int) -> list[tuple[int, Event | None]]:
-        """Return some events after a revision; fewer than `ROWS_AT_ONCE` are all that there are. Raises
-        `StoreError`."""
-        with self._states.faults("read"):
-            return [event_of(row) for row in self._connection.execute(SINCE, (revision, ROWS_AT_ONCE)).fetchall()]
+    def since(self, revision: int) -> Iterator[list[tuple[int, Event | None]]]:
+        """Yield the events after a revision, as `events_since` does. Raises `StoreError`."""
+        with self._states.file.faults("read"):
+            yield from events_since(self._database, revision)
 
     def append(self, events: Sequence[Event]) -> int:
-        """Insert events, all or none, and return the last revision. They are not synced yet. Raises `StateBusy` where
+        """Insert events, all or none, and return the last revision. They are not synced yet. Raises `StoreBusy` where
         another connection writes, and `StoreError`."""
-        with self._states.faults("written"):
+        with self._states.file.faults("written"):
             self._states.require_same_file()
             with self._database.atomic("IMMEDIATE"):
                 for event in events:
@@ -346,7 +321,6 @@ def make_tables(file: SqliteFile) -> None:
 
 
 def epoch_of(database: peewee.Database) -> str:
-    """Return the epoch of the contents of a database."""
     return setting(database, "epoch") or ""
 
 
@@ -377,19 +351,6 @@ def ordered_in(
     return events
 
 
-def state_fault(path: Path, done: str, error: Exception) -> StoreError:
-    """Return the `StoreError` of an error of SQLite or the system, which says what could not be ``done``."""
-    cause = cause_of(error)
-    name = getattr(cause, "sqlite_errorname", "")
-    number = getattr(cause, "errno", None)
-    if name in _FULL or number in (errno.ENOSPC, errno.EDQUOT):
-        return StoreFull(f"the database {path} cannot be {done}: the disk is full")
-    if name.startswith(_BUSY):
-        return StateBusy(f"the database {path} cannot be {done}: another program is writing to it")
-    reason = getattr(cause, "strerror", None) or " ".join(str(cause).split()) or type(cause).__name__
-    return StoreError(f"the database {path} cannot be {done}: {reason}")
-
-
 def wait_while_busy(append: Callable[[], int], seconds: float, sleep: Callable[[float], object]) -> int:
     """Return what ``append`` returns; call it again for as long as another connection writes. Raises `StoreError`."""
     until = time.monotonic() + seconds
@@ -397,7 +358,7 @@ def wait_while_busy(append: Callable[[], int], seconds: float, sleep: Callable[[
     while True:
         try:
             return append()
-        except StateBusy:
+        except StoreBusy:
             if time.monotonic() > until:
                 raise
         sleep(pause)

@@ -369,7 +369,7 @@ def test_machines_without_a_record_are_those_of_rows_documents_and_members(lab: 
 
     def without() -> dict[str, list[str]]:
         found = machines_without_record(catalogue, lab.installs.memory)
-        return {new.record.name: sorted(new.known) for new in found}
+        return {new.record.name: sorted(new.evidence.identities) for new in found}
 
     assert without() == {
         "Pc-01": ["pc01"],

@@ -76,7 +76,7 @@ def test_a_record_collects_64_identities_of_a_request_and_256_in_all(fleet: Flee
         serials = "&".join(f"serial=S{number:02}{at:03}" for at in range(100))
         lab.text(f"/ipxe?serial=FIRST&{serials}", host="s")
         (record,) = installs.memory.by_name.values()
-        assert len(record.known) == min(MOST_COLLECTED + number * (MOST_COLLECTED - 1), MOST_OF_A_RECORD)
+        assert len(record.evidence.identities) == min(MOST_COLLECTED + number * (MOST_COLLECTED - 1), MOST_OF_A_RECORD)
 
 
 def test_of_the_records_that_nothing_names_the_oldest_are_dropped_and_none_that_is_installed() -> None:
@@ -84,10 +84,10 @@ def test_of_the_records_that_nothing_names_the_oldest_are_dropped_and_none_that_
     for number in range(MOST_UNNAMED - 1):
         memory.apply(known(f"u{number:05}", State.INSTALLED if number < 50 else State.INSTALLING, number + 1.0))
     assert memory.evict() == []
-    memory.apply(known("one-more", State.NEW, 99_999.0))
+    memory.apply(known("onemore", State.NEW, 99_999.0))
     dropped = memory.evict()
     assert dropped is not None
-    assert dropped[:3] == ["one-more", "u00050", "u00051"]  # new ones first, then the oldest that never reported
+    assert dropped[:3] == ["onemore", "u00050", "u00051"]  # new ones first, then the oldest that never reported
     assert len(memory) == MOST_UNNAMED - len(dropped)
     for number in range(MOST_UNNAMED):
         memory.apply(known(f"i{number:05}", State.INSTALLED, 1.0))

@@ -148,7 +148,7 @@ def test_a_node_that_the_network_has_lost_holds_no_lock_for_long(cluster: Cluste
     for within, expected in ((9.0, "10s"), (math.inf, "10min")):
         with closing(store.begin(within=within)) as transaction:
             assert transaction._database.execute_sql(asked).fetchone() == (expected,)  # type: ignore[no-untyped-call]
-    with DatabaseStates(store.server, Rules())._writing() as database:
+    with DatabaseStates(store.server, Rules()).writing() as database:
         assert database.execute_sql(asked).fetchone() == ("10s",)  # type: ignore[no-untyped-call]
 
 

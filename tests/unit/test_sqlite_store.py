@@ -219,7 +219,7 @@ def test_a_document_of_an_unknown_format_is_ignored_with_a_warning(store: Sqlite
 
 
 def test_a_write_that_cannot_get_the_lock_says_so(store: SqliteStore, path: Path) -> None:
-    with SqliteStore(path).writing(), pytest.raises(StoreError, match="cannot be written: database is locked"):
+    with SqliteStore(path).writing(), pytest.raises(StoreError, match="cannot be written: another program is writing"):
         store.begin(wait=0)
 
 
