@@ -220,6 +220,9 @@ CONTRASTS = """() => {
 
 LEAST_CONTRAST = 4.5
 
+MOST_OF_THE_PANEL = 120
+"""Pixels of its height at 1,024 pixels: two lines of fields and buttons."""
+
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_the_editor_and_its_find_panel_can_be_read(windows: Windows, lab: Lab, session: str, scheme: Scheme) -> None:
@@ -229,6 +232,7 @@ def test_the_editor_and_its_find_panel_can_be_read(windows: Windows, lab: Lab, s
         page.keyboard.press("Control+f")
         page.locator(".cm-panel.cm-search").wait_for()
         contrasts = page.evaluate(CONTRASTS)
+        assert page.locator(".cm-panel.cm-search").evaluate("(panel) => panel.offsetHeight") < MOST_OF_THE_PANEL
     assert {"search", "replace", "next"} <= {name for name, _ in contrasts}
     assert [name for name, contrast in contrasts if contrast < LEAST_CONTRAST] == []
 

@@ -33,7 +33,7 @@
 <section class="card" aria-labelledby="join"><h2 id="join">As a member of a group</h2>
 <form method="post" action="/console/document">
 <input type="hidden" name="csrf" value="{{request.session.csrf}}"><input type="hidden" name="kind" value="group"><input type="hidden" name="member" value="{{name}}">
-<div class="row"><div class="field wide"><label for="group">Group</label><select id="group" name="joins">
+<div class="row"><div class="field"><label for="group">Group</label><select id="group" name="joins">
 % for key in groups:
 <option value="{{key.identifier}} {{key.format}}"{{!' selected' if key.format == format else ''}}>{{key.identifier}} ({{key.format}})</option>
 % end

@@ -2,7 +2,7 @@
 # What a write would change, as a fragment: needs ``consequences`` (answerd.console.backend.Consequences) and ``verb``,
 # which the form of the editor is sent with: ``save`` or ``delete``.
 pending, word = consequences.is_pending, 'deleting' if verb == 'delete' else 'saving'
-LISTED, NAMED = 8, 100
+LISTED, NAMED, OPEN = 8, 100, 6
 %>
 <section class="card" id="consequences" aria-labelledby="consequences-head"
 % if pending:
@@ -41,6 +41,9 @@ LISTED, NAMED = 8, 100
 % for note in consequences.notes:
 <p class="note">{{note}}</p>
 % end
+% if len(consequences.changes) > OPEN:
+<details><summary>How answers change: {{len(consequences.changes)}} examples</summary>
+% end
 % for change in consequences.changes:
 <%
 names = ', '.join(str(machine) for machine in change.machines[:LISTED])
@@ -57,6 +60,9 @@ title = counted(len(change.machines), 'answer') + ': ' + names + (f' and {more:,
 <span class="{{diff_class(line)}}">{{line}}</span>\\
 % end
 </pre></details>
+% end
+% if len(consequences.changes) > OPEN:
+</details>
 % end
 % end
 % if consequences.own:

@@ -46,9 +46,9 @@
 <p id="offline" class="note bad offline" role="status" hidden>The service does not answer. What is shown may be old; this page goes on asking.</p>
 <main id="main">
 % if request.session and request.get('saved').isdecimal():
-<p class="note good" role="status">Saved as version {{request.get('saved')}}\
+<p class="note good" role="status">Saved as version {{request.get('saved')}}\\
 % if request.may_edit:
- · <a href="{{link('/console/document/earlier', revision=request.get('saved'))}}">Undo …</a>\
+ · <a href="{{link('/console/document/earlier', revision=request.get('saved'))}}">Undo …</a>\\
 % end
 </p>
 % end

@@ -113,6 +113,9 @@ here = address()
       % if machine.origin == 'unknown':
       <a class="adopt" href="{{link('/console/adopt', id=machine.name)}}" aria-label="Adopt {{machine.name}}">Adopt</a>
       % end
+      % if column and machine.cell:
+        <div class="narrow muted">{{column}}: {{machine.cell}}</div>
+      % end
       </td>
     % if has_states:
       <td class="now"><span class="state {{machine.state}}">{{machine.state}}</span>
