@@ -16,13 +16,16 @@ from pathlib import Path
 from typing import Any
 
 from answerd.migrate.result import MigratedData, MigrationError, group_name, is_column, machine_name
-from answerd.migrate.texts import text_of, with_control
+from answerd.migrate.texts import TEXT_FORMATS, format_of, text_of, with_control
 
 IDENTIFYING = ("mac", "serial", "uuid")
 """Selectors that name one machine, the best name first."""
 
 TEMPLATES = (("ignition_id", "ignition", "ign"), ("cloud_id", "cloud", "yaml"), ("generic_id", "generic", "cfg"))
-"""Field of a profile, folder of its files, extension that they get here."""
+"""Field of a profile, folder of its files, extension that they get here; a generic file keeps that of an installer."""
+
+INSTALLING = TEXT_FORMATS - {"cfg"}
+"""Extensions whose default would install every machine that asks."""
 
 ASSETS = "http://ASSETS.EXAMPLE.ORG"
 """The placeholder in scripts for the web server that is to serve the kernels; this service serves no files."""
@@ -104,8 +107,14 @@ def _profile(stored: Mapping[str, Any], path: Path, data: MigratedData) -> Profi
         if file := stored.get(key):
             text = _template(path / folder, str(file), f"profile {name}: {folder}/{file}", extension, data)
             if text is not None:
-                texts[extension] = text
+                texts[_generic_extension(str(file), text) if folder == "generic" else extension] = text
     return Profile(name, texts)
+
+
+def _generic_extension(file: str, text: str) -> str:
+    """Return the extension of a generic file: that of a kickstart or a preseed, else ``cfg``."""
+    found = format_of(Path(file).suffix.removeprefix("."), text)
+    return found.extension if found and found.extension in INSTALLING - {"ipxe"} else "cfg"
 
 
 def _script(name: str, boot: Mapping[str, Any]) -> str:
@@ -202,10 +211,10 @@ def _shared(group: Group, selector: dict[str, str], data: MigratedData) -> None:
             data.leave_out(group.origin, f"its {extension} document could not be made", text)
         elif selector:
             data.add(f"groups/{group.name}.{extension}", written, group.origin)
-        elif extension == "ipxe":
+        elif extension in INSTALLING:
             data.leave_out(
-                f"{group.origin} as the default",
-                "it would install every machine that asks. If you want that, put this text into default.ipxe",
+                f"{group.origin} as default.{extension}",
+                f"it would install every machine that asks. If you want that, put this text into default.{extension}",
                 written,
             )
         else:

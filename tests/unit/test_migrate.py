@@ -67,6 +67,20 @@ def test_a_matchbox_default_answers_but_installs_nobody(tmp_path: Path) -> None:
     assert "would install every machine" in left(made)
 
 
+GENERIC_GROUPS: dict[str, dict[str, object]] = {
+    "all": {"id": "all"},
+    "one": {"id": "one", "selector": {"mac": "52:54:00:12:34:56"}},
+}
+
+
+def test_a_generic_kickstart_of_matchbox_is_one_and_no_default(tmp_path: Path) -> None:
+    profile = json.dumps({"id": "rocky", "generic_id": "rocky"})
+    groups = {f"groups/{name}.json": json.dumps({"profile": "rocky", **more}) for name, more in GENERIC_GROUPS.items()}
+    made = made_of("matchbox", tmp_path, {"profiles/rocky.json": profile, "generic/rocky": "rootpw x\n", **groups})
+    assert sorted(made.documents) == ["52-54-00-12-34-56.ks", "groups/rocky.ks"]
+    assert "group all as default.ks: it would install every machine" in left(made)
+
+
 def test_a_matchbox_group_whose_text_takes_no_control_keys_is_put_aside(tmp_path: Path) -> None:
     files = {
         "profiles/odd.json": '{"id": "odd", "ignition_id": "odd.ign"}',
