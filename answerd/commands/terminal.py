@@ -9,7 +9,7 @@ import subprocess
 import sys
 from collections.abc import Callable, Sequence
 from itertools import zip_longest
-from typing import Any, TextIO
+from typing import Any
 
 from answerd.identity import printable
 
@@ -55,13 +55,12 @@ def show_lines(lines: Sequence[str], *, in_pager: bool) -> None:
     subprocess.run([program, *PAGER[1:]], input=text.encode("utf-8", "backslashreplace"), check=False)  # noqa: S603
 
 
-def coloured(text: str, colour: str, stream: TextIO | None = None) -> str:
-    """Return ``text`` in a colour where the stream (standard output) is a terminal that shows colours.
+def coloured(text: str, colour: str) -> str:
+    """Return ``text`` in a colour where standard output is a terminal that shows colours.
 
     ``NO_COLOR`` set to anything, and ``TERM=dumb``, mean no colours (no-color.org).
     """
-    stream = sys.stdout if stream is None else stream
-    if os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb" or not stream.isatty():
+    if os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb" or not sys.stdout.isatty():
         return text
     return f"\033[{_COLOURS[colour]}m{text}\033[0m"
 

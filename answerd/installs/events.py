@@ -91,7 +91,7 @@ class Strength(IntEnum):
 
 _STRENGTHS = {Kind.COPIED: Strength.COPIED, Kind.FAILED: Strength.FAILED, Kind.INSTALLED: Strength.INSTALLED}
 
-_REACHED = {Strength.COPIED: State.COPIED, Strength.FAILED: State.FAILED, Strength.INSTALLED: State.INSTALLED}
+REACHED: Final = {Strength.COPIED: State.COPIED, Strength.FAILED: State.FAILED, Strength.INSTALLED: State.INSTALLED}
 
 
 class News(NamedTuple):
@@ -233,7 +233,7 @@ def record_of(evidence: Evidence, rules: Rules) -> Record:
         present = start
         if state in BETWEEN_STARTS:
             state, since = State.INSTALLING, max(since, start.began)
-        reached = _REACHED.get(start.strength, State.INSTALLING)
+        reached = REACHED.get(start.strength, State.INSTALLING)
         if reached is State.FAILED and number >= rules.starts:
             reached = State.EXHAUSTED
         if WEAKEST_FIRST.index(reached) > WEAKEST_FIRST.index(state):

@@ -36,7 +36,6 @@ class Remembered:
 
     @property
     def identities(self) -> dict[str, str]:
-        """Each identity with its text."""
         return {identity: text for identity, (_, text) in self.evidence.identities.items()}
 
     @property
@@ -115,35 +114,28 @@ class InstallMemory:
 
     def apply(self, event: Event) -> Remembered | None:
         """Add an event. Return the record then, None where the machine has none (any more)."""
-        name = record_identity(event.record)
         before = self.evidence(event.record)
         evidence = evidence_of(event)
         after = evidence if before is None else merge(before, evidence)
         self.newest = max(self.newest, event.at)
-        return self._put(name, after)
+        return self.put(event.record, after)
 
     def evidence(self, name: str) -> Evidence | None:
-        """Return what is known of the machine with a name; None where nothing is."""
         own = record_identity(name)
         remembered = self.by_name.get(own)
         return remembered.evidence if remembered is not None else self.forgotten.get(own)
 
-    def put(self, name: str, evidence: Evidence | None) -> None:
-        """Have the evidence of a machine's record be this; None removes the record without a trace."""
-        own = record_identity(name)
-        if evidence is not None:
-            self._put(own, evidence)
-        else:
-            self.drop(own)
-            self.forgotten.pop(own, None)
-
-    def _put(self, name: str, evidence: Evidence) -> Remembered | None:
+    def put(self, name: str, evidence: Evidence | None) -> Remembered | None:
+        """Have the evidence of a machine's record be this; None removes the record without a trace. Return the record
+        then."""
+        name = record_identity(name)
         self.changes += 1
-        if not evidence.is_record:
-            self.drop(name)
-            self.forgotten[name] = evidence
-            return None
         self.forgotten.pop(name, None)
+        if evidence is None or not evidence.is_record:
+            self.drop(name)
+            if evidence is not None:
+                self.forgotten[name] = evidence
+            return None
         before = self.by_name.get(name)
         record = record_of(evidence, self.rules)
         remembered = self.by_name[name] = Remembered(record, evidence)
@@ -183,11 +175,8 @@ class InstallMemory:
         that are not installed. Return the identities of their names; None where there is no room."""
         if len(self.unnamed) < MOST_UNNAMED:
             return []
-        found = []
-        for name in self.unnamed:
-            record = self.by_name[name].record
-            if record.state in _MAY_GO:
-                found.append((_MAY_GO.index(record.state), record.heard, name))
+        unnamed = [(name, self.by_name[name].record) for name in self.unnamed]
+        found = [(_MAY_GO.index(one.state), one.heard, name) for name, one in unnamed if one.state in _MAY_GO]
         if not found:
             return None
         dropped = [name for _, _, name in sorted(found)[:_EVICTED_AT_ONCE]]

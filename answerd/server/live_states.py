@@ -14,7 +14,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from time import monotonic
-from typing import Final, NamedTuple
+from typing import Final
 
 import gevent
 from gevent.event import AsyncResult
@@ -78,20 +78,14 @@ _UNKNOWN = (
 class _Batch:
     """All events that are in force here and not written yet, which one transaction inserts. ``before`` is the evidence
     of their records without them, and ``position`` was read then. ``written`` is set once they are inserted, or raises
-    `StoreError` where they cannot be."""
+    `StoreError` where they cannot be; ``synced`` likewise once they are on the disk, where somebody waits for that."""
 
     position: Position
     events: list[Event] = field(default_factory=list)
     before: dict[str, Evidence | None] = field(default_factory=dict)
     written: AsyncResult[None] = field(default_factory=AsyncResult)
+    synced: AsyncResult[None] = field(default_factory=AsyncResult)
     is_being_written: bool = False
-
-
-class _Sync(NamedTuple):
-    """Batches that one sync brings to the disk, once they are written. ``done`` is set then, or raises `StoreError`."""
-
-    batches: list[_Batch]
-    done: AsyncResult[None]
 
 
 class SharedStates:
@@ -99,7 +93,6 @@ class SharedStates:
     that moment, so a process reads only what is newer."""
 
     def __init__(self, states: StateFile, config: Config) -> None:
-        """Read all records. Raises `StoreError`."""
         self.states = states
         self.memory, self.position = states.catch_up(InstallMemory(states.rules), Position())
         self.url = config.url
@@ -132,7 +125,7 @@ class LiveStates:
         self._pool = ThreadPool(1)
         self._batch: _Batch | None = None
         self._is_syncing = False
-        self._to_sync: _Sync | None = None
+        self._to_sync: list[_Batch] = []
         self._sightings: dict[str, Sighting] = {}
         self._to_tidy: dict[str, None] = {}
         self._to_drop: dict[str, int] = {}  # names of records, and the revision up to which they are known
@@ -283,15 +276,16 @@ class LiveStates:
                 self._begin_batch_again()
         if is_other:
             self._log.line("the states of installs were replaced, and were read again")
-            for remembered in [*memory.by_name.values()] if self.on_change else ():
+            for remembered in [*memory.by_name.values()]:
                 self._tell(remembered)
 
     def _apply(self, event: Event) -> None:
         memory = self._memory
         before = memory.by_name.get(record_identity(event.record)) if self.on_change else None
         after = memory.apply(event)
-        if memory.newly_shared:
-            self._log_shared()
+        while memory.newly_shared:
+            text = shown_name(memory.newly_shared.pop(0))
+            self._log.line(f"states of installs: {text} tells no machine from others any more: too many have it")
         if self.on_change:
             now = after or memory.new(event.record)
             if before is None or before.record.state is not now.record.state:
@@ -301,12 +295,6 @@ class LiveStates:
         for listen in self.on_change:
             listen(remembered)
 
-    def _log_shared(self) -> None:
-        for identity in self._memory.newly_shared:
-            text = shown_name(identity)
-            self._log.line(f"states of installs: {text} tells no machine from others any more: too many have it")
-        self._memory.newly_shared.clear()
-
     def watch(self) -> None:
         """Poll the states for ever, for event streams and metrics."""
         while True:
@@ -314,10 +302,9 @@ class LiveStates:
                 self.store.require_same_file()
                 if self._read_log.fault:
                     self._log_of_events().read_again()
+                self.refresh()
             except StoreError as error:
                 self._read_log.note(_NOT_READ.format(error))
-            else:
-                self.refresh()
             gevent.sleep(POLL_SECONDS)
 
     # --- writing ---------------------------------------------------------------------------------------------------
@@ -403,31 +390,30 @@ class LiveStates:
 
     def _synced(self, batch: _Batch, timeout: float | None = None) -> None:
         """Wait until a batch is on the disk, in one sync for all that wait. Raises `StoreError`."""
-        if self._to_sync is None:
-            self._to_sync = _Sync([], AsyncResult())
-            if not self._is_syncing:
-                gevent.spawn(self._sync)
-        batches = self._to_sync.batches
-        if not batches or batches[-1] is not batch:
-            batches.append(batch)
+        if not self._to_sync and not self._is_syncing:
+            gevent.spawn(self._sync)
+        if not self._to_sync or self._to_sync[-1] is not batch:
+            self._to_sync.append(batch)
         try:
-            self._to_sync.done.get(timeout=timeout)
+            batch.synced.get(timeout=timeout)
         except gevent.Timeout:
             raise StoreAway(_UNKNOWN) from None
         batch.written.get()
 
     def _sync(self) -> None:
         self._is_syncing = True
-        while self._to_sync is not None:
-            (batches, done), self._to_sync = self._to_sync, None
+        while self._to_sync:
+            batches, self._to_sync = self._to_sync, []
             for batch in batches:
                 self._settled(batch)
             try:
                 in_pool(self._pool, self.store.sync_log)
             except StoreError as error:
-                done.set_exception(error)
+                for batch in batches:
+                    batch.synced.set_exception(error)
             else:
-                done.set()
+                for batch in batches:
+                    batch.synced.set()
         self._is_syncing = False
 
     def _make_room(self) -> None:

@@ -201,16 +201,8 @@ class FileStore(Store):
     def keys(self, kind: Kind | None = None) -> list[Key]:
         return sorted(raw.key for raw in self._documents() if kind in (None, raw.key.kind))
 
-    def entries(self, kind: Kind, after: str = "", limit: int | None = None) -> list[DocumentEntry]:
-        """Return the documents of a kind (`Store.entries`); when they changed is not known."""
-        wanted = sorted(
-            (raw for raw in self._documents() if raw.key.kind is kind and raw.key.identifier > after),
-            key=lambda raw: raw.key,
-        )
-        if limit is not None and len(wanted) > limit:
-            last = wanted[limit - 1].key.identifier
-            wanted = [raw for number, raw in enumerate(wanted) if number < limit or raw.key.identifier == last]
-        return [DocumentEntry(raw.key, len(raw.text.encode()), "", 0, _hash(raw)) for raw in wanted]
+    def entries(self, kind: Kind, after: str = "", limit: int | None = None) -> list[DocumentEntry]:  # noqa: ARG002
+        raise StoreError("documents of this service are files: list the answers directory")
 
     def all(self) -> list[StoredDocument]:
         return sorted(map(_stored, self._documents()), key=lambda stored: stored.key)

@@ -40,6 +40,7 @@ from answerd.store.postgres_connection import (
 from answerd.store.sqlite_file import SqliteFile
 from answerd.store.state_tables import (
     COLUMNS,
+    INSERT,
     Sighting,
     note,
     row_of,
@@ -83,9 +84,7 @@ _WRITE_WITHIN = 8.0
 """How long an order of the command line may take in all: less than the 10 s that an operator waits."""
 
 _INSERT = f"INSERT INTO events ({COLUMNS}, shared) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, 0) ON CONFLICT (id) DO NOTHING"  # noqa: S608
-_TAKE = f"""
-    INSERT INTO events ({COLUMNS}, shared) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
-    ON CONFLICT (id) DO UPDATE SET shared = excluded.shared"""  # noqa: S608
+_TAKE = f"{INSERT} ON CONFLICT (id) DO UPDATE SET shared = excluded.shared"
 _TO_DELIVER = f"SELECT {COLUMNS} FROM events WHERE shared IS NULL ORDER BY revision LIMIT {ROWS_AT_ONCE}"  # noqa: S608
 _DROP = """
     DELETE FROM events WHERE record = ANY(?) AND record NOT IN
@@ -97,7 +96,6 @@ _T = TypeVar("_T")
 
 
 def states_path(replica: str | Path) -> Path:
-    """Return where a node keeps its states, beside its replica."""
     path = Path(replica).absolute()
     return path.with_name(path.name + SUFFIX)
 
@@ -130,18 +128,6 @@ class NodeStates(StateFile):
         run(database, "CREATE UNIQUE INDEX IF NOT EXISTS events_by_id ON events (id)")  # only nodes look by it
         super()._prepare(database)
 
-    def key(self) -> bytes:
-        """Return the key of tokens, which is the database's. Raises `StoreError` where it was never read."""
-        with self.reading() as database:
-            found = setting(database, "key")
-        if found is None:
-            raise StoreError(self._never_read)
-        return bytes.fromhex(found)
-
-    @property
-    def _never_read(self) -> str:
-        return f"the states of installs were never read from the database {self._server.described}"
-
     @property
     def unfilled(self) -> str:  # type: ignore[override]
         """Why the states are not known yet: a machine that another node knows as installed would be new here."""
@@ -149,7 +135,9 @@ class NodeStates(StateFile):
             with self.reading() as database:
                 names = (_REVISION, "shared_revision")  # the second one is of an earlier version
                 self._is_filled = any(setting(database, name) is not None for name in names)
-        return "" if self._is_filled else self._never_read
+        if self._is_filled:
+            return ""
+        return f"the states of installs were never read from the database {self._server.described}"
 
     def waiting(self) -> Waiting | None:
         """Return the number and age of events that the database does not have yet. Raises `StoreError`."""
@@ -292,7 +280,6 @@ def _require_own_source(node: NodeStates, database: peewee.Database, log: Callab
 
 
 def _deliver(node: NodeStates, database: peewee.PostgresqlDatabase) -> None:
-    """Deliver the events and unknown machines that the database does not have."""
     while True:
         with node.reading() as local:
             rows = run(local, _TO_DELIVER).fetchall()

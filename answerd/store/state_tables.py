@@ -77,12 +77,12 @@ def row_of(event: Event, source: str) -> tuple[Any, ...]:
     )
 
 
-def event_of(row: Sequence[Any]) -> tuple[int, Event | None]:
-    """Return the revision and event of a row of `SINCE`; None for an event that this version cannot read."""
+def _event_of(row: Sequence[Any]) -> Event | None:
+    """Return the event of a row; None for one that this version cannot read."""
     try:
-        return row[0], event_from(*row[1:])
+        return event_from(*row)
     except ValueError:
-        return row[0], None
+        return None
 
 
 def run(database: peewee.Database, statement: str, values: Sequence[Any] = ()) -> Any:
@@ -120,7 +120,7 @@ def note(database: peewee.Database, name: str, value: str) -> None:
 def events_since(database: peewee.Database, revision: int) -> Iterator[list[tuple[int, Event | None]]]:
     """Yield the events after a revision, some at a time; fewer than `ROWS_AT_ONCE` are the last ones."""
     while part := run(database, SINCE, (revision, ROWS_AT_ONCE)).fetchall():
-        found = [event_of(row) for row in part]
+        found = [(row[0], _event_of(row[1:])) for row in part]
         yield found
         revision = found[-1][0]
         if len(found) < ROWS_AT_ONCE:
@@ -129,13 +129,8 @@ def events_since(database: peewee.Database, revision: int) -> Iterator[list[tupl
 
 def events_of(database: peewee.Database, name: str) -> list[Event]:
     query = "SELECT name, kind, at, attempt, content, body, id FROM events WHERE record = ? ORDER BY at, revision"
-    found = []
-    for row in run(database, query, (identity_of(name),)).fetchall():
-        try:
-            found.append(event_from(*row))
-        except ValueError:
-            continue  # of a newer version
-    return found
+    found = [_event_of(row) for row in run(database, query, (identity_of(name),)).fetchall()]
+    return [event for event in found if event is not None]
 
 
 def history_of(database: peewee.Database, name: str) -> list[Event]:

@@ -19,17 +19,11 @@ import orjson
 import peewee
 
 from answerd.identity import identity_of
-from answerd.installs.events import Event, Evidence, Kind, LastGroup, News, Start, Strength, content_of
+from answerd.installs.events import REACHED, Event, Evidence, Kind, LastGroup, News, Start, Strength, content_of
 from answerd.installs.states import BETWEEN_STARTS, State
-from answerd.store.state_tables import insert, note, run
+from answerd.store.state_tables import ROWS_AT_ONCE, insert, note, run
 
-_AT_ONCE = 500
-
-_REPORTED = {
-    State.COPIED: Strength.COPIED,
-    State.FAILED: Strength.FAILED,
-    State.INSTALLED: Strength.INSTALLED,
-}
+_REPORTED = {state: strength for strength, state in REACHED.items()}
 
 _RECORDS = """
     SELECT id, name, attempt, state, since, was_armed, by_operator, starts, given, heard, message, percent, identities,
@@ -43,12 +37,11 @@ _OUTBOX = "SELECT number, message FROM outbox WHERE number > (SELECT max(deliver
 
 
 def states_to_events(database: peewee.Database) -> None:
-    """Insert the events of all states."""
     is_node = not isinstance(database, peewee.PostgresqlDatabase) and "outbox" in database.get_tables()
     shared = None if is_node else 0
     last = 0
     names: dict[str, str] = {}
-    while rows := run(database, _RECORDS, (last, _AT_ONCE)).fetchall():
+    while rows := run(database, _RECORDS, (last, ROWS_AT_ONCE)).fetchall():
         events = []
         for row in rows:
             names[identity_of(row[1])] = row[1]
@@ -66,8 +59,8 @@ def states_to_events(database: peewee.Database) -> None:
         (revision,) = run(database, "SELECT coalesce(max(revision), 0) FROM events").fetchone()
         note(database, "revision", str(revision))
         run(database, "DELETE FROM install_revisions")
-        statement = "INSERT INTO install_revisions (revision, token) VALUES (?, ?)"
-        run(database, statement, (revision, secrets.token_hex(8)))
+        values = (revision, secrets.token_hex(8))
+        run(database, "INSERT INTO install_revisions (revision, token) VALUES (?, ?)", values)
 
 
 def _summary(row: Sequence[Any]) -> Event:

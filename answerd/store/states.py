@@ -55,9 +55,6 @@ OWN: Final = 0
 CHECKPOINT_BYTES: Final = 4_000_000
 """Size of the write-ahead log at which it is copied into the database."""
 
-_SMALL_PAGES: Final = "PRAGMA page_size = 1024"
-"""For a file that is made: an event writes two or three pages into the write-ahead log."""
-
 RESTART_BYTES: Final = 16_000_000
 """Size at which writers wait until it begins anew."""
 
@@ -96,12 +93,10 @@ class States(ABC):
         """A connection for the time of a block."""
 
     def history(self, name: str) -> list[Event]:
-        """Return the events of the record of this name, oldest first."""
         with self.reading() as database:
             return history_of(database, name)
 
     def unknown(self) -> list[UnknownMachine]:
-        """Return the machines that nothing claimed, the last first."""
         with self.reading() as database:
             return unknown_machines(database)
 
@@ -154,7 +149,9 @@ class StateFile(States):
             with self.writing() as database:
                 self._prepare(database)
                 found = setting(database, "key")
-        return bytes.fromhex(found or "")
+        if found is None:  # of a node: it is the database's
+            raise StoreError(self.unfilled)
+        return bytes.fromhex(found)
 
     def before_order(self) -> list[str]:
         """Learn what other nodes know, where there are any. Return lines for the log."""
@@ -316,7 +313,7 @@ def make_tables(file: SqliteFile) -> None:
         with file.connected(WRITER_WAIT_SECONDS) as database:
             if "documents" in database.get_tables():
                 raise StoreError(f"SERVICE_STATE_PATH: {file.path} is a database of documents: name a file of its own")
-            run(database, _SMALL_PAGES)
+            run(database, "PRAGMA page_size = 1024")  # an event writes two or three pages into the write-ahead log
             migrate(database, file.path, STATES)
 
 

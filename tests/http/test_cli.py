@@ -236,10 +236,5 @@ def test_config_fails_where_the_store_the_tokens_or_the_log_file_cannot_be_opene
     assert not (tmp_path / "answerd.log").exists()
 
 
-def test_version_and_help(command: Run) -> None:
-    assert answerd.__version__ in command("--version").stdout.decode()
-    for option in ("--help", "-h"):
-        done = command(option)
-        assert done.returncode == 0
-        for name in ("render", "check", "validate-answer", "import", "export", "config"):
-            assert name in done.stdout.decode()
+def test_version(command: Run) -> None:
+    assert command("--version").stdout.decode() == f"answerd {answerd.__version__}\n"

@@ -76,15 +76,6 @@ class Watched:
         return {raw.source: raw.fault for raw in self.loader.catalogue.documents if raw.fault}
 
 
-def test_a_list_has_as_many_machines_as_were_asked_for_and_each_with_all_its_documents(root: Path) -> None:
-    for name in ("a.ks", "a.toml", "b.ks", "c.ks"):
-        os.utime(write(root / name), (LONG_AGO, LONG_AGO))
-    store = FileStore(root)
-    store.changes()
-    assert [entry.key.identifier for entry in store.entries(Kind.MACHINE, limit=1)] == ["a", "a"]
-    assert [entry.key.identifier for entry in store.entries(Kind.MACHINE, after="a", limit=2)] == ["b", "c"]
-
-
 @pytest.mark.parametrize(
     ("file", "key"),
     [
