@@ -90,7 +90,7 @@ class Handler:
     It is the `answerd.server.http.responses.Client` and `Sink` of its exchange, and the
     `answerd.server.http.bodies.Holder` of its bytes. ``place`` is the count in which it holds a place: that of the
     connections in flight, or the reserved ones; None where it has given its place back, or never had one.
-    ``listed``: the list of the server that has it.
+    ``listed``: the list of connections that has it, which `answerd.server.http.server.enlist` changes.
     """
 
     __slots__ = (

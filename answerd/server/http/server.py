@@ -170,7 +170,7 @@ class ConnectionPool(Pool):
 
 
 def enlist(handler: Handler, listed: dict[Handler, None] | None) -> None:
-    """Move a connection to the end of this list of connections, from that which has it; to none with None."""
+    """Move a connection from the list that has it to the end of this one; None takes it out."""
     if handler.listed is not None:
         del handler.listed[handler]
     handler.listed = listed
