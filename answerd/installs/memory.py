@@ -186,7 +186,7 @@ class InstallMemory:
 
     def silent(self, now: float) -> int:
         """Return how many machines are expected to report and do not."""
-        found = [self.by_name.get(name) for name in [*self.under_way]]
+        found = map(self.by_name.get, [*self.under_way])
         return sum(one is not None and is_silent(one.record, now, self.rules) for one in found)
 
     def _add(self, identity: str, name: str) -> None:

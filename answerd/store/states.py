@@ -260,7 +260,6 @@ class EventLog:
             sync_directory(states.path.parent)  # the write-ahead log may be new
         self._connection: sqlite3.Connection = self._database.connection()  # type: ignore[no-untyped-call]
         self._version_cursor = self._connection.cursor()
-        self._shared = states.shared
 
     def has_changed(self) -> bool:
         """Return whether another connection has written since the last call. Raises `StoreError`."""
@@ -290,9 +289,12 @@ class EventLog:
         another connection writes, and `StoreError`."""
         with self._states.file.faults("written"):
             self._states.require_same_file()
-            with self._database.atomic("IMMEDIATE"):
+            self._connection.execute("BEGIN IMMEDIATE")
+            with self._connection:  # commits, or rolls back; peewee's own takes as long as an event
                 for event in events:
-                    last = self._connection.execute(INSERT, (*row_of(event, self.source), self._shared)).lastrowid
+                    last = self._connection.execute(
+                        INSERT, (*row_of(event, self.source), self._states.shared)
+                    ).lastrowid
         return last or 0
 
 
