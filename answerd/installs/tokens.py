@@ -23,8 +23,6 @@ WORTHLESS = bytes(KEY_LENGTH)
 
 
 class TokenSubject(NamedTuple):
-    """The subject of a token: the record's name and the number of the attempt."""
-
     name: str
     attempt: int
 

@@ -342,7 +342,6 @@ def caught_up(
 def ordered_in(
     database: peewee.Database, machines: Sequence[OrderedMachine], order: Order, at: float, origin: str
 ) -> list[Event]:
-    """Return the events of an order to machines whose events are in a database."""
     events = []
     for name, identities in machines:
         evidence = fold(events_of(database, name)) or Evidence(name)

@@ -36,7 +36,7 @@ from loadtest.fleet import (
 
 WITH_ONCE = Bar(at_least=0.9)
 WITH_RECORDS = Bar(at_least=0.95)
-ON_THE_DISK = Bar(at_most=2)
+ON_THE_DISK = Bar(at_most=0.5)
 """Seconds for `REPORTS`."""
 
 REPORTS = 1_000
