@@ -12,7 +12,7 @@ from urllib.parse import quote
 
 import peewee
 
-from answerd.store import WRITER_WAIT_SECONDS, StoreAway, StoreError, StoreFull
+from answerd.store import WRITER_WAIT_SECONDS, StoreError, StoreFull
 from answerd.store.file_io import give_to_owner_of, make_directories, sync_directory
 
 READER_WAIT_SECONDS = 1
@@ -26,7 +26,7 @@ _FULL = ("SQLITE_FULL", "SQLITE_IOERR_SHMSIZE")
 _BUSY = ("SQLITE_BUSY", "SQLITE_LOCKED")
 
 
-class StoreBusy(StoreAway):
+class StoreBusy(StoreError):
     """Another program holds the file's write lock; trying again later may succeed."""
 
 

@@ -28,7 +28,7 @@ from answerd.installs.memory import InstallMemory
 from answerd.installs.shown import UnknownMachine
 from answerd.installs.states import Order, Rules
 from answerd.installs.tokens import KEY_LENGTH
-from answerd.store import WRITER_WAIT_SECONDS, StoreError
+from answerd.store import WRITER_WAIT_SECONDS, StoreAway, StoreError
 from answerd.store.file_io import sync_directory
 from answerd.store.nodes import Node
 from answerd.store.schema import STATES, migrate
@@ -356,9 +356,9 @@ def wait_while_busy(append: Callable[[], int], seconds: float, sleep: Callable[[
     while True:
         try:
             return append()
-        except StoreBusy:
+        except StoreBusy as error:
             if time.monotonic() > until:
-                raise
+                raise StoreAway(str(error)) from None
         sleep(pause)
         pause = min(pause * 2, 0.02)
 

@@ -158,7 +158,7 @@ def test_writes_that_wait_for_another_program_are_500_before_the_deadline_and_ar
         for answer in answers:
             assert answer.startswith(b"HTTP/1.1 500 ")
             reason = json.loads(answer.partition(b"\r\n\r\n")[2])["error"]
-            assert "locked" in reason or "waited" in reason or "before the deadline" in reason
+            assert "another program is writing" in reason or "waited" in reason or "before the deadline" in reason
     assert fleet.put("/machines/after?format=ks", "lang en\n").status == 200
     assert json.loads(fleet.ask("GET", "/machines").body) == {"machine": ["after"]}
     assert not [line for line in fleet.service.log if "- deadline" in line]

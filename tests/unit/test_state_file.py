@@ -21,10 +21,10 @@ from answerd.installs.states import Asked, Gate, Order, ReportKind, Rules, State
 from answerd.installs.tokens import TokenSubject
 from answerd.server.live_states import MOST_SIGHTINGS, LiveStates, SharedStates
 from answerd.server.request_log import RequestLog
-from answerd.store import StoreError, StoreFull
+from answerd.store import StoreAway, StoreError, StoreFull
 from answerd.store.backup import backup_directory, copy_states, restore_directory
 from answerd.store.sqlite import SqliteStore
-from answerd.store.sqlite_file import SqliteFile, StoreBusy
+from answerd.store.sqlite_file import SqliteFile
 from answerd.store.state_tables import (
     COMPACTED_AT,
     MOST_BODY_BYTES,
@@ -306,7 +306,7 @@ def test_a_write_that_fails_takes_back_what_waits_with_it_and_nothing_else(
     assert repeated is not None
     assert [("is writing" in waits()) for waits in (settle, repeated)] == [True, True]
     first.join()
-    assert isinstance(first.exception, StoreBusy)
+    assert isinstance(first.exception, StoreAway)
     assert (process.state("node1"), process.state("node2")) == (State.INSTALLING, State.NEW)
     blocker.execute("ROLLBACK")
     assert process.live.settle() is None
