@@ -67,6 +67,7 @@ from answerd.server.write_guard import (
     WriteRefused,
 )
 from answerd.store import CannotBeStored, StoreAway, StoreError
+from answerd.store.sqlite_file import StoreBusy
 
 METHODS_WITH_BODY = ("PUT", "POST")
 
@@ -83,6 +84,7 @@ STATUSES: dict[type[Exception], int] = {
     ConditionFailed: PRECONDITION_FAILED,
     Forbidden: FORBIDDEN,
     StoreError: INTERNAL_ERROR,
+    StoreBusy: INTERNAL_ERROR,
     CannotBeStored: BAD_REQUEST,
     StatesUnknown: INTERNAL_ERROR,
     StoreAway: SERVICE_UNAVAILABLE,
