@@ -31,7 +31,7 @@ COMPILED = [
     "answerd/formats/template.py",
     "answerd/formats/toml.py",
     "answerd/identity.py",
-    "answerd/installs/memory.py",
+    "answerd/installs/records.py",
     "answerd/installs/states.py",
     "answerd/inventory/row.py",
     "answerd/json_body.py",

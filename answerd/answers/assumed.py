@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from answerd.answers.gates import Gates
 from answerd.facts import Facts
 from answerd.installs.events import Event
-from answerd.installs.memory import InstallMemory
+from answerd.installs.records import InstallMemory
 from answerd.installs.states import Record, Rules, State
 from answerd.installs.tokens import WORTHLESS
 

@@ -27,9 +27,9 @@ from answerd.identity import (
     without_pxelinux_prefix,
 )
 from answerd.installs.events import Event
-from answerd.installs.memory import MOST_COLLECTED, Decision, InstallMemory, Remembered, Visitor
+from answerd.installs.records import MOST_COLLECTED, Decision, InstallMemory, Remembered, Visitor
 from answerd.installs.sentences import script, sentence
-from answerd.installs.states import Asked, Gate, Record, Refusal, is_repeated
+from answerd.installs.states import Gate, Record, Refusal, Requested, is_repeated
 from answerd.installs.tokens import TokenSubject, report_token
 
 IPXE: Final = "ipxe"
@@ -66,13 +66,13 @@ class InstallSource(Protocol):
         is sent. Raises `answerd.errors.StatesUnknown`; then it must not be given."""
 
 
-class Asking(NamedTuple):
+class OnceRequest(NamedTuple):
     """A request of a machine for an answer with ``once``, and the decision of the states. ``found`` are the records of
     the machine, ``name`` is that of a new one."""
 
     name: str | None
     found: Sequence[Remembered]
-    asked: Asked
+    asked: Requested
     decision: Decision
     memory: InstallMemory
 
@@ -88,7 +88,7 @@ class Gates:
 
     def ask(
         self, catalogue: Catalogue, selection: Selection, facts: Facts, once: Once, *, without_start: bool = False
-    ) -> Asking:
+    ) -> OnceRequest:
         """Return the decision of the states about a request for an answer with ``once``.
 
         Raises `answerd.errors.StatesUnknown`, and `CannotFill` where nothing identifies the machine.
@@ -96,21 +96,21 @@ class Gates:
         memory = self.source.current()
         top = selection.layers[-1].key
         gate = Gate.LOADER if once is Once.LOADER or top.format == IPXE else Gate.ANSWERS
-        asked = Asked(str(top), gate, once, self.source.now(), without_start)
+        asked = Requested(str(top), gate, once, self.source.now(), without_start)
         known = _named_record(memory, selection, facts)
         if known is not None and is_repeated(known.record, asked, memory.rules):
             # Nothing to write, and what else the request says of the machine would find no other record.
-            return Asking(known.record.name, (known,), asked, _NOTHING_TO_WRITE, memory)
+            return OnceRequest(known.record.name, (known,), asked, _NOTHING_TO_WRITE, memory)
         visitor, found = _look(memory, catalogue, selection, facts, "once")
         decision = memory.judge(visitor, found, asked, facts.request.peer)
         if decision.refuser is not None and decision.events:
             self.source.given(decision.events)
-        return Asking(visitor.name, found, asked, decision, memory)
+        return OnceRequest(visitor.name, found, asked, decision, memory)
 
-    def given(self, asking: Asking) -> None:
+    def given(self, once_request: OnceRequest) -> None:
         """Write that the composed answer is given. Raises `answerd.errors.StatesUnknown`."""
-        if asking.decision.events:
-            self.source.given(asking.decision.events)
+        if once_request.decision.events:
+            self.source.given(once_request.decision.events)
 
     def told(self, catalogue: Catalogue, selection: Selection, facts: Facts) -> None:
         """Write which machine was given its report URL by an answer without ``once``. Raises
@@ -122,10 +122,12 @@ class Gates:
         if events:
             self.source.given(events)
 
-    def report(self, catalogue: Catalogue, selection: Selection, facts: Facts, asking: Asking | None = None) -> str:
+    def report(
+        self, catalogue: Catalogue, selection: Selection, facts: Facts, once_request: OnceRequest | None = None
+    ) -> str:
         """Return the URL by which the machine reports. Raises `CannotFill`, `answerd.errors.StatesUnknown`."""
-        if asking is not None:
-            name, found, memory = asking.name, asking.found, asking.memory
+        if once_request is not None:
+            name, found, memory = once_request.name, once_request.found, once_request.memory
         else:
             memory = self.source.current()
             visitor, found = _look(memory, catalogue, selection, facts, "{{ report }}")
@@ -182,19 +184,19 @@ def is_loader(extension: str) -> bool:
     return extension == IPXE
 
 
-def refusal_sentence(asking: Asking) -> str:
+def refusal_sentence(once_request: OnceRequest) -> str:
     """Return why a document is refused. Raises `ValueError` where it is not refused."""
-    return sentence(*_refusal(asking))
+    return sentence(*_refusal(once_request))
 
 
-def script_of(asking: Asking) -> bytes:
+def script_of(once_request: OnceRequest) -> bytes:
     """Return the script that a boot loader gets instead of a refused document. Raises `ValueError` where the document
     is not refused."""
-    return script(*_refusal(asking))
+    return script(*_refusal(once_request))
 
 
-def _refusal(asking: Asking) -> tuple[Record, Refusal]:
-    decision = asking.decision
+def _refusal(once_request: OnceRequest) -> tuple[Record, Refusal]:
+    decision = once_request.decision
     if decision.refuser is None or decision.refusal is None:
         raise ValueError("the document is not refused")
     return decision.refuser, decision.refusal

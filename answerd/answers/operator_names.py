@@ -13,7 +13,7 @@ from answerd.answers.catalogue import Catalogue, extended_name
 from answerd.documents import Document
 from answerd.errors import AnswerError
 from answerd.identity import identity_of, mac_digits
-from answerd.installs.memory import InstallMemory, Remembered
+from answerd.installs.records import InstallMemory, Remembered
 from answerd.inventory.row import Row
 
 

@@ -8,7 +8,7 @@ from typing import Final
 
 from answerd.answers.catalogue import Catalogue
 from answerd.answers.compose import layer_names, prepared_answer
-from answerd.answers.gates import Asking, is_loader, refusal_sentence, script_of
+from answerd.answers.gates import OnceRequest, is_loader, refusal_sentence, script_of
 from answerd.answers.select import Question, Selection, claimed_member, question_of, select
 from answerd.answers.sources import NO_SOURCES, Sources, Values
 from answerd.documents import Document
@@ -131,16 +131,16 @@ def _answer(
     facts = question.facts
     selection = select(catalogue, question)
     prepared = prepared_answer(selection.layers, may_be_blank=may_be_blank)
-    asking = None
+    once_request = None
     if prepared.once is not None and prepared.once is not Once.OFF and sources.gates is not None:
         if after_refusal:
             raise NotClaimed("what may answer in this state has once itself")
-        asking = sources.gates.ask(catalogue, selection, facts, prepared.once, without_start=without_start)
-        if asking.decision.refusal is not None:
-            return _refused(catalogue, question, sources, selection, asking)
+        once_request = sources.gates.ask(catalogue, selection, facts, prepared.once, without_start=without_start)
+        if once_request.decision.refusal is not None:
+            return _refused(catalogue, question, sources, selection, once_request)
     body, values = prepared.static, None
     if body is None:
-        values = Values(selection, facts, sources, catalogue, asking)
+        values = Values(selection, facts, sources, catalogue, once_request)
         try:
             body = run_long(lambda: prepared.fill(values)) if prepared.effort == LONG else prepared.fill(values)
         except AnswerTooLarge:
@@ -151,12 +151,12 @@ def _answer(
         raise _too_large(selection)
     has_url = values is not None and values.has_told_report
     if sources.gates is not None:
-        if asking is not None:
-            sources.gates.given(asking)
+        if once_request is not None:
+            sources.gates.given(once_request)
         elif has_url and not (without_start or after_refusal):
             sources.gates.told(catalogue, selection, facts)
     form = FORMATS[selection.layers[-1].key.format]
-    return Answer(body, selection, form, None, facts.row, installs=has_url or asking is not None)
+    return Answer(body, selection, form, None, facts.row, installs=has_url or once_request is not None)
 
 
 def _too_large(selection: Selection) -> AnswerTooLarge:
@@ -164,7 +164,7 @@ def _too_large(selection: Selection) -> AnswerTooLarge:
 
 
 def _refused(
-    catalogue: Catalogue, question: Question, sources: Sources, selection: Selection, asking: Asking
+    catalogue: Catalogue, question: Question, sources: Sources, selection: Selection, once_request: OnceRequest
 ) -> Answer:
     """Return the answer to a machine that is refused: a document of the same format whose ``match`` names the state,
     but never the next best claim; else the sentence, or for a boot loader a script that shows it."""
@@ -173,10 +173,10 @@ def _refused(
     try:
         return _answer(catalogue, narrowed, sources, after_refusal=True)
     except NotClaimed:
-        reason = refusal_sentence(asking)
+        reason = refusal_sentence(once_request)
     if not is_loader(extension):
         raise GateClosed(reason)
-    return Answer(script_of(asking), selection, FORMATS[extension], None, question.facts.row, reason)
+    return Answer(script_of(once_request), selection, FORMATS[extension], None, question.facts.row, reason)
 
 
 def _side_file(catalogue: Catalogue, question: Question, side_file: str, sources: Sources) -> Answer:

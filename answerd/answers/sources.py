@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from answerd.answers.catalogue import Catalogue
-from answerd.answers.gates import Asking, Gates
+from answerd.answers.gates import Gates, OnceRequest
 from answerd.answers.select import Selection
 from answerd.errors import CannotFill
 from answerd.facts import RESERVED_LABELS, STATE, Facts
@@ -55,7 +55,7 @@ NO_SOURCES: Final = Sources()
 class Values:
     """The values of all labels for one answer: an `answerd.formats.template.Lookup`."""
 
-    __slots__ = ("_asking", "_catalogue", "_facts", "_selection", "_sources", "has_told_report")
+    __slots__ = ("_catalogue", "_facts", "_once_request", "_selection", "_sources", "has_told_report")
 
     def __init__(
         self,
@@ -63,11 +63,11 @@ class Values:
         facts: Facts,
         sources: Sources = NO_SOURCES,
         catalogue: Catalogue | None = None,
-        asking: Asking | None = None,
+        once_request: OnceRequest | None = None,
     ) -> None:
-        """``catalogue`` is that of the selection; without it the gates of ``sources`` give no URL. ``asking`` is what
-        they said about an answer with ``once``."""
-        self._asking = asking
+        """``catalogue`` is that of the selection; without it the gates of ``sources`` give no URL. ``once_request`` is
+        what they said about an answer with ``once``."""
+        self._once_request = once_request
         self.has_told_report = False
         self._catalogue = catalogue
         self._selection = selection
@@ -105,7 +105,7 @@ class Values:
         if sources.gates is None or self._catalogue is None:
             raise _no_place()
         self.has_told_report = True
-        return sources.gates.report(self._catalogue, self._selection, self._facts, self._asking)
+        return sources.gates.report(self._catalogue, self._selection, self._facts, self._once_request)
 
 
 def identifiers_of(selection: Selection, facts: Facts) -> Sequence[str]:

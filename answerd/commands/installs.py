@@ -67,7 +67,7 @@ from answerd.commands.common import configured_sources, read_documents, state_na
 from answerd.commands.remote import AdminApi
 from answerd.commands.terminal import counted, print_json, print_table, printable_line
 from answerd.config import read_config
-from answerd.installs.memory import InstallMemory, Remembered
+from answerd.installs.records import InstallMemory, Remembered
 from answerd.installs.sentences import shown_name
 from answerd.installs.shown import MOST_LISTED, event_as_json, record_as_json, unknown_as_json
 from answerd.installs.states import STATE_WORDS, Rules, State, is_counted_as

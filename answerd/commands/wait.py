@@ -36,7 +36,7 @@ from answerd.commands import WRONG_USAGE, Arguments, CommandError
 from answerd.commands.installs import OpenInstalls, open_installs, read_again
 from answerd.commands.terminal import progress
 from answerd.config import ConfigError
-from answerd.installs.memory import Remembered
+from answerd.installs.records import Remembered
 from answerd.installs.sentences import shown_name
 from answerd.installs.states import State
 from answerd.store import StoreAway, StoreError

@@ -18,7 +18,7 @@ from answerd.answers.unclaimed import still_unclaimed
 from answerd.console.editing import NotSaved
 from answerd.errors import StatesUnknown
 from answerd.identity import identity_of
-from answerd.installs.memory import InstallMemory, Remembered
+from answerd.installs.records import InstallMemory, Remembered
 from answerd.installs.sentences import shown_name
 from answerd.installs.shown import UnknownMachine, event_as_json, record_as_json, unknown_as_json
 from answerd.installs.states import Order, Rules, State

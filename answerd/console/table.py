@@ -32,7 +32,7 @@ from answerd.console.rendering import counted
 from answerd.documents import Document, Key, RawDocument
 from answerd.errors import AnswerError
 from answerd.identity import identity_of, is_mac
-from answerd.installs.memory import Remembered
+from answerd.installs.records import Remembered
 from answerd.installs.shown import UnknownMachine
 from answerd.installs.states import SILENT, UNDER_WAY, State
 from answerd.inventory.row import IDENTITY_COLUMNS, Layout, Row, identities_of_sound

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import orjson
 
 from answerd.installs.events import Event, Evidence, Kind, Strength
-from answerd.installs.memory import Remembered
+from answerd.installs.records import Remembered
 from answerd.installs.states import Rules, State, is_silent
 
 MOST_LISTED = 10_000

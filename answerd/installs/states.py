@@ -148,7 +148,7 @@ class Rules:
         return min(30.0, self.silence / 100)
 
 
-class Asked(NamedTuple):
+class Requested(NamedTuple):
     """A machine asks for ``document``, a text that names it, at ``at``. ``without_start``: it is a file of NoCloud that
     the service makes up beside the document. It is judged like the document and never begins a start."""
 
@@ -192,7 +192,7 @@ class Judgement(NamedTuple):
     exhausts: bool = False
 
 
-def judge(record: Record, asked: Asked, rules: Rules) -> Judgement:
+def judge(record: Record, asked: Requested, rules: Rules) -> Judgement:
     """Return whether a machine with this record is given a document."""
     refusal = refusal_of(record, asked, rules)
     if refusal is not None:
@@ -211,7 +211,7 @@ def judge(record: Record, asked: Asked, rules: Rules) -> Judgement:
     return Judgement(start=max(1, record.starts))
 
 
-def is_repeated(record: Record, asked: Asked, rules: Rules) -> bool:
+def is_repeated(record: Record, asked: Requested, rules: Rules) -> bool:
     """Return whether a document is given once more within the same start, shortly after the machine was heard of, which
     is not worth an event."""
     first = record.given.get(asked.document)
@@ -224,7 +224,7 @@ def is_repeated(record: Record, asked: Asked, rules: Rules) -> bool:
     )
 
 
-def refusal_of(record: Record, asked: Asked, rules: Rules) -> Refusal | None:
+def refusal_of(record: Record, asked: Requested, rules: Rules) -> Refusal | None:
     """Return the rule by which the state closes the gate to a document; None where the gate is open to it."""
     opening = GATES[record.state][asked.gate]
     if opening is not Opening.OPEN and (opening is Opening.CLOSED or not _in_grace(record, asked, rules)):
@@ -251,7 +251,7 @@ def is_counted_as(record: Record, word: str, now: float, rules: Rules) -> bool:
     return is_silent(record, now, rules) if word == SILENT else record.state == word
 
 
-def _in_grace(record: Record, asked: Asked, rules: Rules) -> bool:
+def _in_grace(record: Record, asked: Requested, rules: Rules) -> bool:
     if record.by_operator or asked.document in record.given or asked.document in record.recent:
         return False
     return asked.at - record.since <= rules.grace

@@ -18,7 +18,7 @@ from typing import Any, Final
 import gevent
 import orjson
 
-from answerd.installs.memory import Remembered
+from answerd.installs.records import Remembered
 from answerd.installs.shown import record_as_json, timestamp
 from answerd.server.http.responses import Sink
 from answerd.server.live_states import LiveStates

@@ -30,7 +30,7 @@ from answerd.facts import Facts
 from answerd.fault_log import FaultLog
 from answerd.identity import record_identity
 from answerd.installs.events import Event, Evidence, Kind, ordered, reported
-from answerd.installs.memory import MOST_UNNAMED, InstallMemory, Remembered
+from answerd.installs.records import MOST_UNNAMED, InstallMemory, Remembered
 from answerd.installs.reports import Report
 from answerd.installs.sentences import shown_name
 from answerd.installs.states import Order

@@ -11,7 +11,7 @@ from typing import Any
 
 import peewee
 
-from answerd.installs.memory import InstallMemory
+from answerd.installs.records import InstallMemory
 from answerd.store.schema import migrate
 from answerd.store.sqlite_file import SqliteFile
 from answerd.store.state_sync import DatabaseStates, shared_key, store

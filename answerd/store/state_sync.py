@@ -22,7 +22,7 @@ from typing import Any, TypeVar
 import peewee
 
 from answerd.identity import identity_of
-from answerd.installs.memory import InstallMemory
+from answerd.installs.records import InstallMemory
 from answerd.installs.shown import UnknownMachine
 from answerd.installs.states import Order, Rules
 from answerd.installs.tokens import KEY_LENGTH

@@ -17,7 +17,7 @@ from loadtest.bench.stores import STORES, AnswerSet, stored
 from loadtest.bench.storm import ask_once_up, wait_until_loaded
 from loadtest.fleet import Machine, templated_document, templated_fleet
 
-IN_FORCE = {"sqlite": Bar(at_most=250), "files": Bar(at_most=1_000)}
+IN_FORCE = {"sqlite": Bar(at_most=50), "files": Bar(at_most=1_000)}
 """Milliseconds within which a change must be in force."""
 
 _HEALTH_PAUSE = 0.005

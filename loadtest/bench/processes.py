@@ -8,6 +8,7 @@ import signal
 import subprocess
 import time
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import IO, Any
 
@@ -91,8 +92,12 @@ class Process:
 
     def waited_seconds(self) -> float:
         """Return for how many seconds its threads were ready to run while another process had their core."""
-        tasks = [task for pid in self.pids for task in Path(f"/proc/{pid}/task").glob("*/schedstat")]
-        return sum(int(task.read_text().split()[1]) for task in tasks) / 1e9
+        nanoseconds = 0
+        for pid in self.pids:
+            for task in Path(f"/proc/{pid}/task").glob("*/schedstat"):
+                with suppress(FileNotFoundError, ProcessLookupError):  # the thread has ended
+                    nanoseconds += int(task.read_text().split()[1])
+        return nanoseconds / 1e9
 
     def memory(self) -> tuple[float, float]:
         """Memory of all its processes, MB: resident, and proportional (a shared page counts once)."""

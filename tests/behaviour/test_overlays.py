@@ -19,7 +19,7 @@ from answerd.answers.why import reasoning
 from answerd.documents import Document, RawDocument
 from answerd.errors import BrokenDocument, NotClaimed
 from answerd.facts import Facts, Request, facts_of
-from answerd.installs.memory import InstallMemory
+from answerd.installs.records import InstallMemory
 from answerd.installs.states import Rules
 from tests.support.fleet import Fleet, key_of
 from tests.support.thorough import examples

@@ -17,7 +17,7 @@ from answerd.cli import main
 from answerd.documents import Key
 from answerd.formats.family import Once
 from answerd.identity import Kind
-from answerd.installs.states import Asked, Gate, Rules, State
+from answerd.installs.states import Gate, Requested, Rules, State
 from answerd.server.roles import parse_token_file
 from answerd.store import HistoryFilter
 from answerd.store.sqlite import SqliteStore
@@ -345,7 +345,7 @@ def test_the_states_beside_a_directory_are_in_its_backup(tmp_path: Path) -> None
         {"SERVICE_STORE": "files", "SERVICE_ANSWERS_DIR": str(tmp_path / name)} for name in ("answers", "out")
     )
     states = open_state_file(str(tmp_path / "states.db"), Rules())[0]
-    StateWriter(states).write("n1", Asked("n1", Gate.LOADER, Once.ON, 1.0))
+    StateWriter(states).write("n1", Requested("n1", Gate.LOADER, Once.ON, 1.0))
 
     assert answerd({**here, "SERVICE_STATE_PATH": str(tmp_path / "states.db")}, "backup", str(tmp_path / "b.db")) == 0
     restored = tmp_path / "restored.db"

@@ -22,8 +22,8 @@ from answerd.installs.events import (
     merge,
     record_of,
 )
-from answerd.installs.memory import InstallMemory
-from answerd.installs.states import Asked, Order, Record, Refusal, ReportKind, Rules, State, judge
+from answerd.installs.records import InstallMemory
+from answerd.installs.states import Order, Record, Refusal, ReportKind, Requested, Rules, State, judge
 from answerd.installs.tokens import subject_of
 
 
@@ -44,7 +44,7 @@ class Ordered(NamedTuple):
     at: float
 
 
-Happening = Asked | Reported | Ordered
+Happening = Requested | Reported | Ordered
 
 
 @dataclass(frozen=True)

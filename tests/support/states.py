@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from answerd.identity import identity_of
 from answerd.installs.events import Event, Evidence
-from answerd.installs.memory import InstallMemory, Remembered
+from answerd.installs.records import InstallMemory, Remembered
 from answerd.installs.states import State
 from answerd.store.state_tables import insert, setting
 from answerd.store.states import Position, StateFile

@@ -26,7 +26,7 @@ from answerd.documents import Key, RawDocument
 from answerd.identity import Kind
 from answerd.installs.events import Event
 from answerd.installs.events import Kind as EventKind
-from answerd.installs.memory import InstallMemory
+from answerd.installs.records import InstallMemory
 from answerd.installs.shown import UnknownMachine
 from answerd.installs.states import Rules, State
 from answerd.server.roles import Role

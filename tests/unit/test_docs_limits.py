@@ -9,7 +9,7 @@ import pytest
 from answerd import captures, documents, errors, identity
 from answerd.answers import catalogue
 from answerd.formats import control, family, filters, template, xml_read, yaml_read
-from answerd.installs import memory
+from answerd.installs import records as install_records
 from answerd.inventory import records
 from answerd.inventory import row as inventory_row
 from answerd.server import capture, request_log
@@ -57,7 +57,7 @@ TABLE = {cells[0]: cells[1] for cells in rows((Path(__file__).parents[2] / "docs
             f"{filters.FOR_EACH_VALUE * filters.COST['host']}",
             f"{filters.MOST_WORK:,} characters",
         ),
-        ("records of installs that one `serial`, `uuid` or `mac` finds", f"{memory.MOST_ALIKE} records"),
+        ("records of installs that one `serial`, `uuid` or `mac` finds", f"{install_records.MOST_ALIKE} records"),
         ("values that the filter `split` makes", f"{filters.MOST_PIECES:,} values"),
         ("problems of one document that are listed", f"{errors.MOST_PROBLEMS} problems"),
         ("findings of one answer that are listed, and warnings", f"{verdict.MOST_REMARKS} findings"),

@@ -27,7 +27,7 @@ from answerd.installs.events import (
     record_of,
 )
 from answerd.installs.events import Kind as EventKind
-from answerd.installs.states import Asked, Gate, Order, ReportKind, Rules, State, judge
+from answerd.installs.states import Gate, Order, ReportKind, Requested, Rules, State, judge
 from tests.support.installs import Happening, Ordered, Reported, event_of, step
 from tests.support.thorough import examples
 
@@ -61,7 +61,7 @@ KINDS = (
 def happening(kind: Kind, at: float, attempt: int) -> Happening:
     if kind.name in ("ks", "cfg", "ipxe"):
         gate = Gate.LOADER if kind.name == "ipxe" else Gate.ANSWERS
-        return Asked(kind.name, gate, Once.ON, at)
+        return Requested(kind.name, gate, Once.ON, at)
     if kind.name in set(Order):
         return Ordered(Order(kind.name), at)
     return Reported(ReportKind(kind.name), attempt, at, None if kind.name == "progress" else kind.name)
@@ -237,7 +237,7 @@ def test_what_the_last_start_was_given_by_any_worker_is_not_given_after_the_repo
     known = fold(events) or Evidence("m")
     began = known.starts[max(known.starts)].began
     for name, last in given_at.items():
-        again = Asked(name, Gate.ANSWERS, Once.ON, at + 1)
+        again = Requested(name, Gate.ANSWERS, Once.ON, at + 1)
         assert last < began or judge(record_of(known, rules), again, rules).refusal is not None, (name, known)
 
 

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from answerd.answers.gates import _records_of
 from answerd.facts import Facts, Request
 from answerd.identity import identity_of
-from answerd.installs.memory import (
+from answerd.installs.records import (
     MOST_COLLECTED,
     MOST_OF_A_RECORD,
     MOST_UNNAMED,

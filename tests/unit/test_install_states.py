@@ -17,13 +17,13 @@ from answerd.installs.states import (
     GATES,
     STATE_WORDS,
     WEAKEST_FIRST,
-    Asked,
     Gate,
     Opening,
     Order,
     Record,
     Refusal,
     ReportKind,
+    Requested,
     Rules,
     State,
     is_counted_as,
@@ -53,7 +53,7 @@ class Oracle:
         self.reported_at = 0.0
         self.changed_at = 0.0
 
-    def ask(self, asked: Asked) -> bool:
+    def ask(self, asked: Requested) -> bool:
         """Whether the document is given."""
         if not self.is_open(asked):
             return False
@@ -79,7 +79,7 @@ class Oracle:
             self.first_given.setdefault(asked.document, asked.at)
         return True
 
-    def is_open(self, asked: Asked) -> bool:
+    def is_open(self, asked: Requested) -> bool:
         """The table of the two gates."""
         if asked.once is Once.ARMED and not self.operator_armed:
             return False
@@ -130,7 +130,7 @@ class Oracle:
 def both(known: Evidence, oracle: Oracle, event: Happening, rules: Rules = RULES) -> Outcome:
     """One event for the machine and for the oracle, which must agree."""
     outcome = step(known, event, rules)
-    if isinstance(event, Asked):
+    if isinstance(event, Requested):
         assert (outcome.refusal is None) == oracle.ask(event), (known, event)
     elif isinstance(event, Reported):
         oracle.report(event)
@@ -180,7 +180,7 @@ AGES = 4
 
 def events_at(record: Record, now: float, documents: Documents) -> list[Happening]:
     """Everything that may happen at a moment."""
-    asked = [Asked(name, gate, once, now, looks) for name, gate, once in documents for looks in (False, True)]
+    asked = [Requested(name, gate, once, now, looks) for name, gate, once in documents for looks in (False, True)]
     attempts = {record.attempt, record.attempt - 1}
     reported = [Reported(word, attempt, now) for word in ReportKind for attempt in attempts]
     return [*asked, *reported, *(Ordered(order, now) for order in Order)]
@@ -202,7 +202,7 @@ def seen_from(record: Record, now: float) -> tuple[object, ...]:
     )
 
 
-def closed_for_good(record: Record, asked: Asked) -> bool:
+def closed_for_good(record: Record, asked: Requested) -> bool:
     """Whether `GATES` calls the gate closed, the grace for what was given before or by an operator's word apart."""
     opening = GATES[record.state][asked.gate]
     given = asked.document in record.given or asked.document in record.recent
@@ -237,7 +237,7 @@ def walk(documents: Documents) -> tuple[int, int]:
         for event in events:
             outcome = both(known, oracle_of(record), event)
             after = outcome.record
-            if isinstance(event, Asked):
+            if isinstance(event, Requested):
                 if closed_for_good(record, event):
                     assert outcome.refusal is not None
                 if outcome.refusal is not None:
@@ -299,13 +299,13 @@ def test_the_two_invariants_hold_in_every_history(
         elif isinstance(what, Order):
             event = Ordered(what, now)
         else:
-            event = Asked(what[0], what[1], what[2], now, what[3])
+            event = Requested(what[0], what[1], what[2], now, what[3])
         outcome = both(known, oracle, event, rules)
-        if isinstance(event, Asked) and since_installed and outcome.refusal is None:
+        if isinstance(event, Requested) and since_installed and outcome.refusal is None:
             assert GATES[record.state][event.gate] is not Opening.CLOSED
             assert record.state is State.INSTALLED
             assert event.document not in record.given
-        if isinstance(event, Asked) and outcome.refusal is not None:
+        if isinstance(event, Requested) and outcome.refusal is not None:
             assert isinstance(outcome.refusal, Refusal)
         if isinstance(event, Ordered):
             since_installed = event.order is Order.DISARM
@@ -316,8 +316,8 @@ def test_the_two_invariants_hold_in_every_history(
 
 # --- single sentences ------------------------------------------------------------------------------------------------
 
-_ks = Asked("ks", Gate.ANSWERS, Once.ON, 0)
-_ipxe = Asked("ipxe", Gate.LOADER, Once.ON, 0)
+_ks = Requested("ks", Gate.ANSWERS, Once.ON, 0)
+_ipxe = Requested("ipxe", Gate.LOADER, Once.ON, 0)
 
 
 def known_after(*events: Happening, rules: Rules = RULES) -> Evidence:
@@ -333,7 +333,7 @@ def after(*events: Happening, rules: Rules = RULES) -> Record:
     return record_of(known_after(*events, rules=rules), rules)
 
 
-def refused(known: Evidence, asked: Asked, at: float, rules: Rules = RULES) -> Refusal | None:
+def refused(known: Evidence, asked: Requested, at: float, rules: Rules = RULES) -> Refusal | None:
     """The rule by which a document is refused at a time."""
     return step(known, asked._replace(at=at), rules).refusal
 
@@ -385,7 +385,7 @@ def test_a_silent_machine_is_selected_by_its_state_and_as_silent() -> None:
 
 
 def test_the_last_step_is_what_the_machine_did_last_in_its_present_start() -> None:
-    loader = Asked("loader", Gate.LOADER, Once.ON, 0)
+    loader = Requested("loader", Gate.LOADER, Once.ON, 0)
     happened: list[Happening] = []
     expected: list[tuple[Happening, str]] = [
         (loader, "loader"),

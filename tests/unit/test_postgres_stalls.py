@@ -24,7 +24,7 @@ import pytest
 from answerd.config import Config
 from answerd.documents import Key
 from answerd.identity import Kind
-from answerd.installs.memory import InstallMemory
+from answerd.installs.records import InstallMemory
 from answerd.installs.states import Order, Rules, State
 from answerd.server.admission import Admission
 from answerd.server.answer_set import LiveAnswerSet, WriteCounter

@@ -9,7 +9,7 @@ import pytest
 
 from answerd.errors import CannotFill, GateClosed
 from answerd.installs.events import Event
-from answerd.installs.memory import MOST_ALIKE, InstallMemory
+from answerd.installs.records import MOST_ALIKE, InstallMemory
 from tests.support.fleet import Fleet
 from tests.support.installs import RememberedInstalls, forget, known, memory_of
 

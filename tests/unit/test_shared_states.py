@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 from answerd.config import Config
 from answerd.errors import StatesUnknown
 from answerd.formats.family import Once
-from answerd.installs.memory import InstallMemory, Remembered
-from answerd.installs.states import Asked, Gate, Order, Refusal, ReportKind, Rules, State, judge
+from answerd.installs.records import InstallMemory, Remembered
+from answerd.installs.states import Gate, Order, Refusal, ReportKind, Requested, Rules, State, judge
 from answerd.server.http.parser import HeaderBlock, HttpRequest
 from answerd.server.live_states import LiveStates, SharedStates
 from answerd.server.report_app import take_report
@@ -54,7 +54,7 @@ class Node:
             return exchange(self.store, database, self.said.append)
 
     def ask(self, at: float, document: str = "ks", name: str = "web-01") -> None:
-        happened = Asked(document, Gate.ANSWERS, Once.ON, at)
+        happened = Requested(document, Gate.ANSWERS, Once.ON, at)
         self.writer.write(name, happened, {"525400000001": "52:54:00:00:00:01"}, "rack")
 
     def report(self, word: ReportKind, at: float, attempt: int = 1, name: str = "web-01") -> None:
@@ -244,9 +244,9 @@ def test_an_answer_that_a_second_start_got_at_another_node_is_not_given_after_th
         record = node.all()["web-01"].record
         assert (record.state, record.starts) == (State.INSTALLED, 2)
         for document, gate in (("loader", Gate.LOADER), ("ks", Gate.ANSWERS)):
-            asked = Asked(document, gate, Once.ON, RULES.start + 20)
+            asked = Requested(document, gate, Once.ON, RULES.start + 20)
             assert judge(record, asked, RULES).refusal is Refusal.INSTALLED
-        late = Asked("late-commands", Gate.ANSWERS, Once.ON, RULES.start + 20)
+        late = Requested("late-commands", Gate.ANSWERS, Once.ON, RULES.start + 20)
         assert judge(record, late, RULES).refusal is None
 
 

@@ -17,7 +17,7 @@ from answerd.formats.family import Once
 from answerd.identity import identity_of
 from answerd.installs.events import Event, Kind
 from answerd.installs.reports import Report
-from answerd.installs.states import Asked, Gate, Order, ReportKind, Rules, State
+from answerd.installs.states import Gate, Order, ReportKind, Requested, Rules, State
 from answerd.installs.tokens import TokenSubject
 from answerd.server.live_states import MOST_SIGHTINGS, LiveStates, SharedStates
 from answerd.server.request_log import RequestLog
@@ -39,7 +39,7 @@ from tests.support.installs import Ordered, Reported
 from tests.support.states import StateWriter
 
 RULES = Rules(grace=0)
-KS = Asked("ks", Gate.ANSWERS, Once.ON, 1.0)
+KS = Requested("ks", Gate.ANSWERS, Once.ON, 1.0)
 
 
 @pytest.fixture
@@ -348,7 +348,7 @@ def test_what_waits_to_be_written_counts_among_restored_states(tmp_path: Path, s
 def test_a_report_to_another_process_stays_where_a_record_is_dropped(
     states: StateFile, two: tuple[Process, Process], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("answerd.installs.memory.MOST_UNNAMED", 1)
+    monkeypatch.setattr("answerd.installs.records.MOST_UNNAMED", 1)
     first, second = two
     first.give("node1")
     first.give("node2")  # drops the first one

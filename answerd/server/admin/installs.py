@@ -14,7 +14,7 @@ from answerd.answers.operator_names import Machine, machine_named, machines_of_g
 from answerd.answers.redaction import redacted_install
 from answerd.answers.sources import NO_SOURCES, Sources
 from answerd.answers.unclaimed import still_unclaimed
-from answerd.installs.memory import InstallMemory, Remembered
+from answerd.installs.records import InstallMemory, Remembered
 from answerd.installs.sentences import shown_name
 from answerd.installs.shown import MOST_LISTED, event_as_json, record_as_json, unknown_as_json
 from answerd.installs.states import STATE_WORDS, Order, State, is_counted_as

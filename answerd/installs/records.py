@@ -13,7 +13,7 @@ from typing import Final, NamedTuple
 
 from answerd.identity import record_identity
 from answerd.installs.events import Event, Evidence, Kind, evidence_of, merge, record_of
-from answerd.installs.states import UNDER_WAY, Asked, Record, Refusal, Rules, State, is_repeated, is_silent, judge
+from answerd.installs.states import UNDER_WAY, Record, Refusal, Requested, Rules, State, is_repeated, is_silent, judge
 
 CLOSEST_FIRST: Final = (
     State.INSTALLED,
@@ -245,7 +245,7 @@ class InstallMemory:
             record = self._assumed._replace(name=name)
         return Remembered(record, evidence)
 
-    def judge(self, visitor: Visitor, found: Iterable[Remembered], asked: Asked, peer: str) -> Decision:
+    def judge(self, visitor: Visitor, found: Iterable[Remembered], asked: Requested, peer: str) -> Decision:
         """Return whether a machine is given a document, and what is to be written before it is. ``found`` are its
         records; without any, it begins with a new one, for which the visitor must have a name."""
         given: list[Event] = []
