@@ -93,7 +93,7 @@ def test_what_the_documentation_serves(sources: Sources, tmp_path: Path) -> None
         folder.mkdir()
         write_tree(folder, {"node1.yaml": block})
         answers |= {name: served(folder, sources, ["node1"])["node1"]}
-    assert len(answers) >= 2
+    assert answers
     assert {name: errors for name, errors in judged(answers).items() if errors} == {}
 
 
