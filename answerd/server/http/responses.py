@@ -129,31 +129,6 @@ def exchange_of(environ: Mapping[str, Any]) -> Exchange:
     return exchange
 
 
-class _Log(Protocol):
-    def line(self, text: str) -> None: ...
-
-
-class ErrorLines:
-    """``wsgi.errors``: each write of an app becomes one line of the log."""
-
-    def __init__(self, log: _Log) -> None:
-        self._log = log
-
-    def write(self, text: str) -> int:
-        """Log ``text`` as one line; nothing where it is blank."""
-        line = " | ".join(part for part in text.splitlines() if part.strip())
-        if line:
-            self._log.line(line)
-        return len(text)
-
-    def writelines(self, lines: Iterable[str]) -> None:
-        """Log these texts as one line."""
-        self.write("".join(lines))
-
-    def flush(self) -> None:
-        """Do nothing: each write is logged at once."""
-
-
 def environ_of(exchange: Exchange, base: dict[str, Any], port: int) -> dict[str, Any]:
     """Return the environ of a request: ``base`` (that of the server), PEP 3333's keys and `KEY`. ``port`` is the
     client's."""
