@@ -126,7 +126,6 @@ class Handler:
 
     @property
     def closed(self) -> bool:
-        """Whether the connection has ended."""
         return self.stage == CLOSED
 
     @property
@@ -137,20 +136,10 @@ class Handler:
         return self.stage == WAITING
 
     @property
-    def path(self) -> str:
-        """The undecoded path of the request."""
-        return self._reader.request.path if self._reader is not None and self._reader.request is not None else ""
-
-    @property
     def respond_by(self) -> float:
-        """When an app that waits for something must give up (monotonic clock), so that its response still arrives."""
         return self.deadline - min(_TO_RESPOND_SECONDS, self.server.limits.timeout / 4)
 
     def is_gone(self) -> bool:
-        """Return whether the client has closed its connection, as far as can be known without writing to it.
-
-        A client that has only finished sending looks the same: use this for a client that has been waiting.
-        """
         if self.stage != ASKING:
             return True
         try:
@@ -243,14 +232,14 @@ class Handler:
             return True
         if self.place is None and not self._finds_place(reader):
             return self.stage == ANSWERED
-        if is_complete:
-            size = len(reader.request.body) if reader.request is not None else 0
+        if is_complete and reader.request is not None:
+            size = len(reader.request.body)
             if size > UNCOUNTED_BODY or self.body_held:
                 if not self._has_memory_for(size):
                     return True
                 self.server.memory.keep_body(self, size)
             self.stage = READY
-            self.server.ready(self)
+            self.server.ready(self, reader.request.path)
             return True
         if reader.held > self.body_held and not self._has_memory_for(reader.held):
             return True
@@ -311,12 +300,6 @@ class Handler:
             self._waiting = None
         if self.stage != stage:
             raise Stopped
-
-    def _stop_waiting(self) -> None:
-        """End the greenlet that waits for the client; in the loop, because a throw from another greenlet would never
-        come back to it."""
-        if self._waiting is not None:
-            self._waiting.throw(Stopped)
 
     # --- answering ----------------------------------------------------------------------------------------------------
 
@@ -394,7 +377,8 @@ class Handler:
         if self.stage != ANSWERED:  # cut off meanwhile
             return
         try:
-            self._stop_waiting()
+            if self._waiting is not None:
+                self._waiting.throw(Stopped)
             if not self._send():
                 self.server.pool.spawn(self.send_rest)
         except Exception as error:
@@ -654,7 +638,8 @@ class Handler:
             self.close()
 
     def close(self) -> None:
-        """Close the connection and release its resources. Safe to call twice."""
+        """Close the connection and release its resources. Safe to call twice. Where a greenlet waits for the client,
+        only from the loop: a throw from another greenlet would never come back to it."""
         if self.stage == CLOSED:
             return
         was_asking = self.stage == ASKING
@@ -664,8 +649,10 @@ class Handler:
         if self.body_held and not was_asking:  # else the app still uses it
             self.server.memory.release_body(self)
         self._give_place_back()
-        self._stop_waiting()
-        self._unwatch()
+        if self._waiting is not None:
+            self._waiting.throw(Stopped)
+        if self._watcher is not None:
+            self._unwatch()
         self.socket.close()
         self._reader = self._tls = self._unsent = self._rest = self.response = None
         self.server.forget(self)
@@ -689,10 +676,9 @@ class Handler:
             self._events = events
 
     def _unwatch(self) -> None:
-        if self._watcher is not None:
-            self._watcher.stop()
-            self._watcher.close()
-            self._watcher = None
+        self._watcher.stop()
+        self._watcher.close()
+        self._watcher = None
 
 
 class TlsLayer:

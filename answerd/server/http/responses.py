@@ -50,7 +50,8 @@ class Client(Protocol):
         """When the connection is closed."""
 
     def is_gone(self) -> bool:
-        """Return whether it has closed its connection. A client that has only finished sending looks the same."""
+        """Return whether it has closed its connection, as far as can be known without writing to it. A client that has
+        only finished sending looks the same: ask this of a client that has been waiting."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -412,11 +412,12 @@ class HttpServer(WSGIServer):
 
     # --- answering ----------------------------------------------------------------------------------------------------
 
-    def ready(self, handler: Handler) -> None:
-        """Have a connection answered at the end of this turn of the loop, together with others."""
+    def ready(self, handler: Handler, path: str) -> None:
+        """Have the request for ``path``, undecoded, answered at the end of this turn of the loop, together with
+        others."""
         if self.on_request is not None:
             self.on_request()
-        if self.is_reserved is not None and self.is_reserved(handler.path):
+        if self.is_reserved is not None and self.is_reserved(path):
             self._row.appendleft(handler)
         else:
             self._row.append(handler)
