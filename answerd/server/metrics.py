@@ -88,12 +88,6 @@ METRICS: Final[tuple[Metric, ...]] = (
         "for how long the set may have been out of date; absent on a node that never read its database",
     ),
     Metric(
-        "answerd_captures_total",
-        "counter",
-        "requests that were recorded, that came faster than they are written, and that could not be written",
-        (("result", ("written", "lost", "failed")),),
-    ),
-    Metric(
         "answerd_installs",
         "gauge",
         "machines by the state of their install; absent without states",
@@ -122,19 +116,6 @@ METRICS: Final[tuple[Metric, ...]] = (
         "for how long a node has not spoken to the shared database; only with PostgreSQL",
         (("node", ()),),
     ),
-    Metric(
-        "answerd_node_behind",
-        "gauge",
-        "changes of documents that a node does not have yet; only with PostgreSQL",
-        (("node", ()),),
-    ),
-    Metric(
-        "answerd_node_waiting",
-        "gauge",
-        "events of installs that a node has not delivered yet; only with PostgreSQL",
-        (("node", ()),),
-    ),
-    Metric("answerd_workers", "gauge", "processes that answer, as configured"),
     Metric("answerd_workers_replaced_total", "counter", "processes that died and were replaced"),
     Metric(
         "answerd_certificate_expiry_timestamp_seconds",

@@ -6,7 +6,6 @@ import signal
 import socket
 import time
 from collections.abc import Sequence
-from functools import partial
 
 import gevent
 from gevent.event import Event
@@ -205,5 +204,4 @@ def _recorder(shared: Shared) -> Recorder | None:
     problems_only = shared.config.capture == "problems"
     if directory is None:
         return None
-    count = partial(shared.cells.add, "answerd_captures_total")
-    return Recorder(directory, shared.log, problems_only=problems_only, count=count)
+    return Recorder(directory, shared.log, problems_only=problems_only)
