@@ -97,6 +97,7 @@ def test_states_and_their_history_of_an_older_version_are_kept(
         return json.loads(capsys.readouterr().out)
 
     assert [install["machine"] for install in command_output("installs")["installs"]] == sorted(printed["installs"])
+    assert command_output("install", "web-01")["last_step"] == 'group "lab" (ks)'  # it has reported nothing
     for machine, expected in printed["installs"].items():
         shown = command_output("install", machine)
         for newer in ("silent", "heard", "last_step"):  # the first follows from the time of today
