@@ -3,9 +3,10 @@
 ``databases/NAME.sql`` is what the program of that schema left behind, as SQLite dumps it: ``schema-5`` a database,
 ``states-2`` a file of states beside a directory, ``node-2`` that of a node. ``NAME.json`` is what the same program
 printed of it (``export``, ``install ID --json``, ``installs --unknown --json``), and the reports' URLs that it gave
-out. A schema that gets a successor gets a pair; these are never edited.
+out. A schema that gets a successor gets a pair; these are never edited. That of PostgreSQL, ``postgres-5``, is tried in
+test_postgres_commands.py.
 
-Rules: docs/admin-api.md#the-database, docs/packages.md#upgrades.
+Rules: docs/admin-api.md#the-database, docs/running.md#upgrading.
 """
 
 from __future__ import annotations
