@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import time
 from collections import deque
+from collections.abc import Callable
 from http import HTTPStatus
 from pathlib import Path
 from typing import Any
@@ -29,8 +30,12 @@ class Recorder:
     """Writes captures in one native thread at a time, so that a disk that stalls, or another process that holds the
     directory's lock, blocks no thread that reads large bodies. One object in each process; the directory is shared."""
 
-    def __init__(self, directory: str, log: RequestLog, *, problems_only: bool = False) -> None:
-        """``problems_only``: record only requests that were not answered 200."""
+    def __init__(
+        self, directory: str, log: RequestLog, *, problems_only: bool = False, count: Callable[[str], object] = bool
+    ) -> None:
+        """``problems_only``: record only requests that were not answered 200. ``count`` takes the outcome of a capture:
+        ``written``, ``lost`` or ``failed``."""
+        self._count = count
         self.problems_only = problems_only
         self.log = log
         self.directory = Path(directory)
@@ -53,6 +58,7 @@ class Recorder:
         waits = self._bytes_taken - self._bytes_written
         if len(self._waiting) >= MOST_WAITING or (waits and waits + len(body) > MOST_BYTES_WAITING):
             self._lost += 1
+            self._count("lost")
             return
         moment = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
         self._bytes_taken += len(body)
@@ -77,7 +83,9 @@ class Recorder:
             capture = self._waiting.popleft()
             try:
                 captures.write(self.directory, capture)
+                self._count("written")
                 self._fault_log.note("")
             except OSError as error:
+                self._count("failed")
                 self._fault_log.note(f"capture: {error.filename or self.directory}: {error.strerror}")
             self._bytes_written += len(capture.body)

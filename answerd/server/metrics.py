@@ -88,6 +88,12 @@ METRICS: Final[tuple[Metric, ...]] = (
         "for how long the set may have been out of date; absent on a node that never read its database",
     ),
     Metric(
+        "answerd_captures_total",
+        "counter",
+        "requests that were recorded, that came faster than they are written, and that could not be written",
+        (("result", ("written", "lost", "failed")),),
+    ),
+    Metric(
         "answerd_installs",
         "gauge",
         "machines by the state of their install; absent without states",

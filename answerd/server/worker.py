@@ -6,6 +6,7 @@ import signal
 import socket
 import time
 from collections.abc import Sequence
+from functools import partial
 
 import gevent
 from gevent.event import Event
@@ -204,4 +205,5 @@ def _recorder(shared: Shared) -> Recorder | None:
     problems_only = shared.config.capture == "problems"
     if directory is None:
         return None
-    return Recorder(directory, shared.log, problems_only=problems_only)
+    count = partial(shared.cells.add, "answerd_captures_total")
+    return Recorder(directory, shared.log, problems_only=problems_only, count=count)
