@@ -162,7 +162,6 @@ class Administration(Process):
             shared.cells,
             shared.admission,
             self.answers,
-            shared.config.workers,
             expiry,
             self.installs,
         )
