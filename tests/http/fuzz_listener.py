@@ -12,7 +12,7 @@ from typing import Any
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from answerd.server.http.parser import BadRequest, HttpRequest, Progress, RequestReader
+from answerd.server.http.parser import BadRequest, HttpRequest, RequestReader
 
 MAX_BODY = 1_048_576
 
@@ -76,7 +76,7 @@ def judge(pieces: list[bytes], max_body: int = MAX_BODY) -> Outcome:
     reader = RequestReader(lambda _: max_body)
     try:
         for piece in pieces:
-            if piece and reader.receive(piece) is Progress.COMPLETE:
+            if piece and reader.receive(piece):
                 return Outcome.of(reader.request)
     except BadRequest as refusal:
         if refusal.status not in (400, 414, 431) or not refusal.reason.isprintable():
