@@ -1,3 +1,3 @@
 """answerd hands out unattended-install answer documents to machines that ask over HTTP."""
 
-__version__ = "0.1.0"
+__version__ = "1.0.0"

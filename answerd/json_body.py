@@ -93,15 +93,14 @@ class JsonBody:
     than `LONGEST_VALUE` characters is the value of no label.
     """
 
-    # Computed when first asked for.
-    _labels: dict[str, list[str]] | None = None
-    _most: int | None = None
-    _searches = 0
-    _of_system: dict[str, list[str]] | None = None
-
     def __init__(self, value: Any, body: bytes, *, exact: bool = False) -> None:
         """``body`` is what ``value`` was read from. Raises `_LostSpelling` unless the reading was ``exact``."""
         self.value = value
+        self._most: int | None = None
+        self._searches = 0
+        # Computed when first asked for.
+        self._labels: dict[str, list[str]] | None = None
+        self._of_system: dict[str, list[str]] | None = None
         self._texts, names, other_keys, self._booleans, strings, commas, has_zero = _walk(value)
         if not exact:
             # A pair that is lost takes a comma and quotation marks with it. There are three times as many quotation

@@ -47,7 +47,7 @@ from answerd.answers.diff import compare
 from answerd.commands import FAILED, WRONG_USAGE, Arguments, CommandError
 from answerd.commands.common import announce_store, inventory_columns, unread_env_file
 from answerd.commands.remote import AdminApi
-from answerd.commands.terminal import coloured, counted, diff_line, print_json, printable_line, progress, show_lines
+from answerd.commands.terminal import coloured, counted, diff_line, print_json, printable_line, progress
 from answerd.config import read_config
 from answerd.documents import RawDocument
 from answerd.identity import printable
@@ -123,7 +123,7 @@ def _apply(arguments: Arguments, target: Target) -> int:
         if arguments["--json"]:
             print_json(result.report)
         else:
-            show_lines([*_summary(result.report)], in_pager=False)
+            print(*_summary(result.report), sep="\n")
         if arguments["--dry-run"] or not _count(result.report):
             return 0
         etag = result.etag

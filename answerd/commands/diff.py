@@ -1,7 +1,7 @@
 """Whose answers would change if OTHER were in force, and how.
 
 Usage:
-  answerd diff [--json] [--summary] [--show-secrets] [--no-pager] OTHER
+  answerd diff [--json] [--summary] [--show-secrets] OTHER
 
 OTHER is a directory of documents or a database file. Every answer that can be
 tried without a request is made from the store of the settings and from OTHER;
@@ -11,8 +11,6 @@ masked.
 Options:
   --summary       Show who changes, and by how many lines; not the lines.
   --show-secrets  Show passwords, hashes and keys that differ.
-  --no-pager      Do not show the result in less(1), which is used on a
-                  terminal.
   --json          For programs.
   -h --help       This text.
 
@@ -37,7 +35,7 @@ from answerd.answers.diff import Change, Comparison, Side
 from answerd.answers.diff import compare as compare_sets
 from answerd.commands import WRONG_USAGE, Arguments, CommandError
 from answerd.commands.common import catalogue_of, named_directory, read_documents
-from answerd.commands.terminal import coloured, diff_line, print_json, printable_line, progress, show_lines
+from answerd.commands.terminal import coloured, diff_line, print_json, printable_line, progress
 from answerd.config import ConfigError
 from answerd.store import Store, StoreError
 from answerd.store.opening import require_database
@@ -61,8 +59,8 @@ def run(arguments: Arguments) -> int:
     else:
         changes = found.changes(show_secrets=show_secrets)
         names = printable_line(store.described), printable_line(other.described)
-        lines = [*_summary(found, changes, names), *(() if summary else _hunks(changes, names))]
-        show_lines(lines, in_pager=not arguments["--no-pager"])
+        for line in (*_summary(found, changes, names), *(() if summary else _hunks(changes, names))):
+            print(line)
     return DIFFERENT if found.differences else SAME
 
 

@@ -1,8 +1,7 @@
 """Who changed which document, when and how; and restore one.
 
 Usage:
-  answerd history [--since TIME] [--limit N] [--show-secrets] [--json]
-                  [--no-pager] [KEY]
+  answerd history [--since TIME] [--limit N] [--show-secrets] [--json] [KEY]
   answerd restore-document --revision N [--note TEXT] KEY
 
 `history` prints accepted changes of the database, the newest first, each with a
@@ -20,7 +19,6 @@ Options:
   --limit N       At most so many changes [default: 50].
   --show-secrets  Do not mask secrets in the diffs.
   --json          Print JSON.
-  --no-pager      Do not show the changes in a pager.
   --revision N    The revision to go back to.
   --note TEXT     A line about the change for the history.
   -h --help       This text.
@@ -49,7 +47,7 @@ from answerd.answers.diff import diff_lines
 from answerd.commands import FAILED, WRONG_USAGE, Arguments, CommandError
 from answerd.commands.apply import local_guard, own_author
 from answerd.commands.common import announce_store, configured_store, inventory_columns
-from answerd.commands.terminal import coloured, diff_line, print_json, printable_line, show_lines
+from answerd.commands.terminal import coloured, diff_line, print_json, printable_line
 from answerd.documents import Key
 from answerd.formats import split_extension
 from answerd.identity import Kind
@@ -77,8 +75,9 @@ def print_history(arguments: Arguments) -> int:
     if arguments["--json"]:
         print_json({"history": [_as_json(entry, labels, show_secrets) for entry in entries]})
     else:
-        lines = [line for entry in entries for line in _lines(entry, labels, show_secrets)]
-        show_lines(lines, in_pager=not arguments["--no-pager"])
+        for entry in entries:
+            for line in _lines(entry, labels, show_secrets):
+                print(line)
     return 0
 
 

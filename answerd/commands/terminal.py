@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
-import subprocess
 import sys
 from collections.abc import Callable, Sequence
 from itertools import zip_longest
@@ -38,21 +36,6 @@ def print_table(rows: Sequence[Sequence[str]], colours: Sequence[str] = ()) -> N
     for row, colour in zip_longest(rows, colours):
         line = "  ".join(f"{cell:{width}}" for cell, width in zip(row, widths, strict=True)).rstrip()
         print(coloured(line, colour) if colour else line)
-
-
-PAGER = ("less", "-R", "-F", "-X")
-"""The program in which a long result is shown: with colours; it ends by itself where the screen holds everything."""
-
-
-def show_lines(lines: Sequence[str], *, in_pager: bool) -> None:
-    """Print lines, on a terminal in less(1) where that is installed and ``in_pager`` says so."""
-    text = "".join(f"{line}\n" for line in lines)
-    program = shutil.which(PAGER[0]) if in_pager and sys.stdout.isatty() and os.environ.get("TERM") != "dumb" else None
-    if program is None:
-        print(text, end="")
-        return
-    sys.stdout.flush()
-    subprocess.run([program, *PAGER[1:]], input=text.encode("utf-8", "backslashreplace"), check=False)  # noqa: S603
 
 
 def coloured(text: str, colour: str) -> str:

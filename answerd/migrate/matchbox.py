@@ -24,9 +24,6 @@ IDENTIFYING = ("mac", "serial", "uuid")
 TEMPLATES = (("ignition_id", "ignition", "ign"), ("cloud_id", "cloud", "yaml"), ("generic_id", "generic", "cfg"))
 """Field of a profile, folder of its files, extension that they get here; a generic file keeps that of an installer."""
 
-INSTALLING = TEXT_FORMATS - {"cfg"}
-"""Extensions whose default would install every machine that asks."""
-
 ASSETS = "http://ASSETS.EXAMPLE.ORG"
 """The placeholder in scripts for the web server that is to serve the kernels; this service serves no files."""
 
@@ -114,7 +111,7 @@ def _profile(stored: Mapping[str, Any], path: Path, data: MigratedData) -> Profi
 def _generic_extension(file: str, text: str) -> str:
     """Return the extension of a generic file: that of a kickstart or a preseed, else ``cfg``."""
     found = format_of(Path(file).suffix.removeprefix("."), text)
-    return found.extension if found and found.extension in INSTALLING - {"ipxe"} else "cfg"
+    return found.extension if found and found.extension in TEXT_FORMATS - {"ipxe"} else "cfg"
 
 
 def _script(name: str, boot: Mapping[str, Any]) -> str:
@@ -200,7 +197,7 @@ def _machine(name: str, group: Group, data: MigratedData) -> None:
 
 
 def _shared(group: Group, selector: dict[str, str], data: MigratedData) -> None:
-    """Make, for each format, a group document with the selector; without a selector, a default."""
+    """Make, for each format, a group document with the selector; without a selector, one that is put aside."""
     for extension, text in group.profile.texts.items():
         extends: str | None = group.profile.name
         body = ""
@@ -211,14 +208,12 @@ def _shared(group: Group, selector: dict[str, str], data: MigratedData) -> None:
             data.leave_out(group.origin, f"its {extension} document could not be made", text)
         elif selector:
             data.add(f"groups/{group.name}.{extension}", written, group.origin)
-        elif extension in INSTALLING:
+        else:
             data.leave_out(
                 f"{group.origin} as default.{extension}",
-                f"it would install every machine that asks. If you want that, put this text into default.{extension}",
+                f"it may install every machine that asks. If you want that, put this text into default.{extension}",
                 written,
             )
-        else:
-            data.add(f"default.{extension}", written, group.origin)
 
 
 def _with_values(text: str, metadata: Mapping[str, str], extension: str) -> str:

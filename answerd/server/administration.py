@@ -85,8 +85,6 @@ class Administration(Process):
         self.guard = WriteGuard(shared.loader.store, self.answers.follower)
         self.can_write = shared.config.store != "files" and bool(shared.admin_socket or shared.console_socket)
         self.listeners = [*self._listeners()]
-        for listener in self.listeners:
-            listener.siblings = [other for other in self.listeners if other is not listener]
 
     def begin(self) -> None:
         """Check the set before the first write needs that, and prune the history."""
@@ -164,7 +162,6 @@ class Administration(Process):
             shared.cells,
             shared.admission,
             self.answers,
-            shared.config.workers,
             expiry,
             self.installs,
         )
@@ -187,7 +184,7 @@ class Administration(Process):
             accept_at_once=ADMIN_ACCEPTS_AT_ONCE,
             idle_give_way=True,
         )
-        return HttpServer(
+        listener = HttpServer(
             listening,
             app,
             limits=limits,
@@ -197,8 +194,10 @@ class Administration(Process):
             body_limit=gate,
             error=admin_app.json_error,
             counts=AdminCounts(shared.cells),
-            is_shared=isinstance(shared.loader.store, ReplicatingStore),
         )
+        if isinstance(shared.loader.store, ReplicatingStore):
+            listener.late = admin_app.late_for_shared_database()
+        return listener
 
 
 def _prune_for_ever(store: Store, days: int, log: Callable[[str], None]) -> None:

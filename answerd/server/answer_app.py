@@ -31,7 +31,7 @@ from answerd.server.bottle_locals import use_context_variables
 from answerd.server.capture import Recorder
 from answerd.server.http.parser import HttpRequest
 from answerd.server.http.responses import PLAIN_TEXT, Exchange, exchange_of, reason_line
-from answerd.server.http.server import LARGEST_BODY, Gate
+from answerd.server.http.server import Gate
 from answerd.server.live_states import LiveStates
 from answerd.server.metrics import PROBE, REPORT
 from answerd.server.probes import PROBES, Probes, Readiness, is_probe
@@ -48,6 +48,9 @@ from answerd.server.statuses import (
     SERVICE_UNAVAILABLE,
 )
 from answerd.server.threads import TooLate, waiting_client
+
+LARGEST_BODY: Final = 1_048_576
+"""Bytes that the body of a request may have (docs/http.md#limits)."""
 
 _LONGEST_SHOWN: Final = 100
 """Characters of a value in a log line."""

@@ -5,9 +5,8 @@ the listener of its own that serves it without a token (docs/metrics.md). Where 
 
 from __future__ import annotations
 
-import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from http import HTTPStatus
 from math import isfinite
 from typing import Any
@@ -30,15 +29,11 @@ from answerd.server.probes import METHODS, Probes, Readiness, is_probe
 from answerd.server.statuses import METHOD_NOT_ALLOWED, NOT_FOUND, OK, UNAUTHORIZED
 from answerd.server.threads import in_thread
 from answerd.store import StoreError
-from answerd.store.nodes import Node
 from answerd.store.states import Waiting
 
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 
 PATH = "/metrics"
-
-NODES_SECONDS = 1.0
-"""How long the nodes that were read are shown: several metrics are made of them."""
 
 Value = tuple[tuple[str, ...], float]
 """The values of a metric's labels, and its number."""
@@ -50,7 +45,6 @@ class Exposition:
         counters: Cells,
         admission: Admission,
         answers: AnswerSet,
-        workers: int,
         certificate_expiry: Callable[[], float | None],
         installs: LiveStates | None = None,
     ) -> None:
@@ -58,11 +52,8 @@ class Exposition:
         self._counters = counters
         self._admission = admission
         self._answers = answers
-        self._workers = workers
         self._certificate_expiry = certificate_expiry
         self._installs = installs
-        self._nodes_known: Sequence[Node] = ()
-        self._nodes_read = -NODES_SECONDS
         self._census: tuple[Catalogue, Counter[tuple[str, ...]]] | None = None
         self._registry = CollectorRegistry(auto_describe=False)
         self._registry.register(self)
@@ -151,11 +142,10 @@ class Exposition:
         if waiting is not None:
             yield (), float(which(waiting))
 
-    def _by_node(self, which: Callable[[Node], float]) -> Iterator[Value]:
-        """Yield a number of each node that shares the database, which is asked once for all metrics of a scrape."""
-        if self._installs is not None and time.monotonic() - self._nodes_read > NODES_SECONDS:
-            self._nodes_known, self._nodes_read = in_thread(self._installs.store.nodes), time.monotonic()
-        yield from (((node.name,), float(which(node))) for node in self._nodes_known)
+    def _silent_nodes(self) -> Iterator[Value]:
+        """Yield for how long each node that shares the database has not spoken."""
+        if self._installs is not None:
+            yield from (((node.name,), node.silent) for node in in_thread(self._installs.store.nodes))
 
     def _set_age(self) -> Iterator[Value]:
         age = self._answers.follower.loader.store.age_seconds()
@@ -181,10 +171,7 @@ _GAUGES: dict[str, Callable[[Exposition], Iterator[Value]]] = {
     "answerd_installs_silent": Exposition._silent_installs,
     "answerd_outbox_messages": lambda its: its._waiting(lambda waiting: waiting.messages),
     "answerd_outbox_age_seconds": lambda its: its._waiting(lambda waiting: waiting.seconds),
-    "answerd_node_silent_seconds": lambda its: its._by_node(lambda node: node.silent),
-    "answerd_node_behind": lambda its: its._by_node(lambda node: node.behind),
-    "answerd_node_waiting": lambda its: its._by_node(lambda node: node.waiting),
-    "answerd_workers": lambda its: its._one(its._workers),
+    "answerd_node_silent_seconds": Exposition._silent_nodes,
     "answerd_certificate_expiry_timestamp_seconds": Exposition._expiry,
     "answerd_info": lambda _: iter([((__version__,), 1.0)]),
 }

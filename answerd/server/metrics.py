@@ -122,19 +122,6 @@ METRICS: Final[tuple[Metric, ...]] = (
         "for how long a node has not spoken to the shared database; only with PostgreSQL",
         (("node", ()),),
     ),
-    Metric(
-        "answerd_node_behind",
-        "gauge",
-        "changes of documents that a node does not have yet; only with PostgreSQL",
-        (("node", ()),),
-    ),
-    Metric(
-        "answerd_node_waiting",
-        "gauge",
-        "events of installs that a node has not delivered yet; only with PostgreSQL",
-        (("node", ()),),
-    ),
-    Metric("answerd_workers", "gauge", "processes that answer, as configured"),
     Metric("answerd_workers_replaced_total", "counter", "processes that died and were replaced"),
     Metric(
         "answerd_certificate_expiry_timestamp_seconds",

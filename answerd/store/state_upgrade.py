@@ -70,7 +70,8 @@ def _summary(row: Sequence[Any]) -> Event:
     strength = Strength.INSTALLING if by_operator else _REPORTED.get(state, Strength.INSTALLING)
     found = {number: Start(since) for number in range(1, starts + 1)}
     if state not in BETWEEN_STARTS or state is State.FAILED:
-        news = News(strength, since, message or "", -1.0 if percent is None else percent)
+        has_reported = strength or message is not None or percent is not None
+        news = News(strength, since, message or "", -1.0 if percent is None else percent) if has_reported else None
         found[max(1, starts)] = Start(since, strength, since if strength else 0.0, orjson.loads(given), news)
     evidence = Evidence(
         name,

@@ -10,9 +10,9 @@ _answerd() {
         serve) options='--help -h' ;;
         render) options='--format --body --query --header --replay --dir --state --why --explain --json --help -h' ;;
         check) options='--json --strict --help -h' ;;
-        diff) options='--summary --show-secrets --no-pager --json --help -h' ;;
+        diff) options='--summary --show-secrets --json --help -h' ;;
         validate-answer) options='--format --release --product --help -h' ;;
-        captures) options='--machine --status --since --json --help -h' ;;
+        captures) options='--machine --json --help -h' ;;
         inventory) options='--to --dry-run --json --help -h' ;;
         installs) options='--group --state --unknown --from --ca --json --help -h' ;;
         install) options='--show-secrets --json --help -h' ;;
@@ -24,7 +24,7 @@ _answerd() {
         import) options='--prune --from-db --help -h' ;;
         export) options='--force --help -h' ;;
         apply) options='--to --ca --dry-run --prune --yes --note --json --help -h' ;;
-        history) options='--since --limit --show-secrets --json --no-pager --help -h' ;;
+        history) options='--since --limit --show-secrets --json --help -h' ;;
         restore-document) options='--revision --note --help -h' ;;
         backup) options='--force --help -h' ;;
         restore) options='--force --help -h' ;;

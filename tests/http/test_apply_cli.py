@@ -249,7 +249,7 @@ def test_the_history_is_shown_and_a_document_put_back(
     main(["apply", str(directory)])
     capsys.readouterr()
 
-    assert main(["history", "--no-pager", "groups/BASE.toml"]) == 0
+    assert main(["history", "groups/BASE.toml"]) == 0
     output = capsys.readouterr().out
     assert "revision 3" in output
     assert "+x = 2" in output

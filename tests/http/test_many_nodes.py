@@ -454,7 +454,6 @@ def test_each_node_lists_all_of_them_and_how_far_they_are(
     wait_until(lambda: sorted(one["behind"] for one in listed(first)) == [0, 1])  # the second one stays behind
     (gone,) = (one for one in listed(first) if one["behind"])
     wait_until(lambda: scraped(first)["answerd_node_silent_seconds", gone["node"]] > 1)
-    assert scraped(first)["answerd_node_behind", gone["node"]] == 1
     browser.log_in()
     row = rf"{re.escape(gone['node'])}</td><td>{re.escape(__version__)}</td>.*<td>1</td>"
     assert re.search(row, browser.get("/console/settings").text)

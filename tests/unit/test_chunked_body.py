@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from answerd.server.http.parser import BadRequest, HttpRequest, Progress, RequestReader
+from answerd.server.http.parser import BadRequest, HttpRequest, RequestReader
 from tests.support.thorough import examples
 
 HEAD = b"POST / HTTP/1.1\r\nHost: s\r\nTransfer-Encoding: chunked\r\n\r\n"
@@ -21,7 +21,7 @@ def read(data: bytes, cuts: set[int], limit: int = LIMIT) -> HttpRequest | None:
     reader = RequestReader(lambda _: limit)
     places = sorted({0, len(data)} | {cut for cut in cuts if cut < len(data)})
     for begin, end in pairwise(places):
-        if reader.receive(data[begin:end]) is Progress.COMPLETE:
+        if reader.receive(data[begin:end]):
             return reader.request
     return None
 
@@ -80,8 +80,8 @@ def test_a_body_nobody_wants_is_not_read_and_not_judged() -> None:
         for step in (1, len(unwanted)):
             reader = RequestReader(lambda _: 0)
             pieces = [unwanted[at : at + step] for at in range(0, len(unwanted), step)]
-            progress = [reader.receive(piece) for piece in pieces if reader.request is None]
-            assert progress[-1] is Progress.COMPLETE
+            complete = [reader.receive(piece) for piece in pieces if reader.request is None]
+            assert complete[-1]
             assert reader.request is not None
             assert (reader.request.body, reader.sent_more) == (b"", True)
     with pytest.raises(BadRequest):

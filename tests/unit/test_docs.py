@@ -69,6 +69,11 @@ def test_every_status_stands_in_the_table(name: str, columns: int, statuses: fro
     assert {int(status) for row in found for status in row.split(", ") if status.isdigit()} == statuses
 
 
+def section_of(name: str) -> str:
+    """What the page of the command line says of a command."""
+    return page("cli").partition(f"\n## {name}\n")[2].partition("\n## ")[0]
+
+
 OPTIONS = sorted({(name, option) for name in NAMES for option in options_of(name) if option != "--help"})
 
 
@@ -81,8 +86,14 @@ def test_every_command_stands_in_the_table_of_commands_and_has_its_usage(name: s
 
 @pytest.mark.parametrize(("name", "option"), OPTIONS)
 def test_every_option_is_explained_where_its_command_is(name: str, option: str) -> None:
-    section = page("cli").partition(f"\n## {name}\n")[2].partition("\n## ")[0]
-    assert re.search(rf"(?<![\w-]){re.escape(option)}(?![\w-])", section)
+    assert re.search(rf"(?<![\w-]){re.escape(option)}(?![\w-])", section_of(name))
+
+
+@pytest.mark.parametrize(("name", "option"), OPTIONS)
+def test_of_every_option_it_is_said_who_needs_it(name: str, option: str) -> None:
+    alike = "arm" if name in ("disarm", "forget") else name
+    who = {words(row[0])[0].partition(" ")[0]: row[2] for row in rows(section_of(alike), 3) if words(row[0])}
+    assert who[option]
 
 
 def test_no_command_is_documented_that_does_not_exist() -> None:

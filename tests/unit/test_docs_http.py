@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from answerd.server.http import bodies, parser, server
+from answerd.server import answer_app
+from answerd.server.http import bodies, handler, parser, server
 from answerd.server.http.server import Limits
 from answerd.server.statuses import ANSWER_STATUSES
 from tests.support.pages import rows
@@ -37,9 +38,9 @@ def test_every_status_but_200_has_its_place_in_the_order() -> None:
     [
         ("request line, without its line end", parser.MAX_REQUEST_LINE),
         ("header lines with their line ends", parser.MAX_HEADER_BLOCK),
-        ("body, without the framing of chunks", server.LARGEST_BODY),
+        ("body, without the framing of chunks", answer_app.LARGEST_BODY),
         ("extensions and trailers of a chunked body", bodies.OVERHEAD_ALLOWED),
-        ("what a client sends after its response", Limits().linger_bytes),
+        ("what a client sends after its response", handler.LINGER_BYTES),
     ],
 )
 def test_a_limit_is_that_of_the_code(what: str, limit: int) -> None:
@@ -49,7 +50,7 @@ def test_a_limit_is_that_of_the_code(what: str, limit: int) -> None:
 
 def test_the_bounds_of_clients_that_are_still_sending_are_those_of_the_code() -> None:
     text = section("Clients that are still sending")
-    assert f"{Limits().linger:g} seconds or {Limits().linger_bytes:,} bytes" in text
+    assert f"{server.LINGER_SECONDS:g} seconds or {handler.LINGER_BYTES:,} bytes" in text
     assert f"{Limits().max_lingering:,} connections" in text
 
 

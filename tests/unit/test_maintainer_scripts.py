@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 SCRIPTS = Path(__file__).parents[2] / "etc" / "debian"
-VERSION = "0.1.0"
+VERSION = "1.0.0"
 
 SYSTEMCTL = """\
 #!/bin/sh

@@ -41,10 +41,11 @@ CHECKOUT = Path(__file__).parents[2]
 
 def test_the_page_has_the_table_of_the_program() -> None:
     text = (CHECKOUT / "docs" / "metrics.md").read_text("utf-8")
-    table = [(words(name), kind, words(labels), meaning) for name, kind, labels, meaning in rows(text, 4)]
-    assert table[1:] == [
+    table = rows(text, 5)[1:]
+    assert [(words(name), kind, words(labels), meaning) for name, kind, labels, meaning, _ in table] == [
         ((metric.name,), metric.kind, tuple(name for name, _ in metric.labels), metric.meaning) for metric in METRICS
     ]
+    assert all(who for *_, who in table)
 
 
 OF_EVERY_SERIES = ("instance", "job")
@@ -185,7 +186,6 @@ def exposition(tmp_path: Path) -> Exposition:
         counters,
         Admission(50),
         answers,
-        2,
         lambda: 1_900_000_000.0,
         cast(LiveStates, installs),
     )
@@ -226,6 +226,7 @@ def test_a_scrape_has_every_metric_of_the_table_and_no_other(exposition: Exposit
     assert values["answerd_authentication_failures_total", "answers"] == 1
     assert values["answerd_documents", "ks", "machine"] == 3
     assert values["answerd_documents", "group", "toml"] == 1
+    assert values["answerd_node_silent_seconds", "site-a"] == 12.5
     assert values["answerd_ready",] == 0
     assert values["answerd_connections_limit",] == 50
     assert values["answerd_certificate_expiry_timestamp_seconds",] == 1_900_000_000

@@ -60,11 +60,12 @@ def test_a_matchbox_template_outside_of_its_directory_is_left_out(name: str, tmp
     assert "swordfish1" not in str(made)
 
 
-def test_a_matchbox_default_answers_but_installs_nobody(tmp_path: Path) -> None:
+@pytest.mark.parametrize("name", ["default.ipxe", "default.ign"])
+def test_a_matchbox_default_is_put_aside(name: str, tmp_path: Path) -> None:
     made = made_of("matchbox", tmp_path, MATCHBOX)
-    assert "default.ign" in made.documents
-    assert "default.ipxe" not in made.documents
-    assert "would install every machine" in left(made)
+    assert name not in made.documents
+    assert "worker" in made.aside[f"group-default-as-{name}"]  # what it extends
+    assert f"group default as {name}: it may install every machine that asks" in left(made)
 
 
 GENERIC_GROUPS: dict[str, dict[str, object]] = {
@@ -78,7 +79,7 @@ def test_a_generic_kickstart_of_matchbox_is_one_and_no_default(tmp_path: Path) -
     groups = {f"groups/{name}.json": json.dumps({"profile": "rocky", **more}) for name, more in GENERIC_GROUPS.items()}
     made = made_of("matchbox", tmp_path, {"profiles/rocky.json": profile, "generic/rocky": "rootpw x\n", **groups})
     assert sorted(made.documents) == ["52-54-00-12-34-56.ks", "groups/rocky.ks"]
-    assert "group all as default.ks: it would install every machine" in left(made)
+    assert "group all as default.ks: it may install every machine" in left(made)
 
 
 def test_a_matchbox_group_whose_text_takes_no_control_keys_is_put_aside(tmp_path: Path) -> None:

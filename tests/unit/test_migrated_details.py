@@ -144,9 +144,9 @@ def test_playbooks_and_files_of_autopve_are_listed(tmp_path: Path) -> None:
 
 
 def test_a_document_that_is_there_already_says_whose_it_is(tmp_path: Path) -> None:
-    second = json.dumps({"id": "second", "profile": "worker"})
+    second = json.dumps({"id": "stage-1", "profile": "worker", "selector": {"os": "other"}})
     made = made_of("matchbox", tmp_path, MATCHBOX | {"groups/second.json": second})
-    assert "group second: default.ign was made of group default already" in left(made)
+    assert "group second: groups/stage-1.ign was made of group installed already" in left(made)
 
 
 def test_the_directory_of_secrets_is_there_without_any(tmp_path: Path) -> None:

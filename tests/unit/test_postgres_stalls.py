@@ -26,13 +26,11 @@ from answerd.documents import Key
 from answerd.identity import Kind
 from answerd.installs.records import InstallMemory
 from answerd.installs.states import Order, Rules, State
-from answerd.server.admission import Admission
+from answerd.server.admin.app import late_for_shared_database
 from answerd.server.answer_set import LiveAnswerSet, WriteCounter
-from answerd.server.http.responses import PatientClient, Response
-from answerd.server.http.server import HttpServer, Limits
+from answerd.server.http.responses import PatientClient
 from answerd.server.live_states import LiveStates, SharedStates
 from answerd.server.request_log import RequestLog
-from answerd.server.sockets import bind
 from answerd.server.write_guard import WriteGuard
 from answerd.store import StoreAway, StoreError, StoreLost, state_sync
 from answerd.store.loader import Loader, loaded
@@ -170,21 +168,10 @@ def test_a_write_that_waits_too_long_for_others_is_to_come_back_where_nodes_shar
 
 
 def test_the_deadline_of_a_request_that_waits_for_a_shared_database_is_a_503() -> None:
-    def late(*, is_shared: bool) -> Response:
-        log = RequestLog("stderr", "off")
-        return HttpServer(
-            bind("127.0.0.1", 0),
-            lambda *_: [],
-            limits=Limits(),
-            log=log,
-            admission=Admission(1),
-            is_shared=is_shared,
-        ).late
-
-    assert late(is_shared=False).status == 500
-    assert late(is_shared=True).status == 503
-    assert b"Retry-After: 5" in late(is_shared=True).head
-    assert b"may have been stored" in late(is_shared=True).body
+    late = late_for_shared_database()
+    assert late.status == 503
+    assert b"Retry-After: 5" in late.head
+    assert b"may have been stored" in late.body
 
 
 # --- a connection that ends -------------------------------------------------------------------------------------------

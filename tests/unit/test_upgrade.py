@@ -3,9 +3,10 @@
 ``databases/NAME.sql`` is what the program of that schema left behind, as SQLite dumps it: ``schema-5`` a database,
 ``states-2`` a file of states beside a directory, ``node-2`` that of a node. ``NAME.json`` is what the same program
 printed of it (``export``, ``install ID --json``, ``installs --unknown --json``), and the reports' URLs that it gave
-out. A schema that gets a successor gets a pair; these are never edited.
+out. A schema that gets a successor gets a pair; these are never edited. That of PostgreSQL, ``postgres-5``, is tried in
+test_postgres_commands.py.
 
-Rules: docs/admin-api.md#the-database, docs/packages.md#upgrades.
+Rules: docs/admin-api.md#the-database, docs/running.md#upgrading.
 """
 
 from __future__ import annotations
@@ -97,6 +98,7 @@ def test_states_and_their_history_of_an_older_version_are_kept(
         return json.loads(capsys.readouterr().out)
 
     assert [install["machine"] for install in command_output("installs")["installs"]] == sorted(printed["installs"])
+    assert command_output("install", "web-01")["last_step"] == 'group "lab" (ks)'  # it has reported nothing
     for machine, expected in printed["installs"].items():
         shown = command_output("install", machine)
         for newer in ("silent", "heard", "last_step"):  # the first follows from the time of today

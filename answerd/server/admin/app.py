@@ -37,6 +37,7 @@ from answerd.server.admin.requests import (
 from answerd.server.bearer import FAILURES, FailureBlock, is_guess
 from answerd.server.bottle_locals import use_context_variables
 from answerd.server.event_streams import EventStreams
+from answerd.server.http.handler import LATE
 from answerd.server.http.parser import HttpRequest
 from answerd.server.http.responses import Response, exchange_of, reason_line
 from answerd.server.http.responses import error_response as listener_error
@@ -161,6 +162,12 @@ def _route_of(app: bottle.Bottle, request: HttpRequest) -> Route | None:
 def json_error(status: int, reason: str, headers: Iterable[tuple[str, str]] = ()) -> Response:
     """Return an error that the listener writes by itself, as the app writes its own."""
     return listener_error(status, JSON, json_bytes({"error": reason_line(reason)}), headers)
+
+
+def late_for_shared_database() -> Response:
+    """Return the response at the deadline of a request that waits for a database which may be away for a moment."""
+    retry = ("Retry-After", str(RETRY_SECONDS))
+    return json_error(SERVICE_UNAVAILABLE, f"{LATE}; a write may have been stored", [retry])
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,11 +5,14 @@ from __future__ import annotations
 import mmap
 import re
 import tempfile
-from typing import IO, Final, Protocol
+from typing import IO, TYPE_CHECKING, Final
 
 from httptools import HttpParserError, HttpRequestParser
 
 from answerd.server.admission import SHARE, Admission
+
+if TYPE_CHECKING:
+    from answerd.server.http.handler import Handler
 
 SPOOL_ABOVE: Final = 1_048_576
 """Bytes of a body that are kept in memory; a larger body goes to a file, which the kernel may keep in its page
@@ -188,18 +191,6 @@ def parser_reason(error: HttpParserError) -> str:
 # --- memory -----------------------------------------------------------------------------------------------------------
 
 
-class Holder(Protocol):
-    """A connection, as far as its memory is concerned. The first two attributes are set here only."""
-
-    body_held: int
-    """Bytes of its body that are counted."""
-    answer_held: bytes | None
-    """Its answer, where that is counted."""
-
-    def refuse_body(self) -> None:
-        """Drop its incomplete body, call `ConnectionMemory.release_body`, and tell the client to come back later."""
-
-
 class ConnectionMemory:
     """The memory of one server's connections (bodies that arrive, answers that wait to be read), counted in its
     `Admission` with that of the other workers."""
@@ -207,10 +198,10 @@ class ConnectionMemory:
     def __init__(self, admission: Admission) -> None:
         self._bodies = admission.bodies
         self._answers = admission.answers
-        self._large: dict[Holder, None] = {}  # incomplete bodies above their share, the last that grew at the end
+        self._large: dict[Handler, None] = {}  # incomplete bodies above their share, the last that grew at the end
         self._waiting: dict[int, int] = {}  # how many connections wait to send the same bytes, by their id
 
-    def hold_body(self, connection: Holder, size: int) -> bool:
+    def hold_body(self, connection: Handler, size: int) -> bool:
         """Count an incomplete body of ``size`` bytes; return False if its connection must be refused.
 
         Above the limit, a body larger than its share is refused. A body within its share is not: a larger one is
@@ -224,13 +215,13 @@ class ConnectionMemory:
             self.refuse_large_bodies()
         return True
 
-    def keep_body(self, connection: Holder, size: int) -> None:
+    def keep_body(self, connection: Handler, size: int) -> None:
         """Count a complete body of ``size`` bytes, which is not refused any more."""
         self._bodies.add(size - connection.body_held)
         connection.body_held = size
         self._large.pop(connection, None)
 
-    def release_body(self, connection: Holder) -> None:
+    def release_body(self, connection: Handler) -> None:
         """Stop counting the body of a connection."""
         self.keep_body(connection, 0)
 
@@ -247,7 +238,7 @@ class ConnectionMemory:
         held = self._answers.total
         return id(answer) in self._waiting or not held or held + len(answer) <= self._answers.limit
 
-    def hold_answer(self, connection: Holder, answer: bytes) -> None:
+    def hold_answer(self, connection: Handler, answer: bytes) -> None:
         """Count an answer that waits to be read; the same bytes once for all clients."""
         connection.answer_held = answer
         users = self._waiting.get(id(answer), 0)
@@ -255,7 +246,7 @@ class ConnectionMemory:
         if not users:
             self._answers.add(len(answer))
 
-    def release_answer(self, connection: Holder) -> None:
+    def release_answer(self, connection: Handler) -> None:
         """Stop counting the answer of a connection."""
         answer = connection.answer_held
         if answer is None:

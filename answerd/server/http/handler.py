@@ -34,7 +34,7 @@ from gevent import getcurrent
 from greenlet import greenlet
 
 from answerd.server.admission import SharedCount
-from answerd.server.http.parser import COMPLETE, BadRequest, HttpRequest, Progress, RequestReader
+from answerd.server.http.parser import BadRequest, HttpRequest, RequestReader
 from answerd.server.http.responses import Exchange, Response, Sink, environ_of, respond, without_length
 from answerd.server.peer import forwarded_for, peer_address, with_port
 from answerd.server.request_log import describe_error, shown_target
@@ -59,6 +59,7 @@ READ_SIZE: Final = 65_536
 UNCOUNTED_BODY: Final = 8_192  # bytes of a body that came with its header; real ones have up to 4 KB
 SMALL_ANSWER: Final = 65_536  # bytes that the socket's send buffer takes at once
 TLS_PIECE: Final = 65_536  # bytes of an answer that are encrypted at a time
+LINGER_BYTES: Final = 8_388_608  # that a client may still send after its response
 STREAM_BACKLOG: Final = 262_144  # bytes of a stream that wait for its client; one that lags further is cut
 LATE: Final = "the service had no answer before the deadline"
 CONTINUE: Final = b"HTTP/1.1 100 Continue\r\n\r\n"
@@ -87,10 +88,10 @@ class Stopped(Exception):
 class Handler:
     """One client. It has `WSGIHandler`'s constructor, and nothing else of it.
 
-    It is the `answerd.server.http.responses.Client` and `Sink` of its exchange, and the
-    `answerd.server.http.bodies.Holder` of its bytes. ``place`` is the count in which it holds a place: that of the
-    connections in flight, or the reserved ones; None where it has given its place back, or never had one.
-    ``listed``: the list of connections that has it, which `answerd.server.http.server.enlist` changes.
+    It is the `answerd.server.http.responses.Client` and `Sink` of its exchange. ``place`` is the count in which it
+    holds a place: that of the connections in flight, or the reserved ones; None where it has given its place back, or
+    never had one. ``listed``: the list of connections that has it, which `answerd.server.http.server.enlist` changes.
+    ``body_held``, ``answer_held``: bytes of its body, and the answer, that `answerd.server.http.bodies` has counted.
     """
 
     __slots__ = (
@@ -109,8 +110,8 @@ class Handler:
         self.place: SharedCount | None = None
         self.listed: dict[Handler, None] | None = None
         self.response: Response | None = None
-        self.body_held = 0  # bytes, as counted by the server
-        self.answer_held: bytes | None = None  # as counted by the server
+        self.body_held = 0
+        self.answer_held: bytes | None = None
         self._reader: RequestReader | None = None
         self._tls: TlsLayer | None = None
         self._watcher: Any = None
@@ -125,7 +126,6 @@ class Handler:
 
     @property
     def closed(self) -> bool:
-        """Whether the connection has ended."""
         return self.stage == CLOSED
 
     @property
@@ -136,20 +136,10 @@ class Handler:
         return self.stage == WAITING
 
     @property
-    def path(self) -> str:
-        """The undecoded path of the request."""
-        return self._reader.request.path if self._reader is not None and self._reader.request is not None else ""
-
-    @property
     def respond_by(self) -> float:
-        """When an app that waits for something must give up (monotonic clock), so that its response still arrives."""
         return self.deadline - min(_TO_RESPOND_SECONDS, self.server.limits.timeout / 4)
 
     def is_gone(self) -> bool:
-        """Return whether the client has closed its connection, as far as can be known without writing to it.
-
-        A client that has only finished sending looks the same: use this for a client that has been waiting.
-        """
         if self.stage != ASKING:
             return True
         try:
@@ -232,7 +222,7 @@ class Handler:
                 reader.end()
                 self.close()
                 return True
-            progress = reader.receive(data)
+            is_complete = reader.receive(data)
         except BadRequest as refusal:
             if self.place is None:
                 self._shed_because_of("connections")
@@ -242,18 +232,19 @@ class Handler:
             return True
         if self.place is None and not self._finds_place(reader):
             return self.stage == ANSWERED
-        if progress is COMPLETE:
-            size = len(reader.request.body) if reader.request is not None else 0
+        if is_complete and reader.request is not None:
+            size = len(reader.request.body)
             if size > UNCOUNTED_BODY or self.body_held:
                 if not self._has_memory_for(size):
                     return True
                 self.server.memory.keep_body(self, size)
             self.stage = READY
-            self.server.ready(self)
+            self.server.ready(self, reader.request.path)
             return True
         if reader.held > self.body_held and not self._has_memory_for(reader.held):
             return True
-        if progress is Progress.CONTINUE:
+        if reader.awaits_continue:
+            reader.awaits_continue = False
             self._send_at_once(CONTINUE)
         return False
 
@@ -295,7 +286,7 @@ class Handler:
         self._drop_body()
         self._outcome = refusal.reason
         self._count(refusal.status)
-        self.response = self.server.error(refusal.status, refusal.reason)
+        self.response = self.server.error(refusal.status, refusal.reason, ())
         self.stage = ANSWERED
 
     def _wait(self, events: int) -> None:
@@ -309,12 +300,6 @@ class Handler:
             self._waiting = None
         if self.stage != stage:
             raise Stopped
-
-    def _stop_waiting(self) -> None:
-        """End the greenlet that waits for the client; in the loop, because a throw from another greenlet would never
-        come back to it."""
-        if self._waiting is not None:
-            self._waiting.throw(Stopped)
 
     # --- answering ----------------------------------------------------------------------------------------------------
 
@@ -335,7 +320,7 @@ class Handler:
             failed = f"{request.method} {shown_target(request.target)}"
             server.request_log.line(f"an app failed on {failed}: {describe_error(error)}")
             outcome = "the service failed unexpectedly"
-            response = server.error(INTERNAL_ERROR, "the service failed unexpectedly, its log says why")
+            response = server.error(INTERNAL_ERROR, "the service failed unexpectedly, its log says why", ())
         request.body, request.spooled = b"", None
         if self.body_held:
             server.memory.release_body(self)
@@ -371,7 +356,8 @@ class Handler:
         self.server.answered(self)
 
     def _count(self, status: int, extension: str = "", kind: str = "") -> None:
-        self.server.counts.answered(status, extension, kind, self._seconds())
+        if self.server.counts is not None:
+            self.server.counts.answered(status, extension, kind, self._seconds())
 
     def _seconds(self) -> float:
         """Return the seconds since the accept."""
@@ -391,7 +377,8 @@ class Handler:
         if self.stage != ANSWERED:  # cut off meanwhile
             return
         try:
-            self._stop_waiting()
+            if self._waiting is not None:
+                self._waiting.throw(Stopped)
             if not self._send():
                 self.server.pool.spawn(self.send_rest)
         except Exception as error:
@@ -606,7 +593,7 @@ class Handler:
     def _drain(self) -> None:
         size = self._discard()
         self._discarded_bytes += max(0, size)
-        if not size or self._discarded_bytes > self.server.limits.linger_bytes:
+        if not size or self._discarded_bytes > LINGER_BYTES:
             self.close()
         else:
             self._watch(READ, self._drain)
@@ -636,7 +623,8 @@ class Handler:
     def _note_cut(self, reason: str, sent: int) -> None:
         if self._reader is not None or self._tls is not None:  # it has sent something
             self._log(None, reason, sent)
-            self.server.counts.aborted()
+            if self.server.counts is not None:
+                self.server.counts.aborted()
 
     def fail(self, error: Exception) -> None:
         """End the connection because of an exception."""
@@ -650,7 +638,8 @@ class Handler:
             self.close()
 
     def close(self) -> None:
-        """Close the connection and release its resources. Safe to call twice."""
+        """Close the connection and release its resources. Safe to call twice. Where a greenlet waits for the client,
+        only from the loop: a throw from another greenlet would never come back to it."""
         if self.stage == CLOSED:
             return
         was_asking = self.stage == ASKING
@@ -660,8 +649,10 @@ class Handler:
         if self.body_held and not was_asking:  # else the app still uses it
             self.server.memory.release_body(self)
         self._give_place_back()
-        self._stop_waiting()
-        self._unwatch()
+        if self._waiting is not None:
+            self._waiting.throw(Stopped)
+        if self._watcher is not None:
+            self._unwatch()
         self.socket.close()
         self._reader = self._tls = self._unsent = self._rest = self.response = None
         self.server.forget(self)
@@ -685,10 +676,9 @@ class Handler:
             self._events = events
 
     def _unwatch(self) -> None:
-        if self._watcher is not None:
-            self._watcher.stop()
-            self._watcher.close()
-            self._watcher = None
+        self._watcher.stop()
+        self._watcher.close()
+        self._watcher = None
 
 
 class TlsLayer:

@@ -12,7 +12,6 @@ from __future__ import annotations
 import mmap
 import re
 from collections.abc import Callable, Sequence
-from enum import Enum
 from typing import Final
 from urllib.parse import unquote_to_bytes
 
@@ -179,19 +178,6 @@ def _header_lines(block: bytes) -> list[tuple[str, str]]:
     return [(name.decode("ascii").lower(), value.decode("latin-1").strip(" \t")) for name, value in read.lines]
 
 
-class Progress(Enum):
-    """The bytes that a connection needs next to complete its request."""
-
-    MORE = "more bytes"
-    CONTINUE = "more bytes, and the client waits for `100 Continue` before it sends them"
-    COMPLETE = "nothing: the request is there"
-
-
-# Python 3.11 takes 0.1 µs to find a member of an enumeration, and a request needs three.
-MORE: Final = Progress.MORE
-COMPLETE: Final = Progress.COMPLETE
-
-
 class HttpRequest:
     """One request. Text is latin-1 of the bytes on the wire, nothing is percent-decoded.
 
@@ -243,11 +229,13 @@ class RequestReader:
     """Reads one request from the pieces that `receive` is given, in order: the connection carries no other.
 
     ``request`` is None until its header is complete. ``sent_more``: whether the client has sent, or may still be
-    sending, more than was read: bytes after the request, or a body that is not wanted.
+    sending, more than was read: bytes after the request, or a body that is not wanted. ``awaits_continue``: whether the
+    client waits for ``100 Continue`` before it sends its body; whoever sends that sets it to False.
     """
 
     __slots__ = (
-        "_body", "_body_limit", "_buffer", "_chunks", "_line", "_missing", "_start", "request", "sent_more",
+        "_body", "_body_limit", "_buffer", "_chunks", "_line", "_missing", "_start", "awaits_continue", "request",
+        "sent_more",
     )  # fmt: skip
 
     def __init__(self, body_limit: BodyLimit) -> None:
@@ -261,9 +249,11 @@ class RequestReader:
         self._chunks: ChunkedBody | None = None
         self.request: HttpRequest | None = None
         self.sent_more = True
+        self.awaits_continue = False
 
-    def receive(self, data: bytes) -> Progress:
-        """Take the next bytes of the stream. Raises `BadRequest`; not to be called again after that or COMPLETE."""
+    def receive(self, data: bytes) -> bool:
+        """Take the next bytes of the stream; return whether the request is complete. Raises `BadRequest`. Not to be
+        called again after either."""
         if self.request is not None:
             return self._receive_body(self.request, data)
         if self._buffer:
@@ -275,7 +265,7 @@ class RequestReader:
             seen = 0
             self._buffer = data
         if self._line is None and not self._read_request_line(seen):
-            return MORE
+            return False
         return self._read_header_block(max(seen, self._start))
 
     def end(self) -> None:
@@ -341,7 +331,7 @@ class RequestReader:
         self._start = line_feed + 1
         return True
 
-    def _read_header_block(self, seen: int) -> Progress:
+    def _read_header_block(self, seen: int) -> bool:
         """Validate the header lines once they are all there; ``seen``: the bytes of the buffer that were checked
         before."""
         buffer, start = self._buffer, self._start
@@ -358,7 +348,7 @@ class RequestReader:
             if end < 0:
                 if len(buffer) >= start + MAX_HEADER_BLOCK + 2:
                     raise BadRequest(HEADER_TOO_LARGE, f"the header is longer than {MAX_HEADER_BLOCK} bytes")
-                return MORE
+                return False
         if not target.startswith("/") or "#" in target:
             target = _origin_form(method, target)
         if header is None:
@@ -368,28 +358,27 @@ class RequestReader:
         self._buffer = b""
         return self._begin_body(self.request, bytes(buffer[end + 4 :]))
 
-    def _begin_body(self, request: HttpRequest, rest: bytes) -> Progress:
+    def _begin_body(self, request: HttpRequest, rest: bytes) -> bool:
         header = request.header
         length = header.length
         if not length and not header.is_chunked:
             self.sent_more = bool(rest)
-            return COMPLETE
+            return True
         if header.is_chunked or length > len(rest):
             limit = self._body_limit(request)
             request.body_too_large = length > limit > 0
             if length > limit or not limit:
-                return COMPLETE
+                return True
             body: bytearray | Spool = Spool() if limit > SPOOL_ABOVE else bytearray()
             if header.is_chunked:
                 self._chunks = ChunkedBody(limit, body)
             self._body = body
         self._missing = length
-        progress = self._receive_body(request, rest) if rest else Progress.MORE
-        if progress is MORE and header.expects_continue:
-            return Progress.CONTINUE
-        return progress
+        is_complete = bool(rest) and self._receive_body(request, rest)
+        self.awaits_continue = header.expects_continue and not is_complete
+        return is_complete
 
-    def _receive_body(self, request: HttpRequest, data: bytes) -> Progress:
+    def _receive_body(self, request: HttpRequest, data: bytes) -> bool:
         if self._chunks is not None:
             return self._receive_chunks(request, self._chunks, data)
         missing = self._missing
@@ -397,7 +386,7 @@ class RequestReader:
             if self._body is not None:
                 self._body.extend(data)
             self._missing = missing - len(data)
-            return MORE
+            return False
         self.sent_more = len(data) > missing
         if self.sent_more:
             data = data[:missing]
@@ -407,9 +396,9 @@ class RequestReader:
             self._body = None
         else:
             request.body = data
-        return COMPLETE
+        return True
 
-    def _receive_chunks(self, request: HttpRequest, body: ChunkedBody, data: bytes) -> Progress:
+    def _receive_chunks(self, request: HttpRequest, body: ChunkedBody, data: bytes) -> bool:
         try:
             body.receive(data)
         except MalformedChunks as error:
@@ -418,12 +407,12 @@ class RequestReader:
         if chunks.too_large:
             request.body_too_large = True
         elif not chunks.complete:
-            return MORE
+            return False
         else:
             _finish(request, chunks.body)
             self.sent_more = body.sent_more
         self._chunks = None
-        return COMPLETE
+        return True
 
 
 def _finish(request: HttpRequest, body: bytearray | Spool) -> None:

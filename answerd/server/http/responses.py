@@ -50,7 +50,8 @@ class Client(Protocol):
         """When the connection is closed."""
 
     def is_gone(self) -> bool:
-        """Return whether it has closed its connection. A client that has only finished sending looks the same."""
+        """Return whether it has closed its connection, as far as can be known without writing to it. A client that has
+        only finished sending looks the same: ask this of a client that has been waiting."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,31 +128,6 @@ def exchange_of(environ: Mapping[str, Any]) -> Exchange:
     """Return the exchange in an environ, which an app answers."""
     exchange: Exchange = environ[KEY]
     return exchange
-
-
-class _Log(Protocol):
-    def line(self, text: str) -> None: ...
-
-
-class ErrorLines:
-    """``wsgi.errors``: each write of an app becomes one line of the log."""
-
-    def __init__(self, log: _Log) -> None:
-        self._log = log
-
-    def write(self, text: str) -> int:
-        """Log ``text`` as one line; nothing where it is blank."""
-        line = " | ".join(part for part in text.splitlines() if part.strip())
-        if line:
-            self._log.line(line)
-        return len(text)
-
-    def writelines(self, lines: Iterable[str]) -> None:
-        """Log these texts as one line."""
-        self.write("".join(lines))
-
-    def flush(self) -> None:
-        """Do nothing: each write is logged at once."""
 
 
 def environ_of(exchange: Exchange, base: dict[str, Any], port: int) -> dict[str, Any]:

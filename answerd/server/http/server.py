@@ -38,8 +38,8 @@ from answerd.addresses import Network
 from answerd.server.admission import LINGERING, Admission, SharedCount
 from answerd.server.http.bodies import ConnectionMemory
 from answerd.server.http.handler import LATE, WAITING, Handler, Shed
-from answerd.server.http.parser import HttpRequest
-from answerd.server.http.responses import ErrorLines, Response, plain_text
+from answerd.server.http.parser import Headers, HttpRequest
+from answerd.server.http.responses import Response, plain_text
 from answerd.server.request_feed import RequestFeed
 from answerd.server.request_log import RequestLog
 from answerd.server.sockets import BACKLOG, refuse_new
@@ -54,6 +54,7 @@ SWEEP_SECONDS: Final = 0.1
 CUT_AT_ONCE: Final = 500  # connections closed in one sweep, about 5 ms
 SILENT_SECONDS: Final = 1.0  # that a connection without a byte is still waited for at the end
 HANDSHAKE_SECONDS: Final = 0.05  # for handshakes of TCP in progress, before the listening socket is closed
+LINGER_SECONDS: Final = 2.0  # that a client which still sends after its response is listened to
 SHED_SECONDS: Final = 1.0  # that a client above the limit may take to say whether it may use a reserved place
 SHED_UNDER_TLS: Final = 256  # handshakes at a time of clients above the limit
 END_SECONDS: Final = 0.1  # for greenlets to end whose connection was closed, before the Pool kills them
@@ -68,17 +69,14 @@ _close_file = get_original("os", "close")  # gevent's waits for the loop's next 
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """The limits of one connection. Sizes in bytes, times in seconds.
+    """The limits of one server. Times in seconds.
 
-    ``timeout``: from accept to close. ``linger``, ``linger_bytes``: how long, and for how much, a client that still
-    sends after its response is listened to; within ``timeout``. ``max_lingering``: connections that do so at a time.
-    ``accept_at_once``: connections accepted before those that are there are read from. ``idle_give_way``: at the limit
-    of connections, the oldest one without a whole header makes room for a new one.
+    ``timeout``: from accept to close. ``max_lingering``: connections at a time whose client still sends after its
+    response. ``accept_at_once``: connections accepted before those that are there are read from. ``idle_give_way``: at
+    the limit of connections, the oldest one without a whole header makes room for a new one.
     """
 
     timeout: float = 10.0
-    linger: float = 2.0
-    linger_bytes: int = 8_388_608
     max_lingering: int = LINGERING
     accept_at_once: int = ACCEPT_AT_ONCE
     idle_give_way: bool = False
@@ -87,19 +85,6 @@ class Limits:
 Gate = Callable[[HttpRequest, str], int]
 """Bytes that the body of a request from this address may have, judged from its header; 0 where it is not worth reading
 (`answerd.server.http.parser.BodyLimit`)."""
-
-LARGEST_BODY: Final = 1_048_576
-
-
-def _every_body(_request: HttpRequest, _peer: str) -> int:
-    return LARGEST_BODY
-
-
-class ErrorForm(Protocol):
-    """The form of a server's own errors."""
-
-    def __call__(self, status: int, reason: str, headers: Iterable[tuple[str, str]] = ()) -> Response:
-        """Return the response with this reason."""
 
 
 class Counts(Protocol):
@@ -113,19 +98,6 @@ class Counts(Protocol):
 
     def shed(self, what: Shed, /) -> None:
         """Count a client that got 503 because ``what`` is at its limit."""
-
-
-class NoCounts:
-    """Counts nothing."""
-
-    def answered(self, _status: int, _extension: str, _outcome: str, _seconds: float) -> None:
-        """Do nothing."""
-
-    def aborted(self) -> None:
-        """Do nothing."""
-
-    def shed(self, _what: Shed) -> None:
-        """Do nothing."""
 
 
 class ConnectionPool(Pool):
@@ -143,8 +115,8 @@ class ConnectionPool(Pool):
         self.parked: list[ReusedGreenlet] = []
 
     def full(self) -> bool:
-        """Return whether as many connections are in flight as may be, in all workers together."""
-        return self.places.total >= self.places.limit
+        """Return False: at the limit of connections, `WSGIServer` would stop accepting."""
+        return False
 
     def admit(self, handler: Handler, places: SharedCount) -> bool:
         """Add a connection if there is one of these places for it; return whether there was."""
@@ -208,8 +180,8 @@ class ReusedGreenlet(Greenlet):  # type: ignore[type-arg]  # at run time it take
 class HttpServer(WSGIServer):
     """Serves one listening socket with one application.
 
-    ``siblings``: the other servers of the process. ``tls``: assigning another context, never None, affects
-    connections that begin after it.
+    ``tls``: assigning another context, never None, affects connections that begin after it. ``late``: the response
+    where the app has none before the deadline.
     """
 
     def __init__(
@@ -220,22 +192,21 @@ class HttpServer(WSGIServer):
         limits: Limits,
         log: RequestLog,
         admission: Admission,
+        body_limit: Gate,
         trusted_proxies: Sequence[Network] = (),
         tls: SSLContext | None = None,
-        body_limit: Gate = _every_body,
-        error: ErrorForm = plain_text,
-        counts: Counts = NoCounts(),  # noqa: B008 (it has no state)
+        error: Callable[[int, str, Headers], Response] = plain_text,
+        counts: Counts | None = None,
         feed: RequestFeed | None = None,
         is_reserved: Callable[[str], bool] | None = None,
-        is_shared: bool = False,
         on_request: Callable[[], None] | None = None,
     ) -> None:
-        """``listening`` is what `answerd.server.sockets.bind` returned. ``tls`` makes the server speak TLS.
-        ``body_limit`` is asked before a body is waited for; where it says 0, ``application`` is called without one and
-        must refuse the request. ``error``: the form of the server's own errors. ``feed``: where requests are noted for
-        the console and the events. ``is_reserved``: whether the requests of an undecoded path may use the places of
-        ``admission.reserved`` above the limit; they are answered before others. ``is_shared``: requests wait for a
-        database that may be away for a moment. ``on_request`` is called when a request is wholly there, before the app.
+        """``listening`` is what `answerd.server.sockets.bind` returned. ``body_limit`` is asked before a body is waited
+        for; where it says 0, ``application`` is called without one and must refuse the request. ``error`` makes the
+        server's own errors, of a status, a reason and headers. ``feed``: where requests are noted for the console and
+        the events. ``is_reserved``: whether the requests of an undecoded path may use the places of
+        ``admission.reserved`` above the limit; they are answered before others. ``on_request`` is called when a request
+        is wholly there, before the app.
         """
         host, port = listening.getsockname()[:2]
         environ = {
@@ -250,10 +221,8 @@ class HttpServer(WSGIServer):
             application,
             spawn=ConnectionPool(admission.connections),
             log=None,
-            error_log=ErrorLines(log),
             environ=environ,
         )
-        self.__dict__.pop("full")  # set_spawn has put the Pool's there, and a full Pool would stop accepting
         self.max_accept = limits.accept_at_once
         self.limits = limits
         self.request_log = log
@@ -266,16 +235,13 @@ class HttpServer(WSGIServer):
         self.feed = feed
         self.is_reserved = is_reserved
         self.on_request = on_request
-        self.siblings: Sequence[HttpServer] = ()
         self.memory = ConnectionMemory(admission)
         self.hub = get_hub()
         self.busy, self.out_of_memory = (
             error(SERVICE_UNAVAILABLE, f"the service is at its limit of {what}, try again in 2 seconds", _RETRY)
             for what in ("connections", "memory")
         )
-        self.late = error(INTERNAL_ERROR, LATE)
-        if is_shared:
-            self.late = error(SERVICE_UNAVAILABLE, LATE + "; a write may have been stored", (("Retry-After", "5"),))
+        self.late = error(INTERNAL_ERROR, LATE, ())
         self._fresh: deque[Handler] = deque()  # accepted, not yet looked at
         self._row: deque[Handler] = deque()  # their requests are there
         self._answered: list[Handler] = []  # their responses are to be sent
@@ -297,10 +263,6 @@ class HttpServer(WSGIServer):
         self._report_at = 0.0
 
     # --- accepting ----------------------------------------------------------------------------------------------------
-
-    def full(self) -> bool:
-        """Return False: accepting never stops because of the number of connections."""
-        return False
 
     def _do_read(self) -> None:
         """Accept what is there, then look at it; called by the loop."""
@@ -347,18 +309,14 @@ class HttpServer(WSGIServer):
         reason = os.strerror(error.errno) if error.errno else str(error)
         self._accept_failures[reason] = self._accept_failures.get(reason, 0) + 1
         self._start_sweeping()  # a sweep logs it
-        if error.errno in _NO_FILES and (self._make_room() or self._shed_with_spare_file()):
+        if error.errno in _NO_FILES and (self._close_oldest_lingering() or self._shed_with_spare_file()):
             return True
         if error.errno in _NO_FILES or error.errno in _NO_MEMORY:
             self._pause_accepting()
             return False
         return True  # that one connection was already gone
 
-    def _make_room(self) -> bool:
-        """Close a connection that is answered, of any server; return False where there is none."""
-        return any(server.close_oldest_lingering() for server in (self, *self.siblings))
-
-    def close_oldest_lingering(self) -> bool:
+    def _close_oldest_lingering(self) -> bool:
         """Close the oldest connection that lingers; return False where there is none."""
         oldest = next(iter(self._lingering), None)
         if oldest is not None:
@@ -449,15 +407,17 @@ class HttpServer(WSGIServer):
     def count_shed(self, what: Shed) -> None:
         """Count a client that gets a 503 because ``what`` is at its limit; the log sums that up."""
         self._shed_counts[what] = self._shed_counts.get(what, 0) + 1
-        self.counts.shed(what)
+        if self.counts is not None:
+            self.counts.shed(what)
 
     # --- answering ----------------------------------------------------------------------------------------------------
 
-    def ready(self, handler: Handler) -> None:
-        """Have a connection answered at the end of this turn of the loop, together with others."""
+    def ready(self, handler: Handler, path: str) -> None:
+        """Have the request for ``path``, undecoded, answered at the end of this turn of the loop, together with
+        others."""
         if self.on_request is not None:
             self.on_request()
-        if self.is_reserved is not None and self.is_reserved(handler.path):
+        if self.is_reserved is not None and self.is_reserved(path):
             self._row.appendleft(handler)
         else:
             self._row.append(handler)
@@ -508,9 +468,9 @@ class HttpServer(WSGIServer):
     def linger(self, handler: Handler) -> None:
         """Keep a connection that has been answered, to listen to its client."""
         enlist(handler, None)
-        handler.deadline = min(handler.deadline, monotonic() + self.limits.linger)
+        handler.deadline = min(handler.deadline, monotonic() + LINGER_SECONDS)
         if len(self._lingering) >= self.limits.max_lingering:
-            self.close_oldest_lingering()
+            self._close_oldest_lingering()
         enlist(handler, self._lingering)
 
     def stream(self, handler: Handler) -> None:
