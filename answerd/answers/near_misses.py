@@ -19,6 +19,7 @@ from answerd.facts import AUTOYAST_RULES, Facts
 from answerd.formats import ALL_EXTENSIONS
 from answerd.formats.control import Criterion
 from answerd.identity import identity_of, mac_digits
+from answerd.suggestion import one_edit_from
 
 if TYPE_CHECKING:
     from answerd.answers.select import Question
@@ -51,8 +52,6 @@ MOST_NEAR_MACS = 3
 
 MOST_MACS_COMPARED = 16
 """MAC addresses of a request that are compared with known ones; a body may have thousands."""
-
-_HEX_DIGITS = "0123456789abcdef"
 
 MOST_CHARACTERS = 320
 """Characters that are added to a reason: console lines and log lines are cut at 800."""
@@ -147,20 +146,17 @@ def missing_fact(label: str, facts: Facts) -> str | None:
 
 
 def near_macs(catalogue: Catalogue, facts: Facts) -> Iterator[str]:
-    """Yield which known MAC addresses are one of a request's but for a digit, or for two neighbours that are exchanged:
-    most are typing errors. For people who ask for reasons: it takes two hundred look-ups for each address."""
+    """Yield which known names are a MAC address of a request but for one letter: most are typing errors. For people who
+    ask for reasons: it takes a thousand look-ups for each address."""
     macs = islice((identity for identity in facts.identities if not _is_no_mac(identity)), MOST_MACS_COMPARED)
-    near = ((mac, other, name) for mac in macs for other in _misspelled(mac) for name in _known_as(catalogue, other))
+    near = (
+        (mac, other, name)
+        for mac in macs
+        for other in sorted(one_edit_from(mac))
+        for name in _known_as(catalogue, other)
+    )
     for mac, other, name in islice(near, MOST_NEAR_MACS):
         yield f"{mac} is none, but {other} is nearly the same: {name}"
-
-
-def _misspelled(mac: str) -> Iterator[str]:
-    """Yield the addresses that differ in one digit, or by two neighbours that are exchanged."""
-    for at, digit in enumerate(mac):
-        yield from (f"{mac[:at]}{other}{mac[at + 1 :]}" for other in _HEX_DIGITS if other != digit)
-        if at and digit != mac[at - 1]:
-            yield f"{mac[: at - 1]}{digit}{mac[at - 1]}{mac[at + 1 :]}"
 
 
 def _known_as(catalogue: Catalogue, identity: str) -> Iterator[str]:

@@ -95,7 +95,9 @@ server ends, or the connection has ended."""
 _MISPLACED_AT = re.compile(r"[@/?#].*@", re.DOTALL)
 """libpq ends user and password at the first @, and the host at the first / or ?."""
 
-_LIBPQS_WORDS = re.compile(r"(connection (failed|is bad): )?connection to server .*? failed: | Is the server running.*?\?")
+_LIBPQS_WORDS = re.compile(
+    r"(connection (failed|is bad): )?connection to server .*? failed: | Is the server running.*?\?"
+)
 """What libpq says around the reason; messages name the host already."""
 
 _WHOLE_NUMBER = re.compile(r"\s*-?\d+\s*")
