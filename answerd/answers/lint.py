@@ -29,7 +29,7 @@ from answerd.formats.positions import MARKINGS
 from answerd.formats.template import SECRETS, Placeholder
 from answerd.identity import Kind, brief, identity_of, mac_digits, normalize, printable, without_pxelinux_prefix
 from answerd.inventory.row import Row
-from answerd.suggestion import did_you_mean
+from answerd.suggestion import did_you_mean, differs_by_one, one_edit_from
 
 _MAC_DIGITS = 12
 _LETTERS_FOR_DIGITS = str.maketrans({"o": "0", "l": "1", "i": "1"})
@@ -49,7 +49,6 @@ _TOP_KEYS = {
 _SHORTEST_KEY = 4
 
 _DIRECTORIES = ("groups", "default", "inventory")
-_LETTERS = "0123456789abcdefghijklmnopqrstuvwxyz"
 
 _MOST_MEMBERS_TRIED = 1_000
 """Members, and machines, without a row for which one is looked for: 0.3 ms each."""
@@ -176,7 +175,7 @@ def _judge_machines(catalogue: Catalogue, found: Oversights) -> None:
 
 def _row_almost_named(inventory: Inventory, name: str, but_not: Container[str]) -> Row | None:
     """Return the only row that has an identity which differs in one character from a name, and is none of others."""
-    near = [other for other in _one_edit_from(name) if other in inventory.index and other not in but_not]
+    near = [other for other in one_edit_from(name) if other in inventory.index and other not in but_not]
     return inventory.rows_of(near[0])[0] if len(near) == 1 else None
 
 
@@ -205,21 +204,10 @@ def unmet(catalogue: Catalogue, groups: Sequence[Document]) -> dict[Document, st
                 continue
             if not any(map(criterion.holds_for, forms)):
                 exact = [pattern.exact for pattern in criterion.patterns if pattern.exact is not None]
-                near = [forms[other] for form in exact for other in _one_edit_from(form) if other in forms]
+                near = [forms[other] for form in exact for other in one_edit_from(form) if other in forms]
                 meant = f"; did you mean that of {inventory.place(near[0])}?" if len(near) == 1 else ""
                 found[group] = f"no row has its value of {brief(label)}{meant}"
     return found
-
-
-def _one_edit_from(name: str) -> set[str]:
-    """Return the names that differ in one letter or digit, which is added, left out, replaced or swapped with the
-    next."""
-    edits = {name[:at] + name[at + 1 :] for at in range(len(name))}
-    edits |= {name[:at] + name[at + 1] + name[at] + name[at + 2 :] for at in range(len(name) - 1)}
-    for letter in _LETTERS:
-        edits |= {name[:at] + letter + name[at:] for at in range(len(name) + 1)}
-        edits |= {name[:at] + letter + name[at + 1 :] for at in range(len(name))}
-    return edits - {name}
 
 
 def _placeholder_labels(catalogue: Catalogue) -> frozenset[str]:
@@ -291,19 +279,6 @@ def _judge_keys(catalogue: Catalogue, document: Document, found: Oversights) -> 
 def _control_key_near(key: str) -> str | None:
     """Return the control key that differs from a key in a single letter."""
     return next((known for known in CONTROL_KEYS if differs_by_one(key.lower(), known)), None)
-
-
-def differs_by_one(written: str, known: str) -> bool:
-    """Return whether the words differ in a single letter, which is added, left out, replaced or swapped with the
-    next."""
-    if written == known or abs(len(written) - len(known)) > 1:
-        return False
-    shorter, longer = sorted((written, known), key=len)
-    at = next((at for at, letter in enumerate(shorter) if letter != longer[at]), len(shorter))
-    if len(shorter) < len(longer):
-        return shorter[at:] == longer[at + 1 :]
-    is_exchanged = written[at : at + 2] == known[at : at + 2][::-1] and written[at + 2 :] == known[at + 2 :]
-    return written[at + 1 :] == known[at + 1 :] or is_exchanged
 
 
 def misspelled_extension(name: str) -> str | None:

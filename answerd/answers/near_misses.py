@@ -19,9 +19,10 @@ from answerd.facts import AUTOYAST_RULES, Facts
 from answerd.formats import ALL_EXTENSIONS
 from answerd.formats.control import Criterion
 from answerd.identity import identity_of, mac_digits
+from answerd.suggestion import one_edit_from
 
 if TYPE_CHECKING:
-    from answerd.answers.select import Question
+    from answerd.answers.select import SelectionRequest
 
 LONGEST_VALUE = 60
 """Characters of a value from a request that a sentence quotes, so that console lines stay readable."""
@@ -52,22 +53,20 @@ MOST_NEAR_MACS = 3
 MOST_MACS_COMPARED = 16
 """MAC addresses of a request that are compared with known ones; a body may have thousands."""
 
-_HEX_DIGITS = "0123456789abcdef"
-
 MOST_CHARACTERS = 320
 """Characters that are added to a reason: console lines and log lines are cut at 800."""
 
 
-def unclaimed(catalogue: Catalogue, question: Question, overlays: Sequence[Document] = ()) -> str:
+def unclaimed(catalogue: Catalogue, request: SelectionRequest, overlays: Sequence[Document] = ()) -> str:
     """Return why nothing claims a request: who asked, for which formats, and the nearest miss. One line, bounded.
     ``overlays`` are those that hold for it."""
-    facts = question.facts
-    parts = [f"no document claims {shortened(facts.described, LONGEST_NAME)}, and {_why_no_default(question)}"]
+    facts = request.facts
+    parts = [f"no document claims {shortened(facts.described, LONGEST_NAME)}, and {_why_no_default(request)}"]
     if overlays:
         names = join_shortened([f"{overlay.key.identifier} ({overlay.key.format})" for overlay in overlays])
         parts.append(f"overlays hold, but are only laid over the answer of a group, a default or a machine: {names}")
-    if question.only_naming is None:
-        near = nearest_miss(catalogue, question)
+    if request.only_naming is None:
+        near = nearest_miss(catalogue, request)
         parts += [near] if near else []
     secret = _secret_identities(facts)
     seen = sorted((identity for identity in _looked_for(facts) if identity not in secret), key=_is_no_mac)
@@ -96,26 +95,26 @@ def _is_no_mac(name: str) -> bool:
     return len(name) != _MAC_DIGITS or mac_digits(name) is None
 
 
-def _why_no_default(question: Question) -> str:
-    facts = question.facts
+def _why_no_default(request: SelectionRequest) -> str:
+    facts = request.facts
     if facts.asks_for_rules:
         return f"{AUTOYAST_RULES} is answered only by a document whose match names file"
     if facts.asks_by_hex_address:
         return (
             f"a default never answers {shortened(facts.path.segments[-1])}, which AutoYaST tries before its MAC address"
         )
-    return f"there is no default in {' or '.join(question.extensions) if facts.path.word else 'any format'}"
+    return f"there is no default in {' or '.join(request.extensions) if facts.path.word else 'any format'}"
 
 
-def nearest_miss(catalogue: Catalogue, question: Question) -> str | None:
+def nearest_miss(catalogue: Catalogue, request: SelectionRequest) -> str | None:
     """Return the document that comes nearest to answering, and why it does not; None when nothing comes near.
 
     Machine documents come before members of groups, in the order in which the request has its identities; then a
     default.
     """
-    misses = [*_machines(catalogue, question), *_members(catalogue, question)]
-    if not (misses or question.without_default):
-        misses = list(_defaults(catalogue, question))
+    misses = [*_machines(catalogue, request), *_members(catalogue, request)]
+    if not (misses or request.without_default):
+        misses = list(_defaults(catalogue, request))
     if not misses:
         return None
     more = f" ({len(misses) - 1} more like it)" if len(misses) > 1 else ""
@@ -147,20 +146,17 @@ def missing_fact(label: str, facts: Facts) -> str | None:
 
 
 def near_macs(catalogue: Catalogue, facts: Facts) -> Iterator[str]:
-    """Yield which known MAC addresses are one of a request's but for a digit, or for two neighbours that are exchanged:
-    most are typing errors. For people who ask for reasons: it takes two hundred look-ups for each address."""
+    """Yield which known names are a MAC address of a request but for one letter: most are typing errors. For people who
+    ask for reasons: it takes a thousand look-ups for each address."""
     macs = islice((identity for identity in facts.identities if not _is_no_mac(identity)), MOST_MACS_COMPARED)
-    near = ((mac, other, name) for mac in macs for other in _misspelled(mac) for name in _known_as(catalogue, other))
+    near = (
+        (mac, other, name)
+        for mac in macs
+        for other in sorted(one_edit_from(mac))
+        for name in _known_as(catalogue, other)
+    )
     for mac, other, name in islice(near, MOST_NEAR_MACS):
         yield f"{mac} is none, but {other} is nearly the same: {name}"
-
-
-def _misspelled(mac: str) -> Iterator[str]:
-    """Yield the addresses that differ in one digit, or by two neighbours that are exchanged."""
-    for at, digit in enumerate(mac):
-        yield from (f"{mac[:at]}{other}{mac[at + 1 :]}" for other in _HEX_DIGITS if other != digit)
-        if at and digit != mac[at - 1]:
-            yield f"{mac[: at - 1]}{digit}{mac[at - 1]}{mac[at + 1 :]}"
 
 
 def _known_as(catalogue: Catalogue, identity: str) -> Iterator[str]:
@@ -173,30 +169,30 @@ def _known_as(catalogue: Catalogue, identity: str) -> Iterator[str]:
         yield from map(catalogue.inventory.place, catalogue.inventory.rows_of(identity))
 
 
-def _machines(catalogue: Catalogue, question: Question) -> Iterator[str]:
-    for identity in _looked_for(question.facts):
+def _machines(catalogue: Catalogue, request: SelectionRequest) -> Iterator[str]:
+    for identity in _looked_for(request.facts):
         elsewhere: dict[str, list[str]] = {}
         for document in sorted(catalogue.machines.get(identity, ()), key=_order):
             key = document.key
             if document.is_named_like_an_alias:
                 continue
-            if key.format not in question.extensions:
+            if key.format not in request.extensions:
                 elsewhere.setdefault(key.identifier, []).append(key.format)
-            elif narrowed := _narrowed(document.control.match, question.facts):
+            elif narrowed := _narrowed(document.control.match, request.facts):
                 yield f"machine {key.identifier} ({key.format}) {narrowed}"
         for identifier, formats in elsewhere.items():
-            yield f"machine {identifier} exists as {' and as '.join(formats)}, {_asked(question)}"
+            yield f"machine {identifier} exists as {' and as '.join(formats)}, {_asked(request)}"
 
 
-def _members(catalogue: Catalogue, question: Question) -> Iterator[str]:
-    for identity in _looked_for(question.facts):
+def _members(catalogue: Catalogue, request: SelectionRequest) -> Iterator[str]:
+    for identity in _looked_for(request.facts):
         for claim in sorted(catalogue.members.get(identity, ()), key=lambda claim: _order(claim.document)):
             key = claim.document.key
             named = f"group {key.identifier} has {shortened(identity)} as a member"
-            if key.format not in question.extensions:
-                yield f"{named} and exists as {key.format}, {_asked(question)}"
+            if key.format not in request.extensions:
+                yield f"{named} and exists as {key.format}, {_asked(request)}"
             else:
-                narrowed = _narrowed(claim.match, question.facts)
+                narrowed = _narrowed(claim.match, request.facts)
                 if narrowed:
                     yield f"{named} but {narrowed}"
 
@@ -207,15 +203,15 @@ def _order(document: Document) -> tuple[str, int]:
     return document.key.identifier, ALL_EXTENSIONS.index(document.key.format)
 
 
-def _defaults(catalogue: Catalogue, question: Question) -> Iterator[str]:
+def _defaults(catalogue: Catalogue, request: SelectionRequest) -> Iterator[str]:
     there = [extension for extension in ALL_EXTENSIONS if extension in catalogue.defaults]
-    if there and not set(there) & set(question.extensions):
-        yield f"there is a default as {' and as '.join(there)}, {_asked(question)}"
+    if there and not set(there) & set(request.extensions):
+        yield f"there is a default as {' and as '.join(there)}, {_asked(request)}"
 
 
-def _asked(question: Question) -> str:
-    asks = "URL asks" if question.extensions == question.facts.extensions else "request asks"
-    return f"this {asks} for {' or '.join(question.extensions)}"
+def _asked(request: SelectionRequest) -> str:
+    asks = "URL asks" if request.extensions == request.facts.extensions else "request asks"
+    return f"this {asks} for {' or '.join(request.extensions)}"
 
 
 def _narrowed(match: tuple[Criterion, ...], facts: Facts) -> str | None:

@@ -23,7 +23,7 @@ from answerd.answers.assumed import assumed_gates
 from answerd.config import SETTINGS_BY_NAME, Config, describe
 from answerd.console.backend import Backend
 from answerd.console.background import CheckInBackground, page_being_made
-from answerd.console.editing import Editing
+from answerd.console.editing import Editing, NotSaved
 from answerd.console.installs import Installs
 from answerd.console.page_request import PageReply, PageRequest, cookie_of, page_request_of, redirect
 from answerd.console.pages import Pages
@@ -172,7 +172,10 @@ class Console:
             needed = NEEDED[f"{method} {request.path}"]
             if needed is not None and not session.role.may(needed):
                 return _message(request, 403, f"Your token may not do that: it needs the role {needed}.")
-            return handler(request)
+            try:
+                return handler(request)
+            except NotSaved as error:
+                return _message(request, 503, error.reason)
         known = {allowed for allowed, path in self._pages if path == request.path}
         if known:
             return replace(

@@ -18,7 +18,6 @@ from answerd.console.editing import (
     DocumentVersion,
     Editing,
     NotSaved,
-    Revision,
     Saved,
     WriteAuthor,
 )
@@ -299,13 +298,14 @@ class DocumentPages:
         if not request.sees_secrets:
             text = in_thread(lambda: redacted(text, key.format, labels=catalogue.columns))
         used_by: Sequence[Dependents] = ()
-        history: Sequence[Revision] = ()
+        history: Sequence[DocumentChange] = ()
         consequences = None
         if editing is not None and preview is not None:  # says more of whom it affects than the rest of the page
             consequences = editing.preview(key, None if preview is Preview.REMOVE else text)
         else:
             used_by = self._used_by(key) if key.kind is Kind.GROUP and not is_new else []
             history = editing.history(key) if editing is not None and (is_removed or not is_new) else ()
+        opened = next((change.revision for change in history if str(change.revision) == request.get("change")), None)
         body = page(
             "document",
             request=request,
@@ -332,6 +332,9 @@ class DocumentPages:
             used_by=used_by,
             is_current=self._tables.is_current or key.kind is not Kind.GROUP or is_new or preview is not None,
             history=history,
+            opened=opened,
+            difference=editing.difference(opened) if editing is not None and opened is not None else (),
+            is_removed=is_removed,
         )
         return PageReply(body, status)
 

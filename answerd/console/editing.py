@@ -46,9 +46,6 @@ from answerd.store import Author, HistoryEntry, HistoryFilter, StoreError
 CHANGES_SHOWN = 20
 CHANGES_LISTED = 100
 REVISIONS_SHOWN = 20
-REVISION_BYTES = 1_000_000
-"""Of the texts before and after all changes that one page shows; it shows the newest, however large that is."""
-
 LINES_SHOWN = 1_000
 """Of the difference that a change made."""
 
@@ -117,19 +114,6 @@ class Consequences:
 
 
 @dataclass(frozen=True, slots=True)
-class Revision:
-    """One accepted write of a document, newest first. ``when`` is in seconds since 1970."""
-
-    revision: int
-    when: float
-    who: str
-    what: str
-    note: str
-    lines: Sequence[str]
-    restorable: bool
-
-
-@dataclass(frozen=True, slots=True)
 class WriteAuthor:
     """The author of a write: the name of the token, the address, and the note that is kept with the write."""
 
@@ -160,7 +144,7 @@ class TextChange(NamedTuple):
 @dataclass(frozen=True, slots=True)
 class RowEdit:
     """A change of one row of an inventory. ``identity`` is one of the row's, empty for a new row; ``was`` and
-    ``columns`` are the `row_digest` of the row and of the columns that its editor saw.
+    ``columns`` are the `digest_of` the cells and of the columns that its editor saw.
     ``cells``: one for each column; None: the row is removed."""
 
     identity: str
@@ -212,8 +196,7 @@ class Editing:
             return Consequences(refused=reason)
         change = ChangeSet((RawDocument(key, text),)) if text is not None else ChangeSet(deletes=(key,))
         stored = self.find(key)
-        labels = self._guard.follower.loader.catalogue.columns
-        own = partial(_difference, stored.text if stored else None, text, key.format, labels)
+        own = partial(_difference, stored.text if stored else None, text, key.format, self._labels)
         try:
             applied = self._guard.apply(change, dry_run=True)
         except WriteRefused as error:
@@ -280,14 +263,19 @@ class Editing:
         except StoreError as error:
             raise NotSaved(str(error)) from None
 
-    def history(self, key: Key) -> Sequence[Revision]:
-        """Return the accepted writes of a document, the latest first; nothing where they cannot be read."""
+    def history(self, key: Key) -> Sequence[DocumentChange]:
+        """Return the last accepted writes of a document, the latest first; nothing where they cannot be read."""
         try:
-            entries = self._entries(key)
-            labels = self._guard.follower.loader.catalogue.columns
-            return run_long(lambda: [_revision(entry, labels) for entry in entries])
+            return [_change(entry) for entry in self._entries(key, REVISIONS_SHOWN)]
         except StoreError:
             return []
+
+    def difference(self, revision: int) -> Sequence[str]:
+        """Return the unified diff of a change, without secrets; nothing where it is not kept. Raises `NotSaved`."""
+        change = self.change(revision)
+        if change is None:
+            return ()
+        return run_long(lambda: _difference(change.before, change.after, change.of.key.format, self._labels))
 
     def changes(self, before: int | None) -> Sequence[DocumentChange]:
         """Return the accepted writes of all documents, the latest first: `CHANGES_LISTED`, and one more where there are
@@ -310,39 +298,46 @@ class Editing:
     def last_change(self, key: Key) -> DocumentChange | None:
         """Return the latest change of a document; None where none is kept, or it cannot be read."""
         try:
-            return next((_change(entry) for entry in self._entries(key, limit=1)), None)
+            return next((_change(entry) for entry in self._entries(key, 1)), None)
         except StoreError:
             return None
 
-    def _entries(self, key: Key, limit: int = REVISIONS_SHOWN) -> list[HistoryEntry]:
+    def _entries(self, key: Key, limit: int) -> list[HistoryEntry]:
         # A default has no identifier, so the history is asked for its kind and format.
         wanted = HistoryFilter(
             kind=key.kind,
             identifier=key.identifier if key.kind is not Kind.DEFAULT else None,
             format=key.format,
             limit=limit,
-            most_bytes=REVISION_BYTES,
+            texts=False,
         )
         entries: list[HistoryEntry] = self._guard.run(self._guard.store.history, wanted)
         return entries
 
 
-def row_digest(text: str) -> str:
-    """Return what tells whether a row, or the columns, have changed."""
-    return sha256(text.encode("utf-8", "replace")).hexdigest()[:16]
+def shown_cells(row: Row, labels: Mapping[str, str]) -> list[str]:
+    """Return the cells of a row without those whose column, or its label, is named like a secret."""
+    cells = zip(row.layout.columns, row.cells(), strict=True)
+    return [redacted_cell(column, cell, labels.get(folded(column), "")) for column, cell in cells]
+
+
+def digest_of(cells: Sequence[str]) -> str:
+    """Return what tells whether the cells of a row, or the columns, have changed. It is sent to the browser: of cells
+    that are hidden from the reader it would let him try passwords."""
+    return sha256("\0".join(cells).encode("utf-8", "replace")).hexdigest()[:16]
 
 
 def _with_edit(edit: RowEdit, labels: Mapping[str, str], text: str, table: Table, found: Row | None) -> str:
     """Return the text of an inventory with a row changed. Raises `ConditionFailed` where it is not as its editor saw
     it, `NotSaved` where it would not be valid."""
-    if edit.identity and (found is None or row_digest(found.text) != edit.was):
+    if edit.identity and not _is_as_seen(found, edit.was, labels):
         raise ConditionFailed("somebody else changed this row or removed it after you opened it")
     if edit.cells is None:
         if found is None:
             raise NotSaved("no row was named")
         return without_row(text, table, line_of(table, found))
     columns = table.layout.columns
-    if edit.columns != row_digest("\0".join(columns)) or len(edit.cells) != len(columns):
+    if edit.columns != digest_of(columns) or len(edit.cells) != len(columns):
         raise ConditionFailed("somebody else changed the columns after you opened the inventory")
     before = found.cells() if found is not None else [""] * len(columns)
     cells = [_kept(*given, labels) for given in zip(columns, before, edit.cells, strict=True)]
@@ -352,6 +347,12 @@ def _with_edit(edit: RowEdit, labels: Mapping[str, str], text: str, table: Table
     return (
         with_rows_added(text, table, [cells]) if found is None else with_row(text, table, line_of(table, found), cells)
     )
+
+
+def _is_as_seen(found: Row | None, was: str, labels: Mapping[str, str]) -> bool:
+    """Return whether a row is as its editor saw it: with its secrets, or without. A cell that the editor did not see
+    keeps what it has now."""
+    return found is not None and was in {digest_of(found.cells()), digest_of(shown_cells(found, labels))}
 
 
 def _kept(column: str, before: str, given: str, labels: Mapping[str, str]) -> str:
@@ -454,11 +455,6 @@ def _change(entry: HistoryEntry) -> DocumentChange:
         entry.author.note or "",
         entry.key,
     )
-
-
-def _revision(entry: HistoryEntry, labels: Mapping[str, str]) -> Revision:
-    of, lines = _change(entry), _difference(entry.before, entry.after, entry.key.format, labels)
-    return Revision(of.revision, of.when, of.who, of.what, of.note, lines, entry.after is not None)
 
 
 def _difference(before: str | None, after: str | None, extension: str, labels: Mapping[str, str]) -> list[str]:

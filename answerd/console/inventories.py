@@ -13,10 +13,9 @@ from functools import lru_cache
 from secrets import token_urlsafe
 
 from answerd.answers.catalogue import Catalogue
-from answerd.answers.redaction import redacted_row
 from answerd.console.adopting import NEW_INVENTORY, cells_of, with_machine
 from answerd.console.backend import Backend
-from answerd.console.editing import Consequences, NotSaved, RowEdit, WriteAuthor, row_digest
+from answerd.console.editing import Consequences, NotSaved, RowEdit, WriteAuthor, digest_of, shown_cells
 from answerd.console.page_request import PageReply, PageRequest, number_in, redirect, saved_at
 from answerd.console.rendering import ago, link, page
 from answerd.console.table import inventories_of, secret_places
@@ -179,7 +178,7 @@ class InventoryPages:
             inventory=wanted,
             file_of=file_of,
             columns=list(zip(layout.columns, _filled(layout.keys, cells, name), strict=True)),
-            digest=row_digest("\0".join(layout.columns)),
+            digest=digest_of(layout.columns),
             row=with_machine("", "", cells, {}),
             format=format_asked_for(visitor["facts"]),
             groups=_groups(catalogue),
@@ -237,7 +236,7 @@ class InventoryPages:
             view=replace(view, page=at),
             file=file_of(raw.key.identifier if raw is not None else view.name),
             columns=table.layout.columns if table is not None else (),
-            digest=row_digest("\0".join(table.layout.columns)) if table is not None else "",
+            digest=digest_of(table.layout.columns) if table is not None else "",
             rows=rows,
             found=found,
             total=len(table.rows) if table is not None else 0,
@@ -322,10 +321,7 @@ def _rows(catalogue: Catalogue, table: Table, view: View) -> tuple[list[ShownRow
     rows = []
     for at in shown:
         row = table.rows[at]
-        cells = row.by_column() if view.shows_secrets else redacted_row(row.by_column(), catalogue.columns)
+        cells = row.cells() if view.shows_secrets else shown_cells(row, catalogue.columns)
         identity = next(iter(row.identities()), "")
-        name = row.id or identity
-        rows.append(
-            ShownRow(table.lines[at], name, identity, row_digest(row.text), list(cells.values()), faulty.get(row, ""))
-        )
+        rows.append(ShownRow(table.lines[at], row.name, identity, digest_of(cells), cells, faulty.get(row, "")))
     return rows, len(places), pages, page_number

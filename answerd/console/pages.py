@@ -13,7 +13,7 @@ from answerd.captures import CaptureError
 from answerd.console.answers import Resolver
 from answerd.console.background import Checked, patience_for
 from answerd.console.documents import DocumentPages
-from answerd.console.editing import CHANGES_LISTED, NotSaved
+from answerd.console.editing import CHANGES_LISTED
 from answerd.console.page_request import PageReply, PageRequest, number_in
 from answerd.console.rendering import page
 from answerd.console.table import STATES, Machine, inventories_of
@@ -151,10 +151,7 @@ class Pages(DocumentPages):
     def history(self, request: PageRequest) -> PageReply:
         """Return the accepted writes of all documents, the latest first."""
         before, editing = number_in(request.get("before")), self._backend.editing
-        try:
-            changes = editing.changes(before) if editing is not None else ()
-        except NotSaved as error:
-            return _failed(request, 503, error.reason)
+        changes = editing.changes(before) if editing is not None else ()
         shown, has_older = changes[:CHANGES_LISTED], len(changes) > CHANGES_LISTED
         return _html(request, "history", changes=shown, has_older=has_older, writable=editing is not None)
 

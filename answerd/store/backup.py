@@ -123,7 +123,6 @@ def restore_shared(
     path: str | Path,
     store: PostgresStore,
     rules: Rules,
-    progress: Progress = no_progress,
     *,
     force: bool = False,
     author: Author = NOBODY,
@@ -143,7 +142,7 @@ def restore_shared(
         copy = checked_copy(path, scratch)
         documents = len(copy.keys())
         if documents:
-            import_file(path, store, progress, prune=force, author=author)
+            import_file(path, store, prune=force, author=author)
         return documents, restore_states(copy.path, shared)
 
 

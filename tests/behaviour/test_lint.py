@@ -10,7 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from answerd.answers.lint import SENT, differs_by_one, misspelled_extension
+from answerd.answers.lint import SENT, misspelled_extension
+from answerd.suggestion import differs_by_one
 from tests.support.fleet import Fleet
 
 PROBLEMS: dict[str, tuple[Mapping[str, str], str]] = {

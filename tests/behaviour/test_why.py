@@ -193,6 +193,10 @@ def test_a_side_file_of_cloud_init_is_told_in_two_rounds(fleet: Fleet) -> None:
                 "525400112230 is none, but 525400112234 is nearly the same: inventory.csv:2",
             ],
         ),
+        (
+            "52:54:00:77:88:99",
+            ['525400778899 is none, but 52540077889 is nearly the same: machine "52540077889" (toml)'],
+        ),
         ("52:54:00:ab:00:00", []),
         (MAC, []),
     ],
@@ -204,6 +208,7 @@ def test_a_mac_address_that_is_nearly_a_known_one_is_named(
     files = {
         "groups/lab.ks": f"# answer: member {MAC}\nlang C\n",
         "525400112233.toml": TOML,
+        "52540077889.toml": TOML,
         "inventory.csv": "mac,role\n52:54:00:11:22:34,db\n",
     }
     fleet.write(files | ({"default.ks": "lang C\n"} if has_default else {}))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 from urllib.parse import urlencode
@@ -71,8 +72,12 @@ def test_a_document_is_written_changed_restored_and_removed(writer: Page) -> Non
     assert stored(writer) == "# second\n"
     history = writer.locator("section", has_text="History")
     assert "because of <b>reasons</b>" in history.inner_text()
-    history.locator("summary").last.click()
-    history.get_by_role("link", name="Restore this version").last.click()
+    write(writer, "# not sent\n")
+    history.get_by_role("link", name=re.compile("changed by admin")).click()
+    history.locator(".diff .add", has_text="+# second").wait_for()
+    assert stored(writer) == "# not sent\n", "the editor stays"
+    write(writer, "# second\n")
+    history.get_by_role("link", name="Restore revision").last.click()
     writer.get_by_text("1 machine gets another answer").wait_for()
     writer.get_by_role("button", name="Save it").click()
     writer.wait_for_url("**" + page_of("one") + "&saved=*")
@@ -96,8 +101,9 @@ def test_a_removed_document_is_found_in_the_history_and_restored(writer: Page) -
     assert "removed" in removal.inner_text()
     removal.get_by_role("link", name='machine "gone" (ks)', exact=True).click()
     writer.get_by_role("heading", name='machine "gone" (ks), removed').wait_for()
-    writer.locator("section", has_text="History").locator("summary").last.click()
-    writer.get_by_role("link", name="Restore this version").click()
+    writer.get_by_role("link", name=re.compile("added by admin")).click()
+    writer.locator(".diff .add", has_text="+# kept").wait_for()
+    writer.get_by_role("link", name="Restore revision").click()
     writer.get_by_text("1 machine gets its first answer").wait_for()
     writer.get_by_role("button", name="Save it").click()
     writer.wait_for_url("**" + page_of("gone") + "&saved=*")

@@ -16,14 +16,14 @@ from answerd.server.http.parser import BadRequest, HttpRequest, RequestReader
 
 MAX_BODY = 1_048_576
 
-_REQUEST_LINES = [
+REQUEST_LINES = [
     b"GET / HTTP/1.1\r\n",
     b"POST /a?b=c HTTP/1.1\r\n",
     b"GET /a HTTP/1.0\r\n",
     b"PUT * HTTP/1.1\r\n",
     b"\r\n",
 ]
-_HEADERS = [
+HEADERS = [
     b"Host: s\r\n",
     b"Content-Length: 5\r\n",
     b"Content-Length: 99999999999999999999\r\n",
@@ -34,21 +34,21 @@ _HEADERS = [
     b"X_A: b\r\n",
     b" folded\r\n",
 ]
-_BODIES = [b"hello", b"5\r\nhello\r\n", b"5;a=b\r\nhello\r\n", b"0\r\n\r\n", b"0\r\nX: y\r\n\r\n", b"FFFFFFFF\r\n"]
-_ODDITIES = [b"\r\n", b"\n", b"\r", b"\0", b" ", b":", b"\xff", b"\t", b"a" * 9_000]
+BODIES = [b"hello", b"5\r\nhello\r\n", b"5;a=b\r\nhello\r\n", b"0\r\n\r\n", b"0\r\nX: y\r\n\r\n", b"FFFFFFFF\r\n"]
+ODDITIES = [b"\r\n", b"\n", b"\r", b"\0", b" ", b":", b"\xff", b"\t", b"a" * 9_000]
 
 streams = st.lists(
     st.one_of(
-        st.sampled_from(_REQUEST_LINES),
-        st.sampled_from(_HEADERS),
-        st.sampled_from(_BODIES),
-        st.sampled_from(_ODDITIES),
+        st.sampled_from(REQUEST_LINES),
+        st.sampled_from(HEADERS),
+        st.sampled_from(BODIES),
+        st.sampled_from(ODDITIES),
         st.binary(max_size=12),
     ),
     max_size=14,
 ).map(b"".join)
 # Most streams begin like a request, or hardly any would get beyond its first line.
-requests = st.tuples(st.sampled_from(_REQUEST_LINES[:3]), st.just(b"Host: s\r\n"), streams).map(b"".join)
+requests = st.tuples(st.sampled_from(REQUEST_LINES[:3]), st.just(b"Host: s\r\n"), streams).map(b"".join)
 
 
 @dataclass(frozen=True)

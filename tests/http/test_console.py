@@ -18,7 +18,7 @@ import pytest
 from answerd.formats import FORMATS
 from answerd.server.bearer import FAILURES
 from answerd.server.roles import Role, hash_of, new_token
-from tests.support.console import TOKEN, Browser, etag_of, revisions_in, started, text_in
+from tests.support.console import TOKEN, Browser, changes_in, etag_of, revisions_in, started, text_in
 from tests.support.ports import free_port
 from tests.support.service import Service
 
@@ -544,7 +544,7 @@ def test_history_keeps_the_placeholders_of_secrets(writer: Browser) -> None:
     ):
         reply = writer.get(page)
         writer.change(do="save", text=f"{text}\n", etag=etag_of(reply) if reply.status == 200 else "", **named)
-    shown = unescape(writer.get(page).text.partition('id="past"')[2])
+    shown = "".join(unescape(changes_in(writer.get(f"{page}&change={change}"))) for change in (1, 2, 3))
     assert f"+{line}" in shown
     assert f"-{line}" not in shown
     assert "swordfish1" not in shown

@@ -14,7 +14,7 @@ from urllib.parse import urlencode
 import pytest
 
 from answerd.server.roles import Role, new_token
-from tests.support.console import Browser, compared, etag_of, revisions_in, started, text_in
+from tests.support.console import Browser, changes_in, compared, etag_of, revisions_in, started, text_in
 from tests.support.replies import Reply
 from tests.support.waiting import wait_until
 
@@ -140,6 +140,25 @@ def test_of_two_who_edit_a_row_the_second_is_told_who_was_first(keeper: Browser)
     assert other.status == 303, "rows are edited side by side"
 
 
+def test_what_a_page_says_of_a_row_tells_nothing_of_its_hidden_cells(keeper: Browser) -> None:
+    page = keeper.get(f"{TABLE}&edit=m01")
+    put(keeper, TEXT.replace("swordfish1", "swordfish2"))
+    assert form_in(keeper.get(f"{TABLE}&edit=m01"))["was"] == form_in(page)["was"]
+    assert sent(keeper, page, ["m01", "00:00:5e:00:53:01", "r9", "(secret)"], do="save").status == 303
+    assert "r9 ;swordfish2" in stored(keeper), "a cell that was not seen is not changed"
+    clear = keeper.get(f"{TABLE}&edit=m01&secrets=1")
+    put(keeper, TEXT)
+    assert sent(keeper, clear, ["m01", "00:00:5e:00:53:01", "r9", "swordfish2"], do="save").status == 409
+
+
+def test_a_row_is_shown_and_edited_below_columns_without_names(keeper: Browser) -> None:
+    put(keeper, "id,,,rack\nm01,a,b,r1\n")
+    page = keeper.get(f"{TABLE}&edit=m01")
+    assert cells_in(page) == ["m01", "a", "b", "r1"]
+    assert sent(keeper, page, ["m01", "a", "b", "r2"], do="save").status == 303
+    assert stored(keeper) == "id,,,rack\nm01,a,b,r2\n"
+
+
 def test_the_preview_of_a_row_says_what_it_changes_and_is_saved_there(keeper: Browser) -> None:
     keeper.change(do="save", kind="group", name="r1", format="toml", text=GROUP)
     page = keeper.get(f"{TABLE}&edit=m01")
@@ -190,7 +209,7 @@ def test_a_large_inventory_has_its_history_without_its_text_in_the_editor(keeper
     put(keeper, many)
     put(keeper, many.replace("m00700,tuna00700xy,x", "m00700,cod12345678,x").replace("m00702,", "m0702,"))
     where = "/console/document?kind=inventory&name=default&format=csv&as=text"
-    page = unescape(keeper.get(where).text)
+    page = unescape(keeper.get(f"{where}&change=3").text)
     assert ("too large for the editor" in page, "<textarea" in page) == (True, False)
     assert "\n@@ -699,9 +699,9 @@\n" in re.sub(r"<[^>]+>", "\n", page)
     lines = re.findall(r'<span class="(?:add|del|)">([-+ ]m\d+),(\(.*?\)),', page)
@@ -211,8 +230,7 @@ def test_a_large_inventory_has_its_history_without_its_text_in_the_editor(keeper
 def test_a_secret_of_another_row_is_masked_in_a_difference_too(keeper: Browser) -> None:
     put(keeper, TEXT.replace("r2", "r4"))
     put(keeper, TEXT.replace("r2", "swordfish1"))
-    page = keeper.get("/console/document?kind=inventory&name=default&format=csv&as=text").text
-    shown = page.partition('id="past"')[2]
+    shown = changes_in(keeper.get("/console/document?kind=inventory&name=default&format=csv&as=text&change=3"))
     assert "+&quot;m02&quot;;00:00:5e:00:53:02;(secret" in shown
     assert "swordfish1" not in shown
 

@@ -107,6 +107,11 @@ def text_in(reply: Reply) -> str:
     return unescape(found[1])
 
 
+def changes_in(reply: Reply) -> str:
+    """Return the history on the page of a document; the difference of a change is there where ``change`` names it."""
+    return reply.text.partition('id="past"')[2]
+
+
 def revisions_in(reply: Reply) -> list[str]:
     """Return the revisions that a page leads back to, the latest first."""
     return re.findall(r'href="/console/document/earlier\?revision=(\d+)', reply.text)

@@ -43,7 +43,7 @@
 % end
 </section>
 <section class="card" aria-labelledby="roles"><h2 id="roles">Roles</h2>
-<div class="scroll" tabindex="0" role="region" aria-label="Table of roles"><table class="stack">
+<div class="scroll" tabindex="0" role="region" aria-label="Table of roles"><table class="stack last">
 <thead><tr><th>Role</th><th>May</th></tr></thead><tbody>
 % for role, words in may.items():
 <tr><td>{{role}}</td><td>{{words.replace('`', '')}}</td></tr>

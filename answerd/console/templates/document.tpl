@@ -94,24 +94,31 @@
 </dl></section>
 % end
 % if history:
-<section class="card" aria-labelledby="past"><h2 id="past">History</h2>
-% for number, entry in enumerate(history):
-<details><summary><span title="{{exact(entry.when)}}">{{ago(entry.when)}}</span> · {{entry.what}} by {{entry.who}}{{': ' + entry.note if entry.note else ''}} <span class="muted">revision {{entry.revision}}</span></summary>
-<pre class="diff" tabindex="0" role="region" aria-label="Revision {{entry.revision}}">
-% for line in entry.lines:
+<section class="card" id="history" aria-labelledby="past"><h2 id="past">History</h2>
+<ul class="list">
+% for number, change in enumerate(history):
+<%
+is_open = change.revision == opened
+where = link('/console/document', kind=kind, name=identifier, format=extension, change='' if is_open else change.revision, **{'as': request.get('as')})
+%>
+<li><a href="{{where}}#history" aria-expanded="{{'true' if is_open else 'false'}}"\\
+% if not is_removed:
+ hx-get="{{where}}" hx-select="#history" hx-target="#history" hx-swap="outerHTML show:none"\\
+% end
+><span title="{{exact(change.when)}}">{{ago(change.when)}}</span> · {{change.what}} by {{change.who}}</a>{{': ' + change.note if change.note else ''}} <span class="muted">revision {{change.revision}}</span>
+% if writable and not number:
+<a href="{{link('/console/document/earlier', revision=change.revision)}}" aria-label="Undo revision {{change.revision}}">Undo …</a>
+% elif writable and change.what != 'removed':
+<a href="{{link('/console/document/earlier', revision=change.revision, side='after')}}" aria-label="Restore revision {{change.revision}}">Restore …</a>
+% end
+% if is_open:
+<pre class="diff" tabindex="0" role="region" aria-label="Difference of revision {{change.revision}}">
+% for line in difference:
 <span class="{{diff_class(line)}}">{{line}}</span>\\
 % end
 </pre>
-% if writable:
-<p class="actions">
-% if not number:
-<a class="button" href="{{link('/console/document/earlier', revision=entry.revision)}}">Undo this change …</a>
-% elif entry.restorable:
-<a class="button" href="{{link('/console/document/earlier', revision=entry.revision, side='after')}}">Restore this version …</a>
 % end
-</p>
+</li>
 % end
-</details>
-% end
-</section>
+</ul></section>
 % end

@@ -11,7 +11,7 @@
 <p class="muted">The nodes of this database. Each speaks every five seconds; one that is silent answers its machines from its replica, if it runs.</p>
 </section>
 % end
-<div class="card"><div class="scroll" tabindex="0" role="region" aria-label="Settings"><table class="stack">
+<div class="card"><div class="scroll" tabindex="0" role="region" aria-label="Settings"><table class="stack last">
 <thead><tr><th>Setting</th><th>Value</th><th>Meaning</th></tr></thead><tbody>
 % for name, value, meaning in settings:
 <tr><td class="mono">{{name}}</td><td class="mono">{{value}}</td><td>{{meaning}}</td></tr>

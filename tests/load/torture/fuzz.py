@@ -11,7 +11,7 @@ from collections import Counter
 from pathlib import Path
 from types import FrameType
 
-from tests.http.fuzz_listener import _BODIES, _HEADERS, _ODDITIES, _REQUEST_LINES, judge
+from tests.http.fuzz_listener import BODIES, HEADERS, ODDITIES, REQUEST_LINES, judge
 from tests.load.torture.figures import Figure, exactly, measured, under
 from tests.load.torture.listener import serving
 from tests.support.processes import private_bytes
@@ -22,7 +22,7 @@ BODY_LIMIT = 16  # so small that streams get over it
 GROWTH_BYTES = 2_000_000
 KNOWN_STATUSES = frozenset({"200", "400", "404", "405", "413", "414", "431"})
 DICTIONARY = [
-    *_ODDITIES, b"Content-Length: ", b"Transfer-Encoding: ", b"chunked", b"Host", b"HTTP/1.1", b"HTTP/9.9", b"%00",
+    *ODDITIES, b"Content-Length: ", b"Transfer-Encoding: ", b"chunked", b"Host", b"HTTP/1.1", b"HTTP/9.9", b"%00",
     b"0x5", b"+5", b"-1", b"5, 5", b"5 5", b"\x0b", b"\x0c", b"\x85", b"\xc2\xa0", b"://", b"/../", b"?", b"#", b";",
     b"Expect: 100-continue\r\n", b"Connection: keep-alive, Upgrade\r\n", b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", b"%",
     b"\x16\x03\x01", b"Trailer: X\r\n", b"TE: trailers\r\n", b"X-Forwarded-For: ", b"Authorization: Bearer ",
@@ -31,10 +31,10 @@ DICTIONARY = [
 
 def stream(rng: random.Random) -> bytes:
     """Something that begins as a request and has gone wrong, most of the time."""
-    pieces = [rng.choice(_REQUEST_LINES[:3]), b"Host: s\r\n"]
-    pieces += [rng.choice(_HEADERS) for _ in range(rng.randrange(4))]
+    pieces = [rng.choice(REQUEST_LINES[:3]), b"Host: s\r\n"]
+    pieces += [rng.choice(HEADERS) for _ in range(rng.randrange(4))]
     pieces.append(b"\r\n")
-    pieces += [rng.choice(_BODIES) for _ in range(rng.randrange(4))]
+    pieces += [rng.choice(BODIES) for _ in range(rng.randrange(4))]
     data = bytearray(b"".join(pieces))
     for _ in range(rng.choice((0, 1, 1, 2, 3, 8))):
         _spoil(data, rng)
