@@ -46,6 +46,7 @@ def test_fifty_machines_are_watched_to_their_end(operator: Page, installing: Lab
     assert events.value.status == 200
     reports = {name: installing.install(name) for name in NODES}
     tile(operator, "installing", 50)
+    operator.locator("#requests tbody tr").nth(29).wait_for()  # they are shown by another event than the tiles
     assert operator.locator("#requests tbody tr").count() == 30
     for name, path in reports.items():
         if name != NODES[-1]:
