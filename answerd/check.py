@@ -32,7 +32,7 @@ from answerd.answers.near_misses import join_shortened
 from answerd.answers.problems import load_problems
 from answerd.answers.redaction import hiding
 from answerd.answers.resolve import Answer, known_facts, resolve
-from answerd.answers.select import question_of, select
+from answerd.answers.select import select, selection_request
 from answerd.answers.sources import NO_SOURCES, REPORT, Sources, Values
 from answerd.documents import Document
 from answerd.errors import AnswerError, CannotFill, NotClaimed
@@ -198,7 +198,7 @@ class _Rendering:
         """Return the labels that only a request of this machine can have, in words; empty where there are none."""
         catalogue = self.catalogue
         facts = known_facts(catalogue, trial.facts, self.sources)
-        selection = select(catalogue, question_of(facts, trial.extensions, trial.assumed))
+        selection = select(catalogue, selection_request(facts, trial.extensions, trial.assumed))
         values = Values(selection, facts, self.sources, catalogue)
 
         def has(label: str) -> bool:

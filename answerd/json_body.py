@@ -160,7 +160,7 @@ class JsonBody:
         if "." in label or label.isdigit():
             return self.labels().get(label, []) if places else list(map(_text_of, _at(self.value, label)))
         texts = self._texts
-        return [texts[at] for at in places if 0 < len(texts[at]) <= LONGEST_VALUE]
+        return [text for at in places if 0 < len(text := texts[at]) <= LONGEST_VALUE]
 
     def labels(self) -> dict[str, list[str]]:
         """Return every label, case-folded, names and dotted paths, with its values in order of arrival."""
@@ -352,24 +352,23 @@ def filed(named: Iterable[tuple[str, Any]]) -> dict[str, list[str]]:
 def _of_system(value: Any) -> dict[str, list[str]]:
     """Return the values of `JsonBody.system_values` by label."""
     found: dict[str, list[str]] = {"serial": [], "uuid": []}
-
-    def take(part: dict[str, Any]) -> None:
+    if type(value) is not dict:
+        return found
+    parts = [value]
+    for name, below in value.items():
+        if type(below) is not dict:
+            continue
+        if name.casefold() == "system":
+            parts.append(below)
+            continue
+        for inner, system in below.items():
+            if type(system) is dict and inner.casefold() == "system":
+                parts.append(system)
+    for part in parts:
         for name, item in part.items():
-            values = found.get(name) or found.get(name.casefold())
+            values = found.get(name.casefold())
             if values is not None and len(values) < MOST_OF_SYSTEM and type(item) is not bool and _is_value(item):
                 values.append(_text_of(item))
-
-    if type(value) is dict:
-        take(value)
-        for name, below in value.items():
-            if type(below) is not dict:
-                continue
-            if name.casefold() == "system":
-                take(below)
-                continue
-            for inner, system in below.items():
-                if type(system) is dict and inner.casefold() == "system":
-                    take(system)
     return found
 
 

@@ -14,7 +14,7 @@ from itertools import chain
 
 from answerd.answers.catalogue import Catalogue, extended_name
 from answerd.answers.inventory_index import Inventory
-from answerd.answers.select import Question, overlays_holding, select
+from answerd.answers.select import SelectionRequest, overlays_holding, select
 from answerd.answers.selectors import holds
 from answerd.documents import Document, NameInKind, RawDocument
 from answerd.errors import AnswerError
@@ -185,22 +185,22 @@ def claims_of(catalogue: Catalogue, row: Row) -> RowClaims:
     """Return the documents that claim a row, whose machine counts as armed. Raises `AnswerError` where the row gets no
     answer in any format."""
     facts = _known(catalogue, row)
-    question = Question(facts, ALL_EXTENSIONS)
+    request = SelectionRequest(facts, ALL_EXTENSIONS)
     machines = [
         document
         for identity in facts.identities_in(catalogue.machines.intersection)
         for document in catalogue.machines[identity]
         if not document.is_named_like_an_alias
-        and (not document.content.readable or question.holds_for(document, document.control.match))
+        and (not document.content.readable or request.holds_for(document, document.control.match))
     ]
     groups = [
         claim.document
         for identity in facts.identities_in(catalogue.members.intersection)
         for claim in catalogue.members[identity]
-        if question.holds_for(claim.document, claim.match)
+        if request.holds_for(claim.document, claim.match)
     ]
     groups += [claim.document for claim in catalogue.selectors.holding(facts)]
-    overlays = tuple(claim.document for claim in overlays_holding(catalogue, question, ALL_EXTENSIONS))
+    overlays = tuple(claim.document for claim in overlays_holding(catalogue, request, ALL_EXTENSIONS))
     return RowClaims(tuple(machines), tuple(dict.fromkeys(groups)), overlays)
 
 
@@ -219,7 +219,7 @@ def winners(catalogue: Catalogue, row: Row) -> list[Document]:
     found: dict[Document, None] = {}
     for extension in claims.formats:
         try:
-            selection = select(catalogue, Question(facts, (extension,), without_default=True))
+            selection = select(catalogue, SelectionRequest(facts, (extension,), without_default=True))
             chosen: Sequence[Document | None] = (selection.machine, selection.group, *selection.overlays)
         except AnswerError:
             chosen = [document for document in (*claims.machines, *claims.groups) if document.key.format == extension]

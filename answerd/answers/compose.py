@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Final, TypeVar
 
 from answerd.answers.catalogue import Catalogue
-from answerd.answers.select import Question, overlays_holding, rank
+from answerd.answers.select import SelectionRequest, overlays_holding, rank
 from answerd.documents import LARGE_TEXT, Document, RawDocument, Stacks
 from answerd.errors import AnswerError, BrokenDocument, EmptyAnswer
 from answerd.facts import facts_of
@@ -203,7 +203,7 @@ def _stacks(catalogue: Catalogue, document: Document) -> Iterator[Layers]:
         yield (*chain, document)
         return
     facts = catalogue.facts(facts_of(filter(None, (document.key.identifier,))))
-    claims = overlays_holding(catalogue, Question(facts, (document.key.format,)), (document.key.format,))
+    claims = overlays_holding(catalogue, SelectionRequest(facts, (document.key.format,)), (document.key.format,))
     overlays = [claim.document for claim in claims]
     yield (*chain, *overlays, document) if document.key.identifier else (*chain, document, *overlays)
 

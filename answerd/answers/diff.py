@@ -22,7 +22,7 @@ from answerd.answers.catalogue import Catalogue
 from answerd.answers.compose import prepared_answer
 from answerd.answers.line_diff import unified
 from answerd.answers.redaction import NO_LABELS, named_values, possibly_in, redacted_pair, secrets_of
-from answerd.answers.select import Question, Selection, select
+from answerd.answers.select import Selection, SelectionRequest, select
 from answerd.answers.sources import REPORT, Sources, Values
 from answerd.documents import Document, Key, NameInKind
 from answerd.errors import AnswerError, CannotFill
@@ -294,7 +294,7 @@ class _Chosen:
             facts = catalogue.facts(asked.facts)
             if catalogue.has_states:
                 facts.state_source = lambda _: State.ARMED.value
-            selection = select(catalogue, Question(facts, asked.extensions, asked.assumed))
+            selection = select(catalogue, SelectionRequest(facts, asked.extensions, asked.assumed))
         except AnswerError as error:
             return cls(None, None, reason=error.reason)
         return cls(selection, facts, (asked.identifier, *asked.identities))

@@ -97,11 +97,17 @@ class Gates:
         top = selection.layers[-1].key
         gate = Gate.LOADER if once is Once.LOADER or top.format == IPXE else Gate.ANSWERS
         asked = Requested(str(top), gate, once, self.source.now(), without_start)
-        known = _named_record(memory, selection, facts)
-        if known is not None and is_repeated(known.record, asked, memory.rules):
+        own = _own_name(selection, facts)
+        known = memory.by_name.get(record_identity(own)) if own is not None else None
+        if (
+            known is not None
+            and known.is_named
+            and known.group == _group_of(selection)
+            and is_repeated(known.record, asked, memory.rules)
+        ):
             # Nothing to write, and what else the request says of the machine would find no other record.
             return OnceRequest(known.record.name, (known,), asked, _NOTHING_TO_WRITE, memory)
-        visitor, found = _look(memory, catalogue, selection, facts, "once")
+        visitor, found = _look(memory, catalogue, selection, facts, own, "once")
         decision = memory.judge(visitor, found, asked, facts.request.peer)
         if decision.refuser is not None and decision.events:
             self.source.given(decision.events)
@@ -116,7 +122,7 @@ class Gates:
         """Write which machine was given its report URL by an answer without ``once``. Raises
         `answerd.errors.StatesUnknown`."""
         memory = self.source.current()
-        visitor, found = _look(memory, catalogue, selection, facts, "{{ report }}")
+        visitor, found = _look(memory, catalogue, selection, facts, _own_name(selection, facts), "{{ report }}")
         document = str(selection.layers[-1].key)
         events = memory.told(visitor, found, self.source.now(), document, facts.request.peer)
         if events:
@@ -130,48 +136,48 @@ class Gates:
             name, found, memory = once_request.name, once_request.found, once_request.memory
         else:
             memory = self.source.current()
-            visitor, found = _look(memory, catalogue, selection, facts, "{{ report }}")
+            visitor, found = _look(memory, catalogue, selection, facts, _own_name(selection, facts), "{{ report }}")
             name = visitor.name
         base = self.source.base_url(facts)
         record = found[0].record if found else memory.new(name or "").record
         return f"{base}/report/{report_token(TokenSubject(record.name, record.attempt), self.source.key)}"
 
 
-def _named_record(memory: InstallMemory, selection: Selection, facts: Facts) -> Remembered | None:
-    """Return the record that a row or machine document names, where it knows that and the group of this answer."""
-    if facts.row is not None and facts.row.name:
-        known = memory.by_name.get(record_identity(facts.row.name))
-    else:
-        known = memory.by_name.get(selection.machine.identity) if selection.machine is not None else None
-    group = selection.group.key.identifier if selection.group else None
-    return known if known is not None and known.group == group and known.is_named else None
-
-
 def _own_name(selection: Selection, facts: Facts) -> str | None:
     """Return the name that a row or a machine document gives the machine."""
-    if facts.row is not None and facts.row.name:
-        return facts.row.name
+    if facts.row is not None and (name := facts.row.name):
+        return name
     return selection.machine.key.identifier if selection.machine is not None else None
 
 
+def _group_of(selection: Selection) -> str | None:
+    return selection.group.key.identifier if selection.group is not None else None
+
+
 def _look(
-    memory: InstallMemory, catalogue: Catalogue, selection: Selection, facts: Facts, what: str
+    memory: InstallMemory, catalogue: Catalogue, selection: Selection, facts: Facts, own: str | None, what: str
 ) -> tuple[Visitor, Sequence[Remembered]]:
-    """Return the machine that asks and its records. Raises `CannotFill` where nothing identifies it."""
-    visitor = visitor_of(catalogue, selection, facts, memory)
-    own = _own_name(selection, facts)
+    """Return the machine that asks, with the identities that its record collects, and its records. ``own`` is the name
+    that its row or document gives it. Raises `CannotFill` where nothing identifies it."""
     found = _records_of(memory, facts, own)
-    if not found and visitor.name is None:
-        raise _nameless(what, visitor)
+    collected = collected_identities(facts)
+    name = own if own is not None else _member_name(catalogue, selection, facts)
+    is_named = name is not None
+    if name is None:  # an identity that many records share identifies none
+        name = next((text for identity, text in collected.items() if not memory.is_shared(identity)), None)
+    if name is not None:
+        identity = record_identity(name)
+        if identity not in collected and not is_shared_by_many(identity):
+            collected = {identity: name, **collected}
+    elif not found:
+        raise _nameless(what, has_shared=bool(collected))
     if not found and own is None:
-        found = memory.found_by([], visitor.name)
-    return visitor, found
+        found = memory.found_by([], name)
+    return Visitor(name, collected, _group_of(selection), is_named), found
 
 
-def _nameless(what: str, visitor: Visitor) -> CannotFill:
-    has = (
-        "its serial, uuid and mac are those of many machines" if visitor.identities else "it has no serial, uuid or mac"
-    )
+def _nameless(what: str, *, has_shared: bool) -> CannotFill:
+    has = "its serial, uuid and mac are those of many machines" if has_shared else "it has no serial, uuid or mac"
     reason = (
         f"{what} needs to know which machine asks, and the request names none: {has}, and no machine document, row or "
         "member is its own"
@@ -213,13 +219,13 @@ def _records_of(memory: InstallMemory, facts: Facts, own: str | None) -> Sequenc
     got its row.
     """
     if own is not None:
-        remembered = memory.by_name.get(record_identity(own))
+        identity = record_identity(own)
+        remembered = memory.by_name.get(identity)
         if remembered is not None:
             return (remembered,)
-        if memory.forgotten.get(record_identity(own)) is not None:
+        if identity in memory.forgotten:
             return ()
-        named = {record_identity(own): own, **(facts.row.identities() if facts.row is not None else {})}
-        return memory.found_by(named)
+        return memory.found_by((identity, *(facts.row.names if facts.row is not None else ())))
     held = facts.identities_held_in(memory.intersection)
     if len(held) < 2:  # noqa: PLR2004 - a single one
         return memory.found_by(held)
@@ -228,27 +234,8 @@ def _records_of(memory: InstallMemory, facts: Facts, own: str | None) -> Sequenc
     return memory.found_by(facts.identities_in(memory.intersection))  # the first one that was said comes first
 
 
-def visitor_of(catalogue: Catalogue, selection: Selection, facts: Facts, memory: InstallMemory) -> Visitor:
-    """Return the machine that asks: the name of its record, and the identities that the record collects. An identity
-    that many records share identifies none."""
-    collected = collected_identities(facts)
-    name = _name(catalogue, selection, facts)
-    is_named = name is not None
-    if name is None:
-        name = next((text for identity, text in collected.items() if not memory.is_shared(identity)), None)
-    if name is not None:
-        own = record_identity(name)
-        if own not in collected and not is_shared_by_many(own):
-            collected = {own: name, **collected}
-    group = selection.group.key.identifier if selection.group else None
-    return Visitor(name, collected, group, is_named)
-
-
-def _name(catalogue: Catalogue, selection: Selection, facts: Facts) -> str | None:
-    """Return the name that an operator gave the machine; None where there is none."""
-    own = _own_name(selection, facts)
-    if own is not None:
-        return own
+def _member_name(catalogue: Catalogue, selection: Selection, facts: Facts) -> str | None:
+    """Return the name by which a group has the machine as a member; None where none has."""
     member = claimed_member(catalogue, selection, facts)
     if member is None or selection.group is None:
         return None
@@ -261,8 +248,10 @@ def collected_identities(facts: Facts) -> dict[str, str]:
     MAC addresses, in this order; the first `MOST_COLLECTED`. Leaves out values that many machines share and values that
     are no valid text. A MAC address in the path is the first one."""
     found: dict[str, str] = {}
+    of_row = facts.row.values() if facts.row is not None else {}
     for label in ("serial", "uuid"):
-        for value in own_values(facts, label):
+        # In a JSON body those at the top or under "system": a disk, a board and a chassis have them too.
+        for value in of_row.get(label) or [*facts.values_before_json(label), *facts.system_values(label)]:
             _collect(found, identity_of(value), value)
     texts = [*_macs_in_path(facts), *facts.values("mac")]
     macs = _macs(texts, _BURNED_IN) or _macs(texts, _LOCALLY_ADMINISTERED)
@@ -303,15 +292,6 @@ def _macs(texts: Iterable[str], second_digits: frozenset[str]) -> dict[str, str]
 def _collect(found: dict[str, str], identity: str, text: str) -> None:
     if identity and not is_shared_by_many(identity) and text.isprintable():
         found.setdefault(identity, text)
-
-
-def own_values(facts: Facts, label: str) -> list[str]:
-    """Return the values of ``serial`` or ``uuid`` that identify the machine itself: in a JSON body those at the top or
-    under ``system``, because a disk, a board and a chassis have them too."""
-    of_row = facts.row.values().get(label) if facts.row is not None else None
-    if of_row:
-        return list(of_row)
-    return [*facts.values_before_json(label), *facts.system_values(label)]
 
 
 def url_of_host(scheme: str, facts: Facts) -> str:

@@ -22,7 +22,7 @@ from answerd.identity import identity_of, mac_digits
 from answerd.suggestion import one_edit_from
 
 if TYPE_CHECKING:
-    from answerd.answers.select import Question
+    from answerd.answers.select import SelectionRequest
 
 LONGEST_VALUE = 60
 """Characters of a value from a request that a sentence quotes, so that console lines stay readable."""
@@ -57,16 +57,16 @@ MOST_CHARACTERS = 320
 """Characters that are added to a reason: console lines and log lines are cut at 800."""
 
 
-def unclaimed(catalogue: Catalogue, question: Question, overlays: Sequence[Document] = ()) -> str:
+def unclaimed(catalogue: Catalogue, request: SelectionRequest, overlays: Sequence[Document] = ()) -> str:
     """Return why nothing claims a request: who asked, for which formats, and the nearest miss. One line, bounded.
     ``overlays`` are those that hold for it."""
-    facts = question.facts
-    parts = [f"no document claims {shortened(facts.described, LONGEST_NAME)}, and {_why_no_default(question)}"]
+    facts = request.facts
+    parts = [f"no document claims {shortened(facts.described, LONGEST_NAME)}, and {_why_no_default(request)}"]
     if overlays:
         names = join_shortened([f"{overlay.key.identifier} ({overlay.key.format})" for overlay in overlays])
         parts.append(f"overlays hold, but are only laid over the answer of a group, a default or a machine: {names}")
-    if question.only_naming is None:
-        near = nearest_miss(catalogue, question)
+    if request.only_naming is None:
+        near = nearest_miss(catalogue, request)
         parts += [near] if near else []
     secret = _secret_identities(facts)
     seen = sorted((identity for identity in _looked_for(facts) if identity not in secret), key=_is_no_mac)
@@ -95,26 +95,26 @@ def _is_no_mac(name: str) -> bool:
     return len(name) != _MAC_DIGITS or mac_digits(name) is None
 
 
-def _why_no_default(question: Question) -> str:
-    facts = question.facts
+def _why_no_default(request: SelectionRequest) -> str:
+    facts = request.facts
     if facts.asks_for_rules:
         return f"{AUTOYAST_RULES} is answered only by a document whose match names file"
     if facts.asks_by_hex_address:
         return (
             f"a default never answers {shortened(facts.path.segments[-1])}, which AutoYaST tries before its MAC address"
         )
-    return f"there is no default in {' or '.join(question.extensions) if facts.path.word else 'any format'}"
+    return f"there is no default in {' or '.join(request.extensions) if facts.path.word else 'any format'}"
 
 
-def nearest_miss(catalogue: Catalogue, question: Question) -> str | None:
+def nearest_miss(catalogue: Catalogue, request: SelectionRequest) -> str | None:
     """Return the document that comes nearest to answering, and why it does not; None when nothing comes near.
 
     Machine documents come before members of groups, in the order in which the request has its identities; then a
     default.
     """
-    misses = [*_machines(catalogue, question), *_members(catalogue, question)]
-    if not (misses or question.without_default):
-        misses = list(_defaults(catalogue, question))
+    misses = [*_machines(catalogue, request), *_members(catalogue, request)]
+    if not (misses or request.without_default):
+        misses = list(_defaults(catalogue, request))
     if not misses:
         return None
     more = f" ({len(misses) - 1} more like it)" if len(misses) > 1 else ""
@@ -169,30 +169,30 @@ def _known_as(catalogue: Catalogue, identity: str) -> Iterator[str]:
         yield from map(catalogue.inventory.place, catalogue.inventory.rows_of(identity))
 
 
-def _machines(catalogue: Catalogue, question: Question) -> Iterator[str]:
-    for identity in _looked_for(question.facts):
+def _machines(catalogue: Catalogue, request: SelectionRequest) -> Iterator[str]:
+    for identity in _looked_for(request.facts):
         elsewhere: dict[str, list[str]] = {}
         for document in sorted(catalogue.machines.get(identity, ()), key=_order):
             key = document.key
             if document.is_named_like_an_alias:
                 continue
-            if key.format not in question.extensions:
+            if key.format not in request.extensions:
                 elsewhere.setdefault(key.identifier, []).append(key.format)
-            elif narrowed := _narrowed(document.control.match, question.facts):
+            elif narrowed := _narrowed(document.control.match, request.facts):
                 yield f"machine {key.identifier} ({key.format}) {narrowed}"
         for identifier, formats in elsewhere.items():
-            yield f"machine {identifier} exists as {' and as '.join(formats)}, {_asked(question)}"
+            yield f"machine {identifier} exists as {' and as '.join(formats)}, {_asked(request)}"
 
 
-def _members(catalogue: Catalogue, question: Question) -> Iterator[str]:
-    for identity in _looked_for(question.facts):
+def _members(catalogue: Catalogue, request: SelectionRequest) -> Iterator[str]:
+    for identity in _looked_for(request.facts):
         for claim in sorted(catalogue.members.get(identity, ()), key=lambda claim: _order(claim.document)):
             key = claim.document.key
             named = f"group {key.identifier} has {shortened(identity)} as a member"
-            if key.format not in question.extensions:
-                yield f"{named} and exists as {key.format}, {_asked(question)}"
+            if key.format not in request.extensions:
+                yield f"{named} and exists as {key.format}, {_asked(request)}"
             else:
-                narrowed = _narrowed(claim.match, question.facts)
+                narrowed = _narrowed(claim.match, request.facts)
                 if narrowed:
                     yield f"{named} but {narrowed}"
 
@@ -203,15 +203,15 @@ def _order(document: Document) -> tuple[str, int]:
     return document.key.identifier, ALL_EXTENSIONS.index(document.key.format)
 
 
-def _defaults(catalogue: Catalogue, question: Question) -> Iterator[str]:
+def _defaults(catalogue: Catalogue, request: SelectionRequest) -> Iterator[str]:
     there = [extension for extension in ALL_EXTENSIONS if extension in catalogue.defaults]
-    if there and not set(there) & set(question.extensions):
-        yield f"there is a default as {' and as '.join(there)}, {_asked(question)}"
+    if there and not set(there) & set(request.extensions):
+        yield f"there is a default as {' and as '.join(there)}, {_asked(request)}"
 
 
-def _asked(question: Question) -> str:
-    asks = "URL asks" if question.extensions == question.facts.extensions else "request asks"
-    return f"this {asks} for {' or '.join(question.extensions)}"
+def _asked(request: SelectionRequest) -> str:
+    asks = "URL asks" if request.extensions == request.facts.extensions else "request asks"
+    return f"this {asks} for {' or '.join(request.extensions)}"
 
 
 def _narrowed(match: tuple[Criterion, ...], facts: Facts) -> str | None:

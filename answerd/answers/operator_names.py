@@ -14,6 +14,7 @@ from answerd.documents import Document
 from answerd.errors import AnswerError
 from answerd.identity import identity_of, mac_digits
 from answerd.installs.records import InstallMemory, Remembered
+from answerd.installs.states import State, is_counted_as
 from answerd.inventory.row import Row
 
 
@@ -71,6 +72,33 @@ def machines_without_record(catalogue: Catalogue, memory: InstallMemory) -> list
         if machine is not None and not machine.records:
             found[identity_of(machine.name)] = memory.new(machine.name, machine.identities)
     return list(found.values())
+
+
+def records_of(memory: InstallMemory, machine: Machine) -> list[Remembered]:
+    """Return the records of a machine; where it has none, one that is new."""
+    return list(machine.records) or [memory.new(machine.name, machine.identities)]
+
+
+def records_selected(
+    catalogue: Catalogue, memory: InstallMemory, now: float, *, group: str | None = None, state: str | None = None
+) -> list[Remembered] | None:
+    """Return the records of a group's machines, or of all, in a state that `is_counted_as` knows, or in any. A group's
+    machines without a record, and all that are new where these are wanted, have a new one. None where there is no such
+    group."""
+    if group is not None:
+        names = machines_of_group(catalogue, memory, group)
+        if names is None:
+            return None
+        machines = (machine for name in names if (machine := machine_named(catalogue, memory, name)) is not None)
+        found = {found.record.name: found for machine in machines for found in records_of(memory, machine)}
+        selected = list(found.values())
+    else:
+        selected = [*memory.by_name.values()]
+        if state == State.NEW:
+            selected += machines_without_record(catalogue, memory)
+    if state is None:
+        return selected
+    return [remembered for remembered in selected if is_counted_as(remembered.record, state, now, memory.rules)]
 
 
 def _named_in_set(catalogue: Catalogue) -> Iterator[str]:

@@ -9,7 +9,7 @@ from typing import Final
 from answerd.answers.catalogue import Catalogue
 from answerd.answers.compose import layer_names, prepared_answer
 from answerd.answers.gates import OnceRequest, is_loader, refusal_sentence, script_of
-from answerd.answers.select import Question, Selection, claimed_member, question_of, select
+from answerd.answers.select import Selection, SelectionRequest, claimed_member, select, selection_request
 from answerd.answers.sources import NO_SOURCES, Sources, Values
 from answerd.documents import Document
 from answerd.errors import AnswerTooLarge, EmptyAnswer, GateClosed, NotClaimed, UnreadableClaim
@@ -98,14 +98,14 @@ def resolve(
     """
     facts = known_facts(catalogue, facts, sources)
     acceptable = facts.extensions if extensions is None else extensions
-    question = question_of(facts, acceptable, assumed)
-    side_file = facts.side_file if question.only_naming else None
+    request = selection_request(facts, acceptable, assumed)
+    side_file = facts.side_file if request.only_naming else None
     if side_file is None:
-        return _answer(catalogue, question, sources)
+        return _answer(catalogue, request, sources)
     try:
-        return _answer(catalogue, question, sources, may_be_blank=True)
+        return _answer(catalogue, request, sources, may_be_blank=True)
     except (NotClaimed, UnreadableClaim):
-        return _side_file(catalogue, question, side_file, sources)
+        return _side_file(catalogue, request, side_file, sources)
 
 
 def known_facts(catalogue: Catalogue, facts: Facts, sources: Sources) -> Facts:
@@ -119,17 +119,17 @@ def known_facts(catalogue: Catalogue, facts: Facts, sources: Sources) -> Facts:
 
 def _answer(
     catalogue: Catalogue,
-    question: Question,
+    request: SelectionRequest,
     sources: Sources,
     *,
     may_be_blank: bool = False,
     without_start: bool = False,
     after_refusal: bool = False,
 ) -> Answer:
-    """Return the answer to a question. ``without_start``: the answer is not delivered, so no install begins.
+    """Return the answer to a request. ``without_start``: the answer is not delivered, so no install begins.
     ``after_refusal``: an answer with ``once`` was already refused."""
-    facts = question.facts
-    selection = select(catalogue, question)
+    facts = request.facts
+    selection = select(catalogue, request)
     prepared = prepared_answer(selection.layers, may_be_blank=may_be_blank)
     once_request = None
     if prepared.once is not None and prepared.once is not Once.OFF and sources.gates is not None:
@@ -137,7 +137,7 @@ def _answer(
             raise NotClaimed("what may answer in this state has once itself")
         once_request = sources.gates.ask(catalogue, selection, facts, prepared.once, without_start=without_start)
         if once_request.decision.refusal is not None:
-            return _refused(catalogue, question, sources, selection, once_request)
+            return _refused(catalogue, request, sources, selection, once_request)
     body, values = prepared.static, None
     if body is None:
         values = Values(selection, facts, sources, catalogue, once_request)
@@ -164,32 +164,32 @@ def _too_large(selection: Selection) -> AnswerTooLarge:
 
 
 def _refused(
-    catalogue: Catalogue, question: Question, sources: Sources, selection: Selection, once_request: OnceRequest
+    catalogue: Catalogue, request: SelectionRequest, sources: Sources, selection: Selection, once_request: OnceRequest
 ) -> Answer:
     """Return the answer to a machine that is refused: a document of the same format whose ``match`` names the state,
     but never the next best claim; else the sentence, or for a boot loader a script that shows it."""
     extension = selection.layers[-1].key.format
-    narrowed = Question(question.facts, (extension,), question.assumed, only_naming="state", without_default=True)
+    narrowed = SelectionRequest(request.facts, (extension,), request.assumed, only_naming="state", without_default=True)
     try:
         return _answer(catalogue, narrowed, sources, after_refusal=True)
     except NotClaimed:
         reason = refusal_sentence(once_request)
     if not is_loader(extension):
         raise GateClosed(reason)
-    return Answer(script_of(once_request), selection, FORMATS[extension], None, question.facts.row, reason)
+    return Answer(script_of(once_request), selection, FORMATS[extension], None, request.facts.row, reason)
 
 
-def _side_file(catalogue: Catalogue, question: Question, side_file: str, sources: Sources) -> Answer:
+def _side_file(catalogue: Catalogue, request: SelectionRequest, side_file: str, sources: Sources) -> Answer:
     """Return the answer to cloud-init for a side file that no document is known to claim: the minimum, where there is
     user-data. Then a group that cannot be read does not keep it back, nor the document that claims the side file."""
-    facts = question.facts.asking_for_user_data()
-    facts.state_source = question.facts.state_source
-    asked = Question(facts, question.extensions, question.assumed)
+    facts = request.facts.asking_for_user_data()
+    facts.state_source = request.facts.state_source
+    asked = SelectionRequest(facts, request.extensions, request.assumed)
     user_data = _answer(catalogue, asked, sources, without_start=True)
     if catalogue.unreadable:
-        question.past_unreadable = True
+        request.past_unreadable = True
         try:
-            return _answer(catalogue, question, sources, may_be_blank=True)
+            return _answer(catalogue, request, sources, may_be_blank=True)
         except NotClaimed:
             pass
     selection = user_data.selection

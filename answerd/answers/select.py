@@ -68,8 +68,8 @@ class Considered(NamedTuple):
     extensions: Sequence[str]
 
 
-class Question:
-    """A question to a catalogue.
+class SelectionRequest:
+    """What `select` is asked: the facts of a request, and which documents may answer it.
 
     ``extensions`` are the formats that may answer, in the order that decides ties. The ``match`` of a document in
     ``assumed`` is taken to hold (``check`` renders machines that have not asked). With ``only_naming`` set, only
@@ -122,35 +122,37 @@ class Question:
         return self.only_naming is None or any(criterion.label == self.only_naming for criterion in match)
 
 
-def question_of(facts: Facts, extensions: tuple[str, ...], assumed: Collection[Document] = ()) -> Question:
-    """Return the question of a request. Some file names are requested before, or beside, the machine's own answer, so
-    fewer documents may claim them: NoCloud's side files, and what AutoYaST tries in a directory."""
+def selection_request(
+    facts: Facts, extensions: tuple[str, ...], assumed: Collection[Document] = ()
+) -> SelectionRequest:
+    """Return what to select for a request. Some file names are requested before, or beside, the machine's own answer,
+    so fewer documents may claim them: NoCloud's side files, and what AutoYaST tries in a directory."""
     if facts.path.may_be_narrowed:
         if facts.side_file is not None or facts.asks_for_rules:
-            return Question(facts, extensions, assumed, only_naming="file", without_default=True)
-        return Question(facts, extensions, assumed, without_default=facts.asks_by_hex_address)
-    return Question(facts, extensions, assumed)
+            return SelectionRequest(facts, extensions, assumed, only_naming="file", without_default=True)
+        return SelectionRequest(facts, extensions, assumed, without_default=facts.asks_by_hex_address)
+    return SelectionRequest(facts, extensions, assumed)
 
 
-def select(catalogue: Catalogue, question: Question) -> Selection:
+def select(catalogue: Catalogue, request: SelectionRequest) -> Selection:
     """Return the documents that answer. Raises `NotClaimed` or `BrokenDocument`, with the reason for the console."""
     if catalogue.unlisted:
         raise BrokenDocument(f"any group or row might claim this request: {catalogue.unlisted[0]}")
-    machine = _best_machine(catalogue, question)
+    machine = _best_machine(catalogue, request)
     if machine:
-        return _with_its_group(catalogue, question, machine)
-    claim, by_members = _best_group(catalogue, question, question.extensions)
+        return _with_its_group(catalogue, request, machine)
+    claim, by_members = _best_group(catalogue, request, request.extensions)
     if catalogue.unreadable and not by_members:
-        _refuse_unreadable_groups(catalogue, question, question.extensions)
+        _refuse_unreadable_groups(catalogue, request, request.extensions)
     if claim:
         chain = _checked_chain(catalogue, claim.document)
-        return _laid_over(catalogue, question, chain, group=claim.document)
-    return _default(catalogue, question)
+        return _laid_over(catalogue, request, chain, group=claim.document)
+    return _default(catalogue, request)
 
 
 def _laid_over(
     catalogue: Catalogue,
-    question: Question,
+    request: SelectionRequest,
     below: tuple[Document, ...],
     machine: Document | None = None,
     group: Document | None = None,
@@ -161,8 +163,8 @@ def _laid_over(
     if catalogue.has_overlays or catalogue.unreadable:
         extension = (machine or below[-1]).key.format
         if catalogue.unreadable:
-            _refuse_unreadable_groups(catalogue, question, (extension,), only_overlays=True)
-        overlays = tuple(claim.document for claim in overlays_holding(catalogue, question, (extension,)))
+            _refuse_unreadable_groups(catalogue, request, (extension,), only_overlays=True)
+        overlays = tuple(claim.document for claim in overlays_holding(catalogue, request, (extension,)))
         for overlay in overlays:
             catalogue.check_unique(overlay)
             refuse_broken(overlay)
@@ -170,22 +172,22 @@ def _laid_over(
     return Selection(below if machine is None else (*below, machine), machine, group, default, overlays)
 
 
-def overlays_holding(catalogue: Catalogue, question: Question, extensions: Collection[str]) -> list[GroupClaim]:
+def overlays_holding(catalogue: Catalogue, request: SelectionRequest, extensions: Collection[str]) -> list[GroupClaim]:
     """Return the overlays that apply to answers of some formats, lowest first: by number, then by name."""
-    if question.trace is not None:
+    if request.trace is not None:
         overlays = sorted((claim for claim in catalogue.claims.values() if claim.overlay is not None), key=_height)
-        question.record("overlays", map(_claim_of, overlays), tuple(extensions))
+        request.record("overlays", map(_claim_of, overlays), tuple(extensions))
     if not catalogue.has_overlays:
         return []
     members = catalogue.overlay_members
     found: dict[GroupClaim, None] = {}
     if not members.is_empty:
-        for identity in question.facts.identities_in(members.intersection):
+        for identity in request.facts.identities_in(members.intersection):
             for claim in members[identity]:
-                if claim.document.key.format in extensions and question.holds_for(claim.document, claim.match):
+                if claim.document.key.format in extensions and request.holds_for(claim.document, claim.match):
                     found[claim] = None
-    for claim in catalogue.overlay_selectors.holding(question.facts):
-        if claim.document.key.format in extensions and question.is_named_by(claim.match):
+    for claim in catalogue.overlay_selectors.holding(request.facts):
+        if claim.document.key.format in extensions and request.is_named_by(claim.match):
             found[claim] = None
     return sorted(found, key=_height) if len(found) > 1 else list(found)
 
@@ -194,25 +196,25 @@ def _height(overlay: GroupClaim) -> tuple[int, Key]:
     return overlay.overlay or 0, overlay.document.key
 
 
-def _best_machine(catalogue: Catalogue, question: Question) -> Document | None:
+def _best_machine(catalogue: Catalogue, request: SelectionRequest) -> Document | None:
     """Return the machine document that claims the request with most criteria; ties by identifier, then format order."""
-    if question.trace is not None:
-        named = _named_in(catalogue.machines, question)
-        question.record("machine", ((document, document.control.match) for document in named), question.extensions)
-    claims = claims_by_identity(catalogue, question)
+    if request.trace is not None:
+        named = _named_in(catalogue.machines, request)
+        request.record("machine", ((document, document.control.match) for document in named), request.extensions)
+    claims = claims_by_identity(catalogue, request)
     if len(claims) > 1:
-        claims.sort(key=lambda claim: rank(claim.key, claim.control.match, question.extensions))
+        claims.sort(key=lambda claim: rank(claim.key, claim.control.match, request.extensions))
     for document in claims:
         if not document.content.readable:
             refuse_broken(document)
     for document in claims:
-        if question.holds_for(document, document.control.match):
+        if request.holds_for(document, document.control.match):
             refuse_broken(document)
             return document
     return None
 
 
-def claims_by_identity(catalogue: Catalogue, question: Question) -> list[Document]:
+def claims_by_identity(catalogue: Catalogue, request: SelectionRequest) -> list[Document]:
     """Return the machine documents whose identity is exactly one of the request's.
 
     A look-up for each identity of the request, so the cost does not depend on how many machines there are. Equality,
@@ -222,11 +224,11 @@ def claims_by_identity(catalogue: Catalogue, question: Question) -> list[Documen
     claims: list[Document] = []
     if machines.is_empty:
         return claims
-    for identity in question.facts.identities_in(machines.intersection):
+    for identity in request.facts.identities_in(machines.intersection):
         acceptable = [
             document
             for document in machines[identity]
-            if document.key.format in question.extensions and not document.is_named_like_an_alias
+            if document.key.format in request.extensions and not document.is_named_like_an_alias
         ]
         if len(acceptable) > 1:
             catalogue.refuse_duplicates(acceptable)
@@ -234,56 +236,56 @@ def claims_by_identity(catalogue: Catalogue, question: Question) -> list[Documen
     return claims
 
 
-def _with_its_group(catalogue: Catalogue, question: Question, machine: Document) -> Selection:
+def _with_its_group(catalogue: Catalogue, request: SelectionRequest, machine: Document) -> Selection:
     """Select a machine's document over the group that it names, else over the best group of its format that claims
     it."""
-    if question.trace is not None and machine.control.extends is not None:
-        question.record("extends", [(machine, ())], (machine.key.format,))
+    if request.trace is not None and machine.control.extends is not None:
+        request.record("extends", [(machine, ())], (machine.key.format,))
     group = catalogue.extended_by(machine)
     if group:
-        return _laid_over(catalogue, question, catalogue.chain(group), machine, group)
+        return _laid_over(catalogue, request, catalogue.chain(group), machine, group)
     extensions = (machine.key.format,)
-    claim, by_members = _best_group(catalogue, question, extensions)
+    claim, by_members = _best_group(catalogue, request, extensions)
     if catalogue.unreadable and not by_members:
-        _refuse_unreadable_groups(catalogue, question, extensions)
+        _refuse_unreadable_groups(catalogue, request, extensions)
     if claim is None:
-        return _laid_over(catalogue, question, (), machine)
-    return _laid_over(catalogue, question, _checked_chain(catalogue, claim.document), machine, claim.document)
+        return _laid_over(catalogue, request, (), machine)
+    return _laid_over(catalogue, request, _checked_chain(catalogue, claim.document), machine, claim.document)
 
 
 def _best_group(
-    catalogue: Catalogue, question: Question, extensions: tuple[str, ...]
+    catalogue: Catalogue, request: SelectionRequest, extensions: tuple[str, ...]
 ) -> tuple[GroupClaim | None, bool]:
     """Return the best claim by a group, and whether it is through ``members``, which wins over any claim by ``match``
     alone."""
     members = catalogue.members
-    if question.trace is not None:
-        question.record("members", map(_claim_of, _named_in(members, question)), extensions)
+    if request.trace is not None:
+        request.record("members", map(_claim_of, _named_in(members, request)), extensions)
     if not members.is_empty:
         named = (
             claim
-            for identity in question.facts.identities_in(members.intersection)
+            for identity in request.facts.identities_in(members.intersection)
             for claim in members[identity]
-            if claim.document.key.format in extensions and question.holds_for(claim.document, claim.match)
+            if claim.document.key.format in extensions and request.holds_for(claim.document, claim.match)
         )
         best = _best(named, extensions)
         if best:
             return best, True
-    if question.trace is not None:
+    if request.trace is not None:
         selecting = (claim for claim, _ in catalogue.selectors.items() if claim.document.key.format in extensions)
-        question.record("match", map(_claim_of, selecting), extensions)
+        request.record("match", map(_claim_of, selecting), extensions)
     matching = [
         claim
-        for claim in catalogue.selectors.holding(question.facts)
-        if claim.document.key.format in extensions and question.is_named_by(claim.match)
+        for claim in catalogue.selectors.holding(request.facts)
+        if claim.document.key.format in extensions and request.is_named_by(claim.match)
     ]
     if len(matching) > 1:
         return _best(matching, extensions), False
     return (matching[0] if matching else None), False
 
 
-def _named_in(index: CopyOnWriteMap[str, tuple[_Filed, ...]], question: Question) -> Iterator[_Filed]:
-    return (filed for identity in question.facts.identities for filed in index.get(identity, ()))
+def _named_in(index: CopyOnWriteMap[str, tuple[_Filed, ...]], request: SelectionRequest) -> Iterator[_Filed]:
+    return (filed for identity in request.facts.identities for filed in index.get(identity, ()))
 
 
 def _claim_of(claim: GroupClaim) -> Claim:
@@ -301,7 +303,7 @@ def _checked_chain(catalogue: Catalogue, group: Document) -> tuple[Document, ...
 
 
 def _refuse_unreadable_groups(
-    catalogue: Catalogue, question: Question, extensions: Collection[str], *, only_overlays: bool = False
+    catalogue: Catalogue, request: SelectionRequest, extensions: Collection[str], *, only_overlays: bool = False
 ) -> None:
     """Raise `UnreadableClaim` where a group was never readable: it might claim this request, and the answer without it
     may be wrong. Where it is known to be an overlay, that is so for every answer of its format."""
@@ -310,28 +312,28 @@ def _refuse_unreadable_groups(
         for group in catalogue.unreadable
         if group.key.format in extensions and (group.control.overlay is not None or not only_overlays)
     ]
-    if question.trace is not None:
-        question.record("unreadable", ((group, ()) for group in doubtful), tuple(extensions))
-    for group in () if question.past_unreadable else doubtful:
+    if request.trace is not None:
+        request.record("unreadable", ((group, ()) for group in doubtful), tuple(extensions))
+    for group in () if request.past_unreadable else doubtful:
         raise UnreadableClaim(f"{group.key} might claim this request but cannot be read: {group.problems[0]}")
 
 
-def _default(catalogue: Catalogue, question: Question) -> Selection:
+def _default(catalogue: Catalogue, request: SelectionRequest) -> Selection:
     """Return the default document of the first acceptable format that has one. Raises `NotClaimed` when none has."""
-    if question.trace is not None:
-        found = (one for extension in question.extensions for one in catalogue.defaults.get(extension, ()))
-        question.record("default", ((default, ()) for default in found), question.extensions)
-    for extension in question.extensions:
+    if request.trace is not None:
+        found = (one for extension in request.extensions for one in catalogue.defaults.get(extension, ()))
+        request.record("default", ((default, ()) for default in found), request.extensions)
+    for extension in request.extensions:
         defaults = catalogue.defaults.get(extension)
-        if defaults and not question.without_default:
+        if defaults and not request.without_default:
             catalogue.refuse_duplicates(defaults)
             default = defaults[0]
             refuse_broken(default)
             extended = catalogue.extended_by(default)
             below = catalogue.chain(extended) if extended else ()
-            return _laid_over(catalogue, question, (*below, default), group=extended, default=default)
-    overlays = [claim.document for claim in overlays_holding(catalogue, question, question.extensions)]
-    raise NotClaimed(unclaimed(catalogue, question, overlays))
+            return _laid_over(catalogue, request, (*below, default), group=extended, default=default)
+    overlays = [claim.document for claim in overlays_holding(catalogue, request, request.extensions)]
+    raise NotClaimed(unclaimed(catalogue, request, overlays))
 
 
 def claimed_member(catalogue: Catalogue, selection: Selection, facts: Facts) -> tuple[str, str] | None:

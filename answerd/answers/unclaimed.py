@@ -16,7 +16,7 @@ import orjson
 from answerd.answers.catalogue import Catalogue
 from answerd.answers.gates import is_loader
 from answerd.answers.secret_names import redacted_cell
-from answerd.answers.select import question_of, select
+from answerd.answers.select import select, selection_request
 from answerd.errors import AnswerError
 from answerd.facts import LARGE, Facts, Request
 from answerd.formats import ALL_EXTENSIONS
@@ -69,7 +69,7 @@ def _is_claimed(catalogue: Catalogue, asked: Facts) -> bool | None:
         facts = catalogue.facts(asked)
         if facts.row is not None:
             return True
-        selection = select(catalogue, question_of(facts, facts.extensions))
+        selection = select(catalogue, selection_request(facts, facts.extensions))
     except AnswerError:  # a broken document is no answer: the machine still has none
         return False
     return True if selection.default is None or is_known(catalogue, facts) else None

@@ -17,7 +17,7 @@ from answerd.answers.gates import refusal_sentence
 from answerd.answers.near_misses import asks_for, join_shortened, near_macs, request_has, shortened
 from answerd.answers.resolve import Answer, resolve
 from answerd.answers.secret_names import redacted_cell
-from answerd.answers.select import Considered, Question, Rank, Selection, question_of, rank, select
+from answerd.answers.select import Considered, Rank, Selection, SelectionRequest, rank, select, selection_request
 from answerd.answers.sources import NO_SOURCES, Sources
 from answerd.documents import Document
 from answerd.errors import AnswerError, CannotFill, NotClaimed, UnreadableClaim
@@ -90,11 +90,11 @@ def reasoning(
     if sources.gates is not None:
         facts.state_source = sources.gates.state
     steps = [*_request(facts), *row_steps, _formats(facts, acceptable, by_name=extensions is not None)]
-    considered = _Selecting(catalogue, question_of(facts, acceptable))
+    considered = _Selecting(catalogue, selection_request(facts, acceptable))
     steps += considered.steps
     if facts.side_file and isinstance(considered.outcome, NotClaimed | UnreadableClaim):
         steps.append(Step("side file", f"no document names {facts.side_file}: what follows is asked as for user-data"))
-        considered = _Selecting(catalogue, Question(facts.asking_for_user_data(), acceptable))
+        considered = _Selecting(catalogue, SelectionRequest(facts.asking_for_user_data(), acceptable))
         steps += considered.steps
     steps += _layers(considered.outcome)
     if isinstance(considered.outcome, Selection):
@@ -191,26 +191,26 @@ def document_and_source(document: Document) -> str:
 
 
 class _Selecting:
-    """A question to a catalogue: the answer of `select`, and in ``steps`` a sentence for each claim that it had to
+    """A selection: the answer of `select`, and in ``steps`` a sentence for each claim that it had to
     examine."""
 
-    def __init__(self, catalogue: Catalogue, question: Question) -> None:
-        self.question = question
-        self.facts = question.facts
+    def __init__(self, catalogue: Catalogue, request: SelectionRequest) -> None:
+        self.request = request
+        self.facts = request.facts
         self.steps: list[Step] = []
         self.outcome: Selection | AnswerError
-        question.trace = []
+        request.trace = []
         try:
-            self.outcome = select(catalogue, question)
+            self.outcome = select(catalogue, request)
         except AnswerError as error:
             self.outcome = error
-        if question.only_naming:
+        if request.only_naming:
             heading = "rules" if self.facts.asks_for_rules else "side file"
-            self._add(heading, f"only documents whose match names {question.only_naming!r} may claim it")
+            self._add(heading, f"only documents whose match names {request.only_naming!r} may claim it")
         for reason in catalogue.unlisted:
             self._add("unreadable", f"{reason}: any group or row might claim this request")
-        self.trace = {considered.step: considered for considered in question.trace}
-        for considered in question.trace:
+        self.trace = {considered.step: considered for considered in request.trace}
+        for considered in request.trace:
             _SENTENCES[considered.step](self, considered)
 
     def _add(self, heading: str, sentence: str, details: Iterable[str] = ()) -> None:
@@ -246,7 +246,7 @@ class _Selecting:
         for default, _ in considered.claims:
             if default is chosen:
                 fate = "answers, as nothing else claims the request"
-            elif self.question.without_default:
+            elif self.request.without_default:
                 fate = f"is no answer to {shortened(self.facts.side_file or self.facts.path.segments[-1])}"
             else:
                 fate = "is not needed" if chosen else "would answer"
@@ -293,12 +293,12 @@ class _Selecting:
         members = document.control.members
         if considered.step == "overlays" and members and self.facts.identities.keys().isdisjoint(members):
             return "its members are none of these identities"
-        return self.question.refusal(document, match, considered.extensions)
+        return self.request.refusal(document, match, considered.extensions)
 
     def _details(self, document: Document, match: Iterable[Criterion]) -> Iterator[str]:
         """Yield each criterion of a claim with the request's values for it, and the problems of the document."""
         for criterion in match:
-            if document in self.question.assumed:
+            if document in self.request.assumed:
                 verdict = "counts as holding"
             else:
                 verdict = "holds" if criterion.holds(self.facts.forms(criterion.label)) else "fails"

@@ -59,7 +59,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from answerd.answers.catalogue import Catalogue
-from answerd.answers.operator_names import Machine, machine_named, machines_of_group, machines_without_record
+from answerd.answers.operator_names import Machine, machine_named, records_of, records_selected
 from answerd.answers.redaction import redacted_install
 from answerd.answers.unclaimed import still_unclaimed
 from answerd.commands import FAILED, WRONG_USAGE, Arguments, CommandError
@@ -70,7 +70,7 @@ from answerd.config import read_config
 from answerd.installs.records import InstallMemory, Remembered
 from answerd.installs.sentences import shown_name
 from answerd.installs.shown import MOST_LISTED, event_as_json, record_as_json, unknown_as_json
-from answerd.installs.states import STATE_WORDS, Rules, State, is_counted_as
+from answerd.installs.states import STATE_WORDS, Rules, State
 from answerd.store.opening import install_rules, open_existing_states
 from answerd.store.states import Position, States
 
@@ -107,37 +107,17 @@ class OpenInstalls:
         """Return the machine of a name; None where nothing has it."""
         return machine_named(self.catalogue, self.memory, name)
 
-    def of_group(self, group: str) -> list[str]:
-        """Return the names of a group's machines. Raises `CommandError` where there is no such group."""
-        names = machines_of_group(self.catalogue, self.memory, group)
-        if names is None:
-            raise CommandError(f"no group is called {group!r}")
-        return names
-
     def remembered(self, name: str) -> list[Remembered]:
         """Return the records of a machine; where it has none, one that is new."""
         machine = self.named(name)
-        if machine is None:
-            return []
-        return list(machine.records) or [self.memory.new(machine.name, machine.identities)]
+        return [] if machine is None else records_of(self.memory, machine)
 
     def selected(self, group: str | None, state: str | None) -> list[Remembered]:
-        """Return the records of a group's machines or of all, in a state that `is_counted_as` knows or in any, sorted
-        by name. A group's machines without a record, and all that are new, have a new one. Raises `CommandError` where
-        there is no such group."""
-        if group is not None:
-            found = [remembered for name in self.of_group(group) for remembered in self.remembered(name)]
-        else:
-            found = list(self.memory.by_name.values())
-            if state == State.NEW:
-                found += machines_without_record(self.catalogue, self.memory)
-        now = self.now
-        by_name = {
-            remembered.record.name: remembered
-            for remembered in found
-            if state is None or is_counted_as(remembered.record, state, now, self.rules)
-        }
-        return [remembered for _, remembered in sorted(by_name.items())]
+        """Return `records_selected`, sorted by name. Raises `CommandError` where there is no such group."""
+        found = records_selected(self.catalogue, self.memory, self.now, group=group, state=state)
+        if found is None:
+            raise CommandError(f"no group is called {group!r}")
+        return sorted(found, key=lambda remembered: remembered.record.name)
 
 
 def open_installs() -> OpenInstalls:

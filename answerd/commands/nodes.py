@@ -6,7 +6,7 @@ Usage:
 A line for each node that has followed the database within the last seven days:
 its version, when it spoke last, how many changes of documents it does not have
 yet, and how many events of installs it has not delivered. A node speaks every
-five seconds. Without SERVICE_STORE=postgres there are none.
+five seconds. Only services with SERVICE_STORE=postgres are nodes.
 
 Options:
   --json     For programs.
@@ -26,7 +26,7 @@ from __future__ import annotations
 
 import os
 
-from answerd.commands import Arguments, CommandError
+from answerd.commands import Arguments
 from answerd.commands.terminal import counted, print_json, print_table, printable_line
 from answerd.config import read_config
 from answerd.store.opening import open_existing_states
@@ -35,12 +35,14 @@ _HEADER = ("NODE", "VERSION", "SEEN", "SILENT", "BEHIND", "WAITING")
 
 
 def run(arguments: Arguments) -> int:
-    store = open_existing_states(read_config(os.environ, to_serve=False))
-    if store is None:
-        raise CommandError("there is no place for the states of installs: set SERVICE_STATE_PATH")
-    nodes = [node.as_json() for node in store.nodes()]
+    config = read_config(os.environ, to_serve=False)
+    store = open_existing_states(config) if config.store == "postgres" else None
+    nodes = [node.as_json() for node in store.nodes()] if store is not None else []
     if arguments["--json"]:
         print_json({"nodes": nodes})
+        return 0
+    if store is None:
+        print(f"SERVICE_STORE={config.store} has no nodes: nodes are services with SERVICE_STORE=postgres")
         return 0
     rows = [
         (

@@ -97,13 +97,12 @@ def _wait(installs: OpenInstalls, arguments: Arguments, until: float | None) -> 
 
 
 def _awaited(installs: OpenInstalls, arguments: Arguments) -> list[Remembered]:
-    names = list(arguments["ID"])
-    if arguments["--group"] is not None:
-        names += installs.of_group(arguments["--group"])
-    elif not names:
+    if arguments["--group"] is None and not arguments["ID"]:
         return list(installs.memory.by_name.values())
-    found = {remembered.record.name: remembered for name in names for remembered in installs.remembered(name)}
-    return list(found.values())
+    found = [remembered for name in arguments["ID"] for remembered in installs.remembered(name)]
+    if arguments["--group"] is not None:
+        found += installs.selected(arguments["--group"], None)
+    return list({remembered.record.name: remembered for remembered in found}.values())
 
 
 def _show(show: Callable[[int, int], None] | None, done: int, total: int) -> None:

@@ -155,14 +155,19 @@ class Evidence(NamedTuple):
 
 
 def evidence_of(event: Event) -> Evidence:
-    kind, attempt, at = event.kind, event.attempt, event.at
     if event.evidence is not None:
         return event.evidence
+    kind, attempt, at = event.kind, event.attempt, event.at
+    identities = {one: (attempt, text) for one, text in event.identities.items()}
+    group = LastGroup(attempt, at, event.group) if event.group is not None else None
+    named = attempt if event.is_named else 0
     starts: dict[int, Start] = {}
+    if kind is Kind.GIVEN:
+        if event.start:
+            starts[event.start] = Start(at, given={event.detail: at})
+        return Evidence(event.record, attempt, starts=starts, heard=at, identities=identities, group=group, named=named)
     strength = _STRENGTHS.get(kind, Strength.INSTALLING)
-    if kind is Kind.GIVEN and event.start:
-        starts[event.start] = Start(at, given={event.detail: at})
-    elif event.start:
+    if event.start:
         percent = -1.0 if event.percent is None else event.percent
         reached = Strength.COPIED if event.after_copied else strength
         news = News(reached, at, event.message or "", percent) if event.counts else None
@@ -179,9 +184,9 @@ def evidence_of(event: Event) -> Evidence:
         starts=starts,
         heard=0.0 if is_order or kind in (Kind.DISARMED, Kind.REFUSED) else at,
         forgotten=attempt if is_forgotten else 0,
-        identities={} if is_forgotten else {one: (attempt, text) for one, text in event.identities.items()},
-        group=LastGroup(attempt, at, event.group) if event.group is not None else None,
-        named=attempt if event.is_named and not is_forgotten else 0,
+        identities={} if is_forgotten else identities,
+        group=group,
+        named=0 if is_forgotten else named,
     )
 
 
@@ -226,18 +231,17 @@ def fold(events: Iterable[Event], before: Evidence | None = None) -> Evidence | 
 
 
 def record_of(evidence: Evidence, rules: Rules) -> Record:
-    state = State.ARMED if evidence.was_armed else State.NEW
-    since = (evidence.began or 0.0) if evidence.was_armed else 0.0
-    present: Start | None = None
-    for number, start in sorted(evidence.starts.items()):
-        present = start
+    state, since = (State.ARMED, evidence.began or 0.0) if evidence.was_armed else (State.NEW, 0.0)
+    number, present = 0, None
+    for number, present in sorted(evidence.starts.items()):
         if state in BETWEEN_STARTS:
-            state, since = State.INSTALLING, max(since, start.began)
-        reached = REACHED.get(start.strength, State.INSTALLING)
-        if reached is State.FAILED and number >= rules.starts:
-            reached = State.EXHAUSTED
-        if WEAKEST_FIRST.index(reached) > WEAKEST_FIRST.index(state):
-            state, since = reached, max(since, start.at)
+            state, since = State.INSTALLING, max(since, present.began)
+        if present.strength:
+            reached = REACHED[present.strength]
+            if reached is State.FAILED and number >= rules.starts:
+                reached = State.EXHAUSTED
+            if WEAKEST_FIRST.index(reached) > WEAKEST_FIRST.index(state):
+                state, since = reached, max(since, present.at)
     if evidence.refused is not None and state is not State.INSTALLED:
         since = min(since, evidence.refused) if state is State.EXHAUSTED else evidence.refused
         state = State.EXHAUSTED
@@ -251,7 +255,7 @@ def record_of(evidence: Evidence, rules: Rules) -> Record:
         since,
         evidence.was_armed,
         evidence.disarmed is not None,
-        max(evidence.starts, default=0),
+        number,
         present.given if present else {},
         evidence.heard,
         (news.message or None) if news else None,

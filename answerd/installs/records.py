@@ -7,13 +7,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Final, NamedTuple
 
 from answerd.identity import record_identity
 from answerd.installs.events import Event, Evidence, Kind, evidence_of, merge, record_of
-from answerd.installs.states import UNDER_WAY, Record, Refusal, Requested, Rules, State, is_repeated, is_silent, judge
+from answerd.installs.states import Record, Refusal, Requested, Rules, State, is_repeated, is_silent, judge
 
 CLOSEST_FIRST: Final = (
     State.INSTALLED,
@@ -27,8 +26,7 @@ CLOSEST_FIRST: Final = (
 """Of several records that a request belongs to, the one whose state is shown: what is refused to one is refused."""
 
 
-@dataclass(frozen=True, slots=True)
-class Remembered:
+class Remembered(NamedTuple):
     """A record and the evidence that it follows from."""
 
     record: Record
@@ -99,8 +97,6 @@ class InstallMemory:
         self.rules = rules
         self._assumed = assumed
         self.by_name: dict[str, Remembered] = {}
-        self.by_state: Counter[State] = Counter()
-        self.under_way: dict[str, None] = {}  # names' identities of those that are expected to report
         self.unnamed: dict[str, None] = {}  # names' identities of those that nothing but a request names
         self.changes = 0  # rises with every change
         self.newest = 0.0  # the latest time of an event
@@ -116,9 +112,8 @@ class InstallMemory:
         """Add an event. Return the record then, None where the machine has none (any more)."""
         before = self.evidence(event.record)
         evidence = evidence_of(event)
-        after = evidence if before is None else merge(before, evidence)
         self.newest = max(self.newest, event.at)
-        return self.put(event.record, after)
+        return self.put(record_identity(event.record), evidence if before is None else merge(before, evidence))
 
     def evidence(self, name: str) -> Evidence | None:
         own = record_identity(name)
@@ -126,9 +121,8 @@ class InstallMemory:
         return remembered.evidence if remembered is not None else self.forgotten.get(own)
 
     def put(self, name: str, evidence: Evidence | None) -> Remembered | None:
-        """Have the evidence of a machine's record be this; None removes the record without a trace. Return the record
-        then."""
-        name = record_identity(name)
+        """Have the evidence of the record of a name's identity be this; None removes the record without a trace. Return
+        the record then."""
         self.changes += 1
         self.forgotten.pop(name, None)
         if evidence is None or not evidence.is_record:
@@ -139,34 +133,26 @@ class InstallMemory:
         before = self.by_name.get(name)
         record = record_of(evidence, self.rules)
         remembered = self.by_name[name] = Remembered(record, evidence)
-        self.by_state[record.state] += 1
-        if record.state in UNDER_WAY:
-            self.under_way[name] = None
-        else:
-            self.under_way.pop(name, None)
         if evidence.named:
             self.unnamed.pop(name, None)
         else:
             self.unnamed[name] = None
-        known: Mapping[str, object] = {}
-        if before is not None:
-            self.by_state[before.record.state] -= 1
-            known = before.evidence.identities
-        if known.keys() != evidence.identities.keys():
-            for identity in known.keys() - evidence.identities.keys():
-                self._drop(identity, name)
+        known: Mapping[str, object] = before.evidence.identities if before is not None else {}
+        if known is not evidence.identities:
+            for identity in known:
+                if identity not in evidence.identities:
+                    self._drop(identity, name)
             for identity in evidence.identities:
-                self._add(identity, name)
+                if identity not in known:
+                    self._add(identity, name)
         return remembered
 
     def drop(self, name: str) -> None:
         """Remove the record of a name's identity without a trace."""
         self.changes += 1
         before = self.by_name.pop(name, None)
-        self.under_way.pop(name, None)
         self.unnamed.pop(name, None)
         if before is not None:
-            self.by_state[before.record.state] -= 1
             for identity in before.evidence.identities:
                 self._drop(identity, name)
 
@@ -184,10 +170,13 @@ class InstallMemory:
             self.drop(name)
         return dropped
 
+    def by_state(self) -> Counter[State]:
+        """Return how many machines are in each state."""
+        return Counter(remembered.record.state for remembered in [*self.by_name.values()])
+
     def silent(self, now: float) -> int:
         """Return how many machines are expected to report and do not."""
-        found = map(self.by_name.get, [*self.under_way])
-        return sum(one is not None and is_silent(one.record, now, self.rules) for one in found)
+        return sum(is_silent(remembered.record, now, self.rules) for remembered in [*self.by_name.values()])
 
     def _add(self, identity: str, name: str) -> None:
         names = self._by_identity.get(identity, ())
@@ -281,16 +270,15 @@ class InstallMemory:
 
 def _collected(remembered: Remembered, visitor: Visitor, at: float, start: int, document: str, peer: str) -> Event:
     """Return the event that a document was given, with the identities that the record does not have."""
-    room = MOST_OF_A_RECORD - len(remembered.evidence.identities)
-    new = {one: text for one, text in visitor.identities.items() if one not in remembered.evidence.identities}
+    record, known = remembered.record, remembered.evidence.identities
+    room = MOST_OF_A_RECORD - len(known)
+    new = {one: text for one, text in visitor.identities.items() if one not in known}
     if len(new) > room:
         new = dict([*new.items()][: max(0, room)])
-    record = remembered.record
-    own = record_identity(record.name)
+    name, attempt, group = record.name, record.attempt, visitor.group if visitor.group != remembered.group else None
+    own = record_identity(name)
     is_named = visitor.is_named and not remembered.is_named and record_identity(visitor.name or "") == own
-    group = visitor.group if visitor.group != remembered.group else None
-    event = Event(record.name, Kind.GIVEN, at, record.attempt, start, document, peer)
-    return event._replace(identities=new, group=group, is_named=is_named)
+    return Event(name, Kind.GIVEN, at, attempt, start, document, peer, identities=new, group=group, is_named=is_named)
 
 
 def _brings_nothing(event: Event, remembered: Remembered) -> bool:

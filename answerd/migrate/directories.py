@@ -17,7 +17,7 @@ from tomlkit.exceptions import TOMLKitError
 from answerd.documents import LARGEST_DOCUMENT
 from answerd.formats import split_extension
 from answerd.migrate.result import MigratedData, MigrationError, machine_name
-from answerd.migrate.texts import PXELINUX, add_or_put_aside, format_of, literal, take_secrets
+from answerd.migrate.texts import PXELINUX, add_or_put_aside, format_of, literal, take_secrets, text_of
 from answerd.store.layout import counts, key_of
 
 DEFAULT = "default"
@@ -46,11 +46,10 @@ def _take_mac_file(file: Path, name: str, data: MigratedData) -> None:
     if file.stat().st_size > LARGEST_DOCUMENT:
         data.leave_out(name, "it is larger than a document may be")
         return
-    try:
-        text = file.read_bytes().decode("utf-8-sig")
-    except UnicodeDecodeError:
-        data.leave_out(name, "it is not UTF-8")
+    text = text_of(file, name, data)
+    if text is None:
         return
+    text = text.removeprefix("\ufeff")
     if extension is None and PXELINUX.search(text):
         data.leave_out(name, "a menu of PXELINUX; write an .ipxe document in its place", text)
         return
@@ -103,17 +102,10 @@ def read_rescriptum(path: Path) -> MigratedData:
 def _take(file: Path, name: str, data: MigratedData) -> None:
     if name.startswith(INSTALLED):
         machine = name.removeprefix(INSTALLED).partition("/")[0]
-        data.leave_out(name, f"the machine is installed; `answerd disarm {machine}` says so here", _text(file))
+        data.leave_out(
+            name, f"the machine is installed; `answerd disarm {machine}` says so here", text_of(file, name, data)
+        )
     elif not counts(file.name) or key_of(name) is None:
         data.leave_out(name, "no document: neither its place nor its extension is that of one")
-    elif (text := _text(file)) is None:
-        data.leave_out(name, "it is not UTF-8")
-    else:
+    elif (text := text_of(file, name, data)) is not None:
         add_or_put_aside(name, text, name, data)
-
-
-def _text(file: Path) -> str | None:
-    try:
-        return file.read_bytes().decode("utf-8")
-    except UnicodeDecodeError:
-        return None

@@ -8,11 +8,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from answerd.formats import ALIASES
-from answerd.identity import Kind, identifier_fault, mac_digits, without_pxelinux_prefix
+from answerd.identity import Kind, identifier_fault, is_label, mac_digits, without_pxelinux_prefix
 from answerd.inventory.records import written_record
 from answerd.inventory.row import IDENTITY_COLUMNS, RESERVED_BEGINNING, RESERVED_COLUMNS
 
-_LABEL = re.compile(r"[A-Za-z0-9_$@][A-Za-z0-9_$@.:-]*\Z")
 _SHORTEST_SERIAL = 4
 
 DOCUMENT_MODE = 0o640
@@ -92,7 +91,7 @@ def group_name(text: str) -> str:
 def is_column(label: str) -> bool:
     """Return whether a label can be a column of an inventory."""
     low = label.lower()
-    return bool(_LABEL.match(label)) and low not in RESERVED_COLUMNS and not low.startswith(RESERVED_BEGINNING)
+    return is_label(label) and low not in RESERVED_COLUMNS and not low.startswith(RESERVED_BEGINNING)
 
 
 def inventory(rows: Iterable[Mapping[str, str]], origin: str) -> str:

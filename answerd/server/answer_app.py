@@ -21,7 +21,7 @@ from answerd.answers.catalogue import Catalogue
 from answerd.answers.gates import Gates
 from answerd.answers.near_misses import with_hints
 from answerd.answers.resolve import Answer, composition_of, resolve
-from answerd.answers.select import question_of, select
+from answerd.answers.select import select, selection_request
 from answerd.answers.sources import NO_SOURCES, Sources
 from answerd.answers.unclaimed import is_known
 from answerd.errors import AnswerError, GateClosed, NotClaimed, NothingLoaded
@@ -290,7 +290,7 @@ def _read(request: Request, catalogue: Catalogue) -> Facts:
             asked.prepare()
             asked.state_source = note_state if catalogue.has_states else None
             with suppress(AnswerError):
-                select(catalogue, question_of(asked, asked.extensions))
+                select(catalogue, selection_request(asked, asked.extensions))
     # Where a selector names the state, which only the loop knows and which may change, what was found does not count.
     return Facts(request, same_body=facts) if asked_state else facts
 

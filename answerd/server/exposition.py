@@ -6,7 +6,7 @@ the listener of its own that serves it without a token (docs/metrics.md). Where 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from http import HTTPStatus
 from math import isfinite
 from typing import Any
@@ -18,6 +18,7 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Histo
 from answerd import __version__
 from answerd.answers.catalogue import Catalogue
 from answerd.errors import StatesUnknown
+from answerd.installs.records import InstallMemory
 from answerd.installs.states import State
 from answerd.server import metrics
 from answerd.server.admission import Admission
@@ -116,21 +117,22 @@ class Exposition:
         if expiry is not None:
             yield (), expiry
 
-    def _by_state(self) -> Mapping[State, int] | None:
+    def _records(self) -> InstallMemory | None:
         try:
-            return self._installs.current().by_state if self._installs is not None else None
+            return self._installs.current() if self._installs is not None else None
         except StatesUnknown:
             return None
 
     def _installs_by_state(self) -> Iterator[Value]:
-        by_state = self._by_state()
-        if by_state is not None:
+        records = self._records()
+        if records is not None:
+            by_state = in_thread(records.by_state)
             yield from (((state.value,), float(by_state.get(state, 0))) for state in State if state is not State.NEW)
 
     def _silent_installs(self) -> Iterator[Value]:
-        installs = self._installs
-        if installs is not None and self._by_state() is not None:
-            yield (), float(in_thread(installs.current().silent, installs.now()))
+        installs, records = self._installs, self._records()
+        if installs is not None and records is not None:
+            yield (), float(in_thread(records.silent, installs.now()))
 
     def _waiting(self, which: Callable[[Waiting], float]) -> Iterator[Value]:
         """Yield the number or age of the messages that wait for a shared database; nothing without one, or where it

@@ -333,9 +333,12 @@ class LiveStates:
         batch.events.append(event)
         name = record_identity(event.record)
         if name not in batch.before:
-            batch.before[name] = self._memory.evidence(name)
+            batch.before[name] = self._memory.evidence(event.record)
         self._apply(event)
-        self._count(event)
+        count = self._counts[name] = self._counts.get(name, 0) + 1
+        if event.kind is Kind.FORGOTTEN or event.body or count >= TIDIED_AT:  # some may have to be removed
+            del self._counts[name]
+            self._to_tidy[name] = None
 
     def _begin_batch_again(self) -> None:
         """Put what is not written yet in force among the records that have taken the place of others."""
@@ -379,14 +382,6 @@ class LiveStates:
             self._memory.put(name, evidence)
         self._is_current = False
         log.read_again()
-
-    def _count(self, event: Event) -> None:
-        """Have what is not kept removed where a record has many events."""
-        own = record_identity(event.record)
-        count = self._counts[own] = self._counts.get(own, 0) + 1
-        if event.kind is Kind.FORGOTTEN or event.body or count >= TIDIED_AT:
-            del self._counts[own]
-            self._to_tidy[own] = None
 
     def _synced(self, batch: _Batch, timeout: float | None = None) -> None:
         """Wait until a batch is on the disk, in one sync for all that wait. Raises `StoreError`."""

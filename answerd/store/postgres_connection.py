@@ -95,6 +95,11 @@ server ends, or the connection has ended."""
 _MISPLACED_AT = re.compile(r"[@/?#].*@", re.DOTALL)
 """libpq ends user and password at the first @, and the host at the first / or ?."""
 
+_LIBPQS_WORDS = re.compile(
+    r"(connection (failed|is bad): )?connection to server .*? failed: | Is the server running.*?\?"
+)
+"""What libpq says around the reason; messages name the host already."""
+
 _WHOLE_NUMBER = re.compile(r"\s*-?\d+\s*")
 
 _NO_RIGHT = "42501"
@@ -220,7 +225,7 @@ class PostgresServer:
         """Return the driver's message, on one line, without the statement and without values of the URL's
         parameters."""
         primary = getattr(getattr(getattr(error, "orig", None), "diag", None), "message_primary", None)
-        text = " ".join(str(primary or error).split())
+        text = _LIBPQS_WORDS.sub("", " ".join(str(primary or error).split()))
         for value in _values_to_hide(self._url):
             text = text.replace(value, "…")
         return _shortened(text) or type(error).__name__

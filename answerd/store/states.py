@@ -287,7 +287,7 @@ class EventLog:
     def append(self, events: Sequence[Event]) -> int:
         """Insert events, all or none, and return the last revision. They are not synced yet. Raises `StoreBusy` where
         another connection writes, and `StoreError`."""
-        with self._states.file.faults("written"):
+        try:
             self._states.require_same_file()
             self._connection.execute("BEGIN IMMEDIATE")
             with self._connection:  # commits, or rolls back; peewee's own takes as long as an event
@@ -295,6 +295,8 @@ class EventLog:
                     last = self._connection.execute(
                         INSERT, (*row_of(event, self.source), self._states.shared)
                     ).lastrowid
+        except (sqlite3.Error, OSError) as error:
+            raise self._states.file.fault("written", error) from None
         return last or 0
 
 

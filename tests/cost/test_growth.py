@@ -24,7 +24,7 @@ from answerd.answers.explain import explained, explanation
 from answerd.answers.near_misses import with_hints
 from answerd.answers.problems import ProblemIndex
 from answerd.answers.resolve import Answer, resolve
-from answerd.answers.select import Question, select
+from answerd.answers.select import SelectionRequest, select
 from answerd.answers.sources import Values
 from answerd.documents import Document, RawDocument, read_content
 from answerd.errors import AnswerError
@@ -113,7 +113,7 @@ def measure(case: Case, watch: Watch) -> None:
     facts = Facts(case.request)
     watch("facts", lambda: (facts.identities, facts.labels, facts.described))
     try:
-        selection = watch("select", lambda: select(catalogue, Question(facts, facts.extensions)))
+        selection = watch("select", lambda: select(catalogue, SelectionRequest(facts, facts.extensions)))
     except AnswerError as error:
         refusal = error
         watch("tell why not", lambda: with_hints(refusal, facts))

@@ -236,5 +236,12 @@ def test_config_fails_where_the_store_the_tokens_or_the_log_file_cannot_be_opene
     assert not (tmp_path / "answerd.log").exists()
 
 
+@pytest.mark.parametrize("kind", ["files", "sqlite"])
+def test_nodes_says_that_a_store_has_none(kind: str) -> None:
+    done = run("nodes", SERVICE_STORE=kind)
+    assert (done.returncode, done.stdout.decode().partition(":")[0]) == (0, f"SERVICE_STORE={kind} has no nodes")
+    assert json.loads(run("nodes", "--json", SERVICE_STORE=kind).stdout) == {"nodes": []}
+
+
 def test_version(command: Run) -> None:
     assert command("--version").stdout.decode() == f"answerd {answerd.__version__}\n"

@@ -49,10 +49,7 @@ def test_machines_are_counted_by_state() -> None:
     memory.apply(known("B", State.INSTALLING, 2.0))
     forget(memory, "a")
     forget(memory, "a")
-    assert {state: number for state, number in memory.by_state.items() if number} == {
-        State.INSTALLED: 1,
-        State.INSTALLING: 1,
-    }
+    assert memory.by_state() == {State.INSTALLED: 1, State.INSTALLING: 1}
 
 
 def test_silent_machines_are_counted_among_those_that_install() -> None:

@@ -178,7 +178,7 @@ def exposition(tmp_path: Path) -> Exposition:
     RequestCounts(counters).answered(200, "", "report", 6.0)
     nodes = [Node("site-a", "1.0", 1_800_000_000.0, 12.5, 3, 4)]
     installs = SimpleNamespace(
-        current=lambda: SimpleNamespace(by_state={State.INSTALLED: 7}, silent=lambda _now: 2),
+        current=lambda: SimpleNamespace(by_state=lambda: {State.INSTALLED: 7}, silent=lambda _now: 2),
         now=lambda: 0.0,
         store=SimpleNamespace(waiting=lambda: Waiting(3, 1.5), nodes=lambda: nodes),
     )

@@ -219,12 +219,12 @@ def test_an_order_of_the_command_line_reaches_every_node(nodes: list[Node], serv
     all_synced(nodes)
     assert {node.state() for node in nodes} == {State.ARMED}
     memory, position = shared.catch_up(InstallMemory(RULES), Position())
-    assert list(memory.by_state.elements()) == [State.ARMED]
+    assert list(memory.by_state().elements()) == [State.ARMED]
     assert memory.newest == 3.0
     shared.order([("web-01", {})], Order.DISARM, 4.0, "command line")
     again, later = shared.catch_up(memory, position)
     assert again is memory
-    assert list(memory.by_state.elements()) == [State.INSTALLED]
+    assert list(memory.by_state().elements()) == [State.INSTALLED]
     assert shared.catch_up(memory, later) == (memory, later)
 
 

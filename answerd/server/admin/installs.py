@@ -10,14 +10,14 @@ from urllib.parse import unquote_to_bytes
 import bottle
 
 from answerd.answers.catalogue import Catalogue
-from answerd.answers.operator_names import Machine, machine_named, machines_of_group, machines_without_record
+from answerd.answers.operator_names import Machine, machine_named, records_of, records_selected
 from answerd.answers.redaction import redacted_install
 from answerd.answers.sources import NO_SOURCES, Sources
 from answerd.answers.unclaimed import still_unclaimed
 from answerd.installs.records import InstallMemory, Remembered
 from answerd.installs.sentences import shown_name
 from answerd.installs.shown import MOST_LISTED, event_as_json, record_as_json, unknown_as_json
-from answerd.installs.states import STATE_WORDS, Order, State, is_counted_as
+from answerd.installs.states import STATE_WORDS, Order
 from answerd.server.admin import requests
 from answerd.server.admin.requests import MASKED, InvalidRequest, NotThere, Route, json_response, note_outcome
 from answerd.server.live_states import LiveStates
@@ -113,40 +113,23 @@ class InstallHandlers:
         return machine
 
     def _records(self, machine: Machine) -> list[Remembered]:
-        return _records(self._installs.current(), machine)
-
-
-def _records(memory: InstallMemory, machine: Machine) -> list[Remembered]:
-    return list(machine.records) or [memory.new(machine.name, machine.identities)]
+        return records_of(self._installs.current(), machine)
 
 
 def _page(asked: dict[str, str], memory: InstallMemory, catalogue: Catalogue, now: float) -> list[Remembered]:
     """Return the records that a query asks for, sorted by name. Raises `InvalidRequest`, `NotThere`."""
-    state, after = _state(asked.get("state")), asked.get("after", "")
+    after = asked.get("after", "")
     limit = min(requests.number(asked, "limit") or MOST_LISTED, MOST_LISTED)
-    found = (
-        install
-        for install in _selected(asked, memory, catalogue)
-        if (state is None or is_counted_as(install.record, state, now, memory.rules)) and install.record.name > after
-    )
-    return nsmallest(limit, found, key=lambda install: install.record.name)
-
-
-def _selected(asked: dict[str, str], memory: InstallMemory, catalogue: Catalogue) -> Iterable[Remembered]:
-    found: Iterable[Remembered] = [*memory.by_name.values()]
-    if asked.get("state", "").lower() == State.NEW:
-        found = [*found, *machines_without_record(catalogue, memory)]
-    if "group" in asked:
-        names = machines_of_group(catalogue, memory, asked["group"])
-        if names is None:
-            raise NotThere(f'there is no group "{shown_name(asked["group"])}"')
-        machines = (machine for name in names if (machine := machine_named(catalogue, memory, name)) is not None)
-        found = {install.record.name: install for machine in machines for install in _records(memory, machine)}.values()
+    group, state = asked.get("group"), _state(asked.get("state"))
+    found = records_selected(catalogue, memory, now, group=group, state=state)
+    if found is None:
+        raise NotThere(f'there is no group "{shown_name(group or "")}"')
     if "machine" in asked:
         named = machine_named(catalogue, memory, asked["machine"])
-        wanted = {install.record.name for install in _records(memory, named)} if named is not None else set()
+        wanted = {install.record.name for install in records_of(memory, named)} if named is not None else set()
         found = [install for install in found if install.record.name in wanted]
-    return found
+    later = (install for install in found if install.record.name > after)
+    return nsmallest(limit, later, key=lambda install: install.record.name)
 
 
 def _state(text: str | None) -> str | None:
