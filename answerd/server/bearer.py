@@ -1,14 +1,13 @@
-"""Bearer tokens: whether a request presents the right token, and which addresses have guessed wrong too often.
+"""Bearer tokens: what a request presents, and which addresses have guessed wrong too often.
 
 Rules: docs/http.md#bearer-token, docs/admin-api.md#wrong-tokens.
 """
 
 from __future__ import annotations
 
-import hmac
 import math
 from collections import OrderedDict, deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from ipaddress import IPv6Address, IPv6Network
 
@@ -22,32 +21,6 @@ TRACKED_ADDRESSES = 4_096
 """The most addresses that are tracked: some 2 MB."""
 
 
-class Tokens:
-    """The bearer tokens that are in force at an endpoint: none, one, or two during a rotation."""
-
-    __slots__ = ("_tokens",)
-
-    def __init__(self, tokens: Iterable[str] = ()) -> None:
-        self.replace(tokens)
-
-    def replace(self, tokens: Iterable[str]) -> None:
-        """Put other tokens in force. They may hold any characters, which a client sends as UTF-8."""
-        self._tokens = tuple(token.encode("utf-8", "surrogateescape") for token in tokens)
-
-    def __bool__(self) -> bool:
-        return bool(self._tokens)
-
-    def accept(self, authorization: str | None) -> bool:
-        """Return whether an ``Authorization`` header (as WSGI has it, latin-1 of the bytes) presents a valid token.
-
-        The scheme may be in any letter case. Tokens are compared as bytes and in constant time, with every token.
-        """
-        sent = presented_token(authorization)
-        if sent is None:
-            return False
-        return sum(hmac.compare_digest(sent, token) for token in self._tokens) > 0
-
-
 def is_guess(authorization: str | None) -> bool:
     """Return whether an ``Authorization`` header presents any bearer token.
 
@@ -58,7 +31,8 @@ def is_guess(authorization: str | None) -> bool:
 
 
 def presented_token(authorization: str | None) -> bytes | None:
-    """Return the bearer token in a header; None where the header is missing or has another scheme."""
+    """Return the bearer token in an ``Authorization`` header (as WSGI has it, latin-1 of the bytes); None where the
+    header is missing or has another scheme. The scheme may be in any letter case."""
     scheme, _, presented = (authorization or "").strip(" \t").partition(" ")
     if scheme.lower() != "bearer":
         return None

@@ -148,7 +148,8 @@ def new_token(name: str, role: Role) -> tuple[str, NamedToken]:
 
 
 def hash_of(token: bytes) -> str:
-    """Return the SHA-256 of a token in hex digits. A plain hash is enough: a token has 256 random bits."""
+    """Return the SHA-256 of a token in hex digits. A plain hash is enough: a token has 256 random bits. How long a
+    look-up among hashes takes says nothing, because a client cannot choose a hash."""
     return hashlib.sha256(token).hexdigest()
 
 
@@ -212,9 +213,6 @@ class AdminTokens:
         return sorted({(caller.name or "", caller.role) for caller in self.by_hash.values()})
 
     def find(self, authorization: str | None) -> Caller | None:
-        """Return the bearer of the token in an ``Authorization`` header, None where the token is none of these.
-
-        How long the look-up takes says nothing, because a client cannot choose a hash.
-        """
+        """Return the bearer of the token in an ``Authorization`` header, None where the token is none of these."""
         presented = presented_token(authorization)
         return self.by_hash.get(hash_of(presented)) if presented else None

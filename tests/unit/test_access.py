@@ -45,6 +45,52 @@ def test_the_header_alone_decides_in_order(request_: HttpRequest, peer: str, sta
     assert (make_gate(access)(request_, peer) > 0) is (status is None)
 
 
+def has_token(token: str, header: str | None) -> bool:
+    lines = () if header is None else (("authorization", header),)
+    request = HttpRequest("GET", "/", "/", "", 1, HeaderBlock(lines, 0), b"", False)
+    return Access([token]).fault(request, INSIDE) is None
+
+
+@pytest.mark.parametrize(
+    "header",
+    [
+        pytest.param(f"Bearer {TOKEN}", id="as documented"),
+        pytest.param(f"bEARER {TOKEN}", id="scheme in another letter case"),
+        pytest.param(f"Bearer   {TOKEN} ", id="blanks around the token"),
+    ],
+)
+def test_the_right_token_is_accepted(header: str) -> None:
+    assert has_token(TOKEN, header)
+
+
+@pytest.mark.parametrize(
+    "header",
+    [
+        pytest.param(None, id="no header"),
+        pytest.param("", id="empty header"),
+        pytest.param("Bearer", id="no token"),
+        pytest.param("Bearer ", id="empty token"),
+        pytest.param(TOKEN, id="no scheme"),
+        pytest.param(f"Basic {TOKEN}", id="another scheme"),
+        pytest.param(f"Bearer {TOKEN}x", id="one character more"),
+        pytest.param(f"Bearer {TOKEN[:-1]}", id="one character less"),
+        pytest.param(f"Bearer {TOKEN.upper()}", id="another letter case"),
+        pytest.param(f"Bearer {TOKEN}, Bearer {TOKEN}", id="two headers joined"),
+        pytest.param("Bearer t\xf6ken-\xff\xfe", id="bytes that are no UTF-8"),
+        pytest.param("Bearer \u20ac", id="characters that no header can hold"),
+    ],
+)
+def test_anything_else_is_refused(header: str | None) -> None:
+    assert not has_token(TOKEN, header)
+
+
+def test_a_token_that_is_not_ascii_is_compared_as_utf8() -> None:
+    token = "schlüssel-€-0123456789"
+
+    assert has_token(token, "Bearer " + token.encode().decode("latin-1"))
+    assert not has_token(token, "Bearer schl\xfcssel-0123456789")
+
+
 @pytest.mark.parametrize("path", ["/health", "/ready"])
 @pytest.mark.parametrize("method", ["GET", "HEAD"])
 def test_probes_need_neither_token_nor_network(path: str, method: str) -> None:

@@ -312,7 +312,7 @@ def _torn(lab: Lab, installs: Installs, primary: Cluster, standby: Cluster, trou
             went_on = time.monotonic() - began
         lost_by_promotion = _lost(before_promotion, url)
         time.sleep(min(trouble.seconds, 2.0))
-        upgrade = _upgrade(lab, installs, trouble) if CAN_BE_ALTERED else []
+        upgrade = _upgrade(lab, installs, trouble, proof) if CAN_BE_ALTERED else []
         time.sleep(min(trouble.seconds, 2.0))
         lost_by_upgrade = _lost(lab.acknowledged.copy(), url)
     differ = _wait_until_equal(lab, url)
@@ -332,7 +332,7 @@ def _torn(lab: Lab, installs: Installs, primary: Cluster, standby: Cluster, trou
         exactly(proof, "acknowledged writes lost by the stall", lost_by_stall, 0),
         under(proof, "writes go on after the promotion", went_on, PROMOTED_SECONDS, "s"),
         measured(proof, "writes that the asynchronous standby did not have", lost_by_promotion),
-        *(exactly(proof, what, count, 0) for what, count in upgrade),
+        *upgrade,
         exactly(proof, "acknowledged writes lost by the upgrade", lost_by_upgrade, 0),
         exactly(proof, "nodes that differ at the end", differ, 0),
         *_figures_of(installs, proof, DatabaseStates(PostgresServer(url), Rules())),
@@ -372,15 +372,16 @@ def _kill_nodes(lab: Lab, installs: Installs, trouble: Trouble) -> None:
             _drop_connections(node.url)
 
 
-def _upgrade(lab: Lab, installs: Installs, trouble: Trouble) -> list[tuple[str, int]]:
-    """Upgrade one node, then the others. Return what those must not have done before that, and how often they did."""
+def _upgrade(lab: Lab, installs: Installs, trouble: Trouble, proof: str) -> list[Figure]:
+    """Upgrade one node, then the others. The figures say what those did before that."""
     first, *older = lab.nodes
     with installs.calm.trouble():
         first.kill()
         first.startup.upgrade()
         first.start()  # it brings the database up to date
-        for node in older:
-            wait_until(lambda node=node: node.status() == 503, SEEN_SECONDS)  # type: ignore[misc]
+        began = time.monotonic()
+        wait_until(lambda: all(node.status() == 503 for node in older))
+        saw = time.monotonic() - began
         time.sleep(UNDER_WAY_SECONDS)
         seen = time.monotonic()
         for node in older:
@@ -403,9 +404,10 @@ def _upgrade(lab: Lab, installs: Installs, trouble: Trouble) -> list[tuple[str, 
             node.startup.upgrade()
             node.start()
     return [
-        ("writes acknowledged by nodes of the version before", writes),
-        ("reports acknowledged by nodes of the version before", reports),
-        ("nodes of the version before that start on the newer schema", starts),
+        under(proof, "nodes of the version before see the newer schema", saw, SEEN_SECONDS, "s"),
+        exactly(proof, "writes that they acknowledge then", writes, 0),
+        exactly(proof, "reports that they acknowledge then", reports, 0),
+        exactly(proof, "nodes of the version before that start on the newer schema", starts, 0),
     ]
 
 
