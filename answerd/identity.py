@@ -229,7 +229,7 @@ def _canonical_address(text: str) -> str | None:
 
 def mac_digits(text: str) -> str | None:
     """Return the twelve lower-case hex digits of a MAC address in any of its spellings; None when it is none."""
-    return normalize(text) if _MAC.fullmatch(text) else None
+    return text.lower().replace(":", "").replace("-", "").replace(".", "") if _MAC.fullmatch(text) else None
 
 
 def is_mac(text: str) -> bool:

@@ -199,17 +199,13 @@ class Handler:
                 self._tls = TlsLayer(self.server.tls)
         if self._tls is None or not data:
             return self._take(data)
-        plaintext = self._decrypted(self._tls, data)
+        try:
+            plaintext = self._tls.receive(data)
+        finally:
+            self._send_at_once(b"")  # of the handshake, or the alert
         if plaintext and self._take(plaintext):
             return True
         return self._tls.ended and self._take(b"")
-
-    def _decrypted(self, tls: TlsLayer, data: bytes) -> bytes:
-        """Return the plaintext that is complete now, often none. Raises SSLError."""
-        try:
-            return tls.receive(data)
-        finally:
-            self._send_at_once(b"")  # of the handshake, or the alert
 
     def _take(self, data: bytes) -> bool:
         """Take bytes of the request, none where the client sends nothing more. Return whether no more are wanted: the

@@ -171,7 +171,9 @@ class Response:
 def respond(application: WSGIApplication, environ: dict[str, Any]) -> Response:
     """Call the application and collect its answer. Raises what it raises, and ValueError for a header that cannot be
     sent: the caller answers these."""
-    status, headers, written = "", list[tuple[str, str]](), list[bytes]()
+    status = ""
+    headers: list[tuple[str, str]] = []
+    written: list[bytes] = []
 
     def start_response(new: str, given: list[tuple[str, str]], _: object = None) -> Callable[[bytes], None]:
         nonlocal status, headers
