@@ -1,4 +1,4 @@
-"""Work on one large document or one large answer, which may take as long as a hundred requests.
+"""Work on one large document, answer or request, which may take as long as a hundred requests.
 
 A service has it done in a thread (`answerd.server.threads`), so that it delays no request; every other program does
 it at once.

@@ -6,7 +6,6 @@ merge. Pure: needs an answer and its layers and nothing else.
 
 from __future__ import annotations
 
-import json
 import re
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -254,11 +253,6 @@ def explanation(answer: Answer, inventory: Inventory | None = None, shown: str |
         "values": list(map(_explained_value, _bounded_origins(answer, inventory))),
         "answer": answer.body.decode() if shown is None else shown,
     }
-
-
-def explanation_text(answer: Answer, inventory: Inventory | None = None, shown: str | None = None) -> str:
-    """Return the `explanation` as JSON text. Raises `BrokenDocument`."""
-    return json.dumps(explanation(answer, inventory, shown), ensure_ascii=False)
 
 
 def _explained_value(origin: Origin) -> dict[str, Any]:

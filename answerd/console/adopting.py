@@ -10,7 +10,6 @@ from tomlkit.exceptions import TOMLKitError
 
 from answerd.formats import FORMATS
 from answerd.inventory.editing import in_columns, with_rows_added
-from answerd.inventory.records import UnreadableError
 from answerd.inventory.table import read_table
 
 NEW_INVENTORY = "id,mac,serial,uuid\n"
@@ -27,14 +26,10 @@ def cells_of(facts: Mapping[str, Sequence[str]]) -> dict[str, str]:
     }
 
 
-def with_machine(source: str, text: str, cells: Mapping[str, str], labels: Mapping[str, str]) -> str:
-    """Return the text of an inventory with a row for a machine, in the columns that are there; unchanged where the
-    inventory cannot be read. ``labels``: see `answerd.inventory.row.Layout`."""
-    try:
-        table = read_table(source, text or NEW_INVENTORY, labels=labels)
-    except UnreadableError:
-        return text
-    return with_rows_added(text or NEW_INVENTORY, table, [in_columns(table, cells)])
+def first_row(cells: Mapping[str, str]) -> str:
+    """Return the text of an inventory that is made for a machine."""
+    table = read_table("", NEW_INVENTORY)
+    return with_rows_added(NEW_INVENTORY, table, [in_columns(table, cells)])
 
 
 _FIRST_LINE = re.compile(r"#(?:!|cloud-config)[^\n]*\n")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from answerd.answers.catalogue import Catalogue
@@ -70,18 +70,13 @@ class Resolver:
 
     def in_each_format(self, facts: Facts) -> list[Resolved]:
         """Return the answers in every format in which a document other than a default claims the request."""
-        return [answer for answer in self._tried(facts) if not answer.default_only]
+        tried = [self.resolved(facts, extension) for extension in FORMATS]
+        return [answer for answer in tried if not answer.is_unclaimed and not answer.default_only]
 
     def steps(self, facts: Facts, extension: str = "") -> Sequence[Step]:
         """Return the reasoning behind an answer in one format or in any, step by step (`answerd.answers.why`)."""
         extensions = (extension,) if extension else None
         return run_long(lambda: reasoning(self._catalogue, facts, extensions, sources=self._sources).steps)
-
-    def _tried(self, facts: Facts) -> Iterator[Resolved]:
-        for extension in FORMATS:
-            answer = self.resolved(facts, extension)
-            if not answer.is_unclaimed:
-                yield answer
 
     def _laid_out(self, answer: Answer, facts: Facts, extension: str) -> Resolved:
         inventory = self._catalogue.inventory

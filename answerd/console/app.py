@@ -25,7 +25,7 @@ from answerd.console.backend import Backend
 from answerd.console.background import CheckInBackground, page_being_made
 from answerd.console.editing import Editing, NotSaved
 from answerd.console.installs import Installs
-from answerd.console.page_request import PageReply, PageRequest, cookie_of, page_request_of, redirect
+from answerd.console.page_request import PageReply, PageRequest, cookie_of, message_page, page_request_of, redirect
 from answerd.console.pages import Pages
 from answerd.console.policy import (
     STATIC_SECONDS,
@@ -320,7 +320,7 @@ def _login_page(where: str, request: PageRequest, message: str = "", status: int
 
 
 def _message(request: PageRequest, status: int, message: str) -> PageReply:
-    return PageReply(page("message", request=request, title=HTTPStatus(status).phrase, message=message), status)
+    return message_page(request, status, message, HTTPStatus(status).phrase)
 
 
 def _cookie(identifier: str, seconds: int, request: PageRequest) -> tuple[str, str]:

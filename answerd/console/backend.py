@@ -10,7 +10,7 @@ from answerd.answers.catalogue import Catalogue
 from answerd.answers.sources import Sources
 from answerd.console.background import Checked
 from answerd.console.editing import Editing
-from answerd.console.installs import Installs
+from answerd.console.installs import CurrentStates, Installs
 from answerd.server.request_feed import RequestFeed
 from answerd.server.roles import Role
 from answerd.store.nodes import Node
@@ -41,3 +41,7 @@ class Backend:
     secrets: SecretFiles = field(default_factory=lambda: SecretFiles(None))
     log: Callable[[str], None] = print
     nodes: Callable[[], Sequence[Node]] = tuple
+
+    def states(self) -> CurrentStates | None:
+        """Return the installs of this moment; None where there are none."""
+        return self.installs.now() if self.installs is not None else None

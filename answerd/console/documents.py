@@ -21,17 +21,16 @@ from answerd.console.editing import (
     Saved,
     WriteAuthor,
 )
-from answerd.console.installs import CurrentStates
 from answerd.console.inventories import InventoryPages
 from answerd.console.machine_page import MachinePage
 from answerd.console.machines import MachinesPages, waiting
-from answerd.console.page_request import PageReply, PageRequest, number_in, redirect, saved_at
+from answerd.console.page_request import PageReply, PageRequest, message_page, number_in, redirect, saved_at
 from answerd.console.rendering import ago, counted, document_link, exact, link, page
 from answerd.console.starts import start_of
 from answerd.console.table import DocumentsView, Tables, View, inventories_of
 from answerd.documents import Key, RawDocument
 from answerd.formats import FORMATS
-from answerd.identity import Kind, identity_of, join_limited
+from answerd.identity import Kind, identity_of
 from answerd.inventory import FORMAT as INVENTORY_FORMAT
 from answerd.inventory import file_of
 from answerd.long_work import run_long
@@ -56,11 +55,11 @@ class Preview(Enum):
 
 
 class Dependents(NamedTuple):
-    """Some of those that depend on a group: a heading, names, and what leads to all of them."""
+    """Those that depend on a group: a heading, how many they are, the first names, and what leads to all of them."""
 
     word: str
-    names: str
-    all: str = ""
+    total: str
+    names: Sequence[str]
     where: str = ""
 
 
@@ -69,7 +68,7 @@ class DocumentPages:
 
     def __init__(self, backend: Backend) -> None:
         self._backend = backend
-        self._tables = Tables(backend.catalogue, self._states)
+        self._tables = Tables(backend.catalogue, backend.states)
         self.inventories = InventoryPages(backend)
         self.all_machines = MachinesPages(backend, self._tables)
         self.one_machine = MachinePage(backend, self.all_machines)
@@ -248,7 +247,7 @@ class DocumentPages:
         return self._editor(request, key, text, etag, message=message, is_new=not etag)
 
     def _change(self, editing: Editing, verb: str, key: Key, text: str, request: PageRequest) -> Saved:
-        by = WriteAuthor(request.session.who if request.session else "", request.peer, request.field("note").strip())
+        by = WriteAuthor(request.who, request.peer, request.field("note").strip())
         etag = request.field("etag")
         if verb == "delete":
             return Saved(editing.delete(key, etag, by), 0)
@@ -271,8 +270,7 @@ class DocumentPages:
         return self._editor(request, key, "", "", message=message, is_new=True, is_removed=True, status=404)
 
     def _missing(self, request: PageRequest) -> PageReply:
-        values = {"title": "No such document", "message": "It may have been removed since the list was made."}
-        return PageReply(page("message", request=request, **values), 404)
+        return message_page(request, 404, "It may have been removed since the list was made.", "No such document")
 
     def _editor(
         self,
@@ -340,22 +338,17 @@ class DocumentPages:
 
     def _used_by(self, key: Key) -> list[Dependents]:
         """Return the documents that extend a group, and the machines that have a group of its name."""
-        table, states = self._tables.current(), self._states()
+        table, states = self._tables.current(), self._backend.states()
         if table is None:  # it is being made
             return []
         extending, shown = run_long(lambda: (table.extending(key), table.machines(View(group=key.identifier), states)))
         found = []
         if extending:
-            found.append(Dependents("Extended by", join_limited(extending, NAMES_SHOWN)))
+            found.append(Dependents("Extended by", counted(len(extending), "document"), _first(extending)))
         if shown.found:
-            names = ", ".join([machine.name for machine in shown.machines[:NAMES_SHOWN]])
-            more = " …" if shown.found > NAMES_SHOWN else ""
-            where = link("/console/machines", group=key.identifier)
-            found.append(Dependents("Machines", f"{names}{more}", counted(shown.found, "machine"), where))
+            names, where = [machine.name for machine in shown.machines], link("/console/machines", group=key.identifier)
+            found.append(Dependents("Machines", counted(shown.found, "machine"), _first(names), where))
         return found
-
-    def _states(self) -> CurrentStates | None:
-        return self._backend.installs.now() if self._backend.installs is not None else None
 
     def _sentences(
         self, key: Key, message: str, problems: Sequence[str], consequences: Consequences | None
@@ -367,6 +360,10 @@ class DocumentPages:
         if message:
             return (*problems, message)
         return problems_of(self._backend.catalogue(), key)
+
+
+def _first(names: Sequence[str]) -> Sequence[str]:
+    return names if len(names) <= NAMES_SHOWN else [*names[:NAMES_SHOWN], "…"]
 
 
 def _key(kind: str, name: str, extension: str) -> Key | None:

@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 from answerd.console.backend import Backend
 from answerd.console.editing import NotSaved
 from answerd.console.installs import CurrentStates
-from answerd.console.page_request import PageReply, PageRequest, number_in, pairs, redirect
+from answerd.console.page_request import PageReply, PageRequest, message_page, number_in, pairs, redirect
 from answerd.console.rendering import counted, link, page
 from answerd.console.table import ORIGIN, STATES, MachinesPage, Tables, View
 from answerd.formats import FORMATS
@@ -54,7 +54,7 @@ class MachinesPages:
 
     def show(self, request: PageRequest) -> PageReply:
         """Return the table of machines that the address describes."""
-        view, states, table = view_of(request.query), self._states(), self._tables.current()
+        view, states, table = view_of(request.query), self._backend.states(), self._tables.current()
         if table is None:
             return waiting(request, "Machines", HERE, self._backend.catalogue().size)
         shown: MachinesPage = run_long(lambda: table.machines(view, states))
@@ -92,7 +92,7 @@ class MachinesPages:
                 return self._undo(request, given, where)
             raise NotSaved("that cannot be done here")
         except NotSaved as error:
-            return PageReply(page("message", request=request, title="Not done", message=error.reason), 409)
+            return message_page(request, 409, error.reason)
 
     def done(self, request: PageRequest) -> Given | None:
         """Return the order that the page before has given."""
@@ -101,7 +101,7 @@ class MachinesPages:
     def _asked(self, request: PageRequest, order: Order, where: str) -> PageReply:
         """Return the question whether an order is meant, with the machines that it is for."""
         names: Sequence[str] = list(dict.fromkeys(request.form.get("machine", ())))
-        states = self._states()
+        states = self._backend.states()
         if request.field("all") == "1":
             view, table = view_of(pairs(urlsplit(where).query)), self._tables.current()
             names = run_long(lambda: table.names(view, states)) if table is not None else ()
@@ -122,7 +122,7 @@ class MachinesPages:
         return PageReply(body)
 
     def _give(self, request: PageRequest, given: Given, where: str) -> PageReply:
-        states = self._states()
+        states = self._backend.states()
         undone_by = {Order.ARM: Order.DISARM, Order.DISARM: Order.ARM}.get(given.order)
         # What disarming takes back is that a machine was armed; arming leads from every state to armed.
         is_undone = [name for name in given.names if given.order is Order.ARM or _is_armed(states, name)]
@@ -131,7 +131,7 @@ class MachinesPages:
         return self._go_back(where, Given(given.order, given.names, undone_by if is_undone else None, is_undone))
 
     def _undo(self, request: PageRequest, given: Given, where: str) -> PageReply:
-        order, states = given.undone_by, self._states()
+        order, states = given.undone_by, self._backend.states()
         names = [name for name in given.undoes if order is Order.ARM or _is_armed(states, name)]
         if order is None or not names:
             raise NotSaved("none of these machines is armed any more: look at each before anything is undone")
@@ -141,7 +141,7 @@ class MachinesPages:
 
     def _change(self, request: PageRequest, order: Order, names: Sequence[str]) -> None:
         if self._backend.installs is not None:
-            self._backend.installs.change(order, names, request.session.who if request.session else "", request.peer)
+            self._backend.installs.change(order, names, request.who, request.peer)
 
     def _go_back(self, where: str, given: Given) -> PageReply:
         address, _, query = where.partition("?")
@@ -154,9 +154,6 @@ class MachinesPages:
         while len(self._orders) > MOST_KEPT:
             self._orders.popitem(last=False)
         return token
-
-    def _states(self) -> CurrentStates | None:
-        return self._backend.installs.now() if self._backend.installs is not None else None
 
     def _state_of(self, states: CurrentStates | None, name: str) -> str:
         return states.state_of(name).value if states is not None else State.NEW.value

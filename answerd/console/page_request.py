@@ -10,6 +10,7 @@ from typing import Any
 from urllib.parse import parse_qsl, quote, unquote, urlencode
 
 from answerd.console.policy import COOKIE
+from answerd.console.rendering import page
 from answerd.console.session import Session
 from answerd.server.http.responses import exchange_of
 from answerd.server.roles import Role
@@ -53,6 +54,11 @@ class PageRequest:
         return f"{self.path}?{urlencode(given, errors='replace')}" if given else self.path
 
     @property
+    def who(self) -> str:
+        """The name of the session's token."""
+        return self.session.who if self.session is not None else ""
+
+    @property
     def may_operate(self) -> bool:
         """Whether the session may arm, disarm and forget machines."""
         return self.session is not None and self.session.role.may(Role.OPERATE)
@@ -86,6 +92,11 @@ class PageReply:
     status: int = 200
     content_type: str = "text/html; charset=utf-8"
     headers: tuple[tuple[str, str], ...] = ()
+
+
+def message_page(request: PageRequest, status: int, message: str, title: str = "Not done") -> PageReply:
+    """Return a page that says one thing."""
+    return PageReply(page("message", request=request, title=title, message=message), status)
 
 
 def redirect(where: str, headers: Iterable[tuple[str, str]] = ()) -> PageReply:

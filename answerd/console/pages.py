@@ -14,7 +14,7 @@ from answerd.console.answers import Resolver
 from answerd.console.background import Checked, patience_for
 from answerd.console.documents import DocumentPages
 from answerd.console.editing import CHANGES_LISTED
-from answerd.console.page_request import PageReply, PageRequest, number_in
+from answerd.console.page_request import PageReply, PageRequest, message_page, number_in
 from answerd.console.rendering import page
 from answerd.console.table import STATES, Machine, inventories_of
 from answerd.facts import Facts, Request
@@ -95,7 +95,7 @@ class Pages(DocumentPages):
         if request.get("replay"):
             capture = self._capture(request.get("replay"))
             if capture is None:
-                return _failed(request, 404, "That recorded request is not there any more.")
+                return message_page(request, 404, "That recorded request is not there any more.")
             recorded = capture.request
             given = {
                 "path": recorded.path,
@@ -138,8 +138,7 @@ class Pages(DocumentPages):
             place = in_thread(write_secret, self._backend.secrets, machine, name, value)
         except SecretRefused as error:
             return self._access(request, message=f"Not written: {error}", failed=True, status=400)
-        who = request.session.who if request.session else ""
-        self._backend.log(f"console: {who}, {request.peer}, wrote the secret {place}")
+        self._backend.log(f"console: {request.who}, {request.peer}, wrote the secret {place}")
         return self._access(request, message=f"The secret {place} is written. It is in force within a second.")
 
     def _access(self, request: PageRequest, *, message: str = "", failed: bool = False, status: int = 200) -> PageReply:
@@ -156,7 +155,7 @@ class Pages(DocumentPages):
         return _html(request, "history", changes=shown, has_older=has_older, writable=editing is not None)
 
     def _overview(self) -> dict[str, object]:
-        table, states, checked = self._tables.current(), self._states(), self._checked()
+        table, states, checked = self._tables.current(), self._backend.states(), self._checked()
         catalogue = self._backend.catalogue()
         first = [DEFAULT_NAME] if self._backend.editing is not None else []  # is uploaded there
 
@@ -233,7 +232,3 @@ def _request_of(given: dict[str, str]) -> Request:
 
 def _html(request: PageRequest, template: str, **values: object) -> PageReply:
     return PageReply(page(template, request=request, **values))
-
-
-def _failed(request: PageRequest, status: int, message: str) -> PageReply:
-    return PageReply(page("message", request=request, title="Not done", message=message), status)

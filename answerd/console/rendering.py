@@ -5,7 +5,7 @@ from __future__ import annotations
 import gzip
 import hashlib
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from functools import lru_cache
 from pathlib import Path
@@ -118,20 +118,20 @@ def document_link(kind: object, identifier: str, extension: str) -> str:
     return link("/console/document", kind=str(kind), name=identifier, format=extension)
 
 
-def ago(when: datetime | float | str | None, now: datetime | None = None) -> str:
+def ago(when: float | str | None) -> str:
     """Return the time since a moment as words: ``3 min ago``, ``just now``; empty for None. Seconds count from 1970 in
     UTC."""
     then = _moment(when)
     if then is None:
         return ""
-    seconds = int(((now or datetime.now(UTC)) - then).total_seconds())
+    seconds = int((datetime.now(UTC) - then).total_seconds())
     for unit, word in _UNITS:
         if abs(seconds) >= unit:
             return f"{seconds // unit} {word} ago" if seconds > 0 else f"in {-seconds // unit} {word}"
     return f"{seconds} s ago" if seconds > 1 else "just now"
 
 
-def exact(when: datetime | float | str | None) -> str:
+def exact(when: float | str | None) -> str:
     """Return a moment in UTC for a title: ``2026-11-20 21:00:00 UTC``; empty for None."""
     then = _moment(when)
     if then is None:
@@ -139,7 +139,7 @@ def exact(when: datetime | float | str | None) -> str:
     return f"{then.astimezone(UTC):%Y-%m-%d %H:%M:%S} UTC"
 
 
-def _moment(when: datetime | float | str | None) -> datetime | None:
+def _moment(when: float | str | None) -> datetime | None:
     """Return the time that a page gives; None for None, and for a text that is not a time in ISO 8601."""
     if isinstance(when, str):
         try:
@@ -147,7 +147,7 @@ def _moment(when: datetime | float | str | None) -> datetime | None:
         except ValueError:
             return None
         return then if then.tzinfo is not None else then.replace(tzinfo=UTC)
-    return datetime.fromtimestamp(when, UTC) if isinstance(when, int | float) else when
+    return None if when is None else datetime.fromtimestamp(when, UTC)
 
 
 def counted(count: int, word: str, plural: str = "") -> str:
@@ -165,12 +165,10 @@ def as_json(value: object) -> str:
     return json.dumps(value, ensure_ascii=False)
 
 
-def points(values: Iterable[int], width: int = 300, height: int = 40) -> str:
-    """Return the points of an SVG line through ``values``, the largest at the top."""
-    numbers = [*values]
-    top = max([*numbers, 1])
-    step = width / max(len(numbers) - 1, 1)
-    return " ".join(f"{at * step:.1f},{height - value / top * height + 2:.1f}" for at, value in enumerate(numbers))
+def points(values: Sequence[int]) -> str:
+    """Return the points of an SVG line through ``values``, the largest at the top: 300 wide, from 2 down to 42."""
+    top, step = max(*values, 1), 300 / max(len(values) - 1, 1)
+    return " ".join(f"{at * step:.1f},{42 - value / top * 40:.1f}" for at, value in enumerate(values))
 
 
 _FUNCTIONS: Mapping[str, Any] = {

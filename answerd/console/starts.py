@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from answerd.console.adopting import NEW_INVENTORY
 from answerd.identity import Kind
 
 _TOML = """\
@@ -140,9 +141,7 @@ STARTS: Mapping[str, str] = {
 }
 """By extension."""
 
-_INVENTORY = "id,mac,serial,uuid\n"
-
 
 def start_of(kind: Kind, extension: str) -> str:
     """Return the text that a new document of a kind and format may start from."""
-    return _INVENTORY if kind is Kind.INVENTORY else STARTS[extension]
+    return NEW_INVENTORY if kind is Kind.INVENTORY else STARTS[extension]

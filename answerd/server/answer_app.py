@@ -15,7 +15,6 @@ from typing import Final
 
 import bottle
 from gevent.lock import BoundedSemaphore
-from gevent.threadpool import ThreadPool
 
 from answerd.answers.catalogue import Catalogue
 from answerd.answers.gates import Gates
@@ -26,6 +25,7 @@ from answerd.answers.sources import NO_SOURCES, Sources
 from answerd.answers.unclaimed import is_known
 from answerd.errors import AnswerError, GateClosed, NotClaimed, NothingLoaded
 from answerd.facts import LARGE, Facts, Request
+from answerd.long_work import run_long
 from answerd.server.access import METHODS, Access
 from answerd.server.bottle_locals import use_context_variables
 from answerd.server.capture import Recorder
@@ -59,12 +59,9 @@ EVERY_PATH: Final = "<:re:(?s:.*)>"
 REPORTS: Final = "<:re:(?is:/+report(?:/.*)?)>"
 """Rules of Bottle's router. A path may hold a line feed, and need not begin with a slash."""
 
-_readers: Final[list[ThreadPool]] = []
-"""The thread of this process that reads large bodies: 1 MB of JSON can take 50 MB while it is read, and a second thread
-would compete with the event loop for the interpreter. Made when first needed, after the fork."""
-
 _large_bodies: Final = BoundedSemaphore(1)
-"""Held while a large body is read; the others wait, at most until shortly before their deadline."""
+"""Held while a large body is read and answered: 1 MB of JSON can take 50 MB meanwhile. The others wait, at most until
+shortly before their deadline."""
 
 
 def make_answer_app(
@@ -182,15 +179,14 @@ def _answer(
         return _resolved(exchange, catalogue, Facts(request), sources, installs)
     if not _large_bodies.acquire(timeout=max(0.0, exchange.client.respond_by - monotonic())):
         return _busy(exchange, "large bodies")
+    waiting_client.set(exchange.client)
     try:
-        if not _readers:
-            _readers.append(ThreadPool(1))
-        try:
-            loaded = catalogue()
-        except NothingLoaded as error:
-            return _refuse(exchange, OF_ERRORS[NothingLoaded], error.reason)
-        facts: Facts = _readers[0].apply(_read, (request, loaded))
+        facts = run_long(partial(_read, request, catalogue()))
         return _resolved(exchange, catalogue, facts, sources, installs)
+    except NothingLoaded as error:
+        return _refuse(exchange, OF_ERRORS[NothingLoaded], error.reason)
+    except TooLate:
+        return _busy(exchange, "large documents")
     finally:
         _large_bodies.release()
 

@@ -89,7 +89,7 @@ class TooLate(Exception):
 
 
 class LongWork:
-    """Does work on one large document or one large answer in a thread of its own, while the caller's greenlet waits.
+    """Does work on one large document, answer or request in a thread of its own, while the caller's greenlet waits.
 
     There is one thread, so that only one piece of such work competes with the loop. For a caller in another thread
     than the loop, the work is done in the caller's thread.

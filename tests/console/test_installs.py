@@ -46,6 +46,7 @@ def test_fifty_machines_are_watched_to_their_end(operator: Page, installing: Lab
     assert events.value.status == 200
     reports = {name: installing.install(name) for name in NODES}
     tile(operator, "installing", 50)
+    operator.locator("#requests tbody tr").nth(29).wait_for()  # they are shown by another event than the tiles
     assert operator.locator("#requests tbody tr").count() == 30
     for name, path in reports.items():
         if name != NODES[-1]:
@@ -90,3 +91,14 @@ def test_a_stretch_is_selected_with_the_shift_key_and_the_table_keeps_still_mean
     operator.locator("h1").click()
     operator.evaluate("document.activeElement.blur()")
     operator.locator("tbody tr", has_text="node-50").get_by_text("packages").wait_for()
+
+
+def test_all_machines_of_a_view_are_selected_until_one_is_taken_out(operator: Page) -> None:
+    operator.goto("/console/machines?q=LAB0")
+    matching = operator.get_by_label("matching")
+    matching.check()
+    boxes = operator.locator("tbody input[type=checkbox]")
+    assert [boxes.count(), operator.locator("tbody input:checked").count()] == [100, 100]
+    boxes.nth(3).uncheck()
+    assert not matching.is_checked()
+    assert operator.get_by_text("99 selected").is_visible()

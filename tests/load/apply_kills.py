@@ -12,15 +12,16 @@ import signal
 import sqlite3
 import threading
 import time
+from collections import Counter
 from collections.abc import Mapping
 from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from tests.load.durability import TOKEN, service_on
 from tests.support.service import Service
 from tests.support.waiting import PATIENCE
 
-TOKEN = "apply-kills-token-0123456789"
 DOCUMENTS = 200
 READ_SECONDS = 0.002
 
@@ -42,7 +43,7 @@ def survive_kills_while_applying(database: Path, times: int, documents: int = DO
     choose = random.Random(7)
     version, seconds = 0, 0.0
     for _ in range(times):
-        with _serving(database) as service:
+        with service_on(database) as service:
             version += 1
             began = time.monotonic()
             if _apply(service, version, documents) != 200:
@@ -66,7 +67,7 @@ def read_while_refusing(database: Path, changes: int, documents: int = DOCUMENTS
     """Refuse changes that replace everything, while others read the database and the answers."""
     found = ApplyKills()
     stop = threading.Event()
-    with _serving(database) as service:
+    with service_on(database) as service:
         _apply(service, 1, documents)
 
         def read() -> None:
@@ -74,7 +75,7 @@ def read_while_refusing(database: Path, changes: int, documents: int = DOCUMENTS
                 seen = _versions(database)
                 text = service.get(f"/pve/n{found.reads * 2 % documents + 1}").text
                 found.reads += 1
-                if seen != {1} or "version = 1" not in text:
+                if set(seen) != {1} or "version = 1" not in text:
                     found.faults.append(f"visible: {seen} {text!r}")
                 stop.wait(READ_SECONDS)
 
@@ -91,17 +92,6 @@ def read_while_refusing(database: Path, changes: int, documents: int = DOCUMENTS
     return found
 
 
-def _serving(database: Path) -> Service:
-    return Service(
-        SERVICE_STORE="sqlite",
-        SERVICE_DB_PATH=database,
-        SERVICE_ADMIN_ADDR="127.0.0.1:0",
-        SERVICE_ADMIN_TOKEN=TOKEN,
-        SERVICE_LOG="off",
-        SERVICE_TIMEOUT_SECS=60,
-    )
-
-
 def _apply(service: Service, version: int, documents: int, *more: Mapping[str, str]) -> int:
     """Replace all documents by those of a version. Half of the names differ from those of the version before."""
     names = [f"n{at}" if at % 2 else f"m{at}v{version % 2}" for at in range(documents)]
@@ -113,9 +103,9 @@ def _apply(service: Service, version: int, documents: int, *more: Mapping[str, s
 
 
 def _judge(found: ApplyKills, database: Path, version: int, documents: int, *, acknowledged: bool) -> None:
-    versions, count = _versions(database), _count(database)
-    if len(versions) != 1 or count != documents:
-        found.faults.append(f"{count} documents of {versions} after the kill in change {version}")
+    versions = _versions(database)
+    if len(versions) != 1 or versions.total() != documents:
+        found.faults.append(f"{versions} documents of versions after the kill in change {version}")
         return
     [stored] = versions
     if stored not in (version - 1, version) or (acknowledged and stored != version):
@@ -124,13 +114,7 @@ def _judge(found: ApplyKills, database: Path, version: int, documents: int, *, a
     found.undone += stored != version
 
 
-def _versions(database: Path) -> set[int]:
+def _versions(database: Path) -> Counter[int]:
+    """How many documents there are of each version."""
     with closing(sqlite3.connect(database)) as connection:
-        texts = connection.execute("SELECT DISTINCT text FROM documents").fetchall()
-    return {int(text.split("=")[1]) for (text,) in texts}
-
-
-def _count(database: Path) -> int:
-    with closing(sqlite3.connect(database)) as connection:
-        count: int = connection.execute("SELECT count(*) FROM documents").fetchone()[0]
-    return count
+        return Counter(int(text.split("=")[1]) for (text,) in connection.execute("SELECT text FROM documents"))

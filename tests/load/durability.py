@@ -1,7 +1,4 @@
-"""Proof of durability: writers at work while the service is killed, or while its disk is full (docs/admin-api.md).
-
-``python -m tests.load.durability [KILLS]`` runs the long form, 200 kills by default; the tests run a short one.
-"""
+"""Proof of durability: writers at work while the service is killed, or while its disk is full (docs/admin-api.md)."""
 
 from __future__ import annotations
 
@@ -9,12 +6,10 @@ import json
 import random
 import resource
 import sqlite3
-import sys
-import tempfile
 import threading
 import time
-from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from collections.abc import Iterable, Iterator
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -115,6 +110,7 @@ def service_on(database: Path) -> Service:
         SERVICE_ADMIN_ADDR="127.0.0.1:0",
         SERVICE_ADMIN_TOKEN=TOKEN,
         SERVICE_LOG="off",
+        SERVICE_TIMEOUT_SECS=60,
     )
 
 
@@ -162,8 +158,7 @@ def survive_full_disk(database: Path, times: int) -> Outcome:
             with _writing(writers, service) as begun:
                 begun.wait(20)
                 before = sum(writer.acknowledged for writer in writers)
-                for pid in service.pids:
-                    resource.prlimit(pid, resource.RLIMIT_FSIZE, (0, resource.RLIM_INFINITY))
+                limit_files(service.pids, 0)
                 until, refused_before = time.monotonic() + FULL_SECONDS, _refusals(writers)
                 while time.monotonic() < until or (
                     _refusals(writers) == refused_before and time.monotonic() < until + PATIENCE
@@ -171,14 +166,20 @@ def survive_full_disk(database: Path, times: int) -> Outcome:
                     reply = service.get("/pve")
                     answered += 1
                     faults += [f"an answer while the disk was full: {reply.status}"] if reply.status != 200 else []
-                for pid in service.pids:
-                    resource.prlimit(pid, resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY,) * 2)
+                limit_files(service.pids, resource.RLIM_INFINITY)
                 if not _acknowledges(writers, before):
                     faults.append("no write was accepted again when there was room")
             faults += faults_after(database, service, writers, problems)
     faults += [fault for writer in writers for fault in writer.unexpected]
     refused = tuple(reason for writer in writers for reason in writer.refused)
     return Outcome(times, sum(writer.acknowledged for writer in writers), tuple(faults), refused, answered)
+
+
+def limit_files(pids: Iterable[int], size: int) -> None:
+    """Let processes make no file longer than that: 0 is a full disk."""
+    for pid in pids:
+        with suppress(ProcessLookupError):
+            resource.prlimit(pid, resource.RLIMIT_FSIZE, (size, resource.RLIM_INFINITY))
 
 
 def faults_after(database: Path, service: Service, writers: list[Writer], problems: object) -> list[str]:
@@ -239,23 +240,3 @@ def _acknowledges(writers: list[Writer], before: int) -> bool:
 
 def _problems(service: Service) -> object:
     return json.loads(service.ask_admin("GET", "/check", Authorization=f"Bearer {TOKEN}").body)["problems"]
-
-
-def main(arguments: list[str]) -> int:
-    """The long form; exit status 1 when anything was lost."""
-    kills = int(arguments[0]) if arguments else 200
-    with tempfile.TemporaryDirectory() as scratch:
-        killed = survive_kills(Path(scratch) / "killed.db", kills)
-        filled = survive_full_disk(Path(scratch) / "filled.db", max(1, kills // 10))
-    print(f"{killed.rounds} kills: {killed.acknowledged} acknowledged writes, {len(killed.faults)} faults")
-    print(
-        f"{filled.rounds} times a full disk: {filled.acknowledged} acknowledged writes, {len(filled.refused)} refused, "
-        f"{filled.answered} answers meanwhile, {len(filled.faults)} faults"
-    )
-    for fault in (*killed.faults, *filled.faults):
-        print(f"FAULT {fault}")
-    return 1 if killed.faults or filled.faults else 0
-
-
-if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))

@@ -24,6 +24,8 @@ document.addEventListener("change", (event) => {
   const form = event.target.form, all = event.target.closest("input[data-all], input[name=all]");
   if (!form?.querySelector("#selected")) return;
   if (all) for (const box of boxesOf(form)) box.checked = all.checked;
+  const matching = form.elements["all"];
+  if (matching && !event.target.checked) matching.checked = false;  // who takes one out does not mean all
   count(form);
 });
 

@@ -79,16 +79,6 @@ end
 % end
 </tbody></table></div>
 </div>
-% if shown.pages > 1:
-<nav class="actions" aria-label="Pages of documents">
-  % if shown.page > 1:
-  <a class="button" href="{{on_page(shown.page - 1)}}" rel="prev">Previous</a>
-  % end
-  <span class="muted">Page {{shown.page}} of {{format(shown.pages, ',')}}</span>
-  % if shown.page < shown.pages:
-  <a class="button" href="{{on_page(shown.page + 1)}}" rel="next">Next</a>
-  % end
-</nav>
-% end
+% include('paging', at=shown.page, pages=shown.pages, what='documents', address=on_page)
 % end
 </div>

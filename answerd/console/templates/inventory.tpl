@@ -110,17 +110,7 @@ end
 </tbody></table></div>
 % end
 </section>
-% if pages > 1:
-<nav class="actions" aria-label="Pages of rows">
-  % if view.page > 1:
-  <a class="button" href="{{view.where(page=view.page - 1)}}" rel="prev">Previous</a>
-  % end
-  <span class="muted">Page {{view.page}} of {{format(pages, ',')}}</span>
-  % if view.page < pages:
-  <a class="button" href="{{view.where(page=view.page + 1)}}" rel="next">Next</a>
-  % end
-</nav>
-% end
+% include('paging', at=view.page, pages=pages, what='rows', address=lambda number: view.where(page=number))
 % if writable and request.may_edit:
 <form class="card" method="post" action="/console/inventory" enctype="multipart/form-data">
 <h2>Upload</h2>

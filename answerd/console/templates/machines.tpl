@@ -152,15 +152,5 @@ here = address()
   </div>
   % end
 </form>
-% if shown.pages > 1:
-<nav class="actions" aria-label="Pages of machines">
-  % if shown.page > 1:
-  <a class="button" href="{{address(page=shown.page - 1 if shown.page > 2 else '')}}" rel="prev">Previous</a>
-  % end
-  <span class="muted">Page {{shown.page}} of {{format(shown.pages, ',')}}</span>
-  % if shown.page < shown.pages:
-  <a class="button" href="{{address(page=shown.page + 1)}}" rel="next">Next</a>
-  % end
-</nav>
-% end
+% include('paging', at=shown.page, pages=shown.pages, what='machines', address=lambda number: address(page=number if number > 1 else ''))
 % end

@@ -21,7 +21,7 @@ from gevent.lock import RLock
 
 from answerd import __version__
 from answerd.answers.catalogue import Catalogue
-from answerd.answers.explain import explanation_text
+from answerd.answers.explain import explanation
 from answerd.answers.redaction import redacted_answer
 from answerd.answers.resolve import Answer, resolve
 from answerd.answers.sources import Sources
@@ -112,7 +112,7 @@ class ObserveHandlers:
                 return answer, answer.body
             shown = redacted_answer(catalogue, answer, facts, self.sources)
             if explains:
-                shown = explanation_text(answer, catalogue.inventory, shown)
+                return answer, json_bytes(explanation(answer, catalogue.inventory, shown))
             return answer, shown.encode("utf-8", "replace")
 
         try:

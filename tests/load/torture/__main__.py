@@ -1,6 +1,6 @@
 """``python -m tests.load.torture PART``: runs the long proofs of a part, prints one table, exits 1 if one fails.
 
-After the part ``installs``, a number is how many rounds it has.
+After the part ``installs`` a number is how many rounds it has, after ``durability`` how many kills.
 """
 
 from __future__ import annotations
@@ -40,12 +40,20 @@ PARTS: dict[str, list[Callable[[Path], list[Figure]]]] = {
 }
 """The proofs of each part. A proof is given an empty directory and returns its figures."""
 
+COUNTED: dict[str, Callable[[int], list[Callable[[Path], list[Figure]]]]] = {
+    "durability": lambda count: [
+        partial(durability.kills, times=count),
+        partial(durability.full_disk, times=max(1, count // 10)),
+    ],
+    "installs": lambda count: [partial(installs.killed, rounds=count)],
+}
+"""Those of a part that a number stands behind."""
+
 
 def main(arguments: list[str]) -> int:
     """Run the parts that are named, or all."""
-    if arguments[:1] == ["installs"] and len(arguments) == 2 and arguments[1].isdecimal():
-        rounds = int(arguments.pop())
-        PARTS["installs"] = [partial(installs.killed, rounds=rounds)]
+    if len(arguments) == 2 and arguments[0] in COUNTED and arguments[1].isdecimal():
+        PARTS[arguments[0]] = COUNTED[arguments[0]](int(arguments.pop()))
     unknown = set(arguments) - PARTS.keys() - {"all"}
     if unknown or not arguments:
         print(f"usage: python -m tests.load.torture {'|'.join([*PARTS, 'all'])}", file=sys.stderr)
@@ -57,7 +65,7 @@ def main(arguments: list[str]) -> int:
 
 
 def _run(part: str, proof: Callable[[Path], list[Figure]]) -> list[Figure]:
-    name = f"{part}: {getattr(proof, '__name__', 'killed')}"
+    name = f"{part}: {getattr(proof, 'func', proof).__name__}"
     print(f"{name} ...", file=sys.stderr, flush=True)
     began = time.monotonic()
     with tempfile.TemporaryDirectory() as scratch:

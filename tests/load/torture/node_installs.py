@@ -203,7 +203,9 @@ class Installs:
 
     def _ask(self, node: Node, machine: Machine) -> Reply:
         reply = _up(node).get(f"/ipxe?mac={machine.mac}")
-        if reply.status not in (0, 200):
+        if reply.status == 503 and "use the newer version that wrote it" in reply.text:
+            self._count("503 by a node of the version before")
+        elif reply.status not in (0, 200):
             self._fault(Wrong.OTHER, f"{machine.mac}: {reply.status} {reply.text[:300]!r}")
         if reply.status != 200:
             raise AssertionError
@@ -218,6 +220,10 @@ class Installs:
             self._fault(Wrong.OTHER, f"{machine.mac}: arm was answered with {reply.status} {reply.text}")
         machine.may_be_armed = reply.status != 200
         return reply.status == 200
+
+    def reported(self) -> Sequence[tuple[float, Node]]:
+        """Return when and where each report of success was acknowledged."""
+        return [machine.installed for machine in self.machines if machine.installed is not None]
 
     # --- the end -----------------------------------------------------------------------------------------------------
 

@@ -1,9 +1,9 @@
 """Proofs about many nodes on one PostgreSQL database: nodes are killed, their files are rolled back and copied,
-connections are lost, the database stalls and fails over.
+clocks are set, connections are lost, the database stalls and fails over.
 
 Rules: docs/many-nodes.md. An operator writes documents whose text is a number that only grows, machines ask for them at
 every node all the while. An answer is wrong where it is an error, a text that nobody wrote, or older than what the same
-node has acknowledged before.
+node has acknowledged before. In the end the nodes are upgraded one by one, to a version with another schema.
 """
 
 from __future__ import annotations
@@ -20,13 +20,12 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from answerd.identity import Kind
 from answerd.installs.states import Rules
-from answerd.store.postgres import PostgresStore
 from answerd.store.postgres_connection import PostgresServer
 from answerd.store.sqlite_file import SqliteFile
 from answerd.store.state_sync import DatabaseStates, states_path
 from answerd.store.state_tables import run
+from tests.load.startup import CAN_BE_ALTERED, STEPS, Startup
 from tests.load.torture.figures import Figure, exactly, measured, under
 from tests.load.torture.node_installs import GROUP, Installs
 from tests.support.postgres import MISSING, Cluster, binaries, clusters, home_of
@@ -40,6 +39,12 @@ PAUSE_SECONDS = 0.005
 PROMOTED_SECONDS = 10.0
 """Within which writes go on after a promotion."""
 
+SEEN_SECONDS = 2.0
+"""Within which nodes of the version before see that the database has another schema: half a second, and the load."""
+
+UNDER_WAY_SECONDS = 0.5
+"""After which a write that was acknowledged before that has told so."""
+
 _TEXT = re.compile(rb"# (\d+)\n\Z")
 
 
@@ -51,6 +56,7 @@ class Node:
     url: str
     replica: Path
     workers: int
+    startup: Startup
     service: Service | None = None
     acknowledged: dict[int, int] = field(default_factory=dict)
     said: str = ""  # to the last write
@@ -58,6 +64,7 @@ class Node:
     def start(self) -> None:
         """Start it. Others ask it once it is ready: before that, 503 is right."""
         service = Service(
+            **self.startup.settings,
             SERVICE_STORE="postgres",
             SERVICE_DB_URL=self.url,
             SERVICE_REPLICA_PATH=self.replica,
@@ -65,6 +72,7 @@ class Node:
             SERVICE_ADMIN_ADDR="127.0.0.1:0",
             SERVICE_ADMIN_TOKEN=TOKEN,
             SERVICE_TIMEOUT_SECS=10,
+            SERVICE_INSTALL_STARTS=100,  # a step of the clock may begin one
         )
         try:
             wait_until(lambda: service.get("/ready").status == 200, 20)
@@ -82,6 +90,12 @@ class Node:
         service.process.send_signal(signal.SIGKILL)
         service.process.wait(PATIENCE)
         wait_until(lambda: not any(is_alive(pid) for pid in pids))
+        self.acknowledged.clear()
+
+    def status(self) -> int:
+        """The status of its readiness."""
+        assert self.service is not None
+        return self.service.get("/ready").status
 
     def answer(self, machine: int) -> int | None:
         """The number in the answer to a machine; None where the node is down. Raises `ValueError` for anything
@@ -242,8 +256,8 @@ def apart(
     trouble: Trouble = _MUCH,
     seed: int = 1,
 ) -> list[Figure]:
-    """Nodes on a primary and a standby, while machines ask and install: nodes are killed, the primary stalls, and the
-    standby is promoted."""
+    """Nodes on a primary and a standby, while machines ask and install: nodes are killed, the primary stalls, the
+    standby is promoted, and the nodes are upgraded."""
     if binaries() is None:
         return [Figure("nodes", "not run", MISSING)]
     with clusters() as parent:
@@ -252,7 +266,10 @@ def apart(
         standby = Cluster(home_of(parent, "standby"), standby_of=primary).start()
         hosts = f"127.0.0.1:{primary.port},127.0.0.1:{standby.port}"
         url = f"postgresql://answerd@{hosts}/{name}?target_session_attrs=read-write"
-        running = [Node(url, scratch / f"{number}.db", workers) for number in range(nodes)]
+        running = [
+            Node(url, scratch / f"{number}.db", workers, Startup(scratch / f"startup-{number}"))
+            for number in range(nodes)
+        ]
         try:
             for node in running:
                 node.start()
@@ -295,12 +312,16 @@ def _torn(lab: Lab, installs: Installs, primary: Cluster, standby: Cluster, trou
             went_on = time.monotonic() - began
         lost_by_promotion = _lost(before_promotion, url)
         time.sleep(min(trouble.seconds, 2.0))
+        upgrade = _upgrade(lab, installs, trouble, proof) if CAN_BE_ALTERED else []
+        time.sleep(min(trouble.seconds, 2.0))
+        lost_by_upgrade = _lost(lab.acknowledged.copy(), url)
     differ = _wait_until_equal(lab, url)
     return [
         measured(proof, "answers", lab.answers),
         measured(proof, "acknowledged writes", lab.writes),
         measured(proof, "refused writes", lab.refused),
         *(measured(proof, f"files of states that were {what}", count) for what, count in sorted(lab.files.items())),
+        measured(proof, "times a clock was set", trouble.kills),
         exactly(proof, "wrong answers", len(lab.wrong), 0),
         *(Figure(proof, "the first of them", fault[:200]) for fault in lab.wrong[:1]),
         measured(proof, "slowest answer", 1_000 * slowest, "ms"),
@@ -311,6 +332,8 @@ def _torn(lab: Lab, installs: Installs, primary: Cluster, standby: Cluster, trou
         exactly(proof, "acknowledged writes lost by the stall", lost_by_stall, 0),
         under(proof, "writes go on after the promotion", went_on, PROMOTED_SECONDS, "s"),
         measured(proof, "writes that the asynchronous standby did not have", lost_by_promotion),
+        *upgrade,
+        exactly(proof, "acknowledged writes lost by the upgrade", lost_by_upgrade, 0),
         exactly(proof, "nodes that differ at the end", differ, 0),
         *_figures_of(installs, proof, DatabaseStates(PostgresServer(url), Rules())),
     ]
@@ -342,11 +365,50 @@ def _kill_nodes(lab: Lab, installs: Installs, trouble: Trouble) -> None:
         with installs.calm.trouble():
             node.kill()
             lab.files[_exchange_file(node, lab)] += 1
-            node.acknowledged.clear()
             node.start()
+        lab.random.choice(lab.nodes).startup.set_clock(lab.random.choice(STEPS))
         time.sleep(trouble.seconds / trouble.kills)
         with installs.calm.trouble():
             _drop_connections(node.url)
+
+
+def _upgrade(lab: Lab, installs: Installs, trouble: Trouble, proof: str) -> list[Figure]:
+    """Upgrade one node, then the others. The figures say what those did before that."""
+    first, *older = lab.nodes
+    with installs.calm.trouble():
+        first.kill()
+        first.startup.upgrade()
+        first.start()  # it brings the database up to date
+        began = time.monotonic()
+        wait_until(lambda: all(node.status() == 503 for node in older))
+        saw = time.monotonic() - began
+        time.sleep(UNDER_WAY_SECONDS)
+        seen = time.monotonic()
+        for node in older:
+            node.acknowledged.clear()
+        time.sleep(min(trouble.seconds, 2.0))
+        writes = sum(len(node.acknowledged) for node in older)
+        reports = sum(at > seen and node in older for at, node in installs.reported())
+        starts = 0
+        for node in older:
+            node.kill()
+            try:
+                node.start()
+            except AssertionError as error:
+                if "use the newer version that wrote it" not in str(error):
+                    raise
+            else:
+                starts += 1
+                node.kill()
+        for node in older:
+            node.startup.upgrade()
+            node.start()
+    return [
+        under(proof, "nodes of the version before see the newer schema", saw, SEEN_SECONDS, "s"),
+        exactly(proof, "writes that they acknowledge then", writes, 0),
+        exactly(proof, "reports that they acknowledge then", reports, 0),
+        exactly(proof, "nodes of the version before that start on the newer schema", starts, 0),
+    ]
 
 
 def _exchange_file(node: Node, lab: Lab) -> str:
@@ -378,9 +440,10 @@ def _drop_connections(url: str) -> None:
 
 
 def _stored(url: str) -> dict[str, int]:
-    """The numbers in the database, by MAC address."""
-    documents = PostgresStore(url).all()
-    return {stored.key.identifier: int(stored.body[2:]) for stored in documents if stored.key.kind is Kind.MACHINE}
+    """The numbers in the database, by MAC address, whatever schema that has."""
+    with PostgresServer(url).connected() as database:
+        rows = run(database, "SELECT identifier, text FROM documents WHERE kind = 'machine'").fetchall()
+    return {identifier: int(text[2:]) for identifier, text in rows}
 
 
 def _lost(acknowledged: dict[int, int], url: str) -> int:
