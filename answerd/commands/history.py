@@ -48,12 +48,13 @@ from answerd.commands import FAILED, WRONG_USAGE, Arguments, CommandError
 from answerd.commands.apply import local_guard, own_author
 from answerd.commands.common import announce_store, configured_store, inventory_columns
 from answerd.commands.terminal import coloured, diff_line, print_json, printable_line
-from answerd.documents import Key
-from answerd.formats import split_extension
+from answerd.formats import ALL_EXTENSIONS
 from answerd.identity import Kind
+from answerd.inventory import FORMAT as INVENTORY_FORMAT
 from answerd.store import HistoryEntry, HistoryFilter, StoreError
 from answerd.store.files import FileStore
 from answerd.store.history import beginning
+from answerd.store.layout import flat_name, is_groups, is_inventories, key_of
 
 
 def run(arguments: Arguments) -> int:
@@ -90,26 +91,16 @@ def database() -> Any:
     return store
 
 
-def parse_document_name(key: str) -> tuple[Kind, str, str | None]:
-    """Return kind, identifier and format, None for any, of a document's name. Raises `CommandError`."""
-    folder, _, file = key.rpartition("/")
-    kinds = {"": Kind.MACHINE, "groups": Kind.GROUP, "inventory": Kind.INVENTORY}
-    if folder.lower() not in kinds or not file:
-        raise CommandError(f"{key} is no document's name, such as groups/rack-a.toml", WRONG_USAGE)
-    kind = kinds[folder.lower()]
-    if kind is Kind.INVENTORY or (kind is Kind.MACHINE and file.lower() == "inventory.csv"):
-        stem = file.removesuffix(".csv")
-        return Kind.INVENTORY, "default" if kind is Kind.MACHINE else stem, "csv"
-    stem, extension = split_extension(file)
-    if kind is Kind.MACHINE and stem.lower() == "default":
-        return Kind.DEFAULT, "", extension
-    return kind, stem, extension
-
-
-def name_of(key: Key) -> str:
-    """Return a document's name as `parse_document_name` reads it."""
-    folder = {Kind.GROUP: "groups/", Kind.INVENTORY: "inventory/"}.get(key.kind, "")
-    return f"{folder}{key.identifier or 'default'}.{key.format}"
+def parse_document_name(name: str) -> tuple[Kind, str, str | None]:
+    """Return kind, identifier and format, None for any, of a document by its file's name, or by that without an
+    extension. Raises `CommandError`."""
+    folder = name.rpartition("/")[0]
+    if not folder or is_groups(folder) or is_inventories(folder):
+        if key := key_of(name) or key_of(f"{name}.{INVENTORY_FORMAT}"):
+            return key.kind, key.identifier, key.format
+        if key := key_of(f"{name}.{ALL_EXTENSIONS[0]}"):
+            return key.kind, key.identifier, None
+    raise CommandError(f"{name} is no document's name, such as groups/rack-a.toml", WRONG_USAGE)
 
 
 def _lines(entry: HistoryEntry, labels: Mapping[str, str], show_secrets: bool) -> Iterator[str]:
@@ -117,7 +108,7 @@ def _lines(entry: HistoryEntry, labels: Mapping[str, str], show_secrets: bool) -
     who = " from ".join(part for part in (author.name, author.peer) if part) or "another program"
     what = "new" if entry.before is None else "removed" if entry.after is None else "changed"
     yield coloured(
-        printable_line(f"revision {entry.revision}  {entry.at}  {what}  {name_of(entry.key)}  by {who}"), "bold"
+        printable_line(f"revision {entry.revision}  {entry.at}  {what}  {flat_name(entry.key)}  by {who}"), "bold"
     )
     if author.note:
         yield printable_line(f"    {author.note}")
@@ -132,7 +123,7 @@ def _as_json(entry: HistoryEntry, labels: Mapping[str, str], show_secrets: bool)
         "when": entry.at,
         "who": {"name": entry.author.name, "peer": entry.author.peer},
         "note": entry.author.note,
-        "name": name_of(entry.key),
+        "name": flat_name(entry.key),
         "diff": diff_lines(entry.key, entry.before, entry.after, labels=labels, show_secrets=show_secrets),
     }
 
@@ -155,5 +146,5 @@ def put_back(arguments: Arguments) -> int:
         for problem in refused.problems:
             print(printable_line(f"problem: {problem}"), file=sys.stderr)
         raise CommandError(f"refused: {refused.reason}", FAILED) from None
-    print(printable_line(f"{name_of(stored.key)} is what it was in revision {int(number)}"))
+    print(printable_line(f"{flat_name(stored.key)} is what it was in revision {int(number)}"))
     return 0

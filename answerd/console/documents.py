@@ -30,7 +30,7 @@ from answerd.console.starts import start_of
 from answerd.console.table import DocumentsView, Tables, View, inventories_of
 from answerd.documents import Key, RawDocument
 from answerd.formats import FORMATS
-from answerd.identity import Kind, identity_of, join_limited
+from answerd.identity import Kind, identity_of
 from answerd.inventory import FORMAT as INVENTORY_FORMAT
 from answerd.inventory import file_of
 from answerd.long_work import run_long
@@ -55,11 +55,11 @@ class Preview(Enum):
 
 
 class Dependents(NamedTuple):
-    """Some of those that depend on a group: a heading, names, and what leads to all of them."""
+    """Those that depend on a group: a heading, how many they are, the first names, and what leads to all of them."""
 
     word: str
-    names: str
-    all: str = ""
+    total: str
+    names: Sequence[str]
     where: str = ""
 
 
@@ -344,12 +344,10 @@ class DocumentPages:
         extending, shown = run_long(lambda: (table.extending(key), table.machines(View(group=key.identifier), states)))
         found = []
         if extending:
-            found.append(Dependents("Extended by", join_limited(extending, NAMES_SHOWN)))
+            found.append(Dependents("Extended by", counted(len(extending), "document"), _first(extending)))
         if shown.found:
-            names = ", ".join([machine.name for machine in shown.machines[:NAMES_SHOWN]])
-            more = " …" if shown.found > NAMES_SHOWN else ""
-            where = link("/console/machines", group=key.identifier)
-            found.append(Dependents("Machines", f"{names}{more}", counted(shown.found, "machine"), where))
+            names, where = [machine.name for machine in shown.machines], link("/console/machines", group=key.identifier)
+            found.append(Dependents("Machines", counted(shown.found, "machine"), _first(names), where))
         return found
 
     def _sentences(
@@ -362,6 +360,10 @@ class DocumentPages:
         if message:
             return (*problems, message)
         return problems_of(self._backend.catalogue(), key)
+
+
+def _first(names: Sequence[str]) -> Sequence[str]:
+    return names if len(names) <= NAMES_SHOWN else [*names[:NAMES_SHOWN], "…"]
 
 
 def _key(kind: str, name: str, extension: str) -> Key | None:

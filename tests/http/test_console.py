@@ -18,7 +18,7 @@ import pytest
 from answerd.formats import FORMATS
 from answerd.server.bearer import FAILURES
 from answerd.server.roles import Role, hash_of, new_token
-from tests.support.console import TOKEN, Browser, changes_in, etag_of, revisions_in, started, text_in
+from tests.support.console import TOKEN, Browser, changes_in, compared, etag_of, revisions_in, started, text_in
 from tests.support.ports import free_port
 from tests.support.service import Service
 
@@ -506,8 +506,10 @@ def test_an_earlier_version_is_shown_with_its_effect_and_stored_by_a_save(writer
     writer.change(do="save", text="# one\n", **named)
     writer.change(do="save", text="# two\n", etag=etag_of(writer.get(page)), **named)
     newest, oldest = revisions_in(writer.get(page))
+    assert 'class="diff"' not in writer.get(page).text, "a difference is made where it is asked for"
+    assert "+# two" in changes_in(writer.get(f"{page}&change={newest}"))
     assert re.findall(r"revision=\d+&amp;side=after", writer.get(page).text) == [f"revision={oldest}&amp;side=after"]
-    undone = writer.get(f"/console/document/earlier?revision={newest}")
+    undone = compared(lambda: writer.get(f"/console/document/earlier?revision={newest}"))
     assert (text_in(undone), "1 machine gets another answer" in undone.text) == ("# one\n", True)
     assert f'value="undo of revision {newest}"' in undone.text
     assert writer.get("/machines/m1?format=ks").text == "# two\n"
@@ -521,7 +523,7 @@ def test_to_undo_the_first_change_is_to_remove_the_document(writer: Browser) -> 
     named = {"kind": "machine", "name": "m1", "format": "ks"}
     writer.change(do="save", text="# one\n", **named)
     (revision,) = revisions_in(writer.get("/console/history"))
-    undone = writer.get(f"/console/document/earlier?revision={revision}")
+    undone = compared(lambda: writer.get(f"/console/document/earlier?revision={revision}"))
     assert "1 machine loses its answer" in undone.text
     assert '<button form="editor" class="danger" name="do" value="delete">' in undone.text
     assert writer.get("/machines/m1?format=ks").status == 200

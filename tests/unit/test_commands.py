@@ -11,7 +11,9 @@ import pytest
 
 from answerd import captures, cli
 from answerd.captures import Capture
-from answerd.commands import NAMES, command, common, usage_of
+from answerd.commands import NAMES, CommandError, command, common, usage_of
+from answerd.commands.history import parse_document_name
+from answerd.identity import Kind
 from tests.support.service import write_tree
 from tests.support.shell import Shell
 
@@ -300,3 +302,24 @@ def test_captures_of_a_directory_that_is_not_there_fail(shell: Shell) -> None:
     shell.set(SERVICE_CAPTURE_DIR="absent")
     done = shell("captures")
     assert (done.status, len(done.err)) == (1, 1)
+
+
+@pytest.mark.parametrize(
+    ("name", "meant"),
+    [
+        ("groups/rack-a.toml", (Kind.GROUP, "rack-a", "toml")),
+        ("Groups/rack-a", (Kind.GROUP, "rack-a", None)),
+        ("default.ks", (Kind.DEFAULT, "", "ks")),
+        ("web.example.com", (Kind.MACHINE, "web.example.com", None)),
+        ("inventory.csv", (Kind.INVENTORY, "default", "csv")),
+        ("inventory/lab", (Kind.INVENTORY, "lab", "csv")),
+    ],
+)
+def test_a_document_is_named_like_its_file(name: str, meant: tuple[Kind, str, str | None]) -> None:
+    assert parse_document_name(name) == meant
+
+
+@pytest.mark.parametrize("name", ["rack/web-01", "rack/web-01.ks", "groups/a/b", "groups/", ".web-01"])
+def test_what_no_file_is_called_names_no_document(name: str) -> None:
+    with pytest.raises(CommandError, match="is no document's name"):
+        parse_document_name(name)

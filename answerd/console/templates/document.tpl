@@ -87,9 +87,14 @@
 % for dependents in used_by:
 <dt>{{dependents.word}}</dt><dd>\\
 % if dependents.where:
-<a href="{{dependents.where}}">{{dependents.all}}</a>: \\
+<a href="{{dependents.where}}">{{dependents.total}}</a>:
+% else:
+{{dependents.total}}:
 % end
-{{dependents.names}}</dd>
+% for name in dependents.names:
+<span class="whole">{{name}}</span>
+% end
+</dd>
 % end
 </dl></section>
 % end
