@@ -37,7 +37,6 @@ SUITES = {
     ],
     "durability and torture": [
         "tests/http/test_durability.py",
-        "tests/load/test_apply_kills.py",
         "tests/load/torture/test_short_forms.py",
     ],
 }

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Callable, Iterable, Mapping
-from contextlib import ExitStack
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import quote
@@ -83,7 +83,8 @@ def documents(
         for document in reversed(case.documents):
             _admin(service, "DELETE", _target(document))
 
-    with _database(scratch) as (service, idle):
+    settings = {"SERVICE_STORE": "sqlite", "SERVICE_DB_PATH": scratch / "a.db", "SERVICE_ADMIN_ADDR": "127.0.0.1:0"}
+    with _serving(scratch, {}, **settings, SERVICE_ADMIN_TOKEN=TOKEN) as (service, idle):
         worst = _each(service, idle, {name: CASES[name](size) for name in cases}, meet)
     proof = f"documents of {size:,} bytes"
     return [
@@ -111,11 +112,10 @@ def requests(scratch: Path, cases: Iterable[str] = REQUESTS, scale: float = 1.0)
         assert service.address
         exchange(service.address, head.encode() + said.body)
 
-    with ExitStack() as stack:
-        files = {"default.ks": "lang en\n"}
-        for name in cases:
-            files |= _files(CASES[name](LINE).documents)
-        service, idle = _both(stack, scratch, files)
+    files = {"default.ks": "lang en\n"}
+    for name in cases:
+        files |= _files(CASES[name](LINE).documents)
+    with _serving(scratch, files) as (service, idle):
         worst = _each(service, idle, {name: sized(name) for name in cases}, meet)
     return _figures("requests of full size", worst)
 
@@ -135,8 +135,7 @@ def files(scratch: Path, cases: Iterable[str] = (*CROWDED, *SETS), size: int = F
         _wait_for(service, f"/ks?mac={marker}", 404)
 
     sized = {name: CASES[name](min(size, SET) if name in SETS else size) for name in cases}
-    with ExitStack() as stack:
-        service, idle = _both(stack, scratch, {})
+    with _serving(scratch, {}) as (service, idle):
         worst = _each(service, idle, sized, meet)
     return _figures(f"files of {size:,} bytes and sets", worst)
 
@@ -178,33 +177,18 @@ def _figures(proof: str, found: list[_Case]) -> list[Figure]:
     ]
 
 
-class _database(ExitStack):
-    """A service on a database with the admin API, and an idle one."""
-
-    def __init__(self, scratch: Path) -> None:
-        super().__init__()
-        self._scratch = scratch
-
-    def __enter__(self) -> tuple[Service, Service]:  # type: ignore[override]
-        super().__enter__()
-        settings = {
-            "SERVICE_STORE": "sqlite",
-            "SERVICE_DB_PATH": self._scratch / "a.db",
-            "SERVICE_ADMIN_ADDR": "127.0.0.1:0",
-        }
-        return _both(self, self._scratch, {}, **settings, SERVICE_ADMIN_TOKEN=TOKEN)
-
-
-def _both(stack: ExitStack, scratch: Path, files: dict[str, str], **settings: object) -> tuple[Service, Service]:
+@contextmanager
+def _serving(scratch: Path, files: dict[str, str], **settings: object) -> Iterator[tuple[Service, Service]]:
     """A service on a directory of files, or as the settings say, and an idle one beside it."""
     given = {"SERVICE_TIMEOUT_SECS": PATIENCE, "SERVICE_LOG": "off"}
     (scratch / "idle").mkdir()
     write_tree(scratch / "answers", files)
     (scratch / "answers").mkdir(exist_ok=True)
-    service = Service(**{**given, "SERVICE_ANSWERS_DIR": scratch / "answers", **settings})
-    stack.enter_context(service)
-    idle = stack.enter_context(Service(**{**given, "SERVICE_ANSWERS_DIR": scratch / "idle"}))
-    return service, idle
+    with (
+        Service(**{**given, "SERVICE_ANSWERS_DIR": scratch / "answers", **settings}) as service,
+        Service(**{**given, "SERVICE_ANSWERS_DIR": scratch / "idle"}) as idle,
+    ):
+        yield service, idle
 
 
 def _admin(service: Service, method: str, target: str, body: bytes = b"") -> Reply:

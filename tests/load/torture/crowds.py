@@ -92,9 +92,9 @@ class Unread:
 def ask_all(
     address: tuple[str, int], requests: Iterable[bytes], at_a_time: int = 64, stop: Callable[[], bool] = lambda: False
 ) -> Counter[str]:
-    """Send each request on a connection of its own, so many at a time; how often each status came.
+    """Send each request on a connection of its own, so many at a time; how often each status came in a whole response.
 
-    What is no status is the name of an error, or ``closed``. Ends early when ``stop`` says so.
+    What is none is the name of an error, ``closed``, ``cut off`` or ``silence``. Ends early when ``stop`` says so.
     """
     return _Asking(address, iter(requests)).run(at_a_time, stop)
 
@@ -109,7 +109,7 @@ class _Asking:
         self._poll = select.epoll()
         self._clients: dict[int, socket.socket] = {}
         self._unsent: dict[int, bytes] = {}
-        self._status: dict[int, str] = {}
+        self._received: dict[int, bytes] = {}
         self._number = 0
 
     def run(self, at_a_time: int, stop: Callable[[], bool]) -> Counter[str]:
@@ -151,17 +151,23 @@ class _Asking:
         except BlockingIOError:
             return
         except OSError as error:
-            self.outcomes[self._status.get(descriptor) or type(error).__name__] += 1
+            self.outcomes[type(error).__name__] += 1
             self._end(descriptor)
             return
         if received:
-            self._status.setdefault(descriptor, received[9:12].decode("latin-1"))
+            self._received[descriptor] = self._received.get(descriptor, b"") + received
             return
-        self.outcomes[self._status.get(descriptor, "closed")] += 1
+        self.outcomes[_told(self._received.get(descriptor, b""))] += 1
         self._end(descriptor)
 
     def _end(self, descriptor: int) -> None:
         self._poll.unregister(descriptor)
         self._clients.pop(descriptor).close()
         self._unsent.pop(descriptor, None)
-        self._status.pop(descriptor, None)
+        self._received.pop(descriptor, None)
+
+
+def _told(response: bytes) -> str:
+    head, _, body = response.partition(b"\r\n\r\n")
+    whole = f"Content-Length: {len(body)}\r\n".encode() in head + b"\r\n"
+    return response[9:12].decode("latin-1") if whole else "cut off" if response else "closed"

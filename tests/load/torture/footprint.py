@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import threading
 import time
+from collections.abc import Callable
 from types import TracebackType
+from typing import Self
 
 from tests.load.torture.figures import Figure, measured, under
 from tests.support.processes import proportional_bytes
@@ -19,7 +21,29 @@ RUNAWAY = 3
 """The load ends when memory is so many times above its bound: a proof that fails must not take the machine with it."""
 
 
-class Footprint:
+class Peak:
+    """The most memory that was measured while this context lasts."""
+
+    def __init__(self, measure: Callable[[], int]) -> None:
+        self._measure = measure
+        self.peak = 0
+        self._over = threading.Event()
+        self._thread = threading.Thread(target=self._watch)
+
+    def _watch(self) -> None:
+        while not self._over.wait(POLL_SECONDS):
+            self.peak = max(self.peak, self._measure())
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: object, traceback: TracebackType | None) -> None:
+        self._over.set()
+        self._thread.join()
+
+
+class Footprint(Peak):
     """The memory of the service (Pss of all its processes) while this context lasts.
 
     ``bound``: bytes that the load may add to the level before it. ``returned``: bytes that may be left of that once the
@@ -27,29 +51,19 @@ class Footprint:
     """
 
     def __init__(self, pid: int, *, bound: int, returned: int) -> None:
+        super().__init__(lambda: proportional_bytes(pid))
         self.pid = pid
         self.bound = bound
         self.returned = returned
         self.before = self.peak = self.after = steady_bytes(pid)
-        self._over = threading.Event()
-        self._thread = threading.Thread(target=self._watch)
 
     @property
     def runs_away(self) -> bool:
         """Whether the load has to be ended early."""
         return self.peak - self.before > RUNAWAY * self.bound
 
-    def _watch(self) -> None:
-        while not self._over.wait(POLL_SECONDS):
-            self.peak = max(self.peak, proportional_bytes(self.pid))
-
-    def __enter__(self) -> Footprint:
-        self._thread.start()
-        return self
-
     def __exit__(self, kind: type[BaseException] | None, error: object, traceback: TracebackType | None) -> None:
-        self._over.set()
-        self._thread.join()
+        super().__exit__(kind, error, traceback)
         if kind is None:
             self.after = _bytes_once_below(self.pid, self.before + self.returned)
 

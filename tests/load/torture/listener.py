@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import select
 import socket
-import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -13,12 +12,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from answerd.server.admission import raise_file_limit
+from tests.load.torture.crowds import SOURCES, ask_all
 from tests.load.torture.figures import Figure, exactly, measured, under
+from tests.load.torture.footprint import Peak
 from tests.support.probe import Probes
 from tests.support.processes import private_bytes
 from tests.support.service import Service, write_tree
 
-SOURCES = 8  # addresses the clients come from: one has not ports enough
 FILES_FOR_OTHERS = 100  # that the torturer needs beside its connections
 SLOW_REQUEST = b"GET /ipxe HTTP/1.1\r\nHost: s\r\nX-Slow: " + b"a" * 1_000
 WHOLE_REQUEST = b"GET /ipxe HTTP/1.1\r\nHost: s\r\n\r\n"
@@ -128,7 +128,7 @@ def _held(
         pids = service.pids
         before = private_bytes(*pids)
         left, late, after = 0, 0.0, []
-        with Probes(service.address) as probes, _Peak(*pids) as peak:
+        with Probes(service.address) as probes, Peak(lambda: private_bytes(*pids)) as peak:
             for _ in range(rounds.warm_up + rounds.measured):
                 crowd = Crowd(service.address, count)
                 behave(crowd, timeout)
@@ -141,7 +141,7 @@ def _held(
         measured(proof, "requests of others", probes.results.outcomes.total()),
         measured(proof, "p50 of others", probes.results.percentile(50), "ms"),
         under(proof, "p99 of others", probes.results.percentile(99), P99_MILLISECONDS, "ms"),
-        under(proof, "memory a connection at the peak", (peak.bytes - before) // count, bytes_each, "bytes"),
+        under(proof, "memory a connection at the peak", (peak.peak - before) // count, bytes_each, "bytes"),
         measured(proof, "memory gained by the rounds of warm-up", after[rounds.warm_up - 1] - before, "bytes"),
         under(
             proof,
@@ -178,10 +178,10 @@ def stampede(scratch: Path, *, count: int = 19_900, limit: int = 500, rounds: in
     with serving(scratch, SERVICE_MAX_CONNECTIONS=limit, SERVICE_LOG="problems") as service:
         assert service.address
         before = private_bytes(*service.pids)
-        with _Peak(*service.pids) as peak:
+        with Peak(lambda: private_bytes(*service.pids)) as peak:
             for _ in range(rounds):
                 began = time.monotonic()
-                outcomes.update(_rush(service.address, count))
+                outcomes.update(ask_all(service.address, [WHOLE_REQUEST] * count, at_a_time=count))
                 seconds.append(time.monotonic() - began)
                 time.sleep(3)  # beyond the time that a connection lingers
                 settled.append(private_bytes(*service.pids))
@@ -192,81 +192,7 @@ def stampede(scratch: Path, *, count: int = 19_900, limit: int = 500, rounds: in
         measured(proof, "answered 503", outcomes["503"]),
         exactly(proof, "neither (resets, silence, other)", rounds * count - outcomes["200"] - outcomes["503"], 0),
         measured(proof, "slowest stampede", max(seconds), "s"),
-        under(proof, "memory a connection at the peak", (peak.bytes - before) // count, BYTES_SILENT, "bytes"),
+        under(proof, "memory a connection at the peak", (peak.peak - before) // count, BYTES_SILENT, "bytes"),
         under(proof, "memory gained from the first to the last", settled[-1] - settled[0], SETTLED_BYTES, "bytes"),
         under(proof, "log lines for all 503s", lines, 3 * int(sum(seconds) + 3 * rounds)),
     ]
-
-
-class _Peak:
-    """The most memory that some processes have had meanwhile."""
-
-    def __init__(self, *pids: int) -> None:
-        self.pids = pids
-        self.bytes = 0
-        self._over = threading.Event()
-        self._thread = threading.Thread(target=self._watch)
-
-    def _watch(self) -> None:
-        while not self._over.wait(0.1):
-            self.bytes = max(self.bytes, private_bytes(*self.pids))
-
-    def __enter__(self) -> _Peak:
-        self._thread.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._over.set()
-        self._thread.join()
-
-
-def _rush(address: tuple[str, int], count: int) -> Counter[str]:
-    """So many clients at once, each asking for the answer; how each fared."""
-    poll = select.epoll()
-    received: dict[int, bytes] = {}
-    clients: dict[int, socket.socket] = {}
-    outcomes: Counter[str] = Counter()
-
-    def serve(seconds: float) -> None:
-        for descriptor, events in poll.poll(seconds, 4_096):
-            client = clients[descriptor]
-            try:
-                if events & select.EPOLLOUT and descriptor not in received:
-                    client.send(WHOLE_REQUEST)
-                    received[descriptor] = b""
-                    poll.modify(descriptor, select.EPOLLIN)
-                    continue
-                piece = client.recv(65_536)
-            except OSError as error:
-                piece, received[descriptor] = b"", type(error).__name__.encode()
-            if piece:
-                received[descriptor] += piece
-                continue
-            outcomes[_told(received.pop(descriptor))] += 1
-            poll.unregister(descriptor)
-            clients.pop(descriptor).close()
-
-    for number in range(count):
-        client = socket.socket()
-        client.setblocking(False)
-        client.bind((f"127.0.0.{2 + number % SOURCES}", 0))
-        client.connect_ex(address)
-        clients[client.fileno()] = client
-        poll.register(client, select.EPOLLOUT)
-        if number % 500 == 499:
-            serve(0)
-    until = time.monotonic() + 60
-    while clients and time.monotonic() < until:
-        serve(1.0)
-    outcomes["silence"] += len(clients)
-    for client in clients.values():
-        client.close()
-    return outcomes
-
-
-def _told(response: bytes) -> str:
-    if not response.startswith(b"HTTP/1.1 "):
-        return response.decode("latin-1") or "closed"
-    head, _, body = response.partition(b"\r\n\r\n")
-    whole = f"Content-Length: {len(body)}\r\n".encode() in head + b"\r\n"
-    return response[9:12].decode() if whole else "cut off"
