@@ -35,9 +35,9 @@ STORE = "document.querySelector('.head .sub').textContent = 'answerd · sqlite:/
 
 
 def watch(page: Page) -> None:
-    """Wait for the page to look again; the database of an example has a name that says nothing."""
+    """Wait until all problems are counted; the database of an example has a name that says nothing."""
+    page.locator("a.tile", has_text="…").wait_for(state="detached")
     page.evaluate(STORE)
-    page.wait_for_timeout(2_500)
 
 
 def preview(page: Page) -> None:
