@@ -51,7 +51,7 @@ ROW_SECONDS: Final = 0.003  # for which answers are made before those that are t
 PARKED_GREENLETS: Final = 64  # kept for the next task
 PAUSE_SECONDS: Final = 0.05  # without accepting, when the system has no memory or no descriptor for a connection
 SWEEP_SECONDS: Final = 0.1
-CUT_AT_ONCE: Final = 500  # connections closed in one sweep, about 5 ms
+CUT_AT_ONCE: Final = 200  # connections closed in one sweep: 2 ms, 9 ms where greenlets wait for their clients
 SILENT_SECONDS: Final = 1.0  # that a connection without a byte is still waited for at the end
 HANDSHAKE_SECONDS: Final = 0.05  # for handshakes of TCP in progress, before the listening socket is closed
 LINGER_SECONDS: Final = 2.0  # that a client which still sends after its response is listened to
@@ -490,10 +490,10 @@ class HttpServer(WSGIServer):
 
     # --- deadlines ----------------------------------------------------------------------------------------------------
 
-    def _start_sweeping(self) -> None:
+    def _start_sweeping(self, after: float = SWEEP_SECONDS) -> None:
         """Sweep while any connection is open."""
         if self._sweeper is None:
-            self._sweeper = self.loop.timer(SWEEP_SECONDS, SWEEP_SECONDS)
+            self._sweeper = self.loop.timer(after, SWEEP_SECONDS)
             self._sweeper.start(self._sweep)
 
     def _stop_sweeping(self) -> None:
@@ -509,8 +509,9 @@ class HttpServer(WSGIServer):
             handler.overdue()
         for handler in [handler for handler in self._shedding if handler.shed_at <= now]:
             handler.shed()
-        if len(overdue) > CUT_AT_ONCE:
-            self.loop.run_callback(self._sweep)
+        if len(overdue) > CUT_AT_ONCE:  # a timer, because the loop would look at no socket between 50 callbacks
+            self._stop_sweeping()
+            self._start_sweeping(0.0)
         self.memory.refuse_large_bodies()  # another worker may have taken what is left
         self._log_overload(now)
         if self._is_empty() and not (self._is_draining or self._shed_counts or self._accept_failures):
