@@ -1,6 +1,5 @@
 """The response to a scrape: the metrics of all processes in Prometheus' text format, written by prometheus_client; and
-the listener of its own that serves it without a token (docs/metrics.md). Where each number of the table in
-`answerd.server.metrics` comes from.
+the listener of its own that serves it without a token (docs/metrics.md).
 """
 
 from __future__ import annotations
@@ -8,6 +7,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from http import HTTPStatus
+from itertools import accumulate
 from math import isfinite
 from typing import Any
 from wsgiref.types import StartResponse, WSGIApplication
@@ -18,29 +18,27 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Histo
 from answerd import __version__
 from answerd.answers.catalogue import Catalogue
 from answerd.errors import StatesUnknown
-from answerd.installs.records import InstallMemory
 from answerd.installs.states import State
-from answerd.server import metrics
 from answerd.server.admission import Admission
 from answerd.server.answer_set import AnswerSet
 from answerd.server.cells import Cells
 from answerd.server.http.responses import PLAIN_TEXT, exchange_of
 from answerd.server.live_states import LiveStates
+from answerd.server.metrics import COUNTERS, MICROSECONDS, PROBLEMS, REQUESTS, SECONDS, outcome_of
 from answerd.server.probes import METHODS, Probes, Readiness, is_probe
 from answerd.server.statuses import METHOD_NOT_ALLOWED, NOT_FOUND, OK, UNAUTHORIZED
 from answerd.server.threads import in_thread
 from answerd.store import StoreError
-from answerd.store.states import Waiting
 
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 
 PATH = "/metrics"
 
-Value = tuple[tuple[str, ...], float]
-"""The values of a metric's labels, and its number."""
-
 
 class Exposition:
+    """A collector of prometheus_client: the numbers that processes count, and those looked up at each scrape. A metric
+    without any number is left out."""
+
     def __init__(
         self,
         counters: Cells,
@@ -55,129 +53,120 @@ class Exposition:
         self._answers = answers
         self._certificate_expiry = certificate_expiry
         self._installs = installs
-        self._census: tuple[Catalogue, Counter[tuple[str, ...]]] | None = None
+        self._census: tuple[Catalogue, Counter[tuple[str, str]]] | None = None
         self._registry = CollectorRegistry(auto_describe=False)
         self._registry.register(self)
 
     def __call__(self) -> bytes:
         return generate_latest(self._registry)
 
-    def collect(self) -> Iterable[Metric]:
-        """Return every metric of the table; prometheus_client calls this."""
-        for metric in metrics.METRICS:
-            labels = [name for name, _ in metric.labels]
-            if metric.kind == "histogram":
-                yield self._histogram(metric.name, metric.meaning)
-                continue
-            values = list(self._values(metric))
-            if not values:
-                continue
-            family = (CounterMetricFamily if metric.kind == "counter" else GaugeMetricFamily)(
-                metric.name, metric.meaning, labels=labels
+    def collect(self) -> Iterator[Metric]:
+        """Yield every metric; prometheus_client calls this."""
+        yield from self._counted()
+        store = self._answers.follower.loader.store
+        yield _gauge("answerd_connections", "connections to the answer endpoint in flight", self._admission.in_flight())
+        yield _gauge(
+            "answerd_connections_limit", "connections that may be in flight", self._admission.connections.limit
+        )
+        yield _gauge("answerd_ready", "1 once there is a set to answer from", not self._answers.readiness())
+        documents = GaugeMetricFamily("answerd_documents", "documents of the set", labels=["kind", "format"])
+        for key, number in sorted(self._documents().items()):
+            documents.add_metric(key, number)
+        yield documents
+        yield _gauge("answerd_problems", "problems of the set", self._counters.total(*PROBLEMS))
+        if isfinite(age := store.age_seconds()):
+            yield _gauge(
+                "answerd_set_age_seconds",
+                "for how long the set may have been out of date; absent on a node that never read its database",
+                age,
             )
-            for given, number in values:
-                family.add_metric(given, number)
-            yield family
-
-    def _values(self, metric: metrics.Metric) -> Iterator[Value]:
-        reader = _GAUGES.get(metric.name)
-        if reader is not None:
-            yield from reader(self)
-            return
-        for cell in self._counters.index:
-            if cell[0] != metric.name:
-                continue
-            # Most pairs of outcome and format never occur. What has no format is there from the start: Prometheus sees
-            # no increase in a series that begins with its first failure.
-            if metric.name != metrics.REQUESTS or not cell[2] or self._counters.total(*cell):
-                yield cell[1:], self._total_of(cell)
-
-    def _total_of(self, cell: tuple[str, ...]) -> int:
-        if cell == ("answerd_authentication_failures_total", "answers"):
-            return self._counters.total(metrics.REQUESTS, str(UNAUTHORIZED), "", metrics.outcome_of(UNAUTHORIZED))
-        return self._counters.total(*cell)
-
-    def _histogram(self, name: str, meaning: str) -> Metric:
-        buckets, seen = [], 0
-        for cell in metrics.bucket_cells():
-            seen += self._counters.total(*cell)
-            buckets.append((cell[1], float(seen)))
-        total = self._counters.total(*metrics.sum_cell()) / 1_000_000
-        return HistogramMetricFamily(name, meaning, buckets=buckets, sum_value=total)
-
-    def _documents(self) -> Iterator[Value]:
-        """Yield documents by kind and format; counted once for each set."""
-        catalogue = self._answers.follower.loader.catalogue
-        if self._census is None or self._census[0] is not catalogue:
-            self._census = catalogue, in_thread(_counted, catalogue)
-        yield from ((key, float(number)) for key, number in sorted(self._census[1].items()))
-
-    def _expiry(self) -> Iterator[Value]:
+        if self._installs is not None:
+            yield from _states(self._installs)
         expiry = self._certificate_expiry()
         if expiry is not None:
-            yield (), expiry
+            yield _gauge(
+                "answerd_certificate_expiry_timestamp_seconds",
+                "when the certificate of the answer endpoint ends, in seconds since 1970; absent without one",
+                expiry,
+            )
+        info = GaugeMetricFamily("answerd_info", "1, with the version", labels=["version"])
+        info.add_metric([__version__], 1)
+        yield info
 
-    def _records(self) -> InstallMemory | None:
-        try:
-            return self._installs.current() if self._installs is not None else None
-        except StatesUnknown:
-            return None
+    def _counted(self) -> Iterator[Metric]:
+        total = self._counters.total
+        for counter in COUNTERS:
+            family = CounterMetricFamily(counter.name, counter.meaning, labels=counter.labels)
+            for cell in counter.cells:
+                number = total(*cell)
+                if cell == ("answerd_authentication_failures_total", "answers"):
+                    number = total(REQUESTS.name, str(UNAUTHORIZED), "", outcome_of(UNAUTHORIZED))
+                # Most pairs of outcome and format never occur. What has no format is there from the start: Prometheus
+                # sees no increase in a series that begins with its first failure.
+                if counter is not REQUESTS or not cell[2] or number:
+                    family.add_metric(cell[1:], number)
+            yield family
+        up_to = accumulate(total(*cell) for cell in SECONDS)
+        yield HistogramMetricFamily(
+            "answerd_request_seconds",
+            "time from a connection's accept until its response is made",
+            buckets=[(cell[1], float(number)) for cell, number in zip(SECONDS, up_to, strict=True)],
+            sum_value=total(*MICROSECONDS) / 1_000_000,
+        )
 
-    def _installs_by_state(self) -> Iterator[Value]:
-        records = self._records()
-        if records is not None:
-            by_state = in_thread(records.by_state)
-            yield from (((state.value,), float(by_state.get(state, 0))) for state in State if state is not State.NEW)
-
-    def _silent_installs(self) -> Iterator[Value]:
-        installs, records = self._installs, self._records()
-        if installs is not None and records is not None:
-            yield (), float(in_thread(records.silent, installs.now()))
-
-    def _waiting(self, which: Callable[[Waiting], float]) -> Iterator[Value]:
-        """Yield the number or age of the messages that wait for a shared database; nothing without one, or where it
-        cannot be read."""
-        try:
-            waiting = in_thread(self._installs.store.waiting) if self._installs is not None else None
-        except StoreError:
-            return
-        if waiting is not None:
-            yield (), float(which(waiting))
-
-    def _silent_nodes(self) -> Iterator[Value]:
-        """Yield for how long each node that shares the database has not spoken."""
-        if self._installs is not None:
-            yield from (((node.name,), node.silent) for node in in_thread(self._installs.store.nodes))
-
-    def _set_age(self) -> Iterator[Value]:
-        age = self._answers.follower.loader.store.age_seconds()
-        if isfinite(age):
-            yield (), age
-
-    def _one(self, number: float) -> Iterator[Value]:
-        yield (), number
+    def _documents(self) -> Counter[tuple[str, str]]:
+        """Return the number of documents by kind and format; counted once for each set."""
+        catalogue = self._answers.follower.loader.catalogue
+        if self._census is None or self._census[0] is not catalogue:
+            self._census = catalogue, in_thread(_census, catalogue)
+        return self._census[1]
 
 
-def _counted(catalogue: Catalogue) -> Counter[tuple[str, ...]]:
+def _gauge(name: str, meaning: str, number: float) -> Metric:
+    return GaugeMetricFamily(name, meaning, value=number)
+
+
+def _census(catalogue: Catalogue) -> Counter[tuple[str, str]]:
     return Counter((raw.key.kind.value, raw.key.format) for raw in catalogue.documents)
 
 
-_GAUGES: dict[str, Callable[[Exposition], Iterator[Value]]] = {
-    "answerd_connections": lambda its: its._one(its._admission.in_flight()),
-    "answerd_connections_limit": lambda its: its._one(its._admission.connections.limit),
-    "answerd_ready": lambda its: its._one(not its._answers.readiness()),
-    "answerd_documents": Exposition._documents,
-    "answerd_problems": lambda its: its._one(its._counters.total("answerd_problems")),
-    "answerd_set_age_seconds": Exposition._set_age,
-    "answerd_installs": Exposition._installs_by_state,
-    "answerd_installs_silent": Exposition._silent_installs,
-    "answerd_outbox_messages": lambda its: its._waiting(lambda waiting: waiting.messages),
-    "answerd_outbox_age_seconds": lambda its: its._waiting(lambda waiting: waiting.seconds),
-    "answerd_node_silent_seconds": Exposition._silent_nodes,
-    "answerd_certificate_expiry_timestamp_seconds": Exposition._expiry,
-    "answerd_info": lambda _: iter([((__version__,), 1.0)]),
-}
-"""The functions that return the numbers that are not counted."""
+def _states(installs: LiveStates) -> Iterator[Metric]:
+    """Yield what is known of installs, and of the database that nodes share; nothing of what cannot be read."""
+    try:
+        records = installs.current()
+    except StatesUnknown:
+        pass
+    else:
+        meaning = "machines by the state of their install; absent without states"
+        by_state, family = in_thread(records.by_state), GaugeMetricFamily("answerd_installs", meaning, labels=["state"])
+        for state in State:
+            if state is not State.NEW:
+                family.add_metric([state.value], by_state.get(state, 0))
+        yield family
+        yield _gauge(
+            "answerd_installs_silent",
+            "machines that install and have said nothing for SERVICE_INSTALL_SECS; absent without states",
+            in_thread(records.silent, installs.now()),
+        )
+    try:
+        waiting = in_thread(installs.store.waiting)
+    except StoreError:
+        waiting = None
+    if waiting is not None:
+        yield _gauge(
+            "answerd_outbox_messages",
+            "reports and other events of installs that wait for the database; only with PostgreSQL",
+            waiting.messages,
+        )
+        yield _gauge(
+            "answerd_outbox_age_seconds", "for how long the oldest of them waits; only with PostgreSQL", waiting.seconds
+        )
+    if nodes := in_thread(installs.store.nodes):
+        meaning = "for how long a node has not spoken to the shared database; only with PostgreSQL"
+        silent = GaugeMetricFamily("answerd_node_silent_seconds", meaning, labels=["node"])
+        for node in nodes:
+            silent.add_metric([node.name], node.silent)
+        yield silent
 
 
 def make_metrics_app(exposition: Callable[[], bytes], readiness: Readiness) -> WSGIApplication:

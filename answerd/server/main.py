@@ -17,7 +17,7 @@ from answerd.server.answer_set import WRITES
 from answerd.server.cells import Cells, Places
 from answerd.server.certificate import Certificate, CertificateError
 from answerd.server.live_states import SharedStates
-from answerd.server.metrics import metric_cells
+from answerd.server.metrics import CELLS
 from answerd.server.peer import with_port
 from answerd.server.request_feed import RequestFeed
 from answerd.server.request_log import RequestLog
@@ -77,7 +77,7 @@ def prepare(config: Config, log: RequestLog, make_console: ConsoleFactory | None
     for problem in secrets.problems():
         log.line(f"problem: {problem}")
     places = Places(config.workers)
-    cells = Cells([*metric_cells(), *ADMISSION, WRITES, BEAT], places.count)
+    cells = Cells([*CELLS, *ADMISSION, WRITES, BEAT], places.count)
     shared = Shared(
         config,
         log,

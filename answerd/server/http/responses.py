@@ -88,7 +88,7 @@ class Exchange:
     empty where the app's gate did not want it. ``peer`` is the address the request came from
     (docs/http.md#behind-a-proxy), without port. ``outcome``: the words for the log line, ``describe``
     makes them where the line is written, in place of ``outcome``; it must not keep the request. ``extension`` and
-    ``kind``: the format of the answer and what answered, for the metrics (`answerd.server.metrics.OUTCOMES`).
+    ``kind``: the format of the answer and what answered, for the metrics (docs/metrics.md).
     ``token_name``: the name of the token that it presented, where it has one, ``role`` what it may do
     (`answerd.server.roles.Role`), None without a token. ``is_session``: it presented no token, but comes with a session
     of the console. ``is_allowed``: whether the token or the session is valid now, for a response that goes on.
