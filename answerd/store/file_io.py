@@ -13,13 +13,10 @@ import os
 import stat
 import tempfile
 import time
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Self
 
 from answerd.documents import LARGEST_DOCUMENT, LARGEST_INVENTORY, Key, NotText, RawDocument, decoded
 from answerd.identity import Kind, printable
-from answerd.store.mounts import KERNEL_DIRECTORIES, Mounts
 
 Signature = tuple[int, int, int, int]
 """Size in bytes, times of the last change of content and of inode in nanoseconds, inode: equal means that a file is
@@ -36,6 +33,9 @@ _READ_AT_ONCE = 65_536
 """Bytes that are asked for where a file should have ended. A block from 256 KB on would be mapped separately, in new
 pages, for each of 100,000 files."""
 
+_KERNEL_DIRECTORIES = ("/proc", "/sys", "/dev")
+"""The directories in which processes, devices and the kernel itself appear as files."""
+
 _NEW_DIRECTORY_MODE = 0o700
 _GROUP_BITS = 0o070
 _SHARED_FILE_MODE = 0o640
@@ -45,46 +45,20 @@ _SHARED_DIRECTORY_MODE = 0o2750
 # --- reading ---------------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class Boundary:
-    """The places from which no document is read: ``/proc``, ``/sys`` and ``/dev``, by path and by device number. A file
-    below the answers directory itself is never refused by its path: an operator may have named ``/dev/shm/answers``.
-    """
-
-    root: str
-    root_device: int
-    kernel_devices: frozenset[int]
-
-    @classmethod
-    def of(cls, root: Path, mounts: Mounts) -> Self:
-        """Return the boundary of documents below ``root`` with these mounts."""
-        try:
-            device = root.stat().st_dev
-        except OSError:
-            device = -1
-        return cls(os.path.realpath(root), device, mounts.kernel_devices())
-
-    def link_fault(self, path: str) -> str | None:
-        """Return why the target of a symbolic link is not read; None where it is."""
-        target = os.path.realpath(path)
-        if target.startswith(f"{self.root}/"):
-            return None
-        for directory in KERNEL_DIRECTORIES:
-            if target == directory or target.startswith(f"{directory}/"):
-                return f"it is a link into {directory}, from which nothing is read"
+def link_fault(path: str, root: str) -> str | None:
+    """Return why the target of a symbolic link is not read; None where it is. ``root``: what is below the directory of
+    the settings is never refused, an operator may have named ``/dev/shm/answers``."""
+    target = os.path.realpath(path)
+    if target.startswith(f"{os.path.realpath(root)}/"):
         return None
-
-    def device_fault(self, device: int) -> str | None:
-        """Return why a file or directory on this device (``st_dev``) is not read; None where it is."""
-        if device != self.root_device and device in self.kernel_devices:
-            return f"it is on a file system of {', '.join(KERNEL_DIRECTORIES)}, from which nothing is read"
-        return None
+    for directory in _KERNEL_DIRECTORIES:
+        if target == directory or target.startswith(f"{directory}/"):
+            return f"it is a link into {directory}, from which nothing is read"
+    return None
 
 
-def state_of(status: os.stat_result, boundary: Boundary) -> State:
+def state_of(status: os.stat_result) -> State:
     """Return a file's signature, or why it is never opened."""
-    if status.st_dev != boundary.root_device and (fault := boundary.device_fault(status.st_dev)):
-        return fault
     if not stat.S_ISREG(status.st_mode):
         return "it is not a regular file"
     return status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_ino
@@ -96,7 +70,7 @@ def is_settled(signature: Signature) -> bool:
     return abs(time.time_ns() - max(signature[1:3])) > _CLOCK_TICK_NANOSECONDS
 
 
-def read_file(path: str, most: int, boundary: Boundary) -> tuple[State, bytes | None]:
+def read_file(path: str, most: int) -> tuple[State, bytes | None]:
     """Read a file: its signature after that, or why it cannot be opened, and its content; None where that is more than
     ``most`` bytes."""
     content = None
@@ -104,10 +78,10 @@ def read_file(path: str, most: int, boundary: Boundary) -> tuple[State, bytes | 
         # Non-blocking, so that a file which has just been replaced by a pipe cannot hold the service up.
         file = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC)
         try:
-            state = state_of(os.fstat(file), boundary)
+            state = state_of(os.fstat(file))
             if not isinstance(state, str):
                 content = _bounded(file, state[0], most)
-                state = state_of(os.fstat(file), boundary)  # after it: a write shows
+                state = state_of(os.fstat(file))  # after it: a write shows
         finally:
             os.close(file)
     except OSError as error:
@@ -115,9 +89,9 @@ def read_file(path: str, most: int, boundary: Boundary) -> tuple[State, bytes | 
     return state, content
 
 
-def read_document(path: str, source: str, key: Key, boundary: Boundary) -> tuple[Signature | None, RawDocument]:
+def read_document(path: str, source: str, key: Key) -> tuple[Signature | None, RawDocument]:
     """Read a file: its signature at that moment and its document; no signature when it could not be opened."""
-    state, content = read_file(path, largest(key), boundary)
+    state, content = read_file(path, largest(key))
     if isinstance(state, str):
         return None, unopened(key, source, state)
     if content is None:

@@ -10,11 +10,13 @@ from __future__ import annotations
 import hashlib
 import math
 import os
-from collections.abc import Collection, Mapping, Sequence
+import stat
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from pathlib import Path
 
 from answerd.documents import Key, RawDocument
-from answerd.identity import Kind, printable
+from answerd.formats import ALL_EXTENSIONS
+from answerd.identity import Kind, identifier_fault, printable
 from answerd.store import (
     NOBODY,
     WRITER_WAIT_SECONDS,
@@ -30,12 +32,10 @@ from answerd.store import (
     Version,
     WriteResult,
 )
-from answerd.store.file_io import Boundary, Signature, State, read_document, unopened, write_atomically
-from answerd.store.layout import flat_name, is_groups, is_inventories, key_of
+from answerd.store.file_io import Signature, State, link_fault, read_document, state_of, unopened, write_atomically
+from answerd.store.layout import counts, flat_name, ignored_reason, is_groups, is_inventories, key_of, may_own_documents
 from answerd.store.looks import Looks
-from answerd.store.mounts import Mounts, read_table
-from answerd.store.tree import Attached, Scan
-from answerd.store.watch import Watch, device_and_inode
+from answerd.store.watch import Watch, device_and_inode, mounts_below
 
 _TOKEN_DIGITS = 16
 
@@ -51,7 +51,7 @@ class FileStore(Store):
         self._files: Looks[RawDocument] = Looks(self._read, _is_same)
         self._keys: dict[str, Key] = {}
         self._listed_before: set[str] = set()
-        self._attached: dict[str, Attached] = {}
+        self._attached: dict[str, tuple[tuple[int, int], bool]] = {}
         self._unlisted: tuple[str, ...] = ()
         self._faults: tuple[str, ...] = ()
         self._watch = Watch(self.directory)
@@ -60,7 +60,6 @@ class FileStore(Store):
         self.closed: Sequence[str] = ()
         """Why directories could not be listed then."""
         self._root: tuple[int, int] | None = None  # device and inode of the directory that the documents came from
-        self._boundary = Boundary("", -1, frozenset())
 
     @property
     def described(self) -> str:
@@ -108,30 +107,29 @@ class FileStore(Store):
             return None
         self._keys = scan.keys
         added, removed = self._files.look(scan.seen, scan.only, scan.kept)
-        unlisted, faults = self._unlisted, self._faults
+        before = self._unlisted, self._faults
         if scan.only is None:
-            unknown = scan.unknown
-            unlisted = tuple(
-                sorted(reason for name, reason in unknown.items() if is_groups(name) or is_inventories(name))
-            )
-            faults = tuple(sorted(reason for name, reason in scan.failed.items() if name not in unknown))
-            self._attached = scan.attached
-            self.ignored, self.closed = scan.ignored, scan.closed
-            self._listed_before = (scan.failed.keys() - unknown.keys()) | scan.listed
-        is_same = (unlisted, faults) == (self._unlisted, self._faults)
-        if not (is_first or added or removed) and is_same:
-            return None
-        self._unlisted, self._faults = unlisted, faults
-        return Changes(tuple(added), tuple(removed), unlisted, faults)
+            self._take_directories(scan)
+        has_changed = is_first or added or removed or before != (self._unlisted, self._faults)
+        return Changes(tuple(added), tuple(removed), self._unlisted, self._faults) if has_changed else None
+
+    def _take_directories(self, scan: _Scan) -> None:
+        """Take what a look at everything has found out about directories."""
+        never_listed = {name: why for name, why in scan.failed.items() if scan.was_never_listed(name)}
+        self._unlisted = tuple(sorted(why for name, why in never_listed.items() if _is_shared(name)))
+        self._faults = tuple(sorted(why for name, why in scan.failed.items() if name not in never_listed))
+        self.closed = [why for name, why in sorted(scan.failed.items()) if name not in scan.refused]
+        self.ignored, self._attached = scan.ignored, scan.attached
+        self._listed_before = (scan.failed.keys() - never_listed.keys()) | scan.listed
 
     def _read(self, name: str, seen: State) -> tuple[Signature | None, RawDocument]:
         key = self._keys.pop(name, None) or key_of(name)
         assert key is not None  # noqa: S101 - a scan sees documents only
         if isinstance(seen, str):
             return None, unopened(key, name, seen)
-        return read_document(f"{self.directory}/{name}", name, key, self._boundary)
+        return read_document(f"{self.directory}/{name}", name, key)
 
-    def _scan(self) -> Scan | None:
+    def _scan(self) -> _Scan | None:
         """Look at the files that may have changed; at everything where that is not known, and once a minute. None when
         nothing changed. Raises `StoreError`."""
         moved = self._watch.moved()
@@ -141,20 +139,18 @@ class FileStore(Store):
         names = moved | self._files.unsettled
         if not names:
             return None
-        scan = self._new_scan()
+        scan = _Scan(self)
         scan.run_only(names)
         self._watch.settle()
         return scan
 
-    def _full_scan(self) -> Scan | None:
+    def _full_scan(self) -> _Scan | None:
         """Look at everything. None when the directory was replaced meanwhile. Raises `StoreError` where the former
         content is gone."""
-        mounts = Mounts.of(read_table())
-        self._boundary = Boundary.of(self.directory, mounts)
         root = device_and_inode(self.directory)
         self._watch.begin()
         try:
-            scan = self._new_scan(mounts.below(str(self.directory)))
+            scan = _Scan(self)
             scan.run()
             self._refuse_vanished(root, scan)
         except BaseException:
@@ -167,12 +163,7 @@ class FileStore(Store):
         self._root = root
         return scan
 
-    def _new_scan(self, mounts: Collection[str] = ()) -> Scan:
-        return Scan(
-            self.directory, self._files, self._listed_before, self._attached, self._boundary, self._watch, mounts
-        )
-
-    def _refuse_vanished(self, root: tuple[int, int] | None, scan: Scan) -> None:
+    def _refuse_vanished(self, root: tuple[int, int] | None, scan: _Scan) -> None:
         """Raise `StoreError` where the answers directory cannot be listed, is gone, or is the empty place of a mount.
 
         An unmounted disk must not turn a rack's answers into 404. A directory that was emptied is another matter: it is
@@ -184,7 +175,7 @@ class FileStore(Store):
         if "" not in scan.listed and "" in self._listed_before:
             state = "is not a directory" if self.directory.exists() else "does not exist"
             raise StoreError(f"{directory} {state} any more: mount it, or put it back")
-        is_empty = not scan.count and not scan.failed
+        is_empty = not (scan.seen or scan.kept or scan.failed)
         if is_empty and self._files.names and root != self._root:
             raise StoreError(
                 f"{directory} is empty and is not the one that was there before: is its file system mounted? "
@@ -256,6 +247,212 @@ class FileStore(Store):
 
     def _documents(self) -> list[RawDocument]:
         return [raw for _, raw in self._files.contents()]
+
+
+class _Scan:
+    """One scan of all files, or of some of them. Lists directories and asks for the state of files; opens no file.
+
+    ``seen`` maps the name of each file that counts to its signature, or why it has none; ``keys`` has the keys of those
+    that were not known. ``kept`` are the known files that did not change, and those whose documents stay in force
+    because their directory cannot be listed. ``only`` are the names that were looked for, None for all. ``ignored`` are
+    files and directories that hold no documents, and why. ``listed`` are the directories that could be listed,
+    ``failed`` those that could not, and why; of these ``refused`` are never entered. ``attached`` are directories with
+    documents that are mount points or reached by a link, and may become others at any moment: the device and inode of
+    each, and whether it is a mount point. All are names below the root.
+    """
+
+    def __init__(self, store: FileStore) -> None:
+        self._root = store.directory
+        self._files = store._files
+        self._watch = store._watch
+        self._listed_before = store._listed_before
+        self._attached_before = store._attached
+        self._mounts: Set[str] = frozenset()
+        self._kept_directories: set[str] = set()
+        self._lost: set[str] = set()
+        self.only: Set[str] | None = None
+        self.seen: dict[str, State] = {}
+        self.keys: dict[str, Key] = {}
+        self.kept: set[str] = set()
+        self.listed: set[str] = set()
+        self.failed: dict[str, str] = {}
+        self.refused: dict[str, str] = {}
+        self.ignored: dict[str, str] = {}
+        self.attached: dict[str, tuple[tuple[int, int], bool]] = {}
+
+    def run(self) -> None:
+        """Look at everything."""
+        self._mounts = mounts_below(self._root)
+        for entry in self._entries(str(self._root), ""):
+            self._take_entry(entry, entry.name, self._take_groups if is_groups(entry.name) else self._take_owner)
+        for name, (_, was_mount) in self._attached_before.items():
+            if was_mount and name not in self.attached and not os.path.lexists(self._root / name):
+                # The mount point was removed together with its mount.
+                self._keep(name, "it is gone: is its file system mounted?")
+        if self.failed:
+            self._check_failed()
+
+    def run_only(self, names: Set[str]) -> None:
+        """Look at these files alone."""
+        self.only = names
+        for name in sorted(names):
+            path = self._root / name
+            if os.path.lexists(path):
+                self._watch.is_whole = self._watch.is_whole and not path.is_symlink()
+                self._record(path, name)
+
+    def was_never_listed(self, directory: str) -> bool:
+        """Return whether a directory may hold anything."""
+        return directory not in self._listed_before or directory in self._lost
+
+    def _take_entry(self, entry: os.DirEntry[str], name: str, enter: Callable[[str, str], None]) -> None:
+        """Look at a file, or ``enter`` a directory by its path and name."""
+        is_mount, is_attached = name in self._mounts, entry.is_symlink() or name in self._mounts
+        if not _is_directory(entry):
+            was_attached = name in self._attached_before
+            if is_attached and not os.path.exists(entry) and (was_attached or _is_shared(name)):
+                if was_attached:
+                    self._keep(name, "the link leads nowhere")
+                else:  # where it leads now was never listed, whatever was here before
+                    self._fail(name, "the link leads nowhere")
+                    self._lost.add(name)
+            else:
+                self._record(entry, name)
+            return
+        before = len(self.seen) + len(self.kept)
+        refusal = link_fault(entry.path, str(self._root)) if is_attached else None
+        if refusal:
+            self.refused[name] = refusal
+            self._fail(name, refusal)
+        else:
+            enter(entry.path, name)
+        if name in self.failed and not _is_shared(name):
+            self._assume_every_format(name)
+        if is_attached or name in self._attached_before:
+            has_documents = len(self.seen) + len(self.kept) > before
+            self._judge_attached(Path(entry.path), name, has_documents=has_documents, is_mount=is_mount)
+
+    def _judge_attached(self, path: Path, name: str, *, has_documents: bool, is_mount: bool) -> None:
+        """Distinguish a directory that was emptied from one whose file system is gone: that keeps its documents in
+        force."""
+        directory, before = device_and_inode(path), self._attached_before.get(name)
+        if name in self.failed:
+            if before:
+                self.attached[name] = before
+        elif has_documents and directory:
+            self.attached[name] = directory, is_mount
+        elif before and directory != before[0]:
+            self._keep(name, "it is empty and was not before: is its file system mounted?")
+
+    def _keep(self, name: str, reason: str) -> None:
+        """Keep the documents of a directory that had some in force, as they were last read."""
+        self._fail(name, reason)
+        self._kept_directories.add(name)
+        self.attached[name] = self._attached_before[name]
+
+    def _check_failed(self) -> None:
+        """Look at the known files of directories that cannot be listed, by their names.
+
+        Whether one can still be opened is a question to the file; nothing is taken to be gone because it is not listed.
+        """
+        for name in self._files.names - self.seen.keys() - self.kept:
+            directory = next((folder for folder in self.failed if name.startswith(f"{folder}/")), None)
+            if directory is None:
+                continue
+            if directory in self._kept_directories:
+                self.kept.add(name)
+            elif directory in self.refused:
+                self.seen[name] = self.refused[directory]
+            else:
+                self._record(self._root / name, name)
+
+    def _take_groups(self, directory: str, name: str) -> None:
+        for entry in self._entries(directory, name):
+            self._take_entry(entry, f"{name}/{entry.name}", self._take_owner)
+
+    def _take_owner(self, directory: str, name: str) -> None:
+        """Look at a directory that is named like its owner: each file in it is one of the owner's formats."""
+        for entry in self._entries(directory, name):
+            if _is_directory(entry):
+                self.ignored[f"{name}/{entry.name}"] = "a directory here holds no documents"
+            else:
+                self._record(entry, f"{name}/{entry.name}")
+
+    def _assume_every_format(self, name: str) -> None:
+        """Take an owner's directory that was never listed to hold a document of each format that cannot be opened."""
+        if name in self._listed_before:
+            return
+        for extension in ALL_EXTENSIONS:
+            key = key_of(f"{name}/*.{extension}")
+            if key and not (key.identifier and identifier_fault(key.kind, key.identifier)):
+                self.seen[f"{name}/*.{extension}"] = self.failed[name]
+
+    def _record(self, entry: os.DirEntry[str] | Path, name: str) -> None:
+        if name not in self._files.names:
+            key = key_of(name)
+            if key is None:
+                self.ignored[name] = ignored_reason(name)
+                return
+            self.keys[name] = key
+        state = self._state(entry)
+        if state is None:
+            return
+        if self._files.is_at_rest(name, state):
+            self.kept.add(name)
+        else:
+            self.seen[name] = state
+
+    def _state(self, entry: os.DirEntry[str] | Path) -> State | None:
+        """Return a file's signature, or why it is not opened; None where there is no such file, or a directory."""
+        try:
+            if entry.is_symlink() and (fault := link_fault(os.fspath(entry), str(self._root))):
+                return fault
+            status = entry.stat()
+        except OSError as error:
+            is_gone = isinstance(error, FileNotFoundError | NotADirectoryError) and not os.path.lexists(entry)
+            return None if is_gone else error.strerror or str(error)
+        if stat.S_ISDIR(status.st_mode):
+            return None
+        if status.st_nlink > 1:
+            self._watch.is_whole = False  # a write through its other name is reported there
+        return state_of(status)
+
+    def _entries(self, directory: str, name: str) -> Iterator[os.DirEntry[str]]:
+        """Yield the entries of a directory that may count, in the order of its file system; nothing depends on the
+        order."""
+        self._watch.add(name)
+        try:
+            with os.scandir(directory) as found:
+                for entry in found:
+                    if counts(entry.name):
+                        if entry.is_symlink():
+                            self._watch.is_whole = False  # what it leads to changes without a report
+                        yield entry
+                    elif not entry.name.startswith("."):
+                        self.ignored[f"{name}/{entry.name}".lstrip("/")] = ignored_reason(entry.name)
+        except (FileNotFoundError, NotADirectoryError):
+            return
+        except OSError as error:
+            if may_own_documents(name) or name in self._listed_before:  # lost+found is rarely readable, and holds none
+                self._fail(name, error.strerror or str(error))
+            return
+        self.listed.add(name)
+
+    def _fail(self, name: str, reason: str) -> None:
+        self._watch.is_whole = False
+        self.failed[name] = f"directory {printable(name) or printable(str(self._root))} cannot be listed: {reason}"
+
+
+def _is_directory(entry: os.DirEntry[str]) -> bool:
+    try:
+        return entry.is_dir()
+    except OSError:
+        return False
+
+
+def _is_shared(name: str) -> bool:
+    """Return whether the documents in a directory below the root are about more than one machine."""
+    return is_groups(name) or is_inventories(name)
 
 
 def _is_same(one: RawDocument, other: RawDocument) -> bool:

@@ -19,9 +19,8 @@ from answerd.answers.sources import Sources
 from answerd.errors import CannotFill
 from answerd.formats.template import SECRETS
 from answerd.identity import Kind, brief, identifier_fault, identity_of, join_limited, printable
-from answerd.store.file_io import Boundary, Signature, State, read_file, state_of, write_atomically
+from answerd.store.file_io import Signature, State, link_fault, read_file, state_of, write_atomically
 from answerd.store.looks import Looks
-from answerd.store.mounts import Mounts, read_table
 from answerd.store.watch import Watch, device_and_inode
 
 SETTING = "SERVICE_SECRETS_DIR"
@@ -124,7 +123,6 @@ class SecretFiles:
         self._fault = ""
         self._root: tuple[int, int] | None = None  # device and inode of the directory that was read
         self._watch = Watch(Path(directory or ""))
-        self._boundary = Boundary("", -1, frozenset())
         self._is_at_rest = False
         if directory is not None:
             self.poll()
@@ -216,9 +214,8 @@ class SecretFiles:
     def _scan(self, root: Path) -> _SecretScan:
         """Look at everything. Raises OSError where the directory cannot be listed, or is another one and empty."""
         root_now = device_and_inode(root)
-        self._boundary = Boundary.of(root, Mounts.of(read_table()))
         self._watch.begin()
-        seen = _scan(root, self._watch, self._boundary)
+        seen = _scan(root, self._watch)
         if self._files.names and not (seen.files or seen.folders) and root_now != self._root:
             raise OSError(errno.ENOENT, "it is another directory now, in which there is nothing")
         self._watch.settle()
@@ -236,10 +233,10 @@ class SecretFiles:
 
     def _read(self, place: str, state: State) -> tuple[Signature | None, _Secret]:
         path = f"{self.directory}/{place}"
-        fault = state if isinstance(state, str) else self._boundary.link_fault(path)
+        fault = state if isinstance(state, str) else link_fault(path, self.directory or "")
         if fault:
             return None, _Secret(fault=fault)
-        read, content = read_file(path, LARGEST_SECRET, self._boundary)
+        read, content = read_file(path, LARGEST_SECRET)
         if isinstance(read, str):
             return None, _Secret(fault=read)
         if content is None:
@@ -307,7 +304,7 @@ def _by_identity(folders: Sequence[str]) -> dict[str, tuple[str, ...]]:
     return found
 
 
-def _scan(root: Path, watch: Watch, boundary: Boundary) -> _SecretScan:
+def _scan(root: Path, watch: Watch) -> _SecretScan:
     """Return the files and folders below the directory now, and have them watched. Raises OSError where it cannot be
     listed."""
     scan = _SecretScan()
@@ -322,7 +319,7 @@ def _scan(root: Path, watch: Watch, boundary: Boundary) -> _SecretScan:
         # What a link of either kind leads to may change without a report.
         if entry.is_symlink() or isinstance(status, str) or status.st_nlink > 1:
             watch.is_whole = False
-        scan.files[place] = status if isinstance(status, str) else state_of(status, boundary)
+        scan.files[place] = status if isinstance(status, str) else state_of(status)
         may_enter = all(directory.st_mode & stat.S_IXOTH for directory in (root_status, *above))
         if isinstance(status, os.stat_result) and _is_open(status) and may_enter:
             scan.open_files.append(place)

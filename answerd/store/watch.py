@@ -8,6 +8,7 @@ left) everything is looked at each time, and once a minute in any case.
 from __future__ import annotations
 
 import os
+import re
 import time
 from collections.abc import Iterator
 from ctypes import CDLL
@@ -16,8 +17,6 @@ from pathlib import Path
 import inotify_simple
 from inotify_simple import INotify, flags, parse_events
 
-from answerd.store.mounts import Mounts, read_table
-
 # Left to itself inotify_simple finds the C library with a subprocess, at its first use; a thread under gevent, where
 # the store is looked at, can start none. This program has the C library loaded already.
 inotify_simple._libc = CDLL(None, use_errno=True)
@@ -25,6 +24,12 @@ inotify_simple._libc = CDLL(None, use_errno=True)
 FULL_LOOK_SECONDS = 60.0
 """The most time between two looks at everything, and until the kernel is tried again where it could not be relied
 on."""
+
+_LOCAL_FILE_SYSTEMS = frozenset({"ext2", "ext3", "ext4", "xfs", "btrfs", "zfs", "f2fs", "tmpfs", "ramfs"})
+"""File systems on which every change passes through this kernel. On others (NFS, CIFS, 9p, FUSE, and overlay, whose
+lower layers can be written to directly) a file may change without an inotify event."""
+
+_OCTAL = re.compile(rb"\\([0-7]{3})")
 
 _WATCHED = (
     flags.CREATE
@@ -74,12 +79,12 @@ class Watch:
         Waits for nothing.
 
         Everything is to be looked at where a directory has come, gone or moved, where another one has taken the root's
-        place, where something was mounted below it, and after a fork, when the parent would get half of the events.
+        place, where anything was mounted, and after a fork, when the parent would get half of the events.
         """
         if self._inotify is None:
             return set()
         is_another = self._process != os.getpid() or device_and_inode(self._directory) != self._root
-        names = None if is_another or self._is_mounted_on() else self._reported()
+        names = None if is_another or mount_table() != self._table else self._reported()
         if names is None:
             self.close()
         return names or set()
@@ -124,9 +129,9 @@ class Watch:
         self._directories, self._watched = {}, set()
 
     def _open(self) -> None:
-        root, table = device_and_inode(self._directory), read_table()
-        mounts = Mounts.of(table)
-        if root is None or not mounts.is_local(str(self._directory)) or mounts.below(str(self._directory)):
+        root, table = device_and_inode(self._directory), mount_table()
+        is_local = _file_system_of(self._directory, table) in _LOCAL_FILE_SYSTEMS
+        if root is None or not is_local or mounts_below(self._directory):
             return
         try:
             self._inotify = INotify(nonblocking=True)
@@ -156,14 +161,6 @@ class Watch:
                 return
             yield from parse_events(data)
 
-    def _is_mounted_on(self) -> bool:
-        """Return whether anything is mounted below the root by now. The kernel writes a mount in a microsecond."""
-        table = read_table()
-        if table == self._table:
-            return False
-        self._table = table
-        return bool(Mounts.of(table).below(str(self._directory)))
-
 
 def device_and_inode(directory: Path) -> tuple[int, int] | None:
     """Return the device and inode of a directory, links followed; None where it cannot be reached."""
@@ -172,3 +169,37 @@ def device_and_inode(directory: Path) -> tuple[int, int] | None:
     except OSError:
         return None
     return status.st_dev, status.st_ino
+
+
+def mount_table() -> bytes:
+    """Return the table of mounts as the kernel writes it, in a microsecond; empty where there is none."""
+    try:
+        with open("/proc/self/mountinfo", "rb") as table:
+            return table.read()
+    except OSError:
+        return b""
+
+
+def mounts_below(directory: Path) -> set[str]:
+    """Return the mount points below a directory, as names relative to it."""
+    root = os.path.realpath(directory).rstrip("/") + "/"
+    return {point.removeprefix(root) for point, _ in _mounts(mount_table()) if point.startswith(root)} - {""}
+
+
+def _file_system_of(directory: Path, table: bytes) -> str:
+    """Return the type of the file system of a directory; empty where that is not known."""
+    target, longest, found = os.path.realpath(directory) + "/", 0, ""
+    for point, kind in _mounts(table):
+        # Of two mounts on one point the later one covers the earlier.
+        if target.startswith(point.rstrip("/") + "/") and len(point) >= longest:
+            longest, found = len(point), kind
+    return found
+
+
+def _mounts(table: bytes) -> Iterator[tuple[str, str]]:
+    """Yield the mount points, and the type of the file system of each (proc(5))."""
+    for line in table.splitlines():
+        before, _, after = line.partition(b" - ")
+        # Blanks, tabs, line ends and backslashes are octal numbers; all else is the bytes of the name.
+        point = _OCTAL.sub(lambda octal: bytes([int(octal[1], 8)]), before.split()[4])
+        yield os.fsdecode(point), after.split()[0].decode("ascii", "replace")

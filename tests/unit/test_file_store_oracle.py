@@ -16,9 +16,9 @@ from hypothesis import HealthCheck, event, example, given, settings
 from hypothesis import strategies as st
 
 from answerd.formats import ALL_EXTENSIONS
+from answerd.store import watch
 from answerd.store.files import FileStore
 from answerd.store.loader import Loader
-from answerd.store.mounts import Mounts
 from tests.support.thorough import examples
 from tests.support.unprivileged import as_nobody, reachable
 
@@ -206,7 +206,7 @@ def test_what_is_in_force_is_what_a_literal_walk_finds(
     way: str, scratch: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     if way == "looking at everything":
-        monkeypatch.setattr(Mounts, "is_local", lambda mounts, directory: False)
+        monkeypatch.setattr(watch, "_file_system_of", lambda directory, table: "nfs")
     reachable(scratch)
     runs = count()
 

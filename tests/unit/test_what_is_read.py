@@ -12,7 +12,6 @@ from answerd.documents import LARGEST_DOCUMENT
 from answerd.store import file_io
 from answerd.store.files import FileStore
 from answerd.store.loader import Loader
-from answerd.store.mounts import Mounts
 from tests.support.service import write_tree
 
 
@@ -108,44 +107,3 @@ def test_a_directory_that_links_to_the_kernel_is_not_entered(root: Path) -> None
         "directory groups cannot be listed: it is a link into /dev, from which nothing is read",
     )
     assert {source.rpartition("/")[0] for source, fault in faults.items() if fault} == {"n1"}
-
-
-def test_a_kernel_file_system_mounted_elsewhere_is_known_by_its_device(
-    root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, opened: list[str]
-) -> None:
-    write_tree(tmp_path, {"elsewhere/x.ks": "x", "answers/b.ks": "b"})
-    (root / "a.ks").symlink_to(tmp_path / "elsewhere" / "x.ks")
-    (root / "n1").symlink_to(tmp_path / "elsewhere")
-    device = (tmp_path / "elsewhere").stat().st_dev
-    monkeypatch.setattr(Mounts, "kernel_devices", lambda mounts: frozenset({device, 12345}))
-    assert settled(Loader(FileStore(root))) == {"a.ks": None, "n1/x.ks": None, "b.ks": None}, "the root's own device"
-
-    stat = Path.stat
-
-    def other_device(path: Path, **more: bool) -> os.stat_result:
-        status = stat(path, **more)
-        return os.stat_result((*status[:2], 1, *status[3:10])) if path == root else status
-
-    monkeypatch.setattr(Path, "stat", other_device)
-    faults = settled(Loader(FileStore(root)))
-    assert faults["a.ks"] == (
-        "cannot be opened: it is on a file system of /proc, /sys, /dev, from which nothing is read (a.ks)"
-    )
-    assert "n1/*.ks" in faults
-
-
-@pytest.mark.parametrize("name", ["inventory.csv", "inventory/x.csv"])
-def test_an_inventory_is_no_document_of_a_machine(root: Path, name: str) -> None:
-    write_tree(root, {name: "id\nweb-01\n", "a.ks": "a"})
-    loader = Loader(FileStore(root))
-    assert settled(loader) == {"a.ks": None}
-    assert load_problems(loader.catalogue) == []
-
-
-@pytest.mark.parametrize("name", ["inventory.toml", "INVENTORY.ks", "inventory/x.toml"])
-def test_a_machine_cannot_be_named_inventory(root: Path, name: str) -> None:
-    write_tree(root, {name: ""})
-    loader = Loader(FileStore(root))
-    settled(loader)
-    [problem] = load_problems(loader.catalogue)
-    assert "reserved" in problem
