@@ -18,7 +18,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 from time import monotonic
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from gevent.lock import RLock
 
@@ -42,10 +42,12 @@ from answerd.store import (
     StoreAway,
     StoreError,
     StoreLost,
-    Transaction,
     Version,
     WriteResult,
 )
+
+if TYPE_CHECKING:
+    from answerd.store.database import Transaction
 
 _MANY = 20
 """Documents of a change, whose objects the garbage collector is not to look at."""
@@ -171,7 +173,7 @@ class AppliedChange:
     after: Catalogue
 
 
-Check = Callable[[Transaction], None]
+Check = Callable[["Transaction"], None]
 """Checks the stored documents before a change. Raises `WriteRefused`."""
 
 

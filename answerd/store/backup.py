@@ -11,13 +11,16 @@ from __future__ import annotations
 import os
 import sqlite3
 import tempfile
-from collections.abc import Mapping, Set
+from collections.abc import Iterator, Mapping, Sequence, Set
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+
+import peewee
 
 from answerd.identity import printable
+from answerd.installs.records import InstallMemory
 from answerd.installs.states import Rules
 from answerd.store import (
     NOBODY,
@@ -32,6 +35,10 @@ from answerd.store.file_io import make_directories
 from answerd.store.schema import BEFORE_EVENTS, DOCUMENTS, STATES, migrate
 from answerd.store.sqlite import SqliteStore
 from answerd.store.sqlite_file import FILE_MODE, SqliteFile
+from answerd.store.state_sync import DatabaseStates, shared_key, store_events
+from answerd.store.state_tables import COLUMNS, INSERT, Sighting, note, run, run_many, setting, write_sightings
+from answerd.store.states import OWN, Position, caught_up
+from answerd.store.tables import ChangeRow, DocumentRow, execute
 from answerd.store.transfer import (
     Directory,
     ExportSummary,
@@ -49,6 +56,11 @@ _DOCUMENT_TABLES = {"documents", "changes"}
 
 _STATES = "events"
 """The table whose rows are states of installs, in databases that have it."""
+
+ROWS_AT_ONCE = 200
+"""Rows that are read by one statement."""
+
+_TRIGGERS = "SELECT name, sql FROM main.sqlite_master WHERE type = 'trigger' ORDER BY rowid"
 
 _NEW_EPOCH = "INSERT OR REPLACE INTO install_settings (name, value) VALUES ('epoch', lower(hex(randomblob(8))))"
 """Has every process of a running service read the states, and their key, as a whole (`answerd.store.states`)."""
@@ -132,9 +144,6 @@ def restore_shared(
     With ``force`` in place of the documents that are there. Return how many documents and machines there are in the
     backup. Raises `StoreError`: also where the database is not empty and ``force`` is not given.
     """
-    from answerd.store.postgres_backup import restore_states  # noqa: PLC0415 - needs psycopg
-    from answerd.store.state_sync import DatabaseStates  # noqa: PLC0415
-
     shared = DatabaseStates(store.server, rules)
     if not force and (store.keys() or not shared.is_empty()):
         raise StoreError(f"the database {store.described} is not empty: --force replaces its documents")
@@ -254,7 +263,7 @@ def _copy_rows(database: sqlite3.Connection, besides: Set[str] = frozenset()) ->
     """Replace the rows of the tables that the attached database ``source`` has too, in one transaction. Triggers, which
     would number changes anew, are away meanwhile."""
     tables = _tables(database, "main") & _tables(database, "source") - besides
-    triggers = database.execute("SELECT name, sql FROM main.sqlite_master WHERE type = 'trigger'").fetchall()
+    triggers = database.execute(_TRIGGERS).fetchall()
     database.execute("BEGIN IMMEDIATE")
     for name, _ in triggers:
         database.execute(f"DROP TRIGGER {name}")
@@ -290,3 +299,95 @@ def _new_file(path: str | Path, force: bool) -> Path:
     if target.exists() and (not force or not target.is_file()):
         raise StoreError(f"{printable(str(path))} exists: choose another name, or --force to replace it")
     return target
+
+
+# --- PostgreSQL -------------------------------------------------------------------------------------------------------
+
+
+def copy_to_file(database: peewee.Database, path: Path) -> None:
+    """Copy documents, inventories, their history and the states of installs to a database file, which is there whole or
+    not at all and takes the place of one that was there.
+
+    Raises `StoreError` and what the engine of ``database`` raises.
+
+    Numbers and tokens of changes stay what they are: the triggers, which would count anew, are away meanwhile.
+    """
+    file = SqliteFile(path.with_name(f".{path.name}.partial"))
+    try:
+        _copy(database, file)
+        with file.faults("written"):
+            file.move_to(path)
+    finally:
+        file.remove()
+
+
+def _copy(database: peewee.Database, file: SqliteFile) -> None:
+    with file.faults("written"):
+        file.remove()
+        file.create()
+        with file.connected(WRITER_WAIT_SECONDS) as copy:
+            migrate(copy, file.path)
+            with copy.atomic("IMMEDIATE"):
+                triggers = list(execute(copy, _TRIGGERS).fetchall())
+                for name, _ in triggers:
+                    execute(copy, f"DROP TRIGGER {name}")
+                for part in _parts(database, DocumentRow):
+                    DocumentRow.insert_many(part).bind(copy).execute()
+                for part in _parts(database, ChangeRow):
+                    ChangeRow.insert_many(part).bind(copy).execute()
+                _copy_states(copy, database)
+                for _, statement in triggers:
+                    execute(copy, statement)
+        with file.connected(WRITER_WAIT_SECONDS) as copy:  # in WAL mode a part of it is in files beside it
+            execute(copy, "PRAGMA journal_mode = DELETE").fetchall()
+
+
+def restore_states(backup: Path, shared: DatabaseStates) -> int:
+    """Add the events in a backup to those that are in a database. Return how many machines have a record in it. A
+    machine of which the database knows more keeps that. Raises `StoreError`."""
+    file = SqliteFile(backup)
+    with file.faults("read"), file.connected() as source:
+        with shared.writing() as database:
+            shared_key(database, setting(source, "key"))
+        for rows in _rows_of_events(source):
+            with shared.writing() as database:
+                store_events(database, rows)
+        query = "SELECT machine, last, facts, asked FROM unknown_machines ORDER BY last"
+        sightings = [Sighting(*row) for row in run(source, query).fetchall()]
+        with shared.writing() as database:
+            write_sightings(database, sightings)
+        memory, _ = caught_up(source, InstallMemory(shared.rules), Position(), "")
+    return len(memory)
+
+
+def _rows_of_events(database: peewee.Database) -> Iterator[list[Sequence[Any]]]:
+    """Yield all rows of events as `COLUMNS`, some at a time."""
+    revision = 0
+    query = f"SELECT revision, {COLUMNS} FROM events WHERE revision > ? ORDER BY revision LIMIT 50"  # noqa: S608
+    while part := run(database, query, (revision,)).fetchall():
+        revision = part[-1][0]
+        yield [row[1:] for row in part]
+
+
+def _copy_states(copy: peewee.SqliteDatabase, database: peewee.Database) -> None:
+    for rows in _rows_of_events(database):
+        run_many(copy, INSERT, [(*row, OWN) for row in rows])
+    columns = "identity, machine, first, last, asked, facts"
+    marks = ", ".join("?" * 6)
+    unknown = run(database, f"SELECT {columns} FROM unknown_machines").fetchall()  # noqa: S608 - no value
+    run_many(copy, f"INSERT INTO unknown_machines ({columns}) VALUES ({marks})", unknown)  # noqa: S608
+    key = setting(database, "key")
+    if key is not None:
+        note(copy, "key", key)
+
+
+def _parts(database: peewee.Database, table: type[DocumentRow] | type[ChangeRow]) -> Iterator[list[dict[str, Any]]]:
+    """Yield the rows of a table, some at a time."""
+    last = 0
+    while True:
+        query = table.select().where(table.id > last).order_by(table.id).limit(ROWS_AT_ONCE)
+        part = list(query.dicts().execute(database))
+        if not part:
+            return
+        yield part
+        last = part[-1]["id"]

@@ -8,7 +8,7 @@ meaning of documents.
 from __future__ import annotations
 
 import sqlite3
-from abc import abstractmethod
+from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
@@ -29,7 +29,6 @@ from answerd.store import (
     Progress,
     Store,
     StoredDocument,
-    Transaction,
     Version,
     WriteResult,
     no_progress,
@@ -69,8 +68,8 @@ class Found:
     is_same: bool
 
 
-class RowTransaction(Transaction):
-    """An `answerd.store.Transaction` on the tables of `answerd.store.tables`. An engine's has the abstract methods."""
+class Transaction(ABC):
+    """A change that is being made. It holds the database's write lock, and leaves no trace unless it is committed."""
 
     def __init__(self, database: peewee.Database) -> None:
         """``database``: a connection that has the write lock."""
@@ -92,10 +91,16 @@ class RowTransaction(Transaction):
     def remove(self, documents: Sequence[Found]) -> None:
         """Remove stored documents."""
 
-    def sign(self, before: int) -> None:
+    @abstractmethod
+    def commit(self) -> None:
+        """Make it durable: on return it survives a crash and a power failure. Raises `StoreError`; then nothing is
+        stored."""
+
+    def sign(self, before: int) -> None:  # noqa: B027 - PostgreSQL signs each
         """Record the author of the changes after the one of this number."""
 
     def find(self, key: Key) -> StoredDocument | None:
+        """As `Store.find`, from within the transaction."""
         with self.faults("read"):
             return find_document(self._database, key)
 
@@ -112,6 +117,13 @@ class RowTransaction(Transaction):
         rewrite: bool = False,
         progress: Progress = no_progress,
     ) -> WriteResult:
+        """Store documents and remove others, each identity and format once. Called once in a transaction.
+
+        What is stored under an identity and format is replaced and keeps its spelling, or is left alone where it has
+        the same text. A document to remove that does not exist is no error. ``prune`` removes every document that is
+        not among ``puts``. ``rewrite``: the same text is stored again, as a change with a revision of its own.
+        ``progress`` gets the number that is done and the total.
+        """
         wanted = {raw.key.name: raw for raw in puts}
         with self.faults("written"):
             before = newest_revision(self._database)
@@ -142,6 +154,7 @@ class RowTransaction(Transaction):
         )
 
     def close(self) -> None:
+        """Undo changes that were not committed, and release the lock."""
         try:
             self._database.rollback()
         except (peewee.PeeweeException, sqlite3.Error, OSError):

@@ -13,6 +13,7 @@ import os
 import stat
 from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from pathlib import Path
+from typing import NoReturn
 
 from answerd.documents import Key, RawDocument
 from answerd.formats import ALL_EXTENSIONS
@@ -28,7 +29,6 @@ from answerd.store import (
     Store,
     StoredDocument,
     StoreError,
-    Transaction,
     Version,
     WriteResult,
 )
@@ -228,7 +228,7 @@ class FileStore(Store):
         author: Author = NOBODY,  # noqa: ARG002 - the protocol's
         wait: float = WRITER_WAIT_SECONDS,  # noqa: ARG002
         within: float = math.inf,  # noqa: ARG002
-    ) -> Transaction:
+    ) -> NoReturn:
         raise StoreError("documents of this service are files: change them in the answers directory")
 
     def difference(self, written: WriteResult) -> Changes:  # noqa: ARG002 - the protocol's

@@ -33,8 +33,8 @@ from answerd.store import (
     StoredDocument,
     StoreError,
 )
-from answerd.store.database import DatabaseStore, Found, RowTransaction, columns_of, unknown_formats
-from answerd.store.postgres_backup import copy_to_file
+from answerd.store.backup import copy_to_file
+from answerd.store.database import DatabaseStore, Found, Transaction, columns_of, unknown_formats
 from answerd.store.postgres_connection import (
     CHANNEL,
     READ_COMMITTED,
@@ -69,7 +69,7 @@ _LOG_OF_ONE = (
 )
 
 
-class PostgresTransaction(RowTransaction):
+class PostgresTransaction(Transaction):
     """Holds the lock of the one row of ``counter`` from its first moment, so writers of all nodes come one after the
     other and numbers have no gaps: a number that is drawn before the lock could be committed after a higher one, and a
     reader would never see it. Rules: docs/many-nodes.md#how-changes-are-numbered."""
@@ -167,7 +167,6 @@ class PostgresStore(DatabaseStore):
         super().__init__()
         self.server = PostgresServer(url)
         self._looked_before = False
-        self._asked = time.monotonic()
 
     @property
     def described(self) -> str:
@@ -204,7 +203,6 @@ class PostgresStore(DatabaseStore):
         For a command that reads once; a service follows its replica.
         """
         found = {row.key: row.raw() for row in self._every_row()}
-        self._asked = time.monotonic()
         added = tuple(raw for raw in found.values() if not self._is_known(raw))
         removed = tuple(
             raw for key, raw in self._documents.items() if key not in found or not self._is_known(found[key])
@@ -230,9 +228,6 @@ class PostgresStore(DatabaseStore):
         `StoreError`."""
         with self.server.connected() as database, self.server.faults("read"), database.atomic("REPEATABLE READ"):
             copy_to_file(database, Path(path))
-
-    def age_seconds(self) -> float:
-        return time.monotonic() - self._asked
 
     def begin(
         self, author: Author = NOBODY, wait: float = WRITER_WAIT_SECONDS, within: float = math.inf

@@ -13,7 +13,7 @@ import math
 import os
 import random
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from functools import lru_cache
 from time import monotonic
@@ -63,27 +63,11 @@ _SETTINGS: dict[str, Any] = {
 }
 """Found by measurement; a URL's own parameters come first."""
 
-_ALLOWED: Mapping[str, Sequence[str]] = {
-    "sslmode": ("disable", "allow", "prefer", "require", "verify-ca", "verify-full"),
-    "sslnegotiation": ("postgres", "direct"),
-    "sslcertmode": ("disable", "allow", "require"),
-    "ssl_min_protocol_version": ("TLSv1", "TLSv1.1", "TLSv1.2", "TLSv1.3"),
-    "ssl_max_protocol_version": ("TLSv1", "TLSv1.1", "TLSv1.2", "TLSv1.3"),
-    "channel_binding": ("disable", "prefer", "require"),
-    "gssencmode": ("disable", "prefer", "require"),
-    "target_session_attrs": ("any", "read-write", "read-only", "primary", "standby", "prefer-standby"),
-    "load_balance_hosts": ("disable", "random"),
-}
-"""The values of libpq's parameters. libpq itself quotes another one, which may be a password in the wrong place."""
-
-_WHOLE_NUMBERS = frozenset(
-    ["connect_timeout", "keepalives", "keepalives_idle", "keepalives_interval", "keepalives_count", "tcp_user_timeout"]
-)
 _SHOWN = frozenset(["host", "hostaddr", "port", "dbname", "user"])
 """The parameters whose values messages may have."""
 
 _OF_SEVERAL = frozenset(["options", "require_auth"])
-"""The parameters of whose values messages quote single words."""
+"""The parameters of whose values messages quote single words. Any of them may be a password in the wrong place."""
 
 _SHORTEST_HIDDEN = 4
 """Characters of the shortest value that is hidden in messages."""
@@ -99,8 +83,6 @@ _LIBPQS_WORDS = re.compile(
     r"(connection (failed|is bad): )?connection to server .*? failed: | Is the server running.*?\?"
 )
 """What libpq says around the reason; messages name the host already."""
-
-_WHOLE_NUMBER = re.compile(r"\s*-?\d+\s*")
 
 _NO_RIGHT = "42501"
 _NO_TABLE = ("42P01", "42703")
@@ -227,7 +209,7 @@ class PostgresServer:
         primary = getattr(getattr(getattr(error, "orig", None), "diag", None), "message_primary", None)
         text = _LIBPQS_WORDS.sub("", " ".join(str(primary or error).split()))
         for value in _values_to_hide(self._url):
-            text = text.replace(value, "…")
+            text = re.sub(rf"(?<![\w-]){re.escape(value)}(?![\w-])", "…", text)
         return _shortened(text) or type(error).__name__
 
 
@@ -276,15 +258,9 @@ def url_fault(url: str) -> str | None:
     except ImportError:
         return _NO_DRIVER
     try:
-        parameters = psycopg.conninfo.conninfo_to_dict(url)
+        psycopg.conninfo.conninfo_to_dict(url)
     except psycopg.Error:
         return "libpq cannot read it"
-    for name, value in parameters.items():
-        allowed = _ALLOWED.get(name)
-        if allowed and value and value not in allowed:
-            return f"{name} must be one of {', '.join(allowed)}"
-        if name in _WHOLE_NUMBERS and not _WHOLE_NUMBER.fullmatch(str(value)):
-            return f"{name} must be a whole number"
     return None
 
 
@@ -294,8 +270,9 @@ def _values_to_hide(url: str) -> list[str]:
 
     found: set[str] = set()
     for name, value in conninfo_to_dict(url).items():
-        if value and name not in _SHOWN and value not in _ALLOWED.get(name, ()):
-            found.update([str(value), *(re.split(r"\W+", str(value)) if name in _OF_SEVERAL else ())])
+        if value and name not in _SHOWN:
+            words = re.split(r"[^\w-]+", str(value)) if name in _OF_SEVERAL else []
+            found.update([str(value), *words, *(word.replace("-", "_") for word in words)])  # of a setting's name
     return sorted((value for value in found if len(value) >= _SHORTEST_HIDDEN), key=len, reverse=True)
 
 

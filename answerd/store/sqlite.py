@@ -22,7 +22,7 @@ import peewee
 
 from answerd.documents import Key, RawDocument
 from answerd.store import NOBODY, WRITER_WAIT_SECONDS, Author, Changes, Version
-from answerd.store.database import ROWS_AT_ONCE, DatabaseStore, Found, RowTransaction, columns_of
+from answerd.store.database import ROWS_AT_ONCE, DatabaseStore, Found, Transaction, columns_of
 from answerd.store.schema import DOCUMENTS, Schema, migrate
 from answerd.store.sqlite_file import READER_WAIT_SECONDS, SqliteFile
 from answerd.store.tables import ChangeRow, DocumentRow, deleted_since, execute, revision_token, rows, version_of
@@ -175,7 +175,7 @@ def _close_before_fork() -> None:
 os.register_at_fork(before=_close_before_fork)
 
 
-class SqliteTransaction(RowTransaction):
+class SqliteTransaction(Transaction):
     """Holds the database's write lock from its first moment."""
 
     def __init__(self, file: SqliteFile, author: Author, wait: float) -> None:

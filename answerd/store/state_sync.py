@@ -290,7 +290,7 @@ def _deliver(node: NodeStates, database: peewee.PostgresqlDatabase) -> None:
             return
         with database.atomic(READ_COMMITTED):
             lock_revision(database)
-            numbers = store(database, rows)
+            numbers = store_events(database, rows)
             write_sightings(database, [Sighting(*row) for row in unknown])
             own = [row[0] for row in rows if row[2] == source]
             if own:
@@ -303,7 +303,7 @@ def _deliver(node: NodeStates, database: peewee.PostgresqlDatabase) -> None:
             return
 
 
-def store(database: peewee.PostgresqlDatabase, rows: Sequence[Sequence[Any]]) -> dict[str, int]:
+def store_events(database: peewee.PostgresqlDatabase, rows: Sequence[Sequence[Any]]) -> dict[str, int]:
     """Store rows of events in the database, in the present transaction, which has locked the revision; return the
     revision of each, by its id."""
     if not rows:
@@ -415,7 +415,7 @@ class DatabaseStates(States):
     def _order(self, machines: Sequence[OrderedMachine], order: Order, at: float, origin: str) -> list[str]:
         with self.writing(_WRITE_WITHIN) as database:
             events = ordered_in(database, machines, order, at, origin)
-            store(database, [row_of(event, "command") for event in events])
+            store_events(database, [row_of(event, "command") for event in events])
         return [event.record for event in events]
 
     def nodes(self) -> Sequence[Node]:

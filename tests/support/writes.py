@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from answerd.documents import Key, RawDocument
-from answerd.store import Store, StoredDocument, Transaction
-from answerd.store.database import RowTransaction
+from answerd.store import Store, StoredDocument
+from answerd.store.database import Transaction
 from answerd.store.files import FileStore
 
 
@@ -13,8 +13,7 @@ def put(target: Store | Transaction, key: Key, text: str) -> StoredDocument:
     if isinstance(target, FileStore):
         target.put(key, text)
         return StoredDocument(key, text.encode(), 0)
-    if not isinstance(target, RowTransaction):
-        assert not isinstance(target, Transaction)
+    if not isinstance(target, Transaction):
         with target.writing() as transaction:
             stored = put(transaction, key, text)
             transaction.commit()
@@ -33,8 +32,7 @@ def delete(target: Store | Transaction, key: Key) -> None:
             raise KeyError(key)
         for source in sources:
             (target.directory / source).unlink()
-    elif not isinstance(target, RowTransaction):
-        assert not isinstance(target, Transaction)
+    elif not isinstance(target, Transaction):
         with target.writing() as transaction:
             delete(transaction, key)
             transaction.commit()
