@@ -36,47 +36,38 @@ Examples:
 from __future__ import annotations
 
 import getpass
-import os
 import sys
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from answerd.answers.diff import compare
 from answerd.commands import FAILED, WRONG_USAGE, Arguments, CommandError
-from answerd.commands.common import announce_store, inventory_columns, unread_env_file
+from answerd.commands.common import (
+    announce_store,
+    coloured,
+    counted,
+    diff_line,
+    print_json,
+    printable_line,
+    progress,
+    say,
+    say_each,
+    settings,
+    unread_env_file,
+)
 from answerd.commands.remote import AdminApi
-from answerd.commands.terminal import coloured, counted, diff_line, print_json, printable_line, progress
-from answerd.config import read_config
-from answerd.documents import RawDocument
 from answerd.identity import printable
-from answerd.store import Author, Store, StoreError, no_progress
+from answerd.store import Author, Store, StoreError
 from answerd.store.opening import open_database, open_existing_database
 from answerd.store.transfer import Directory, read_directory
 
 if TYPE_CHECKING:
     from answerd.server.write_guard import WriteGuard
 
-
-class Refused(CommandError):
-    """The change is refused. ``problems`` are those that it would cause."""
-
-    def __init__(self, reason: str, problems: list[str]) -> None:
-        super().__init__(reason, FAILED)
-        self.problems = problems
-
-
-@dataclass(frozen=True, slots=True)
-class Result:
-    """The result of a change, or of a dry run: the JSON of the admin API, and the set's ETag."""
-
-    report: dict[str, Any]
-    etag: str
-
-
-Target = Callable[[bool, str | None], Result]
-"""Makes the change, or tries it in a dry run, on the condition that the set has this ETag. Raises `Refused`."""
+Target = Callable[[bool, str | None], tuple[dict[str, Any], str]]
+"""Makes the change, or tries it in a dry run, on the condition that the set has this ETag. Returns the JSON of the
+admin API and the set's ETag. Raises `CommandError`."""
 
 
 def run(arguments: Arguments) -> int:
@@ -89,9 +80,8 @@ def run(arguments: Arguments) -> int:
     except StoreError as error:
         raise CommandError(str(error)) from None
     if found.unreadable:
-        _print_skipped(found)
-        for source, why in found.unreadable:
-            print(printable_line(f"cannot be applied: {source}: {why}"), file=sys.stderr)
+        say_each("skipped", found.skipped)
+        say_each("cannot be applied", found.unreadable)
         raise CommandError(f"nothing was applied: {counted(len(found.unreadable), 'document')} cannot be read")
     if arguments["--prune"] and not found.documents:
         raise CommandError(
@@ -100,42 +90,32 @@ def run(arguments: Arguments) -> int:
         )
     try:
         target = _target(arguments, found)
-        _print_skipped(found)
+        say_each("skipped", found.skipped)
         return _apply(arguments, target)
-    except Refused as refused:
-        for problem in refused.problems:
-            print(printable_line(f"problem: {problem}"), file=sys.stderr)
-        raise
     except StoreError as error:
         raise CommandError(str(error), WRONG_USAGE) from None
-
-
-def _print_skipped(found: Directory) -> None:
-    for source, why in found.skipped:
-        print(printable_line(f"skipped: {source}: {why}"), file=sys.stderr)
 
 
 def _apply(arguments: Arguments, target: Target) -> int:
     asks = sys.stdin.isatty() and sys.stdout.isatty() and not arguments["--yes"] and not arguments["--json"]
     etag: str | None = None
     if arguments["--dry-run"] or asks:
-        result = target(True, None)
+        report, etag = target(True, None)
         if arguments["--json"]:
-            print_json(result.report)
+            print_json(report)
         else:
-            print(*_summary(result.report), sep="\n")
-        if arguments["--dry-run"] or not _count(result.report):
+            print(*_summary(report), sep="\n")
+        if arguments["--dry-run"] or not any(report[name] for name in ("new", "changed", "removed")):
             return 0
-        etag = result.etag
         if input("Apply this? [y/N] ").strip().lower() not in ("y", "yes"):
             raise CommandError("nothing was applied")
-    result = target(False, etag)
+    report, _ = target(False, etag)
     if arguments["--json"]:
-        print_json(result.report)
+        print_json(report)
         return 0
-    for problem in result.report["problems"]:
-        print(printable_line(f"problem: {problem}"), file=sys.stderr)
-    print(_counts(result.report))
+    for problem in report["problems"]:
+        say(f"problem: {problem}")
+    print(_counts(report))
     return 0
 
 
@@ -143,18 +123,21 @@ def _target(arguments: Arguments, found: Directory) -> Target:
     prune, note = bool(arguments["--prune"]), arguments["--note"]
     if arguments["--to"]:
         api = AdminApi.of(arguments["--to"], arguments["--ca"])
-        puts = [_put_as_json(raw) for raw in found.documents]
+        puts = [
+            {"kind": raw.key.kind.value, "identifier": raw.key.identifier, "format": raw.key.format, "text": raw.text}
+            for raw in found.documents
+        ]
 
-        def through_the_api(dry_run: bool, etag: str | None) -> Result:
+        def through_the_api(dry_run: bool, etag: str | None) -> tuple[dict[str, Any], str]:
             reply = api.apply({"put": puts, "prune": prune, "dry_run": dry_run}, note, etag)
             if reply.status >= 400:  # noqa: PLR2004 - an error of HTTP
-                raise Refused(f"refused: {reply.content['error']}", reply.content.get("problems", []))
-            return Result(reply.content, reply.etag)
+                raise refusal(reply.content["error"], reply.content.get("problems", []))
+            return reply.content, reply.etag
 
         return through_the_api
     if arguments["--ca"]:
         raise CommandError("--ca is for --to", WRONG_USAGE)
-    config = read_config(os.environ, to_serve=False)
+    config = settings()
     if config.store == "files":
         raise CommandError(
             f"the service reads {printable(config.answers_dir)}, whose files are changed in place: set "
@@ -169,23 +152,30 @@ def _in_the_database(store: Store, found: Directory, prune: bool, note: str | No
     from answerd.server.admin.changes import applied_as_json  # noqa: PLC0415
     from answerd.server.write_guard import UNCONDITIONAL, ChangeSet, Conditions, WriteRefused  # noqa: PLC0415
 
-    announce_store(store, len(store.keys()))
+    announce_store(store)
     guard = local_guard(store)
     changes = ChangeSet(found.documents, prune=prune)
     author = own_author(note)
 
-    def to_the_database(dry_run: bool, etag: str | None) -> Result:
+    def to_the_database(dry_run: bool, etag: str | None) -> tuple[dict[str, Any], str]:
         conditions = Conditions(if_match=etag) if etag else UNCONDITIONAL
         try:
             applied = guard.apply(changes, author, conditions, dry_run=dry_run)
         except WriteRefused as refused:
-            raise Refused(f"refused: {refused.reason}", list(refused.problems)) from None
+            raise refusal(refused.reason, refused.problems) from None
         report = applied_as_json(applied, dry_run=dry_run)
         if dry_run:
-            report["answers"] = compare(applied.before, applied.after, progress("answers") or no_progress).as_json()
-        return Result(report, applied.etag)
+            report["answers"] = compare(applied.before, applied.after, progress("answers")).as_json()
+        return report, applied.etag
 
     return to_the_database
+
+
+def refusal(reason: str, problems: Iterable[str]) -> CommandError:
+    """Print the problems that a change would cause, and return the error that says that it is refused."""
+    for problem in problems:
+        say(f"problem: {problem}")
+    return CommandError(f"refused: {reason}", FAILED)
 
 
 def local_guard(store: Store) -> WriteGuard:
@@ -198,7 +188,7 @@ def local_guard(store: Store) -> WriteGuard:
     def directly(function: Callable[..., Any], *arguments: Any) -> Any:
         return function(*arguments)  # in the service in a thread: a command has no requests that wait
 
-    loader = Loader(store, has_states=True, columns=inventory_columns())
+    loader = Loader(store, has_states=True, columns=settings().labels_of_columns)
     return WriteGuard(store, LiveAnswerSet(loader, WriteCounter(), run=directly), run=directly)
 
 
@@ -213,15 +203,6 @@ def user_name() -> str | None:
 def own_author(note: str | None) -> Author:
     """Return the author of changes that a command makes itself."""
     return Author(None, user_name(), note)
-
-
-def _put_as_json(raw: RawDocument) -> dict[str, str]:
-    key = raw.key
-    return {"kind": key.kind.value, "identifier": key.identifier, "format": key.format, "text": raw.text}
-
-
-def _count(report: dict[str, Any]) -> int:
-    return sum(int(report[name]) for name in ("new", "changed", "removed"))
 
 
 def _counts(report: dict[str, Any]) -> str:
@@ -241,10 +222,8 @@ def _summary(report: dict[str, Any]) -> Iterator[str]:
     for change in answers["changes"]:
         names = change["names"]
         more = f" and {len(names) - 1} more with the same change" if len(names) > 1 else ""
-        yield coloured(
-            printable_line(f"{change['change']}: {names[0]}{more}  +{change['added']} -{change['removed']}"), "bold"
-        )
-        for line in change["diff"]:
-            yield diff_line(line)
+        line = f"{change['change']}: {names[0]}{more}  +{change['added']} -{change['removed']}"
+        yield coloured(printable_line(line), "bold")
+        yield from map(diff_line, change["diff"])
     for note in answers["notes"]:
         yield printable_line(f"note: {note}")

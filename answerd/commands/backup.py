@@ -39,15 +39,11 @@ Examples:
 
 from __future__ import annotations
 
-import os
-import sys
 from pathlib import Path
 
 from answerd.commands import WRONG_USAGE, Arguments, CommandError
 from answerd.commands.apply import own_author
-from answerd.commands.common import announce_store, configured_store
-from answerd.commands.terminal import counted, printable_line
-from answerd.config import read_config
+from answerd.commands.common import announce_store, configured_store, counted, printable_line, say_each, settings
 from answerd.identity import printable
 from answerd.store.backup import backup_database, backup_directory, restore_database, restore_directory, restore_shared
 from answerd.store.files import FileStore
@@ -60,41 +56,38 @@ def run(arguments: Arguments) -> int:
 
 def back_up(arguments: Arguments) -> int:
     """Write a backup. Exit status 1 where a document could not be taken."""
-    config = read_config(os.environ, to_serve=False)
+    config = settings()
     store, file, force = configured_store(), arguments["FILE"], bool(arguments["--force"])
     if isinstance(store, FileStore):
         author = own_author(f"backup of {config.answers_dir}")
         summary = backup_directory(config.answers_dir, file, states=config.state_path, force=force, author=author)
         announce_store(store, summary.taken)
-        for name, why in (*summary.skipped, *summary.unreadable):
-            print(printable_line(f"not in the backup: {name}: {why}"), file=sys.stderr)
+        say_each("not in the backup", (*summary.skipped, *summary.unreadable))
         print(f"{counted(summary.taken, 'document')} of {printable_line(store.described)} are in {printable(file)}")
         return 1 if summary.unreadable else 0
     if Path(file).exists() and Path(config.db_path).exists() and Path(file).samefile(config.db_path):
         raise CommandError(f"{file} is the database itself: name another file")
-    announce_store(store, len(store.keys()))
+    announce_store(store)
     backup_database(store, file, force=force)
     print(f"{printable_line(store.described)} is in {printable(file)}")
     return 0
 
 
 def restore(arguments: Arguments) -> int:
-    config, file, force = read_config(os.environ, to_serve=False), arguments["FILE"], bool(arguments["--force"])
+    config, file, force = settings(), arguments["FILE"], bool(arguments["--force"])
     if not Path(file).is_file():
         raise CommandError(f"{file} does not exist", WRONG_USAGE)
     if config.store == "files":
         summary = restore_directory(file, config.answers_dir, states=config.state_path, force=force)
-        for name, why in summary.skipped:
-            print(printable_line(f"skipped: {name}: {why}"), file=sys.stderr)
+        say_each("skipped", summary.skipped)
         print(f"{counted(summary.written, 'document')} restored to {printable(config.answers_dir)}")
-        return 0
-    if config.store == "postgres":
+    elif config.store == "postgres":
         store = open_postgres(config)
         author = own_author(f"restore of {file}")
         documents, machines = restore_shared(file, store, install_rules(config), force=force, author=author)
         taken = f"{counted(documents, 'document')} and {counted(machines, 'state')} of installs"
         print(f"{taken} restored to {store.described}")
-        return 0
-    count = restore_database(file, config.db_path, force=force)
-    print(f"{counted(count, 'document')} restored to {printable(config.db_path)}")
+    else:
+        count = restore_database(file, config.db_path, force=force)
+        print(f"{counted(count, 'document')} restored to {printable(config.db_path)}")
     return 0

@@ -29,21 +29,14 @@ Examples:
 
 from __future__ import annotations
 
-import os
-
 from answerd.boot import DIALECTS, BootConfigError, boot_config
 from answerd.commands import WRONG_USAGE, Arguments, CommandError
-from answerd.config import read_config
-from answerd.suggestion import did_you_mean
+from answerd.commands.common import one_of, settings
 
 
 def run(arguments: Arguments) -> int:
     dialect = arguments["DIALECT"]
-    if dialect not in DIALECTS:
-        known = ", ".join(DIALECTS)
-        raise CommandError(
-            f"no such dialect: the dialects are {known}{did_you_mean(dialect, DIALECTS, shown=str)}", WRONG_USAGE
-        )
+    one_of("dialect", dialect, DIALECTS)
     try:
         print(boot_config(dialect, arguments["--url"] or _own_url(), arguments["--proxy-dhcp"]), end="")
     except BootConfigError as error:
@@ -53,7 +46,7 @@ def run(arguments: Arguments) -> int:
 
 def _own_url() -> str:
     """Return the URL of the service by its settings. Raises `CommandError` where they do not contain it."""
-    config = read_config(os.environ, to_serve=False)
+    config = settings()
     if not config.url and (config.listen.is_wildcard or not config.listen.port):
         raise CommandError(
             "give --url: the settings do not say at which address machines reach the service", WRONG_USAGE

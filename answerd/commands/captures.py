@@ -26,50 +26,56 @@ Examples:
 
 from __future__ import annotations
 
-import os
-import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 from answerd import captures
 from answerd.commands import WRONG_USAGE, Arguments, CommandError
-from answerd.commands.common import unread_env_file
-from answerd.commands.terminal import counted, print_json, print_table, printable_line
-from answerd.config import read_config
+from answerd.commands.common import counted, print_json, print_table, say, settings, unread_env_file
 from answerd.facts import Facts
 from answerd.identity import identity_of, printable
 
-COLUMNS = ("time", "peer", "identity", "outcome", "request", "file")
 WIDEST = 60
 """Characters of a cell, so that columns stay aligned; ``--json`` has all of it."""
 
 
 def run(arguments: Arguments) -> int:
     wanted = None if arguments["--machine"] is None else identity_of(arguments["--machine"])
-    directory = capture_directory()
+    directory = settings().capture_dir
     if directory is None:
         raise CommandError(f"SERVICE_CAPTURE_DIR is not set: there is nothing to list{unread_env_file()}")
     try:
-        found = list(captures.newest_first(directory))
+        found = list(captures.newest_first(Path(directory)))
     except OSError as error:
         raise CommandError(f"{directory} cannot be read: {error.strerror}") from None
-    print(f"# captures: {printable_line(str(directory))}, {counted(len(found), 'request')}", file=sys.stderr)
-    rows = list(_rows(found, wanted))
+    say(f"# captures: {directory}, {counted(len(found), 'request')}")
+    rows = []
+    for name, capture in found:
+        try:
+            if isinstance(capture, captures.CaptureError):
+                raise capture
+            facts = Facts(capture.request)
+        except captures.CaptureError as error:
+            say(f"answerd: {error}")
+            continue
+        if wanted is None or wanted in facts.identities:
+            row = {
+                "time": capture.time,
+                "peer": capture.peer,
+                "identity": facts.described,
+                "outcome": capture.outcome,
+                "request": capture.request_line,
+                "file": name,
+            }
+            rows.append({key: printable(value) for key, value in row.items()})
     if arguments["--json"]:
         print_json({"captures": rows})
         return 0
-    print_table([[*(_cut(row[column]) for column in COLUMNS[:-1]), row[COLUMNS[-1]]] for row in rows])
+    print_table([[*map(_cut, list(row.values())[:-1]), row["file"]] for row in rows])
     return 0
 
 
 def _cut(text: str) -> str:
     return text if len(text) <= WIDEST else f"{text[: WIDEST - 1]}…"
-
-
-def capture_directory() -> Path | None:
-    """Return the directory of captures that the settings name."""
-    directory = read_config(os.environ, to_serve=False).capture_dir
-    return None if directory is None else Path(directory)
 
 
 def capture_named(name: str) -> Path:
@@ -78,34 +84,10 @@ def capture_named(name: str) -> Path:
     Raises `CommandError`, with status 2, where there is no such file.
     """
     path = Path(name)
-    if not path.exists() and "/" not in name and (directory := capture_directory()) is not None:
-        path = directory / name
+    if not path.exists() and "/" not in name and (directory := settings().capture_dir) is not None:
+        path = Path(directory, name)
     if not path.exists():
         raise CommandError(
             f"{name} cannot be read: there is none; answerd captures lists the requests that were recorded", WRONG_USAGE
         )
     return path
-
-
-def _rows(
-    found: list[tuple[str, captures.Capture | captures.CaptureError]], wanted: str | None
-) -> Iterator[dict[str, str]]:
-    for name, capture in found:
-        try:
-            if isinstance(capture, captures.CaptureError):
-                raise capture
-            facts = Facts(capture.request)
-        except captures.CaptureError as error:
-            print(f"answerd: {printable_line(str(error))}", file=sys.stderr)
-            continue
-        if wanted is not None and wanted not in facts.identities:
-            continue
-        row = {
-            "file": name,
-            "time": capture.time,
-            "peer": capture.peer,
-            "identity": facts.described,
-            "request": capture.request_line,
-            "outcome": capture.outcome,
-        }
-        yield {key: printable(value) for key, value in row.items()}

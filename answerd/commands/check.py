@@ -37,8 +37,15 @@ from collections.abc import Iterable, Iterator, Mapping
 from answerd.answers.lint import misspelled_extension
 from answerd.check import CheckReport, check, in_order
 from answerd.commands import Arguments
-from answerd.commands.common import configured_sources, read_documents
-from answerd.commands.terminal import coloured, counted, print_json, printable_line, progress
+from answerd.commands.common import (
+    coloured,
+    configured_sources,
+    counted,
+    print_json,
+    printable_line,
+    progress,
+    read_documents,
+)
 from answerd.identity import printable
 from answerd.store import Store
 from answerd.store.files import FileStore
@@ -58,12 +65,7 @@ def run(arguments: Arguments) -> int:
     """Print the problems and notes of the answer set. Exit status 1 if there is a problem."""
     store, catalogue = read_documents(arguments["DIR"])
     sources = configured_sources(by_directory=bool(arguments["DIR"]))
-    report = check(
-        catalogue,
-        progress=progress("answers"),
-        sources=sources,
-        strict=arguments["--strict"],
-    )
+    report = check(catalogue, progress=progress("answers"), sources=sources, strict=arguments["--strict"])
     problems = [*store.warnings(), *report.problems]
     notes = in_order([*report.notes, *_misnamed_files(store)])
     hit = frozenset[str]().union(*(report.machines.get(problem, frozenset()) for problem in problems))

@@ -1,30 +1,44 @@
-"""Functions that several commands share: opening the documents that the settings or an argument name, and reading
-files."""
+"""What several commands share: the settings, and the store and documents that they or an argument name; output without
+control characters, tables, colours, a progress bar."""
 
 from __future__ import annotations
 
+import json
 import os
 import sys
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from itertools import zip_longest
 from pathlib import Path
+from typing import Any
 
 from answerd.answers.assumed import assumed_gates
 from answerd.answers.catalogue import Catalogue
 from answerd.answers.sources import NO_SOURCES, Sources
 from answerd.commands import FAILED, WRONG_USAGE, CommandError
-from answerd.commands.terminal import counted, printable_line
-from answerd.config import ENV_FILE, ConfigError, read_config
+from answerd.config import ENV_FILE, Config, ConfigError, read_config
+from answerd.identity import printable
 from answerd.installs.states import State
-from answerd.store import Store, StoreError
+from answerd.store import Progress, Store, StoreError, no_progress
 from answerd.store.files import FileStore
 from answerd.store.loader import loaded
 from answerd.store.opening import open_existing
 from answerd.store.secrets import SecretFiles, sources_of, unreadable_to_others
+from answerd.suggestion import did_you_mean
 
 SYSTEM_ENV_FILE = Path("/etc/answerd.env")
 """The path of the service's settings in the packages."""
+
+_COLOURS = {"red": "31", "green": "32", "yellow": "33", "cyan": "36", "bold": "1"}
+
+
+# --- settings and documents ------------------------------------------------------------------------------------------
+
+
+def settings() -> Config:
+    """Return the settings of a command, which needs no token of the service. Raises `ConfigError`."""
+    return read_config(os.environ, to_serve=False)
 
 
 def read_documents(directory: str | None = None) -> tuple[Store, Catalogue]:
@@ -39,36 +53,27 @@ def read_documents(directory: str | None = None) -> tuple[Store, Catalogue]:
     return store, catalogue
 
 
-def announce_store(store: Store, documents: int) -> None:
+def announce_store(store: Store, documents: int | None = None) -> None:
     """Print the name of the store that a command reads, and how many documents it has, to standard error."""
-    print(f"# store: {printable_line(store.described)}, {counted(documents, 'document')}", file=sys.stderr)
+    number = len(store.keys()) if documents is None else documents
+    say(f"# store: {store.described}, {counted(number, 'document')}")
 
 
 def catalogue_of(store: Store) -> Catalogue:
     """Return the documents of a store as the service would read them: with the settings, where they can be read."""
     try:
-        config = read_config(os.environ, to_serve=False)
+        config = settings()
     except ConfigError:
         return loaded(store)
     return loaded(store, has_states=config.has_states, columns=config.labels_of_columns)
 
 
-def inventory_columns() -> Mapping[str, str]:
-    """Return the labels that the settings give to columns with other names."""
-    try:
-        return read_config(os.environ, to_serve=False).labels_of_columns
-    except ConfigError:
-        return {}
-
-
 def configured_store() -> Store:
     """Open the store that the settings name. Raises `ConfigError`, `StoreError`: it is absent or cannot be read."""
     try:
-        return open_existing(read_config(os.environ, to_serve=False))
-    except StoreError as error:
-        raise StoreError(f"{error}{unread_env_file()}") from None
-    except ConfigError as error:
-        raise ConfigError(f"{error}{unread_env_file()}") from None
+        return open_existing(settings())
+    except (StoreError, ConfigError) as error:
+        raise type(error)(f"{error}{unread_env_file()}") from None
 
 
 def configured_sources(state: State = State.ARMED, *, by_directory: bool = False) -> Sources:
@@ -79,14 +84,14 @@ def configured_sources(state: State = State.ARMED, *, by_directory: bool = False
     Raises `ConfigError`.
     """
     try:
-        config = read_config(os.environ, to_serve=False)
+        config = settings()
     except ConfigError:
         if by_directory:
             return NO_SOURCES
         raise
     secrets = SecretFiles(config.secrets_dir)
     for warning in filter(None, (*secrets.warnings(), unreadable_to_others(secrets))):
-        print(f"# warning: {printable_line(warning)}", file=sys.stderr)
+        say(f"# warning: {warning}")
     sources = sources_of(secrets)
     return replace(sources, gates=assumed_gates(config.own_url, state, time.time())) if config.has_states else sources
 
@@ -107,6 +112,9 @@ def named_directory(name: str) -> FileStore:
     return store
 
 
+# --- the command line ------------------------------------------------------------------------------------------------
+
+
 def read_bytes(name: str) -> bytes:
     """Return a file's content; ``-`` is standard input. Raises `CommandError`, with status 2 where there is no such
     file."""
@@ -124,3 +132,85 @@ def state_named(text: str | None, words: Sequence[str] = tuple(State)) -> str | 
     if text.lower() not in words:
         raise CommandError(f"--state {text!r} is no state; there are {', '.join(words)}", WRONG_USAGE)
     return text.lower()
+
+
+def one_of(what: str, text: str, known: Iterable[str]) -> None:
+    """Raise `CommandError` where ``text`` is none of the known names of ``what``."""
+    names = list(known)
+    if text not in names:
+        near = did_you_mean(text, names, shown=str)
+        raise CommandError(f"no such {what}: the {what}s are {', '.join(names)}{near}", WRONG_USAGE)
+
+
+# --- output ----------------------------------------------------------------------------------------------------------
+
+
+def printable_line(text: str) -> str:
+    """Return a line of text without control characters; a tab stays a tab."""
+    return "\t".join(map(printable, text.split("\t")))
+
+
+def say(line: str) -> None:
+    """Print a line to standard error, without control characters."""
+    print(printable_line(line), file=sys.stderr)
+
+
+def say_each(what: str, parts: Iterable[tuple[str, str]]) -> None:
+    """Say of each part what happened to it, and why."""
+    for name, why in parts:
+        say(f"{what}: {name}: {why}")
+
+
+def counted(number: int, word: str) -> str:
+    """Return a number with its noun: ``1 document``, ``140 documents``."""
+    return f"{number} {word}" if number == 1 else f"{number} {word}s"
+
+
+def print_json(value: Any) -> None:
+    """Print a value as JSON: readable where the output is UTF-8, else with escapes, which any encoding can hold."""
+    is_utf8 = (getattr(sys.stdout, "encoding", None) or "").lower().replace("-", "").replace("_", "") == "utf8"
+    print(json.dumps(value, indent=2, ensure_ascii=not is_utf8))
+
+
+def print_table(rows: Sequence[Sequence[str]], colours: Sequence[str] = (), widest: int | None = None) -> None:
+    """Print rows without control characters, with columns of one width, each row in its colour, where it has one.
+
+    A cell that is longer than ``widest`` moves those after it.
+    """
+    lines = [[printable_line(cell) for cell in row] for row in rows]
+    widths = [min(max(map(len, cells)), widest or sys.maxsize) for cells in zip(*lines, strict=True)]
+    for cells, colour in zip_longest(lines, colours):
+        line = "  ".join(f"{cell:{width}}" for cell, width in zip(cells, widths, strict=True)).rstrip()
+        print(coloured(line, colour) if colour else line)
+
+
+def coloured(text: str, colour: str) -> str:
+    """Return ``text`` in a colour where standard output is a terminal that shows colours.
+
+    ``NO_COLOR`` set to anything, and ``TERM=dumb``, mean no colours (no-color.org).
+    """
+    if os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb" or not sys.stdout.isatty():
+        return text
+    return f"\033[{_COLOURS[colour]}m{text}\033[0m"
+
+
+def diff_line(line: str) -> str:
+    colour = {"+": "green", "-": "red", "@": "cyan"}.get(line[:1])
+    return coloured(printable_line(line), colour) if colour else printable_line(line)
+
+
+def progress(unit: str) -> Progress:
+    """Return a function that shows a progress bar where standard error is a terminal."""
+    if not sys.stderr.isatty():
+        return no_progress
+    from tqdm import tqdm  # noqa: PLC0415 - only a terminal needs it
+
+    bar = tqdm(unit=f" {unit}", leave=False, delay=1)
+
+    def show(done: int, total: int) -> None:
+        bar.total = total
+        bar.update(done - bar.n)
+        if done == total:
+            bar.close()
+
+    return show

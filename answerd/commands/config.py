@@ -25,33 +25,21 @@ Examples:
 from __future__ import annotations
 
 import os
-import sys
 from pathlib import Path
 
 from answerd.commands import Arguments, CommandError
-from answerd.config import Config, describe, read_config
+from answerd.commands.common import print_table, say
+from answerd.config import describe, read_config
 from answerd.server.roles import TokensError, read_tokens
 from answerd.store.opening import open_store
 
 
 def run(_arguments: Arguments) -> int:
+    """Print the settings; then open what the service would, and create nothing. Raises `StoreError`, `CommandError`."""
     config = read_config(os.environ)
-    rows = describe(config)
-    widths = [max(len(row[column]) for row in rows) for column in range(2)]
-    for name, value, source in rows:
-        print(f"{name:{widths[0]}}  {value:{widths[1]}}  {source}")
+    print_table(describe(config))
     for warning in config.warnings:
-        print(f"warning: {warning}", file=sys.stderr)
-    _try_to_open(config)
-    return 0
-
-
-def _try_to_open(config: Config) -> None:
-    """Open the store, the named tokens and the log file. Raises `StoreError` or `CommandError` where the service could
-    not.
-
-    What does not exist is not created. No address is bound: the service that has these settings may be running.
-    """
+        say(f"warning: {warning}")
     if config.store == "sqlite" and Path(config.db_path).exists():
         open_store(config)
     if config.tokens_file:
@@ -60,7 +48,7 @@ def _try_to_open(config: Config) -> None:
         except TokensError as error:
             raise CommandError(f"SERVICE_TOKENS_FILE: {error}") from None
     if config.log_file in ("stderr", "stdout"):
-        return
+        return 0
     log_file = Path(config.log_file)
     try:
         if log_file.exists():
@@ -69,3 +57,4 @@ def _try_to_open(config: Config) -> None:
             os.listdir(log_file.parent)
     except OSError as error:
         raise CommandError(f"SERVICE_LOG_FILE: {log_file} cannot be opened: {error.strerror}") from None
+    return 0

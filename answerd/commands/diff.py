@@ -34,8 +34,16 @@ from pathlib import Path
 from answerd.answers.diff import Change, Comparison, Side
 from answerd.answers.diff import compare as compare_sets
 from answerd.commands import WRONG_USAGE, Arguments, CommandError
-from answerd.commands.common import catalogue_of, named_directory, read_documents
-from answerd.commands.terminal import coloured, diff_line, print_json, printable_line, progress
+from answerd.commands.common import (
+    catalogue_of,
+    coloured,
+    diff_line,
+    named_directory,
+    print_json,
+    printable_line,
+    progress,
+    read_documents,
+)
 from answerd.config import ConfigError
 from answerd.store import Store, StoreError
 from answerd.store.opening import require_database

@@ -39,15 +39,21 @@ Examples:
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator, Mapping
 from typing import Any
 
 from answerd.answers.diff import diff_lines
-from answerd.commands import FAILED, WRONG_USAGE, Arguments, CommandError
-from answerd.commands.apply import local_guard, own_author
-from answerd.commands.common import announce_store, configured_store, inventory_columns
-from answerd.commands.terminal import coloured, diff_line, print_json, printable_line
+from answerd.commands import WRONG_USAGE, Arguments, CommandError
+from answerd.commands.apply import local_guard, own_author, refusal
+from answerd.commands.common import (
+    announce_store,
+    coloured,
+    configured_store,
+    diff_line,
+    print_json,
+    printable_line,
+    settings,
+)
 from answerd.formats import ALL_EXTENSIONS
 from answerd.identity import Kind
 from answerd.inventory import FORMAT as INVENTORY_FORMAT
@@ -70,15 +76,14 @@ def print_history(arguments: Arguments) -> int:
     except ValueError:
         raise CommandError("--since is a time of UTC, such as 2026-11-21 or 2026-11-21T09:14", WRONG_USAGE) from None
     kind, identifier, extension = parse_document_name(arguments["KEY"]) if arguments["KEY"] else (None, None, None)
-    wanted = HistoryFilter(kind, identifier, extension, since, limit=int(limit))
-    entries = database().history(wanted)
-    labels, show_secrets = inventory_columns(), bool(arguments["--show-secrets"])
+    entries = database().history(HistoryFilter(kind, identifier, extension, since, limit=int(limit)))
+    labels, show_secrets = settings().labels_of_columns, bool(arguments["--show-secrets"])
+    found = [_as_json(entry, labels, show_secrets) for entry in entries]
     if arguments["--json"]:
-        print_json({"history": [_as_json(entry, labels, show_secrets) for entry in entries]})
+        print_json({"history": found})
     else:
-        for entry in entries:
-            for line in _lines(entry, labels, show_secrets):
-                print(line)
+        for entry, shown in zip(entries, found, strict=True):
+            print(*_lines(entry, shown), sep="\n")
     return 0
 
 
@@ -87,7 +92,7 @@ def database() -> Any:
     store: Any = configured_store()
     if isinstance(store, FileStore):
         raise StoreError(f"{store.described} has no history: set SERVICE_STORE=sqlite and SERVICE_DB_PATH")
-    announce_store(store, len(store.keys()))
+    announce_store(store)
     return store
 
 
@@ -103,17 +108,13 @@ def parse_document_name(name: str) -> tuple[Kind, str, str | None]:
     raise CommandError(f"{name} is no document's name, such as groups/rack-a.toml", WRONG_USAGE)
 
 
-def _lines(entry: HistoryEntry, labels: Mapping[str, str], show_secrets: bool) -> Iterator[str]:
-    author = entry.author
-    who = " from ".join(part for part in (author.name, author.peer) if part) or "another program"
+def _lines(entry: HistoryEntry, shown: Mapping[str, Any]) -> Iterator[str]:
+    who = " from ".join(part for part in (entry.author.name, entry.author.peer) if part) or "another program"
     what = "new" if entry.before is None else "removed" if entry.after is None else "changed"
-    yield coloured(
-        printable_line(f"revision {entry.revision}  {entry.at}  {what}  {flat_name(entry.key)}  by {who}"), "bold"
-    )
-    if author.note:
-        yield printable_line(f"    {author.note}")
-    for line in diff_lines(entry.key, entry.before, entry.after, labels=labels, show_secrets=show_secrets):
-        yield diff_line(line)
+    yield coloured(printable_line(f"revision {entry.revision}  {entry.at}  {what}  {shown['name']}  by {who}"), "bold")
+    if entry.author.note:
+        yield printable_line(f"    {entry.author.note}")
+    yield from map(diff_line, shown["diff"])
     yield ""
 
 
@@ -143,8 +144,6 @@ def put_back(arguments: Arguments) -> int:
     try:
         stored = restore_document(local_guard(store), found[0], own_author(arguments["--note"]), UNCONDITIONAL)
     except WriteRefused as refused:
-        for problem in refused.problems:
-            print(printable_line(f"problem: {problem}"), file=sys.stderr)
-        raise CommandError(f"refused: {refused.reason}", FAILED) from None
+        raise refusal(refused.reason, refused.problems) from None
     print(printable_line(f"{flat_name(stored.key)} is what it was in revision {int(number)}"))
     return 0

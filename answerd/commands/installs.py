@@ -50,8 +50,6 @@ Examples:
 
 from __future__ import annotations
 
-import os
-import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -63,10 +61,18 @@ from answerd.answers.operator_names import Machine, machine_named, records_of, r
 from answerd.answers.redaction import redacted_install
 from answerd.answers.unclaimed import still_unclaimed
 from answerd.commands import FAILED, WRONG_USAGE, Arguments, CommandError
-from answerd.commands.common import configured_sources, read_documents, state_named
+from answerd.commands.common import (
+    configured_sources,
+    counted,
+    print_json,
+    print_table,
+    printable_line,
+    read_documents,
+    say,
+    settings,
+    state_named,
+)
 from answerd.commands.remote import AdminApi
-from answerd.commands.terminal import counted, print_json, print_table, printable_line
-from answerd.config import read_config
 from answerd.installs.records import InstallMemory, Remembered
 from answerd.installs.sentences import shown_name
 from answerd.installs.shown import MOST_LISTED, event_as_json, record_as_json, unknown_as_json
@@ -112,6 +118,10 @@ class OpenInstalls:
         machine = self.named(name)
         return [] if machine is None else records_of(self.memory, machine)
 
+    def read_again(self) -> None:
+        """Bring the records up to date. Raises `StoreError`."""
+        self.memory, self.position = self.store.catch_up(self.memory, self.position)
+
     def selected(self, group: str | None, state: str | None) -> list[Remembered]:
         """Return `records_selected`, sorted by name. Raises `CommandError` where there is no such group."""
         found = records_selected(self.catalogue, self.memory, self.now, group=group, state=state)
@@ -123,19 +133,14 @@ class OpenInstalls:
 def open_installs() -> OpenInstalls:
     """Open the states that the settings name, and the documents. Raises `CommandError`, `StoreError`, `ConfigError`."""
     documents, catalogue = read_documents()
-    config = read_config(os.environ, to_serve=False)
+    config = settings()
     store = open_existing_states(config, documents)
     if store is None:
         raise CommandError("there is no place for the states of installs: set SERVICE_STATE_PATH")
     rules = install_rules(config)
     installs = OpenInstalls(store, catalogue, InstallMemory(rules), rules)
-    read_again(installs)
+    installs.read_again()
     return installs
-
-
-def read_again(installs: OpenInstalls) -> None:
-    """Bring the records up to date. Raises `StoreError`."""
-    installs.memory, installs.position = installs.store.catch_up(installs.memory, installs.position)
 
 
 def run(arguments: Arguments) -> int:
@@ -180,7 +185,7 @@ def _print_sites(arguments: Arguments, state: str | None) -> int:
                 machines += answer
     _print_list(arguments, machines)
     for fault in faults:
-        print(f"answerd: {printable_line(str(fault))}", file=sys.stderr)
+        say(f"answerd: {fault}")
     return FAILED if faults else 0
 
 
@@ -212,14 +217,14 @@ def _state(record: dict[str, Any]) -> str:
 
 
 def _message(record: dict[str, Any]) -> str:
-    message = printable_line(record["message"] or "")
+    message = record["message"] or ""
     percent = f"{record['percent']}% " if record["percent"] is not None else ""
     return percent + (message if len(message) <= _LONGEST_MESSAGE else f"{message[:_LONGEST_MESSAGE]}…")
 
 
 def _path(machine: dict[str, Any]) -> str:
     path = str(next(iter(machine["facts"].get("path") or ()), ""))
-    return printable_line(path) + (ANSWERED if machine["answered_by_default"] else "")
+    return path + (ANSWERED if machine["answered_by_default"] else "")
 
 
 _Columns = Mapping[str, Callable[[dict[str, Any]], str]]
@@ -230,7 +235,7 @@ _COLUMNS: _Columns = {
     "STATE": _state,
     "SINCE": lambda record: record["since"] or "-",
     "HEARD": lambda record: record["heard"] or "-",
-    "LAST STEP": lambda record: printable_line(record["last_step"] or "-"),
+    "LAST STEP": lambda record: record["last_step"] or "-",
     "STARTS": lambda record: str(record["starts"]),
     "GROUP": lambda record: shown_name(record["group"] or "-"),
     "MESSAGE": _message,

@@ -34,7 +34,6 @@ Examples:
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
@@ -43,9 +42,8 @@ from answerd.answers.cases import winners
 from answerd.answers.catalogue import Catalogue
 from answerd.answers.inventory_index import Inventory, inventory_file
 from answerd.commands import FAILED, WRONG_USAGE, Arguments, CommandError
-from answerd.commands.common import inventory_columns, read_bytes, read_documents
-from answerd.commands.terminal import print_json, printable_line
-from answerd.documents import Document, Key, RawDocument
+from answerd.commands.common import print_json, print_table, printable_line, read_bytes, read_documents, say, settings
+from answerd.documents import Key, RawDocument
 from answerd.errors import AnswerError
 from answerd.formats.control import Pattern
 from answerd.hardware import Hardware, NotHardwareError, hardware_of_request, hardware_of_text
@@ -86,7 +84,7 @@ def _list(arguments: Arguments) -> int:
     else:
         _print_table(listed)
     for problem in inventory.problems():
-        print(printable_line(f"problem: {problem}"), file=sys.stderr)
+        say(f"problem: {problem}")
     return FAILED if inventory.unreadable else 0
 
 
@@ -120,14 +118,10 @@ def _meets(row: Row, wanted: dict[str, list[Pattern]]) -> bool:
 
 def _claimed_by(catalogue: Catalogue, row: Row) -> list[str]:
     try:
-        return [_named(document) for document in winners(catalogue, row)] if row.identities() else []
+        keys = [document.key for document in winners(catalogue, row)] if row.identities() else []
     except AnswerError:
         return []
-
-
-def _named(document: Document) -> str:
-    """Return the key of a document, without quotes: ``group web (toml)``."""
-    return f"{document.key.kind} {document.key.identifier} ({document.key.format})"
+    return [f"{key.kind} {key.identifier} ({key.format})" for key in keys]
 
 
 def _print_table(listed: list[tuple[str, Row, list[str]]]) -> None:
@@ -140,10 +134,7 @@ def _print_table(listed: list[tuple[str, Row, list[str]]]) -> None:
         texts = row.cells()
         cells = {label: texts[at] for label, at in row.layout.labels.items()}
         lines.append([place, *(cells.get(label, "") for label in columns), ", ".join(claims) or "-"])
-    lines = [[printable_line(cell) for cell in line] for line in lines]
-    widths = [min(WIDEST, max(map(len, column))) for column in zip(*lines, strict=True)]
-    for line in lines:
-        print("  ".join(f"{cell:{width}}" for cell, width in zip(line, widths, strict=True)).rstrip())
+    print_table(lines, widest=WIDEST)
 
 
 # --- add ---
@@ -163,18 +154,15 @@ def _add(arguments: Arguments) -> int:
     for file, machine, cells in _new_rows(machines, table, catalogue.inventory or Inventory()):
         if isinstance(cells, str):
             failed = failed or machine is None
-            print(printable_line(f"left out: {file}: {cells}"), file=sys.stderr)
+            say(f"left out: {file}: {cells}")
         else:
             added.append(cells)
-    if arguments["--dry-run"]:
-        for cells in added:
-            print(printable_line(written_record(cells, table.layout.syntax.separator)))
-    elif added:
+    if added and not arguments["--dry-run"]:
         _write(store, key, text, with_rows_added(text, table, added))
+    done = "" if arguments["--dry-run"] else f"added to {inventory_file(RawDocument(key, ''))}: "
+    for cells in added:
+        print(printable_line(f"{done}{written_record(cells, table.layout.syntax.separator)}"))
     if not arguments["--dry-run"]:
-        source = inventory_file(RawDocument(key, ""))
-        for cells in added:
-            print(printable_line(f"added to {source}: {written_record(cells, table.layout.syntax.separator)}"))
         print(f"{len(added)} added, {len(machines) - len(added)} left out")
     return FAILED if failed else 0
 
@@ -231,7 +219,7 @@ def _table_of(key: Key, text: str) -> Table:
     """Return the rows of an inventory. Raises `CommandError` where it cannot be read."""
     source = inventory_file(RawDocument(key, ""))
     try:
-        return read_table(source, text, labels=inventory_columns())
+        return read_table(source, text, labels=settings().labels_of_columns)
     except UnreadableError as error:
         raise CommandError(f"{source}:{error.line}: the inventory cannot be read: {error.reason}") from None
 

@@ -25,24 +25,18 @@ Examples:
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 
 from answerd.commands import WRONG_USAGE, Arguments, CommandError
-from answerd.commands.terminal import counted, printable_line
+from answerd.commands.common import counted, one_of, say_each
 from answerd.identity import printable
 from answerd.migrate import SOURCES, MigrationError, read
 from answerd.migrate.result import write
-from answerd.suggestion import did_you_mean
 
 
 def run(arguments: Arguments) -> int:
     source, path, target = arguments["SOURCE"], Path(arguments["PATH"]), Path(arguments["DIR"])
-    if source not in SOURCES:
-        raise CommandError(
-            f"no such source: the sources are {', '.join(SOURCES)}{did_you_mean(source, SOURCES, shown=str)}",
-            WRONG_USAGE,
-        )
+    one_of("source", source, SOURCES)
     if not path.exists():
         raise CommandError(f"{printable(str(path))} does not exist", WRONG_USAGE)
     try:
@@ -50,8 +44,7 @@ def run(arguments: Arguments) -> int:
         write(data, source, target)
     except MigrationError as error:
         raise CommandError(str(error)) from None
-    for what, why in data.not_carried:
-        print(printable_line(f"not carried over: {what}: {why}"), file=sys.stderr)
+    say_each("not carried over", data.not_carried)
     print(
         f"{counted(len(data.documents), 'document')}, {counted(len(data.rows), 'row')} and "
         f"{counted(len(data.secrets), 'secret')} written into {printable(str(target))}; read MIGRATION.md there"

@@ -24,18 +24,15 @@ Examples:
 
 from __future__ import annotations
 
-import os
-
 from answerd.commands import Arguments
-from answerd.commands.terminal import counted, print_json, print_table, printable_line
-from answerd.config import read_config
+from answerd.commands.common import counted, print_json, print_table, settings
 from answerd.store.opening import open_existing_states
 
 _HEADER = ("NODE", "VERSION", "SEEN", "SILENT", "BEHIND", "WAITING")
 
 
 def run(arguments: Arguments) -> int:
-    config = read_config(os.environ, to_serve=False)
+    config = settings()
     store = open_existing_states(config) if config.store == "postgres" else None
     nodes = [node.as_json() for node in store.nodes()] if store is not None else []
     if arguments["--json"]:
@@ -46,8 +43,8 @@ def run(arguments: Arguments) -> int:
         return 0
     rows = [
         (
-            printable_line(node["node"]),
-            printable_line(node["version"]),
+            node["node"],
+            node["version"],
             node["seen"],
             f"{node['silent_seconds']:.0f} s",
             counted(node["behind"], "change"),

@@ -47,17 +47,12 @@ Examples:
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Sequence
-
 from answerd.commands import FAILED, Arguments
 from answerd.commands.apply import user_name
-from answerd.commands.common import state_named
-from answerd.commands.installs import OpenInstalls, open_installs
-from answerd.commands.terminal import counted, printable_line
+from answerd.commands.common import counted, say, state_named
+from answerd.commands.installs import open_installs
 from answerd.installs.sentences import shown_name
 from answerd.installs.states import STATE_WORDS, Order
-from answerd.store.states import OrderedMachine
 
 DONE = {Order.ARM: "armed", Order.DISARM: "disarmed", Order.FORGET: "forgotten"}
 
@@ -67,35 +62,23 @@ def run(arguments: Arguments) -> int:
     order = next(order for order in DONE if arguments[order])
     state = state_named(arguments["--state"], STATE_WORDS)
     installs = open_installs()
-    names, unknown = _selected(installs, arguments, state)
-    machines = [machine for name in names for machine in ordered_machines(installs, name)]
+    names = arguments["ID"] or [remembered.record.name for remembered in installs.selected(arguments["--group"], state)]
+    found = {name: installs.named(name) for name in names}
+    machines = [
+        (record_name, machine.identities)
+        for machine in found.values()
+        if machine is not None
+        # Its records; where it has none, the one that begins.
+        for record_name in [remembered.record.name for remembered in machine.records] or [machine.name]
+    ]
     origin = ", ".join(part for part in ("command line", user_name()) if part)
     ordered = installs.store.order(machines, order, installs.now, origin) if machines else []
     for name in dict.fromkeys(ordered):
         print(f"{shown_name(name)} {DONE[order]}")
     waiting = installs.store.waiting()
     if waiting is not None and waiting.messages:
-        events = counted(waiting.messages, "event")
-        print(f"# {events} of this node for the database, which its service delivers", file=sys.stderr)
+        say(f"# {counted(waiting.messages, 'event')} of this node for the database, which its service delivers")
+    unknown = [name for name, machine in found.items() if machine is None]
     for name in unknown:
-        why = "no record, row, document or member has this name, and it is no MAC address"
-        print(f"answerd: {printable_line(name)}: {why}", file=sys.stderr)
+        say(f"answerd: {name}: no record, row, document or member has this name, and it is no MAC address")
     return FAILED if unknown else 0
-
-
-def ordered_machines(installs: OpenInstalls, name: str) -> list[OrderedMachine]:
-    """Return the records of a machine that an order is about; where it has none, the one that begins."""
-    machine = installs.named(name)
-    if machine is None:
-        return []
-    names = [remembered.record.name for remembered in machine.records] or [machine.name]
-    return [(record_name, machine.identities) for record_name in names]
-
-
-def _selected(installs: OpenInstalls, arguments: Arguments, state: str | None) -> tuple[list[str], list[str]]:
-    """Return the names that a command line selects, and those that are unknown."""
-    given: Sequence[str] = arguments["ID"]
-    if given:
-        unknown = [name for name in given if installs.named(name) is None]
-        return [name for name in given if name not in unknown], unknown
-    return [remembered.record.name for remembered in installs.selected(arguments["--group"], state)], []

@@ -57,17 +57,13 @@ from answerd.answers.sources import Sources
 from answerd.answers.why import reasoning
 from answerd.commands import WRONG_USAGE, Arguments, CommandError
 from answerd.commands.captures import capture_named
-from answerd.commands.common import configured_sources, read_bytes, read_documents, state_named
-from answerd.commands.terminal import print_json, printable_line
+from answerd.commands.common import configured_sources, print_json, read_bytes, read_documents, say, state_named
 from answerd.errors import AnswerError
 from answerd.facts import Facts, Request
 from answerd.formats import ALIASES, FORMATS
 from answerd.installs.states import State
 from answerd.suggestion import did_you_mean
 from answerd.validators import Tools, validate
-
-SEGMENTS = {"seed": "preseed"}
-"""The URL segment for an extension that is none itself."""
 
 
 def run(arguments: Arguments) -> int:
@@ -81,12 +77,12 @@ def run(arguments: Arguments) -> int:
     sources = configured_sources(state, by_directory=bool(arguments["--dir"]))
     if arguments["--why"]:
         for line in reasoning(catalogue, facts, sources=sources).lines():
-            print(printable_line(line), file=sys.stderr)
+            say(line)
     try:
         answer = resolve(catalogue, facts, sources=sources)
     except AnswerError as error:
         raise CommandError(with_hints(error, facts)) from None
-    print(f"# {printable_line(answer.composition)}", file=sys.stderr)
+    say(f"# {answer.composition}")
     if arguments["--explain"] or arguments["--why"]:
         _judge(answer, facts, catalogue, sources)
     if not arguments["--explain"] or answer.refusal:
@@ -107,13 +103,11 @@ def _judge(answer: Answer, facts: Facts, catalogue: Catalogue, sources: Sources)
     release, product = facts.first("iso.release"), facts.first("product.product")
     text = answer.body.decode()
     verdict = validate(text, answer.format.extension, release=release, product=product, tools=Tools.none())
-    found = origins(answer, catalogue.inventory) if verdict.findings or verdict.warnings else ()
-    placing = Placing(answer, found)
+    placing = Placing(answer, origins(answer, catalogue.inventory) if verdict.findings or verdict.warnings else ())
     hide = hiding(catalogue, answer, facts, sources)
     for kind, findings in (("invalid", verdict.findings), ("warning", verdict.warnings)):
         for finding in findings:
-            where = placing.placed(finding.message, finding.path, finding.line)
-            print(f"# {kind}: {printable_line(hide(where))}", file=sys.stderr)
+            say(f"# {kind}: {hide(placing.placed(finding.message, finding.path, finding.line))}")
 
 
 def request_of(arguments: Arguments) -> Request:
@@ -141,8 +135,8 @@ def request_of(arguments: Arguments) -> Request:
 def _alias_of(name: str) -> str:
     """Return the URL segment that asks for a format. Raises `CommandError`."""
     asked = name.lower().lstrip(".")
-    alias = asked if asked in ALIASES else SEGMENTS.get(asked)
-    if alias is None:
+    alias = "preseed" if asked == "seed" else asked  # an extension that is no segment
+    if alias not in ALIASES:
         near = did_you_mean(asked, [*FORMATS, *ALIASES], shown=str)
         raise CommandError(f"--format {name!r} is no format{near}; there are {', '.join(FORMATS)}", WRONG_USAGE)
     return alias

@@ -45,20 +45,16 @@ Examples:
 
 from __future__ import annotations
 
-import os
-import sys
 from pathlib import Path
 
 from answerd.commands import WRONG_USAGE, Arguments, CommandError
 from answerd.commands.apply import own_author
-from answerd.commands.common import announce_store, unread_env_file
-from answerd.commands.terminal import counted, printable_line, progress
-from answerd.config import read_config
+from answerd.commands.common import announce_store, counted, progress, say, say_each, settings, unread_env_file
 from answerd.identity import printable
-from answerd.store import StoreError, no_progress
+from answerd.store import StoreError
 from answerd.store.backup import import_file
 from answerd.store.opening import open_database, open_existing_database
-from answerd.store.transfer import ImportSummary, export_directory, import_directory
+from answerd.store.transfer import export_directory, import_directory
 
 
 def run(arguments: Arguments) -> int:
@@ -68,65 +64,49 @@ def run(arguments: Arguments) -> int:
 def import_documents(arguments: Arguments) -> int:
     """Copy a directory or a database into the database. Exit status 1 where a document could not be taken."""
     source = arguments["--from-db"] or arguments["DIR"]
-    is_file = arguments["--from-db"] is not None
+    is_file, prune = arguments["--from-db"] is not None, bool(arguments["--prune"])
     if not (Path(source).is_file() if is_file else Path(source).is_dir()):
         wanted = "file" if is_file else "directory"
         state = f"is no {wanted}" if Path(source).exists() else "does not exist"
         what = "database file or a backup" if is_file else "directory of documents"
         raise CommandError(f"{source} {state}: name a {what}", WRONG_USAGE)
-    config = read_config(os.environ, to_serve=False)
-    if is_file and config.store != "postgres" and _is_same(source, config.db_path):
+    config = settings()
+    own = Path(config.db_path)
+    if is_file and config.store != "postgres" and own.exists() and own.samefile(source):
         raise CommandError(f"{source} is the database of the settings itself", WRONG_USAGE)
     store = open_database(config)
     shown = store.described if config.store == "postgres" else config.db_path
-    report_progress, prune = progress("documents") or no_progress, bool(arguments["--prune"])
     copied = import_file if is_file else import_directory
     author, columns = own_author(f"import of {source}"), config.labels_of_columns
-    summary = copied(source, store, report_progress, prune=prune, author=author, columns=columns)
+    summary = copied(source, store, progress("documents"), prune=prune, author=author, columns=columns)
     if summary.installs:
-        print(
-            f"warning: {printable(source)} has {counted(summary.installs, 'state')} of installs, which import does not "
+        say(
+            f"warning: {source} has {counted(summary.installs, 'state')} of installs, which import does not "
             "carry: a machine that is installed may install again. answerd restore carries them "
-            "(docs/many-nodes.md#moving-a-service)",
-            file=sys.stderr,
+            "(docs/many-nodes.md#moving-a-service)"
         )
-    _print_summary(summary, shown, removed=prune)
-    return 1 if summary.unreadable else 0
-
-
-def _is_same(source: str, path: str) -> bool:
-    return Path(path).exists() and Path(source).samefile(path)
-
-
-def _print_summary(summary: ImportSummary, shown: str, *, removed: bool) -> None:
-    for name, why in summary.skipped:
-        print(printable_line(f"skipped: {name}: {why}"), file=sys.stderr)
-    for name, why in summary.unreadable:
-        print(printable_line(f"not imported: {name}: {why}"), file=sys.stderr)
+    say_each("skipped", summary.skipped)
+    say_each("not imported", summary.unreadable)
     for problem in summary.problems:
-        print(printable_line(f"problem: {problem}"), file=sys.stderr)
-    pruned = f", {summary.removed} removed" if removed else ""
+        say(f"problem: {problem}")
+    pruned = f", {summary.removed} removed" if prune else ""
     print(
         f"{counted(summary.taken, 'document')} imported into {printable(shown)}: {summary.new} new, "
         f"{summary.changed} changed, {summary.unchanged} unchanged{pruned}; "
         f"{len(summary.skipped) + len(summary.unreadable)} skipped, {counted(len(summary.problems), 'problem')}"
     )
+    return 1 if summary.unreadable else 0
 
 
 def export_documents(arguments: Arguments) -> int:
     """Write the database's documents as files of the flat layout."""
     try:
-        store = open_existing_database(read_config(os.environ, to_serve=False))
+        store = open_existing_database(settings())
     except StoreError as error:
         raise CommandError(f"{error}{unread_env_file()}") from None
-    announce_store(store, len(store.keys()))
-    summary = export_directory(
-        store, arguments["DIR"], force=arguments["--force"], progress=progress("documents") or no_progress
-    )
-    for name, why in summary.skipped:
-        print(printable_line(f"skipped: {name}: {why}"), file=sys.stderr)
-    print(
-        f"{counted(summary.written, 'document')} exported to {printable(arguments['DIR'])}, "
-        f"{len(summary.skipped)} skipped"
-    )
+    announce_store(store)
+    target = arguments["DIR"]
+    summary = export_directory(store, target, force=arguments["--force"], progress=progress("documents"))
+    say_each("skipped", summary.skipped)
+    print(f"{counted(summary.written, 'document')} exported to {printable(target)}, {len(summary.skipped)} skipped")
     return 0

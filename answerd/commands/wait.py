@@ -28,13 +28,11 @@ Examples:
 from __future__ import annotations
 
 import re
-import sys
 import time
-from collections.abc import Callable
 
 from answerd.commands import WRONG_USAGE, Arguments, CommandError
-from answerd.commands.installs import OpenInstalls, open_installs, read_again
-from answerd.commands.terminal import progress
+from answerd.commands.common import progress, say
+from answerd.commands.installs import OpenInstalls, open_installs
 from answerd.config import ConfigError
 from answerd.installs.records import Remembered
 from answerd.installs.sentences import shown_name
@@ -44,25 +42,21 @@ from answerd.store import StoreAway, StoreError
 INSTALLED, FAILED_MACHINE, CANNOT, TIME_OVER = 0, 1, 2, 3
 """The exit statuses."""
 
-
 POLL_SECONDS = 0.25
 _UNITS = {"": 1, "s": 1, "m": 60, "h": 3_600, "d": 86_400}
 _DURATION = re.compile(r"(\d{1,9}(?:\.\d{1,3})?)([smhd]?)\Z")
-_BAD = frozenset({State.FAILED, State.EXHAUSTED})
 
 
 def run(arguments: Arguments) -> int:
     until = time.monotonic() + duration(arguments["--timeout"]) if arguments["--timeout"] is not None else None
     try:
-        installs = open_installs()
-        return _wait(installs, arguments, until)
-    except CommandError as error:
-        raise CommandError(str(error), CANNOT) from None
-    except (ConfigError, StoreError) as error:
+        return _wait(open_installs(), arguments, until)
+    except (CommandError, ConfigError, StoreError) as error:
         raise CommandError(str(error), CANNOT) from None
 
 
 def duration(text: str) -> float:
+    """Return the seconds of a time of the command line. Raises `CommandError`."""
     found = _DURATION.match(text.strip().lower())
     if found is None:
         raise CommandError(f"--timeout {text!r} is no time: write 90s, 30m, 2h or 1d", WRONG_USAGE)
@@ -76,22 +70,21 @@ def _wait(installs: OpenInstalls, arguments: Arguments, until: float | None) -> 
     show = progress("machines")
     while True:
         found = _awaited(installs, arguments)
-        bad = [remembered for remembered in found if remembered.record.state in _BAD]
-        done = sum(remembered.record.state is State.INSTALLED for remembered in found)
+        missing = [remembered for remembered in found if remembered.record.state is not State.INSTALLED]
+        bad = [remembered for remembered in missing if remembered.record.state in (State.FAILED, State.EXHAUSTED)]
         if bad:
-            _print_failures(bad)
+            _say_states(bad)
             return FAILED_MACHINE
-        _show(show, done, len(found))
-        if found and done == len(found):
-            return INSTALLED
+        if found:
+            show(len(found) - len(missing), len(found))
+            if not missing:
+                return INSTALLED
         if until is not None and time.monotonic() >= until:
-            missing = [remembered for remembered in found if remembered.record.state is not State.INSTALLED]
-            _print_failures(missing)
+            _say_states(missing)
             return TIME_OVER
-        left = POLL_SECONDS if until is None else max(0.0, min(POLL_SECONDS, until - time.monotonic()))
-        time.sleep(left)
+        time.sleep(POLL_SECONDS if until is None else max(0.0, min(POLL_SECONDS, until - time.monotonic())))
         try:
-            read_again(installs)
+            installs.read_again()
         except StoreAway:
             pass  # a database that is away for a moment ends no wait
 
@@ -105,15 +98,7 @@ def _awaited(installs: OpenInstalls, arguments: Arguments) -> list[Remembered]:
     return list({remembered.record.name: remembered for remembered in found}.values())
 
 
-def _show(show: Callable[[int, int], None] | None, done: int, total: int) -> None:
-    if show is not None and total:
-        show(done, total)
-
-
-def _print_failures(found: list[Remembered]) -> None:
-    for install in sorted(found, key=lambda remembered: remembered.record.name):
-        message = f": {install.record.message}" if install.record.message else ""
-        print(
-            f"answerd: {shown_name(install.record.name)} is {install.record.state}{shown_name(message)}",
-            file=sys.stderr,
-        )
+def _say_states(found: list[Remembered]) -> None:
+    for record in sorted((remembered.record for remembered in found), key=lambda record: record.name):
+        message = f": {record.message}" if record.message else ""
+        say(f"answerd: {shown_name(record.name)} is {record.state}{shown_name(message)}")
