@@ -21,22 +21,22 @@ from wsgiref.types import WSGIApplication
 from answerd import __version__
 from answerd.answers.assumed import assumed_gates
 from answerd.config import SETTINGS_BY_NAME, Config, describe
-from answerd.console.backend import Backend
-from answerd.console.background import CheckInBackground, page_being_made
+from answerd.console.backend import Backend, Installs
+from answerd.console.background import CheckInBackground
 from answerd.console.editing import Editing, NotSaved
-from answerd.console.installs import Installs
 from answerd.console.page_request import PageReply, PageRequest, cookie_of, message_page, page_request_of, redirect
 from answerd.console.pages import Pages
-from answerd.console.policy import (
-    STATIC_SECONDS,
+from answerd.console.rendering import link, page, prepare, static_files
+from answerd.console.session import (
+    SESSION_SECONDS,
+    Session,
+    Sessions,
     is_same_origin,
     may_be_asked_for,
     page_headers,
     scheme_of,
     session_cookie,
 )
-from answerd.console.rendering import link, page, prepare, static_files
-from answerd.console.session import SESSION_SECONDS, Session, Sessions
 from answerd.documents import LARGEST_DOCUMENT
 from answerd.server.admin.requests import DOCUMENT_LIMIT, INVENTORY_LIMIT
 from answerd.server.administration import ConsoleParts
@@ -47,6 +47,10 @@ from answerd.server.roles import NEEDED, Role
 
 LOGIN, LOGOUT, DOCUMENT = "/console/login", "/console/logout", "/console/document"
 INVENTORY = "/console/inventory"
+
+STATIC_SECONDS = 31_536_000
+"""How long a browser keeps a file whose address names its content: a year."""
+
 
 LARGEST_FORM = 3 * LARGEST_DOCUMENT
 """Bytes of the form of the editor: a document of the largest size, in which every third character is escaped."""
@@ -105,8 +109,8 @@ class Console:
         path = environ["PATH_INFO"]
         if path not in {"/", "/console"} and not path.startswith("/console/"):
             return self._ask_api(environ, start_response)
-        with page_being_made():
-            reply, nonce = self._reply(environ)
+        nonce = secrets.token_urlsafe(16)
+        reply = self._reply(environ, nonce)
         exchange_of(environ).outcome = f"console {HTTPStatus(reply.status).phrase}"
         headers = [("Content-Type", reply.content_type), *page_headers(nonce), *reply.headers]
         start_response(f"{reply.status} {HTTPStatus(reply.status).phrase}", headers)
@@ -128,23 +132,18 @@ class Console:
             return DOCUMENT_LIMIT if path == DOCUMENT and cookie else 0
         return {DOCUMENT: LARGEST_FORM, INVENTORY: INVENTORY_LIMIT + DOCUMENT_LIMIT}.get(path, DOCUMENT_LIMIT)
 
-    def _reply(self, environ: dict[str, Any]) -> tuple[PageReply, str]:
-        nonce = secrets.token_urlsafe(16)
+    def _reply(self, environ: dict[str, Any], nonce: str) -> PageReply:
         if exchange_of(environ).request.body_too_large:
-            return _message(_NO_REQUEST, 413, "That form is too large."), nonce
+            return _message(_NO_REQUEST, 413, "That form is too large.")
         try:
-            request = self._request(environ, nonce)
+            request = page_request_of(environ)
         except ValueError:
-            return _message(_NO_REQUEST, 400, "That form cannot be read."), nonce
-        if not may_be_asked_for(request.host, self._hosts):
-            return _message(request, 421, _MISDIRECTED), nonce
-        return self._routed(request), nonce
-
-    def _request(self, environ: dict[str, Any], nonce: str) -> PageRequest:
-        """Return the request of an environ. Raises ValueError for a form that is none."""
-        request = page_request_of(environ)
+            return _message(_NO_REQUEST, 400, "That form cannot be read.")
         scheme = scheme_of(request.scheme, request.headers, request.host, is_behind_proxy=self._is_behind_proxy)
-        return replace(request, nonce=nonce, scheme=scheme)
+        request = replace(request, nonce=nonce, scheme=scheme)
+        if not may_be_asked_for(request.host, self._hosts):
+            return _message(request, 421, _MISDIRECTED)
+        return self._routed(request)
 
     def _routed(self, request: PageRequest) -> PageReply:
         if request.path.startswith("/console/static/") and request.method in ("GET", "HEAD"):

@@ -1,20 +1,153 @@
-"""The parts of a running service that pages show and change."""
+"""The parts of a running service that pages show and change, and the states of installs as pages have them."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from pathlib import Path
+from typing import Any
+
+import orjson
 
 from answerd.answers.catalogue import Catalogue
+from answerd.answers.operator_names import machine_named
+from answerd.answers.redaction import redacted_install
 from answerd.answers.sources import Sources
+from answerd.answers.unclaimed import still_unclaimed
 from answerd.console.background import Checked
-from answerd.console.editing import Editing
-from answerd.console.installs import CurrentStates, Installs
+from answerd.console.editing import Editing, NotSaved
+from answerd.errors import StatesUnknown
+from answerd.identity import identity_of
+from answerd.installs.records import InstallMemory, Remembered
+from answerd.installs.sentences import shown_name
+from answerd.installs.shown import UnknownMachine, event_as_json, record_as_json, unknown_as_json
+from answerd.installs.states import Order, Rules, State
+from answerd.inventory.row import IDENTITY_COLUMNS
+from answerd.server.live_states import LiveStates
 from answerd.server.request_feed import RequestFeed
 from answerd.server.roles import Role
+from answerd.server.threads import in_thread
+from answerd.store import StoreError
 from answerd.store.nodes import Node
 from answerd.store.secrets import SecretFiles
+from answerd.store.states import OrderedMachine
+
+UNKNOWN_SECONDS = 1.0
+"""How long the unknown machines that were read are shown."""
+
+MESSAGES_KEPT = 5_000
+"""Messages of machines that are kept without their secrets: to find these takes a millisecond or more each."""
+
+
+@lru_cache(maxsize=10_000)
+def names_sent(facts: str) -> Sequence[str]:
+    """Return the names that a machine sent, as it spelled them and as identities. ``facts`` are those of an
+    `UnknownMachine`."""
+    sent = orjson.loads(facts or "{}")
+    names = [name for label in IDENTITY_COLUMNS for name in sent.get(label, ())]
+    return [*names, *map(identity_of, names)]
+
+
+@dataclass(frozen=True, slots=True)
+class CurrentStates:
+    """The installs of one moment. ``now`` is in seconds since 1970; ``sightings`` are the machines that nothing claims;
+    ``said`` returns the message of a record without secrets."""
+
+    memory: InstallMemory
+    sightings: Sequence[UnknownMachine]
+    now: float
+    rules: Rules
+    said: Callable[[Remembered], str]
+
+    def state_of(self, name: str) -> State:
+        """Return the state of the machine with a name; new where it has no record."""
+        remembered = self.memory.by_name.get(identity_of(name))
+        return remembered.record.state if remembered is not None else State.NEW
+
+
+class Installs:
+    """The installs of the service."""
+
+    def __init__(self, live: LiveStates, catalogue: Callable[[], Catalogue], sources: Sources) -> None:
+        """``sources`` are those of answers that are only shown."""
+        self._live = live
+        self._catalogue = catalogue
+        self._sources = sources
+        self._unknown: Sequence[UnknownMachine] = ()
+        self._read = -UNKNOWN_SECONDS
+        self._read_for: Catalogue | None = None
+        self._said: dict[int, tuple[Remembered, Catalogue, str]] = {}
+
+    def now(self) -> CurrentStates:
+        """Return the installs of this moment."""
+        catalogue = self._catalogue()
+        if catalogue is not self._read_for or time.monotonic() - self._read >= UNKNOWN_SECONDS:
+            try:
+                machines = in_thread(self._live.store.unknown)
+                self._unknown = in_thread(still_unclaimed, catalogue, machines)
+            except StoreError:
+                pass  # show the records that were read last; the log has the fault
+            self._read, self._read_for = time.monotonic(), catalogue
+        return CurrentStates(self._memory(), self._unknown, self._live.now(), self._live.rules, self._message_of)
+
+    def _message_of(self, remembered: Remembered) -> str:
+        """Return the message of a record without secrets. From any thread."""
+        catalogue = self._catalogue()
+        known = self._said.get(id(remembered))
+        if known is not None and known[0] is remembered and known[1] is catalogue:
+            return known[2]
+        shown = record_as_json(remembered, 0.0, self._live.rules)
+        text = redacted_install(shown, catalogue, self._sources)["message"] or ""
+        if len(self._said) >= MESSAGES_KEPT:
+            self._said.clear()
+        self._said[id(remembered)] = remembered, catalogue, text
+        return text
+
+    def unknown(self, name: str) -> Mapping[str, Any] | None:
+        """Return a machine that nothing claimed, by its name or another that it sent, with the facts that it sent."""
+        sightings, identity = self.now().sightings, identity_of(name)
+        found = next((sighting for sighting in sightings if sighting.machine == name), None)
+        found = found or next((sighting for sighting in sightings if identity in names_sent(sighting.facts)), None)
+        return unknown_as_json(found) if found is not None else None
+
+    def record(self, name: str) -> Mapping[str, Any] | None:
+        """Return one record with its events; None where there is none."""
+        machine = machine_named(self._catalogue(), self._memory(), name)
+        if machine is None or not machine.records:
+            return None
+        remembered = machine.records[0]
+        try:
+            events = in_thread(self._live.store.history, remembered.record.name)
+        except StoreError:
+            events = []
+        fields = record_as_json(remembered, self._live.now(), self._live.rules)
+        return {**fields, "events": [event_as_json(event) for event in reversed(events)]}
+
+    def change(self, order: Order, names: Iterable[str], who: str, peer: str) -> None:
+        """Arm, disarm or forget machines, all or none. Raises `NotSaved`."""
+        origin = f"console, {who}, {peer}"
+        memory, catalogue = self._memory(), self._catalogue()
+        machines: list[OrderedMachine] = []
+        for name in names:
+            machine = machine_named(catalogue, memory, name)
+            if machine is None:
+                raise NotSaved(f'no record, row, document or member is called "{shown_name(name)}"')
+            named = [remembered.record.name for remembered in machine.records] or [machine.name]
+            machines += [(record_name, machine.identities) for record_name in named]
+        if not machines:
+            raise NotSaved("no machine was selected")
+        try:
+            self._live.order(machines, order, origin)
+        except StoreError as error:
+            raise NotSaved(str(error)) from None
+
+    def _memory(self) -> InstallMemory:
+        try:
+            return self._live.current()
+        except StatesUnknown:
+            return InstallMemory(self._live.rules)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,23 +1,20 @@
 """Long work of pages: done in a thread of its own while pages show how far it is; its result is kept.
 
-A page never waits for it. The newest `MOST_KEPT` pieces of work are kept; a piece that is dropped before its end is
-ended.
+A page never waits for it. The newest pieces of work are kept; a piece that is dropped before its end is ended.
 """
 
 from __future__ import annotations
 
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Hashable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from secrets import token_urlsafe
-from typing import Generic, TypeVar
+from typing import Generic, NamedTuple, TypeVar
 
 import gevent
 from gevent.event import Event
-from gevent.monkey import get_original
 from gevent.threadpool import ThreadPool
 
 from answerd.answers.catalogue import Catalogue
@@ -34,35 +31,7 @@ PATIENCE = 0.05
 SMALL_SET = 1_000
 """Documents and rows of a set whose work may end while a page waits for it: an answer takes some 0.15 ms."""
 
-LONGEST_WAY = 0.05
-"""Seconds that a step of work waits for pages, so that the work comes to its end however many pages are asked for."""
-
 _T = TypeVar("_T")
-
-_sleep = get_original("time", "sleep")  # gevent's is for greenlets
-
-
-class _Pages:
-    being_made = 0
-
-
-@contextmanager
-def page_being_made(change: int = 1) -> Iterator[None]:
-    """Have long work in threads give way inside the block; with -1 have it go on, inside such a block."""
-    _Pages.being_made += change
-    try:
-        yield
-    finally:
-        _Pages.being_made -= change
-
-
-def give_way() -> None:
-    """Wait while pages are made. Called by long work in a thread, at each of its steps: otherwise a page would wait for
-    the interpreter's lock again and again, and share its core."""
-    if _Pages.being_made > 0:
-        until = time.monotonic() + LONGEST_WAY
-        while _Pages.being_made > 0 and time.monotonic() < until:
-            _sleep(0.001)
 
 
 class Ended(Exception):
@@ -91,7 +60,6 @@ class Job(Generic[_T]):
 
     def progress(self, done: int, total: int) -> None:
         """Note how far the work is. From any thread. Raises `Ended` where the work is not wanted any more."""
-        give_way()
         self.done, self.total = done, total
         if not self.is_wanted:
             raise Ended
@@ -116,19 +84,18 @@ class BackgroundWork(Generic[_T]):
         self._pool: ThreadPool | None = None
 
     def job(self, about: Hashable, work: Work[_T], patience: float = 0.0) -> Job[_T]:
-        """Return the job that is about this; begin it where there is none. Wait up to ``patience`` seconds for its
-        end, so that small work needs no second look."""
+        """Return the job that is about this; begin it where there is none, or it has failed. Wait up to
+        ``patience`` seconds for its end, so that small work needs no second look."""
         job = self._kept.get(about)
-        if job is None:
+        if job is None or job.fault:
             job = self._kept[about] = Job()
             while len(self._kept) > self._most_kept:
                 _, dropped = self._kept.popitem(last=False)
                 dropped.is_wanted = False
             gevent.spawn(self._carry_out, job, work)
         self._kept.move_to_end(about)
-        if not job.is_finished and patience > 0:
-            with page_being_made(-1):
-                job.finished.wait(patience)
+        if patience > 0:
+            job.finished.wait(patience)
         return job
 
     def named(self, name: str) -> Job[_T] | None:
@@ -167,58 +134,45 @@ class Checked:
     fault: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class _Check:
+class _Check(NamedTuple):
     """A check of a set, with the version of the secrets and what else is filled in."""
 
-    catalogue: Catalogue
-    version: object
     job: Job[Sequence[str]]
-
-    def is_of(self, catalogue: Catalogue, version: object) -> bool:
-        return self.catalogue is catalogue and self.version == version
+    catalogue: Catalogue
+    version: int
 
 
 class CheckInBackground:
-    """Checks of the whole set, each in the background; the last that came to its end is kept until the next has.
+    """Checks of the whole set, one at a time; the last that came to its end is kept until the next has. While the set
+    changes all the time, its problems are those of a moment ago."""
 
-    There is one at a time. While the set changes all the time, its problems are those of a moment ago.
-    """
-
-    def __init__(
-        self,
-        catalogue: Callable[[], Catalogue],
-        sources: Sources,
-        patience: Callable[[Catalogue], float] = patience_for,
-    ) -> None:
-        """``patience``: the seconds that a page waits, so that a small set shows its problems at the first look."""
+    def __init__(self, catalogue: Callable[[], Catalogue], sources: Sources) -> None:
         self._catalogue = catalogue
         self._sources = sources
-        self._patience = patience
         self._work: BackgroundWork[Sequence[str]] = BackgroundWork(most_kept=1)
         self._begun: _Check | None = None
         self._ended: _Check | None = None
 
     def __call__(self, again_after: float = 0.0) -> Checked:
-        """Return what is known, and begin a check where the set has changed since the last, and that ended
-        ``again_after`` seconds ago."""
+        """Return what is known, and begin a check where the set, or a secret, has changed since the last, or that has
+        failed, and it ended ``again_after`` seconds ago."""
         catalogue, version = self._catalogue(), self._sources.version()
-        begun, ended = self._begun, self._last_ended()
-        is_recent = ended is not None and time.time() - ended.job.at < again_after
-        if begun is None or (begun.job.is_finished and not begun.is_of(catalogue, version) and not is_recent):
-            job = self._work.job(object(), partial(self._check, catalogue), self._patience(catalogue))
-            begun = self._begun = _Check(catalogue, version, job)
-            ended = self._last_ended()
-        known = (
-            Checked(None) if ended is None else Checked(ended.job.result, ended.job.at, ended.is_of(catalogue, version))
-        )
-        job = begun.job
-        return replace(known, is_running=not job.is_finished, done=job.done, total=job.total, fault=job.fault)
 
-    def _last_ended(self) -> _Check | None:
-        if self._begun is not None and self._begun.job.result is not None:
-            self._ended = self._begun
-        return self._ended
+        def is_current(one: _Check) -> bool:
+            return one.catalogue is catalogue and one.version == version
+
+        begun = self._begun
+        if begun is not None and begun.job.is_finished and time.time() - begun.job.at >= again_after:
+            begun = begun if is_current(begun) and not begun.job.fault else None
+        if begun is None:
+            job = self._work.job(object(), partial(self._check, catalogue), patience_for(catalogue))
+            begun = _Check(job, catalogue, version)
+        self._begun, job = begun, begun.job
+        if job.result is not None:
+            self._ended = begun
+        ended = self._ended
+        known = Checked(None) if ended is None else Checked(ended.job.result, ended.job.at, is_current(ended))
+        return replace(known, is_running=not job.is_finished, done=job.done, total=job.total, fault=job.fault)
 
     def _check(self, catalogue: Catalogue, progress: Callable[[int, int], None]) -> Sequence[str]:
         return check(catalogue, Tools.none(), progress, sources=self._sources).problems

@@ -10,7 +10,6 @@ from typing import NamedTuple
 from answerd.answers.catalogue import Catalogue
 from answerd.answers.line_diff import unified
 from answerd.answers.redaction import redacted
-from answerd.console.adopting import with_member
 from answerd.console.backend import Backend
 from answerd.console.editing import (
     Consequences,
@@ -18,15 +17,13 @@ from answerd.console.editing import (
     DocumentVersion,
     Editing,
     NotSaved,
-    Saved,
-    WriteAuthor,
 )
 from answerd.console.inventories import InventoryPages
 from answerd.console.machine_page import MachinePage
 from answerd.console.machines import MachinesPages, waiting
 from answerd.console.page_request import PageReply, PageRequest, message_page, number_in, redirect, saved_at
-from answerd.console.rendering import ago, counted, document_link, exact, link, page
-from answerd.console.starts import start_of
+from answerd.console.proposals import start_of, with_member
+from answerd.console.rendering import ago, counted, document_link, exact, link, on_page, page
 from answerd.console.table import DocumentsView, Tables, View, inventories_of
 from answerd.documents import Key, RawDocument
 from answerd.formats import FORMATS
@@ -130,8 +127,8 @@ class DocumentPages:
         number = number_in(request.get("effect"))
         if number is None or number >= len(found.effects):
             return self._missing(request)
-        effect, pages = found.effects[number], -(-len(found.effects[number].machines) // NAMES_ON_A_PAGE)
-        at = min(max(number_in(request.get("page")) or 1, 1), pages)
+        effect = found.effects[number]
+        pages, at = on_page(len(effect.machines), number_in(request.get("page")) or 1, NAMES_ON_A_PAGE)
         machines = effect.machines[(at - 1) * NAMES_ON_A_PAGE : at * NAMES_ON_A_PAGE]
         values = {"effect": effect, "machines": machines, "at": at, "pages": pages, "of": found.name, "number": number}
         return PageReply(page("affected", request=request, **values))
@@ -144,11 +141,11 @@ class DocumentPages:
         if editing is None or change is None:
             return self._missing(request)
         is_undo = request.get("side") != "after"
-        text, key = change.before if is_undo else change.after, change.of.key
+        text, key = change.before if is_undo else change.after, change.key
         stored, last = editing.find(key), editing.last_change(key)
         key = stored.key if stored is not None else key
         etag, now = (stored.etag, stored.text) if stored is not None else ("", None)
-        what = f"{change.of.what} by {change.of.who}, {ago(change.of.when)}"
+        what = f"{change.what} by {change.who}, {ago(change.when)}"
         if text == now:
             return self._editor(request, key, now or "", etag, is_new=stored is None, message=f"Nothing to do: {what}.")
         message = f"The text from {'before' if is_undo else 'after'} revision {number} ({what}). Nothing is stored yet."
@@ -191,7 +188,12 @@ class DocumentPages:
         if verb == "preview-delete":
             return self._editor(request, key, text, etag, preview=Preview.REMOVE)
         try:
-            problems, revision = self._change(editing, verb, key, text, request)
+            if verb == "delete":
+                editing.delete(key, etag, request.author)
+                return redirect(document_link(key.kind, key.identifier, key.format))  # its history can take that back
+            if verb != "save":
+                raise NotSaved("that is not something a document can be asked for")
+            problems, revision = editing.save(key, text, etag, request.author)
         except NotSaved as error:
             other = _conflict(stored, text) if error.is_conflict else None
             return self._editor(
@@ -206,8 +208,6 @@ class DocumentPages:
                 is_new=not etag and not error.is_conflict,
                 status=409,
             )
-        if verb == "delete":
-            return redirect(document_link(key.kind, key.identifier, key.format))  # its history can take that back
         stored = editing.find(key)
         if stored is None or not problems:
             return redirect(saved_at(document_link(key.kind, key.identifier, key.format), revision))
@@ -235,7 +235,7 @@ class DocumentPages:
         extension = request.field("format")
         if kind is Kind.INVENTORY or extension not in FORMATS:
             extension = INVENTORY_FORMAT if kind is Kind.INVENTORY else "toml"
-        return self._editor(request, Key(kind, name, extension), start_of(kind, extension), "", is_new=True)
+        return self._editor(request, Key(kind, name, extension), in_thread(start_of, kind, extension), "", is_new=True)
 
     def resumed_document(self, request: PageRequest) -> PageReply:
         """Return the editor with the text that was in it when the session ended; nothing is stored."""
@@ -245,15 +245,6 @@ class DocumentPages:
         etag, text = request.field("etag"), request.field("text").replace("\r\n", "\n")
         message = "The session had ended. You are logged in again; your text is below, and not stored yet."
         return self._editor(request, key, text, etag, message=message, is_new=not etag)
-
-    def _change(self, editing: Editing, verb: str, key: Key, text: str, request: PageRequest) -> Saved:
-        by = WriteAuthor(request.who, request.peer, request.field("note").strip())
-        etag = request.field("etag")
-        if verb == "delete":
-            return Saved(editing.delete(key, etag, by), 0)
-        if verb == "save":
-            return editing.save(key, text, etag, by)
-        raise NotSaved("that is not something a document can be asked for")
 
     def _stored(self, key: Key) -> DocumentVersion | None:
         if self._backend.editing is not None:

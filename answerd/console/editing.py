@@ -9,15 +9,15 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import partial
 from hashlib import sha256
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from answerd.answers.catalogue import Catalogue
 from answerd.answers.diff import Difference, compare
 from answerd.answers.line_diff import unified
 from answerd.answers.redaction import redacted_pair
 from answerd.answers.secret_names import is_secret_name, redacted_cell, why_masked
-from answerd.console.adopting import NEW_INVENTORY
 from answerd.console.background import BackgroundWork, Job, patience_for
+from answerd.console.proposals import NEW_INVENTORY
 from answerd.console.rendering import counted
 from answerd.documents import Key, RawDocument
 from answerd.identity import Kind, brief, folded
@@ -113,17 +113,9 @@ class Consequences:
     problems: Sequence[str] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class WriteAuthor:
-    """The author of a write: the name of the token, the address, and the note that is kept with the write."""
-
-    who: str
-    peer: str
-    note: str = ""
-
-
 class DocumentChange(NamedTuple):
-    """One accepted write of any document. ``when`` is in seconds since 1970."""
+    """One accepted write of any document. ``when`` is in seconds since 1970. ``before`` and ``after`` are the texts,
+    None where there was no document, empty in a list of changes."""
 
     revision: int
     when: float
@@ -131,14 +123,8 @@ class DocumentChange(NamedTuple):
     what: str
     note: str
     key: Key
-
-
-class TextChange(NamedTuple):
-    """A write with the text before it and after it; None where there was no document."""
-
-    of: DocumentChange
-    before: str | None
-    after: str | None
+    before: str | None = ""
+    after: str | None = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,10 +167,8 @@ class Editing:
 
     def find(self, key: Key) -> DocumentVersion | None:
         """Return a document, by its exact identifier or its identity."""
-        try:
+        with _as_not_saved():
             found = self._guard.run(self._guard.store.find, key)
-        except StoreError as error:
-            raise NotSaved(str(error)) from None
         if found is None:
             return None
         return DocumentVersion(found.key, found.body.decode("utf-8", "replace"), etag(found.revision, found.token))
@@ -213,17 +197,18 @@ class Editing:
         job = self._comparisons.named(name)
         return None if job is None else _so_far(job)
 
-    def save(self, key: Key, text: str, etag: str, by: WriteAuthor) -> Saved:
+    def save(self, key: Key, text: str, etag: str, by: Author) -> Saved:
         """Store a text. An empty ``etag``: the document must not exist yet."""
         if reason := why_masked(text, str(key)):
             raise NotSaved(reason)
-        conditions = Conditions(if_match=etag) if etag else Conditions(if_none_match="*")
-        try:
-            return _saved(self._guard.put(key, text, _author(by), conditions))
-        except WriteRefused as error:
-            raise _not_saved(error) from None
-        except StoreError as error:
-            raise NotSaved(str(error)) from None
+        with _as_not_saved():
+            conditions = Conditions(if_match=etag) if etag else Conditions(if_none_match="*")
+            return _saved(self._guard.put(key, text, by, conditions))
+
+    def delete(self, key: Key, etag: str, by: Author) -> None:
+        """Remove a document."""
+        with _as_not_saved():
+            self._guard.delete(key, by, Conditions(if_match=etag) if etag else UNCONDITIONAL)
 
     def preview_row(self, key: Key, edit: RowEdit) -> Consequences:
         """Return the consequences of changing a row, or that they are being found."""
@@ -234,15 +219,14 @@ class Editing:
                 text = self._first_row(key, edit)
         return self.preview(key, text)
 
-    def edit_row(self, key: Key, edit: RowEdit, by: WriteAuthor) -> Saved:
-        """Change, add or remove a row of an inventory; the first row makes the inventory. Raises `NotSaved`."""
+    def edit_row(self, key: Key, edit: RowEdit, by: Author) -> Saved:
+        """Change, add or remove a row of an inventory; the first row makes the inventory."""
         with _as_not_saved():
             try:
-                edited = partial(_with_edit, edit, self._labels)
-                return _saved(self._rows.edited(key, edit.identity, edited, _author(by)))
+                return _saved(self._rows.edited(key, edit.identity, partial(_with_edit, edit, self._labels), by))
             except NotThere:
                 text = self._first_row(key, edit)
-                return _saved(self._guard.put(key, text, _author(by), Conditions(if_none_match="*")))
+                return _saved(self._guard.put(key, text, by, Conditions(if_none_match="*")))
 
     @property
     def _labels(self) -> Mapping[str, str]:
@@ -254,65 +238,39 @@ class Editing:
         table = read_table(file_of(key.identifier), NEW_INVENTORY, self._labels)
         return _with_edit(edit, self._labels, NEW_INVENTORY, table, None)
 
-    def delete(self, key: Key, etag: str, by: WriteAuthor) -> Sequence[str]:
-        """Remove a document; return the problems of the set."""
-        try:
-            return self._guard.delete(key, _author(by), Conditions(if_match=etag) if etag else UNCONDITIONAL).problems
-        except WriteRefused as error:
-            raise _not_saved(error) from None
-        except StoreError as error:
-            raise NotSaved(str(error)) from None
-
-    def history(self, key: Key) -> Sequence[DocumentChange]:
+    def history(self, key: Key, most: int = REVISIONS_SHOWN) -> Sequence[DocumentChange]:
         """Return the last accepted writes of a document, the latest first; nothing where they cannot be read."""
+        # A default has no identifier, so the history is asked for its kind and format.
+        identifier = key.identifier if key.kind is not Kind.DEFAULT else None
         try:
-            return [_change(entry) for entry in self._entries(key, REVISIONS_SHOWN)]
-        except StoreError:
+            return self._changes(kind=key.kind, identifier=identifier, format=key.format, limit=most, texts=False)
+        except NotSaved:
             return []
-
-    def difference(self, revision: int) -> Sequence[str]:
-        """Return the unified diff of a change, without secrets; nothing where it is not kept. Raises `NotSaved`."""
-        change = self.change(revision)
-        if change is None:
-            return ()
-        return run_long(lambda: _difference(change.before, change.after, change.of.key.format, self._labels))
-
-    def changes(self, before: int | None) -> Sequence[DocumentChange]:
-        """Return the accepted writes of all documents, the latest first: `CHANGES_LISTED`, and one more where there are
-        more. Raises `NotSaved`."""
-        wanted = HistoryFilter(before=before, limit=CHANGES_LISTED + 1, texts=False)
-        try:
-            entries: list[HistoryEntry] = self._guard.run(self._guard.store.history, wanted)
-        except StoreError as error:
-            raise NotSaved(str(error)) from None
-        return [_change(entry) for entry in entries]
-
-    def change(self, revision: int) -> TextChange | None:
-        """Return a change with its texts; None where it is not kept. Raises `NotSaved`."""
-        try:
-            entries: list[HistoryEntry] = self._guard.run(self._guard.store.history, HistoryFilter(revision=revision))
-        except StoreError as error:
-            raise NotSaved(str(error)) from None
-        return next((TextChange(_change(entry), entry.before, entry.after) for entry in entries), None)
 
     def last_change(self, key: Key) -> DocumentChange | None:
         """Return the latest change of a document; None where none is kept, or it cannot be read."""
-        try:
-            return next((_change(entry) for entry in self._entries(key, 1)), None)
-        except StoreError:
-            return None
+        return next(iter(self.history(key, 1)), None)
 
-    def _entries(self, key: Key, limit: int) -> list[HistoryEntry]:
-        # A default has no identifier, so the history is asked for its kind and format.
-        wanted = HistoryFilter(
-            kind=key.kind,
-            identifier=key.identifier if key.kind is not Kind.DEFAULT else None,
-            format=key.format,
-            limit=limit,
-            texts=False,
-        )
-        entries: list[HistoryEntry] = self._guard.run(self._guard.store.history, wanted)
-        return entries
+    def changes(self, before: int | None) -> Sequence[DocumentChange]:
+        """Return the accepted writes of all documents, the latest first: `CHANGES_LISTED`, and one more where there are
+        more."""
+        return self._changes(before=before, limit=CHANGES_LISTED + 1, texts=False)
+
+    def change(self, revision: int) -> DocumentChange | None:
+        """Return a change with its texts; None where it is not kept."""
+        return next(iter(self._changes(revision=revision)), None)
+
+    def difference(self, revision: int) -> Sequence[str]:
+        """Return the unified diff of a change, without secrets; nothing where it is not kept."""
+        change = self.change(revision)
+        if change is None:
+            return ()
+        return run_long(lambda: _difference(change.before, change.after, change.key.format, self._labels))
+
+    def _changes(self, **wanted: Any) -> Sequence[DocumentChange]:
+        with _as_not_saved():
+            entries: list[HistoryEntry] = self._guard.run(self._guard.store.history, HistoryFilter(**wanted))
+        return [_change(entry) for entry in entries]
 
 
 def shown_cells(row: Row, labels: Mapping[str, str]) -> list[str]:
@@ -369,25 +327,18 @@ def _kept(column: str, before: str, given: str, labels: Mapping[str, str]) -> st
 
 @contextmanager
 def _as_not_saved() -> Iterator[None]:
-    """Raise `NotSaved` for whatever keeps a row from being changed."""
+    """Raise `NotSaved` for whatever keeps a document from being read or changed."""
     try:
         yield
     except WriteRefused as error:
-        raise _not_saved(error) from None
+        is_conflict = isinstance(error, ConditionFailed)
+        raise NotSaved(error.reason, error.problems, is_conflict=is_conflict) from None
     except (CannotRender, InvalidRequest, NotThere, StoreError) as error:
         raise NotSaved(str(error)) from None
 
 
 def _saved(written: WrittenDocument) -> Saved:
     return Saved(written.problems, int(written.etag.strip('"').partition("-")[0]))
-
-
-def _author(by: WriteAuthor) -> Author:
-    return Author(by.peer, by.who or None, by.note or None)
-
-
-def _not_saved(error: WriteRefused) -> NotSaved:
-    return NotSaved(error.reason, error.problems, is_conflict=isinstance(error, ConditionFailed))
 
 
 def _compared(
@@ -454,6 +405,8 @@ def _change(entry: HistoryEntry) -> DocumentChange:
         "added" if entry.before is None else "removed" if entry.after is None else "changed",
         entry.author.note or "",
         entry.key,
+        entry.before,
+        entry.after,
     )
 
 

@@ -13,11 +13,11 @@ from functools import lru_cache
 from secrets import token_urlsafe
 
 from answerd.answers.catalogue import Catalogue
-from answerd.console.adopting import NEW_INVENTORY, cells_of, first_row
 from answerd.console.backend import Backend
-from answerd.console.editing import Consequences, NotSaved, RowEdit, WriteAuthor, digest_of, shown_cells
+from answerd.console.editing import Consequences, NotSaved, RowEdit, digest_of, shown_cells
 from answerd.console.page_request import PageReply, PageRequest, message_page, number_in, redirect, saved_at
-from answerd.console.rendering import ago, link, page
+from answerd.console.proposals import NEW_INVENTORY, cells_of, first_row
+from answerd.console.rendering import ago, link, on_page, page
 from answerd.console.table import inventories_of, secret_places
 from answerd.documents import LARGEST_INVENTORY, Key, NotText, decoded
 from answerd.formats import ALIASES
@@ -122,7 +122,7 @@ class InventoryPages:
         if verb == "upload":
             return self._uploaded(request, key)
         proposal = self._proposals.get(request.field("proposal"))
-        by = WriteAuthor(request.who, request.peer, request.field("note").strip())
+        by = request.author
         try:
             if is_whole:
                 if proposal is None:
@@ -306,8 +306,7 @@ def _rows(catalogue: Catalogue, table: Table, view: View) -> tuple[list[ShownRow
         text, bare = view.search.casefold(), identity_of(view.search)
         bare = bare if len(bare) > 1 else text
         places = [at for at, searched in enumerate(searched_rows(table)) if text in searched or bare in searched]
-    pages = max(1, -(-len(places) // ROWS_ON_A_PAGE))
-    page_number = min(max(view.page, 1), pages)
+    pages, page_number = on_page(len(places), view.page, ROWS_ON_A_PAGE)
     if view.line and not view.search:
         page_number = max(0, bisect_right(table.lines, view.line) - 1) // ROWS_ON_A_PAGE + 1
     shown = list(places[(page_number - 1) * ROWS_ON_A_PAGE : page_number * ROWS_ON_A_PAGE])

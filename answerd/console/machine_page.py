@@ -2,22 +2,26 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from hashlib import sha256
 from json import dumps
-from typing import Any
+from pathlib import Path
+from typing import Any, NamedTuple
 from urllib.parse import urlencode
 
+from answerd import captures
 from answerd.answers.cases import claims_of
 from answerd.answers.catalogue import Catalogue
 from answerd.answers.redaction import redacted_install, redacted_row
+from answerd.captures import CaptureError
 from answerd.console.answers import Resolver
 from answerd.console.backend import Backend
 from answerd.console.inventories import format_asked_for
 from answerd.console.machines import MachinesPages
 from answerd.console.page_request import PageReply, PageRequest, redirect
-from answerd.console.recordings import Recordings
 from answerd.console.rendering import link, page
 from answerd.documents import Key
 from answerd.errors import AnswerError
@@ -37,7 +41,6 @@ class MachinePage:
     def __init__(self, backend: Backend, machines: MachinesPages) -> None:
         self._backend = backend
         self._machines = machines
-        self._recordings = Recordings(backend.captures) if backend.captures is not None else None
 
     def show(self, request: PageRequest) -> PageReply:
         """Return everything about one machine; nothing where a page that follows has what would be in it."""
@@ -83,8 +86,8 @@ class MachinePage:
             answers=answers,
             chosen=chosen,
             steps=answering.steps(facts, chosen.format if chosen else ""),
-            has_recordings=self._recordings is not None,
-            recorded=self._recorded(name) if request.get("recordings") == "1" else None,
+            has_recordings=backend.captures is not None,
+            recorded=in_thread(_recorded, backend.captures, name) if request.get("recordings") == "1" else None,
             writable=backend.editing is not None,
             show_secrets=show_secrets,
             is_known=is_known,
@@ -93,10 +96,39 @@ class MachinePage:
         )
         return PageReply(body, 200 if is_known else 404)
 
-    def _recorded(self, name: str) -> Sequence[Any]:
-        if self._recordings is None:
-            return ()
-        return in_thread(self._recordings.of, identity_of(name), RECORDINGS_SHOWN)
+
+class Recorded(NamedTuple):
+    """A recorded request. ``time`` is UTC in ISO 8601, ``name`` that of its file."""
+
+    time: str
+    name: str
+    request_line: str
+    outcome: str
+
+
+def _recorded(directory: Path | None, name: str) -> Sequence[Recorded]:
+    """Return the recorded requests that carry a name of a machine, the latest first."""
+    if directory is None:
+        return ()
+    identity = identity_of(name)
+    try:
+        read = [_read(directory / file) for file in os.listdir(directory) if file.endswith(".meta")]
+    except OSError:
+        return ()
+    found = [one[0] for one in read if one is not None and identity in one[1]]
+    return sorted(found, reverse=True)[:RECORDINGS_SHOWN]
+
+
+@lru_cache(maxsize=2 * captures.MOST_CAPTURES)  # those that are gone are among the kept for a while
+def _read(path: Path) -> tuple[Recorded, frozenset[str]] | None:
+    """Return a recorded request and its identities; None for a file that is none. To read all takes seconds the first
+    time, and no file changes after it was written."""
+    try:
+        capture = captures.read(path)
+        identities = frozenset(Facts(capture.request).identities)
+    except CaptureError:
+        return None
+    return Recorded(capture.time, path.name, capture.request_line, capture.outcome), identities
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,9 +11,8 @@ from dataclasses import dataclass
 from secrets import token_urlsafe
 from urllib.parse import urlsplit
 
-from answerd.console.backend import Backend
+from answerd.console.backend import Backend, CurrentStates
 from answerd.console.editing import NotSaved
-from answerd.console.installs import CurrentStates
 from answerd.console.page_request import PageReply, PageRequest, message_page, number_in, pairs, redirect
 from answerd.console.rendering import counted, link, page
 from answerd.console.table import ORIGIN, STATES, MachinesPage, Tables, View

@@ -9,12 +9,12 @@ from email.parser import BytesHeaderParser
 from typing import Any
 from urllib.parse import parse_qsl, quote, unquote, urlencode
 
-from answerd.console.policy import COOKIE
 from answerd.console.rendering import page
-from answerd.console.session import Session
+from answerd.console.session import COOKIE, Session
 from answerd.server.http.responses import exchange_of
 from answerd.server.roles import Role
 from answerd.server.threads import in_thread
+from answerd.store import Author
 
 MOST_FIELDS = 10_000
 """Fields of a form; a page of machines has one for each machine shown."""
@@ -57,6 +57,11 @@ class PageRequest:
     def who(self) -> str:
         """The name of the session's token."""
         return self.session.who if self.session is not None else ""
+
+    @property
+    def author(self) -> Author:
+        """The author of the write that the form asks for, with the note in it."""
+        return Author(self.peer, self.who or None, self.field("note").strip() or None)
 
     @property
     def may_operate(self) -> bool:

@@ -155,6 +155,13 @@ def counted(count: int, word: str, plural: str = "") -> str:
     return f"{count:,} {word if count == 1 else plural or word + 's'}"
 
 
+def on_page(count: int, wanted: int, most: int) -> tuple[int, int]:
+    """Return how many pages ``count`` things take, ``most`` on each, and the number of the page that is ``wanted``, or
+    is nearest to it."""
+    pages = max(1, -(-count // most))
+    return pages, min(max(wanted, 1), pages)
+
+
 def diff_class(line: str) -> str:
     """Return the class of a line of a unified diff."""
     return {"+": "add", "-": "del", "@": "at"}.get(line[:1], "")

@@ -26,9 +26,9 @@ from answerd.answers.cases import groups_matching
 from answerd.answers.catalogue import Catalogue
 from answerd.answers.gates import IPXE
 from answerd.answers.secret_names import is_secret_name, redacted_cell
-from answerd.console.background import give_way, page_being_made, patience_for
-from answerd.console.installs import CurrentStates, names_sent
-from answerd.console.rendering import counted
+from answerd.console.backend import CurrentStates, names_sent
+from answerd.console.background import patience_for
+from answerd.console.rendering import counted, on_page
 from answerd.documents import Document, Key, RawDocument
 from answerd.errors import AnswerError
 from answerd.identity import identity_of, is_mac
@@ -238,11 +238,7 @@ def natural(name: str) -> str:
     """Return what a name is sorted by: the case of letters does not count, and a number counts by its size, but for
     those of a MAC address."""
     text = name.casefold()
-    return text if is_mac(name) else _DIGITS.sub(_by_size, text)
-
-
-def _by_size(digits: re.Match[str]) -> str:
-    return digits[0].lstrip("0").zfill(12)
+    return text if is_mac(name) else _DIGITS.sub(lambda digits: digits[0].lstrip("0").zfill(12), text)
 
 
 class Table:
@@ -267,7 +263,7 @@ class Table:
         self._insert("machine", [*_OF_MACHINE.split(), *self.columns.values()], _machines(catalogue, [*self.columns]))
         self._insert("document", _OF_DOCUMENT.split(), _documents(catalogue))
         self._database.execute("COMMIT")
-        self._follow(states, give_way)
+        self._follow(states)
         self._database.executescript(_INDEXES)
         found = self._all("groups", "FROM machine GROUP BY groups")
         self.groups = sorted({group for (groups,) in found for group in groups.split("\n") if group})[:SUGGESTED]
@@ -295,8 +291,7 @@ class Table:
                     where, values = _at(places), []
                 else:
                     found = self._one(f"SELECT count(*) FROM machine{where}", values)
-            pages = max(1, -(-found // ON_A_PAGE))
-            page = min(max(view.page, 1), pages)
+            pages, page = on_page(found, view.page, ON_A_PAGE)
             at = f" LIMIT {ON_A_PAGE} OFFSET {(page - 1) * ON_A_PAGE}"
             # First the order, then the cells: a page far behind does not read those of the machines before it.
             places = self._all("rowid", f"FROM machine{where}{self._order(view)}{at}", values)
@@ -343,8 +338,7 @@ class Table:
         by = DOCUMENT_SORTS.get(view.sort, "kind <> 'inventory', kind")
         with self._lock:
             found = self._one(f"SELECT count(*) FROM document{where}", values)
-            pages = max(1, -(-found // ON_A_PAGE))
-            page = min(max(view.page, 1), pages)
+            pages, page = on_page(found, view.page, ON_A_PAGE)
             rows = self._all(
                 "kind, identifier, format, extends, claims, extended_by, problems",
                 f"FROM document{where} ORDER BY {by}{' DESC' if view.descending else ''}, place LIMIT ? OFFSET ?",
@@ -457,9 +451,8 @@ class Table:
 
     # --- the states ------------------------------------------------------------------------------------------------
 
-    def _follow(self, states: CurrentStates | None, at_each: Callable[[], None] = lambda: None) -> None:
-        """Write what has changed since the last look, in a look at each record. ``at_each`` is called for each that
-        has changed."""
+    def _follow(self, states: CurrentStates | None) -> None:
+        """Write what has changed since the last look, in a look at each record."""
         if states is None:
             return
         known, seen, memory = self._known, self._seen, states.memory
@@ -482,7 +475,7 @@ class Table:
         if not (changed or gone or has_silence or sightings != self._sightings):
             return
         database.execute("BEGIN")
-        self._insert("machine", _OF_RECORD.split(), _records(changed, states.rules.silence, at_each), _RECORDED)
+        self._insert("machine", _OF_RECORD.split(), _records(changed, states.rules.silence), _RECORDED)
         for identity in gone:
             database.execute("DELETE FROM machine WHERE identity = ? AND origin = 'install'", (identity,))
             database.execute(_FORGOTTEN, (identity,))
@@ -550,7 +543,6 @@ def _machines(catalogue: Catalogue, columns: Sequence[str]) -> Iterator[Sequence
     _add_rows(named, catalogue, columns)
     nothing = [""] * len(columns)
     for identity, machine in named.items():
-        give_way()
         searched = _searched(machine.name, identity, *machine.texts, *machine.groups)
         yield (
             identity,
@@ -576,7 +568,6 @@ def _add_rows(named: dict[str, _Named], catalogue: Catalogue, columns: Sequence[
             at_key = {key: at for at, key in enumerate(layout.keys)}
             places = [at_key.get(label) for label in columns]
             secret = secret_places(layout)
-        give_way()
         cells = row.cells()
         identities = identities_of_sound(layout, cells)
         if not identities:
@@ -639,10 +630,9 @@ def _searched(*texts: str) -> str:
     return _lines(dict.fromkeys("\n".join(texts).casefold().split("\n")))
 
 
-def _records(changed: Iterable[Remembered], silence: float, at_each: Callable[[], None]) -> Iterator[Sequence[object]]:
+def _records(changed: Iterable[Remembered], silence: float) -> Iterator[Sequence[object]]:
     """Yield the row of each record."""
     for remembered in changed:
-        at_each()
         record = remembered.record
         identity = identity_of(record.name)
         yield (
@@ -676,7 +666,6 @@ def _documents(catalogue: Catalogue) -> Iterator[Sequence[object]]:
         name = raw.key.identifier
         yield raw.key.kind.value, name, raw.key.format, "", "", claims, problems, identity_of(name), natural(name)
     for document in catalogue.documents.values():
-        give_way()
         key, extends = document.key, document.control.extends or ""
         yield (
             key.kind.value,
@@ -742,8 +731,7 @@ class Tables:
                 self._making = gevent.spawn(self._make, catalogue)
             if (left := until - time.monotonic()) <= 0:
                 break
-            with page_being_made(-1):
-                self._making.join(left)
+            self._making.join(left)
         return self._table
 
     @property

@@ -5,22 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-import gevent
 import pytest
 from gevent.event import Event
-from gevent.monkey import get_original
 
 from answerd.answers.catalogue import Catalogue
 from answerd.answers.sources import NO_SOURCES
 from answerd.console import background
-from answerd.console.background import (
-    BackgroundWork,
-    Checked,
-    CheckInBackground,
-    Ended,
-    Job,
-    page_being_made,
-)
+from answerd.console.background import BackgroundWork, Checked, CheckInBackground
 from answerd.console.editing import Consequences
 from answerd.console.machines import waiting
 from answerd.console.page_request import PageRequest
@@ -59,35 +50,6 @@ def test_work_is_begun_once_shown_while_it_goes_on_and_kept() -> None:
     assert held.begun == 1
 
 
-def stepping(progress: Callable[[int, int], None]) -> str:
-    progress(1, 2)
-    return "found"
-
-
-def test_work_goes_on_only_when_no_page_is_being_made(monkeypatch: pytest.MonkeyPatch) -> None:
-    waits = get_original("threading", "Event")()
-
-    def sleep(seconds: float) -> None:
-        waits.set()
-        sleeping(seconds)
-
-    sleeping = background._sleep
-    monkeypatch.setattr(background, "_sleep", sleep)
-    monkeypatch.setattr(background, "LONGEST_WAY", PATIENT)
-    with page_being_made():
-        job = BackgroundWork[str]().job("one", stepping)
-        assert gevent.get_hub().threadpool.apply(waits.wait, (PATIENT,))
-        assert (job.done, job.is_finished) == (0, False)
-    assert job.finished.wait(PATIENT)
-    assert job.result == "found"
-
-
-def test_work_ends_however_many_pages_are_made() -> None:
-    with page_being_made():
-        job = BackgroundWork[str]().job("one", stepping)
-        assert job.finished.wait(PATIENT)
-
-
 def test_the_oldest_work_gives_way_and_is_ended() -> None:
     work, held = BackgroundWork[str](most_kept=1), Held()
     old = work.job("old", held, patience=0.01)
@@ -98,20 +60,18 @@ def test_the_oldest_work_gives_way_and_is_ended() -> None:
     assert work.named(old.name) is None
 
 
-def test_a_fault_is_a_sentence_and_no_result() -> None:
-    def fail(progress: Callable[[int, int], None]) -> str:
-        raise ValueError("no such thing")
+def test_a_fault_is_a_sentence_and_the_work_is_begun_again_when_it_is_asked_for() -> None:
+    results = iter(["no such thing"])
 
-    job = BackgroundWork[str]().job("one", fail, PATIENT)
+    def fail_once(progress: Callable[[int, int], None]) -> str:
+        for reason in results:
+            raise ValueError(reason)
+        return "found"
+
+    work = BackgroundWork[str]()
+    job = work.job("one", fail_once, PATIENT)
     assert (job.result, job.fault) == (None, "ValueError: no such thing")
-
-
-def test_work_that_is_not_wanted_ends_where_it_says_how_far_it_is() -> None:
-    job: Job[str] = Job()
-    job.progress(1, 2)
-    job.is_wanted = False
-    with pytest.raises(Ended):
-        job.progress(2, 2)
+    assert work.job("one", fail_once, PATIENT).result == "found"
 
 
 # --- checks -----------------------------------------------------------------------------------------------------------
@@ -139,13 +99,14 @@ def checks_held(monkeypatch: pytest.MonkeyPatch) -> Iterator[Event]:
 
 def test_a_check_shows_what_it_found_before_while_the_next_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
     in_force = [catalogue_of(one="extends = 'nowhere'\n")]
-    check = CheckInBackground(lambda: in_force[0], NO_SOURCES, patience=lambda _: PATIENT)
+    check = CheckInBackground(lambda: in_force[0], NO_SOURCES)
+    monkeypatch.setattr(background, "patience_for", lambda _: PATIENT)
     first = check()
     assert first.problems is not None
     assert "nowhere" in first.problems[0]
     assert (first.is_current, first.is_running) == (True, False)
     in_force[0] = catalogue_of(one="x = 1\n")
-    check._patience = lambda _: 0.0
+    monkeypatch.setattr(background, "patience_for", lambda _: 0.0)
     with checks_held(monkeypatch) as release:
         assert not check(again_after=PATIENT).is_running, "the last one is recent enough"
         second = check()
@@ -157,7 +118,7 @@ def test_a_check_shows_what_it_found_before_while_the_next_goes_on(monkeypatch: 
         assert running is not None
         release.set()
         assert running.job.finished.wait(PATIENT)
-        check._patience = lambda _: PATIENT
+        monkeypatch.setattr(background, "patience_for", lambda _: PATIENT)
         third = check()
     assert (third.is_current, third.is_running, third.problems) == (True, False, ())
     assert check._begun is check._ended, "the sets before are let go"

@@ -15,9 +15,8 @@ from answerd.answers.cases import claims_of
 from answerd.answers.catalogue import Catalogue
 from answerd.answers.sources import NO_SOURCES
 from answerd.console import background, editing, table
-from answerd.console.backend import Backend
+from answerd.console.backend import Backend, CurrentStates
 from answerd.console.background import Checked
-from answerd.console.installs import CurrentStates
 from answerd.console.page_request import PageReply, PageRequest
 from answerd.console.pages import Pages
 from answerd.console.session import Session

@@ -1,5 +1,5 @@
 % rebase('layout', title='Adopt ' + name, current='/console/machines')
-<div class="head"><h1>Adopt {{name}} <span class="state unknown">unknown</span></h1><span class="sub">Asked {{counted(visitor['asked'], 'time')}}, last <span title="{{exact(visitor['last'])}}">{{ago(visitor['last'])}}</span>, and {{'only the default answers it' if visitor['answered_by_default'] else 'nothing claims it'}}.</span></div>
+<div class="head"><h1>Adopt {{name}} <span class="state unknown">unknown</span></h1><span class="sub">Asked {{'once' if visitor['asked'] == 1 else counted(visitor['asked'], 'time')}}, last <span title="{{exact(visitor['last'])}}">{{ago(visitor['last'])}}</span>, and {{'only the default answers it' if visitor['answered_by_default'] else 'nothing claims it'}}.</span></div>
 <section class="card" aria-labelledby="row"><h2 id="row">As a row of {{file_of(inventory)}}</h2>
 % if writable and request.may_edit_rows:
 % if len(inventories) > 1:

@@ -11,7 +11,7 @@
     <span class="state unknown">unknown</span>
   % end
   </h1>
-  % if request.sees_secrets and is_known:
+  % if request.sees_secrets and is_known and not visitor:
   <a class="sub" href="{{link('/console/machine', id=name, answer=request.get('answer'), secrets='' if show_secrets else '1')}}">{{'Mask secrets' if show_secrets else 'Show secrets'}}</a>
   % end
 </div>
@@ -34,7 +34,7 @@ Write a file <code>{{name}}.toml</code>, or of another format, in the answers di
 >
 % if visitor:
 <section class="card" aria-labelledby="sent"><h2 id="sent">{{'Only the default answers it' if visitor['answered_by_default'] else 'Nothing claims it'}}</h2>
-<p>It asked {{counted(visitor['asked'], 'time')}}, last <span title="{{exact(visitor['last'])}}">{{ago(visitor['last'])}}</span>, for {{asked}}. This is what it sent:</p>
+<p>It asked {{'once' if visitor['asked'] == 1 else counted(visitor['asked'], 'time')}}, last <span title="{{exact(visitor['last'])}}">{{ago(visitor['last'])}}</span>, for {{asked}}. This is what it sent:</p>
 <dl>
 % for label, values in facts:
 <dt>{{label}}</dt><dd class="mono">{{values}}</dd>

@@ -1,19 +1,33 @@
-"""A machine that asked and was claimed by nothing, as the operator's next row or document. Pure."""
+"""Texts that pages propose: to start a new document from, and to adopt a machine that nothing claims."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Mapping, MutableSequence, Sequence
+from pathlib import Path
 
 import tomlkit
 from tomlkit.exceptions import TOMLKitError
 
 from answerd.formats import FORMATS
+from answerd.identity import Kind
 from answerd.inventory.editing import in_columns, with_rows_added
 from answerd.inventory.table import read_table
 
 NEW_INVENTORY = "id,mac,serial,uuid\n"
 """The header of an inventory that is made for its first machine."""
+
+STARTS = Path(__file__).parent / "starts"
+"""Holds a text for each format: the least that its installer needs, to be filled in."""
+
+_STARTS_LIKE = {"yml": "yaml", "json": "ign", "xml": "autoyast", "seed": "preseed"}
+
+
+def start_of(kind: Kind, extension: str) -> str:
+    """Return the text that a new document of a kind and format may start from."""
+    if kind is Kind.INVENTORY:
+        return NEW_INVENTORY
+    return (STARTS / f"start.{_STARTS_LIKE.get(extension, extension)}").read_text("utf-8")
 
 
 def cells_of(facts: Mapping[str, Sequence[str]]) -> dict[str, str]:
