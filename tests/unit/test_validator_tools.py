@@ -97,7 +97,6 @@ SAID: list[tuple[str, str, str, int, int]] = [
     ("consent", "debconf-set-selections", "exit 0", 0, 0),
     ("an unknown type", "debconf-set-selections", "echo 'warning: Unknown type x, skipping line 1' >&2", 0, 1),
     ("an error", "debconf-set-selections", "echo \"error: parse error on line 2: 'x'\" >&2; exit 1", 1, 0),
-    ("a status alone", "debconf-set-selections", "exit 1", 1, 0),
     ("consent", "ignition-validate", "exit 0", 0, 0),
     ("a warning", "ignition-validate", "echo 'warning at $.storage: unused key' >&2", 0, 1),
     ("an error", "ignition-validate", "echo 'error at $.storage.files.0.path: missing' >&2; exit 1", 1, 0),
@@ -322,8 +321,7 @@ def test_a_program_that_says_too_much_is_cut_short(install: Install) -> None:
 
 
 def test_a_locked_debconf_database_is_not_the_answers_fault(install: Install) -> None:
-    script = "echo 'debconf: DbDriver \"config\": config.dat is locked by another process' >&2; exit 1"
-    verdict = ask(install("debconf-set-selections", script), "debconf-set-selections")
+    verdict = ask(install("debconf-set-selections", "exit 1"), "debconf-set-selections")  # as 1.5.82 does, silently
     assert verdict.valid
     assert "debconf-set-selections" not in verdict.judged_by
     assert verdict.notes
