@@ -1,4 +1,4 @@
-"""Fixtures of the tests in a browser: skipped where Playwright or Chromium is missing (docs/console.md#tests)."""
+"""Fixtures of the tests in a browser: skipped where Playwright or Chromium is missing (CONTRIBUTING.md)."""
 
 from __future__ import annotations
 
