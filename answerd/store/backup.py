@@ -306,40 +306,27 @@ def _new_file(path: str | Path, force: bool) -> Path:
 
 def copy_to_file(database: peewee.Database, path: Path) -> None:
     """Copy documents, inventories, their history and the states of installs to a database file, which is there whole or
-    not at all and takes the place of one that was there.
-
-    Raises `StoreError` and what the engine of ``database`` raises.
+    not at all and takes the place of one that was there. Raises `StoreError`, and what the engine of ``database`` does.
 
     Numbers and tokens of changes stay what they are: the triggers, which would count anew, are away meanwhile.
     """
-    file = SqliteFile(path.with_name(f".{path.name}.partial"))
-    try:
-        _copy(database, file)
+    with tempfile.TemporaryDirectory(prefix=".answerd-backup-", dir=path.parent) as scratch:
+        file = SqliteFile(Path(scratch) / "copy.db")
         with file.faults("written"):
-            file.move_to(path)
-    finally:
-        file.remove()
-
-
-def _copy(database: peewee.Database, file: SqliteFile) -> None:
-    with file.faults("written"):
-        file.remove()
-        file.create()
-        with file.connected(WRITER_WAIT_SECONDS) as copy:
-            migrate(copy, file.path)
-            with copy.atomic("IMMEDIATE"):
-                triggers = list(execute(copy, _TRIGGERS).fetchall())
-                for name, _ in triggers:
-                    execute(copy, f"DROP TRIGGER {name}")
-                for part in _parts(database, DocumentRow):
-                    DocumentRow.insert_many(part).bind(copy).execute()
-                for part in _parts(database, ChangeRow):
-                    ChangeRow.insert_many(part).bind(copy).execute()
-                _copy_states(copy, database)
-                for _, statement in triggers:
-                    execute(copy, statement)
-        with file.connected(WRITER_WAIT_SECONDS) as copy:  # in WAL mode a part of it is in files beside it
-            execute(copy, "PRAGMA journal_mode = DELETE").fetchall()
+            file.create()
+            with file.connected(WRITER_WAIT_SECONDS) as copy:
+                migrate(copy, file.path)
+                with copy.atomic("IMMEDIATE"):
+                    triggers = list(execute(copy, _TRIGGERS).fetchall())
+                    for name, _ in triggers:
+                        execute(copy, f"DROP TRIGGER {name}")
+                    for table in (DocumentRow, ChangeRow):
+                        for part in _parts(database, table):
+                            table.insert_many(part).bind(copy).execute()
+                    _copy_states(copy, database)
+                    for _, statement in triggers:
+                        execute(copy, statement)
+            file.copy_to(path)
 
 
 def restore_states(backup: Path, shared: DatabaseStates) -> int:

@@ -6,7 +6,6 @@ Each function takes the database to ask.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from datetime import UTC, datetime
 from ipaddress import IPv4Address, ip_address
 from typing import Any
@@ -23,6 +22,9 @@ _LAST_32_BITS = 0xFFFF_FFFF
 
 _ROWS_AT_ONCE = 500
 """Changes that are read by one statement: far below SQLite's limit of values."""
+
+_TEXTS_AT_ONCE = 4
+"""The same where their size is bounded: each may have two texts of 1 MB, and of inventories of 16 MB."""
 
 
 _TIME = re.compile(r"\d{4}-\d\d(-\d\d(T\d\d(:\d\d(:\d\d(\.\d{1,3})?)?)?Z?)?)?\Z", re.ASCII)
@@ -48,33 +50,15 @@ def find_changes(database: peewee.Database, wanted: HistoryFilter) -> list[Histo
     chosen = [number for (number,) in fetched(query.order_by(ChangeRow.id.desc()).limit(wanted.limit), database)]
     if wanted.most_bytes is None:
         return _entries(database, chosen, texts=wanted.texts)
-    # The first is read whatever its size: to tell the length of a text, SQLite reads all of it.
-    found = _entries(database, chosen[:1])
-    left = wanted.most_bytes - sum(len(entry.before or "") + len(entry.after or "") for entry in found)
-    return found + _entries(database, _within(database, chosen[1:], left))
-
-
-def _within(database: peewee.Database, numbers: list[int], most: int) -> list[int]:
-    """Return the numbers of as many changes, from the first, as have so many characters of text."""
-    if most <= 0:
-        return []
-    length = sum(
-        peewee.fn.COALESCE(peewee.fn.LENGTH(text), 0) for text in (ChangeRow.text_before, ChangeRow.text_after)
-    )
-    chosen: list[int] = []
-    for part in _parts(numbers):
-        query = ChangeRow.select(ChangeRow.id, length).where(ChangeRow.id.in_(part))
-        for number, size in fetched(query.order_by(ChangeRow.id.desc()), database):
-            most -= int(size)
-            if most < 0:
-                return chosen
-            chosen.append(number)
-    return chosen
-
-
-def _parts(numbers: list[int]) -> Iterator[list[int]]:
-    for start in range(0, len(numbers), _ROWS_AT_ONCE):
-        yield numbers[start : start + _ROWS_AT_ONCE]
+    found: list[HistoryEntry] = []
+    left = wanted.most_bytes
+    for start in range(0, len(chosen), _TEXTS_AT_ONCE):
+        for entry in _entries(database, chosen[start : start + _TEXTS_AT_ONCE]):
+            left -= len(entry.before or "") + len(entry.after or "")
+            if found and left < 0:
+                return found
+            found.append(entry)
+    return found
 
 
 def _entries(database: peewee.Database, numbers: list[int], *, texts: bool = True) -> list[HistoryEntry]:
@@ -92,7 +76,8 @@ def _entries(database: peewee.Database, numbers: list[int], *, texts: bool = Tru
         ChangeRow.note,
     )
     found: list[HistoryEntry] = []
-    for part in _parts(numbers):
+    for start in range(0, len(numbers), _ROWS_AT_ONCE):
+        part = numbers[start : start + _ROWS_AT_ONCE]
         query = ChangeRow.select(*columns).where(ChangeRow.id.in_(part)).order_by(ChangeRow.id.desc())
         for number, at, kind, name, extension, before, after, *author in fetched(query, database):
             key = key_of(kind, name, extension)

@@ -146,10 +146,7 @@ def open_existing_database(config: Config) -> Store:
 
     Raises `answerd.store.StoreError` when it is not there or cannot be read.
     """
-    if config.store == "postgres":
-        return _readable_postgres(config)
-    require_database(config.db_path)
-    return open_database(config)
+    return open_existing(config if config.store == "postgres" else replace(config, store="sqlite"))
 
 
 def open_database(config: Config) -> Store:

@@ -89,15 +89,15 @@ def _cannot(name: str, what: str, general: str = "") -> CannotFill:
 class _SecretScan:
     """The result of one scan: files by their place below the directory (``NAME`` or ``folder/NAME``), and its folders.
 
-    ``faults``: why a folder could not be listed. ``open_files`` and ``open_folders`` every user of the machine can
-    read.
+    ``faults``: why a folder could not be listed. ``open_folders`` and ``open_files`` every user of the machine can
+    read; the directory itself is an empty name.
     """
 
     files: dict[str, State] = field(default_factory=dict)
-    folders: tuple[str, ...] = ()
+    folders: list[str] = field(default_factory=list)
     faults: dict[str, str] = field(default_factory=dict)
+    open_folders: list[str] = field(default_factory=list)
     open_files: list[str] = field(default_factory=list)
-    open_folders: tuple[str, ...] = ()
 
 
 class _Secret(NamedTuple):
@@ -307,11 +307,9 @@ def _by_identity(folders: Sequence[str]) -> dict[str, tuple[str, ...]]:
 def _scan(root: Path, watch: Watch) -> _SecretScan:
     """Return the files and folders below the directory now, and have them watched. Raises OSError where it cannot be
     listed."""
-    scan = _SecretScan()
-    watch.add("")
-    folders = []
     root_status = os.stat(root)
-    open_folders = [""] if _is_open(root_status) else []
+    scan = _SecretScan(open_folders=[""] if _is_open(root_status) else [])
+    watch.add("")
 
     def take(place: str, entry: os.DirEntry[str], status: os.stat_result | str | None, *above: os.stat_result) -> None:
         if status is None or not _NAME.match(entry.name):
@@ -327,10 +325,11 @@ def _scan(root: Path, watch: Watch) -> _SecretScan:
     for entry in _entries(root):
         status = _status(entry)
         if isinstance(status, os.stat_result) and stat.S_ISDIR(status.st_mode):
-            folders.append(entry.name)
+            scan.folders.append(entry.name)
             watch.is_whole = watch.is_whole and not entry.is_symlink()
             watch.add(entry.name)
-            open_folders += [entry.name] if _is_open(status) else []
+            if _is_open(status):
+                scan.open_folders.append(entry.name)
             try:
                 for below in _entries(root / entry.name):
                     found = _status(below)
@@ -340,10 +339,10 @@ def _scan(root: Path, watch: Watch) -> _SecretScan:
                 scan.faults[entry.name] = error.strerror or type(error).__name__
             continue
         if status == _LEADS_NOWHERE:  # a machine's directory, perhaps: it must not get the secrets of all instead
-            folders.append(entry.name)
+            scan.folders.append(entry.name)
             scan.faults[entry.name] = _LEADS_NOWHERE
         take(entry.name, entry, status)
-    return _SecretScan(scan.files, tuple(folders), scan.faults, scan.open_files, tuple(open_folders))
+    return scan
 
 
 def _entries(directory: Path) -> Iterator[os.DirEntry[str]]:

@@ -70,15 +70,6 @@ def test_a_file_that_is_replaced_keeps_its_mode_and_owner(database: Path, tmp_pa
     assert (out / "n1.ks").stat().st_uid == owner
 
 
-def test_a_link_is_replaced_by_a_file_of_its_own(tmp_path: Path) -> None:
-    write_tree(tmp_path, {"elsewhere": "kept", "out/x": ""})
-    (tmp_path / "elsewhere").chmod(0o644)
-    (tmp_path / "out" / "a.ks").symlink_to(tmp_path / "elsewhere")
-    write_atomically(tmp_path / "out" / "a.ks", SECRET)
-    assert (tmp_path / "elsewhere").read_text() == "kept"
-    assert (mode(tmp_path / "out" / "a.ks"), (tmp_path / "out" / "a.ks").is_symlink()) == (0o600, False)
-
-
 @pytest.mark.parametrize(("may_give_group", "expected"), [(False, 0o604), (True, 0o664)])
 def test_the_access_of_a_group_is_not_given_to_another(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, may_give_group: bool, expected: int
@@ -122,19 +113,6 @@ def test_control_characters_in_names_never_reach_the_terminal(tmp_path: Path) ->
     refused = run("import", str(tmp_path / "twins"), SERVICE_STORE="sqlite", SERVICE_DB_PATH=tmp_path / "a.db")
     assert b"\x1b" not in refused.stdout + refused.stderr
     assert b"two files for one identity" in refused.stderr
-
-
-def test_a_file_of_3_gb_is_named_and_the_rest_is_imported(tmp_path: Path) -> None:
-    write_tree(tmp_path, {"answers/big.ks": "", "answers/n1.ks": "x"})
-    os.truncate(tmp_path / "answers" / "big.ks", 3_000_000_000)  # sparse
-    (tmp_path / "answers" / "env.ks").symlink_to("/proc/self/environ")
-    done = run("import", str(tmp_path / "answers"), SERVICE_STORE="sqlite", SERVICE_DB_PATH=tmp_path / "a.db")
-    assert done.returncode == 1
-    assert done.stderr.decode().splitlines() == [
-        "not imported: big.ks: is larger than 1,048,576 bytes",
-        "not imported: env.ks: cannot be opened: it is a link into /proc, from which nothing is read",
-    ]
-    assert [str(stored.key) for stored in SqliteStore(tmp_path / "a.db").all()] == ['machine "n1" (ks)']
 
 
 # --- a full disk -----------------------------------------------------------------------------------------------------

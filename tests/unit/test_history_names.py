@@ -3,21 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from ipaddress import IPv4Address, IPv6Address
 from pathlib import Path
-from typing import Any
 
-import peewee
 import pytest
-from hypothesis import assume, example, given, settings
-from hypothesis import strategies as st
 
 from answerd.documents import Key, RawDocument
 from answerd.identity import Kind, identity_of
 from answerd.store import HistoryFilter
-from answerd.store.history import _bare_names
 from answerd.store.postgres import PostgresStore
-from answerd.store.schema import BARE_NAME, POSTGRES, SQLITE, Schema, Step, migrate_postgres
+from answerd.store.schema import BARE_NAME, POSTGRES, SQLITE
 from answerd.store.sqlite import SqliteStore
 from answerd.store.tables import execute
 from tests.support.postgres import MISSING, Cluster, binaries, clusters, home_of
@@ -129,40 +123,3 @@ def test_changes_are_read_without_their_texts(store: Store) -> None:
     put(store, machine("n1"), "b")
     found = store.history(HistoryFilter(texts=False))
     assert [(entry.before, entry.after) for entry in found] == [("", ""), (None, "")]
-
-
-IDENTIFIERS = st.one_of(
-    st.text("ABCabc019-_.:", min_size=1, max_size=20),
-    st.ip_addresses(v=4).map(str),
-    st.ip_addresses(v=6).map(str),
-    st.ip_addresses(v=6).map(lambda address: address.exploded.upper()),
-    st.builds(lambda high, low: f"{IPv6Address(high << 32)}{IPv4Address(low)}", st.integers(1, 15), st.integers(0, 9)),
-    st.builds("::ffff:{}".format, st.ip_addresses(v=4)),
-)
-
-
-@pytest.fixture(scope="module")
-def engine() -> Iterator[peewee.SqliteDatabase]:
-    database = peewee.SqliteDatabase(":memory:")
-    database.connect()
-    yield database
-    database.close()
-
-
-@settings(deadline=None, max_examples=300)
-@given(IDENTIFIERS)
-@example("::ffff:10.0.0.1")
-@example("64:ff9b::192.0.2.1")
-def test_what_the_index_holds_of_a_name_is_what_is_asked_for(engine: Any, identifier: str) -> None:
-    assume(any(map(str.isalnum, identifier)))
-    (held,) = execute(engine, f"SELECT {BARE_NAME[SQLITE]} FROM (SELECT ? AS identifier)", (identifier,)).fetchone()
-    assert held in _bare_names(identity_of(identifier))
-
-
-@needs_postgres
-def test_a_migration_may_take_longer_than_other_statements(cluster: Cluster) -> None:
-    slow = Schema(1, (Step({POSTGRES: ("SELECT pg_sleep(0.3)",)}),))
-    with PostgresStore(cluster.database()).connected(0.1) as database:
-        migrate_postgres(database, "", slow)
-        with pytest.raises(peewee.OperationalError):
-            execute(database, "SELECT pg_sleep(0.3)")

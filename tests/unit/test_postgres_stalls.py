@@ -325,21 +325,6 @@ def test_a_server_is_older_where_another_of_its_cluster_was_promoted_since(
     assert found.is_before(newest) is is_before
 
 
-def test_the_newest_server_is_remembered_and_an_older_one_does_not_replace_it(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def follow(system: str, timeline: int) -> None:
-        monkeypatch.setattr("answerd.store.replica.lineage_of", lambda _database: Lineage(system, timeline))
-        Replica(tmp_path / "replica.db").follow(peewee.PostgresqlDatabase(None))
-
-    follow("a", 2)
-    with pytest.raises(StoreAway, match=r"timeline 1, this node has followed 2"):
-        follow("a", 1)
-    assert Replica(tmp_path / "replica.db").newest() == Lineage("a", 2)
-    follow("a", 3)
-    assert Replica(tmp_path / "replica.db").newest() == Lineage("a", 3)
-
-
 def test_an_old_primary_that_wakes_is_not_used_any_more(tmp_path: Path, quickly: None) -> None:
     """It is the first host of the URL, and takes writes: nobody has fenced it."""
     with clusters() as parent:

@@ -14,7 +14,7 @@ from answerd.documents import Key, RawDocument
 from answerd.formats import FORMATS
 from answerd.identity import Kind
 from answerd.server.answer_set import LiveAnswerSet, WriteCounter
-from answerd.server.write_guard import BreaksTheSet, NoSuchDocument, WriteGuard
+from answerd.server.write_guard import BreaksTheSet, WriteGuard
 from answerd.store import Author, NoSetYet, StoreAway, StoreError
 from answerd.store.loader import Loader, loaded
 from answerd.store.postgres import PostgresStore, PostgresTransaction, ReplicatedStore
@@ -63,12 +63,6 @@ def texts(store: PostgresStore | ReplicatedStore) -> dict[Key, str]:
     return {raw.key: raw.text for raw in loaded(store).documents}
 
 
-def test_another_spelling_replaces_and_keeps_the_stored_spelling(store: PostgresStore) -> None:
-    written(store, A, "x = 1\n")
-    written(store, Key(Kind.MACHINE, "AABB", "toml"), "x = 2\n")
-    assert texts(store) == {A: "x = 2\n"}
-
-
 def test_revisions_count_without_gaps_and_never_with_one_token_twice(store: PostgresStore) -> None:
     signed = [written(store, A, f"x = {number}\n") for number in range(5)]
     with store.writing() as transaction:
@@ -76,22 +70,6 @@ def test_revisions_count_without_gaps_and_never_with_one_token_twice(store: Post
     signed.append(written(store, B, "y = 2\n"))
     assert [revision for revision, _ in signed] == [1, 2, 3, 4, 5, 6]
     assert len({token for _, token in signed}) == len(signed)
-
-
-def test_what_is_not_committed_leaves_no_trace(store: PostgresStore) -> None:
-    with store.writing() as transaction:
-        put(transaction, A, "x = 1\n")
-    assert store.keys() == []
-
-
-def test_a_removed_document_is_gone_and_removing_it_again_is_an_error(store: PostgresStore) -> None:
-    written(store, A, "x = 1\n")
-    with store.writing() as transaction:
-        delete(transaction, A)
-        transaction.commit()
-    assert store.keys() == []
-    with store.writing() as transaction, pytest.raises(KeyError):
-        delete(transaction, A)
 
 
 def test_many_documents_are_stored_at_once_and_unchanged_ones_left_alone(store: PostgresStore) -> None:
@@ -484,31 +462,6 @@ def test_two_nodes_never_store_together_what_each_alone_would_refuse(
     assert {stored_document.key: stored_document.body for stored_document in store.all()} == stored
     # What the second node was shown by its refusal, it answers from.
     assert {raw.key for raw in nodes[1].follower.current().documents} == set(stored)
-
-
-def test_a_node_changes_what_another_node_has_just_written(store: PostgresStore, url: str, tmp_path: Path) -> None:
-    first, second = (guard_of(url, tmp_path / f"{number}.db") for number in range(2))
-    for number in range(6):
-        guard = (first, second)[number % 2]
-        guard.put(MACHINE, f"n = {number}\n")
-        assert [raw.text for raw in guard.follower.current().documents] == [f"n = {number}\n"]
-    second.delete(MACHINE)
-    with pytest.raises(NoSuchDocument):
-        first.delete(MACHINE)
-    assert len(first.follower.current().documents) == 0
-
-
-def test_a_replica_that_cannot_be_written_refuses_the_write_and_frees_the_lock(
-    store: PostgresStore, url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    node = guard_of(url, tmp_path / "node.db")
-    with node.store.replica.file.connected() as local, local.atomic("IMMEDIATE"):  # type: ignore[attr-defined]
-        monkeypatch.setattr("answerd.store.replica.WRITER_WAIT_SECONDS", 0.05)
-        with pytest.raises(StoreError, match=r"node\.db cannot be written"):
-            node.put(MACHINE, "x = 1\n")
-    assert store.keys() == []
-    node.put(MACHINE, "x = 1\n")
-    assert store.keys() == [MACHINE]
 
 
 # --- the replicator ---------------------------------------------------------------------------------------------------

@@ -37,28 +37,12 @@ def test_an_identity_of_a_few_records_finds_them_all_and_that_of_many_none() -> 
     assert found(memory, "uuid", "n0000003") == ["n0000003"]
 
 
-def test_an_identity_finds_again_once_few_records_have_it() -> None:
-    memory = memory_of(*(remembered(number, "uuid") for number in range(MOST_ALIKE + 2)))
-    forget(memory, "n0000000")
-    assert found(memory, "uuid") == []
-    forget(memory, "n0000001")
-    assert len(found(memory, "uuid")) == MOST_ALIKE
-    for number in range(2, MOST_ALIKE + 2):
-        forget(memory, f"n{number:07d}")
-    assert memory.intersection(["uuid"]) == set()
-
-
 def test_an_identity_of_many_finds_the_record_that_is_called_so() -> None:
     memory = memory_of(*(remembered(number, "n0000004") for number in range(MOST_ALIKE + 1)))
     assert found(memory, "n0000004") == ["n0000004"]
     assert not memory.is_shared("n0000004")
     forget(memory, "n0000004")
     assert len(found(memory, "n0000004")) == MOST_ALIKE
-
-
-def test_what_becomes_shared_is_told_once() -> None:
-    memory = memory_of(*(remembered(number, "uuid") for number in range(MOST_ALIKE + 5)))
-    assert memory.newly_shared == ["uuid"]
 
 
 class Boards:

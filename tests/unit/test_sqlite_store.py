@@ -62,16 +62,6 @@ def sql(path: Path, *statements: str) -> list[tuple[object, ...]]:
 # --- documents ---
 
 
-def test_kinds_and_formats_are_apart(store: SqliteStore) -> None:
-    keys = [machine("a"), machine("a", "ks"), Key(Kind.GROUP, "a", "toml"), DEFAULT]
-    for key in keys:
-        put(store, key, f"# {key}")
-
-    assert store.keys() == sorted(keys)
-    assert store.keys(Kind.MACHINE) == [machine("a", "ks"), machine("a")]
-    assert [stored.body.decode() for stored in store.all()] == [f"# {key}" for key in sorted(keys)]
-
-
 @pytest.mark.parametrize(
     "key",
     [
@@ -134,14 +124,6 @@ def test_what_is_removed_is_the_object_that_was_handed_out(store: SqliteStore) -
     assert second.removed[0] is first.added[0]
 
 
-def test_a_document_that_came_and_went_between_two_looks_is_no_change(store: SqliteStore) -> None:
-    store.changes()
-    put(store, NODE, "one")
-    delete(store, NODE)
-
-    assert store.changes() is None
-
-
 def test_a_document_that_is_deleted_and_put_again_under_another_spelling_changes_its_key(store: SqliteStore) -> None:
     put(store, NODE, "one")
     store.changes()
@@ -149,14 +131,6 @@ def test_a_document_that_is_deleted_and_put_again_under_another_spelling_changes
     put(store, machine("98fa9b"), "one")
 
     assert texts(store.changes()) == ({machine("98fa9b"): "one"}, {NODE: "one"})
-
-
-def test_writing_the_same_text_again_changes_nothing_for_readers(store: SqliteStore) -> None:
-    put(store, NODE, "one")
-    store.changes()
-    put(store, NODE, "one")
-
-    assert store.changes() is None
 
 
 def test_what_is_not_committed_is_seen_by_nobody(store: SqliteStore) -> None:
@@ -179,14 +153,6 @@ def test_what_plain_sql_wrote_is_seen_and_recorded(store: SqliteStore, path: Pat
 
     assert texts(store.changes()) == ({NODE: "two"}, {NODE: "one", GROUP: "g"})
     assert sql(path, "SELECT count(*) FROM changes") == [(4,)]
-
-
-def test_renaming_a_row_with_sql_takes_the_old_name_away(store: SqliteStore, path: Path) -> None:
-    put(store, NODE, "one")
-    store.changes()
-    sql(path, "UPDATE documents SET identifier = 'b', identity = 'b'")
-
-    assert texts(store.changes()) == ({machine("b"): "one"}, {NODE: "one"})
 
 
 def test_text_that_is_not_utf8_is_a_fault_of_that_document_alone(store: SqliteStore, path: Path) -> None:

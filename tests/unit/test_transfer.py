@@ -63,22 +63,6 @@ def test_import_then_export_is_byte_identical(store: SqliteStore, directory: Pat
     assert (written.written, written.skipped) == (9, ())
 
 
-def test_both_layouts_are_read(store: SqliteStore, directory: Path) -> None:
-    write_tree(
-        directory,
-        {"7ABC/proxmox.toml": "x = 1", "7ABC/boot.ipxe": "#!ipxe", "groups/r/a.ks": "g", "Default/any.toml": "y = 1"},
-    )
-
-    import_directory(directory, store)
-
-    assert texts(store) == {
-        'machine "7ABC" (toml)': b"x = 1",
-        'machine "7ABC" (ipxe)': b"#!ipxe",
-        'group "r" (ks)': b"g",
-        "default (toml)": b"y = 1",
-    }
-
-
 def test_documents_of_the_same_identity_are_replaced_and_others_kept(store: SqliteStore, directory: Path) -> None:
     put(store, Key(Kind.MACHINE, "98:FA", "toml"), "old")
     put(store, Key(Kind.MACHINE, "other", "toml"), "kept")
@@ -200,13 +184,6 @@ def test_what_is_skipped_is_said_with_its_reason(store: SqliteStore, directory: 
     assert texts(store) == {'machine "good" (toml)': b"x = 1"}
 
 
-def test_a_link_to_itself_is_skipped_like_any_other_name(store: SqliteStore, directory: Path) -> None:
-    write_tree(directory, {"node1.toml": "x = 1\n"})
-    (directory / "endless").symlink_to("endless")
-    summary = import_directory(directory, store)
-    assert (summary.taken, [name for name, _ in summary.skipped]) == (1, ["endless"])
-
-
 @pytest.mark.parametrize("name", ["missing", "file.toml"])
 def test_a_directory_that_is_none_is_an_error(store: SqliteStore, directory: Path, name: str) -> None:
     write_tree(directory, {"file.toml": ""})
@@ -226,29 +203,6 @@ def test_a_part_that_cannot_be_listed_stops_the_whole_import(store: SqliteStore,
         (directory / "closed").chmod(0o755)
 
     assert texts(store) == {}
-
-
-def test_an_import_that_cannot_be_written_imports_nothing(store: SqliteStore, directory: Path) -> None:
-    write_tree(directory, FLAT)
-    done: list[int] = []
-
-    def fail(count: int, total: int) -> None:
-        done.append(count)
-        raise StoreError("database or disk is full")
-
-    with pytest.raises(StoreError, match="full"):
-        import_directory(directory, store, fail)
-
-    assert done == [len(FLAT)]
-    assert texts(store) == {}
-
-
-def test_export_refuses_a_directory_with_anything_in_it(store: SqliteStore, tmp_path: Path) -> None:
-    out = tmp_path / "out"
-    write_tree(out, {".hidden": ""})
-
-    with pytest.raises(StoreError, match=r"not empty.*--force"):
-        export_directory(store, out)
 
 
 def test_export_with_force_replaces_files_of_the_same_names_and_keeps_others(
@@ -272,15 +226,6 @@ def test_export_with_force_makes_no_second_file_for_a_document(store: SqliteStor
         export_directory(store, out, force=True)
 
     assert tree(out) == {"A/proxmox.toml": b"old"}
-
-
-def test_export_into_an_empty_directory_or_a_new_one_is_fine(store: SqliteStore, tmp_path: Path) -> None:
-    put(store, Key(Kind.MACHINE, "a", "toml"), "x")
-    (tmp_path / "empty").mkdir()
-
-    for name in ("empty", "new/deep"):
-        export_directory(store, tmp_path / name)
-        assert tree(tmp_path / name) == {"a.toml": b"x"}
 
 
 def test_what_another_program_stored_cannot_lead_export_out_of_its_directory(
