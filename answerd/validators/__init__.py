@@ -5,8 +5,7 @@ installers' own programs where they are installed. These modules judge rendered 
 layer and no request, reach no network, and open no file that an answer names.
 
 They parse an answer again, on purpose: an installer gets the text, and reads it with another parser than the one that
-made it. A second reader (tomllib, json, libyaml's composer, expat) also finds what `answerd.formats` would write wrong
-and read back alike. They use `answerd.formats` only to describe an error of syntax.
+made it. A second reader (tomllib, json, expat) also finds what `answerd.formats` would write wrong and read back alike.
 """
 
 from __future__ import annotations

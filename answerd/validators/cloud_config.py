@@ -1,19 +1,19 @@
 """YAML answers: cloud-config, Ubuntu autoinstall and NoCloud's metadata; any other YAML is judged as well-formed only.
 
-The text is composed to nodes: no Python object is built from it, and no alias is expanded. The autoinstall keys are
-those of Ubuntu's autoinstall reference manual (subiquity, 2025): in version 1 the installer ignores a key that it does
-not know, so a mistyped section is silently missing. Here it is a finding.
+The text is read to nodes, as documents are: no Python object is built from it. The autoinstall keys are those of
+Ubuntu's autoinstall reference manual (subiquity, 2025): in version 1 the installer ignores a key that it does not know,
+so a mistyped section is silently missing. Here it is a finding.
 """
 
 from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 
-import yaml
-
-from answerd.formats.yaml_read import fixed_sentence
+from answerd.formats import yaml_read
+from answerd.formats.family import ParseError
+from answerd.formats.yaml_read import NULL, STANDARD, STRING, Node, Scalar, Sequence, scalar_tag
 from answerd.validators.time_zones import unknown_zone
 from answerd.validators.tools import ToolRequest
 from answerd.validators.verdict import JudgedAnswer, Remarks
@@ -22,60 +22,70 @@ HEADER = "#cloud-config"
 TEMPLATE_HEADER = "## template:"
 """The first line of a text that cloud-init fills before it reads it; ``#cloud-config`` is then the second."""
 
-_MAP, _LIST, _TEXT, _INT, _NULL = (f"tag:yaml.org,2002:{name}" for name in ("map", "seq", "str", "int", "null"))
-_TAG_NAMES = {_MAP: "a mapping", _LIST: "a list", _TEXT: "a string", _INT: "a whole number", _NULL: "null"}
+_TYPE_NAMES = {
+    STANDARD + "map": "a mapping",
+    STANDARD + "seq": "a list",
+    STRING: "a string",
+    STANDARD + "int": "a whole number",
+    NULL: "null",
+}
 
+
+def _tables(text: str) -> dict[str, frozenset[str]]:
+    """Return each name with its words. Names are a line that ends in a colon."""
+    tables: dict[str, frozenset[str]] = {}
+    names: list[str] = []
+    for line in text.strip().splitlines():
+        if line.endswith(":"):
+            names = line[:-1].split()
+        else:
+            tables |= {name: tables.get(name, frozenset()) | {*line.split()} for name in names}
+    return tables
+
+
+_KEYS_BY_TYPE = {
+    "int": "version",
+    "str": "debconf-selections shutdown timezone updates",
+    "str null": "locale proxy",
+    "seq": "early-commands error-commands interactive-sections late-commands packages snaps zdevs",
+    # ubuntu-advantage is the older name of ubuntu-pro, which the installer still reads
+    "map": "active-directory apt codecs drivers identity kernel kernel-crash-dumps keyboard network oem "
+    "refresh-installer reporting source ssh storage ubuntu-advantage ubuntu-pro user-data",
+}
 AUTOINSTALL_KEYS: Mapping[str, tuple[str, ...]] = {
-    "version": (_INT,),
-    "interactive-sections": (_LIST,),
-    "early-commands": (_LIST,),
-    "locale": (_TEXT, _NULL),
-    "refresh-installer": (_MAP,),
-    "keyboard": (_MAP,),
-    "source": (_MAP,),
-    "network": (_MAP,),
-    "proxy": (_TEXT, _NULL),
-    "apt": (_MAP,),
-    "storage": (_MAP,),
-    "identity": (_MAP,),
-    "active-directory": (_MAP,),
-    "ubuntu-pro": (_MAP,),
-    "ubuntu-advantage": (_MAP,),  # its older name, which the installer still reads
-    "ssh": (_MAP,),
-    "codecs": (_MAP,),
-    "drivers": (_MAP,),
-    "oem": (_MAP,),
-    "snaps": (_LIST,),
-    "debconf-selections": (_TEXT,),
-    "packages": (_LIST,),
-    "kernel": (_MAP,),
-    "kernel-crash-dumps": (_MAP,),
-    "timezone": (_TEXT,),
-    "updates": (_TEXT,),
-    "shutdown": (_TEXT,),
-    "late-commands": (_LIST,),
-    "error-commands": (_LIST,),
-    "reporting": (_MAP,),
-    "user-data": (_MAP,),
-    "zdevs": (_LIST,),
+    key: tuple(STANDARD + type_ for type_ in types.split())
+    for types, keys in _KEYS_BY_TYPE.items()
+    for key in keys.split()
 }
 """Key to the YAML types its value may have."""
 
-SECTION_KEYS: Mapping[str, Mapping[str, bool]] = {
-    "refresh-installer": {"update": False, "channel": False},
-    "keyboard": {"layout": True, "variant": False, "toggle": False},
-    "identity": {"username": True, "hostname": True, "password": True, "realname": False, "groups": False},
-    "kernel-crash-dumps": {"enabled": True},
-    "active-directory": {"admin-name": False, "domain-name": False},
-    "ubuntu-pro": {"token": False},
-    "ubuntu-advantage": {"token": False},
-    "ssh": {"install-server": False, "authorized-keys": False, "allow-pw": False},
-    "codecs": {"install": False},
-    "drivers": {"install": False},
-    "oem": {"install": False},
-    "source": {"id": False, "search_drivers": False},
+SECTION_KEYS: Mapping[str, frozenset[str]] = _tables("""
+refresh-installer:
+    update channel
+keyboard:
+    layout variant toggle
+identity:
+    username hostname password realname groups
+kernel-crash-dumps:
+    enabled
+active-directory:
+    admin-name domain-name
+ubuntu-pro ubuntu-advantage:
+    token
+ssh:
+    install-server authorized-keys allow-pw
+codecs drivers oem:
+    install
+source:
+    id search_drivers
+""")
+"""Sections whose schema allows no other keys, to their keys."""
+
+REQUIRED: Mapping[str, tuple[str, ...]] = {
+    "keyboard": ("layout",),
+    "identity": ("username", "hostname", "password"),
+    "kernel-crash-dumps": ("enabled",),
 }
-"""Sections whose schema allows no other keys, to their keys and whether each is required."""
 
 CHOICES: Mapping[str, tuple[str, ...]] = {"updates": ("security", "all"), "shutdown": ("reboot", "poweroff")}
 
@@ -238,19 +248,6 @@ yum_repos.*:
     baseurl enabled metalink mirrorlist name
 """
 
-
-def _tables(text: str) -> dict[str, frozenset[str]]:
-    """Return the dotted path of each mapping with its keys. Paths are a line that ends in a colon."""
-    tables: dict[str, frozenset[str]] = {}
-    paths: list[str] = []
-    for line in text.strip().splitlines():
-        if line.endswith(":"):
-            paths = line[:-1].split()
-        else:
-            tables |= {path: tables.get(path, frozenset()) | {*line.split()} for path in paths}
-    return tables
-
-
 CLOUD_CONFIG_KEYS: Mapping[str, frozenset[str]] = {"": frozenset(_TOP.split()), **_tables(_BELOW)}
 """A mapping's dotted path (``users.*``, empty at the top) to the keys that it may have; ``*`` is any item of a list and
 any key that the writer chooses. The names are those of cloud-init's published schema of cloud-config
@@ -262,123 +259,45 @@ _HASH = re.compile(r"\$[0-9a-z-]+\$.+|[!*].*|[./0-9A-Za-z]{13}")
 _NEAR = 0.8
 """How alike a key must be to a known one to count as a misspelling of it (difflib's ratio): ``autoinstal`` is 0.95."""
 
-DEPTH_LIMIT = 100
-"""Of nested collections. libyaml composes by recursion in C without a limit: 200,000 brackets end the process."""
-
-Node = yaml.Node
-
 
 def judge(answer: JudgedAnswer, remarks: Remarks) -> ToolRequest | None:
     """Judge a YAML text; cloud-init is to judge one whose first line is ``#cloud-config`` too."""
-    is_cloud_config = _judge(answer.text, remarks)
-    return ToolRequest("cloud-init", answer.text, answer.format) if is_cloud_config else None
-
-
-def _judge(text: str, remarks: Remarks) -> bool:
-    first, second = ([*text.splitlines(), "", ""])[:2]
+    first, second = ([*answer.text.splitlines(), "", ""])[:2]
     is_cloud_config, is_template = first.rstrip() == HEADER, first.startswith(TEMPLATE_HEADER)
     has_header = is_cloud_config or (is_template and second.rstrip() == HEADER)
+    request = ToolRequest("cloud-init", answer.text, answer.format) if is_cloud_config else None
     try:
-        roots = _compose(text)
-    except _Unreadable as unreadable:
+        roots = yaml_read.read(answer.text)
+    except ParseError as error:
         if is_template:
-            remarks.note(f"a template that is no YAML before cloud-init has filled it ({unreadable}): not judged")
-            return False
-        remarks.refuse(f"not YAML that can be read: {unreadable}", line=unreadable.line)
-        roots = []
+            remarks.note(f"a template that is no YAML before cloud-init has filled it ({error}): not judged")
+            return None
+        remarks.refuse(f"not YAML that can be read: {error.reason}", line=error.line)
+        remarks.judged_by("YAML syntax")
+        return None
     remarks.judged_by("YAML syntax")
-    if not roots:
-        return is_cloud_config and not remarks.refused
-    for root in roots:
-        _judge_duplicates(root, remarks)
-    if len(roots) > 1:
-        if has_header:
-            remarks.refuse(
-                "a cloud-config is one document: cloud-init reads no stream of several", line=_line(roots[1])
-            )
-        return is_cloud_config
-    [root] = roots
-    if has_header and not isinstance(root, yaml.MappingNode) and root.tag != _NULL:
-        remarks.refuse("a cloud-config must be a mapping at its top", line=_line(root))
-    if isinstance(root, yaml.MappingNode):
-        _judge_top(dict(_items(root)), has_header, remarks)
-    return is_cloud_config
+    if len(roots) > 1 and has_header:
+        line = roots[1].line if roots[1] else None
+        remarks.refuse("a cloud-config is one document: cloud-init reads no stream of several", line=line)
+    root = roots[0] if len(roots) == 1 else None
+    if isinstance(root, yaml_read.Mapping):
+        _judge_top(_items(root), has_header, remarks)
+    elif root is not None and has_header and _type(root) != NULL:
+        remarks.refuse("a cloud-config must be a mapping at its top", line=root.line)
+    return request
 
 
-class _Unreadable(Exception):
-    """The text is not YAML; why. ``line`` counts from 1, where known."""
-
-    def __init__(self, reason: str, line: int | None = None) -> None:
-        super().__init__(reason)
-        self.line = line
-
-
-def _compose(text: str) -> list[Node]:
-    """Return the roots of a text's documents; none for an empty text. Raise `_Unreadable`."""
-    loader_class = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-    loader = loader_class(text)
-    try:
-        if _depth(text, loader_class) > DEPTH_LIMIT:
-            raise _Unreadable(f"nested deeper than {DEPTH_LIMIT}")
-        roots: list[Node] = []
-        while loader.check_node():
-            node: Node = loader.get_node()  # type: ignore[assignment]  # None where there is no node to check
-            roots.append(node)
-    except yaml.MarkedYAMLError as error:
-        mark = error.problem_mark or error.context_mark
-        raise _Unreadable(fixed_sentence(error), mark.line + 1 if mark else None) from None
-    except (yaml.YAMLError, ValueError):
-        raise _Unreadable("it holds a character that YAML does not allow") from None
-    finally:
-        loader.dispose()
-    return roots
+def _type(node: Node) -> str:
+    """Return the tag of a node."""
+    if isinstance(node, Scalar):
+        return scalar_tag(node)
+    return node.tag or STANDARD + ("seq" if isinstance(node, Sequence) else "map")
 
 
-def _depth(text: str, loader_class: type[yaml.SafeLoader]) -> int:
-    """Return how deep collections are nested, counted from the events, which need no recursion."""
-    depth = deepest = 0
-    for event in yaml.parse(text, Loader=loader_class):
-        if isinstance(event, yaml.CollectionStartEvent):
-            depth += 1
-            deepest = max(deepest, depth)
-        elif isinstance(event, yaml.CollectionEndEvent):
-            depth -= 1
-        if deepest > DEPTH_LIMIT:
-            break
-    return deepest
-
-
-def _line(node: Node) -> int:
-    return int(node.start_mark.line) + 1
-
-
-def _items(node: yaml.MappingNode) -> Iterator[tuple[str, Node]]:
-    """Yield the keys that are scalars, with their values."""
-    for key, value in node.value:
-        if isinstance(key, yaml.ScalarNode):
-            yield str(key.value), value
-
-
-def _judge_duplicates(root: Node, remarks: Remarks) -> None:
-    """Refuse a key twice in one mapping: PyYAML and cloud-init silently take the last."""
-    waiting, seen = [root], {id(root)}
-    while waiting:
-        node = waiting.pop()
-        children: list[Node] = []
-        if isinstance(node, yaml.MappingNode):
-            names: set[tuple[str, str]] = set()
-            for key, value in node.value:
-                children += (key, value)
-                if isinstance(key, yaml.ScalarNode) and key.value != "<<":
-                    if (key.tag, key.value) in names:
-                        remarks.refuse("this key is already in its mapping", line=_line(key))
-                    names.add((key.tag, key.value))
-        elif isinstance(node, yaml.SequenceNode):
-            children = list(node.value)
-        for child in children:
-            if id(child) not in seen:
-                seen.add(id(child))
-                waiting.append(child)
+def _items(node: Node | None) -> dict[str, Node]:
+    """Return the keys of a mapping that are scalars, with their values; none of any other node."""
+    pairs = node.pairs.values() if isinstance(node, yaml_read.Mapping) else ()
+    return {str(key.text): value for key, value in pairs if isinstance(key, Scalar)}
 
 
 def _judge_top(items: dict[str, Node], has_header: bool, remarks: Remarks) -> None:
@@ -391,114 +310,113 @@ def _judge_top(items: dict[str, Node], has_header: bool, remarks: Remarks) -> No
                 "installer asks its questions; put it there",
                 line=1,
             )
-        if has_header:
-            _judge_keys(items, "", remarks)
-    elif has_header:
-        remarks.judged_by("cloud-config shape")
+    if has_header:
+        if "autoinstall" not in items:
+            remarks.judged_by("cloud-config shape")
         _judge_keys(items, "", remarks)
+    elif "autoinstall" in items:
+        return
     elif misspelled := difflib.get_close_matches("autoinstall", [key[:100] for key in items], n=1, cutoff=_NEAR):
-        message = (
-            f"{misspelled[0]}: no key of user-data, and the first line is not {HEADER!r}; did you mean 'autoinstall'?"
-        )
-        remarks.refuse(message, misspelled[0], _line(items[misspelled[0]]))
+        message = f"no key of user-data, and the first line is not {HEADER!r}; did you mean 'autoinstall'?"
+        remarks.refuse(message, misspelled[0], items[misspelled[0]].line)
     elif "instance-id" in items or "local-hostname" in items:
-        _judge_metadata(items, remarks)
+        _judge_metadata(items.get("instance-id"), remarks)
     elif network := _network_config(items):
         _judge_network(network, remarks)
 
 
 def _judge_autoinstall(node: Node, remarks: Remarks) -> None:
     where = "autoinstall"
-    if not isinstance(node, yaml.MappingNode):
-        remarks.refuse(f"{where}: must be a mapping", where, _line(node))
+    if not isinstance(node, yaml_read.Mapping):
+        remarks.refuse("must be a mapping", where, node.line)
         return
-    items = dict(_items(node))
+    items = _items(node)
     version = items.get("version")
-    if version is None and "<<" not in items:
-        remarks.refuse(f"{where}.version is missing: it must be 1", f"{where}.version", _line(node))
-    elif version is not None and (version.tag != _INT or version.value != "1"):
-        remarks.refuse(f"{where}.version: must be the number 1", f"{where}.version", _line(version))
+    if version is None:
+        remarks.refuse("is missing: it must be 1", f"{where}.version", node.line)
+    elif not _is_number(version, "1"):
+        remarks.refuse("must be the number 1", f"{where}.version", version.line)
     for key, value in items.items():
-        if key not in AUTOINSTALL_KEYS and key != "<<":
+        if key not in AUTOINSTALL_KEYS:
             known = remarks.did_you_mean(key, AUTOINSTALL_KEYS)
-            remarks.refuse(f"{where}.{key}: not an autoinstall key{known}", f"{where}.{key}", _line(value))
-        elif key not in ("version", "<<"):
+            remarks.refuse(f"not an autoinstall key{known}", f"{where}.{key}", value.line)
+        elif key != "version":
             _judge_section(key, value, f"{where}.{key}", remarks)
 
 
+def _is_number(node: Node, *texts: str) -> bool:
+    return isinstance(node, Scalar) and scalar_tag(node) == STANDARD + "int" and node.text in texts
+
+
 def _judge_section(key: str, node: Node, where: str, remarks: Remarks) -> None:
-    types = AUTOINSTALL_KEYS[key]
-    if node.tag not in types:
-        remarks.refuse(f"{where}: must be {' or '.join(_TAG_NAMES[tag] for tag in types)}", where, _line(node))
+    types, items = AUTOINSTALL_KEYS[key], _items(node)
+    if _type(node) not in types:
+        remarks.refuse(f"must be {' or '.join(_TYPE_NAMES[tag] for tag in types)}", where, node.line)
         return
-    if key in CHOICES and node.value not in CHOICES[key]:
-        remarks.refuse(f"{where}: must be {' or '.join(CHOICES[key])}", where, _line(node))
-    if key in SECTION_KEYS and isinstance(node, yaml.MappingNode):
-        _judge_section_keys(node, SECTION_KEYS[key], where, remarks)
+    if key in CHOICES and isinstance(node, Scalar) and node.text not in CHOICES[key]:
+        remarks.refuse(f"must be {' or '.join(CHOICES[key])}", where, node.line)
+    for name, value in items.items() if key in SECTION_KEYS else ():
+        if name not in SECTION_KEYS[key]:
+            known = remarks.did_you_mean(name, SECTION_KEYS[key])
+            remarks.refuse(f"not a key of this section{known}", f"{where}.{name}", value.line)
+    for name in REQUIRED.get(key, ()):
+        if name not in items:
+            remarks.refuse("is missing", f"{where}.{name}", node.line)
+    _judge_content(key, node, items, where, remarks)
+
+
+def _judge_content(key: str, node: Node, items: Mapping[str, Node], where: str, remarks: Remarks) -> None:
     if key == "identity":
-        _judge_hash(dict(_items(node)).get("password"), f"{where}.password", remarks)  # type: ignore[arg-type]
+        _judge_hash(items.get("password"), f"{where}.password", remarks)
     elif key == "storage":
-        _judge_layout(dict(_items(node)).get("layout"), f"{where}.layout", remarks)  # type: ignore[arg-type]
+        _judge_layout(items.get("layout"), f"{where}.layout", remarks)
     elif key == "reporting":
-        _judge_reporting(node, where, remarks)
-    elif key == "timezone" and node.value not in ("", "geoip"):
+        _judge_reporting(items, where, remarks)
+    elif key == "timezone" and isinstance(node, Scalar) and node.text not in ("", "geoip"):
         _judge_zone(node, where, remarks)
-    elif key == "user-data" and isinstance(node, yaml.MappingNode):
-        _judge_keys(dict(_items(node)), "", remarks, f"{where}.")
-    if key.endswith("-commands"):
-        for item in node.value:
-            if item.tag not in (_TEXT, _LIST):
-                message = f"{where}: a command is a string or a list of strings; quote it"
-                remarks.refuse(message, where, _line(item))
-
-
-def _judge_section_keys(node: yaml.MappingNode, keys: Mapping[str, bool], where: str, remarks: Remarks) -> None:
-    items = dict(_items(node))
-    for name, value in items.items():
-        if name not in keys and name != "<<":
-            message = f"{where}.{name}: not a key of this section{remarks.did_you_mean(name, keys)}"
-            remarks.refuse(message, f"{where}.{name}", _line(value))
-    for name, required in keys.items():
-        if required and name not in items and "<<" not in items:
-            remarks.refuse(f"{where}.{name} is missing", f"{where}.{name}", _line(node))
+    elif key == "user-data":
+        _judge_keys(items, "", remarks, f"{where}.")
+    elif key.endswith("-commands") and isinstance(node, Sequence):
+        for item in node.items:
+            if _type(item) not in (STRING, STANDARD + "seq"):
+                remarks.refuse("a command is a string or a list of strings; quote it", where, item.line)
 
 
 def _judge_layout(layout: Node | None, where: str, remarks: Remarks) -> None:
     if layout is None:
         return
-    if not isinstance(layout, yaml.MappingNode):
-        remarks.refuse(f"{where}: must be a mapping, such as {{name: direct}}", where, _line(layout))
+    if not isinstance(layout, yaml_read.Mapping):
+        remarks.refuse("must be a mapping, such as {name: direct}", where, layout.line)
         return
-    name = dict(_items(layout)).get("name")
+    name = _items(layout).get("name")
+    text = str(name.text) if isinstance(name, Scalar) else ""
     if name is None:
-        remarks.refuse(f"{where}.name is missing: one of {', '.join(LAYOUTS)}", f"{where}.name", _line(layout))
-    elif name.value not in LAYOUTS:
-        known = remarks.did_you_mean(str(name.value), LAYOUTS) or f"; layouts are {', '.join(LAYOUTS)}"
-        remarks.refuse(f"{where}.name: there is no such layout{known}", f"{where}.name", _line(name))
+        remarks.refuse(f"is missing: one of {', '.join(LAYOUTS)}", f"{where}.name", layout.line)
+    elif text not in LAYOUTS:
+        known = remarks.did_you_mean(text, LAYOUTS) or f"; layouts are {', '.join(LAYOUTS)}"
+        remarks.refuse(f"there is no such layout{known}", f"{where}.name", name.line)
 
 
-def _judge_reporting(node: Node, where: str, remarks: Remarks) -> None:
+def _judge_reporting(reporters: Mapping[str, Node], where: str, remarks: Remarks) -> None:
     """Judge the reporters: curtin, which sends, takes a list of seconds for ``retries``; a number ends every report."""
-    for name, reporter in _items(node) if isinstance(node, yaml.MappingNode) else ():
-        items = dict(_items(reporter)) if isinstance(reporter, yaml.MappingNode) else {}
+    for name, reporter in reporters.items():
+        items = _items(reporter)
         if "type" not in items:
-            message = f"{where}.{name}.type is missing, such as webhook"
-            remarks.refuse(message, f"{where}.{name}.type", _line(reporter))
+            remarks.refuse("is missing, such as webhook", f"{where}.{name}.type", reporter.line)
         retries = items.get("retries")
-        if retries is not None and retries.tag != _LIST:
-            path = f"{where}.{name}.retries"
-            remarks.refuse(f"{path}: must be a list of seconds, such as [1, 2, 5]", path, _line(retries))
+        if retries is not None and not isinstance(retries, Sequence):
+            remarks.refuse("must be a list of seconds, such as [1, 2, 5]", f"{where}.{name}.retries", retries.line)
 
 
 def _judge_hash(password: Node | None, where: str, remarks: Remarks) -> None:
-    if isinstance(password, yaml.ScalarNode) and not _HASH.fullmatch(password.value):
-        message = f"{where}: must be a hash as `mkpasswd -m sha-512` prints it: nobody can log in with a plain password"
-        remarks.refuse(message, where, _line(password))
+    if isinstance(password, Scalar) and not _HASH.fullmatch(str(password.text)):
+        message = "must be a hash as `mkpasswd -m sha-512` prints it: nobody can log in with a plain password"
+        remarks.refuse(message, where, password.line)
 
 
 def _judge_zone(node: Node, where: str, remarks: Remarks) -> None:
-    if isinstance(node, yaml.ScalarNode) and (wrong := unknown_zone(str(node.value))):
-        remarks.refuse(f"{where}: {wrong}", where, _line(node))
+    if isinstance(node, Scalar) and (wrong := unknown_zone(str(node.text))):
+        remarks.refuse(wrong, where, node.line)
 
 
 def _judge_keys(items: Mapping[str, Node], path: str, remarks: Remarks, prefix: str = "") -> None:
@@ -509,14 +427,14 @@ def _judge_keys(items: Mapping[str, Node], path: str, remarks: Remarks, prefix: 
     known = CLOUD_CONFIG_KEYS.get(path)
     for key, value in items.items():
         where = f"{prefix}{key}"
-        if known is not None and key not in known and key not in _ALSO_AT_TOP and key != "<<":
+        if known is not None and key not in known and key not in _ALSO_AT_TOP:
             near = [] if remarks.is_full else difflib.get_close_matches(key[:100], known, n=1, cutoff=_NEAR)
             if not path and key in AUTOINSTALL_KEYS:
-                remarks.warn(f"{where}: a key of autoinstall, but not under 'autoinstall:'", where, _line(value))
+                remarks.warn("a key of autoinstall, but not under 'autoinstall:'", where, value.line)
             elif near:
-                remarks.refuse(f"{where}: cloud-init knows no such key; did you mean {near[0]!r}?", where, _line(value))
+                remarks.refuse(f"cloud-init knows no such key; did you mean {near[0]!r}?", where, value.line)
             else:
-                remarks.warn(f"{where}: not a key that cloud-init documents here", where, _line(value))
+                remarks.warn("not a key that cloud-init documents here", where, value.line)
             continue
         step = key if known is not None else "*"
         below = f"{path}.{step}" if path else step
@@ -525,16 +443,9 @@ def _judge_keys(items: Mapping[str, Node], path: str, remarks: Remarks, prefix: 
         elif below in ("user.passwd", "users.*.passwd", "users.*.hashed_passwd"):
             _judge_hash(value, where, remarks)
         elif below != "autoinstall" and below in _JUDGED_BELOW:
-            _judge_value(value, below, where, remarks)
-
-
-def _judge_value(node: Node, path: str, where: str, remarks: Remarks) -> None:
-    if isinstance(node, yaml.MappingNode):
-        _judge_keys(dict(_items(node)), path, remarks, f"{where}.")
-    elif isinstance(node, yaml.SequenceNode):
-        for number, item in enumerate(node.value):
-            if isinstance(item, yaml.MappingNode):
-                _judge_keys(dict(_items(item)), f"{path}.*", remarks, f"{where}.{number}.")
+            _judge_keys(_items(value), below, remarks, f"{where}.")
+            for number, item in enumerate(value.items if isinstance(value, Sequence) else ()):
+                _judge_keys(_items(item), f"{below}.*", remarks, f"{where}.{number}.")
 
 
 _ALSO_AT_TOP = frozenset({"network", "datasource", "datasource_list", "warnings"})
@@ -548,33 +459,29 @@ _JUDGED_BELOW = frozenset(
 """The paths on the way to a mapping whose keys are known."""
 
 
-def _judge_metadata(items: Mapping[str, Node], remarks: Remarks) -> None:
+def _judge_metadata(identifier: Node | None, remarks: Remarks) -> None:
     """Judge NoCloud's meta-data: without an instance-id cloud-init does not use the datasource."""
     remarks.judged_by("NoCloud meta-data shape")
-    identifier = items.get("instance-id")
     if identifier is None:
-        remarks.warn(
-            "instance-id is missing: cloud-init may take the machine for one it has already set up", "instance-id"
-        )
-    elif not isinstance(identifier, yaml.ScalarNode) or not identifier.value:
-        remarks.refuse("instance-id: must be a word that is not empty", "instance-id", _line(identifier))
+        remarks.warn("is missing: cloud-init may take the machine for one it has already set up", "instance-id")
+    elif not isinstance(identifier, Scalar) or not identifier.text:
+        remarks.refuse("must be a word that is not empty", "instance-id", identifier.line)
 
 
-def _network_config(items: Mapping[str, Node]) -> dict[str, Node] | None:
+def _network_config(items: Mapping[str, Node]) -> Mapping[str, Node] | None:
     """Return the mapping of a network configuration, at the top or under ``network``; None where this is none."""
-    inner = items.get("network")
-    if isinstance(inner, yaml.MappingNode) and len(items) == 1:
-        return dict(_items(inner))
+    inner = _items(items.get("network"))
+    if inner and len(items) == 1:
+        return inner
     marks = {"ethernets", "bonds", "bridges", "vlans", "wifis", "renderer", "config"}
-    return dict(items) if "version" in items and marks & set(items) else None
+    return items if "version" in items and marks & set(items) else None
 
 
 def _judge_network(items: Mapping[str, Node], remarks: Remarks) -> None:
     remarks.judged_by("NoCloud network-config shape")
     version = items.get("version")
-    if version is None or version.tag != _INT or version.value not in ("1", "2"):
-        remarks.refuse(
-            "version: a network-config states version 1 or 2", "version", _line(version) if version else None
-        )
-    elif version.value == "1" and not isinstance(items.get("config"), yaml.SequenceNode):
-        remarks.refuse("config: a network-config of version 1 has a list of it", "config", _line(version))
+    if version is None or not _is_number(version, "1", "2"):
+        message = "a network-config states version 1 or 2"
+        remarks.refuse(message, "version", version.line if version else None)
+    elif _is_number(version, "1") and not isinstance(items.get("config"), Sequence):
+        remarks.refuse("a network-config of version 1 has a list of it", "config", version.line)

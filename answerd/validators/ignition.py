@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
 from answerd.formats.family import ParseError
@@ -32,29 +32,29 @@ TOP_LEVEL: Mapping[int, frozenset[str]] = {
     2: frozenset({"ignition", "storage", "systemd", "passwd", "networkd"}),
     3: frozenset({"ignition", "storage", "systemd", "passwd", "kernelArguments"}),
 }
-KNOWN_KEYS: Mapping[str, frozenset[str]] = {
-    "ignition": frozenset({"version", "config", "timeouts", "security", "proxy"}),
-    "storage": frozenset({"disks", "raid", "filesystems", "files", "directories", "links", "luks"}),
-    "systemd": frozenset({"units"}),
-    "passwd": frozenset({"users", "groups"}),
-    "kernelArguments": frozenset({"shouldExist", "shouldNotExist"}),
+SECTION_KEYS: Mapping[str, str] = {
+    "ignition": "version config timeouts security proxy",
+    "storage": "disks raid filesystems files directories links luks",
+    "systemd": "units",
+    "passwd": "users groups",
+    "kernelArguments": "shouldExist shouldNotExist",
 }
-ENTRY_KEYS: Mapping[str, frozenset[str]] = {
-    "storage.files": frozenset({"filesystem", "path", "overwrite", "contents", "append", "mode", "user", "group"}),
-    "storage.directories": frozenset({"filesystem", "path", "overwrite", "mode", "user", "group"}),
-    "storage.links": frozenset({"filesystem", "path", "overwrite", "user", "group", "target", "hard"}),
-    "systemd.units": frozenset({"name", "enabled", "enable", "mask", "contents", "dropins"}),
+ENTRY_KEYS: Mapping[str, str] = {
+    "storage.files": "filesystem path overwrite contents append mode user group",
+    "storage.directories": "filesystem path overwrite mode user group",
+    "storage.links": "filesystem path overwrite user group target hard",
+    "systemd.units": "name enabled enable mask contents dropins",
 }
-REQUIRED: Mapping[str, tuple[str, ...]] = {
-    "storage.disks": ("device",),
-    "storage.raid": ("name", "level"),
-    "storage.files": ("path",),
-    "storage.directories": ("path",),
-    "storage.links": ("path",),
-    "storage.luks": ("name",),
-    "systemd.units": ("name",),
-    "passwd.users": ("name",),
-    "passwd.groups": ("name",),
+REQUIRED: Mapping[str, str] = {
+    "storage.disks": "device",
+    "storage.raid": "name level",
+    "storage.files": "path",
+    "storage.directories": "path",
+    "storage.links": "path",
+    "storage.luks": "name",
+    "systemd.units": "name",
+    "passwd.users": "name",
+    "passwd.groups": "name",
 }
 """Lists of objects to the string keys that each entry must have."""
 NODES = ("storage.files", "storage.directories", "storage.links")
@@ -93,11 +93,9 @@ def judge(answer: JudgedAnswer, remarks: Remarks) -> ToolRequest | None:
 
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found: dict[str, Any] = {}
-    for key, value in pairs:
-        if key in found:
-            raise _Refused
-        found[key] = value
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        raise _Refused
     return found
 
 
@@ -118,19 +116,35 @@ def _refuse_with_place(text: str, remarks: Remarks) -> None:
 
 def _judge_config(document: dict[str, Any], remarks: Remarks) -> None:
     major = _version(document["ignition"], remarks)
-    _unknown(document, "", TOP_LEVEL[major], remarks)
-    for section, known in KNOWN_KEYS.items():
+    _warn_unknown(document, "", TOP_LEVEL[major], remarks)
+    for section, known in SECTION_KEYS.items():
         value = document.get(section)
         if isinstance(value, dict):
-            _unknown(value, section, known, remarks)
+            _warn_unknown(value, section, known.split(), remarks)
         elif value is not None and section != "ignition":  # whose version was judged already
-            remarks.refuse(f"{section}: must be an object", section)
+            remarks.refuse("must be an object", section)
+    paths: dict[str, str] = {}
     for path in REQUIRED:
-        _judge_entries(document, path, remarks)
-    if major == 3:  # noqa: PLR2004 - in 2.x nodes of different filesystems may share a path
-        _unique_paths(document, remarks)
-    for path, source in _sources(document, ""):
-        _judge_source(path, source, SCHEMES[major], remarks)
+        section, _, name = path.partition(".")
+        table = document.get(section)
+        entries = table.get(name) if isinstance(table, dict) else None
+        if entries is not None and not isinstance(entries, list):
+            remarks.refuse("must be a list of objects", path)
+            continue
+        for place, entry in enumerate(entries or ()):
+            where = f"{path}.{place}"
+            if not isinstance(entry, dict):
+                remarks.refuse("must be an object", where)
+                continue
+            _judge_entry(entry, path, where, remarks)
+            # In 2.x nodes of different filesystems may share a path.
+            if path in NODES and major == 3 and isinstance(named := entry.get("path"), str):  # noqa: PLR2004
+                if named in paths:
+                    remarks.refuse(f"is already used, in {paths[named]}", f"{where}.path")
+                paths.setdefault(named, where)
+    for path, source in _sources(document):
+        if source is not None and source != "":  # the same as absent: an empty file
+            _judge_source(path, source, SCHEMES[major], remarks)
 
 
 def _version(section: Any, remarks: Remarks) -> int:
@@ -138,118 +152,76 @@ def _version(section: Any, remarks: Remarks) -> int:
     where = "ignition.version"
     stated = section.get("version") if isinstance(section, dict) else None
     if not isinstance(stated, str):
-        remarks.refuse(f'{where} is missing: it must be a string such as "3.4.0"', where)
+        remarks.refuse('is missing: it must be a string such as "3.4.0"', where)
         return 3
     parts = _SEMVER.fullmatch(stated)
     if parts is None or int(parts[1]) not in NEWEST_MINOR:
-        remarks.refuse(f"{where}: is not a version of the specification: 2.x.y or 3.x.y", where)
+        remarks.refuse("is not a version of the specification: 2.x.y or 3.x.y", where)
         return 3
     major, minor = int(parts[1]), int(parts[2])
     if parts[4]:
-        remarks.warn(f"{where}: is experimental, only the Ignition of that moment takes it", where)
+        remarks.warn("is experimental, only the Ignition of that moment takes it", where)
     elif minor > NEWEST_MINOR[major]:
-        remarks.warn(f"{where}: is newer than {major}.{NEWEST_MINOR[major]}, the newest known here", where)
+        remarks.warn(f"is newer than {major}.{NEWEST_MINOR[major]}, the newest known here", where)
     return major
 
 
-def _unknown(table: Mapping[str, Any], path: str, known: Iterable[str], remarks: Remarks) -> None:
-    names = frozenset(known)
+def _warn_unknown(table: Mapping[str, Any], path: str, known: Collection[str], remarks: Remarks) -> None:
     for key in table:
-        if key not in names:
+        if key not in known:
             where = f"{path}.{key}" if path else key
-            remarks.warn(f"{where}: not a key of the specification{remarks.did_you_mean(key, names)}", where)
+            remarks.warn(f"not a key of the specification{remarks.did_you_mean(key, known)}", where)
 
 
-def _entries(document: Mapping[str, Any], path: str) -> Any:
-    section, _, name = path.partition(".")
-    table = document.get(section)
-    return table.get(name) if isinstance(table, dict) else None
-
-
-def _judge_entries(document: Mapping[str, Any], path: str, remarks: Remarks) -> None:
-    entries = _entries(document, path)
-    if entries is None:
+def _judge_entry(entry: Mapping[str, Any], path: str, where: str, remarks: Remarks) -> None:
+    for name in REQUIRED[path].split():
+        if not isinstance(entry.get(name), str) or not entry[name]:
+            remarks.refuse("is missing: it must be a string", f"{where}.{name}")
+    if path not in ENTRY_KEYS:
         return
-    if not isinstance(entries, list):
-        remarks.refuse(f"{path}: must be a list of objects", path)
-        return
-    for place, entry in enumerate(entries):
-        where = f"{path}.{place}"
-        if not isinstance(entry, dict):
-            remarks.refuse(f"{where}: must be an object", where)
-            continue
-        for name in REQUIRED[path]:
-            if not isinstance(entry.get(name), str) or not entry[name]:
-                remarks.refuse(f"{where}.{name} is missing: it must be a string", f"{where}.{name}")
-        if path in ENTRY_KEYS:
-            _unknown(entry, where, ENTRY_KEYS[path], remarks)
-        if path in NODES:
-            _judge_node(entry, where, remarks)
-        if path == "systemd.units":
-            _judge_unit(entry, where, remarks)
+    known = ENTRY_KEYS[path].split()
+    _warn_unknown(entry, where, known, remarks)
+    for key in ("overwrite", "enabled", "enable", "mask"):
+        if key in known and key in entry and not isinstance(entry[key], bool):
+            remarks.refuse("must be true or false", f"{where}.{key}")
+    if path == "systemd.units":
+        unit = entry.get("name")
+        if isinstance(unit, str) and unit and unit.rpartition(".")[2] not in UNIT_TYPES:
+            remarks.refuse("has no systemd unit type, such as .service", f"{where}.name")
+        if "contents" in entry and not isinstance(entry["contents"], str):
+            remarks.refuse("must be a string", f"{where}.contents")
+    else:
+        _judge_node(entry, path, where, remarks)
 
 
-def _judge_node(entry: Mapping[str, Any], where: str, remarks: Remarks) -> None:
-    """Judge a file, directory or link: an absolute path, a mode in decimal, a boolean ``overwrite``."""
-    path, mode = entry.get("path"), entry.get("mode")
-    if isinstance(path, str) and path and not path.startswith("/"):
-        remarks.refuse(f"{where}.path: is not absolute", f"{where}.path")
+def _judge_node(entry: Mapping[str, Any], path: str, where: str, remarks: Remarks) -> None:
+    """Judge a file, directory or link: an absolute path, a mode in decimal, contents for a file that is overwritten."""
+    named, mode = entry.get("path"), entry.get("mode")
+    if isinstance(named, str) and named and not named.startswith("/"):
+        remarks.refuse("is not absolute", f"{where}.path")
     if mode is not None and (isinstance(mode, bool) or not isinstance(mode, int) or not 0 <= mode <= MODE_LIMIT):
-        remarks.refuse(
-            f"{where}.mode: must be a whole decimal number, 0 to {MODE_LIMIT} (0644 is 420)", f"{where}.mode"
-        )
-    if "overwrite" in entry and not isinstance(entry["overwrite"], bool):
-        remarks.refuse(f"{where}.overwrite: must be true or false", f"{where}.overwrite")
-    contents = entry.get("contents")
-    if "contents" in entry and not isinstance(contents, dict):
-        remarks.refuse(f"{where}.contents: must be an object with a source", f"{where}.contents")
-    if entry.get("overwrite") is True and where.startswith("storage.files.") and "contents" not in entry:
-        remarks.refuse(f"{where}.overwrite: needs contents to write", f"{where}.overwrite")
+        remarks.refuse(f"must be a whole decimal number, 0 to {MODE_LIMIT} (0644 is 420)", f"{where}.mode")
+    if "contents" in entry and not isinstance(entry["contents"], dict):
+        remarks.refuse("must be an object with a source", f"{where}.contents")
+    if entry.get("overwrite") is True and path == "storage.files" and "contents" not in entry:
+        remarks.refuse("needs contents to write", f"{where}.overwrite")
 
 
-def _judge_unit(entry: Mapping[str, Any], where: str, remarks: Remarks) -> None:
-    name = entry.get("name")
-    if isinstance(name, str) and name and name.rpartition(".")[2] not in UNIT_TYPES:
-        remarks.refuse(f"{where}.name: has no systemd unit type, such as .service", f"{where}.name")
-    for key in ("enabled", "enable", "mask"):
-        if key in entry and not isinstance(entry[key], bool):
-            remarks.refuse(f"{where}.{key}: must be true or false", f"{where}.{key}")
-    if "contents" in entry and not isinstance(entry["contents"], str):
-        remarks.refuse(f"{where}.contents: must be a string", f"{where}.contents")
-
-
-def _unique_paths(document: Mapping[str, Any], remarks: Remarks) -> None:
-    seen: dict[str, str] = {}
-    for path in NODES:
-        entries = _entries(document, path)
-        for place, entry in enumerate(entries if isinstance(entries, list) else ()):
-            name = entry.get("path") if isinstance(entry, dict) else None
-            if not isinstance(name, str):
-                continue
-            where = f"{path}.{place}"
-            if name in seen:
-                remarks.refuse(f"{where}.path: is already used, in {seen[name]}", f"{where}.path")
-            seen.setdefault(name, where)
-
-
-def _sources(value: Any, path: str) -> Iterator[tuple[str, Any]]:
+def _sources(document: dict[str, Any]) -> Iterator[tuple[str, Any]]:
     """Yield (path, value) of every ``source``, in the document's order. Without recursion, for deep documents."""
-    waiting = [(path, value)]
+    waiting: list[tuple[str, Any]] = [("", document)]
     while waiting:
         where, item = waiting.pop()
-        pairs = item.items() if isinstance(item, dict) else enumerate(item) if isinstance(item, list) else ()
-        children = [(f"{where}.{key}" if where else str(key), child) for key, child in pairs]
         if where.rpartition(".")[2] == "source":
             yield where, item
         else:
-            waiting.extend(reversed(children))
+            pairs = item.items() if isinstance(item, dict) else enumerate(item) if isinstance(item, list) else ()
+            waiting += reversed([(f"{where}.{key}" if where else str(key), child) for key, child in pairs])
 
 
-def _judge_source(where: str, source: Any, schemes: tuple[str, ...], remarks: Remarks) -> None:
-    if source is None or source == "":
-        return  # the same as absent: an empty file
+def _judge_source(where: str, source: object, schemes: tuple[str, ...], remarks: Remarks) -> None:
     scheme = _SCHEME.match(source) if isinstance(source, str) else None
     if scheme is None:
-        remarks.refuse(f"{where}: must be a URL ({', '.join(schemes)})", where)
+        remarks.refuse(f"must be a URL ({', '.join(schemes)})", where)
     elif scheme[1].lower() not in schemes:
-        remarks.refuse(f"{where}: Ignition cannot fetch URLs of this scheme (only {', '.join(schemes)})", where)
+        remarks.refuse(f"Ignition cannot fetch URLs of this scheme (only {', '.join(schemes)})", where)

@@ -15,7 +15,7 @@ import re
 import sys
 import warnings
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from answerd.answers.redaction import hiding_words
@@ -66,25 +66,16 @@ def without_includes(text: str) -> str:
     pykickstart splits them, which is at more characters than the line feed.
     """
     return "".join(
-        _line_end(line) if _INCLUDE.match(re.sub(r"[\"'\\\ufeff]", "", line).lstrip()) else line
+        line[len(line.splitlines()[0]) :] if _INCLUDE.match(re.sub(r"[\"'\\\ufeff]", "", line).lstrip()) else line
         for line in text.splitlines(keepends=True)
     )
 
 
-def _line_end(line: str) -> str:
-    return line[len(line.splitlines()[0]) :] if line.splitlines() else line
-
-
 def judge(answer: JudgedAnswer, remarks: Remarks) -> ToolRequest:
-    """Judge a kickstart text; ksvalidator is to judge it too."""
-    plain = without_includes(answer.text)
-    dialect = _judge(answer.text, plain, remarks)
-    return ToolRequest("ksvalidator", plain, answer.format, ("-v", dialect) if dialect else ())
-
-
-def _judge(text: str, plain: str, remarks: Remarks) -> str | None:
-    """Judge a text, which is ``plain`` without includes. Return the syntax that ksvalidator should use, None for its
-    own default."""
+    """Judge a kickstart text; ksvalidator is to judge it too, by the same syntax."""
+    text = answer.text
+    plain = without_includes(text)
+    unjudged = ToolRequest("ksvalidator", plain, answer.format)
     try:
         versions = _module("pykickstart.version")
         parser = _recording_parser()
@@ -92,7 +83,7 @@ def _judge(text: str, plain: str, remarks: Remarks) -> str | None:
         remarks.note(
             "pykickstart is not installed (pip install pykickstart, or '.[validators]' from a clone): not judged by it"
         )
-        return None
+        return unjudged
     if plain != text:
         remarks.note("%include and %ksappend lines were not followed: what they name was not judged")
     _judge_zone(plain, remarks)
@@ -106,9 +97,14 @@ def _judge(text: str, plain: str, remarks: Remarks) -> str | None:
         if not reading.findings:
             break
     if best is None:
-        return None
-    _add(best, remarks)
-    return None if best.dialect == dialects[0] and not stated else best.dialect
+        return unjudged
+    remarks.judged_by(f"pykickstart ({best.dialect} syntax)")
+    for finding in best.findings:
+        remarks.refuse(finding.message, line=finding.line)
+    for warning in best.warnings:
+        remarks.warn(warning.message, line=warning.line)
+    is_its_default = best.dialect == dialects[0] and not stated
+    return unjudged if is_its_default else replace(unjudged, arguments=("-v", best.dialect))
 
 
 def _judge_zone(text: str, remarks: Remarks) -> None:
@@ -121,15 +117,7 @@ def _judge_zone(text: str, remarks: Remarks) -> None:
         elif is_command and words[:1] == ["timezone"]:
             zones = [word.strip("\"'") for word in words[1:] if not word.startswith(("-", "#"))]
             if zones and (wrong := unknown_zone(zones[0])):
-                remarks.refuse(f"timezone: {wrong}", "timezone", number)
-
-
-def _add(reading: Reading, remarks: Remarks) -> None:
-    remarks.judged_by(f"pykickstart ({reading.dialect} syntax)")
-    for finding in reading.findings:
-        remarks.refuse(finding.message, line=finding.line)
-    for warning in reading.warnings:
-        remarks.warn(warning.message, line=warning.line)
+                remarks.refuse(wrong, "timezone", number)
 
 
 def _stated_dialect(text: str, versions: Any, remarks: Remarks) -> str | None:
@@ -187,7 +175,7 @@ def _read(text: str, dialect: str, parser: Any) -> Reading:
     reader, caught = _parse(text, parser(handler_class(mapping=used)))
     if any(isinstance(error, AttributeError) for error in reader.errors):  # one command looked at another, not built
         reader, caught = _parse(text, parser(handler_class()))
-    about = [warning.message for warning in caught if _is_about_the_text(warning.category)]
+    about = [warning.message for warning in caught if warning.category.__module__.startswith("pykickstart.")]
     if not (reader.errors or about):
         return Reading(dialect, (), ())
     mask = hiding_words(text, {*commands, *_option_words(reader)})
@@ -214,10 +202,6 @@ def _parse(text: str, reader: Any) -> tuple[Any, list[warnings.WarningMessage]]:
         except Exception as error:  # a section's own errors, and shlex's about quotes
             reader.errors.append(error)
     return reader, caught
-
-
-def _is_about_the_text(category: type[Warning]) -> bool:
-    return category.__module__.startswith("pykickstart.")
 
 
 def _sentence(error: object) -> str:

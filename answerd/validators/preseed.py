@@ -67,17 +67,17 @@ def _judge_selection(line: int, selection: str, goes_on: bool, remarks: Remarks)
     if type_ in FLAGS:
         return
     if type_ not in TYPES:
-        # Where a word is missing, what looks like the question may be its value, so the message does not name it.
+        # Where a word is missing, what looks like the question may be its value, so nothing names it.
         known = remarks.did_you_mean(type_, TYPES)
         types = "" if known else f"; the types are {', '.join(sorted(TYPES))}"
-        remarks.warn(f"the third word is no debconf type, the line is skipped{known}{types}", question, line)
+        remarks.warn(f"the third word is no debconf type, the line is skipped{known}{types}", line=line)
         return
     if "/" not in question:
-        remarks.warn("a question has the form template/name", question, line)
+        remarks.warn("a question has the form template/name", line=line)
         return
     if value[:1].isspace() and not goes_on:
-        remarks.warn(f"{question}: only one blank may precede the value, the others belong to it", question, line)
+        remarks.warn("only one blank may precede the value, the others belong to it", question, line)
     if question == "time/zone" and value.strip() and (wrong := unknown_zone(value.strip())):
-        remarks.refuse(f"{question}: {wrong}", question, line)
+        remarks.refuse(wrong, question, line)
     if type_ == "boolean" and value.strip() not in ("true", "false"):
-        remarks.warn(f"{question}: a boolean is true or false", question, line)
+        remarks.warn("a boolean is true or false", question, line)

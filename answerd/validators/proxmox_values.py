@@ -14,7 +14,7 @@ from typing import Any
 
 from answerd.identity import brief
 from answerd.suggestion import did_you_mean
-from answerd.validators.time_zones import canonical_zones, known_zones
+from answerd.validators.time_zones import canonical_zones
 
 Check = Callable[[Any], str | None]
 """Takes a parsed TOML value; returns what is wrong with it as a clause (``must be …``), None when it is right."""
@@ -68,8 +68,21 @@ def kind(value: Any) -> str:
     return next((name for type_, name in _TYPE_NAMES if isinstance(value, type_)), "a date or time")
 
 
-def string(value: Any) -> str | None:
-    return None if isinstance(value, str) else f"must be a string, not {kind(value)}"
+def of_strings(rule: Callable[[str], str | None]) -> Check:
+    """Return the check of a string: by this rule, where it is one."""
+    return lambda value: rule(value) if isinstance(value, str) else f"must be a string, not {kind(value)}"
+
+
+def matching(test: Callable[[str], object], wrong: str) -> Check:
+    """Accept a string that passes a test."""
+    return of_strings(lambda value: None if test(value) else wrong)
+
+
+string = matching(lambda _: True, "")
+
+
+def table(value: Any) -> str | None:
+    return None if isinstance(value, dict) else f"must be a table, not {kind(value)}"
 
 
 def boolean(value: Any) -> str | None:
@@ -85,15 +98,14 @@ def strings(value: Any) -> str | None:
 
 def one_of(*choices: str) -> Check:
     """Accept one of these words, in exactly this spelling."""
+    return of_strings(
+        lambda value: None if value in choices else f"is not one of {', '.join(choices)}{did_you_mean(value, choices)}"
+    )
 
-    def check(value: Any) -> str | None:
-        if wrong := string(value):
-            return wrong
-        if value in choices:
-            return None
-        return f"is not one of {', '.join(choices)}{did_you_mean(value, choices)}"
 
-    return check
+def raid(*levels: str) -> Check:
+    """Accept these levels in lower or upper case; mixed case fails on the machine."""
+    return one_of(*levels, *(level.upper() for level in levels))
 
 
 def integer(minimum: int, maximum: int = U32_LIMIT) -> Check:
@@ -113,17 +125,14 @@ def number(minimum: float) -> Check:
     def check(value: Any) -> str | None:
         if isinstance(value, bool) or not isinstance(value, int | float):
             return f"must be a number (GiB), not {kind(value)}"
-        if not math.isfinite(value) or value < minimum:
-            return f"must be at least {minimum:g} GiB"
-        return None
+        return None if math.isfinite(value) and value >= minimum else f"must be at least {minimum:g} GiB"
 
     return check
 
 
-def country(value: Any) -> str | None:
+@of_strings
+def country(value: str) -> str | None:
     """Accept an ISO 3166-1 alpha-2 code in lower case."""
-    if wrong := string(value):
-        return wrong
     if value in COUNTRIES:
         return None
     if value.lower() in COUNTRIES:
@@ -131,10 +140,9 @@ def country(value: Any) -> str | None:
     return "is not a valid country code (two lower-case letters of ISO 3166, such as 'at')"
 
 
-def mailto(value: Any) -> str | None:
+@of_strings
+def mailto(value: str) -> str | None:
     """Accept an e-mail address as HTML defines it, except the installer's placeholder."""
-    if wrong := string(value):
-        return wrong
     if value == MAILTO_PLACEHOLDER:
         return f"is {MAILTO_PLACEHOLDER!r}, the installer's placeholder, which it refuses"
     return None if _MAIL.fullmatch(value) else "is not an e-mail address"
@@ -154,8 +162,13 @@ def labels(name: str) -> str | None:
     return None
 
 
-def fqdn(value: str) -> str | None:
-    """Accept a fully-qualified domain name: at least two labels, the first not all digits, no trailing dot."""
+def fqdn(value: Any) -> str | None:
+    """Accept a fully-qualified domain name: at least two labels, the first not all digits, no trailing dot. Or a
+    table."""
+    if isinstance(value, dict):
+        return None
+    if not isinstance(value, str):
+        return f"must be a string or a table, not {kind(value)}"
     if wrong := labels(value):
         return wrong
     host, _, domain = value.partition(".")
@@ -164,21 +177,11 @@ def fqdn(value: str) -> str | None:
     return "has a host name that is all digits" if host.isdigit() else None
 
 
-def domain(value: Any) -> str | None:
-    """Accept the domain that follows a host name from DHCP; empty means none."""
-    return string(value) or (labels(value) if value else None)
+domain = of_strings(lambda value: labels(value) if value else None)
+"""The domain that follows a host name from DHCP; empty means none."""
 
-
-def timezone(value: Any) -> str | None:
-    """Accept what has the shape of a zone's name. `zone_doubt` looks for it: zone lists differ between versions."""
-    if wrong := string(value):
-        return wrong
-    return None if _ZONE.fullmatch(value) else "is not the name of a time zone, such as 'Europe/Vienna'"
-
-
-def is_zone_alias(value: str) -> bool:
-    """Return whether a zone's name is an alias (``US/Eastern``, ``Etc/UTC``), which the installer refuses."""
-    return zone_doubt(value) is not None and value in known_zones()
+timezone = matching(_ZONE.fullmatch, "is not the name of a time zone, such as 'Europe/Vienna'")
+"""What has the shape of a zone's name. `zone_doubt` looks for it: zone lists differ between versions."""
 
 
 def zone_doubt(value: str) -> str | None:
@@ -189,52 +192,44 @@ def zone_doubt(value: str) -> str | None:
     return f"is not a time zone known here{did_you_mean(value, zones)}"
 
 
-def address(value: Any) -> str | None:
-    if wrong := string(value):
-        return wrong
-    return None if _parses(ipaddress.ip_address, value) else "is not an IP address"
+def _parses(parse: Callable[[str], object]) -> Callable[[str], bool]:
+    def parses(value: str) -> bool:
+        try:
+            parse(value)
+        except ValueError:
+            return False
+        return True
+
+    return parses
 
 
-def cidr(value: Any) -> str | None:
+_is_interface = _parses(ipaddress.ip_interface)
+
+address = matching(_parses(ipaddress.ip_address), "is not an IP address")
+
+
+@of_strings
+def cidr(value: str) -> str | None:
     """Accept an IP address with its prefix length: ``192.168.1.10/24``."""
-    if wrong := string(value):
-        return wrong
     if "/" not in value:
         return "has no prefix length, such as /24 (the 9.2 installer takes it for a single host)"
     prefix = value.partition("/")[2]
-    if prefix.isascii() and prefix.isdigit() and _parses(ipaddress.ip_interface, value):
+    if prefix.isascii() and prefix.isdigit() and _is_interface(value):
         return None
     return "is not an IP address with a prefix length, such as '192.168.1.10/24'"
 
 
-def _parses(parse: Callable[[str], object], value: str) -> bool:
-    try:
-        parse(value)
-    except ValueError:
-        return False
-    return True
+url = matching(_URL.fullmatch, "must be an http:// or https:// URL")
 
+fingerprint = matching(
+    lambda value: _FINGERPRINT.fullmatch(value.replace(":", "")),
+    "must be a SHA-256 fingerprint: 64 hex digits, with or without colons",
+)
 
-def url(value: Any) -> str | None:
-    """Accept an http or https URL; it is never opened."""
-    if wrong := string(value):
-        return wrong
-    return None if _URL.fullmatch(value) else "must be an http:// or https:// URL"
-
-
-def fingerprint(value: Any) -> str | None:
-    """Accept the SHA-256 of a certificate: 64 hex digits, with or without colons."""
-    if wrong := string(value):
-        return wrong
-    good = _FINGERPRINT.fullmatch(value.replace(":", ""))
-    return None if good else "must be a SHA-256 fingerprint: 64 hex digits, with or without colons"
-
-
-def subscription_key(value: Any) -> str | None:
-    if wrong := string(value):
-        return wrong
-    good = _SUBSCRIPTION_KEY.fullmatch(value) and len(value) in SUBSCRIPTION_KEY_LENGTHS
-    return None if good else "is not shaped like a subscription key (pve2c-0123456789, pbsb-…, pmgs-…)"
+subscription_key = matching(
+    lambda value: _SUBSCRIPTION_KEY.fullmatch(value) and len(value) in SUBSCRIPTION_KEY_LENGTHS,
+    "is not shaped like a subscription key (pve2c-0123456789, pbsb-…, pmgs-…)",
+)
 
 
 def globs(value: Any) -> str | None:

@@ -2,7 +2,7 @@
 
 Each runs on a copy of the answer (mode 0600 in a private 0700 directory that is removed, whatever happens), with a
 bare environment, nothing on its standard input, in a process group of its own that is killed when it hangs. An exit
-status alone is not believed: `READERS` knows how each program reports, and its traps.
+status alone is not believed: `PROGRAMS` knows how each program reports, and its traps.
 """
 
 from __future__ import annotations
@@ -15,10 +15,11 @@ import shutil
 import signal
 import subprocess
 import tempfile
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from types import MappingProxyType
+from typing import NamedTuple
 
 from answerd.answers.redaction import hiding_words
 from answerd.validators.verdict import Remarks
@@ -32,22 +33,10 @@ LINE_LIMIT = 20
 
 PROXMOX_CONSENT = "The answer file was parsed successfully, no errors found!"
 
-COMMANDS: Mapping[str, tuple[str, ...]] = MappingProxyType(
-    {
-        "proxmox-auto-install-assistant": ("validate-answer", "{file}"),
-        "ksvalidator": ("{file}",),
-        "cloud-init": ("schema", "--config-file", "{file}"),
-        "debconf-set-selections": ("--checkonly", "{file}"),
-        "ignition-validate": ("{file}",),
-        "xmllint": ("--noout", "--nonet", "{file}"),
-    }
-)
-"""Program to the arguments it is called with."""
-
 
 @dataclass(frozen=True)
 class ToolRequest:
-    """An answer for a program. ``arguments`` follow those of `COMMANDS`."""
+    """An answer for a program. ``arguments`` follow those of `PROGRAMS`."""
 
     tool: str
     text: str
@@ -91,23 +80,6 @@ def _isolation() -> tuple[str, ...]:
     return command if tried.returncode == 0 else ()
 
 
-class _MaskedRemarks(Remarks):
-    """Passes the remarks of a program on, without the words that it quotes from the answer."""
-
-    def __init__(self, remarks: Remarks, mask: Callable[[str], str]) -> None:
-        super().__init__()
-        self.remarks, self.mask = remarks, mask
-
-    def refuse(self, message: str, path: str = "", line: int | None = None) -> None:
-        self.remarks.refuse(self.mask(message), path, line)
-
-    def warn(self, message: str, path: str = "", line: int | None = None) -> None:
-        self.remarks.warn(self.mask(message), path, line)
-
-    def note(self, text: str) -> None:
-        self.remarks.note(self.mask(text))
-
-
 class ToolHung(Exception):
     """The program did not end within its time and was killed."""
 
@@ -129,7 +101,7 @@ class Tools:
     def find(cls, search_path: str | None = None, timeout: float = TIMEOUT_SECONDS) -> Tools:
         """Return the tools on ``search_path`` (default: PATH)."""
         where = search_path if search_path is not None else os.environ.get("PATH", os.defpath)
-        found = {name: path for name in COMMANDS if (path := shutil.which(name, path=where))}
+        found = {name: path for name in PROGRAMS if (path := shutil.which(name, path=where))}
         return cls(MappingProxyType(found), where, timeout, _isolation() if found else ())
 
     @classmethod
@@ -152,43 +124,51 @@ class Tools:
         except OSError as error:
             remarks.warn(f"{name} could not be run: {error.strerror or error}")
         else:
-            words = re.findall(r"\w+", name)
-            if READERS[name](
-                name, outcome, _MaskedRemarks(remarks, hiding_words(request.text, {*request.known, *words}))
-            ):
+            mask = hiding_words(request.text, {*request.known, *re.findall(r"\w+", name)})
+            said = PROGRAMS[name].read(outcome)
+            for add, lines in ((remarks.refuse, said.refused), (remarks.warn, said.warned)):
+                for line in lines[:LINE_LIMIT]:
+                    place = _LINE_NUMBER.search(line)
+                    add(mask(f"{name}: {line}"), line=int(place[1] or place[2]) if place else None)
+                if len(lines) > LINE_LIMIT:
+                    add(f"{name}: and {len(lines) - LINE_LIMIT} lines more")
+            if said.note:
+                remarks.note(f"{name} {said.note}: not judged by it")
+            else:
                 remarks.judged_by(name)
 
     def _run(self, program: str, request: ToolRequest) -> ToolOutcome:
-        folder = Path(tempfile.mkdtemp(prefix="answerd-"))  # 0700
-        try:
-            return self._run_in(folder, program, request)
-        finally:
-            shutil.rmtree(folder, ignore_errors=True)
-
-    def _run_in(self, folder: Path, program: str, request: ToolRequest) -> ToolOutcome:
-        """Run the program in ``folder``. Outputs go to files: a pipe stays open while any grandchild holds it."""
-        copy = folder / f"answer.{request.format}"
-        _write_private(copy, request.text)
-        arguments = [part.replace("{file}", str(copy)) for part in COMMANDS[request.tool]]
-        with (folder / "stdout").open("xb") as stdout, (folder / "stderr").open("xb") as stderr:
-            process = subprocess.Popen(  # noqa: S603 - a fixed argument list, no shell
-                [*self.isolation, program, *arguments, *request.arguments],
-                stdin=subprocess.DEVNULL,
-                stdout=stdout,
-                stderr=stderr,
-                cwd=folder,
-                env=self._environment(folder),
-                start_new_session=True,
-            )
-            status = self._wait(process)
-        outcome = ToolOutcome(status, _said(folder / "stdout"), _said(folder / "stderr"))
-        if self.isolation and status in _NOT_EXECUTED and outcome.stderr.startswith("unshare: "):
-            raise OSError(errno.ENOEXEC, os.strerror(errno.ENOEXEC))
-        return replace(
-            outcome,
-            stdout=outcome.stdout.replace(str(copy), copy.name),
-            stderr=outcome.stderr.replace(str(copy), copy.name),
-        )
+        """Run the program in a folder of its own. Outputs go to files: a pipe stays open while any grandchild holds
+        it."""
+        with tempfile.TemporaryDirectory(prefix="answerd-", ignore_cleanup_errors=True) as folder:  # 0700
+            copy = Path(folder, f"answer.{request.format}")
+            copy.touch(0o600)
+            copy.write_bytes(request.text.encode())
+            arguments = [part.replace("{file}", str(copy)) for part in PROGRAMS[request.tool].arguments]
+            with Path(folder, "stdout").open("x+b") as stdout, Path(folder, "stderr").open("x+b") as stderr:
+                process = subprocess.Popen(  # noqa: S603 - a fixed argument list, no shell
+                    [*self.isolation, program, *arguments, *request.arguments],
+                    stdin=subprocess.DEVNULL,
+                    stdout=stdout,
+                    stderr=stderr,
+                    cwd=folder,
+                    env={  # no proxies, no home, no catalogues
+                        "PATH": self.search_path,
+                        "HOME": folder,
+                        "TMPDIR": folder,
+                        "LC_ALL": "C.UTF-8",
+                        "XML_CATALOG_FILES": "",
+                    },
+                    start_new_session=True,
+                )
+                status = self._wait(process)
+                said = [
+                    os.pread(file.fileno(), OUTPUT_LIMIT, 0).decode("utf-8", "replace").replace(str(copy), copy.name)
+                    for file in (stdout, stderr)
+                ]
+            if self.isolation and status in _NOT_EXECUTED and said[1].startswith("unshare: "):
+                raise OSError(errno.ENOEXEC, os.strerror(errno.ENOEXEC))
+            return ToolOutcome(status, *said)
 
     def _wait(self, process: subprocess.Popen[bytes]) -> int:
         try:
@@ -200,145 +180,101 @@ class Tools:
                 os.killpg(process.pid, signal.SIGKILL)
                 process.wait()
 
-    def _environment(self, folder: Path) -> dict[str, str]:
-        """Return an environment without proxies, home and catalogues: a search path, and the folder to write to."""
-        return {
-            "PATH": self.search_path,
-            "HOME": str(folder),
-            "TMPDIR": str(folder),
-            "LC_ALL": "C.UTF-8",
-            "XML_CATALOG_FILES": "",
-        }
-
-
-def _write_private(path: Path, text: str) -> None:
-    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-    with os.fdopen(descriptor, "wb") as file:
-        file.write(text.encode("utf-8"))
-
-
-def _said(path: Path) -> str:
-    with path.open("rb") as file:
-        return file.read(OUTPUT_LIMIT).decode("utf-8", errors="replace")
-
-
-# How the output of each program is read. Return True when it judged the answer, False when it could not.
 
 _LINE_NUMBER = re.compile(r"\bline (\d+)|^answer\.\w+:(\d+):")
 
 
-def _refuse_lines(name: str, lines: list[str], remarks: Remarks) -> None:
-    for line in lines[:LINE_LIMIT]:
-        remarks.refuse(f"{name}: {line}", line=_line_number(line))
-    if len(lines) > LINE_LIMIT:
-        remarks.refuse(f"{name}: and {len(lines) - LINE_LIMIT} lines more")
+# --- how the output of each program is read ---
 
 
-def _warn_lines(name: str, lines: list[str], remarks: Remarks) -> None:
-    for line in lines[:LINE_LIMIT]:
-        remarks.warn(f"{name}: {line}", line=_line_number(line))
+class Said(NamedTuple):
+    """What a program said of an answer, in lines. ``note``: why it could not judge, empty where it did."""
 
-
-def _line_number(line: str) -> int | None:
-    place = _LINE_NUMBER.search(line)
-    return int(place[1] or place[2]) if place else None
+    refused: Sequence[str] = ()
+    warned: Sequence[str] = ()
+    note: str = ""
 
 
 def _silent(outcome: ToolOutcome) -> list[str]:
     return outcome.lines or [f"refused the answer (exit status {outcome.status}) and did not say why"]
 
 
-def _read_proxmox(name: str, outcome: ToolOutcome, remarks: Remarks) -> bool:
+def _read_proxmox(outcome: ToolOutcome) -> Said:
     """Read the assistant. Version 9 exits with 0 even for errors, so only its sentence counts."""
     rest = [line for line in outcome.lines if PROXMOX_CONSENT not in line]
     if PROXMOX_CONSENT not in outcome.stdout:
-        _refuse_lines(name, rest or ["did not say that the answer has no errors"], remarks)
-    elif outcome.status:
-        _warn_lines(name, rest or [f"found no errors, but exited with status {outcome.status}"], remarks)
-    else:
-        _warn_lines(name, [line for line in rest if line.lower().startswith("warn")], remarks)
-    return True
+        return Said(rest or ["did not say that the answer has no errors"])
+    if outcome.status:
+        return Said((), rest or [f"found no errors, but exited with status {outcome.status}"])
+    return Said((), [line for line in rest if line.lower().startswith("warn")])
 
 
-_KSVALIDATOR_TALK = re.compile(r"Checking kickstart file")
 _KSVALIDATOR_ERROR = re.compile(r"problem occurred on line|^Unknown |^General |^Error\b|has been removed|^Section ")
 
 
-def _read_ksvalidator(name: str, outcome: ToolOutcome, remarks: Remarks) -> bool:
+def _read_ksvalidator(outcome: ToolOutcome) -> Said:
     """Read ksvalidator. Its exit status is the number of errors modulo 256, so 0 may mean 256 errors."""
-    lines = [line for line in outcome.lines if not _KSVALIDATOR_TALK.search(line)]
+    lines = [line for line in outcome.lines if "Checking kickstart file" not in line]
     deprecated = any("deprecated" in line for line in lines)
-    errors = [line for line in lines if _KSVALIDATOR_ERROR.search(line)]
-    if errors or (outcome.status and not deprecated):
-        _refuse_lines(name, _joined(lines) or _silent(outcome), remarks)
-    else:
-        _warn_lines(name, lines, remarks)
-    return True
-
-
-def _joined(lines: list[str]) -> list[str]:
-    """Return the lines with each place joined to its reason, which ksvalidator writes on the next line."""
+    if not any(map(_KSVALIDATOR_ERROR.search, lines)) and (deprecated or not outcome.status):
+        return Said((), lines)
     joined: list[str] = []
     for line in lines:
-        if joined and joined[-1].endswith(":"):
+        if joined and joined[-1].endswith(":"):  # the reason of a place is on the line below it
             joined[-1] += f" {line}"
         else:
             joined.append(line)
-    return joined
+    return Said(joined or _silent(outcome))
 
 
-def _read_cloud_init(name: str, outcome: ToolOutcome, remarks: Remarks) -> bool:
+def _read_cloud_init(outcome: ToolOutcome) -> Said:
     """Read cloud-init. It reports deprecations with exit status 0."""
     if outcome.status:
-        _refuse_lines(name, [line for line in outcome.lines if line != "Error:"] or _silent(outcome), remarks)
-    else:
-        _warn_lines(name, [line for line in outcome.lines if not line.startswith("Valid ")], remarks)
-    return True
+        return Said([line for line in outcome.lines if line != "Error:"] or _silent(outcome))
+    return Said((), [line for line in outcome.lines if not line.startswith("Valid ")])
 
 
-def _read_debconf(name: str, outcome: ToolOutcome, remarks: Remarks) -> bool:
+def _read_debconf(outcome: ToolOutcome) -> Said:
     """Read debconf-set-selections. Unknown types are warnings with exit status 0. It names what it refuses in lines
     that begin with ``error:``; with ``--checkonly`` it hides that another program holds its database (1.5.82)."""
     errors = [line for line in outcome.lines if line.startswith("error:")]
     if outcome.status and not errors:
-        remarks.note(f"{name} could not open debconf's database, which another program holds: not judged by it")
-        return False
-    _warn_lines(name, [line for line in outcome.lines if line.startswith("warning:")], remarks)
-    if outcome.status:
-        _refuse_lines(name, errors, remarks)
-    return True
+        return Said(note="could not open debconf's database, which another program holds")
+    return Said(errors if outcome.status else (), [line for line in outcome.lines if line.startswith("warning:")])
 
 
-def _read_by_status(name: str, outcome: ToolOutcome, remarks: Remarks) -> bool:
+def _read_by_status(outcome: ToolOutcome) -> Said:
     """Read a program whose exit status decides; with status 0 its output is a warning."""
-    if outcome.status:
-        _refuse_lines(name, _silent(outcome), remarks)
-    else:
-        _warn_lines(name, outcome.lines, remarks)
-    return True
+    return Said(_silent(outcome)) if outcome.status else Said((), outcome.lines)
 
 
-def _read_ignition_validate(name: str, outcome: ToolOutcome, remarks: Remarks) -> bool:
+def _read_ignition_validate(outcome: ToolOutcome) -> Said:
     """Read ignition-validate. Older than the version that a config states, it refuses every config."""
     if any("unsupported config version" in line.lower() for line in outcome.lines):
-        remarks.note(f"{name} is too old for the version that the config states: not judged by it")
-        return False
-    return _read_by_status(name, outcome, remarks)
+        return Said(note="is too old for the version that the config states")
+    return _read_by_status(outcome)
 
 
-def _read_xmllint(name: str, outcome: ToolOutcome, remarks: Remarks) -> bool:
+def _read_xmllint(outcome: ToolOutcome) -> Said:
     """Read xmllint. Lines that quote the text, and carets, are left out."""
     reports = [line for line in outcome.lines if line.startswith("answer.")]
-    return _read_by_status(name, replace(outcome, stdout="", stderr="\n".join(reports or outcome.lines)), remarks)
+    return _read_by_status(ToolOutcome(outcome.status, "", "\n".join(reports or outcome.lines)))
 
 
-READERS: Mapping[str, Callable[[str, ToolOutcome, Remarks], bool]] = MappingProxyType(
+class Program(NamedTuple):
+    """The arguments that a program is called with, and how its output is read."""
+
+    arguments: tuple[str, ...]
+    read: Callable[[ToolOutcome], Said]
+
+
+PROGRAMS: Mapping[str, Program] = MappingProxyType(
     {
-        "proxmox-auto-install-assistant": _read_proxmox,
-        "ksvalidator": _read_ksvalidator,
-        "cloud-init": _read_cloud_init,
-        "debconf-set-selections": _read_debconf,
-        "ignition-validate": _read_ignition_validate,
-        "xmllint": _read_xmllint,
+        "proxmox-auto-install-assistant": Program(("validate-answer", "{file}"), _read_proxmox),
+        "ksvalidator": Program(("{file}",), _read_ksvalidator),
+        "cloud-init": Program(("schema", "--config-file", "{file}"), _read_cloud_init),
+        "debconf-set-selections": Program(("--checkonly", "{file}"), _read_debconf),
+        "ignition-validate": Program(("{file}",), _read_ignition_validate),
+        "xmllint": Program(("--noout", "--nonet", "{file}"), _read_xmllint),
     }
 )

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from answerd.validators.verdict import Remarks
@@ -44,25 +44,26 @@ SETTING_PASSES: Mapping[str, tuple[str, ...]] = {
 """A setting of Microsoft-Windows-Shell-Setup to the passes that read it."""
 
 
-@dataclass(frozen=True)
-class Settings:
-    """The elements that one element may hold; none for a setting with a text."""
+LISTS: set[str] = set()
+"""Elements that are items of a list: Setup takes them only with ``wcm:action="add"``. `_settings` collects them."""
 
-    inside: Mapping[str, Settings] = field(default_factory=dict)
+Settings = dict[str, "Settings"]
+"""The elements that one element may hold, with what each may hold; nothing for a setting with a text."""
 
 
 def _settings(text: str) -> Settings:
-    """Return the settings that a table lists, where deeper indentation (four blanks a level) is "inside"."""
-    levels: list[dict[str, Settings]] = [{}]
+    """Return the settings that a table lists. A line lists settings of one parent; what is indented below it (four
+    blanks a level) is inside the last of them. ``*`` marks the item of a list."""
+    levels: list[Settings] = [{}]
     for line in text.splitlines():
+        if not line:
+            continue
+        depth = (len(line) - len(line.lstrip())) // 4
         names = line.split()
-        if names:
-            depth = (len(line) - len(line.lstrip())) // 4
-            del levels[depth + 1 :]
-            inside: dict[str, Settings] = {}
-            levels[depth].update({name: Settings(inside if name == names[-1] else {}) for name in names})
-            levels.append(inside)
-    return Settings(levels[0])
+        LISTS.update(name[:-1] for name in names if name.endswith("*"))
+        levels[depth].update({name.rstrip("*"): {} for name in names})
+        levels[depth + 1 :] = [levels[depth][names[-1].rstrip("*")]]
+    return levels[0]
 
 
 _LANGUAGES = "InputLocale LayeredDriver SystemLocale UILanguage UILanguageFallback UserLocale\n"
@@ -70,18 +71,17 @@ _VALUE = "Value PlainText"
 _CREDENTIALS = "Domain Password Username"
 _COMMANDS = f"""
 RunAsynchronous
-    RunAsynchronousCommand
+    RunAsynchronousCommand*
         Description Order Path
         Credentials
             {_CREDENTIALS}
 RunSynchronous
-    RunSynchronousCommand
+    RunSynchronousCommand*
         Description Order Path WillReboot
         Credentials
             {_CREDENTIALS}
 """
 
-# A line lists settings of one parent. What is indented below it is inside the last of them.
 SETTINGS: Mapping[str, Settings] = {
     "Microsoft-Windows-Setup": _settings(f"""
 DynamicUpdate
@@ -95,22 +95,22 @@ Display
     ColorDepth HorizontalResolution RefreshRate VerticalResolution
 DiskConfiguration
     DisableEncryptedDiskProvisioning WillShowUI
-    Disk
+    Disk*
         DiskID WillWipeDisk
         CreatePartitions
-            CreatePartition
+            CreatePartition*
                 Extend Order Size Type
         ModifyPartitions
-            ModifyPartition
+            ModifyPartition*
                 Active Extend Format Label Letter Order PartitionID TypeID
 ImageInstall
-    DataImage
+    DataImage*
         Order
         InstallFrom
             Path
             Credentials
                 Domain Password Username
-            MetaData
+            MetaData*
                 Key Value
         InstallTo
             DiskID PartitionID
@@ -120,7 +120,7 @@ ImageInstall
             Path
             Credentials
                 Domain Password Username
-            MetaData
+            MetaData*
                 Key Value
         InstallTo
             DiskID PartitionID
@@ -165,12 +165,12 @@ DesktopOptimization
 Display
     ColorDepth DPI HorizontalResolution RefreshRate VerticalResolution
 FirstLogonCommands
-    SynchronousCommand
+    SynchronousCommand*
         CommandLine Description Order RequiresUserInput
 FolderLocations
     ProfilesDirectory ProgramData
 LogonCommands
-    AsynchronousCommand
+    AsynchronousCommand*
         CommandLine Description Order RequiresUserInput
 NotificationArea
     ClockPosition NetworkIcon PowerIcon PromotedIcon1 PromotedIcon2 VolumeIcon
@@ -181,10 +181,10 @@ OfflineUserAccounts
     OfflineAdministratorPassword
         {_VALUE}
     OfflineDomainAccounts
-        OfflineDomainAccount
+        OfflineDomainAccount*
             DomainSID Group SID
     OfflineLocalAccounts
-        LocalAccount
+        LocalAccount*
             Description DisplayName Group Name
             Password
                 {_VALUE}
@@ -198,12 +198,12 @@ UserAccounts
     AdministratorPassword
         {_VALUE}
     DomainAccounts
-        DomainAccountList
+        DomainAccountList*
             Domain
-            DomainAccount
+            DomainAccount*
                 Group Name
     LocalAccounts
-        LocalAccount
+        LocalAccount*
             Description DisplayName Group Name
             Password
                 {_VALUE}
@@ -234,25 +234,6 @@ Reseal
 
 OPEN = frozenset({"StartTiles", "TaskbarLinks", "Themes"})
 """Settings whose content differs between releases of Windows: not judged."""
-
-LISTS = frozenset(
-    {
-        "AsynchronousCommand",
-        "CreatePartition",
-        "DataImage",
-        "Disk",
-        "DomainAccount",
-        "DomainAccountList",
-        "LocalAccount",
-        "MetaData",
-        "ModifyPartition",
-        "OfflineDomainAccount",
-        "RunAsynchronousCommand",
-        "RunSynchronousCommand",
-        "SynchronousCommand",
-    }
-)
-"""Elements that are items of a list: Setup takes them only with ``wcm:action="add"``."""
 
 _ZONES = """
 Dateline, UTC-11, Aleutian, Hawaiian, Marquesas, Alaskan, UTC-09, Pacific|(Mexico), UTC-08, Pacific, US Mountain,
@@ -311,143 +292,124 @@ def judge(root: Element, remarks: Remarks) -> None:
         if settings.name == "settings":
             _judge_pass(settings, remarks)
         elif settings.name == "component":
-            remarks.refuse("component: outside 'settings': put it into <settings pass=\"…\">", line=settings.line)
+            remarks.refuse("outside 'settings': put it into <settings pass=\"…\">", "component", settings.line)
         elif settings.name not in ("servicing", "offlineImage"):
             known = remarks.did_you_mean(settings.name, ("settings", "servicing"))
-            remarks.refuse(f"{settings.name}: not an element of 'unattend'{known}", settings.name, settings.line)
+            remarks.refuse(f"not an element of 'unattend'{known}", settings.name, settings.line)
 
 
 def _judge_pass(settings: Element, remarks: Remarks) -> None:
     which = settings.attributes.get("pass")
     if which is None:
-        remarks.refuse(f"settings: the attribute 'pass' is missing: one of {', '.join(PASSES)}", line=settings.line)
+        remarks.refuse(f"the attribute 'pass' is missing: one of {', '.join(PASSES)}", "settings", settings.line)
     elif which not in PASSES:
         known = remarks.did_you_mean(which, PASSES) or f"; passes are {', '.join(PASSES)}"
-        remarks.refuse(f"settings: there is no such pass, so Setup ignores it{known}", "settings", settings.line)
+        remarks.refuse(f"there is no such pass, so Setup ignores it{known}", "settings", settings.line)
     for component in settings.children:
         if component.name == "component":
             _judge_component(component, which if which in PASSES else None, remarks)
         else:
             known = remarks.did_you_mean(component.name, ("component",))
-            remarks.refuse(f"{component.name}: 'settings' holds components only{known}", component.name, component.line)
+            remarks.refuse(f"'settings' holds components only{known}", component.name, component.line)
 
 
 def _judge_component(component: Element, which: str | None, remarks: Remarks) -> None:
     missing = [name for name in COMPONENT_ATTRIBUTES if not component.attributes.get(name)]
     if missing:
-        remarks.refuse(
-            f"component: the attribute {', '.join(map(repr, missing))} is missing: Setup ignores the component",
-            line=component.line,
-        )
+        names = ", ".join(map(repr, missing))
+        remarks.refuse(f"the attribute {names} is missing: Setup ignores the component", "component", component.line)
     architecture = component.attributes.get("processorArchitecture")
     if architecture and architecture.lower() not in ARCHITECTURES:
         known = remarks.did_you_mean(architecture, ARCHITECTURES[:3])
-        remarks.refuse(f"component: there is no such processorArchitecture{known}", line=component.line)
+        remarks.refuse(f"there is no such processorArchitecture{known}", "component", component.line)
     name = component.attributes.get("name", "")
     if name not in SETTINGS:
         for near in difflib.get_close_matches(name[:100], SETTINGS, n=1, cutoff=0.9):  # many names begin alike
-            remarks.refuse(f"component: there is none of this name; did you mean {near!r}?", line=component.line)
+            remarks.refuse(f"there is none of this name; did you mean {near!r}?", "component", component.line)
         return
     passes = COMPONENT_PASSES[name]
     if which is not None and which not in passes:
-        other = "-WinPE" if f"{name}-WinPE" in SETTINGS and which == "windowsPE" else ""
-        remarks.refuse(
-            f"{name}: has no settings in the pass {which}; "
-            + (f"there it is {name}{other}" if other else f"its passes are {', '.join(passes)}"),
-            name,
-            component.line,
-        )
-    for path, element, table in _walk(component, SETTINGS[name]):
-        _judge_setting(name, path, element, table, which, remarks)
-
-
-def _walk(component: Element, settings: Settings) -> Iterator[tuple[tuple[str, ...], Element, Settings]]:
-    """Yield every element below a component whose parent is known: its path, itself, and what its parent may hold."""
+        of_winpe = which == "windowsPE" and f"{name}-WinPE" in SETTINGS
+        there = f"there it is {name}-WinPE" if of_winpe else f"its passes are {', '.join(passes)}"
+        remarks.refuse(f"has no settings in the pass {which}; {there}", name, component.line)
+    # Each element whose parent is known, with its path and what its parent may hold. A text may be nested endlessly.
     waiting: list[tuple[tuple[str, ...], Element, Settings]] = [
-        ((child.name,), child, settings) for child in reversed(component.children)
+        ((child.name,), child, SETTINGS[name]) for child in reversed(component.children)
     ]
     while waiting:
-        path, element, table = waiting.pop()
-        yield path, element, table
-        inside = table.inside.get(element.name)
+        path, element, known_here = waiting.pop()
+        _judge_setting(name, path, element, known_here, which, remarks)
+        inside = known_here.get(element.name)
         if inside is not None and element.name not in OPEN:
             waiting += [((*path, child.name), child, inside) for child in reversed(element.children)]
 
 
 def _judge_setting(
-    component: str, path: tuple[str, ...], element: Element, table: Settings, which: str | None, remarks: Remarks
+    component: str, path: tuple[str, ...], element: Element, known_here: Settings, which: str | None, remarks: Remarks
 ) -> None:
     where = "/".join(path)
     if element.namespace != NAMESPACE and element.namespace:
         return  # of another schema: Setup passes over it
-    if element.name not in table.inside:
-        _refuse_unknown(component, path, element, table, remarks)
+    if element.name not in known_here:
+        _refuse_unknown(component, path, element, known_here, remarks)
         return
     if component == "Microsoft-Windows-Shell-Setup" and len(path) == 1:
         passes = SETTING_PASSES.get(element.name, PASSES)
         if which is not None and which not in passes:
-            remarks.refuse(
-                f"{where}: has no effect in the pass {which}: move it to {' or '.join(passes)}", where, element.line
-            )
-        if element.name == "ComputerName":
-            _judge_computer_name(element, where, remarks)
-        elif element.name == "TimeZone":
-            _judge_time_zone(element, where, remarks)
+            message = f"has no effect in the pass {which}: move it to {' or '.join(passes)}"
+            remarks.refuse(message, where, element.line)
+        wrong = _TEXTS[element.name](element.text) if element.name in _TEXTS else None
+        if wrong:
+            remarks.refuse(wrong, where, element.line)
     if element.name in LISTS and element.attributes.get(f"{WCM_NAMESPACE} action") != "add":
-        remarks.refuse(
-            f'{where}: an item of a list needs wcm:action="add", with xmlns:wcm="{WCM_NAMESPACE}"', where, element.line
-        )
-    orders = [
-        child.text
-        for item in element.children
-        if item.name in LISTS
-        for child in item.children
-        if child.name == "Order"
-    ]
+        message = f'an item of a list needs wcm:action="add", with xmlns:wcm="{WCM_NAMESPACE}"'
+        remarks.refuse(message, where, element.line)
+    items = [item for item in element.children if item.name in LISTS]
+    orders = [child.text for item in items for child in item.children if child.name == "Order"]
     if len(set(orders)) < len(orders):
-        remarks.refuse(f"{where}: two of its items have one Order: number them anew", where, element.line)
+        remarks.refuse("two of its items have one Order: number them anew", where, element.line)
 
 
-def _refuse_unknown(component: str, path: tuple[str, ...], element: Element, table: Settings, remarks: Remarks) -> None:
-    where = "/".join(path)
-    known = remarks.did_you_mean(element.name, table.inside)
-    homes = [name for name, settings in SETTINGS.items() if name != component and element.name in settings.inside]
+def _refuse_unknown(
+    component: str, path: tuple[str, ...], element: Element, known_here: Settings, remarks: Remarks
+) -> None:
+    known = remarks.did_you_mean(element.name, known_here)
+    homes = [name for name, settings in SETTINGS.items() if name != component and element.name in settings]
     if not known and len(path) == 1 and homes:
         known = f"; it belongs to {' or '.join(homes)}"
-    message = f"{where}: not a setting of {component}{known}"
+    message = f"not a setting of {component}{known}"
     if known:
-        remarks.refuse(message, where, element.line)
+        remarks.refuse(message, "/".join(path), element.line)
     else:
-        remarks.warn(f"{message} that is known here: Setup stops at one that it does not know", where, element.line)
+        message += " that is known here: Setup stops at one that it does not know"
+        remarks.warn(message, "/".join(path), element.line)
 
 
-def _judge_computer_name(element: Element, where: str, remarks: Remarks) -> None:
-    name = element.text
+def _computer_name_fault(name: str) -> str | None:
     if name == "*" or not name:
-        return  # Setup makes a name up
+        return None  # Setup makes a name up
     if len(name) > _COMPUTER_NAME_LENGTH:
-        remarks.refuse(
-            f"{where}: has {len(name)} characters; Windows takes {_COMPUTER_NAME_LENGTH} at most", where, element.line
-        )
-    elif _FORBIDDEN_IN_NAME.search(name) or name.isdigit():
-        remarks.refuse(
-            f"{where}: a computer name is letters, digits and '-', and not digits alone", where, element.line
-        )
+        return f"has {len(name)} characters; Windows takes {_COMPUTER_NAME_LENGTH} at most"
+    if _FORBIDDEN_IN_NAME.search(name) or name.isdigit():
+        return "a computer name is letters, digits and '-', and not digits alone"
+    return None
 
 
-def _judge_time_zone(element: Element, where: str, remarks: Remarks) -> None:
-    name = element.text.lower().removesuffix("_dstoff")
+def _time_zone_fault(name: str) -> str | None:
+    name = name.lower().removesuffix("_dstoff")
     short = name.removesuffix(" standard time")
     if " standard time (" in name:
         short = name.replace(" standard time (", "|(")
     plain = short.startswith(("utc", "russia time zone"))
     if not name or (short in TIME_ZONES and (short == name) == plain):
-        return
+        return None
     hint = ""
     if short in TIME_ZONES and not plain:
         hint = "; the name ends in 'Standard Time'"
     elif "/" in name:
         hint = "; this is a name of the Olson database (Area/City), which Windows does not know"
-    remarks.refuse(
-        f"{where}: not the name of a time zone of Windows{hint}; `tzutil /l` lists the names", where, element.line
-    )
+    return f"not the name of a time zone of Windows{hint}; `tzutil /l` lists the names"
+
+
+_TEXTS = {"ComputerName": _computer_name_fault, "TimeZone": _time_zone_fault}
+"""A setting to what is wrong with its text."""

@@ -7,7 +7,7 @@ is not installed, a release that is not known.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from answerd.identity import brief
@@ -74,54 +74,49 @@ class Remarks:
     def __init__(self) -> None:
         self._findings: list[Finding] = []
         self._warnings: list[Finding] = []
-        self._notes: list[str] = []
-        self._judges: list[str] = []
-        self._unlisted = {"findings": 0, "warnings": 0}
+        self._notes: dict[str, None] = {}
+        self._judges: dict[str, None] = {}
 
     def refuse(self, message: str, path: str = "", line: int | None = None) -> None:
-        """Add a finding: why the answer is invalid."""
-        if len(self._findings) < MOST_REMARKS:
-            self._findings.append(Finding(_one_line(message), _one_line(path), line))
-        else:
-            self._unlisted["findings"] += 1
+        """Add a finding: why the answer is invalid. The message names the path before it, where there is one."""
+        self._findings.append(_finding(message, path, line))
 
     def warn(self, message: str, path: str = "", line: int | None = None) -> None:
-        if len(self._warnings) < MOST_REMARKS:
-            self._warnings.append(Finding(_one_line(message), _one_line(path), line))
-        else:
-            self._unlisted["warnings"] += 1
+        self._warnings.append(_finding(message, path, line))
 
     def note(self, text: str) -> None:
-        self._notes.append(_one_line(text))
+        self._notes[brief(text, MESSAGE_LIMIT)] = None
 
     def judged_by(self, judge: str) -> None:
-        self._judges.append(judge)
+        self._judges[judge] = None
 
     @property
     def refused(self) -> bool:
         return bool(self._findings)
 
+    def verdict(self) -> Verdict:
+        return Verdict(
+            _listed(self._findings, "findings"), _listed(self._warnings, "warnings"), (*self._notes,), (*self._judges,)
+        )
+
     @property
     def is_full(self) -> bool:
         """Whether a further remark may only be counted: what takes time to word is not worth it then."""
-        return len(self._findings) == MOST_REMARKS or len(self._warnings) == MOST_REMARKS
-
-    def verdict(self) -> Verdict:
-        return Verdict(
-            (*dict.fromkeys(self._findings), *self._more("findings")),
-            (*dict.fromkeys(self._warnings), *self._more("warnings")),
-            tuple(dict.fromkeys(self._notes)),
-            tuple(dict.fromkeys(self._judges)),
-        )
-
-    def _more(self, what: str) -> Iterator[Finding]:
-        if self._unlisted[what]:
-            yield Finding(f"and {self._unlisted[what]:,} more {what}")
+        return len(self._findings) >= MOST_REMARKS or len(self._warnings) >= MOST_REMARKS
 
     def did_you_mean(self, name: str, known: Iterable[str]) -> str:
         """Return `did_you_mean`, or nothing where a further remark would not be listed."""
         return "" if self.is_full else did_you_mean(name, known)
 
 
-def _one_line(text: str) -> str:
-    return brief(text, MESSAGE_LIMIT)
+def _finding(message: str, path: str, line: int | None) -> Finding:
+    if path:
+        message = f"{path} {message}" if message.startswith("is missing") else f"{path}: {message}"
+    return Finding(brief(message, MESSAGE_LIMIT), brief(path, MESSAGE_LIMIT), line)
+
+
+def _listed(found: list[Finding], what: str) -> tuple[Finding, ...]:
+    """Return the first findings, each once, and how many more there are."""
+    more = len(found) - MOST_REMARKS
+    unlisted = [Finding(f"and {more:,} more {what}")] if more > 0 else []
+    return (*dict.fromkeys(found[:MOST_REMARKS]), *unlisted)

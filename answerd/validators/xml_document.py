@@ -21,58 +21,81 @@ NAMESPACES = {"wcm": unattend.WCM_NAMESPACE, "config": "http://www.suse.com/1.0/
 def judge(answer: JudgedAnswer, remarks: Remarks) -> ToolRequest | None:
     """Judge an XML text; xmllint is to judge it too, unless it declares entities."""
     remarks.judged_by("XML syntax")
-    declared: list[tuple[str, int]] = []
-    is_read = _parse(answer.text, remarks, declared)
-    for message, line in declared:
+    reader = _Reader(answer.text, namespaces=False)
+    for message, line in reader.declared:
         remarks.refuse(message, line=line)
-    if not is_read:
+    if reader.names_other_encoding:
+        remarks.warn("declares another encoding, but an answer is sent as UTF-8", line=1)
+    if error := reader.error:
+        reason = f"not well-formed: {expat.ErrorString(error.code)} (column {error.offset + 1})"
+        remarks.refuse(reason, line=error.lineno)
         return None
-    root, fault = _tree(answer.text)
-    is_unattend = answer.format == "unattend" or root.name == "unattend"
-    if fault is not None:
-        _judge_namespace(answer.text, fault, is_unattend, remarks)
-    if declared:
+    named = _Reader(answer.text, namespaces=True)
+    is_unattend = answer.format == "unattend" or named.root.name == "unattend"
+    if named.error is not None:
+        _judge_namespace(answer.text, named.error, is_unattend, remarks)
+    if reader.declared:
         return None
     if is_unattend:
-        unattend.judge(root, remarks)
+        unattend.judge(named.root, remarks)
     return ToolRequest("xmllint", answer.text, answer.format)
 
 
-def _parse(text: str, remarks: Remarks, declared: list[tuple[str, int]]) -> bool:
-    parser = expat.ParserCreate()
-    parser.SetParamEntityParsing(expat.XML_PARAM_ENTITY_PARSING_NEVER)
+class _Reader:
+    """What expat reads of a text, up to its first ``error``.
 
-    def doctype(_name: str, system: str | None, public: str | None, _internal: int) -> None:
+    With ``namespaces``, the names of attributes that have one are ``namespace name``, and a wrong one is an error.
+    """
+
+    def __init__(self, text: str, *, namespaces: bool) -> None:
+        self.error: expat.ExpatError | None = None
+        self.declared: list[tuple[str, int]] = []
+        """What the doctype must not have, with its line."""
+        self.names_other_encoding = False
+        self._above = [Element("", "", {}, 0)]
+        parser = self._parser = expat.ParserCreate(namespace_separator=" " if namespaces else None)
+        parser.buffer_text = True
+        parser.SetParamEntityParsing(expat.XML_PARAM_ENTITY_PARSING_NEVER)
+        parser.XmlDeclHandler = self._declaration
+        parser.StartDoctypeDeclHandler = self._doctype
+        parser.EntityDeclHandler = self._entity
+        parser.ExternalEntityRefHandler = lambda *_where: 1  # passed over, never opened; its declaration is refused
+        parser.StartElementHandler = self._start
+        parser.EndElementHandler = lambda _name: self._above.pop()
+        parser.CharacterDataHandler = self._text
+        try:
+            parser.Parse(text, True)
+        except expat.ExpatError as error:
+            self.error = error
+        finally:
+            del self._parser  # its handlers refer to this reader: only the garbage collector would free that cycle
+
+    @property
+    def root(self) -> Element:
+        """The root, or as much of it as was read."""
+        top = self._above[0]
+        return top.children[0] if top.children else Element("", "", {}, 1)
+
+    def _declaration(self, _version: str, encoding: str | None, _standalone: int) -> None:
+        self.names_other_encoding = encoding is not None and encoding.lower() not in ("utf-8", "us-ascii", "ascii")
+
+    def _doctype(self, _name: str, system: str | None, public: str | None, _internal: int) -> None:
         if system is not None or public is not None:
             message = "the DOCTYPE names an external subset: remove it, an answer must be complete by itself"
-            declared.append((message, parser.CurrentLineNumber))
+            self.declared.append((message, self._parser.CurrentLineNumber))
 
-    def entity(_name: str, _is_parameter: int, value: str | None, *_where: str | None) -> None:
+    def _entity(self, _name: str, _is_parameter: int, value: str | None, *_where: str | None) -> None:
         what = "an external entity" if value is None else "an entity"
-        declared.append((f"the DTD declares {what}: write its text out", parser.CurrentLineNumber))
+        self.declared.append((f"the DTD declares {what}: write its text out", self._parser.CurrentLineNumber))
 
-    def external(*_where: str | None) -> int:
-        return 1  # passed over, never opened; its declaration is refused
+    def _start(self, name: str, attributes: dict[str, str]) -> None:
+        namespace, _, local = name.rpartition(" ")
+        element = Element(namespace, local, attributes, self._parser.CurrentLineNumber)
+        self._above[-1].children.append(element)
+        self._above.append(element)
 
-    def declaration(_version: str, encoding: str | None, _standalone: int) -> None:
-        if encoding is not None and encoding.lower() not in ("utf-8", "us-ascii", "ascii"):
-            remarks.warn("declares another encoding, but an answer is sent as UTF-8", line=1)
-
-    parser.StartDoctypeDeclHandler = doctype
-    parser.EntityDeclHandler = entity
-    parser.ExternalEntityRefHandler = external
-    parser.XmlDeclHandler = declaration
-    try:
-        parser.Parse(text, True)
-    except expat.ExpatError as error:
-        remarks.refuse(
-            f"not well-formed: {expat.ErrorString(error.code)} (column {error.offset + 1})", line=error.lineno
-        )
-        return False
-    finally:
-        # They refer to the parser, and it to them: a cycle that only the garbage collector would free.
-        parser.StartDoctypeDeclHandler = parser.EntityDeclHandler = None
-    return True
+    def _text(self, text: str) -> None:
+        self._above[-1].texts.append(text)
 
 
 def _judge_namespace(text: str, fault: expat.ExpatError, is_unattend: bool, remarks: Remarks) -> None:
@@ -85,34 +108,3 @@ def _judge_namespace(text: str, fault: expat.ExpatError, is_unattend: bool, rema
     remedy = f": write {' '.join(missing)} into the root element" if missing else ""
     message = f"a namespace is wrong, {expat.ErrorString(fault.code)}{remedy}"
     (remarks.refuse if is_unattend else remarks.warn)(message, line=fault.lineno)
-
-
-def _tree(text: str) -> tuple[Element, expat.ExpatError | None]:
-    """Return the root of a well-formed text. Names of attributes with a namespace are ``namespace name``. Where a
-    namespace is wrong, that too, and what was read until there."""
-    fault = None
-    parser = expat.ParserCreate(namespace_separator=" ")
-    parser.buffer_text = True
-    above = [Element("", "", {}, 0)]
-
-    def start(name: str, attributes: dict[str, str]) -> None:
-        namespace, _, local = name.rpartition(" ")
-        element = Element(namespace, local, attributes, parser.CurrentLineNumber)
-        above[-1].children.append(element)
-        above.append(element)
-
-    def end(_name: str) -> None:
-        above.pop()
-
-    def characters(data: str) -> None:
-        above[-1].texts.append(data)
-
-    parser.StartElementHandler, parser.EndElementHandler, parser.CharacterDataHandler = start, end, characters
-    try:
-        parser.Parse(text, True)
-    except expat.ExpatError as error:
-        fault = error
-    finally:
-        # They refer to the parser, and it to them: a cycle that only the garbage collector would free.
-        parser.StartElementHandler = parser.EndElementHandler = parser.CharacterDataHandler = None
-    return (above[0].children[0] if above[0].children else Element("", "", {}, 1)), fault

@@ -19,7 +19,7 @@ from pathlib import Path
 import pytest
 
 from answerd.validators import Tools, Verdict, validate
-from answerd.validators.tools import COMMANDS, PROXMOX_CONSENT, READERS
+from answerd.validators.tools import PROGRAMS, PROXMOX_CONSENT
 from tests.support.waiting import wait_until
 
 PROXMOX = """\
@@ -73,7 +73,7 @@ def ask(tools: Tools, name: str) -> Verdict:
 
 
 def test_every_program_has_a_reader_and_a_case() -> None:
-    assert set(COMMANDS) == set(READERS) == set(GOOD)
+    assert set(PROGRAMS) == set(GOOD)
 
 
 # fmt: off
@@ -134,14 +134,14 @@ def test_consent_never_overrides_a_built_in_finding(install: Install) -> None:
     assert not verdict.valid
 
 
-@pytest.mark.parametrize("name", sorted(COMMANDS))
+@pytest.mark.parametrize("name", sorted(PROGRAMS))
 def test_a_missing_program_is_a_note(name: str, tmp_path: Path) -> None:
     verdict = ask(Tools.find(str(tmp_path)), name)
     assert verdict.valid
     assert [note for note in verdict.notes if name in note]
 
 
-@pytest.mark.parametrize("name", sorted(COMMANDS))
+@pytest.mark.parametrize("name", sorted(PROGRAMS))
 def test_without_tools_a_missing_one_is_not_mentioned(name: str) -> None:
     assert ask(Tools.none(), name).notes == ()
 
@@ -182,7 +182,7 @@ def test_an_ignition_validate_that_is_too_old_is_a_note(install: Install) -> Non
     assert "ignition-validate" not in verdict.judged_by
 
 
-@pytest.mark.parametrize("name", sorted(COMMANDS))
+@pytest.mark.parametrize("name", sorted(PROGRAMS))
 def test_what_a_program_quotes_of_the_answer_is_hidden(install: Install, name: str) -> None:
     extension, text = GOOD[name]
     secret = "S3cret-canary"
