@@ -28,9 +28,8 @@ from answerd.inventory.records import UnreadableError
 from answerd.inventory.row import Row, judged
 from answerd.inventory.table import Table, read_table
 from answerd.long_work import run_long
-from answerd.server.admin.inventories import RowEdits, line_of
-from answerd.server.admin.observe import CannotRender
-from answerd.server.admin.requests import InvalidRequest, NotThere
+from answerd.server.admin.documents import RowEdits, line_of
+from answerd.server.admin.requests import CannotRender, InvalidRequest, NotThere
 from answerd.server.write_guard import (
     UNCONDITIONAL,
     ChangeSet,

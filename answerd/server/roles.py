@@ -119,6 +119,12 @@ NEEDED = {
 """The role that each request needs; None: it needs no token. HEAD needs what GET does."""
 
 
+def may(role: Role | None, request: str) -> bool:
+    """Return whether a client with this role, None without a token, may do what `NEEDED` names so."""
+    needed = NEEDED[request]
+    return needed is None or (role is not None and role.may(needed))
+
+
 class TokensError(Exception):
     """A file of tokens cannot be read; one line that says where and why."""
 

@@ -7,8 +7,7 @@ be made.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
-from functools import partial
+from dataclasses import replace
 from typing import Any
 from urllib.parse import quote
 
@@ -18,19 +17,19 @@ from answerd.answers.assumed import assumed_gates
 from answerd.answers.redaction import redacted_install
 from answerd.answers.sources import NO_SOURCES, Sources
 from answerd.errors import StatesUnknown
+from answerd.server.admin import requests
 from answerd.server.admin.changes import ChangeHandlers
 from answerd.server.admin.documents import DocumentHandlers
 from answerd.server.admin.installs import InstallHandlers
-from answerd.server.admin.inventories import InventoryHandlers
-from answerd.server.admin.observe import CannotRender, ObserveHandlers
+from answerd.server.admin.observe import ObserveHandlers
 from answerd.server.admin.requests import (
     JSON,
+    CannotRender,
     Forbidden,
     InvalidRequest,
     NotThere,
     Route,
     error_response,
-    forbidden,
     json_bytes,
     json_response,
 )
@@ -39,13 +38,13 @@ from answerd.server.bottle_locals import use_context_variables
 from answerd.server.event_streams import EventStreams
 from answerd.server.http.handler import LATE
 from answerd.server.http.parser import HttpRequest
-from answerd.server.http.responses import Response, exchange_of, reason_line
+from answerd.server.http.responses import Response, reason_line
 from answerd.server.http.responses import error_response as listener_error
 from answerd.server.http.server import Gate
 from answerd.server.live_states import LiveStates
 from answerd.server.probes import Readiness, is_probe
 from answerd.server.request_feed import RequestFeed
-from answerd.server.roles import AdminTokens, Role
+from answerd.server.roles import AdminTokens, may
 from answerd.server.statuses import (
     BAD_REQUEST,
     CONFLICT,
@@ -67,8 +66,7 @@ from answerd.server.write_guard import (
     WriteGuard,
     WriteRefused,
 )
-from answerd.store import CannotBeStored, StoreAway, StoreError
-from answerd.store.sqlite_file import StoreBusy
+from answerd.store import CannotBeStored, NoSetYet, StoreAway, StoreError
 
 METHODS_WITH_BODY = ("PUT", "POST")
 
@@ -85,12 +83,12 @@ STATUSES: dict[type[Exception], int] = {
     ConditionFailed: PRECONDITION_FAILED,
     Forbidden: FORBIDDEN,
     StoreError: INTERNAL_ERROR,
-    StoreBusy: INTERNAL_ERROR,
     CannotBeStored: BAD_REQUEST,
     StatesUnknown: INTERNAL_ERROR,
     StoreAway: SERVICE_UNAVAILABLE,
+    NoSetYet: SERVICE_UNAVAILABLE,
 }
-"""The status of each reason for refusing a request."""
+"""The status of each reason for refusing a request: that of the nearest class."""
 
 RETRY_SECONDS = 5
 """Seconds after which a client may try again while the database of many nodes is away."""
@@ -114,23 +112,20 @@ def make_admin_app(
     app = bottle.Bottle()
     app.catchall = False
     app.add_hook("before_request", _route_on_the_raw_path)
-    app.add_hook("before_request", _Gate(tokens, block, log).judge)
+    app.add_hook("before_request", _gate(tokens, block, log))
     app.default_error_handler = _router_error
     if installs is not None:  # what is tried here is given to no machine: every machine counts as armed
         sources = replace(sources, gates=assumed_gates(installs.shared.own_url, now=installs.now()))
     nodes = tuple if installs is None else installs.store.nodes
     events = EventStreams(feed, installs, lambda record: redacted_install(record, guard.follower.current(), sources))
-    groups = [
-        ObserveHandlers(guard, sources, readiness, exposition, events, nodes).routes(),
-        DocumentHandlers(guard).routes(),
-        InventoryHandlers(guard).routes(),
-        ChangeHandlers(guard).routes(),
+    routes = [
+        *ObserveHandlers(guard, sources, readiness, exposition, events, nodes).routes(),
+        *DocumentHandlers(guard).routes(),
+        *ChangeHandlers(guard).routes(),
+        *(InstallHandlers(installs, guard.follower.current, sources).routes() if installs is not None else ()),
     ]
-    if installs is not None:
-        groups.append(InstallHandlers(installs, guard.follower.current, sources).routes())
-    for routes in groups:
-        for route in routes:
-            app.route(route.path, route.method, _errors_as_responses(route, log), **{ROUTE: route})
+    for route in routes:
+        app.route(route.path, route.method, _errors_as_responses(route, log), **{ROUTE: route})
     return app
 
 
@@ -142,21 +137,14 @@ def make_gate(app: bottle.Bottle, tokens: AdminTokens, block: FailureBlock) -> G
         if request.method not in METHODS_WITH_BODY or block.seconds_left(peer):
             return 0
         caller = tokens.find(request.header.keys.get("HTTP_AUTHORIZATION"))
-        route = _route_of(app, request)
-        if caller is None or route is None or not _may(caller.role, route):
+        try:
+            found, _ = app.router.match({"REQUEST_METHOD": request.method, "PATH_INFO": _routed_path(request.path)})
+        except bottle.HTTPError:
             return 0
-        return route.body_limit
+        route: Route = found.config[ROUTE]
+        return route.body_limit if caller is not None and may(caller.role, route.name) else 0
 
     return body_limit
-
-
-def _route_of(app: bottle.Bottle, request: HttpRequest) -> Route | None:
-    try:
-        found, _ = app.router.match({"REQUEST_METHOD": request.method, "PATH_INFO": _routed_path(request.path)})
-    except bottle.HTTPError:
-        return None
-    route: Route = found.config[ROUTE]
-    return route
 
 
 def json_error(status: int, reason: str, headers: Iterable[tuple[str, str]] = ()) -> Response:
@@ -170,44 +158,34 @@ def late_for_shared_database() -> Response:
     return json_error(SERVICE_UNAVAILABLE, f"{LATE}; a write may have been stored", [retry])
 
 
-@dataclass(frozen=True, slots=True)
-class _Gate:
-    """Checks the client's token, before path and method are checked (docs/http.md#order-of-statuses)."""
+def _gate(tokens: AdminTokens, block: FailureBlock, log: Callable[[str], None]) -> Callable[[], None]:
+    """Return what checks a client's token, before path and method are checked (docs/http.md#order-of-statuses)."""
 
-    tokens: AdminTokens
-    block: FailureBlock
-    log: Callable[[str], None]
-
-    def judge(self) -> None:
-        environ = bottle.request.environ
-        exchange = exchange_of(environ)
+    def judge() -> None:
+        exchange = requests.exchange()
+        peer = exchange.peer
         if is_probe(exchange.request):
             return
-        peer = exchange.peer
-        seconds = self.block.seconds_left(peer)
-        if seconds:
+        if seconds := block.seconds_left(peer):
             reason = {"error": f"too many wrong tokens, try again in {seconds} s"}
             raise json_response(TOO_MANY_REQUESTS, reason, {"Retry-After": seconds})
         if exchange.is_session:
             return
-        authorization = environ.get("HTTP_AUTHORIZATION")
-        caller = self.tokens.find(authorization)
+        authorization = bottle.request.environ.get("HTTP_AUTHORIZATION")
+        caller = tokens.find(authorization)
         if caller is not None:
             exchange.token_name, exchange.role = caller.name, caller.role
-            exchange.is_allowed = partial(_is_valid, self.tokens, authorization)
-            self.block.succeeded(peer)
+            exchange.is_allowed = lambda: tokens.find(authorization) is not None
+            block.succeeded(peer)
             return
         if is_guess(authorization):
-            self._count_failure(peer)
-        raise json_response(
-            UNAUTHORIZED, {"error": "the admin API needs its bearer token"}, {"WWW-Authenticate": "Bearer"}
-        )
+            log(f"admin: {peer} failed authentication")
+            if blocked := block.failed(peer):
+                log(f"admin: {peer} failed authentication {FAILURES} times, blocked for {blocked}s")
+        reason = {"error": "the admin API needs its bearer token"}
+        raise json_response(UNAUTHORIZED, reason, {"WWW-Authenticate": "Bearer"})
 
-    def _count_failure(self, peer: str) -> None:
-        self.log(f"admin: {peer} failed authentication")
-        blocked = self.block.failed(peer)
-        if blocked:
-            self.log(f"admin: {peer} failed authentication {FAILURES} times, blocked for {blocked}s")
+    return judge
 
 
 def _route_on_the_raw_path() -> None:
@@ -216,7 +194,7 @@ def _route_on_the_raw_path() -> None:
     Bottle decodes the path as UTF-8 and drops other bytes, so that ``/machines/a%FF`` would be the machine ``a``.
     """
     environ = bottle.request.environ
-    environ["PATH_INFO"] = _routed_path(exchange_of(environ).request.path)
+    environ["PATH_INFO"] = _routed_path(requests.exchange().request.path)
 
 
 def _routed_path(path: str) -> str:
@@ -227,23 +205,21 @@ def _errors_as_responses(route: Route, log: Callable[[str], None]) -> Callable[.
     """Return a route's handler with its limit of a body, and with errors by `STATUSES`."""
 
     def answer(*arguments: Any, **named: Any) -> Any:
-        exchange = exchange_of(bottle.request.environ)
+        exchange = requests.exchange()
         request = exchange.request
         try:
-            if not _may(exchange.role, route):
-                return error_response(FORBIDDEN, forbidden(exchange, route.role))
+            requests.require(route.name)
             if request.body_too_large or len(request.body) > route.body_limit:
                 return error_response(CONTENT_TOO_LARGE, f"{route.what} has at most {route.body_limit} bytes")
             response = route.handler(*arguments, **named)
             if exchange.token_name:
                 exchange.outcome += f" by {exchange.token_name}"
             return response
-        except WriteRefused as error:
-            return error_response(STATUSES[type(error)], error.reason, error.problems)
-        except StoreAway as error:
-            return error_response(STATUSES[StoreAway], str(error), headers={"Retry-After": RETRY_SECONDS})
         except tuple(STATUSES) as error:
-            return error_response(STATUSES[type(error)], str(error))
+            status = next(STATUSES[kind] for kind in type(error).__mro__ if kind in STATUSES)
+            problems = error.problems if isinstance(error, WriteRefused) else ()
+            headers = {"Retry-After": RETRY_SECONDS} if isinstance(error, StoreAway) else None
+            return error_response(status, str(error), problems, headers)
         except bottle.HTTPResponse:
             raise
         except Exception as error:
@@ -251,14 +227,6 @@ def _errors_as_responses(route: Route, log: Callable[[str], None]) -> Callable[.
             return error_response(INTERNAL_ERROR, "the request failed unexpectedly, the log has the reason")
 
     return answer
-
-
-def _is_valid(tokens: AdminTokens, authorization: str) -> bool:
-    return tokens.find(authorization) is not None
-
-
-def _may(role: Role | None, route: Route) -> bool:
-    return route.role is None or (role is not None and role.may(route.role))
 
 
 def _router_error(error: bottle.HTTPError) -> bytes:

@@ -6,6 +6,7 @@ Rules: docs/admin-api.md#apply, docs/admin-api.md#history.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from time import monotonic
 from typing import Any
@@ -53,9 +54,8 @@ BODY_LIMIT = 67_108_864
 """Bytes of a body: 64 MB."""
 
 _ARRAYS = ("put", "delete")
-_KINDS = {kind.value: kind for kind in Kind}
 _FLAGS = ("prune", "dry_run")
-_FIELDS = {"put": ("kind", "identifier", "format", "text"), "delete": ("kind", "identifier", "format")}
+_HALF_OF_A_PAIR = re.compile("[\ud800-\udfff]")
 
 
 class ChangeHandlers:
@@ -162,7 +162,7 @@ def _names(keys: Sequence[Key]) -> list[dict[str, str]]:
 
 def _filter(query: dict[str, str]) -> HistoryFilter:
     """Return the filter of the changes that a query string asks for. Raises `InvalidRequest`."""
-    kind = _kind(query["kind"]) if "kind" in query else None
+    kind = _kind(query["kind"], "kind") if "kind" in query else None
     named = [label for label in ("machine", "group") if label in query]
     if len(named) > 1 or (named and kind not in (None, Kind(named[0]))):
         raise InvalidRequest("machine, group and kind contradict each other")
@@ -184,15 +184,11 @@ def _filter(query: dict[str, str]) -> HistoryFilter:
     )
 
 
-def _kind(word: str) -> Kind:
+def _kind(word: str, what: str) -> Kind:
     try:
         return Kind(word)
     except ValueError:
-        raise InvalidRequest(f"kind is none of {', '.join(sorted(kind.value for kind in Kind))}") from None
-
-
-class _Repeated(dict[str, Any]):
-    """An object that has a key twice."""
+        raise InvalidRequest(f"{what} is none of {', '.join(sorted(kind.value for kind in Kind))}") from None
 
 
 def read_change(body: Content) -> tuple[ChangeSet, bool]:
@@ -200,8 +196,6 @@ def read_change(body: Content) -> tuple[ChangeSet, bool]:
     fields = _parsed(body)
     if not isinstance(fields, dict):
         raise InvalidRequest("the body is no JSON object")
-    if isinstance(fields, _Repeated):
-        raise InvalidRequest("a key of the body is there twice")
     if not fields.keys() <= {*_ARRAYS, *_FLAGS}:
         raise InvalidRequest(f"the body has an unknown key: it may have {', '.join((*_ARRAYS, *_FLAGS))}")
     documents: dict[str, list[RawDocument]] = {}
@@ -213,31 +207,27 @@ def read_change(body: Content) -> tuple[ChangeSet, bool]:
     for name in _FLAGS:
         if not isinstance(fields.get(name, False), bool):
             raise InvalidRequest(f'"{name}" is neither true nor false')
-    changes = ChangeSet(
-        tuple(documents["put"]), tuple(raw.key for raw in documents["delete"]), fields.get("prune", False)
-    )
-    return changes, fields.get("dry_run", False)
+    deletes = tuple(raw.key for raw in documents["delete"])
+    return ChangeSet(tuple(documents["put"]), deletes, fields.get("prune", False)), fields.get("dry_run", False)
 
 
 def _parsed(body: Content) -> Any:
     """Return the value of a body. The standard library's parser is the one that says when a key is there twice."""
     try:
-        text = str(body, "utf-8")
+        return json.loads(str(body, "utf-8"), object_pairs_hook=_object, parse_constant=_refuse_constant)
     except UnicodeDecodeError as error:
         raise InvalidRequest(f"the body is no JSON: byte {error.start} is not UTF-8") from None
-    try:
-        return json.loads(text, object_pairs_hook=_object, parse_constant=_refuse_constant)
     except json.JSONDecodeError as error:
         raise InvalidRequest(f"the body is no JSON: {error.msg} (line {error.lineno} column {error.colno})") from None
-    except RecursionError:
-        raise InvalidRequest("the body is nested deeper than a change is") from None
-    except ValueError:  # an integer of thousands of digits
-        raise InvalidRequest("a number in the body is too long") from None
+    except (RecursionError, ValueError):  # an integer of thousands of digits
+        raise InvalidRequest("the body is nested deeper than a change is, or a number in it is too long") from None
 
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     found = dict(pairs)
-    return found if len(found) == len(pairs) else _Repeated(found)
+    if len(found) < len(pairs):
+        raise InvalidRequest("an object of the body has a key twice")
+    return found
 
 
 def _refuse_constant(name: str) -> Any:
@@ -246,41 +236,28 @@ def _refuse_constant(name: str) -> Any:
 
 def _document(array: str, place: str, fields: dict[str, Any]) -> RawDocument:
     """Return the document that an element describes; of a deletion without a text. Raises `InvalidRequest`."""
-    if isinstance(fields, _Repeated):
-        raise InvalidRequest(f"a key of {place} is there twice")
-    if not fields.keys() <= set(_FIELDS[array]):
-        raise InvalidRequest(f"{place} has an unknown key: it may have {', '.join(_FIELDS[array])}")
-    size = 0
-    for name in _FIELDS[array]:
-        value = fields.get(name, "")
+    known = ("kind", "identifier", "format", *(("text",) if array == "put" else ()))
+    if not fields.keys() <= {*known}:
+        raise InvalidRequest(f"{place} has an unknown key: it may have {', '.join(known)}")
+    for name, value in fields.items():
         if not isinstance(value, str):
             raise InvalidRequest(f'"{name}" of {place} is no text')
-        try:
-            size = len(value.encode())  # in the end that of the text, which comes last
-        except UnicodeEncodeError:
-            raise InvalidRequest(f'"{name}" of {place} holds half of a surrogate pair') from None
+        if _HALF_OF_A_PAIR.search(value):
+            raise InvalidRequest(f'"{name}" of {place} holds half of a surrogate pair')
     if array == "put" and "text" not in fields:
         raise InvalidRequest(f"{place} has no text")
-    key = _key(place, fields)
-    limit = INVENTORY_LIMIT if key.kind is Kind.INVENTORY else DOCUMENT_LIMIT
-    if size > limit:
-        raise InvalidRequest(f"{place}, {key}, has more than {limit} bytes")
-    return RawDocument(key, fields.get("text", ""))
-
-
-def _key(place: str, fields: dict[str, Any]) -> Key:
-    kind = _KINDS.get(fields.get("kind", ""))
-    if kind is None:
-        raise InvalidRequest(f"the kind of {place} is none of {', '.join(sorted(_KINDS))}")
-    default = "csv" if kind is Kind.INVENTORY else DEFAULT_FORMAT
-    extension = fields.get("format", default).lower()
+    text = fields.get("text", "")
+    kind = _kind(fields.get("kind", ""), f"the kind of {place}")
+    extension = fields.get("format", INVENTORY_FORMAT if kind is Kind.INVENTORY else DEFAULT_FORMAT).lower()
     if kind is not Kind.INVENTORY and extension not in FORMATS:
         raise InvalidRequest(f"the format of {place} is none of {', '.join(FORMATS)}")
     identifier = fields.get("identifier", "")
     if len(identifier) > IDENTIFIER_LENGTH:
         raise InvalidRequest(f"the identifier of {place} has more than {IDENTIFIER_LENGTH} characters")
     key = Key(kind, identifier, extension)
-    fault = key_fault(key)
-    if fault:
+    if fault := key_fault(key):
         raise InvalidRequest(f"{place}, {key}: {fault}")
-    return key
+    limit = INVENTORY_LIMIT if kind is Kind.INVENTORY else DOCUMENT_LIMIT
+    if len(text.encode()) > limit:
+        raise InvalidRequest(f"{place}, {key}, has more than {limit} bytes")
+    return RawDocument(key, text)

@@ -1,24 +1,35 @@
-"""Documents: listed, read, stored and removed, one by one.
+"""Documents and inventories: listed, read, stored and removed; the rows of an inventory one by one.
 
-Rules: docs/admin-api.md#requests, docs/admin-api.md#what-a-write-guarantees.
+Rules: docs/admin-api.md#requests, docs/admin-api.md#what-a-write-guarantees, docs/inventory.md#over-http.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import json
+import re
+from collections.abc import Callable, Iterable
 from functools import partial
 from typing import Any
+from urllib.parse import unquote_to_bytes
 
 import bottle
+from gevent.lock import BoundedSemaphore
 
-from answerd.answers.redaction import redacted
-from answerd.documents import Key
+from answerd.answers.inventory_index import inventory_file
+from answerd.answers.redaction import redacted, redacted_row
+from answerd.documents import Key, RawDocument
 from answerd.formats import FORMATS
-from answerd.identity import Kind
+from answerd.identity import Kind, brief, folded, identity_of
+from answerd.inventory import FORMAT
+from answerd.inventory.editing import in_columns, with_row, with_rows_added, without_row
+from answerd.inventory.records import BYTE_ORDER_MARK, UnreadableError
+from answerd.inventory.row import Row, judged
+from answerd.inventory.table import Table, read_table
 from answerd.server.admin import requests
 from answerd.server.admin.requests import (
     INVENTORY_LIMIT,
     KINDS,
+    CannotRender,
     InvalidRequest,
     NotThere,
     Route,
@@ -28,19 +39,40 @@ from answerd.server.admin.requests import (
     unchanged,
     written_response,
 )
+from answerd.server.http.responses import Client, PatientClient
 from answerd.server.statuses import NOT_MODIFIED, OK
-from answerd.server.write_guard import WriteGuard, etag, set_etag
-from answerd.store import DocumentEntry
+from answerd.server.write_guard import (
+    UNCONDITIONAL,
+    ConditionFailed,
+    Conditions,
+    WriteGuard,
+    WrittenDocument,
+    etag,
+    set_etag,
+)
+from answerd.store import Author, DocumentEntry
 
 CSV = "text/csv; charset=utf-8"
 
+_MOST_TRIES = 5
+"""Times that a row is changed anew because a write of the whole inventory, or one of another service, came first, where
+the client has no condition. Those who edit rows here wait for each other."""
+
+_NOT_IN_A_CELL = re.compile("[\0\ud800-\udfff]")
+
+Edit = Callable[[str, Table, Row | None], str]
+"""Makes a text of a text, with its table and the row that the change is about."""
+
+_PATIENT = PatientClient()
+
 
 class DocumentHandlers:
-    """Handlers of ``/machines``, ``/groups`` and ``/default``, and of an inventory as a whole."""
+    """Handlers of ``/machines``, ``/groups``, ``/default`` and ``/inventory``."""
 
     def __init__(self, guard: WriteGuard) -> None:
         self.guard = guard
         self.store = guard.store
+        self.rows = RowEdits(guard)
 
     def routes(self) -> Iterable[Route]:
         yield Route("GET", "/<collection:re:machines|groups>", self.list)
@@ -48,10 +80,14 @@ class DocumentHandlers:
             yield Route("GET", path, self.get)
             yield Route("PUT", path, self.put)
             yield Route("DELETE", path, self.delete)
+        yield Route("GET", "/inventory", self.inventories)
         path, inventory = "/inventory/<name>", {"collection": "inventory"}
         yield Route("GET", path, partial(self.get, **inventory))
         yield Route("PUT", path, partial(self.put, **inventory), body_limit=INVENTORY_LIMIT, what="an inventory")
         yield Route("DELETE", path, partial(self.delete, **inventory))
+        yield Route("GET", "/inventory/<name>/<row>", self.get_row)
+        yield Route("PUT", "/inventory/<name>/<row>", self.put_row)
+        yield Route("DELETE", "/inventory/<name>/<row>", self.delete_row)
 
     def list(self, collection: str) -> bottle.HTTPResponse:
         """Return the identifiers of a kind, each once per format, or with ``detail=1`` an object for each."""
@@ -68,6 +104,11 @@ class DocumentHandlers:
         note_outcome(f"{len(entries)} {collection}")
         found = [_entry_as_json(entry) if detail == "1" else entry.key.identifier for entry in entries]
         return json_response(OK, {kind.value: found}, {"ETag": tag})
+
+    def inventories(self) -> bottle.HTTPResponse:
+        names = sorted(key.identifier for key in self.guard.run(self.store.keys, Kind.INVENTORY))
+        note_outcome(f"{len(names)} inventories")
+        return json_response(OK, {"inventory": names})
 
     def get(self, collection: str = "", name: str = "") -> bottle.HTTPResponse:
         """Return a document exactly as it was written; without its secrets for a role that does not see them."""
@@ -104,6 +145,52 @@ class DocumentHandlers:
         written = self.guard.delete(key, requests.author(), requests.conditions(), requests.client())
         return written_response("deleted", written)
 
+    def get_row(self, name: str, row: str) -> bottle.HTTPResponse:
+        key, body, tag = self.rows.stored(_inventory(name))
+        identity = _identity(row)
+        found = self.guard.run(lambda: self.rows.row(self.rows.table(key, text_of(key, body)), identity))
+        if found is None:
+            raise NotThere(f"no row of {key} has this identity")
+        note_outcome(str(key))
+        tag, masked = shown_etag(tag)
+        cells = found.by_column()
+        if masked:
+            cells = redacted_row(cells, self.guard.follower.loader.catalogue.columns)
+        return unchanged(tag) or json_response(OK, cells, {"ETag": tag, **masked})
+
+    def put_row(self, name: str, row: str) -> bottle.HTTPResponse:
+        """Change one row, or append it, and leave every other byte as it is."""
+        identity = _identity(row)
+        values = _values(requests.exchange().request.body)
+
+        def edit(text: str, table: Table, found: Row | None) -> str:
+            if unknown := [column for column in values if column not in table.layout.keys]:
+                columns = ", ".join(table.layout.columns)
+                raise InvalidRequest(f"there is no column {brief(unknown[0])}: the columns are {columns}")
+            cells = in_columns(table, values)
+            identities, fault = judged(table.layout, cells)
+            if fault:
+                raise InvalidRequest(f"the row: {fault}")
+            if identity not in identities:
+                raise InvalidRequest("the row does not hold the identity that the path names")
+            if found is None:
+                return with_rows_added(text, table, [cells])
+            return with_row(text, table, line_of(table, found), cells)
+
+        return written_response("stored", self._edited(name, identity, edit))
+
+    def delete_row(self, name: str, row: str) -> bottle.HTTPResponse:
+        def edit(text: str, table: Table, found: Row | None) -> str:
+            if found is None:
+                raise NotThere(f"no row of {_inventory(name)} has this identity")
+            return without_row(text, table, line_of(table, found))
+
+        return written_response("deleted", self._edited(name, _identity(row), edit))
+
+    def _edited(self, name: str, identity: str, edit: Edit) -> WrittenDocument:
+        author, conditions = requests.author(), requests.conditions()
+        return self.rows.edited(_inventory(name), identity, edit, author, conditions, requests.client())
+
 
 def _entry_as_json(entry: DocumentEntry) -> dict[str, Any]:
     return {
@@ -113,3 +200,130 @@ def _entry_as_json(entry: DocumentEntry) -> dict[str, Any]:
         "bytes": entry.size,
         "changed": entry.changed,
     }
+
+
+def _inventory(name: str) -> Key:
+    return Key(Kind.INVENTORY, requests.identifier(Kind.INVENTORY, name), FORMAT)
+
+
+def _identity(row: str) -> str:
+    """Return the identity in a path's segment. Raises `InvalidRequest`."""
+    identity = identity_of(unquote_to_bytes(row).decode("utf-8", "replace"))
+    if not identity:
+        raise InvalidRequest("the path names no identity of a row")
+    return identity
+
+
+def _values(body: bytes) -> dict[str, str]:
+    """Return the cells in a request's body by case-folded column. Raises `InvalidRequest`."""
+    try:
+        values = json.loads(body, object_pairs_hook=_unique)
+    except (ValueError, RecursionError):
+        raise InvalidRequest('the body is no JSON object of each column once, {"id": "web-01", …}') from None
+    if not isinstance(values, dict):
+        raise InvalidRequest('the body is no JSON object, {"id": "web-01", …}')
+    for column, value in values.items():
+        if not isinstance(value, str):
+            raise InvalidRequest(f"column {brief(column)}: a cell is a text")
+        requests.refuse_masked(value, f"column {brief(column)}")
+        if _NOT_IN_A_CELL.search(value):
+            raise InvalidRequest(f"column {brief(column)}: the cell has a character that no inventory can hold")
+    return values
+
+
+def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = {folded(column): value for column, value in pairs}
+    if len(found) < len(pairs):
+        raise ValueError
+    return found
+
+
+# --- changes of rows, as the console makes them too ---
+
+
+class RowEdits:
+    """Changes of rows. One object for all who edit rows in a process: else they would undo each other's tries."""
+
+    def __init__(self, guard: WriteGuard) -> None:
+        self.guard = guard
+        self._editing = BoundedSemaphore()
+
+    def edited(
+        self,
+        key: Key,
+        identity: str,
+        edit: Edit,
+        author: Author,
+        conditions: Conditions = UNCONDITIONAL,
+        client: Client = _PATIENT,
+    ) -> WrittenDocument:
+        """Store the text that ``edit`` makes of an inventory, only if the inventory has not changed since it was
+        read. Raises `NotThere`, `CannotRender`, and as `WriteGuard.put` does."""
+        tries = 1 if conditions.if_match is not None else _MOST_TRIES
+        with self._editing:
+            while True:
+                text, tag = self.tried(key, identity, edit, conditions)
+                try:
+                    return self.guard.put(key, text, author, Conditions(if_match=tag), client)
+                except ConditionFailed:
+                    tries -= 1
+                    if not tries:
+                        raise
+
+    def tried(self, key: Key, identity: str, edit: Edit, conditions: Conditions = UNCONDITIONAL) -> tuple[str, str]:
+        """Return the text that ``edit`` makes of an inventory, and the tag of the text that it was made of."""
+        stored, body, tag = self.stored(key)
+        if fault := conditions.fault(tag):
+            raise ConditionFailed(fault)
+
+        def made() -> str:
+            text = text_of(stored, body)
+            table = self.table(stored, text)
+            return edit(text, table, self.row(table, identity) if identity else None)
+
+        return self.guard.run(made), tag
+
+    def stored(self, key: Key) -> tuple[Key, bytes, str]:
+        """Return an inventory as it is stored: key, body and tag. Raises `NotThere`."""
+        found = self.guard.run(self.guard.store.find, key)
+        if found is None:
+            raise NotThere(f"there is no {key}")
+        return found.key, found.body, etag(found.revision, found.token)
+
+    def table(self, key: Key, text: str) -> Table:
+        """Return the rows of a text: those in force, where it is the text in force. Raises `CannotRender`."""
+        catalogue = self.guard.follower.loader.catalogue
+        inventory = catalogue.inventory
+        bare = text.removeprefix(BYTE_ORDER_MARK)
+        for document, table in inventory.tables.items() if inventory else ():
+            if document.key.name == key.name and table.text == bare:
+                return table
+        source = inventory_file(RawDocument(key, ""))
+        try:
+            return read_table(source, text, catalogue.columns)
+        except UnreadableError as error:
+            reason = f"{source}:{error.line}: the inventory cannot be read: {error.reason}; store it as a whole"
+            raise CannotRender(reason) from None
+
+    def row(self, table: Table, identity: str) -> Row | None:
+        """Return the row of an identity, None where there is none. Raises `CannotRender` where there are several."""
+        inventory = self.guard.follower.loader.catalogue.inventory
+        if inventory is not None and inventory.by_layout.get(table.layout) is table:
+            found = [row for row in inventory.rows_of(identity) if row.layout is table.layout]
+        else:
+            found = [row for row in table.rows if identity in row.identities()]
+        if len(found) > 1:
+            places = " and ".join(f"{table.layout.source}:{line_of(table, row)}" for row in found)
+            raise CannotRender(f"{places}: rows with one identity; store the inventory as a whole")
+        return found[0] if found else None
+
+
+def line_of(table: Table, row: Row) -> int:
+    return table.line_of(row) or 0
+
+
+def text_of(key: Key, body: bytes) -> str:
+    try:
+        return body.decode("utf-8")
+    except UnicodeDecodeError:
+        raise CannotRender(f"{key} is not UTF-8: store it as a whole") from None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from functools import partial
 from heapq import nsmallest
 from typing import Any
 from urllib.parse import unquote_to_bytes
@@ -12,7 +13,7 @@ import bottle
 from answerd.answers.catalogue import Catalogue
 from answerd.answers.operator_names import Machine, machine_named, records_of, records_selected
 from answerd.answers.redaction import redacted_install
-from answerd.answers.sources import NO_SOURCES, Sources
+from answerd.answers.sources import Sources
 from answerd.answers.unclaimed import still_unclaimed
 from answerd.installs.records import InstallMemory, Remembered
 from answerd.installs.sentences import shown_name
@@ -24,11 +25,9 @@ from answerd.server.live_states import LiveStates
 from answerd.server.statuses import OK
 from answerd.server.threads import in_thread
 
-_PARAMETERS = ("state", "group", "machine", "limit", "after")
-
 
 class InstallHandlers:
-    def __init__(self, installs: LiveStates, catalogue: Callable[[], Catalogue], sources: Sources = NO_SOURCES) -> None:
+    def __init__(self, installs: LiveStates, catalogue: Callable[[], Catalogue], sources: Sources) -> None:
         """``catalogue`` gives the answer set in force. ``sources`` are those of answers that are only shown."""
         self._sources = sources
         self._installs = installs
@@ -37,16 +36,14 @@ class InstallHandlers:
     def routes(self) -> Iterable[Route]:
         yield Route("GET", "/installs", self.listed)
         yield Route("GET", "/installs/<install>", self.one)
-        yield Route("POST", "/installs/<install>/arm", self.arm)
-        yield Route("POST", "/installs/<install>/disarm", self.disarm)
-        yield Route("POST", "/installs/<install>/forget", self.forget)
+        for order in Order:
+            yield Route("POST", f"/installs/<install>/{order}", partial(self.ordered, order=order))
         yield Route("GET", "/unknown", self.unknown)
 
     def listed(self) -> bottle.HTTPResponse:
         """Return the records that the query asks for, sorted by name."""
-        asked = requests.query(*_PARAMETERS)
+        asked = requests.query("state", "group", "machine", "limit", "after")
         memory, catalogue, now = self._installs.current(), self._catalogue(), self._installs.now()
-
         sees_secrets = requests.sees_secrets()
 
         def page() -> list[dict[str, Any]]:
@@ -60,8 +57,7 @@ class InstallHandlers:
         return json_response(OK, {"installs": found}, {} if sees_secrets else MASKED)
 
     def one(self, install: str) -> bottle.HTTPResponse:
-        machine = self._machine(install)
-        remembered = self._records(machine)[0]
+        remembered = records_of(self._installs.current(), self._machine(install))[0]
         events = in_thread(self._installs.store.history, remembered.record.name)
         note_outcome(f"install of {shown_name(remembered.record.name)}")
         shown = {**self._as_json(remembered), "events": [event_as_json(event) for event in events]}
@@ -69,18 +65,9 @@ class InstallHandlers:
             return json_response(OK, shown)
         return json_response(OK, in_thread(redacted_install, shown, self._catalogue(), self._sources), MASKED)
 
-    def arm(self, install: str) -> bottle.HTTPResponse:
-        return self._ordered(install, Order.ARM)
-
-    def disarm(self, install: str) -> bottle.HTTPResponse:
-        return self._ordered(install, Order.DISARM)
-
-    def forget(self, install: str) -> bottle.HTTPResponse:
-        return self._ordered(install, Order.FORGET)
-
-    def _ordered(self, install: str, order: Order) -> bottle.HTTPResponse:
+    def ordered(self, install: str, order: Order) -> bottle.HTTPResponse:
         machine = self._machine(install)
-        names = [remembered.record.name for remembered in self._records(machine)]
+        names = [remembered.record.name for remembered in records_of(self._installs.current(), machine)]
         ordered = [(name, machine.identities) for name in names]
         author = requests.author()
         origin = ", ".join(part for part in ("admin API", author.name, author.peer) if part)
@@ -112,15 +99,14 @@ class InstallHandlers:
             )
         return machine
 
-    def _records(self, machine: Machine) -> list[Remembered]:
-        return records_of(self._installs.current(), machine)
-
 
 def _page(asked: dict[str, str], memory: InstallMemory, catalogue: Catalogue, now: float) -> list[Remembered]:
     """Return the records that a query asks for, sorted by name. Raises `InvalidRequest`, `NotThere`."""
     after = asked.get("after", "")
     limit = min(requests.number(asked, "limit") or MOST_LISTED, MOST_LISTED)
-    group, state = asked.get("group"), _state(asked.get("state"))
+    group, state = asked.get("group"), asked["state"].lower() if "state" in asked else None
+    if state not in (None, *STATE_WORDS):
+        raise InvalidRequest(f"there is no such state; there are {', '.join(STATE_WORDS)}")
     found = records_selected(catalogue, memory, now, group=group, state=state)
     if found is None:
         raise NotThere(f'there is no group "{shown_name(group or "")}"')
@@ -130,9 +116,3 @@ def _page(asked: dict[str, str], memory: InstallMemory, catalogue: Catalogue, no
         found = [install for install in found if install.record.name in wanted]
     later = (install for install in found if install.record.name > after)
     return nsmallest(limit, later, key=lambda install: install.record.name)
-
-
-def _state(text: str | None) -> str | None:
-    if text is not None and text.lower() not in STATE_WORDS:
-        raise InvalidRequest(f"there is no such state; there are {', '.join(STATE_WORDS)}")
-    return text.lower() if text is not None else None

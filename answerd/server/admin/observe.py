@@ -33,9 +33,9 @@ from answerd.server.admin import requests
 from answerd.server.admin.requests import (
     JSON,
     MASKED,
+    CannotRender,
     NotThere,
     Route,
-    environ,
     error_response,
     json_bytes,
     json_response,
@@ -43,7 +43,7 @@ from answerd.server.admin.requests import (
 )
 from answerd.server.event_streams import MOST_STREAMS, EventStreams
 from answerd.server.exposition import CONTENT_TYPE
-from answerd.server.http.responses import PLAIN_TEXT, exchange_of
+from answerd.server.http.responses import PLAIN_TEXT
 from answerd.server.probes import HEALTH, READY, Probes, Readiness
 from answerd.server.statuses import OK, SERVICE_UNAVAILABLE
 from answerd.server.threads import in_thread, on_loop
@@ -55,13 +55,6 @@ from answerd.validators.verdict import Remarks
 EVENT_STREAM = "text/event-stream"
 RETRY_SECONDS = 5
 """Seconds after which a refused client may try again."""
-
-
-EXPLAIN = "explain=1"
-
-
-class CannotRender(Exception):
-    """A document claims the request but its answer cannot be rendered."""
 
 
 class ObserveHandlers:
@@ -100,10 +93,11 @@ class ObserveHandlers:
     def resolve(self, name: str | None = None) -> bottle.HTTPResponse:
         """Return the answer that a machine of this identity, or a request with these facts, would get."""
         identifier = None if name is None else requests.identifier(Kind.MACHINE, name)
-        query, explains = _without_explain(requests.environ()["QUERY_STRING"])
+        pieces = bottle.request.environ["QUERY_STRING"].split("&")
+        query = "&".join(piece for piece in pieces if piece != "explain=1")  # no fact of a machine
+        explains = "explain=1" in pieces
         facts = _facts_of_query(query) if query else facts_of([identifier] if identifier else [])
         catalogue = self.follower.current()
-
         masks = not requests.sees_secrets()
 
         def resolve_now() -> tuple[Answer, bytes]:
@@ -138,7 +132,8 @@ class ObserveHandlers:
         with self._checking:
             catalogue, version = self.follower.current(), self.sources.version()
             if self._checked is None or self._checked[0] is not catalogue or self._checked[1] != version:
-                found = self.guard.run(partial(check, catalogue, _tools(), sources=self.sources))
+                tools = _ToolsOfTheLoop(**vars(Tools.find()), hub=gevent.get_hub())
+                found = self.guard.run(partial(check, catalogue, tools, sources=self.sources))
                 self._checked = catalogue, version, [*found.problems]
             problems = self._checked[2]
         note_outcome(f"{len(problems)} problems")
@@ -167,10 +162,10 @@ class ObserveHandlers:
         if self._events.is_full:
             reason = f"{MOST_STREAMS} clients listen to the events, which is the most"
             return error_response(SERVICE_UNAVAILABLE, reason, headers={"Retry-After": RETRY_SECONDS})
-        exchange = exchange_of(environ())
+        exchange = requests.exchange()
         note_outcome("events")
         if exchange.request.method == "GET":
-            last = environ().get("HTTP_LAST_EVENT_ID", "").strip()
+            last = bottle.request.environ.get("HTTP_LAST_EVENT_ID", "").strip()
             exchange.takeover = partial(self._events.begin, last_identifier=last, is_allowed=exchange.is_allowed)
         return bottle.HTTPResponse(b"", OK, {"Content-Type": EVENT_STREAM, "X-Accel-Buffering": "no"})
 
@@ -183,18 +178,6 @@ class _ToolsOfTheLoop(Tools):
 
     def judge(self, request: ToolRequest, remarks: Remarks) -> None:
         on_loop(self.hub, super().judge, request, remarks)
-
-
-def _tools() -> Tools:
-    found = Tools.find()
-    return _ToolsOfTheLoop(found.paths, found.search_path, found.timeout, found.isolation, hub=gevent.get_hub())
-
-
-def _without_explain(query: str) -> tuple[str, bool]:
-    """Return a query string without ``explain=1``, and whether it was there: it is no fact of a machine."""
-    pieces = query.split("&")
-    rest = [piece for piece in pieces if piece != EXPLAIN]
-    return "&".join(rest), len(rest) < len(pieces)
 
 
 def _facts_of_query(query: str) -> Facts:

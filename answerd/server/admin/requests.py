@@ -22,7 +22,7 @@ from answerd.identity import Kind, identifier_fault, printable
 from answerd.inventory import FORMAT as INVENTORY_FORMAT
 from answerd.server.http.bodies import Content
 from answerd.server.http.responses import Client, Exchange, exchange_of, reason_line
-from answerd.server.roles import NEEDED, Role
+from answerd.server.roles import NEEDED, may
 from answerd.server.statuses import NOT_MODIFIED, OK
 from answerd.server.write_guard import ConditionFailed, Conditions, WrittenDocument
 from answerd.store import Author
@@ -40,8 +40,7 @@ DOCUMENT_LIMIT = 262_144
 INVENTORY_LIMIT = LARGEST_INVENTORY
 """Bytes that an inventory may have."""
 
-
-_PARAMETER = re.compile(r"<(?P<name>\w+)(?::re:(?P<pattern>[^>]+))?>")
+_PARAMETER = re.compile(r"<(\w+)(?::re:([^>]+))?>")
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,15 +57,13 @@ class Route:
     what: str = "a document"
 
     @property
-    def role(self) -> Role | None:
-        """The role that a client needs; None where it needs no token."""
-        path = _PARAMETER.sub(lambda found: f"{{{found['pattern'] or found['name']}}}", self.path)
-        return NEEDED[f"{self.method} {path}"]
+    def name(self) -> str:
+        """The request as `answerd.server.roles.NEEDED` names it."""
+        return f"{self.method} " + _PARAMETER.sub(lambda found: "{" + (found[2] or found[1]) + "}", self.path)
 
 
 NOTE_LENGTH = 1_000
 """Characters of a note on a change: a line about it, not its text."""
-
 
 NUMBER_DIGITS = 15
 
@@ -83,31 +80,25 @@ class NotThere(Exception):
     """The requested object does not exist."""
 
 
-def environ() -> dict[str, Any]:
-    found: dict[str, Any] = bottle.request.environ
-    return found
+class CannotRender(Exception):
+    """A document claims the request but its answer cannot be rendered, or an inventory has no such row by itself."""
 
 
-def peer() -> str:
-    """Return the address that the request came from, without port."""
-    return exchange_of(environ()).peer
+def exchange() -> Exchange:
+    return exchange_of(bottle.request.environ)
 
 
 def sees_secrets() -> bool:
     """Return whether the client is shown documents and answers as they are."""
-    role = exchange_of(environ()).role
+    role = exchange().role
     return role is not None and role.sees_secrets
 
 
 def require(request: str) -> None:
     """Raise `Forbidden` where the client may not do what `answerd.server.roles.NEEDED` names so."""
-    exchange, needed = exchange_of(environ()), NEEDED[request]
-    if needed is not None and not (exchange.role is not None and exchange.role.may(needed)):
-        raise Forbidden(forbidden(exchange, needed))
-
-
-def forbidden(exchange: Exchange, needed: Role | None) -> str:
-    return f'the token "{exchange.token_name}" has the role {exchange.role}, this needs {needed}'
+    asked = exchange()
+    if not may(asked.role, request):
+        raise Forbidden(f'the token "{asked.token_name}" has the role {asked.role}, this needs {NEEDED[request]}')
 
 
 def refuse_masked(text: str, what: str) -> None:
@@ -118,26 +109,27 @@ def refuse_masked(text: str, what: str) -> None:
 
 def author() -> Author:
     """Return the author of a change with the note about it. Raises `InvalidRequest`."""
-    note = environ().get("HTTP_X_CHANGE_NOTE", "").strip().encode("latin-1", "replace").decode("utf-8", "replace")
+    note = bottle.request.environ.get("HTTP_X_CHANGE_NOTE", "").strip()
+    note = note.encode("latin-1", "replace").decode("utf-8", "replace")
     if len(note) > NOTE_LENGTH:
         raise InvalidRequest(f"X-Change-Note has more than {NOTE_LENGTH} characters")
-    exchange = exchange_of(environ())
-    return Author(exchange.peer, exchange.token_name, printable(note) or None)
+    return Author(exchange().peer, exchange().token_name, printable(note) or None)
 
 
 def client() -> Client:
-    return exchange_of(environ()).client
+    return exchange().client
 
 
 def conditions() -> Conditions:
-    return Conditions(environ().get("HTTP_IF_MATCH"), environ().get("HTTP_IF_NONE_MATCH"))
+    environ = bottle.request.environ
+    return Conditions(environ.get("HTTP_IF_MATCH"), environ.get("HTTP_IF_NONE_MATCH"))
 
 
 def query(*known: str) -> dict[str, str]:
     """Return the parameters of the query string. Raises `InvalidRequest` where one is given twice, or is none of
     ``known``, where any is named."""
     found: dict[str, str] = {}
-    for name, value in parse_qsl(environ()["QUERY_STRING"], keep_blank_values=True):
+    for name, value in parse_qsl(bottle.request.environ["QUERY_STRING"], keep_blank_values=True):
         if known and name not in known:
             raise InvalidRequest(f'unknown parameter "{printable(name)}": it is one of {", ".join(known)}')
         if name in found:
@@ -157,7 +149,7 @@ def number(parameters: Mapping[str, str], name: str) -> int | None:
 
 
 def body() -> Content:
-    request = exchange_of(environ()).request
+    request = exchange().request
     return request.body if request.spooled is None else request.spooled
 
 
@@ -239,7 +231,7 @@ def error_response(
 
 
 def note_outcome(outcome: str) -> None:
-    exchange_of(bottle.request.environ).outcome = outcome
+    exchange().outcome = outcome
 
 
 def unchanged(tag: str) -> bottle.HTTPResponse | None:
