@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.replies import Reply, request_bytes
-from tests.support.service import Service, run
+from tests.support.service import Service
 from tests.support.waiting import wait_until
 
 OLD, NEW, ADMIN = "old-answer-token-0123456789", "new-answer-token-0123456789", "admin-token-0123456789"
@@ -88,13 +88,3 @@ def test_a_set_that_is_not_there_is_not_ready(serving: Callable[..., Service], t
     while ask(service, "GET", "/ready").status != 200:  # without a pause: what counts is the first one
         pass
     assert ask(service, "GET", "/ks?id=node299").body == b"# 299\n"  # what is ready has its documents in force
-
-
-def test_config_shows_where_a_token_came_from(tmp_path: Path) -> None:
-    (tmp_path / "token").write_text(NEW)
-    (tmp_path / "token").chmod(0o600)
-    done = run("config", SERVICE_ANSWER_TOKEN_FILE=tmp_path / "token", SERVICE_ALLOW="10.1.2.3/8")
-    shown = {line.split()[0]: line.split()[1:] for line in done.stdout.decode().splitlines()}
-    assert shown["SERVICE_ANSWER_TOKEN"] == ["(set)", "own", "file"]
-    assert shown["SERVICE_ALLOW"] == ["10.0.0.0/8", "environment"]
-    assert NEW.encode() not in done.stdout + done.stderr

@@ -89,10 +89,8 @@ def test_prune_removes_what_is_not_named(admin: Admin) -> None:
 
     assert counts(apply(admin, put("N-1", "x = 1\n"), prune=True)) == (0, 0, 1, 2)
     assert texts(admin) == in_force(admin) == {"n1.toml": "x = 1\n"}
-
-
-def test_removing_what_is_not_there_is_no_error(admin: Admin) -> None:
-    assert counts(apply(admin, delete=[{"kind": "machine", "identifier": "n1", "format": "ks"}])) == (0, 0, 0, 0)
+    absent = {"kind": "machine", "identifier": "n1", "format": "ks"}
+    assert counts(apply(admin, delete=[absent])) == (0, 0, 0, 0), "nothing to remove is no error"
 
 
 def test_a_refused_change_leaves_no_trace_and_names_what_it_would_break(admin: Admin) -> None:
@@ -124,6 +122,7 @@ def test_a_dry_run_says_what_would_change_and_changes_nothing(admin: Admin) -> N
     assert {("changed", "n0 (toml)"), ("changed", "n2 (toml)"), ("new", "new (toml)")} <= changes
     assert texts(admin) == in_force(admin) == before
     assert reply.headers["etag"] == first.headers["etag"] == admin.get("/groups").headers["etag"]
+    assert apply(admin, put("n1", 'extends = "ghost"\n'), dry_run=True).status == 409
 
 
 def test_a_dry_run_that_is_asked_for_in_the_query_is_refused_and_applies_nothing(admin: Admin) -> None:
@@ -131,10 +130,6 @@ def test_a_dry_run_that_is_asked_for_in_the_query_is_refused_and_applies_nothing
     assert reply.status == 400
     assert "fields of the body" in reply.json["error"]
     assert texts(admin) == {}
-
-
-def test_a_dry_run_that_would_be_refused_is_refused(admin: Admin) -> None:
-    assert apply(admin, put("n1", 'extends = "ghost"\n'), dry_run=True).status == 409
 
 
 def test_if_match_holds_for_the_whole_set(admin: Admin) -> None:
@@ -151,67 +146,41 @@ def test_if_match_holds_for_the_whole_set(admin: Admin) -> None:
     assert admin.get("/machines", If_None_Match=admin.get("/machines").headers["etag"]).status == 304
 
 
+GROUP: dict[str, Any] = {"kind": "group", "identifier": "a", "text": ""}
+
+
 @pytest.mark.parametrize(
     ("body", "reason"),
     [
-        pytest.param(b"", "no JSON", id="nothing"),
-        pytest.param(b'{"put": [', "no JSON", id="cut off"),
-        pytest.param(b'{"puts": []}', "unknown key", id="an unknown key"),
-        pytest.param(b'{"put": {}}', "no list", id="put is no list"),
-        pytest.param(b'{"put": [1]}', "no list of objects", id="an element that is no object"),
-        pytest.param(b'{"put": [{}]}', "put[0] has no text", id="an empty element"),
-        pytest.param(b'{"prune": 1}', "neither true nor false", id="prune is a number"),
-        pytest.param(b'{"dry_run": "false"}', "neither true nor false", id="dry_run is a text"),
-        pytest.param(b'{"put": [{"kind": "rack", "identifier": "a", "text": ""}]}', "none of", id="an unknown kind"),
-        pytest.param(
-            b'{"put": [{"kind": "group", "identifier": "a", "format": "txt", "text": ""}]}', "none of", id="a format"
-        ),
-        pytest.param(
-            b'{"put": [{"kind": "group", "identifier": "a b", "format": "ks", "text": ""}]}', "put[0]", id="a name"
-        ),
-        pytest.param(b'{"delete": [{"kind": "group", "identifier": 7}]}', "no text", id="an identifier as number"),
-        pytest.param(b'{"put": [{"kind": "group", "text": "", "x": 1}]}', "unknown key", id="an unknown field"),
-        pytest.param(
-            b'{"put":[{"kind":"group","identifier":"a","text":""}],"put":[{"kind":"group","identifier":"b","text":""}]}',
-            "twice",
-            id="a list twice",
-        ),
-        pytest.param(
-            b'{"put": [{"kind": "group", "identifier": "a", "identifier": "b", "text": ""}]}',
-            "twice",
-            id="a field twice",
-        ),
-        pytest.param(
-            b'{"put": [{"kind": "group", "identifier": "' + b"a" * 201 + b'", "text": ""}]}',
-            "more than 200 characters",
-            id="a long identifier",
-        ),
-        pytest.param(
-            b'{"put": [{"kind": "group", "identifier": "A", "text": ""}, {"kind":"group","identifier":"a","text":""}]}',
-            "named twice",
-            id="a document twice",
-        ),
-        pytest.param(
-            b'{"put":[{"kind":"group","identifier":"a","text":""}],"delete":[{"kind":"group","identifier":"a"}]}',
-            "named twice",
-            id="a document put and deleted",
-        ),
-        pytest.param(b'{"put": [{"kind": "group", "identifier": "a", "text": "\xff"}]}', "no JSON", id="not UTF-8"),
-        pytest.param(
-            b'{"put": [{"kind": "group", "identifier": "a", "text": "' + b"x" * 262_145 + b'"}]}',
-            "more than 262144 bytes",
-            id="a document that is too large",
-        ),
-        pytest.param(b'{"prune": 1' + b"0" * 5_000 + b"}", "too long", id="a long number"),
-        pytest.param(
-            b'{"put": [{"kind": "group", "identifier": "a", "text": "\\ud800"}]}',
-            '"text" of put[0] holds half of a surrogate pair',
-            id="half of a surrogate pair",
-        ),
+        (b"", "no JSON"),
+        (b'{"put": [', "no JSON"),
+        (b'{"put": [{"kind": "group", "identifier": "a", "text": "\xff"}]}', "no JSON"),
+        (b'{"prune": NaN}', "no value of JSON"),
+        (b'{"prune": 1' + b"0" * 5_000 + b"}", "too long"),
+        (b'{"put": [], "put": []}', "twice"),
+        (b'{"put": [{"kind": "group", "identifier": "a", "identifier": "b", "text": ""}]}', "twice"),
+        ([], "no JSON object"),
+        ({"puts": []}, "unknown key"),
+        ({"put": {}}, "no list"),
+        ({"put": [1]}, "no list of objects"),
+        ({"put": [{}]}, "put[0] has no text"),
+        ({"prune": 1}, "neither true nor false"),
+        ({"dry_run": "false"}, "neither true nor false"),
+        ({"put": [{**GROUP, "kind": "rack"}]}, "the kind of put[0] is none of"),
+        ({"put": [{**GROUP, "format": "txt"}]}, "none of"),
+        ({"put": [{**GROUP, "identifier": "a b"}]}, "put[0]"),
+        ({"put": [{**GROUP, "identifier": "a" * 201}]}, "more than 200 characters"),
+        ({"put": [{**GROUP, "x": 1}]}, "unknown key"),
+        ({"put": [{**GROUP, "text": "x" * 262_145}]}, "more than 262144 bytes"),
+        ({"put": [{**GROUP, "text": "\ud800"}]}, '"text" of put[0] holds half of a surrogate pair'),
+        ({"delete": [{"kind": "group", "identifier": 7}]}, "no text"),
+        ({"put": [GROUP, {**GROUP, "identifier": "A"}]}, "named twice"),
+        ({"put": [GROUP], "delete": [{"kind": "group", "identifier": "a"}]}, "named twice"),
     ],
+    ids=lambda given: str(given)[:50],
 )
-def test_a_body_that_is_no_change_is_400(admin: Admin, body: bytes, reason: str) -> None:
-    reply = admin.ask("POST", "/apply", body)
+def test_a_body_that_is_no_change_is_400(admin: Admin, body: Any, reason: str) -> None:
+    reply = admin.ask("POST", "/apply", body if isinstance(body, bytes) else json.dumps(body))
 
     assert reply.status == 400
     assert reason in reply.error
@@ -259,7 +228,6 @@ def test_the_history_tells_who_when_what_and_why(admin: Admin) -> None:
         "limit=x",
         "since=yesterday",
         "since=2020",
-        "since=2026-13-01",
         "since=2026-02-30",
         "since=2026-11-21T24:00",
         "format=docx",

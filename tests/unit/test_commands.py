@@ -286,17 +286,6 @@ def test_captures_of_one_machine_are_listed_and_their_names_can_be_replayed(shel
     assert shell("render", "--replay", mine).status == 1
 
 
-def test_the_columns_of_captures_are_aligned(shell: Shell) -> None:
-    directory = shell.place / "captures"
-    captures.make_directory(directory)
-    for target, outcome in (("/a", "200 x"), ("/longer?serial=7ABC123", "404 nothing"), ("/b", f"500 {'long ' * 40}")):
-        capture(directory, datetime.now(UTC), target, outcome)
-    shell.set(SERVICE_CAPTURE_DIR=directory)
-    lines = shell("captures").out
-    assert len({line.index("GET ") for line in lines}) == 1
-    assert len({line.rindex("  2") for line in lines}) == 1
-
-
 def test_captures_of_a_directory_that_is_not_there_fail(shell: Shell) -> None:
     assert shell("captures").status == 1
     shell.set(SERVICE_CAPTURE_DIR="absent")

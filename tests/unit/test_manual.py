@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import shutil
 import subprocess
 from pathlib import Path
@@ -10,8 +9,6 @@ from pathlib import Path
 import pytest
 
 from answerd import manual
-from answerd.commands import NAMES, options_of
-from answerd.config import SETTINGS
 
 CHECKOUT = Path(__file__).parents[2]
 
@@ -19,28 +16,6 @@ CHECKOUT = Path(__file__).parents[2]
 @pytest.mark.parametrize("name", manual.files())
 def test_the_committed_file_is_current(name: str) -> None:
     assert (CHECKOUT / name).read_text("utf-8") == manual.files()[name], "run scripts/manpage"
-
-
-@pytest.mark.parametrize("name", manual.files())
-def test_the_packages_install_the_file(name: str) -> None:
-    assert f'["{name}"]' in (CHECKOUT / "pyproject.toml").read_text("utf-8")
-
-
-@pytest.mark.parametrize("name", manual.files())
-def test_every_command_and_option_is_in_it(name: str) -> None:
-    text = manual.files()[name].replace("\\-", "-")
-    for command_name in NAMES:
-        assert re.search(rf"(?<![\w-]){command_name}(?![\w-])", text)
-        for option in options_of(command_name):
-            assert re.search(rf"(?<![\w-]){option}(?![\w-])|-[ls] {option.lstrip('-')}\b", text) or option in (
-                "-h",
-                "--help",
-            )
-
-
-def test_the_manual_page_names_every_setting() -> None:
-    text = manual.manual_page()
-    assert [setting.name for setting in SETTINGS if setting.name not in text] == []
 
 
 def test_the_manual_page_has_no_fault_that_man_reports() -> None:

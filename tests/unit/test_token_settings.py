@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from answerd.config import ConfigError, EnvFile, describe, read_config
+from answerd.config import ConfigError, EnvFile, read_config
 
 OLD, NEW = "old-token-0123456789", "new-token-0123456789"
 PATH = "/etc/answerd/token"
@@ -34,21 +34,16 @@ def test_a_token_setting_holds_one_or_two_tokens(name: str, text: str, tokens: t
     assert from_file.warnings == ()
 
 
-def test_tokens_on_two_lines_of_a_file_are_two() -> None:
+def test_tokens_on_two_lines_of_a_file_are_two_and_let_the_admin_api_start() -> None:
     content = f"\ufeff{NEW}\r\n{OLD}\r\n".encode()
-    assert read_config({"SERVICE_ANSWER_TOKEN_FILE": PATH}, lambda _: EnvFile(content, 0)).answer_tokens == (NEW, OLD)
-
-
-def test_a_token_from_a_file_lets_the_admin_api_start() -> None:
-    config = read_config({**ADMIN, "SERVICE_ADMIN_TOKEN_FILE": PATH}, lambda _: EnvFile(NEW.encode(), 0))
-    assert config.admin_tokens == (NEW,)
+    config = read_config({**ADMIN, "SERVICE_ADMIN_TOKEN_FILE": PATH}, lambda _: EnvFile(content, 0))
+    assert config.admin_tokens == (NEW, OLD)
 
 
 @pytest.mark.parametrize(
     ("environ", "content", "words"),
     [
         ({"SERVICE_ANSWER_TOKEN": f"{OLD} {NEW} {OLD}3"}, b"", ("SERVICE_ANSWER_TOKEN", "3 tokens")),
-        ({"SERVICE_ANSWER_TOKEN": OLD, "SERVICE_ANSWER_TOKEN_FILE": PATH}, b"x", ("both set",)),
         ({"SERVICE_ADMIN_TOKEN": OLD, "SERVICE_ADMIN_TOKEN_FILE": PATH}, b"x", ("both set",)),
         ({"SERVICE_ANSWER_TOKEN_FILE": PATH}, b" \n", (PATH, "holds no token")),
         ({"SERVICE_ANSWER_TOKEN_FILE": PATH}, b"secret-\xff", (PATH, "UTF-8")),
@@ -56,25 +51,9 @@ def test_a_token_from_a_file_lets_the_admin_api_start() -> None:
         ({**SHARED, "SERVICE_DB_URL": URL, "SERVICE_DB_URL_FILE": PATH}, b"x", ("SERVICE_DB_URL", "both set")),
         ({**SHARED, "SERVICE_DB_URL_FILE": PATH}, b"\n", ("SERVICE_DB_URL_FILE", PATH, "holds no URL")),
         ({**SHARED, "SERVICE_DB_URL_FILE": PATH}, f"{URL}\n{URL}".encode(), (PATH, "more than one line")),
-        ({**SHARED, "SERVICE_DB_URL_FILE": PATH}, b"postgresql://secret-\xff", (PATH, "UTF-8")),
         (SHARED, b"", ("SERVICE_DB_URL or SERVICE_DB_URL_FILE",)),
         ({"SERVICE_ADMIN_TOKEN": f"{NEW} short-secret"}, b"", ("SERVICE_ADMIN_TOKEN", "16")),
         ({"SERVICE_ADMIN_TOKEN_FILE": PATH}, b"short-secret", ("SERVICE_ADMIN_TOKEN", "16")),
-    ],
-    ids=[
-        "three",
-        "both ways",
-        "both ways, admin",
-        "blank file",
-        "not UTF-8",
-        "three in a file",
-        "both ways, URL",
-        "blank file, URL",
-        "two URLs",
-        "not UTF-8, URL",
-        "no URL",
-        "second short",
-        "short",
     ],
 )
 def test_what_is_wrong_with_tokens_stops_the_start_and_no_token_is_named(
@@ -125,14 +104,6 @@ def test_a_file_that_others_can_read_is_a_warning() -> None:
 def test_the_second_token_is_judged_for_its_length_too() -> None:
     [warning] = read_config({"SERVICE_ANSWER_TOKEN": f"{NEW} short"}).warnings
     assert "SERVICE_ANSWER_TOKEN is short" in warning
-
-
-def test_settings_show_that_there_is_a_token_and_where_from() -> None:
-    config = read_config({"SERVICE_ANSWER_TOKEN_FILE": PATH}, lambda _: EnvFile(f"{NEW} {OLD}".encode(), 0))
-    shown = {name: (value, source) for name, value, source in describe(config)}
-    assert shown["SERVICE_ANSWER_TOKEN"] == ("(set)", "own file")
-    assert shown["SERVICE_ANSWER_TOKEN_FILE"] == (PATH, "environment")
-    assert NEW not in repr(config)
 
 
 @pytest.mark.parametrize(
