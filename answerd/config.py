@@ -89,20 +89,10 @@ class Setting:
 # The three below declare an attribute of `Config`. They return what `dataclasses.field` returns, which is Any to mypy.
 
 
-def _setting(
-    name: str,
-    default: str | None,
-    meaning: str,
-    parse: Callable[[str], object] = str,
-    *,
-    unset: object = None,
-    choices: tuple[str, ...] = (),
-    falls_back: bool = False,
-    secret: bool = False,
-) -> Any:
-    """Declare a setting; see `Setting`."""
-    setting = Setting(name, default, meaning, parse, unset, choices, falls_back, secret)
-    return field(default=setting.default_value, repr=not secret, metadata={Setting: setting})
+def _setting(name: str, default: str | None, meaning: str, parse: Callable[[str], object] = str, **more: Any) -> Any:
+    """Declare a setting; ``more`` are other attributes of `Setting`."""
+    setting = Setting(name, default, meaning, parse, **more)
+    return field(default=setting.default_value, repr=not setting.secret, metadata={Setting: setting})
 
 
 def _choice(name: str, choices: tuple[str, ...], meaning: str) -> Any:
@@ -292,6 +282,8 @@ class Config:
     log_format: Literal["text", "json"] = _choice("SERVICE_LOG_FORMAT", ("text", "json"), "what a line of the log is")
     log_file: str = _setting("SERVICE_LOG_FILE", "stderr", "stderr, stdout or a file to append to")
     env_file: str | None = _setting(ENV_FILE, None, "a file of KEY=value lines that gives defaults")
+    sources: Mapping[str, Source] = field(default_factory=dict, hash=False)
+    warnings: tuple[str, ...] = ()
 
     @property
     def own_url(self) -> str:
@@ -309,9 +301,6 @@ class Config:
     def has_states(self) -> bool:
         """Whether there is a place for the states of installs."""
         return self.store != "files" or self.state_path is not None
-
-    sources: Mapping[str, Source] = field(default_factory=dict, hash=False)
-    warnings: tuple[str, ...] = ()
 
     @property
     def shares_console(self) -> bool:
@@ -346,11 +335,6 @@ class EnvFile:
     content: bytes
     mode: int
 
-    @property
-    def is_readable_by_others(self) -> bool:
-        """Whether every user of this machine can read the file."""
-        return bool(self.mode & _READABLE_BY_OTHERS)
-
 
 def open_env_file(path: str) -> EnvFile:
     """Read the file. Raise `OSError`."""
@@ -367,37 +351,27 @@ def parse_env_file(content: bytes) -> dict[str, str]:
     try:
         text = content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        line = content.count(b"\n", 0, error.start) + 1
-        raise ValueError(f"line {line} is not UTF-8") from None
+        line_number = content.count(b"\n", 0, error.start) + 1
+        raise ValueError(f"line {line_number} is not UTF-8") from None
     values: dict[str, str] = {}
     lines: dict[str, int] = {}
-    for number, raw in enumerate(text.split("\n"), start=1):
-        line_text = raw.strip()
-        if not line_text or line_text.startswith("#"):
+    for number, line in enumerate(map(str.strip, text.split("\n")), start=1):
+        if not line or line.startswith("#"):
             continue
-        try:
-            key, value = _parse_assignment(line_text)
-        except ValueError as wrong:
-            raise ValueError(f"line {number} {wrong}") from None
+        key, equals, value = _EXPORT.sub("", line).partition("=")
+        key, value = key.strip(), value.strip()
+        if not equals or not _KEY.match(key):
+            raise ValueError(f"line {number} is not KEY=value")
+        if any(ord(character) < ord(" ") and character != "\t" for character in value):
+            raise ValueError(f"line {number} holds a control character")
+        if value[:1] in ("'", '"'):
+            if len(value) == 1 or value[-1] != value[0]:
+                raise ValueError(f"line {number} has a value that begins with a quote and does not end with it")
+            value = value[1:-1]
         if key in lines:
             raise ValueError(f"line {number} sets {key} again, after line {lines[key]}")
         values[key], lines[key] = value, number
     return values
-
-
-def _parse_assignment(line: str) -> tuple[str, str]:
-    """Return key and value of one line. Raise `ValueError` with the fault, never with a piece of the line."""
-    key, equals, value = _EXPORT.sub("", line).partition("=")
-    key, value = key.strip(), value.strip()
-    if not equals or not _KEY.match(key):
-        raise ValueError("is not KEY=value")
-    if any(ord(character) < ord(" ") and character != "\t" for character in value):
-        raise ValueError("holds a control character")
-    if value[:1] in ("'", '"'):
-        if len(value) == 1 or value[-1] != value[0]:
-            raise ValueError("has a value that begins with a quote and does not end with it")
-        value = value[1:-1]
-    return key, value
 
 
 def read_config(
@@ -415,8 +389,14 @@ def read_config(
         given[SECRETS_DIR] = credentials, "default"
     path = environ.get(ENV_FILE, "").strip()
     if path:
-        defaults, file_warnings = _read_env_file(path, read_file)
-        warnings += file_warnings
+        content = _read(ENV_FILE, path, read_file, warnings)
+        try:
+            defaults = parse_env_file(content)
+        except ValueError as wrong:
+            raise ConfigError(f"{ENV_FILE}: {_quoted(path)} {wrong}") from None
+        warnings += _unknown_names(defaults, _quoted(path))
+        if ENV_FILE in defaults:
+            warnings.append(f"{ENV_FILE} in {_quoted(path)} has no effect: only the environment can name the file")
         given.update((name, (text.strip(), "file")) for name, text in defaults.items() if text.strip())
     given.update((name, (text.strip(), "environment")) for name, text in environ.items() if text.strip())
 
@@ -443,20 +423,16 @@ def describe(config: Config) -> list[tuple[str, str, Source]]:
 
     A secret shows as ``(set)``, what is not set as ``(unset)``.
     """
-    return [
-        (setting.name, _shown(setting, getattr(config, setting.field)), config.sources[setting.name])
-        for setting in SETTINGS
-    ]
 
+    def shown(setting: Setting) -> str:
+        value = getattr(config, setting.field)
+        if value == setting.unset:
+            return "(unset)"
+        if setting.secret:
+            return "(set)"
+        return ",".join(map(str, value)) if isinstance(value, tuple) else printable(str(value))
 
-def _shown(setting: Setting, value: object) -> str:
-    if value == setting.unset:
-        return "(unset)"
-    if setting.secret:
-        return "(set)"
-    if isinstance(value, tuple):
-        return ",".join(map(str, value))
-    return printable(str(value))
+    return [(setting.name, shown(setting), config.sources[setting.name]) for setting in SETTINGS]
 
 
 def _value(setting: Setting, given: tuple[str, Source] | None, path: str, warnings: list[str]) -> tuple[object, Source]:
@@ -545,41 +521,29 @@ def _unknown_names(names: Mapping[str, object], place: str) -> Iterator[str]:
             yield f"unknown setting {_quoted(name)} in {place}{hint}: it has no effect"
 
 
-def _read_env_file(path: str, read_file: Callable[[str], EnvFile]) -> tuple[Mapping[str, str], list[str]]:
-    """Return the defaults that the file at ``path`` gives, and warnings about it. Raise `ConfigError`."""
-    shown_path = _quoted(path)
+def _read(name: str, path: str, read_file: Callable[[str], EnvFile], warnings: list[str]) -> bytes:
+    """Return the content of the file that a setting names; add to ``warnings`` where others can read it. Raise
+    `ConfigError`."""
     try:
         file = read_file(path)
-        defaults = parse_env_file(file.content)
     except OSError as error:
-        raise ConfigError(f"{ENV_FILE}: cannot read {shown_path}: {error.strerror or type(error).__name__}") from None
-    except ValueError as wrong:
-        raise ConfigError(f"{ENV_FILE}: {shown_path} {wrong}") from None
-    warnings = list(_unknown_names(defaults, shown_path))
-    if file.is_readable_by_others:
-        warnings.append(f"{shown_path} can be read by every user of this machine: chmod o-r it if it holds tokens")
-    if ENV_FILE in defaults:
-        warnings.append(f"{ENV_FILE} in {shown_path} has no effect: only the environment can name the file")
-    return defaults, warnings
+        raise ConfigError(f"{name}: cannot read {_quoted(path)}: {error.strerror or type(error).__name__}") from None
+    if file.mode & _READABLE_BY_OTHERS:
+        warnings.append(f"{_quoted(path)} can be read by every user of this machine: chmod o-r it if it holds secrets")
+    return file.content
 
 
 def _read_own_file(setting: Setting, path: str, read_file: Callable[[str], EnvFile], warnings: list[str]) -> object:
-    """Return the value of a setting from its own file; add to ``warnings`` where others can read it. Raise
-    `ConfigError`, which never holds a piece of the file."""
-    name, shown_path = f"{setting.name}_FILE", _quoted(path)
+    """Return the value of a setting from its own file. Raise `ConfigError`, which never holds a piece of the file."""
+    name, content = f"{setting.name}_FILE", _read(f"{setting.name}_FILE", path, read_file, warnings)
     try:
-        file = read_file(path)
-        value = setting.parse(file.content.decode("utf-8-sig").strip())
-    except OSError as error:
-        raise ConfigError(f"{name}: cannot read {shown_path}: {error.strerror or type(error).__name__}") from None
+        value = setting.parse(content.decode("utf-8-sig").strip())
     except UnicodeDecodeError:
-        raise ConfigError(f"{name}: {shown_path} is not UTF-8") from None
+        raise ConfigError(f"{name}: {_quoted(path)} is not UTF-8") from None
     except ValueError as wrong:
-        raise ConfigError(f"{name}: {shown_path}: {wrong}") from None
+        raise ConfigError(f"{name}: {_quoted(path)}: {wrong}") from None
     if not value:
-        raise ConfigError(f"{name}: {shown_path} holds no {'URL' if setting.name == DB_URL else 'token'}")
-    if file.is_readable_by_others:
-        warnings.append(f"{shown_path} can be read by every user of this machine: chmod o-r it")
+        raise ConfigError(f"{name}: {_quoted(path)} holds no {'URL' if setting.name == DB_URL else 'token'}")
     return value
 
 

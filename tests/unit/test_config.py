@@ -83,7 +83,7 @@ VALUES: dict[str, tuple[str, str, object]] = {
     "SERVICE_CONSOLE_ADDR": ("localhost:8002", "console", Address("localhost", 8002)),
     "SERVICE_CONSOLE_HOSTS": ("A.example.com, b.example.com", "console_hosts", ("a.example.com", "b.example.com")),
     "SERVICE_TRUSTED_PROXIES": (
-        "10.0.0.0/8, fd00::/8,192.0.2.7",
+        "10.1.2.3/8, fd00::/8,,192.0.2.7",
         "trusted_proxies",
         tuple(map(ipaddress.ip_network, ("10.0.0.0/8", "fd00::/8", "192.0.2.7/32"))),
     ),
