@@ -204,14 +204,12 @@ def _prune_for_ever(store: Store, days: int, log: Callable[[str], None]) -> None
     """Forget changes that are older than so many days, now and every hour. ``log`` takes a line about the service."""
     while True:
         try:
-            forgotten = in_thread(store.prune_history, _cutoff(datetime.now(UTC), days))
+            before = datetime.now(UTC) - timedelta(days=days)
+            forgotten = in_thread(
+                store.prune_history, before.strftime("%Y-%m-%dT%H:%M:%S.000Z")
+            )  # as databases have it
             if forgotten:
                 log(f"history: {forgotten} changes older than {days} days forgotten")
         except StoreError as error:
             log(f"warning: the history cannot be pruned: {error}")
         gevent.sleep(PRUNE_EVERY_SECONDS)
-
-
-def _cutoff(now: datetime, days: int) -> str:
-    """Return the time before which changes are forgotten, as the database writes times."""
-    return (now - timedelta(days=days)).strftime("%Y-%m-%dT%H:%M:%S.000Z")

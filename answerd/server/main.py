@@ -108,11 +108,9 @@ def prepare(config: Config, log: RequestLog, make_console: ConsoleFactory | None
 def _credentials(config: Config) -> tuple[Certificate | None, tuple[NamedToken, ...]]:
     """Return the certificate, None without, and the named tokens. Raises `StartupError`."""
     try:
-        certificate = configured_certificate(config)
+        return configured_certificate(config), read_tokens(config.tokens_file) if config.tokens_file else ()
     except CertificateError as error:
         raise StartupError(str(error)) from None
-    try:
-        return certificate, read_tokens(config.tokens_file) if config.tokens_file else ()
     except TokensError as error:
         raise StartupError(f"SERVICE_TOKENS_FILE: {error}") from None
 

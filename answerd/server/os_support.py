@@ -57,16 +57,14 @@ def notify(*messages: str) -> None:
         sender.close()
 
 
-def notify_reloading() -> None:
-    """Notify the manager that a reload has begun; `READY` ends it."""
-    notify("RELOADING=1", f"MONOTONIC_USEC={time.monotonic_ns() // 1_000}")
-
-
 class Watchdog:
     """The manager's watchdog, which restarts the service when no message arrives for an interval."""
 
     def __init__(self) -> None:
-        self.seconds = _watchdog_seconds()
+        interval, process = os.environ.get("WATCHDOG_USEC", ""), os.environ.get("WATCHDOG_PID", "")
+        is_watched = interval.isdecimal() and int(interval) and process in ("", str(os.getpid()))
+        self.seconds = int(interval) / 2_000_000 if is_watched else None
+        """Half of the interval in which the manager expects a message of this process; None without a watchdog."""
         self._next = 0.0
 
     def ping(self, is_well: Callable[[], bool] = lambda: True) -> None:
@@ -75,14 +73,6 @@ class Watchdog:
         if self.seconds is not None and now >= self._next and is_well():
             notify(WATCHDOG)
             self._next = now + self.seconds / 2
-
-
-def _watchdog_seconds() -> float | None:
-    """Return half of the interval in which the manager expects a message of this process; None without a watchdog."""
-    interval, process = os.environ.get("WATCHDOG_USEC", ""), os.environ.get("WATCHDOG_PID", "")
-    if not interval.isdecimal() or not int(interval) or (process and process != str(os.getpid())):
-        return None
-    return int(interval) / 2_000_000
 
 
 def take_sockets(environ: MutableMapping[str, str]) -> dict[str, list[socket.socket]]:

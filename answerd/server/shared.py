@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import os
 import socket
-import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Final
@@ -32,28 +31,6 @@ if TYPE_CHECKING:
 
 BEAT: Final = ("beat",)
 """The cell with the time at which the loop of a worker last had a turn, in nanoseconds of the monotonic clock."""
-
-
-class Heartbeats:
-    """The times at which each worker's loop last had a turn."""
-
-    def __init__(self, cells: Cells, workers: int) -> None:
-        """``cells`` have `BEAT`; the workers have the first places."""
-        self._cells = cells
-        self._workers = workers
-
-    def beat(self) -> None:
-        self._cells.set(*BEAT, value=time.monotonic_ns())
-
-    def begin(self, workers: Iterable[int]) -> None:
-        """Count workers as alive that are about to be forked: one that hangs before its first beat is noticed too."""
-        for worker in workers:
-            self._cells.everywhere(*BEAT)[worker] = time.monotonic_ns()
-
-    def are_younger_than(self, seconds: float) -> bool:
-        """Return whether every worker had a turn within these seconds."""
-        oldest = time.monotonic_ns() - int(seconds * 1_000_000_000)
-        return all(beat > oldest for beat in self._cells.everywhere(*BEAT)[: self._workers])
 
 
 @dataclass
@@ -89,36 +66,33 @@ class Shared:
     def writes(self) -> WriteCounter:
         return WriteCounter(self.cells)
 
-    @cached_property
-    def heartbeats(self) -> Heartbeats:
-        return Heartbeats(self.cells, self.config.workers)
-
     def attach(self, place: int) -> None:
         """Have this place among the processes from now on. Called in the process."""
         self.cells.attach(place)
         if self.feed is not None:
             self.feed.attach(place)
 
-    @property
-    def announcement(self) -> str:
-        """The log line that says where requests are answered."""
+    def announce(self) -> None:
+        """Log where requests are accepted from now on."""
+
+        def bound(listening: socket.socket) -> str:
+            host, port = listening.getsockname()[:2]
+            return with_port(host, port)
+
+        if self.admin_socket is not None:
+            self.log.line(f"admin API listening on {bound(self.admin_socket)}")
+        if self.console_socket is not None:
+            self.log.line(f"console listening on {bound(self.console_socket)}")
+        if self.metrics_socket is not None:
+            self.log.line(f"metrics at {bound(self.metrics_socket)}")
         config = self.config
-        return (
-            f"answerd {__version__} listening on {_bound(self.sockets[0])}, store={self.loader.store.described} "
+        announcement = (
+            f"answerd {__version__} listening on {bound(self.sockets[0])}, store={self.loader.store.described} "
             f"workers={config.workers} max_conn={self.descriptors.answers} timeout={config.timeout_seconds}s "
             f"log={config.log}"
         )
-
-    def announce(self) -> None:
-        """Log where requests are accepted from now on."""
-        if self.admin_socket is not None:
-            self.log.line(f"admin API listening on {_bound(self.admin_socket)}")
-        if self.console_socket is not None:
-            self.log.line(f"console listening on {_bound(self.console_socket)}")
-        if self.metrics_socket is not None:
-            self.log.line(f"metrics at {_bound(self.metrics_socket)}")
-        self.log.line(self.announcement)
-        os_support.notify(os_support.READY, f"STATUS={self.announcement}")
+        self.log.line(announcement)
+        os_support.notify(os_support.READY, f"STATUS={announcement}")
 
     def reload(self, *, logs: bool) -> None:
         """Handle SIGHUP: open the log file, the tokens and the certificate again; a file that cannot be read leaves the
@@ -148,17 +122,10 @@ class Shared:
             yield f"{error}; the settings in force stay"
             return
         yield from (warning for warning in config.warnings if warning not in self.config.warnings)
-        waiting = [
-            setting.name
-            for setting in SETTINGS
-            if setting.name not in RELOADED and getattr(config, setting.field) != getattr(self.config, setting.field)
-        ]
-        if waiting:
+        kept = {setting: getattr(self.config, setting.field) for setting in SETTINGS if setting.name not in RELOADED}
+        if waiting := [setting.name for setting, value in kept.items() if getattr(config, setting.field) != value]:
             yield f"restart answerd to put {', '.join(waiting)} in force"
-        kept = {
-            setting.field: getattr(self.config, setting.field) for setting in SETTINGS if setting.name not in RELOADED
-        }
-        self.config = replace(config, **kept)
+        self.config = replace(config, **{setting.field: value for setting, value in kept.items()})
         self.access.change(config.answer_tokens, config.allow)
         try:
             named = read_tokens(config.tokens_file) if config.tokens_file else ()
@@ -177,8 +144,3 @@ def configured_certificate(config: Config) -> Certificate | None:
     if config.tls_cert is None or config.tls_key is None:
         return None
     return load_certificate(config.tls_cert, config.tls_key)
-
-
-def _bound(listening: socket.socket) -> str:
-    host, port = listening.getsockname()[:2]
-    return with_port(host, port)

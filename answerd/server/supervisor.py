@@ -15,7 +15,7 @@ import signal
 import socket
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import partial
 from types import FrameType
@@ -25,7 +25,7 @@ from gevent.monkey import get_original
 
 from answerd.server import os_support
 from answerd.server.admission import ADMISSION
-from answerd.server.shared import Shared
+from answerd.server.shared import BEAT, Shared
 from answerd.server.sockets import refuse_new
 from answerd.server.worker import WARM_SECONDS, Worker
 from answerd.store import ReplicatingStore, StoreError
@@ -113,7 +113,7 @@ class Supervisor:
             self._stop_while_loading()
             return 0
         gc.freeze()
-        self._shared.heartbeats.begin(range(self._shared.config.workers))
+        self._expect_beats(range(self._shared.config.workers))
         self._start_due()
         self._end_interim_worker(_RESPAWN_DELAY_SECONDS)
         names = [child.name for child in self._children]
@@ -272,7 +272,12 @@ class Supervisor:
         self._shared.cells.add("answerd_workers_replaced_total")
         self._shared.cells.clear(child.place, ADMISSION)
         if child.place < self._shared.config.workers:
-            self._shared.heartbeats.begin([child.place])
+            self._expect_beats([child.place])
+
+    def _expect_beats(self, workers: Iterable[int]) -> None:
+        """Count workers as alive that are about to be forked: one that hangs before its first beat is noticed too."""
+        for worker in workers:
+            self._shared.cells.everywhere(*BEAT)[worker] = time.monotonic_ns()
 
     # --- signals ---
 
@@ -281,7 +286,9 @@ class Supervisor:
         that the workers run, as long as all of them do."""
         watched = self._watchdog.seconds
         if watched is not None:
-            self._watchdog.ping(lambda: self._shared.heartbeats.are_younger_than(2 * watched))
+            beats = self._shared.cells.everywhere(*BEAT)[: self._shared.config.workers]
+            oldest = time.monotonic_ns() - int(2 * watched * 1_000_000_000)
+            self._watchdog.ping(lambda: all(beat > oldest for beat in beats))
         due = min((child.due for child in self._children if child.pid is None), default=math.inf)
         patience = max(0.0, min(due - time.monotonic(), math.inf if watched is None else watched))
         if patience == math.inf:
@@ -291,7 +298,7 @@ class Supervisor:
 
     def _reload(self) -> None:
         """Handle SIGHUP: reload for the children that will be forked later, and pass the signal to those that run."""
-        os_support.notify_reloading()
+        os_support.notify("RELOADING=1", f"MONOTONIC_USEC={time.monotonic_ns() // 1_000}")
         self._shared.reload(logs=True)
         self._shared.log_fingerprint()
         os_support.notify(os_support.READY)

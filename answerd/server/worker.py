@@ -21,7 +21,7 @@ from answerd.server.http.server import HttpServer, Limits
 from answerd.server.live_states import LiveStates
 from answerd.server.metrics import RequestCounts
 from answerd.server.report_app import is_report
-from answerd.server.shared import Shared
+from answerd.server.shared import BEAT, Shared
 from answerd.server.threads import LongWork, in_thread
 from answerd.store.secrets import POLL_SECONDS
 
@@ -102,7 +102,7 @@ class Process:
     def _beat_for_ever(self) -> None:
         watchdog = os_support.Watchdog()
         while True:
-            self.shared.heartbeats.beat()
+            self.shared.cells.set(*BEAT, value=time.monotonic_ns())
             gevent.sleep(BEAT_SECONDS if watchdog.seconds is None else min(BEAT_SECONDS, watchdog.seconds / 2))
 
     def _trim_for_ever(self) -> None:
@@ -176,11 +176,15 @@ class Worker(Process):
 
     def _listener(self, listening: socket.socket) -> HttpServer:
         shared, config = self.shared, self.shared.config
+        recorder = None
+        if config.capture_dir is not None:
+            count = partial(shared.cells.add, "answerd_captures_total")
+            recorder = Recorder(config.capture_dir, shared.log, problems_only=config.capture == "problems", count=count)
         app = make_answer_app(
             self.answers.current,
             shared.access,
             self.readiness,
-            _recorder(shared),
+            recorder,
             sources=shared.sources,
             installs=self.installs,
         )
@@ -198,12 +202,3 @@ class Worker(Process):
             feed=shared.feed,
             on_request=self.installs.note_request if self.installs is not None else None,
         )
-
-
-def _recorder(shared: Shared) -> Recorder | None:
-    directory = shared.config.capture_dir
-    problems_only = shared.config.capture == "problems"
-    if directory is None:
-        return None
-    count = partial(shared.cells.add, "answerd_captures_total")
-    return Recorder(directory, shared.log, problems_only=problems_only, count=count)

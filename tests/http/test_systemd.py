@@ -18,8 +18,6 @@ from pathlib import Path
 import pytest
 
 from answerd.server import os_support
-from answerd.server.cells import Cells
-from answerd.server.shared import BEAT, Heartbeats
 from tests.support.processes import children
 from tests.support.replies import exchange, request_bytes
 from tests.support.service import PROGRAM, environment, write_tree
@@ -204,10 +202,3 @@ def test_nothing_is_sent_without_a_manager_and_no_fault_of_it_matters(monkeypatc
     os_support.notify(os_support.READY)
     monkeypatch.setenv("NOTIFY_SOCKET", "/nowhere/notify")
     os_support.notify(os_support.READY)
-
-
-def test_a_worker_that_hangs_before_its_first_beat_is_noticed() -> None:
-    heartbeats = Heartbeats(Cells([BEAT], places=3), workers=2)
-    heartbeats.begin(range(2))
-    assert heartbeats.are_younger_than(60)
-    assert not heartbeats.are_younger_than(0)
