@@ -6,7 +6,8 @@ that only a request can fill stays in the answer. Pure: needs two catalogues and
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import re
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NoReturn
 
@@ -21,7 +22,7 @@ from answerd.answers.cases import (
 from answerd.answers.catalogue import Catalogue
 from answerd.answers.compose import prepared_answer
 from answerd.answers.line_diff import unified
-from answerd.answers.redaction import NO_LABELS, named_values, possibly_in, redacted_pair, secrets_of
+from answerd.answers.redaction import NO_LABELS, named_values, redacted_pair, secrets_of
 from answerd.answers.select import Selection, SelectionRequest, select
 from answerd.answers.sources import REPORT, Sources, Values
 from answerd.documents import Document, Key, NameInKind
@@ -56,7 +57,7 @@ class Side:
     text: str | None
     reason: str = ""
     layers: tuple[Document, ...] = ()
-    named: frozenset[str] = frozenset()
+    named: Collection[str] = ()
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -161,7 +162,7 @@ class Comparison:
             lines = difference.unified(show_secrets=True)
             if not show_secrets:
                 edits = _edits(difference, lines)
-                alike = edits, possibly_in("\n".join(edits), difference.secrets())
+                alike = edits, _possibly_in("\n".join(edits), difference.secrets())
                 if alike not in hidden:
                     hidden[alike] = difference.unified()
                 lines = hidden[alike]
@@ -193,6 +194,16 @@ class Comparison:
 def _edits(difference: Difference, lines: Sequence[str]) -> tuple[str, ...]:
     """Return what differences have in common that are the same change."""
     return (difference.change, difference.format, *(line for line in lines if line[:1] in ("+", "-")))
+
+
+def _possibly_in(text: str, secrets: Iterable[str]) -> frozenset[str]:
+    """Return those of some secrets that may be in a part of a text, whichever way the format of the text writes them:
+    of the others it does not have all words."""
+    if "\\" in text or "&" in text:
+        return frozenset(secrets)
+    return frozenset(
+        secret for secret in secrets if all(word in text for word in re.findall("[A-Za-z0-9]{2,}", secret))
+    )
 
 
 def _difference_as_json(difference: Difference) -> dict[str, Any]:

@@ -12,10 +12,9 @@ from __future__ import annotations
 import html
 import json
 import re
-from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import suppress
-from itertools import pairwise
+from itertools import pairwise, takewhile
 from types import MappingProxyType
 from typing import Any, NamedTuple
 from urllib.parse import unquote
@@ -46,36 +45,11 @@ from answerd.memo import remembered
 
 CHANGED = "(secret, changed)"
 
-_BESIDE_A_SECRET = frozenset(
-    {
-        "action",
-        "description",
-        "domain",
-        "encrypted",
-        "group",
-        "groups",
-        "host",
-        "hostname",
-        "language",
-        "login",
-        "mode",
-        "name",
-        "order",
-        "owner",
-        "path",
-        "permissions",
-        "plaintext",
-        "realm",
-        "role",
-        "server",
-        "t",
-        "type",
-        "user",
-        "username",
-        "willshowui",
-        "xmlns",
-    }
-)
+_INNOCENT_NAMES = """
+action description domain encrypted group groups host hostname language login mode name order owner path
+permissions plaintext realm role server t type user username willshowui xmlns
+"""
+_BESIDE_A_SECRET = frozenset(_INNOCENT_NAMES.split())
 """Names of values below a name like ``Credentials`` or ``ProductKey`` that are no secret themselves."""
 
 _NAMES_ANOTHER = frozenset(["name", "key", "id", "option", "variable", "label", "field", "setting"])
@@ -93,9 +67,6 @@ _LONGEST_COMPARED = 200
 
 _FEW_BEGINNINGS = 32
 """Beginnings of secrets that are searched for one by one."""
-
-_MOST_LENGTHS = 8
-"""Lengths of secrets that begin alike: of more, the rest of a line is hidden wherever their beginning occurs."""
 
 _LONGEST_UNDER = 200
 """Characters before a secret on its line that tell, in a difference, whether it is the same one."""
@@ -157,24 +128,13 @@ def redacted_answer(catalogue: Catalogue, answer: Answer, facts: Facts, sources:
 
     ``answer`` is what `answerd.answers.resolve.resolve` made of the other arguments.
     """
-    slots = _slots(answer)
-    lookup = _lookup(catalogue, answer, facts, sources)
     known = _known_values(catalogue, answer, facts, sources)
-    if not any(map(_placeholders, slots)):
-        return redacted(answer.body.decode("utf-8", "replace"), answer.format.extension, known)
-    parts = prepared_answer(answer.selection.layers, may_be_blank=True).parts
-    shown = "".join(part.decode() if isinstance(part, bytes) else _shown(part, lookup) for part in parts)
-    return redacted(shown, answer.format.extension, known)
-
-
-def possibly_in(text: str, secrets: Iterable[str]) -> frozenset[str]:
-    """Return those of some secrets that may be in a part of a text, whichever way the format of the text writes them:
-    of the others it does not have all words."""
-    if "\\" in text or "&" in text:
-        return frozenset(secrets)
-    return frozenset(
-        secret for secret in secrets if all(word in text for word in re.findall("[A-Za-z0-9]{2,}", secret))
-    )
+    text = answer.body.decode("utf-8", "replace")
+    if any(map(_is_secret, _placeholders(_slots(answer)))):
+        lookup = _lookup(catalogue, answer, facts, sources)
+        parts = prepared_answer(answer.selection.layers, may_be_blank=True).parts
+        text = "".join(part.decode() if isinstance(part, bytes) else _shown(part, lookup) for part in parts)
+    return redacted(text, answer.format.extension, known)
 
 
 def hiding(catalogue: Catalogue, answer: Answer, facts: Facts, sources: Sources) -> Callable[[str], str]:
@@ -220,22 +180,20 @@ _SHORTEST_IN_A_MESSAGE = 3
 """Characters of the shortest secret that is replaced in messages: a shorter one is part of many words."""
 
 
-def named_values(slots: Iterable[Slot], lookup: Lookup) -> frozenset[str]:
-    """Return the values that facts named like a secret have in an answer, as they are and as filters make them."""
+def named_values(slots: Iterable[Slot], lookup: Lookup) -> set[str]:
+    """Return the values that secrets, and facts named like a secret, have in an answer, as they are and as filters make
+    them."""
     found: set[str] = set()
-    for placeholder in (inner for slot in slots for inner in _placeholders(slot) if not inner.is_secret):
+    for placeholder in filter(_is_secret, _placeholders(slots)):
         with suppress(CannotFill):
             found.update(lookup.values(placeholder.label), placeholder.values(lookup))
-    return frozenset(found)
+    return found
 
 
 def _known_values(catalogue: Catalogue, answer: Answer, facts: Facts, sources: Sources) -> set[str]:
     """Return the values that placeholders of secrets have in an answer, the secrets of its documents, and the values of
     facts that are named like one: a column of an inventory."""
-    lookup = _lookup(catalogue, answer, facts, sources)
-    found: set[str] = set()
-    for placeholder in (inner for slot in _slots(answer) for inner in _placeholders(slot)):
-        found.update(lookup.values(placeholder.label), placeholder.values(lookup))
+    found = named_values(_slots(answer), _lookup(catalogue, answer, facts, sources))
     for layer in answer.selection.layers:
         found |= secrets_of(layer.text, layer.key.format)
     for label, values in known_facts(catalogue, facts, sources).labels.items():
@@ -255,9 +213,8 @@ def _slots(answer: Answer) -> tuple[Slot, ...]:
     return prepared_answer(answer.selection.layers, may_be_blank=True).slots
 
 
-def _placeholders(slot: Slot) -> list[Placeholder]:
-    """Return the placeholders of secrets in a slot."""
-    return [part for part in slot.template.parts if not isinstance(part, str) and _is_secret(part)]
+def _placeholders(slots: Iterable[Slot]) -> Iterator[Placeholder]:
+    return (part for slot in slots for part in slot.template.parts if not isinstance(part, str))
 
 
 def _is_secret(placeholder: Placeholder) -> bool:
@@ -265,18 +222,14 @@ def _is_secret(placeholder: Placeholder) -> bool:
 
 
 def _shown(slot: Slot, lookup: Lookup) -> str:
-    if not _placeholders(slot):
+    if not any(map(_is_secret, _placeholders([slot]))):
         return slot.fill(lookup)
-    return slot.write("".join(_parts(slot.template.parts, lookup)))
-
-
-def _parts(parts: Iterable[str | Placeholder], lookup: Lookup) -> Iterator[str]:
-    for part in parts:
-        if isinstance(part, str):
-            yield part
-        else:
-            value = part.value(lookup)
-            yield re.sub(r"[^\r\n]+", SECRET, value) if _is_secret(part) else value  # as many lines as the value
+    shown = []
+    for part in slot.template.parts:
+        value = part if isinstance(part, str) else part.value(lookup)
+        is_hidden = not isinstance(part, str) and _is_secret(part)
+        shown.append(re.sub(r"[^\r\n]+", SECRET, value) if is_hidden else value)  # as many lines as the value
+    return slot.write("".join(shown))
 
 
 class _Reading:
@@ -305,8 +258,10 @@ class _Reading:
             if not _may_hold_one(text.text):
                 continue
             parts = list(_by_form(text.text, is_code=text.spelling != "names"))
-            for (start, end), (first, last) in zip(parts, _written(source, text, parts), strict=False):
-                self._hide(first, last, text.path or _under(source, first), text.text[start:end])
+            spans = [(part.start, part.end) for part in parts]
+            for part, (first, last) in zip(parts, _written(source, text, spans), strict=False):
+                said = (text.text[part.start : part.end],) if part.values is None else part.values
+                self._hide(first, last, text.path or _under(source, first), *said)
 
     def all_hidden(self, values: Collection[str]) -> list[Hidden]:
         """Return what is hidden, in order and apart from each other: the secrets, and where ``values`` occur again."""
@@ -318,10 +273,11 @@ class _Reading:
                 found += [Hidden(*span, ("",)) for span in _written(self.source, text, parts)]
         return _apart(found)
 
-    def _hide(self, start: int, end: int, under: Path, text: str) -> None:
+    def _hide(self, start: int, end: int, under: Path, *said: str) -> None:
         self.hidden.append(Hidden(start, end, under))
-        if len(text) >= _SHORTEST_ELSEWHERE:
-            self.values.update(_variants([_PLACEHOLDER.sub("\n", text), _unquoted(text)]))
+        for text in said:
+            if len(text) >= _SHORTEST_ELSEWHERE:
+                self.values.update(_variants([_PLACEHOLDER.sub("\n", text), _unquoted(text)]))
 
     def _hide_unreadable(self) -> None:
         """Hide every line of a text that is not of its format, if it seems to hold a secret: where the secret ends
@@ -333,10 +289,15 @@ class _Reading:
             self._texts = [ValueSpan((), 0, len(self.source), self.source)]
 
     def _named(self, leaves: list[ValueSpan]) -> list[bool]:
-        """Return for each value whether the names above it, or a value beside it, name it like a secret."""
-        by_path = [not TELLS_NOTHING.match(leaf.text.strip()) and self._is_secret(leaf.path) for leaf in leaves]
-        named_after = self._named_by_another(leaves)
-        options = {
+        """Return for each value whether it is named like a secret: by the names above it, by the value of another key
+        of its map, by an attribute of its element (``<entry name="password">text</entry>``), or by the option before it
+        in a list."""
+        naming = {
+            _map_of(leaf.path)
+            for leaf in leaves
+            if _last_name(leaf.path) in _NAMES_ANOTHER and self._is_named(leaf.text)
+        }
+        after_options = {
             second.path
             for first, second in pairwise(leaves)
             if first.text.startswith("-")
@@ -347,29 +308,12 @@ class _Reading:
             and self._is_named(first.text)
         }
         return [
-            known or leaf.path in options or at in named_after
-            for at, (known, leaf) in enumerate(zip(by_path, leaves, strict=True))
+            (not TELLS_NOTHING.match(leaf.text.strip()) and self._is_secret(leaf.path))
+            or leaf.path in after_options
+            or leaf.path in naming
+            or (_last_name(leaf.path) in _IS_NAMED and _map_of(leaf.path) in naming)
+            for leaf in leaves
         ]
-
-    def _named_by_another(self, leaves: list[ValueSpan]) -> set[int]:
-        """Return the positions of values whose name is the value of another key."""
-        names = [_last_name(leaf.path) for leaf in leaves]
-        places = [_map_of(leaf.path) for leaf in leaves]
-        counts = Counter(place for name, place in zip(names, places, strict=True) if name in _NAMES_ANOTHER)
-        before: dict[Path, bool] = {}
-        anywhere: dict[Path, bool] = {}
-        for leaf, name, place in zip(leaves, names, places, strict=True):
-            if name in _NAMES_ANOTHER and counts[place] == 1:
-                anywhere[place] = self._is_named(leaf.text)
-        found = set()
-        for at, (leaf, name, place) in enumerate(zip(leaves, names, places, strict=True)):
-            if name in _NAMES_ANOTHER:
-                before[place] = self._is_named(leaf.text)
-            elif (name in _IS_NAMED and (anywhere.get(place) or before.get(place))) or anywhere.get(
-                leaf.path
-            ):  # <entry name="password">text</entry>
-                found.add(at)
-        return found
 
     def _is_secret(self, path: Path) -> bool:
         names = [step for step in path if not step.isdecimal()]
@@ -463,14 +407,7 @@ def _written(source: str, text: ValueSpan, parts: list[tuple[int, int]]) -> Iter
 
 
 def _last_name(path: Path) -> str:
-    names = _without_positions(path)
-    return names[-1].lstrip("@").casefold() if names else ""
-
-
-def _without_positions(path: Path) -> Path:
-    while path and path[-1].isdecimal():
-        path = path[:-1]
-    return path
+    return next((step.lstrip("@").casefold() for step in reversed(path) if not step.isdecimal()), "")
 
 
 def _map_of(path: Path) -> Path:
@@ -536,7 +473,7 @@ def _variants(texts: Iterable[str]) -> set[str]:
         for line in {text, *text.splitlines()}:
             said = line.strip().strip("\"',;")
             if said and not TELLS_NOTHING.match(said) and said != SECRET and re.search(r"\w", said):
-                found.add(said)
+                found |= {said, *re.findall(r"\A[\w.\\-]+[:%](.*\w.*)", said)}
                 if re.search(r"[^\w/+=.$:-]", said):
                     found |= {
                         json.dumps(said, ensure_ascii=False)[1:-1],
@@ -559,28 +496,16 @@ class _Search:
                 compared = value[:_LONGEST_COMPARED]
                 lengths = self._by_beginning.setdefault(value[:_SHORTEST_ELSEWHERE], {})
                 lengths.setdefault(len(compared), set()).add(compared)
-        self._lengths = {
-            beginning: sorted(lengths, reverse=True) if len(lengths) <= _MOST_LENGTHS else []
-            for beginning, lengths in self._by_beginning.items()
-        }
 
     def __bool__(self) -> bool:
         return bool(self._by_beginning)
 
     def found_in(self, text: str) -> Iterator[tuple[int, int]]:
         """Yield where values occur, from start to end."""
-        lengths_of = self._lengths
         done = 0
         for at in self._beginnings_in(text):
-            lengths = lengths_of.get(text[at : at + _SHORTEST_ELSEWHERE])
-            if lengths is None or at < done:
-                continue
-            if not lengths:
-                done = _line_end(text, at)
-                yield at, done
-                continue
-            values = self._by_beginning[text[at : at + _SHORTEST_ELSEWHERE]]
-            for length in lengths:
+            values = self._by_beginning.get(text[at : at + _SHORTEST_ELSEWHERE], {}) if at >= done else {}
+            for length in sorted(values, reverse=True):
                 if text[at : at + length] in values[length] and _is_whole(text, at, at + length):
                     done = _line_end(text, at) if length == _LONGEST_COMPARED else at + length
                     yield at, done
@@ -627,144 +552,90 @@ def _is_whole(text: str, start: int, end: int) -> bool:
 _BLANK = r"(?:[ \t]|\\\r?\n)"
 """A blank between words; a backslash joins the next line."""
 
-_WORD = r"""(?:\{\{[^{}\r\n\0]*\}\}|"(?:[^"\\\0]|\\[^\0]){0,4096}+"|'[^'\0]{0,4096}+'|\\[^\0]|[^\s\0])++"""
+_PIECE = r"""\{\{[^{}\r\n\0]*\}\}|"(?:[^"\\\0]|\\[^\0]){0,4096}+"|'[^'\0]{0,4096}+'|\\[^\0]"""
+_WORD = rf"(?:{_PIECE}|[^\s\0])++"
 """A shell word: placeholders, quoted parts, escaped characters and what touches them."""
 
 _LINE = r"(?:[^\\\r\n\0]|\\\r?\n|\\(?![\r\n\0]))*+"
 """The rest of a line, with the lines that it is continued on."""
 
-_ARGUMENTS = r"(?:\\\r?\n|[^\n|;&\0]|&(?!&)){0,400}?"
-"""Some of a command's arguments."""
-
-_LINE_START = r"(?:^|(?<=[\r\x0b\x0c\x1c-\x1e\x85\u2028\u2029]))"
-"""Python programs, such as pykickstart, begin a line at more characters than the line feed."""
-
-_NAME = r"(?P<word>[\w./-]++)"
-"""A whole word, checked afterwards: a pattern with a name in it would try each beginning with each end."""
-
 _LOOKS = tuple(
-    (parts, re.compile(pattern))
-    for parts, pattern in (
-        (
-            ("-----begin ",),
-            r"(?s)-----BEGIN [A-Z0-9 ]*PRIVATE KEY(?: BLOCK)?-----.*?"
-            r"(?:-----END [A-Z0-9 ]*PRIVATE KEY(?: BLOCK)?-----|\Z)",
-        ),
-        (
-            ("$",),
-            r"\$(?:[0-9]|2[abxy]|y|gy|sm3|md5|sha1|argon2\w*|scrypt|pbkdf2[\w-]*)\$[^\s\"'<>:\0]{8,}",
-        ),
-        (("grub.pbkdf2.",), r"grub\.pbkdf2\.[^\s\"'<>\0]+"),
-        (("age-secret-key-",), r"AGE-SECRET-KEY-1\w+"),
-        (
-            ("authorization",),
-            r"(?i)\bauthorization\\?[\"']?[ \t]*[:=][ \t]*[\"']?(?:\w+[ \t]+)?(?P<value>[^\s\"'<>\0]+)",
-        ),
-        (("bearer",), r"(?i)\bbearer[ \t]+(?P<value>[\w.~+/=-]{8,})"),
-        (
-            ("-u", "--proxy-u"),
-            rf"(?:(?<=\s)-[uU]|--(?:proxy-)?user)[ \t=]+[^\s:\"'\0]+:(?!\d+(?:\s|\Z))(?P<value>{_WORD})",
-        ),
-        (
-            ("-u", "--proxy-u"),
-            rf"(?:(?<=\s)-[uU]|--(?:proxy-)?user)[ \t=]+(?=[\"'][^\s:\"'\0]+:)(?P<value>{_WORD})",
-        ),
-        (("%",), rf"(?:(?<=\s)-U|--user)[ \t=]*+[^\s%\"'\0]+%(?!\w?(?:\s|\Z))(?P<value>{_WORD})"),
-        (("%",), rf"(?:(?<=\s)-U|--user)[ \t=]*+(?=[\"'][^\s%\"'\0]+%)(?P<value>{_WORD})"),
-        (
-            ("useradd", "usermod", "sshpass", "login"),
-            r"\b(?:useradd|usermod|sshpass"
-            rf"|(?:docker|podman|buildah|skopeo|oc|registry){_BLANK}++login)\b{_ARGUMENTS}{_BLANK}-p{_BLANK}*+(?P<value>{_WORD})",
-        ),
-        (
-            ("mysql", "mariadb"),
-            rf"\b(?:mysql|mariadb)[\w-]*+(?={_BLANK}){_ARGUMENTS}{_BLANK}-p(?!{_BLANK})(?P<value>{_WORD})",
-        ),
-        (
-            ("nmcli", "wpa_cli", "mysqladmin"),
-            rf"\b(?:nmcli|wpa_cli|mysqladmin){_BLANK}{_ARGUMENTS}\b(?:password|psk){_BLANK}++(?P<value>{_WORD})",
-        ),
-        (
-            ("ldap", "ipa-"),
-            rf"\b(?:ldap[a-z]++|ipa-client-install)\b{_ARGUMENTS}{_BLANK}-w{_BLANK}*+(?P<value>{_WORD})",
-        ),
-        (("ipmitool",), rf"\bipmitool{_BLANK}{_ARGUMENTS}(?<=\s)-P{_BLANK}*+(?P<value>{_WORD})"),
-        (("redis-cli",), rf"\bredis-cli\b{_ARGUMENTS}{_BLANK}-a{_BLANK}++(?P<value>{_WORD})"),
-        (("htpasswd",), rf"\bhtpasswd{_BLANK}++-\w*b\w*{_BLANK}++{_WORD}{_BLANK}++{_WORD}{_BLANK}++(?P<value>{_WORD})"),
-        (("wpa_passphrase",), rf"\bwpa_passphrase{_BLANK}++{_WORD}{_BLANK}++(?![<>|&])(?P<value>{_WORD})"),
-        (
-            ("suseconnect", "attach"),
-            rf"\b(?:SUSEConnect\b{_ARGUMENTS}{_BLANK}-r|(?:pro|ua|ubuntu-advantage){_BLANK}++attach){_BLANK}++(?!-)"
-            rf"(?P<value>{_WORD})",
-        ),
-        (
-            ("assword", "assphrase"),
-            r"(?i:assword|assphrase)[^\n\0]{0,200}(?:\n[^\n\0]{0,80}?)?\bsend[ \t]+(?:--[ \t]+)?"
-            r"(?P<value>\"[^\"\n\0]*\\[rn]\"|\{[^}\n\0]*\})",
-        ),
-        (("identified", "password"), rf"(?i)\b(?:identified{_BLANK}+by|password){_BLANK}*+(?P<value>'[^'\n\0]+')"),
-        (("securestring",), rf"(?i)\bConvertTo-SecureString{_BLANK}++(?:-String{_BLANK}++)?(?!-)(?P<value>{_WORD})"),
-        (("/pass:",), rf"(?i)(?<=\s)/pass:(?P<value>{_WORD})"),
-        ((",pass=",), r",pass=(?P<value>[^\s,\"'\0]+)"),
-        (
-            ("openssl", "mkpasswd"),
-            rf"\b(?:openssl{_BLANK}+passwd|mkpasswd)\b(?:{_BLANK}+-{_WORD})*+{_BLANK}+(?P<value>{_WORD}(?:{_BLANK}+{_WORD})*+)",
-        ),
-        (("pass:",), rf"(?<![\w./-])pass:(?P<value>{_WORD})"),
-        (("net",), rf"(?i)\bnet{_BLANK}+user{_BLANK}+[^\s\0]+{_BLANK}+(?!/)(?P<value>{_WORD})"),
-        (("/ipk",), rf"(?i)(?<!\S)/ipk{_BLANK}+(?P<value>{_WORD})"),
-        (("d-i",), rf"(?im)(?<![^\s;&|])d-i{_BLANK}+[^\s\0]+{_BLANK}+password{_BLANK}+(?P<value>{_LINE})"),
+    re.compile(pattern)
+    for pattern in (
+        r"(?s)-----BEGIN [A-Z0-9 ]*PRIVATE KEY(?: BLOCK)?-----.*?"
+        r"(?:-----END [A-Z0-9 ]*PRIVATE KEY(?: BLOCK)?-----|\Z)",
+        r"\$(?:[0-9]|2[abxy]|y|gy|sm3|md5|sha1|argon2\w*|scrypt|pbkdf2[\w-]*)\$[^\s\"'<>:\0]{8,}",
+        r"grub\.pbkdf2\.[^\s\"'<>\0]+",
+        r"AGE-SECRET-KEY-1\w+",
+        r"(?i)\bauthorization\\?[\"']?[ \t]*[:=][ \t]*[\"']?(?:\w+[ \t]+)?(?P<value>[^\s\"'<>\0]+)",
+        r"(?i)\bbearer[ \t]+(?P<value>[\w.~+/=-]{8,})",
+        rf"(?:(?<=\s)-[uU]|--(?:proxy-)?user)[ \t=]*+"
+        rf"(?P<value>(?=[\"']?[^\s:%\"'\0]+[:%](?!(?:\d+|\w)?(?:\s|\Z))){_WORD})",
+        rf"(?:(?<![\w.-])pass:|,pass=)(?P<value>{_WORD})",
+        rf"(?i)\b(?:identified{_BLANK}+by|password){_BLANK}*(?P<value>'[^'\n\0]+')",
+        r"(?i:assword|assphrase)[^\n\0]{0,200}(?:\n[^\n\0]{0,80}?)?\bsend[ \t]+(?:--[ \t]+)?(?P<value>[^\n\0]+)",
     )
 )
-"""Secrets by their looks: parts, of which each text has one, case-folded, that the pattern finds something in; and the
-pattern. Where that has a group ``value``, the group is the secret."""
+"""Secrets by their looks. Where a pattern has a group ``value``, the group is the secret."""
 
-_MAY_HOLD_ONE = tuple(
-    (parts, re.compile(pattern))
-    for parts, pattern in (
-        (PARTS_OF_SECRET_NAMES, NAMED_LIKE_A_SECRET.pattern),
-        (("$",), r"\$[\w-]+\$"),
-        (("-u",), r"-(?:(?<=\s-)u|-(?:proxy-)?user)[\s=]"),
-        (("net",), r"net[\s\\]+user"),
-        (("%",), r"-(?:(?<=\s-)u|-user)[^%]*%"),
-        (("://",), r"://(?:\{\{[^{}]*\}\}|(?!://)[^\s\"'<>@])*+@"),
-        (("authorization", "bearer", "useradd", "usermod", "sshpass", "chpasswd", "cryptsetup"), ""),
-        (("mysql", "mariadb", "login", "ldap", "ipa-client", "ipmitool", "redis-cli", "suseconnect", "attach"), ""),
-        (("assword", "assphrase", "identified", "securestring", ",pass=", "kinit", "realm", "sudo"), ""),
-        (("-----begin ", "pbkdf2", "pass:", "/ipk"), ""),
+_COMMANDS = {
+    "": (
+        rf"rootpw|sshpw|mkpasswd|openssl{_BLANK}+passwd|htpasswd|wpa_passphrase|slmgr(?:\.vbs)?|convertto-securestring"
+        rf"|(?:pro|ua|ubuntu-advantage){_BLANK}+attach|net{_BLANK}+user"
+    ),
+    "-p": (
+        r"useradd|usermod|sshpass|(?:mysql|mariadb)[\w-]*"
+        rf"|(?:docker|podman|buildah|skopeo|oc|registry){_BLANK}+login"
+    ),
+    "-P": "ipmitool",
+    "-w": r"ldap[a-z]+|ipa-client-install",
+    "-a": "redis-cli",
+    "-r": "suseconnect",
+    "password|psk": "nmcli|wpa_cli|mysqladmin",
+}
+"""Commands that take a password as an argument, by the word before it. Of such a command all arguments are hidden but
+plain options, whichever of them is the password."""
+
+_TAKES_ONE = tuple(
+    (
+        re.compile(rf"(?i)(?<![\w.-])(?:{commands})(?P<rest>(?:{_BLANK}++{'(?![|;&])' if before else ''}{_WORD})++)"),
+        re.compile(rf"(?<=[ \t\n])(?:{before}){_BLANK}*+(?P<value>{_WORD})") if before else None,
     )
+    for before, commands in _COMMANDS.items()
 )
-"""What every text holds, case-folded, that a pattern here finds something in: a part, and what the pattern matches."""
+"""A command with its arguments, and the password in them; None where it is the last of them."""
 
+_PLAIN_OPTION = re.compile(r"-\w?|--[\w-]*")
+_NO_ARGUMENT = re.compile(r"[#|;&]|\d?[<>]")
+_LONE_QUOTE = re.compile(rf"(?:{_PIECE}|[^\"'`])*+[\"'`]")
 
-def _may_hold_one(text: str) -> bool:
-    folded = text.casefold()  # a third of the time of a pattern that ignores case
-    return any(pattern.search(folded) for parts, pattern in _MAY_HOLD_ONE if any(part in folded for part in parts))
+_READS_ONE = re.compile(r"\b(?<!/etc/)(?:\w*passwd|cryptsetup|kinit|realm|password-stdin|sudo[ \t]+-S)\b")
+"""Commands that read a password: a line with one of them and a pipe or ``<<`` is hidden, with its here-document."""
 
+_SCRIPT_LINE = re.compile(rf"(?:(?<!\S)\#[^\n\0]*+|{_PIECE}|\|[ \t]*+\n|[^\n\0])++")
+_SAID = re.compile(rf"\b(?:echo|printf)\b(?P<said>(?:{_BLANK}++(?![|;&]){_WORD})++)|<<<[ \t]*+(?P<text>{_WORD})")
+_TAG = re.compile(r"<<-?[ \t]*+\\?[\"']?(?P<tag>\w+)")
 
-_OPTION = re.compile(rf"(?<![\w./-])--?{_NAME}(?:=|{_BLANK}++(?!-))")
-_SETTING = re.compile(rf"(?<![\w./-]){_NAME}\\?[\"']?(?P<before>[ \t]*+)[=:](?P<after>[ \t]*+)")
+_NAME = re.compile(
+    r"\{\{[^{}\r\n\0]*\}\}|(?<![\w./-])(?P<word>[\w./-]++)"
+    rf"(?:\\?[\"']?(?P<before>[ \t]*+)(?P<sign>[=:])(?P<after>[ \t]*+)|(?P<blank>{_BLANK}++))?"
+)
+"""A whole word outside of placeholders, and how a value may follow it. Whether the word is named like a secret is
+judged afterwards: a pattern with a name in it would try each beginning with each end."""
+
 _QUESTION = re.compile(
-    rf"(?im){_LINE_START}[ \t]*+\S++{_BLANK}++{_NAME}{_BLANK}++"
-    rf"(?P<type>password|string|note|select|multiselect|text)(?:{_BLANK}++|$)"
+    rf"(?i)(?<![^\s;&|])[\w.-]++{_BLANK}++(?P<word>[\w.-]++/[\w./-]++){_BLANK}++"
+    rf"(?P<type>password|string|note|select|multiselect|text)(?P<value>{_BLANK}{_LINE})"
 )
 _IPXE_SETTING = re.compile(
-    rf"(?im){_LINE_START}[ \t]*+(?:set|param(?:[ \t]++--params[ \t]++\S++)?)[ \t]++{_NAME}(?::\w++)?[ \t]++"
+    r"(?im)^[ \t]*+(?:set|param(?:[ \t]++--params[ \t]++\S++)?)[ \t]++"
+    rf"(?P<word>[\w./-]++)(?::\w++)?(?P<value>[ \t]{_LINE})"
 )
+
+
 _ELEMENT = re.compile(r"<(?P<word>[\w.:-]++)[^<>]*+>")
-_ROOT_PASSWORD = re.compile(rf"(?im){_LINE_START}[ \t]*+(?:rootpw|sshpw)(?P<rest>{_BLANK}{_LINE})")
 _URL = re.compile(r"://(?P<rest>(?:\{\{[^{}\n]*\}\}|[^\s\"'<>\0])++)")
 _PORT = re.compile(r"\d{1,5}\Z")
-_PIPE = re.compile(
-    r"\|(?:[ \t]*+\\?\r?\n)?[^\n|\0]*?"
-    r"\b(?:chpasswd|passwd|smbpasswd|cryptsetup|kinit|realm|password-stdin|sudo[ \t]+-S)\b"
-)
-_SAID = re.compile(rf"\b(?:echo|printf)\b(?P<rest>(?:{_BLANK}++{_WORD})*+)")
-_HERE_TEXT = re.compile(
-    rf"\b(?:chpasswd|passwd|smbpasswd|cryptsetup)\b[^\n|\0]{{0,200}}?<<(?:<[ \t]*+(?P<value>{_WORD})"
-    r"|-?[ \t]*+\\?[\"']?(?P<tag>\w+)[^\n]{0,400}\n)"
-    r"|<<-?[ \t]*+\\?[\"']?(?P<piped>\w++)[^\n|\0]{0,200}+\|(?P<into>[^\n\0]{0,400}+)\n"
-)
 _AT_LINE_START = re.compile(r"(?:[ \t#;]|//|- |export |set |\"|')*\Z")
 _INDENT = re.compile(r"[ \t#;]*+(?:- )?")
 _BLOCK = re.compile(r"(?:[|>&!][^\r\n]*|[\[{(][^\r\n\])}]*|#[^\r\n]*|\\?[\"']{3}[^\r\n]*)?(?=\r?\n)")
@@ -773,52 +644,56 @@ _LINE_AT = re.compile(_LINE)
 _LONGEST_ELEMENT = 4_096
 _LONGEST_SCHEME = 20
 
+_RARE = (
+    *("useradd", "usermod", "sshpass", "mysql", "mariadb", "login", "ldap", "ipa-client", "ipmitool", "redis-cli"),
+    *("suseconnect", "attach", "slmgr", "securestring", "cryptsetup", "kinit", "realm", "sudo", "identified", "bearer"),
+    *("authorization", "-----begin ", "pbkdf2", "assword", "assphrase", "pass:", "pass=", "-u"),
+)
+_OFTEN_NONE = re.compile(rf"{NAMED_LIKE_A_SECRET.pattern}|\$[\w-]+\$|net[\s\\]+user|://[^\s@]*+@")
+"""Every text that holds a secret by its form has, case-folded, one of these parts, or matches the pattern."""
 
-def _by_form(text: str, *, is_code: bool = True) -> Iterator[tuple[int, int]]:
-    """Yield the secrets of a text by their looks and, if it ``is_code``, by the names before them, as spans that say
-    something."""
-    for start, end in _by_any_form(text) if is_code else _by_looks(text):
+
+def _may_hold_one(text: str) -> bool:
+    folded = text.casefold()  # a third of the time of a pattern that ignores case
+    return any(part in folded for part in _RARE) or (
+        any(part in folded for part in ("$", "net", "://", *PARTS_OF_SECRET_NAMES))
+        and _OFTEN_NONE.search(folded) is not None
+    )
+
+
+class _Found(NamedTuple):
+    """A secret in a text. ``values`` are texts that are secrets elsewhere too; None for the secret itself."""
+
+    start: int
+    end: int
+    values: tuple[str, ...] | None = None
+
+
+def _by_form(text: str, *, is_code: bool = True) -> Iterator[_Found]:
+    """Yield the secrets of a text by their looks and, if it ``is_code``, by the names and commands before them."""
+    for pattern in _LOOKS:
+        group = "value" if "value" in pattern.groupindex else 0
+        yield from _saying((_Found(*found.span(group)) for found in pattern.finditer(text)), text)
+    yield from _in_urls(text)
+    if is_code:
+        yield from _in_commands(text)
+        yield from _saying(_after_names(text), text)
+        yield from _in_elements(text)
+
+
+def _saying(found: Iterable[_Found], text: str) -> Iterator[_Found]:
+    """Yield those that say something, without white space at the end: ``= no # or yes`` says nothing."""
+    for start, end, values in found:
         said = text[start:end].rstrip()
         first = _WORD_AT.match(said)
         rest = said[first.end() :].strip() if first else ""
         ends = not rest or rest[0] == "#" or (first is not None and first[0][-1] in ",;}])")
         is_empty = first is not None and ends and TELLS_NOTHING.match(first[0].strip("\"',;}])"))
         if said and not is_empty and re.search(r"\w", said):
-            yield start, start + len(said)
+            yield _Found(start, start + len(said), values)
 
 
-def _by_looks(text: str) -> Iterator[tuple[int, int]]:
-    folded = text.casefold()
-    for parts, pattern in _LOOKS:
-        if any(part in folded for part in parts):
-            group = "value" if "value" in pattern.groupindex else 0
-            for found in pattern.finditer(text):
-                yield found.span(group)
-    yield from _in_urls(text)
-
-
-def _by_any_form(text: str) -> Iterator[tuple[int, int]]:
-    yield from _by_looks(text)
-    yield from _after_options(text)
-    yield from _in_settings(text)
-    for pattern in (_QUESTION, _IPXE_SETTING):
-        for found in pattern.finditer(text):
-            if is_secret_name(found["word"]) or found.groupdict().get("type") == "password":
-                yield _span_of(_LINE_AT, text, found.end())
-    for found in _ROOT_PASSWORD.finditer(text):
-        for word in _WORD_AT.finditer(text, *found.span("rest")):
-            if not word[0].startswith("--"):
-                yield word.span()
-    yield from _in_elements(text)
-    yield from _piped(text)
-
-
-def _span_of(pattern: re.Pattern[str], text: str, at: int) -> tuple[int, int]:
-    found = pattern.match(text, at)
-    return found.span() if found else (at, at)
-
-
-def _in_urls(text: str) -> Iterator[tuple[int, int]]:
+def _in_urls(text: str) -> Iterator[_Found]:
     """Yield passwords in URLs, to the last ``@``: one that should have been escaped may be in the password, as may a
     slash. Of a URL of the web a user name alone counts too: it is a token."""
     for found in _URL.finditer(text):
@@ -829,43 +704,80 @@ def _in_urls(text: str) -> Iterator[tuple[int, int]]:
             continue
         scheme = text[max(0, found.start() - _LONGEST_SCHEME) : found.start()].lower()
         if 0 <= colon < min(at, authority) and not _PORT.match(rest, colon + 1, authority):
-            yield start + colon + 1, start + at
+            yield _Found(start + colon + 1, start + at)
         elif at < authority and scheme.endswith(("http", "https", "ftp")):
-            yield start, start + at
+            yield _Found(start, start + at)
 
 
-def _after_options(text: str) -> Iterator[tuple[int, int]]:
-    at = 0
-    while option := _OPTION.search(text, at):
-        at = option.end("word")
-        if is_secret_name(option["word"]):
-            span = _span_of(_WORD_AT, text, option.end())
-            at = max(at, span[1])
-            yield span
-
-
-def _in_settings(text: str) -> Iterator[tuple[int, int]]:
-    """Yield the values of settings: a word where the line has more of them (``a=1 password=x b=2``), else the rest of
-    the line, or the lines below that are indented more."""
-    at = 0
-    while setting := _SETTING.search(text, at):
-        at = setting.end("word")
-        is_list = setting["word"] == "chpasswd"
-        if not is_list and not is_secret_name(setting["word"]):
+def _in_commands(text: str) -> Iterator[_Found]:
+    """Yield the arguments of commands that take a password, but plain options, and what a script gives to those that
+    read one."""
+    for pattern, password in _TAKES_ONE:
+        for command in pattern.finditer(text):
+            start, words = command.start("rest"), list(_words(command["rest"]))
+            if password:
+                passwords = tuple(found["value"] for found in password.finditer(command["rest"]))
+            else:
+                own = takewhile(lambda word: not _NO_ARGUMENT.match(word[0]), words)
+                passwords = tuple(word[0] for word in own if word[0][0] not in "-/")[-1:]
+            if passwords:
+                yield from (_Found(start + word.start(), start + word.end(), passwords) for word in words)
+    if not _READS_ONE.search(text):
+        return
+    for line in _SCRIPT_LINE.finditer(text):
+        script = line[0]
+        if not (("|" in script or "<<" in script) and _READS_ONE.search(script)):
             continue
-        begins, value = _line_start(text, setting.start()), setting.end()
-        if value == len(text) or (block := _BLOCK.match(text, value)):
+        said = [word for found in _SAID.finditer(script) for word in _WORD_AT.findall(found["said"] or found["text"])]
+        end = line.end()
+        if tag := _TAG.search(script):
+            closed = re.compile(rf"(?m)^[ \t]*{tag['tag']}\b").search(text, end)
+            end = closed.start() if closed else len(text)
+            said += text[line.end() : end].splitlines()
+        yield _Found(line.start(), end, tuple(said))
+
+
+def _words(arguments: str) -> Iterator[re.Match[str]]:
+    """Yield the arguments of a command but plain options, to the end of a text in quotes that the command is in."""
+    for word in _WORD_AT.finditer(arguments):
+        if not _PLAIN_OPTION.fullmatch(word[0]):
+            yield word
+        if _LONE_QUOTE.match(word[0]):
+            return
+
+
+def _after_names(text: str) -> Iterator[_Found]:
+    """Yield what follows a name: after an option a word; after a setting a word where the line has more of them
+    (``a=1 password=x b=2``), else the rest of the line, or the lines below that are indented more."""
+    for pattern in (_QUESTION, _IPXE_SETTING):
+        for found in pattern.finditer(text):
+            if is_secret_name(found["word"]) or found.groupdict().get("type") == "password":
+                yield _Found(*found.span("value"))
+    at = 0
+    while name := _NAME.search(text, at):
+        word = name["word"]
+        at, value = name.end("word") if word else name.end(), name.end()
+        if not (word and (name["sign"] or name["blank"]) and is_secret_name(word)):
+            continue
+        begins = _line_start(text, name.start())
+        is_first = _AT_LINE_START.match(text[max(begins, name.start() - _LONGEST_UNDER) : name.start()])
+        if name["blank"]:
+            if word.startswith("-") and not text.startswith("-", value):
+                yield _Found(*_span_of(_WORD_AT, text, value))
+        elif value == len(text) or (block := _BLOCK.match(text, value)):
             at = _block_end(text, begins, block.end() if value < len(text) and block else value)
-            yield value, at
-            continue
-        if is_list:
-            continue
-        before = text[max(begins, setting.start() - _LONGEST_UNDER) : setting.start()]
-        is_first = bool(_AT_LINE_START.match(before))
-        whole = is_first or setting["before"] or setting["after"]
-        span = _span_of(_LINE_AT if whole else _WORD_AT, text, value)
-        at = max(at, span[1])
-        yield span
+            yield _Found(value, at)
+        elif name["sign"] == "=" and not (is_first or name["before"] or name["after"]):
+            start, at = _span_of(_WORD_AT, text, value)
+            yield _Found(start, at)
+        else:
+            start, at = _span_of(_LINE_AT, text, value)
+            yield _Found(start, at)
+
+
+def _span_of(pattern: re.Pattern[str], text: str, at: int) -> tuple[int, int]:
+    found = pattern.match(text, at)
+    return found.span() if found else (at, at)
 
 
 def _block_end(text: str, begins: int, at: int) -> int:
@@ -884,7 +796,7 @@ def _block_end(text: str, begins: int, at: int) -> int:
     return end
 
 
-def _in_elements(text: str) -> Iterator[tuple[int, int]]:
+def _in_elements(text: str) -> Iterator[_Found]:
     """Yield what elements hold, in texts that are no XML documents."""
     at = 0
     while element := _ELEMENT.search(text, at):
@@ -892,28 +804,8 @@ def _in_elements(text: str) -> Iterator[tuple[int, int]]:
         if is_secret_name(element["word"]):
             closed = text.find(f"</{element['word']}>", at, at + _LONGEST_ELEMENT)
             end = closed if closed >= 0 else _line_end(text, at)
-            yield at, end
+            yield _Found(at, end)
             at = end
-
-
-def _piped(text: str) -> Iterator[tuple[int, int]]:
-    """Yield what a script gives chpasswd(8) and the like."""
-    for said in _SAID.finditer(text):
-        start, end = said.span("rest")
-        pipes = [pipe.start() for pipe in _PIPE.finditer(text, start, _line_end(text, end + 1)) if pipe.start() <= end]
-        if pipes:
-            yield start + 1, pipes[-1]
-    at = 0
-    while here := _HERE_TEXT.search(text, at):
-        at = here.end()
-        if here["piped"] and "passwd" not in here["into"]:
-            continue
-        tag = here["tag"] or here["piped"]
-        if tag is None:
-            yield here.span("value")
-        else:
-            closed = re.compile(rf"(?m)^[ \t]*{re.escape(tag)}\b").search(text, at)
-            yield at, (at := closed.start() if closed else len(text))
 
 
 # Messages of other programs, which quote an answer although it holds passwords.

@@ -310,7 +310,7 @@ def test_a_cell_is_hidden_by_the_label_that_the_settings_give_its_column() -> No
         pytest.param(
             "ks",
             "%post\ndocker run -p 8080:80 -u 33:33 x\ndocker login h && docker run -p 80 x\nmkdir -p /srv/mysql\n"
-            "mysql -u a -p db\nmysql -P 3306\nmysql -e x && mkdir -pv /x\nps -U a -o %cpu\nsystemctl --user=a%i\n"
+            "mysql -P 3306\nmysql -e x && mkdir -pv /x\nps -U a -o %cpu\nsystemctl --user=a%i\n"
             'send "hello\\r"\n%end\n',
             id="options that are no password",
         ),
@@ -404,14 +404,6 @@ def test_each_name_like_a_secret_has_a_part_that_is_looked_for_first(name: str) 
 def test_a_value_that_moves_into_a_comment_is_hidden_there() -> None:
     before, after = redacted_pair("password: hunter2!\n", "password: other3!!\n# it was hunter2!\n", "yaml")
     assert (before, after) == (f"password: {SECRET}\n", f"password: {CHANGED}\n# it was {CHANGED}\n")
-
-
-def test_of_secrets_of_many_lengths_that_begin_alike_the_beginning_hides_the_rest_of_the_line() -> None:
-    passwords = ["QZXJ" + "K" * more for more in range(9)]
-    text = f"passwords: {json.dumps(passwords)}\nnote: it is {passwords[4]}, really\nb: 1\n"
-    shown = redacted(text, "yaml").splitlines()
-    assert leaked("".join(shown)) is None
-    assert shown[1:] == [f"note: it is {SECRET}", "b: 1"]
 
 
 def secret_sources(value: str) -> Sources:
