@@ -53,20 +53,17 @@ from loadtest.bench import (
     loading,
     nodes,
     pages,
-    report,
     servers,
-    storm,
     throughput,
 )
 from loadtest.bench.against import against, another_checkout
-from loadtest.bench.figures import FULL, QUICK, Effort, Figure
+from loadtest.bench.figures import FULL, QUICK, Effort, Figure, table
 from loadtest.bench.load import WrongAnswers, generator_name
-from loadtest.bench.processes import ARE_SHARED, GENERATOR_CORE, SERVICE_CORE
-from loadtest.bench.servers import CannotStart
+from loadtest.bench.servers import GENERATOR_CORE, SERVICE_CORE, CannotStart
 
 GROUPS: dict[str, Callable[[Effort], list[Figure]]] = {
     "requests": throughput.requests,
-    "cold": storm.cold,
+    "cold": throughput.cold,
     "scale": throughput.scale,
     "selectors": throughput.selectors,
     "inventory": inventory.inventory,
@@ -95,7 +92,7 @@ def main() -> int:
     # What the benchmark itself does must not disturb the service; its children are moved to their own core.
     os.sched_setaffinity(0, {GENERATOR_CORE})
     signal.signal(signal.SIGTERM, _end)
-    if ARE_SHARED:
+    if SERVICE_CORE == GENERATOR_CORE:
         print("bench: one core for service and generator: no ratio of this run holds", file=sys.stderr)
     print(f"service on core {SERVICE_CORE}, {generator_name()} on core {GENERATOR_CORE}", flush=True)
     missed: list[str] = []
@@ -106,7 +103,7 @@ def main() -> int:
         except (CannotStart, WrongAnswers) as error:
             print(f"bench: {name}: {error}", file=sys.stderr)
             return 2
-        print(f"\n{report.plain_table(name, figures)}\n({time.monotonic() - began:.0f} s)", flush=True)
+        print(f"\n{table(name, figures)}\n({time.monotonic() - began:.0f} s)", flush=True)
         missed += [f"{name}: {figure.what}" for figure in figures if figure.verdict == "MISSED"]
     if missed:
         print("\n".join([f"bench: {len(missed)} bars missed:", *missed]), file=sys.stderr)

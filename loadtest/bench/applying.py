@@ -8,10 +8,9 @@ from dataclasses import replace
 
 from loadtest.bench import shapes
 from loadtest.bench.figures import Bar, Effort, Figure, Spread
-from loadtest.bench.load import Contestant, ask, generating
+from loadtest.bench.load import Contestant, ask, generating, wait_until_loaded
 from loadtest.bench.servers import ADMIN_TOKEN, Server, answerd
 from loadtest.bench.stores import stored
-from loadtest.bench.storm import wait_until_loaded
 from loadtest.fleet import RACK, Machine, rack_document, templated_document, templated_fleet
 
 NEW = Bar(at_most=20)

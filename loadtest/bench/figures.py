@@ -1,4 +1,4 @@
-"""Figures: the median of the rounds, their spread, and the bar that the median has to meet."""
+"""Figures: the median of the rounds, their spread, the bar that the median has to meet, and the table of a run."""
 
 from __future__ import annotations
 
@@ -17,7 +17,6 @@ class Spread:
 
     @classmethod
     def of(cls, values: Sequence[float]) -> Spread:
-        """Return the spread of some values, one for each round."""
         return cls(statistics.median(values), min(values), max(values))
 
 
@@ -29,11 +28,9 @@ class Bar:
     at_most: float | None = None
 
     def is_cleared_by(self, value: float) -> bool:
-        """Return whether a median meets the bar."""
         return (self.at_least is None or value >= self.at_least) and (self.at_most is None or value <= self.at_most)
 
     def __str__(self) -> str:
-        """Return the bar as the table shows it."""
         return f"≥ {self.at_least:g}" if self.at_least is not None else f"≤ {self.at_most:g}"
 
 
@@ -88,3 +85,29 @@ QUICK = Effort(
     changes=3,
     applied=500,
 )
+
+
+def table(name: str, figures: Sequence[Figure]) -> str:
+    """Return the figures of a group as a table for a terminal."""
+    rows = [("what", "median", "rounds", "unit", "bar", "")]
+    for figure in figures:
+        low, high = _number(figure.value.low), _number(figure.value.high)
+        spread = "" if low == high else f"{low} to {high}"
+        median = _number(figure.value.median)
+        rows.append((figure.what, median, spread, figure.unit, str(figure.bar or ""), figure.verdict))
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    lines = [f"== {name}"]
+    for row in rows:
+        cells = [
+            cell.rjust(width) if at in (1, 2) else cell.ljust(width)
+            for at, (cell, width) in enumerate(zip(row, widths, strict=True))
+        ]
+        lines.append("  ".join(cells).rstrip())
+    return "\n".join(lines)
+
+
+def _number(value: float) -> str:
+    """Return three significant digits, thousands separated."""
+    if abs(value) >= 100:
+        return f"{value:,.0f}"
+    return f"{value:.1f}" if abs(value) >= 10 else f"{value:.2f}"

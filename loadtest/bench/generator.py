@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import errno
 import gc
+import itertools
 import json
 import resource
 import select
@@ -20,14 +21,10 @@ import sys
 import time
 from _socket import AF_INET, MSG_DONTWAIT, MSG_NOSIGNAL, SOCK_CLOEXEC, SOCK_NONBLOCK, SOCK_STREAM
 from _socket import socket as Socket
-from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field
 
 from loadtest.bench.shapes import Shape
 from loadtest.fleet import Machine
-
-PREPARED_AT_MOST = 20_000
-"""Requests that are put together before the clock starts: 60 MB. More are put together while it runs."""
 
 GIVE_UP_SECONDS = 30.0
 """Without any progress."""
@@ -78,15 +75,13 @@ class Generator:
         self._poll = select.epoll()
         self._open: dict[int, _Exchange] = {}
         self._sent = 0
-        self._prepared: list[tuple[bytes, bytes]] = []
-        if not order.seconds and order.machines <= PREPARED_AT_MOST:
-            self._prepared = [self._request(number) for number in range(0, order.machines, order.step)]
 
     def run(self) -> Outcome:
         """Send and receive until the order is done."""
         gc.disable()
         order = self.order
-        pending = iter(self._prepared) if self._prepared else map(self._request, self._numbers())
+        numbers = range(0, order.machines, order.step)
+        pending = map(Machine, itertools.cycle(numbers) if order.seconds else numbers)
         cpu, began = time.process_time(), time.monotonic()
         until = began + order.seconds if order.seconds else float("inf")
         progress = began
@@ -98,7 +93,7 @@ class Generator:
                 if following is None:
                     exhausted = True
                 else:
-                    self._send(*following)
+                    self._send(self.shape.request(following), self.shape.proof_of(following))
                 now = time.monotonic() if order.pace else now
             if not self._open and (exhausted or now >= until):
                 break
@@ -117,20 +112,6 @@ class Generator:
     def _may_send(self, elapsed: float) -> bool:
         order = self.order
         return len(self._open) < order.connections and (not order.pace or self._sent < elapsed * order.pace)
-
-    def _numbers(self) -> Iterator[int]:
-        order = self.order
-        if not order.seconds:
-            yield from range(0, order.machines, order.step)
-            return
-        number = 0
-        while True:
-            yield number
-            number = (number + order.step) % order.machines
-
-    def _request(self, number: int) -> tuple[bytes, bytes]:
-        machine = Machine(number)
-        return self.shape.request(machine), self.shape.proof_of(machine)
 
     def _send(self, request: bytes, proof: bytes) -> None:
         self._sent += 1

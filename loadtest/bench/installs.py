@@ -170,7 +170,7 @@ def _started(running: ExitStack, documents: Documents, records: int = 0) -> Serv
     (secrets / "root").write_text("made-up\n")
     (secrets / "root").chmod(0o600)
     settings = {
-        "SERVICE_TIMEOUT_SECS": 600, "SERVICE_INSTALL_START_SECS": 100_000, "SERVICE_SECRETS_DIR": secrets,
+        "SERVICE_INSTALL_START_SECS": 100_000, "SERVICE_SECRETS_DIR": secrets,
     }  # fmt: skip
     server = running.enter_context(answerd({**answers.settings, **settings}))
     settle(server)

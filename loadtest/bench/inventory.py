@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from contextlib import ExitStack
-from dataclasses import replace
 
 from loadtest.bench import shapes
 from loadtest.bench.figures import Bar, Effort, Figure
@@ -43,13 +42,13 @@ def _answering(effort: Effort) -> list[Figure]:
     ten."""
     with ExitStack() as running:
         documents = running.enter_context(stored(templated_fleet(effort.load)))
-        server = running.enter_context(answerd({**documents.settings, "SERVICE_TIMEOUT_SECS": 600}))
+        server = running.enter_context(answerd(documents.settings))
         settle(server)
         by_document = Contestant(f"{effort.load:,} documents", server, shapes.TEMPLATED_POST, effort.load)
         by_rows = []
         for size in sorted({10, effort.load, *effort.sizes}):
             answers = running.enter_context(stored(inventory_fleet(size)))
-            server = running.enter_context(answerd({**answers.settings, "SERVICE_TIMEOUT_SECS": 600}))
+            server = running.enter_context(answerd(answers.settings))
             settle(server)
             by_rows.append(Contestant(f"one document, {size:,} rows", server, shapes.TEMPLATED_POST, size))
         turns = alternate([by_document, *by_rows], effort.rounds, effort.seconds)
@@ -73,12 +72,9 @@ def _keeping(effort: Effort, store: str) -> list[Figure]:
         without = memory(server, f"10 rows in {store}", None)
     with (
         stored(inventory_fleet(rows), store) as answers,
-        answerd({**answers.settings, "SERVICE_TIMEOUT_SECS": 600}, wait=False) as server,
+        answerd(answers.settings, wait=False) as server,
     ):
-        figures = [
-            replace(figure, bar=LOADED) if figure.what == f"{named}: load" else figure
-            for figure in starting(server, named)
-        ]
+        figures = starting(server, named, loaded=LOADED)
         contestant = Contestant(named, server, shapes.TEMPLATED_POST, rows)
         carry_out(contestant.order())
         settle(server)

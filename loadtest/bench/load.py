@@ -9,6 +9,7 @@ import shutil
 import socket
 import sys
 import tempfile
+import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
@@ -17,9 +18,9 @@ from subprocess import PIPE
 
 from loadtest.bench.figures import Spread
 from loadtest.bench.generator import Order, Outcome
-from loadtest.bench.processes import GENERATOR_CORE, Process
-from loadtest.bench.servers import Server
-from loadtest.bench.shapes import Shape
+from loadtest.bench.servers import GENERATOR_CORE, START_SECONDS, Process, Server
+from loadtest.bench.shapes import UNCLAIMED_GET, Shape
+from loadtest.fleet import Machine
 
 CONNECTIONS = 64
 """At a time, in a throughput round."""
@@ -31,6 +32,7 @@ LATE_SECONDS = 30
 """When wrk counts an answer as a fault. By default that is 2: a machine that stands still for so long in a round makes
 one fault of each connection."""
 
+_POLL_SECONDS = 0.005
 _RESULT = re.compile(r"^RESULT (\d+) (\d+) (\d+) (\d+) (\d+) (\d+) (\d+)$", re.MULTILINE)
 _FAULTS = (
     "with another status",
@@ -110,6 +112,25 @@ def ask(port: int, request: bytes, timeout: float = 30.0) -> bytes:
     with socket.create_connection(("127.0.0.1", port), timeout=timeout) as connection:
         connection.sendall(request)
         return b"".join(iter(lambda: connection.recv(65_536), b""))
+
+
+def wait_until_loaded(server: Server) -> None:
+    """Wait until the answer set is in force: only then can the service answer that nothing claims a request."""
+    response = ask_once_up(server, UNCLAIMED_GET.request(Machine(0)))
+    if not response.startswith(b"HTTP/1.1 404 "):
+        raise RuntimeError(f"an unclaimed request was answered with {response[:100]!r}")
+
+
+def ask_once_up(server: Server, request: bytes) -> bytes:
+    """Return the response to one request, sent as soon as the server accepts connections."""
+    until = time.monotonic() + START_SECONDS
+    while True:
+        try:
+            return ask(server.port, request, timeout=START_SECONDS)
+        except OSError:
+            if time.monotonic() > until or server.process.child.poll() is not None:
+                raise
+            time.sleep(_POLL_SECONDS)
 
 
 def carry_out(order: Order) -> Outcome:

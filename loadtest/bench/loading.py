@@ -3,24 +3,24 @@ and memory."""
 
 from __future__ import annotations
 
-import threading
 import time
 from collections.abc import Sequence
 from dataclasses import replace
-from pathlib import Path
 
 from loadtest.bench import shapes
 from loadtest.bench.figures import Bar, Effort, Figure, Spread
-from loadtest.bench.load import Contestant, ask, carry_out, generating
+from loadtest.bench.load import Contestant, ask, carry_out, generating, wait_until_loaded
 from loadtest.bench.servers import Server, answerd, is_compiled
 from loadtest.bench.stores import STORES, AnswerSet, stored
-from loadtest.bench.storm import ask_once_up, wait_until_loaded
 from loadtest.fleet import Machine, templated_document, templated_fleet
+
+LOADED = Bar(at_most=20)
+"""Seconds until 100,000 machines are answered."""
 
 IN_FORCE = {"sqlite": Bar(at_most=50), "files": Bar(at_most=1_000)}
 """Milliseconds within which a change must be in force."""
 
-_HEALTH_PAUSE = 0.005
+_POLL_SECONDS = 0.005
 _QUIET_SECONDS = 2.0
 _AFTER_CHANGE_SECONDS = 0.5
 _PACE = 500
@@ -28,8 +28,6 @@ _PACE = 500
 
 _IDLE_SECONDS = 5.0
 _SETTLED_SHARE = 0.05
-_HEALTH_SHARE = 0.25
-"""Share of a core: more than ``/health`` every few milliseconds takes."""
 _SETTLE_AT_MOST = 300.0
 
 
@@ -44,7 +42,7 @@ def load(effort: Effort) -> list[Figure]:
 
 def _one_store(effort: Effort, store: str, answers: AnswerSet) -> list[Figure]:
     named = f"{effort.load:,} machines in {store}"
-    with answerd({**answers.settings, "SERVICE_TIMEOUT_SECS": 600}, wait=False) as server:
+    with answerd(answers.settings, wait=False) as server:
         figures = starting(server, named, Bar(at_most=12) if is_compiled() else None)
         contestant = Contestant(named, server, shapes.TEMPLATED_POST, effort.load)
         carry_out(contestant.order())
@@ -57,7 +55,7 @@ def _one_store(effort: Effort, store: str, answers: AnswerSet) -> list[Figure]:
         time.sleep(_IDLE_SECONDS)
         share = 100 * (server.process.cpu_seconds() - before) / _IDLE_SECONDS
         figures.append(Figure(f"{named}: idle", once(share), "% of a core", Bar(at_most=1)))
-    with answerd({**answers.settings, "SERVICE_TIMEOUT_SECS": 600, "SERVICE_WORKERS": 2}, wait=False) as server:
+    with answerd({**answers.settings, "SERVICE_WORKERS": 2}, wait=False) as server:
         figures += starting(server, f"{named}, 2 workers")
         sample = Contestant(named, server, shapes.TEMPLATED_POST, effort.load).order()
         for label, order in (("", sample), (", every machine answered", replace(sample, step=1))):
@@ -67,60 +65,26 @@ def _one_store(effort: Effort, store: str, answers: AnswerSet) -> list[Figure]:
     return figures
 
 
-def starting(server: Server, named: str, prepared: Bar | None = None) -> list[Figure]:
-    """Measure from the start of the process until background work has ended, while ``/health`` is requested all the
-    time. ``prepared``: the bar for all of it."""
-    loaded: list[float] = []
-    settled: list[float] = []
-
-    def wait() -> None:
-        wait_until_loaded(server)
-        loaded.append(time.monotonic())
-        settled.append(settle(server, _HEALTH_SHARE))
-
-    waiting = threading.Thread(target=wait, daemon=True)
-    waiting.start()
-    health = shapes.HEALTH_GET.request(Machine(0))
-    ask_once_up(server, health)
-    up = time.monotonic()
-    waits: list[tuple[float, float]] = []
-    while waiting.is_alive():
-        time.sleep(_HEALTH_PAUSE)
-        waited, began = _waited(server), time.monotonic()
-        ask(server.port, health)
-        took = time.monotonic() - began
-        without_core = max(0.0, _waited(server) - waited)  # less where a process has ended
-        waits.append((began, 1_000 * max(0.0, took - without_core)))
-    if not settled:
-        raise RuntimeError(f"{named}: the first load did not end")
-    loading = max((took for began, took in waits if began < loaded[0]), default=0.0)
-    preparing = max((took for began, took in waits if began >= loaded[0]), default=0.0)
+def starting(server: Server, named: str, prepared: Bar | None = None, loaded: Bar = LOADED) -> list[Figure]:
+    """Measure from the start of the process until it answers, and until background work has ended. ``prepared``: the
+    bar for all of it."""
+    wait_until_loaded(server)
+    load = time.monotonic() - server.started
     return [
-        Figure(f"{named}: load", once(loaded[0] - server.started), "s", Bar(at_most=20)),
-        Figure(f"{named}: /health answers after", once(up - server.started), "s"),
-        Figure(f"{named}: longest wait for /health while loading", once(loading), "ms"),
-        Figure(f"{named}: longest wait for /health while answers are prepared", once(preparing), "ms", Bar(at_most=5)),
-        Figure(f"{named}: load and preparation together", once(settled[0] - server.started), "s", prepared),
+        Figure(f"{named}: load", once(load), "s", loaded),
+        Figure(f"{named}: load and preparation together", once(settle(server) - server.started), "s", prepared),
         Figure(f"{named}: CPU of load and preparation", once(server.process.cpu_seconds()), "s"),
     ]
 
 
-def _waited(server: Server) -> float:
-    """Return for how many seconds the service and this process were ready to run and had no core."""
-    own = Path("/proc/self/schedstat").read_text().split()[1]
-    return server.process.waited_seconds() + int(own) / 1e9
-
-
-def settle(server: Server, share: float = _SETTLED_SHARE) -> float:
-    """Wait until the background work of the service is done; return when that was, on the monotonic clock. ``share``:
-    of a core, for the requests meanwhile.
-    """
+def settle(server: Server) -> float:
+    """Wait until the background work of the service is done; return when that was, on the monotonic clock."""
     until = time.monotonic() + _SETTLE_AT_MOST
     while True:
         began, before = time.monotonic(), server.process.cpu_seconds()
         time.sleep(0.5)
         busy = (server.process.cpu_seconds() - before) / (time.monotonic() - began)
-        if busy < share or time.monotonic() > until:
+        if busy < _SETTLED_SHARE or time.monotonic() > until:
             return began
 
 
@@ -142,42 +106,35 @@ def changing(
     request, port = contestant.shape.request(machine), contestant.server.port
     seconds = _QUIET_SECONDS + len(versions) * (1.0 + _AFTER_CHANGE_SECONDS) + 1.0
     order = replace(contestant.order(), seconds=seconds, pace=_PACE, delays=True)
-    process = contestant.server.process
     windows: list[tuple[float, float]] = []
-    waited: list[float] = []
     in_force: list[float] = []
     with generating(order) as outcome:
         time.sleep(_QUIET_SECONDS)
         for name, text, proof in versions:
-            before, waited_before = time.monotonic(), process.waited_seconds()
+            before = time.monotonic()
             answers.change(name, text)
             committed = time.monotonic()
             while proof.encode() not in ask(port, request):
                 if time.monotonic() - committed > 30:
                     raise RuntimeError(f"{contestant.label}: a change was not in force after 30 s")
-                time.sleep(_HEALTH_PAUSE)
+                time.sleep(_POLL_SECONDS)
             in_force.append(1_000 * (time.monotonic() - committed))
             time.sleep(_AFTER_CHANGE_SECONDS)
             windows.append((before, time.monotonic()))
-            waited.append(1_000 * (process.waited_seconds() - waited_before))
         result = outcome()
     longest = [
         max((1_000 * took for sent, took in result.delays if begin - took <= sent <= end), default=0.0)
         for begin, end in windows
     ]
-    quiet = [1_000 * took for sent, took in result.delays if sent < windows[0][0] - took]
     return [
         Figure(f"{contestant.label}: one change in force after", Spread.of(in_force), "ms", in_force_bar),
         Figure(f"{contestant.label}: longest delay of others meanwhile", Spread.of(longest), "ms", Bar(at_most=20)),
-        Figure(f"{contestant.label}: time the service waited for its core meanwhile", Spread.of(waited), "ms"),
-        Figure(f"{contestant.label}: longest delay in {_QUIET_SECONDS:g} s before", once(max(quiet, default=0)), "ms"),
     ]
 
 
 def memory(server: Server, named: str, bar: Bar | None) -> Figure:
     """Measure the memory of all processes, each shared page counted once (PSS)."""
-    _, proportional = server.process.memory()
-    return Figure(f"{named}: memory of all processes", once(proportional), "MB", bar)
+    return Figure(f"{named}: memory of all processes", once(server.process.memory()), "MB", bar)
 
 
 def once(value: float) -> Spread:

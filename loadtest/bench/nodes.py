@@ -6,20 +6,16 @@ import re
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack
 from pathlib import Path
 
-from answerd.documents import Key, RawDocument
-from answerd.identity import Kind
 from answerd.store.postgres import PostgresStore
 from loadtest.bench import shapes
 from loadtest.bench.figures import Bar, Effort, Figure, Spread
-from loadtest.bench.load import Contestant, alternate, ask
+from loadtest.bench.load import Contestant, alternate, ask, ask_once_up
 from loadtest.bench.loading import once, settle
 from loadtest.bench.servers import START_SECONDS, CannotStart, Server, answerd
-from loadtest.bench.stores import stored
-from loadtest.bench.storm import ask_once_up
+from loadtest.bench.stores import put, stored
 from loadtest.bench.throughput import contest, ratio
 from loadtest.fleet import Machine, templated_document, templated_fleet
 from tests.support.postgres import MISSING, Cluster, binaries, clusters, home_of
@@ -34,7 +30,6 @@ LOADED = Bar(at_most=10)
 MISSED = 10_000
 _POLL_SECONDS = 0.001
 _REPORT = re.compile(rb"/report/[\w.-]+")
-_WRITTEN_AT_ONCE = 10_000
 
 
 def nodes(effort: Effort) -> list[Figure]:
@@ -49,7 +44,7 @@ def nodes(effort: Effort) -> list[Figure]:
         url = cluster.database()
         store = PostgresStore(url)
         store.prepare()
-        _write(store, [_document(*parts) for parts in templated_fleet(effort.load)])
+        put(store, templated_fleet(effort.load))
         replica = Path(running.enter_context(tempfile.TemporaryDirectory(prefix="answerd-bench-"))) / "replica.db"
         return [
             *_loading(effort, url, replica),
@@ -60,11 +55,9 @@ def nodes(effort: Effort) -> list[Figure]:
         ]
 
 
-@contextmanager
-def _node(url: str, replica: Path, *, wait: bool = True) -> Iterator[Server]:
+def _node(url: str, replica: Path, *, wait: bool = True) -> AbstractContextManager[Server]:
     settings = {"SERVICE_STORE": "postgres", "SERVICE_DB_URL": url, "SERVICE_REPLICA_PATH": replica}
-    with answerd({**settings, "SERVICE_TIMEOUT_SECS": 600}, wait=wait) as server:
-        yield server
+    return answerd(settings, wait=wait)
 
 
 def _loading(effort: Effort, url: str, replica: Path) -> list[Figure]:
@@ -84,7 +77,7 @@ def _changes(effort: Effort, url: str, replica: Path, store: PostgresStore) -> l
         machine = Machine(effort.load // 2)
         for number in range(effort.changes):
             mark = f"-changed-{number}"
-            _write(store, [_document(*templated_document(machine, mark))])
+            put(store, [templated_document(machine, mark)])
             times.append(1_000 * _until(server, machine, machine.host + mark))
             time.sleep(0.2)
     return [Figure("one change in force on another node after", Spread.of(times), "ms", IN_FORCE)]
@@ -95,7 +88,7 @@ def _reports(effort: Effort, url: str, replica: Path, store: PostgresStore) -> l
     machines = [f"5254ff{number:06x}" for number in range(effort.changes)]
     members = "".join(f"# answer: member {machine}\n" for machine in machines)
     script = f"#!ipxe\n{members}# answer: once\nkernel vmlinuz {{{{ report }}}}\n"
-    _write(store, [RawDocument(Key(Kind.GROUP, "installing", "ipxe"), script)])
+    put(store, [("groups/installing.ipxe", script)])
     times = []
     with _node(url, replica) as first, _node(url, replica.with_name("second.db")) as second:
         for server in (first, second):
@@ -119,7 +112,7 @@ def _reports(effort: Effort, url: str, replica: Path, store: PostgresStore) -> l
 def _catching_up(effort: Effort, url: str, replica: Path, store: PostgresStore) -> list[Figure]:
     """Measure a start after changes that the node missed: until it answers from the last of them."""
     missed = min(MISSED, effort.load)
-    _write(store, [_document(*templated_document(Machine(number), "-missed")) for number in range(missed)])
+    put(store, (templated_document(Machine(number), "-missed") for number in range(missed)))
     last = Machine(missed - 1)
     with _node(url, replica, wait=False) as server:
         ask_once_up(server, shapes.HEALTH_GET.request(last))
@@ -130,7 +123,7 @@ def _catching_up(effort: Effort, url: str, replica: Path, store: PostgresStore) 
 
 def _answering(effort: Effort, url: str, replica: Path) -> list[Figure]:
     with stored(templated_fleet(effort.load)) as answers, ExitStack() as running:
-        sqlite = running.enter_context(answerd({**answers.settings, "SERVICE_TIMEOUT_SECS": 600}))
+        sqlite = running.enter_context(answerd(answers.settings))
         node = running.enter_context(_node(url, replica))
         contestants = [
             Contestant("a node on PostgreSQL", node, shapes.TEMPLATED_POST, effort.load),
@@ -152,16 +145,3 @@ def _until(server: Server, machine: Machine, proof: str) -> float:
             raise CannotStart(f"{proof} was not in force in time")
         time.sleep(_POLL_SECONDS)
     return time.monotonic() - began
-
-
-def _document(name: str, text: str) -> RawDocument:
-    folder, _, file = name.rpartition("/")
-    identifier, _, extension = file.rpartition(".")
-    return RawDocument(Key(Kind.GROUP if folder == "groups" else Kind.MACHINE, identifier, extension), text)
-
-
-def _write(store: PostgresStore, documents: list[RawDocument]) -> None:
-    for start in range(0, len(documents), _WRITTEN_AT_ONCE):
-        with store.writing() as transaction:
-            transaction.write(documents[start : start + _WRITTEN_AT_ONCE])
-            transaction.commit()

@@ -1,20 +1,114 @@
-"""The measured program, on a free port of 127.0.0.1: how it is started, and how it announces that it listens."""
+"""The measured program, on a free port of 127.0.0.1: how it is started, on which core, what it costs, and how it
+announces that it listens."""
 
 from __future__ import annotations
 
+import ctypes
 import os
 import re
+import signal
 import socket
+import subprocess
 import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import IO, Any
 
-from loadtest.bench.processes import SERVICE_CORE, Process
+_CORES = sorted(os.sched_getaffinity(0))
+SERVICE_CORE, GENERATOR_CORE = _CORES[0], _CORES[-1]
+"""The same core where the machine has only one."""
+
+ALL_CORES = _CORES[:-1] if len(_CORES) > 2 else _CORES
+"""Those that several workers get: of two cores both, one of which the generator has too."""
+
+END_SECONDS = 15.0
+_PR_SET_PDEATHSIG = 1
+_libc = ctypes.CDLL(None)
+
+
+class Process:
+    """A child on one core, or on several, ended with this process whatever happens to it. A context manager."""
+
+    def __init__(
+        self,
+        command: Sequence[str],
+        core: int | Sequence[int],
+        *,
+        environment: Mapping[str, str] | None = None,
+        stdin: int | IO[Any] = subprocess.DEVNULL,
+        stdout: int | IO[Any] = subprocess.DEVNULL,
+        stderr: int | IO[Any] | None = subprocess.DEVNULL,
+    ) -> None:
+        parent = os.getpid()
+
+        def settle() -> None:
+            os.sched_setaffinity(0, {core} if isinstance(core, int) else core)
+            os.setpgid(0, 0)  # Ctrl-C is for the benchmark, which then ends its children
+            _libc.prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
+            if os.getppid() != parent:
+                os._exit(1)
+
+        self.child = subprocess.Popen(
+            command,
+            env=environment,
+            stdin=stdin,
+            stdout=stdout,
+            stderr=stderr,
+            text=True,
+            preexec_fn=settle,  # noqa: PLW1509 - it takes no lock that a thread of this process may hold
+        )
+
+    @property
+    def pid(self) -> int:
+        return self.child.pid
+
+    @property
+    def pids(self) -> list[int]:
+        """It and the processes that it started."""
+        found = [self.pid]
+        for pid in found:
+            for task in Path(f"/proc/{pid}/task").glob("*/children"):
+                found += map(int, task.read_text().split())
+        return found
+
+    def cpu_seconds(self) -> float:
+        """CPU time of all its processes since they started."""
+        return sum(time.clock_gettime(_cpu_clock(pid)) for pid in self.pids)
+
+    def memory(self) -> float:
+        """Return the memory of all its processes in MB, each shared page counted once (PSS)."""
+        rollups = [Path(f"/proc/{pid}/smaps_rollup").read_text() for pid in self.pids]
+        return sum(int(found) for text in rollups for found in re.findall(r"^Pss: +(\d+)", text, re.M)) / 1024
+
+    def stop(self) -> None:
+        """End the process, and kill it where it does not end."""
+        if self.child.poll() is None:
+            self.child.terminate()
+        try:
+            self.child.wait(END_SECONDS)
+        except subprocess.TimeoutExpired:
+            os.killpg(self.pid, signal.SIGKILL)
+            self.child.wait()
+
+    def __enter__(self) -> Process:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.stop()
+
+
+def _cpu_clock(pid: int) -> int:
+    """Return the clock of a process's CPU time in nanoseconds (clock_getcpuclockid(3)); /proc/PID/stat counts in 10
+    ms."""
+    return ~pid << 3 | 2
+
+
+# --- the service -----------------------------------------------------------------------------------------------------
 
 START_SECONDS = 600.0
 """A million documents take a while."""
@@ -80,7 +174,7 @@ def answerd(
         port = 0 if wait else free_port()
         # Of the requests only those that are refused, which costs an answer nothing.
         logged = {"SERVICE_LOG": "problems", "SERVICE_LOG_FILE": log}
-        given = {"SERVICE_LISTEN_ADDR": f"127.0.0.1:{port}", **logged, **settings}
+        given = {"SERVICE_LISTEN_ADDR": f"127.0.0.1:{port}", "SERVICE_TIMEOUT_SECS": 600, **logged, **settings}
         started = time.monotonic()
         environment = clean | {key: str(value) for key, value in given.items()}
         command = [sys.executable, "-m", "answerd", "serve"]

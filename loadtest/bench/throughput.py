@@ -1,18 +1,18 @@
-"""Figures of full load: the cost of a request, and its growth with the answer set."""
+"""Figures of full load: the cost of a request, its growth with the answer set, and first requests."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
+from dataclasses import replace
 from itertools import chain
 from statistics import median
 
 from loadtest.bench import shapes
 from loadtest.bench.figures import Bar, Effort, Figure, Spread
-from loadtest.bench.load import Contestant, Round, alternate, paired
+from loadtest.bench.load import Contestant, Round, alternate, carry_out, paired, wait_until_loaded
 from loadtest.bench.loading import settle
-from loadtest.bench.processes import ALL_CORES, SERVICE_CORE
-from loadtest.bench.servers import answerd
+from loadtest.bench.servers import ALL_CORES, SERVICE_CORE, Server, answerd
 from loadtest.bench.stores import stored
 from loadtest.fleet import (
     RACK,
@@ -92,7 +92,7 @@ def scale(effort: Effort) -> list[Figure]:
         contestants = []
         for size in effort.sizes:
             answers = running.enter_context(stored(templated_fleet(size)))
-            server = running.enter_context(answerd({**answers.settings, "SERVICE_TIMEOUT_SECS": 600}))
+            server = running.enter_context(answerd(answers.settings))
             contestants.append(Contestant(f"templated, {size:,} machines", server, shapes.TEMPLATED_POST, size))
             settle(server)  # they share a core: preparing a million answers takes minutes of it
         turns = alternate(contestants, effort.rounds, effort.seconds)
@@ -141,10 +141,49 @@ def workers(effort: Effort) -> list[Figure]:
             label = f"templated, {count} worker{'s'[: count - 1]} on {where}"
             contestants.append(Contestant(label, server, shapes.TEMPLATED_POST, FLEET))
         turns = alternate(contestants, effort.rounds, effort.seconds)
-        used = [contestant.server.process.memory()[1] for contestant in contestants]
+        used = [contestant.server.process.memory() for contestant in contestants]
     rounds = list(turns.values())
     figures = [figure for label, of_one in turns.items() for figure in contest(label, of_one)]
     figures += ratio("two workers", rounds[1], "one", rounds[0])
     if cores > 1:
         figures += ratio(f"{cores} workers on {cores} cores", rounds[2], "one", rounds[0])
     return [*figures, Figure("memory of one more worker", Spread.of([used[1] - used[0]]), "MB")]
+
+
+AT_A_TIME = 256
+"""Connections of the storm: more machines at once wait in the kernel's queue, for the same time."""
+
+
+def cold(effort: Effort) -> list[Figure]:
+    """Measure a storm on a service just started, and the same machines once more. Every answer is checked."""
+    figures = []
+    for size in effort.storms:
+        passes: list[tuple[Pass, Pass]] = []
+        with stored(templated_fleet(size)) as answers:
+            for _ in range(effort.rounds):
+                with answerd(answers.settings) as server:
+                    wait_until_loaded(server)
+                    passes.append((Pass(server, size), Pass(server, size)))
+        for name, at in (("cold", 0), ("warm", 1)):
+            label = f"{name}, {size:,} machines once each"
+            figures.append(Figure(label, Spread.of([both[at].rate for both in passes]), "requests/s"))
+            figures.append(Figure(label, Spread.of([both[at].cost for both in passes]), "µs of CPU a request"))
+            busy = Spread.of([both[at].generator_busy for both in passes])
+            figures.append(Figure(f"{label}: core of the generator", busy, "% busy"))
+        rates = Spread.of([first.rate / second.rate for first, second in passes])
+        costs = Spread.of([second.cost / first.cost for first, second in passes])
+        figures.append(Figure(f"cold / warm, {size:,} machines", rates, "x", Bar(at_least=0.8)))
+        figures.append(Figure(f"cold / warm, {size:,} machines, by CPU time", costs, "x"))
+    return figures
+
+
+class Pass:
+    """Every machine of a fleet asks once."""
+
+    def __init__(self, server: Server, machines: int) -> None:
+        order = replace(Contestant("", server, shapes.TEMPLATED_POST, machines).order(), step=1, connections=AT_A_TIME)
+        before = server.process.cpu_seconds()
+        outcome = carry_out(order)
+        self.rate = outcome.requests / outcome.seconds
+        self.cost = (server.process.cpu_seconds() - before) / outcome.requests * 1e6
+        self.generator_busy = 100 * outcome.cpu_seconds / outcome.seconds
