@@ -53,90 +53,64 @@ class Marking(Protocol):
         """Yield the leaves of a marked tree, merged or not, in their order."""
 
 
-class _Mark(NamedTuple):
-    """Replaces a plain value that is no map: it is replaced whole in a merge, or is an element of an array.
-
-    ``path`` is its path in its layer; in a merged tree an appended element has another path.
-    """
-
-    value: Any
-    layer: int
-    lines: Lines
-    path: Path
-
-
 class _Plain:
-    """TOML and JSON: `answerd.formats.dict_tree` replaces what is neither dict nor list, so a mark can represent it."""
+    """TOML and JSON: a `Leaf` replaces each value that is neither map nor list. `answerd.formats.dict_tree` replaces
+    what is neither, so a leaf can represent a value."""
 
     def __init__(self, family: Any, lines: Callable[[str], Lines]) -> None:
         self.family = family
         self.lines = lines
 
     def mark(self, source: str, layer: int) -> Marked:
-        """Return the tree with a `_Mark` for every value that is no map and for every element of an array."""
+        """Return the tree with leaves that have no path, which a merge may change."""
         _, tree = self.family.control(self.family.parse(source))
         return _marked_plain(tree, layer, self.lines(source), ())
 
     def leaves(self, tree: Marked) -> Iterator[Leaf]:
-        """Yield the leaves. A map or an array that was merged from several has no mark of its own, but its values
-        have."""
         return _plain_leaves(tree, ())
 
 
 class _Map(dict_tree.Map):
-    """A map of a single layer; a merge makes a plain map of it."""
+    """A map of a single layer, and the leaf that it is while it is empty; a merge makes a plain map of it."""
 
-    def __init__(self, values: dict_tree.Map, layer: int, lines: Lines) -> None:
-        super().__init__(values)
-        self.layer, self.lines = layer, lines
+    empty: Leaf
 
 
 class _List(list[Any]):
-    """An array of a single layer; where it is appended to another, the result is a plain list."""
+    """An array of a single layer, in the same way."""
 
-    def __init__(self, elements: list[Any], layer: int, lines: Lines) -> None:
-        super().__init__(elements)
-        self.layer, self.lines = layer, lines
+    empty: Leaf
 
 
 def _marked_plain(value: Any, layer: int, lines: Lines, path: Path) -> Any:
+    line = line_of(path, lines)
+    if not isinstance(value, dict | list):
+        return Leaf((), layer, line, str(value), type(value).__name__)
+    marked: _Map | _List
     if isinstance(value, dict):
-        below = {key: _marked_plain(each, layer, lines, (*path, key)) for key, each in value.items()}
-        return _Map(below, layer, lines)
-    if isinstance(value, list):
-        elements = [_Mark(each, layer, lines, (*path, str(at))) for at, each in enumerate(value)]
-        return _List(elements, layer, lines)
-    return _Mark(value, layer, lines, path)
+        marked = _Map({key: _marked_plain(each, layer, lines, (*path, key)) for key, each in value.items()})
+    else:
+        marked = _List([_marked_plain(each, layer, lines, (*path, str(at))) for at, each in enumerate(value)])
+    marked.empty = Leaf((), layer, line, "", _kind(value))
+    return marked
 
 
 def _plain_leaves(tree: Marked, path: Path) -> Iterator[Leaf]:
-    if isinstance(tree, _Mark):
-        yield from _expanded(tree, tree.value, path, tree.path)
+    if isinstance(tree, Leaf):
+        yield tree._replace(path=path)
     elif tree:
         for key, below in tree.items() if isinstance(tree, dict) else enumerate(tree):
             yield from _plain_leaves(below, (*path, str(key)))
-    elif isinstance(tree, _Map | _List):
-        yield Leaf(path, tree.layer, line_of(path, tree.lines), "", _kind(tree))
     else:
-        yield Leaf(path, None, None, "", _kind(tree))
+        yield (
+            tree.empty._replace(path=path)
+            if isinstance(tree, _Map | _List)
+            else Leaf(path, None, None, "", _kind(tree))
+        )
 
 
 def _kind(empty: dict_tree.Map | list[Any]) -> str:
     return "{}" if isinstance(empty, dict) else "[]"
-
-
-def _expanded(mark: _Mark, value: Any, path: Path, source: Path) -> Iterator[Leaf]:
-    """Yield the leaves of a marked value; ``source`` is its path in its layer."""
-    if isinstance(value, dict) and value:
-        for key, below in value.items():
-            yield from _expanded(mark, below, (*path, key), (*source, key))
-    elif isinstance(value, list) and value:
-        for position, below in enumerate(value):
-            yield from _expanded(mark, below, (*path, str(position)), (*source, str(position)))
-    else:
-        is_empty = isinstance(value, dict | list)
-        text, kind = ("", _kind(value)) if is_empty else (str(value), type(value).__name__)
-        yield Leaf(path, mark.layer, line_of(source, mark.lines), text, kind)
 
 
 def line_of(path: Path, lines: Lines) -> int | None:
@@ -160,28 +134,26 @@ class _Line(int):
         return marked
 
 
+def _layer(line: int) -> int | None:
+    return line.layer if isinstance(line, _Line) else None
+
+
 class _Yaml:
     """YAML: nodes have their lines, and merges never modify a node."""
 
     def mark(self, source: str, layer: int) -> Marked:
-        """Return the document with a `_Line` as the line of each node."""
         _, tree = yaml_family.control(yaml_family.parse(source))
         if isinstance(tree, yaml_family.Stream):
-            roots = tuple(root and _marked_node(root, layer) for root in tree.roots)
-            return tree._replace(roots=roots)
+            return tree._replace(roots=tuple(root and _marked_node(root, layer) for root in tree.roots))
         return tree if tree.root is None else tree._replace(root=_marked_node(tree.root, layer))
 
     def leaves(self, tree: Marked) -> Iterator[Leaf]:
         """Yield the scalars and the empty collections. The documents of a stream are counted like the items of a
         list."""
-        if isinstance(tree, yaml_family.Stream):
-            return (
-                leaf
-                for position, root in enumerate(tree.roots)
-                if root is not None
-                for leaf in _node_leaves(root, (str(position),))
-            )
-        return _node_leaves(tree.root, ()) if tree.root is not None else iter(())
+        if not isinstance(tree, yaml_family.Stream):
+            return _node_leaves(tree.root, ()) if tree.root is not None else iter(())
+        numbered = ((str(position), root) for position, root in enumerate(tree.roots) if root is not None)
+        return (leaf for position, root in numbered for leaf in _node_leaves(root, (position,)))
 
 
 def _marked_node(node: Node, layer: int) -> Node:
@@ -195,22 +167,19 @@ def _marked_node(node: Node, layer: int) -> Node:
 
 
 def _node_leaves(node: Node, path: Path) -> Iterator[Leaf]:
+    layer = _layer(node.line)
     if isinstance(node, Scalar):
-        yield Leaf(path, _layer(node.line), node.line, str(node.text), (bool(node.style), node.tag))
+        yield Leaf(path, layer, node.line, str(node.text), (bool(node.style), node.tag))
     elif isinstance(node, Mapping):
         for key, value in node.pairs.values():
             yield from _node_leaves(value, (*path, str(key.text) if isinstance(key, Scalar) else "(a key of several)"))
         if not node.pairs:
-            yield Leaf(path, _layer(node.line), node.line, "", "{}")
+            yield Leaf(path, layer, node.line, "", "{}")
     else:
         for position, item in enumerate(node.items):
             yield from _node_leaves(item, (*path, str(position)))
         if not node.items:
-            yield Leaf(path, _layer(node.line), node.line, "", "[]")
-
-
-def _layer(line: int) -> int | None:
-    return line.layer if isinstance(line, _Line) else None
+            yield Leaf(path, layer, node.line, "", "[]")
 
 
 class _Word(str):

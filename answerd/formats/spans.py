@@ -18,14 +18,14 @@ from typing import Any, NamedTuple
 from xml.parsers import expat
 
 import tomli
-import yaml
 from yaml.scanner import Scanner
 
 from answerd.formats import json as json_family
 from answerd.formats import toml as toml_family
 from answerd.formats import xml as xml_family
-from answerd.formats.family import ParseError, Path
-from answerd.formats.yaml_read import events
+from answerd.formats import yaml_read
+from answerd.formats.family import Path
+from answerd.formats.yaml_read import Node, Scalar, Sequence
 
 
 class ValueSpan(NamedTuple):
@@ -254,91 +254,41 @@ def _only_keys(tree: Any) -> Iterator[str]:
         tree = tree[name]
 
 
-class _YamlPlace:
-    """A map or a list of a YAML text that is being read."""
-
-    def __init__(self, path: Path, *, is_map: bool) -> None:
-        self.path, self.is_map = path, is_map
-        self.count = 0
-        self.key: str | None = None
-
-    def take(self) -> Path | None:
-        """Return the path of the next node; None where it is a key."""
-        if self.is_map and self.key is None:
-            return None
-        step, self.key = (self.key, None) if self.is_map else (str(self.count), None)
-        self.count += 1
-        return (*self.path, step or "")
-
-
 _PROPERTIES = re.compile(r"(?:[&!]\S*(?:\s+(?:#[^\n]*\n\s*)*|\Z))+")
 """Anchor and tag of a YAML node, which libyaml counts to it."""
 
 _BLOCK_HEADER = re.compile(r"[|>](?P<indent>[1-9])?[^\n]*\n")
 
 
-_MOST_ALIASED = 10_000
-"""Values that all aliases of a text together may stand for."""
-
-
 def _yaml(source: str) -> list[ValueSpan]:
-    try:
-        return _yaml_values(source)
-    except (yaml.YAMLError, UnicodeEncodeError):
-        raise ParseError("it is not YAML") from None
-
-
-def _yaml_values(source: str) -> list[ValueSpan]:
-    found: list[ValueSpan] = []
-    anchors: dict[str, tuple[Path, int, int]] = {}
-    aliased = 0
-    open_: list[tuple[_YamlPlace, str | None, int]] = []
     skipped = 1 if source.startswith("\ufeff") else 0  # libyaml does not count the byte order mark
-
-    def node_path() -> Path | None:
-        return open_[-1][0].take() if open_ else ()
-
-    for event in events(source):
-        if isinstance(event, yaml.ScalarEvent):
-            path = node_path()
-            if path is None:
-                open_[-1][0].key = str(event.value)
-                continue
-            first = len(found)
-            found.append(_yaml_value(source, event, path, skipped))
-            if event.anchor:
-                anchors[event.anchor] = (path, first, len(found))
-        elif isinstance(event, yaml.AliasEvent):
-            path = node_path()
-            if path is None:
-                open_[-1][0].key = "*"
-                continue
-            above, first, last = anchors.get(str(event.anchor), ((), 0, 0))
-            aliased += last - first
-            if aliased > _MOST_ALIASED:
-                raise ParseError(f"its aliases stand for more than {_MOST_ALIASED:,} values")
-            found += [value._replace(path=(*path, *value.path[len(above) :])) for value in found[first:last]]
-        elif isinstance(event, yaml.MappingStartEvent | yaml.SequenceStartEvent):
-            path = node_path()
-            if path is None:  # a key that is a map or a list
-                open_[-1][0].key = "?"
-                path = (*open_[-1][0].path, "?")
-            open_.append((_YamlPlace(path, is_map=isinstance(event, yaml.MappingStartEvent)), event.anchor, len(found)))
-        elif isinstance(event, yaml.CollectionEndEvent):
-            place, anchor, first = open_.pop()
-            if anchor:
-                anchors[anchor] = (place.path, first, len(found))
-    return found
+    roots = yaml_read.read(source, spread=False)
+    return [value for root in roots if root is not None for value in _yaml_values(source, root, (), skipped)]
 
 
-def _yaml_value(source: str, event: Any, path: Path, skipped: int) -> ValueSpan:
-    start, end = event.start_mark.index + skipped, event.end_mark.index + skipped
+def _yaml_values(source: str, node: Node, path: Path, skipped: int) -> Iterator[ValueSpan]:
+    if isinstance(node, Scalar):
+        yield _yaml_value(source, node, path, skipped)
+    elif isinstance(node, Sequence):
+        for position, item in enumerate(node.items):
+            yield from _yaml_values(source, item, (*path, str(position)), skipped)
+    else:
+        for key, value in node.pairs.values():
+            if isinstance(key, Scalar):
+                yield from _yaml_values(source, value, (*path, str(key.text)), skipped)
+            else:
+                yield from _yaml_values(source, key, (*path, "?"), skipped)
+                yield from _yaml_values(source, value, (*path, "?"), skipped)
+
+
+def _yaml_value(source: str, scalar: Scalar, path: Path, skipped: int) -> ValueSpan:
+    start, end = scalar.start + skipped, scalar.end + skipped
     if properties := _PROPERTIES.match(source, start, end):
         start = properties.end()
-    text, style = str(event.value), event.style
+    text, style = str(scalar.text), scalar.style
     if style in ("'", '"'):
         return ValueSpan(path, start + 1, end - 1, text, "yaml-double" if style == '"' else "yaml-single")
-    if style in ("|", ">") and (header := _BLOCK_HEADER.match(source, start, end)):
+    if style and (header := _BLOCK_HEADER.match(source, start, end)):
         body = source[header.end() : end].rstrip()
         text = text.rstrip()
         indent = len(body) - len(body.lstrip(" \n\r")) - (body.rfind("\n", 0, len(body) - len(body.lstrip())) + 1)
@@ -382,10 +332,7 @@ class _XmlSpans:
         ):
             setattr(parser, handler, self._close_run)
         parser.Parse(self._encoded, True)
-        for handler in ("StartElementHandler", "EndElementHandler", "CharacterDataHandler", "CommentHandler"):
-            setattr(parser, handler, None)  # or the parser and this object would refer to each other
-        for handler in ("ProcessingInstructionHandler", "StartCdataSectionHandler", "EndCdataSectionHandler"):
-            setattr(parser, handler, None)
+        del self._parser  # its handlers refer to this object: only the garbage collector would free that cycle
 
     def _at(self) -> int:
         """Return where the present event begins, in characters."""

@@ -14,10 +14,8 @@ from __future__ import annotations
 import functools
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator
-from typing import Any, NamedTuple, TypeGuard
+from typing import NamedTuple, TypeGuard
 from urllib.parse import quote
-
-import yaml
 
 from answerd.formats.control import CONTROL_KEYS, overlay_number
 from answerd.formats.family import (
@@ -44,7 +42,6 @@ from answerd.formats.yaml_read import (
     Node,
     Scalar,
     Sequence,
-    events,
     filled_scalar,
     read,
     scalar_tag,
@@ -288,53 +285,42 @@ _BLOCK_HEADER = re.compile(r"[|>][+-]?(?P<indicator>[1-9])?[+-]?[^\n]*\n")
 _FIRST_LINE = re.compile(r"(?:[ \t]*\r?\n)*(?P<margin> *)[^ \r\n]")
 
 
-def cut(text: str, reader: TemplateReader) -> tuple[str | Slot, ...]:
-    """Return the text of a valid stream, cut at its placeholders. Keys are unchanged."""
+def _cut(stream: Stream, text: str, reader: TemplateReader) -> tuple[str | Slot, ...]:
+    """Return the text of a stream, cut at its placeholders. Keys are unchanged."""
     pieces: list[str | Slot] = []
-    done = 0
-    for event in _values(text):
-        if "{{" not in event.value:
+    done = seen = 0
+    for scalar, is_key in (found for root in stream.roots if root is not None for found in _scalars(root)):
+        start, end = scalar.start, scalar.end
+        if start < seen:  # an alias stands for it
             continue
-        style = event.style if event.style in ("'", '"', "|", ">") else ""
-        scalar = Scalar(event.value, style, event.tag, 0, 0)
-        filled = filled_scalar(scalar, event.value, reader)
+        seen = start + 1
+        filled = scalar if is_key or "{{" not in str(scalar.text) else filled_scalar(scalar, str(scalar.text), reader)
         if filled is scalar:
             continue
-        start, end = event.start_mark.index, event.end_mark.index
         margin = None
-        if style in ("|", ">"):
+        if scalar.style in _BLOCK_STYLES:
             # The text from the end of a block to the next token is the indentation of that token.
             end = text.rfind("\n", start, end) + 1 or end
             margin = _margin(text[start:end])
-        pieces.append(text[done:start] + (f"&{event.anchor} " if event.anchor else ""))
+        pieces.append(text[done:start] + (f"&{scalar.anchor} " if scalar.anchor else ""))
         pieces += write_in_place(filled, margin)
-        if style in ("|", ">"):
+        if scalar.style in _BLOCK_STYLES:
             pieces.append("\n")
         done = end
     return (*pieces, text[done:])
 
 
-def _values(text: str) -> Iterator[Any]:
-    """Yield the events of the scalars that are neither keys nor within a key."""
-    # Of each open collection: whether the next node in it is a key, None for a list or within a key.
-    next_is_key: list[bool | None] = []
-    within_key: list[bool] = []
-    for event in events(text):
-        if isinstance(event, yaml.CollectionEndEvent):
-            next_is_key.pop()
-            within_key.pop()
-            continue
-        if not isinstance(event, yaml.NodeEvent):
-            continue
-        is_key = bool(within_key and within_key[-1])
-        if next_is_key and next_is_key[-1] is not None:
-            is_key = is_key or next_is_key[-1]
-            next_is_key[-1] = not next_is_key[-1]
-        if isinstance(event, yaml.CollectionStartEvent):
-            next_is_key.append(True if isinstance(event, yaml.MappingStartEvent) else None)
-            within_key.append(is_key)
-        elif isinstance(event, yaml.ScalarEvent) and not is_key:
-            yield event
+def _scalars(node: Node, *, is_key: bool = False) -> Iterator[tuple[Scalar, bool]]:
+    """Yield the scalars of a node in their order, each with whether it is a key, or within one."""
+    if isinstance(node, Scalar):
+        yield node, is_key
+    elif isinstance(node, Sequence):
+        for item in node.items:
+            yield from _scalars(item, is_key=is_key)
+    else:
+        for key, value in node.pairs.values():
+            yield from _scalars(key, is_key=True)
+            yield from _scalars(value, is_key=is_key)
 
 
 def _margin(block: str) -> int | None:
@@ -457,7 +443,7 @@ def _texts(node: Node) -> object:
 def placeholders(tree: YamlTree, reader: TemplateReader) -> YamlTree:
     """Replace values that have placeholders by templates, with a tag too. Keys are unchanged."""
     if isinstance(tree, Stream):
-        return tree._replace(pieces=cut("".join(map(str, tree.pieces)), reader))
+        return tree._replace(pieces=_cut(tree, "".join(map(str, tree.pieces)), reader))
     return tree if tree.root is None else tree._replace(root=_placeholders(tree.root, reader))
 
 

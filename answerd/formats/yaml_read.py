@@ -27,13 +27,19 @@ _RESOLVER: Any = yaml.resolver.Resolver()
 
 
 class Scalar(NamedTuple):
-    """A scalar. ``style`` is YAML's indicator, ``'``, ``"``, ``|`` or ``>``, and empty for a plain scalar."""
+    """A scalar. ``style`` is YAML's indicator, ``'``, ``"``, ``|`` or ``>``, and empty for a plain scalar.
+
+    It is written from ``start`` to ``end``, its anchor and tag included; a block ends where the next token begins.
+    """
 
     text: str | Template
     style: str
     tag: str | None
     line: int
     column: int
+    start: int = 0
+    end: int = 0
+    anchor: str | None = None
 
 
 class Sequence(NamedTuple):
@@ -138,18 +144,16 @@ _PLAIN_ANYWHERE = re.compile(r"(?:\w[\w ./+-]*)?\Z")
 _QUOTE_IT = "write a value with a placeholder in quotes: '{{ label }}'"
 
 
-def events(text: str) -> Iterator[Any]:
-    """Yield libyaml's events of a text."""
-    return iter(yaml.parse(text, Loader=_LOADER))
+def read(text: str, *, spread: bool = True) -> list[Node | None]:
+    """Return the roots of a text's documents, None for an empty document. Raises `ParseError`.
 
-
-def read(text: str) -> list[Node | None]:
-    """Return the roots of a text's documents, None for an empty document. Raises `ParseError`."""
+    ``spread``: whether the pairs of a ``<<`` are in the map that has it, or in the value of ``<<`` as they are written.
+    """
     if text.startswith("%TAG") + text.count("\n%TAG") > MOST_TAG_DIRECTIVES:
         raise ParseError(f"it has more than {MOST_TAG_DIRECTIVES} %TAG directives")
-    composer = _Composer(text)
+    composer = _Composer(text, spread)
     try:
-        for event in events(text):
+        for event in yaml.parse(text, Loader=_LOADER):
             composer.take(event)
     except ReaderError as error:
         raise _not_yaml(text, error.reason) from None
@@ -215,8 +219,8 @@ class _Composer:
     """Builds nodes from the events of a text. Nodes that aliases name are shared, so that counting them costs
     nothing."""
 
-    def __init__(self, text: str) -> None:
-        self.text = text
+    def __init__(self, text: str, spread: bool) -> None:
+        self.text, self.spread = text, spread
         self.roots: list[Node | None] = []
         self.open: list[_Open] = []
         self.anchors: dict[str, _Anchored | None] = {}
@@ -236,7 +240,9 @@ class _Composer:
         style = event.style if event.style in ("'", '"', "|", ">") else ""
         began = self.size
         self.size += 1 + len(value) // _CHARACTERS_A_NODE + value.count("\n")
-        self._place(Scalar(value, style, event.tag, mark.line + 1, mark.column + 1), event.anchor, began, 0)
+        place = (mark.line + 1, mark.column + 1, mark.index, event.end_mark.index)
+        scalar = Scalar(value, style, event.tag, *place, event.anchor)
+        self._place(scalar, event.anchor, began, 0)
 
     def start_collection(self, event: Any) -> None:
         if len(self.open) == DEEPEST:
@@ -258,7 +264,9 @@ class _Composer:
         keys, values = opened.children[::2], opened.children[1::2]
         if start.flow_style and self.text.startswith("{{", mark.index) and _is_bare_placeholder(keys, values):
             raise _refusal(f"{{{{ opens two maps here, not a placeholder: {_QUOTE_IT}", start)
-        pairs = _spread_merge_key(_pairs(keys, values))
+        pairs = _pairs(keys, values)
+        if self.spread and _MERGE in pairs:
+            pairs = _spread_merge_key(pairs)
         node = Mapping(pairs, opened.flow, start.tag, mark.line + 1, mark.column + 1)
         self._place(node, start.anchor, opened.began, opened.height)
 
@@ -319,8 +327,6 @@ def _pairs(keys: list[Node], values: list[Node]) -> dict[Identity, tuple[Node, N
 def _spread_merge_key(pairs: dict[Identity, tuple[Node, Node]]) -> dict[Identity, tuple[Node, Node]]:
     """Insert the pairs of ``<<`` at its position; the map's own keys win over them, and the first of several maps
     wins."""
-    if _MERGE not in pairs:
-        return pairs
     spread: dict[Identity, tuple[Node, Node]] = {}
     for name, pair in pairs.items():
         if name == _MERGE:
