@@ -6,7 +6,6 @@ Each is a sentence that says what is wrong and what to do. `answerd.check` repor
 
 from __future__ import annotations
 
-import difflib
 import re
 from collections import defaultdict
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
@@ -48,9 +47,13 @@ _TOP_KEYS = {
 
 _SHORTEST_KEY = 4
 
+_OF_MACHINES = ("machine", "group", "id", "mac", "serial", "uuid", "hostname")
+"""Labels that are surely meant as placeholders where they stand in single braces, as are those of tables and of any
+``match``."""
+
 _DIRECTORIES = ("groups", "default", "inventory")
 
-_MOST_MEMBERS_TRIED = 1_000
+_MOST_NAMES_TRIED = 1_000
 """Members, and machines, without a row for which one is looked for: 0.3 ms each."""
 
 _SINGLE_BRACES = re.compile(r"(?<![{$%\\#])\{[ \t]*([A-Za-z_][\w.:-]*)[ \t]*\}(?!\})")
@@ -78,9 +81,8 @@ def of_documents(catalogue: Catalogue, at_each: Callable[[], None] = lambda: Non
         for document in catalogue.documents.values()
         if document.control.extends
     }
-    labels = _placeholder_labels(catalogue)
-    _judge_members(catalogue, found)
-    _judge_machines(catalogue, found)
+    labels = frozenset((*_OF_MACHINES, *_labels_of_set(catalogue)))
+    found.notes.update(_almost_in_a_table(catalogue))
     for document in catalogue.documents.values():
         at_each()
         if document.key.kind is Kind.MACHINE:
@@ -136,41 +138,33 @@ def _judge_directory(document: Document, found: Oversights) -> None:
         )
 
 
-def _judge_members(catalogue: Catalogue, found: Oversights) -> None:
-    """Report members that differ in one character from a row that the group does not have."""
+def _almost_in_a_table(catalogue: Catalogue) -> Iterator[str]:
+    """Yield a note for each member, and each document of a machine, that is in no table and differs in one character
+    from a row that is no member of the group, or that has no document. Where none of them is in a table, none of them
+    is misspelled."""
     inventory = catalogue.inventory
     if inventory is None:
         return
     tried = 0
     for claim in catalogue.claims.values():
-        members = frozenset(claim.members)
-        if not any(member in inventory.index for member in members):
-            continue  # its members are not in the table, so none of them is misspelled
-        for member in claim.members:
-            if member in inventory.index or member in catalogue.machines or tried == _MOST_MEMBERS_TRIED:
-                continue
-            tried += 1
-            row = _row_almost_named(inventory, member, members)
-            if row is not None:
-                found.notes.add(
-                    f'{claim.document.key}: member "{claim.document.control.spelled(member)}" is in no table; '
-                    f"{inventory.place(row)} differs in one character and is no member: did you mean that?"
-                )
-
-
-def _judge_machines(catalogue: Catalogue, found: Oversights) -> None:
-    """Report documents of machines that differ in one character from a row that has no document."""
-    inventory, machines = catalogue.inventory, catalogue.machines
-    if inventory is None or not any(name in inventory.index for name in machines):
-        return  # their machines are not in the table, so none of them is misspelled
-    for name in islice((name for name in machines if name not in inventory.index), _MOST_MEMBERS_TRIED):
-        row = _row_almost_named(inventory, name, machines)
-        if row is not None:
-            found.notes.update(
-                f"{document.key}: its name is in no table; {inventory.place(row)} differs in one character and has no "
-                "document: did you mean that?"
-                for document in machines[name]
-            )
+        if any(member in inventory.index for member in claim.members):
+            for member in claim.members:
+                if member not in inventory.index and member not in catalogue.machines and tried < _MOST_NAMES_TRIED:
+                    tried += 1
+                    if row := _row_almost_named(inventory, member, claim.members):
+                        yield (
+                            f'{claim.document.key}: member "{claim.document.control.spelled(member)}" is in no table; '
+                            f"{inventory.place(row)} differs in one character and is no member: did you mean that?"
+                        )
+    machines = catalogue.machines
+    if any(name in inventory.index for name in machines):
+        for name in islice((name for name in machines if name not in inventory.index), _MOST_NAMES_TRIED):
+            if row := _row_almost_named(inventory, name, machines):
+                for document in machines[name]:
+                    yield (
+                        f"{document.key}: its name is in no table; {inventory.place(row)} differs in one character and "
+                        "has no document: did you mean that?"
+                    )
 
 
 def _row_almost_named(inventory: Inventory, name: str, but_not: Container[str]) -> Row | None:
@@ -210,14 +204,13 @@ def unmet(catalogue: Catalogue, groups: Sequence[Document]) -> dict[Document, st
     return found
 
 
-def _placeholder_labels(catalogue: Catalogue) -> frozenset[str]:
-    """Return the labels that are surely meant as placeholders: those of a machine, of tables, and of any ``match``."""
-    found = {"machine", "group", "id", "mac", "serial", "uuid", "hostname"}
+def _labels_of_set(catalogue: Catalogue) -> Iterator[str]:
+    """Yield the labels that a ``match`` or a column of a table names."""
     for document in catalogue.documents.values():
-        found.update(criterion.label for criterion in document.control.match)
-    for layout in catalogue.inventory.by_layout if catalogue.inventory is not None else ():
-        found.update(layout.labels)
-    return frozenset(found)
+        yield from (criterion.label for criterion in document.control.match)
+    if catalogue.inventory is not None:
+        for layout in catalogue.inventory.by_layout:
+            yield from layout.labels
 
 
 def _judge_text(document: Document, labels: frozenset[str], found: Oversights) -> None:
@@ -266,7 +259,7 @@ def _judge_keys(catalogue: Catalogue, document: Document, found: Oversights) -> 
         key = match["key"]
         if key in CONTROL_KEYS or len(key) < _SHORTEST_KEY or key.lower() in ("user", "users"):
             continue
-        near = _control_key_near(key)
+        near = next((known for known in CONTROL_KEYS if differs_by_one(key.lower(), known)), None)
         if near is None:
             continue
         names_group = (identity_of(match["value"]), document.key.format) in catalogue.groups
@@ -274,11 +267,6 @@ def _judge_keys(catalogue: Catalogue, document: Document, found: Oversights) -> 
             f"{document.key}: the key {brief(key)} is sent to the machine and steers nothing; did you mean {near}?"
         )
         (found.problems if names_group else found.notes).add(sentence)
-
-
-def _control_key_near(key: str) -> str | None:
-    """Return the control key that differs from a key in a single letter."""
-    return next((known for known in CONTROL_KEYS if differs_by_one(key.lower(), known)), None)
 
 
 def misspelled_extension(name: str) -> str | None:
@@ -293,7 +281,7 @@ class MissingLabels:
     """The labels that answers need and that no known client sends, with the machines that need them."""
 
     def __init__(self, catalogue: Catalogue) -> None:
-        self._known = KnownLabels(catalogue)
+        self._known = {*ALL_SENT, *_labels_of_set(catalogue)}
         self._needed: dict[str, dict[str, Document]] = defaultdict(dict)  # label → machine → its lowest document
         self._own: dict[Document, frozenset[str]] = {}
 
@@ -301,17 +289,18 @@ class MissingLabels:
         """Record the labels that an answer needs. Return those that it lacks and that a request can have."""
         lacking = [label for label in _labels_in(layers) if not has(label)]
         for label in lacking:
-            if label not in self._known:
+            if not self._is_known(label):
                 document = next((layer for layer in layers if label in self._labels_of(layer)), layers[-1])
-                self._needed[label][machine] = document
-        return [label for label in lacking if label in self._known]
+                self._needed[label].setdefault(machine, document)
+        return [label for label in lacking if self._is_known(label)]
 
     def record_untried(self, layers: Layers) -> None:
         """Record the labels of a group that selects by ``match``: which machines it claims depends on requests."""
-        for label in _labels_in(layers):
-            if label not in self._known:
-                document = next((layer for layer in layers if label in self._labels_of(layer)), layers[-1])
-                self._needed[label].setdefault("", document)
+        self.record(layers, "", lambda _: False)
+
+    def _is_known(self, label: str) -> bool:
+        """Return whether a client is known to send a case-folded label."""
+        return label in self._known or label.startswith(SECRETS) or _PLACE.sub("N", label) in self._known
 
     def _labels_of(self, document: Document) -> frozenset[str]:
         labels = self._own.get(document)
@@ -327,7 +316,8 @@ class MissingLabels:
     def report(self, found: Oversights) -> None:
         """Add the sentences about these labels to ``found``."""
         for label, machines in self._needed.items():
-            near = self._known.nearest(label)
+            written = _PLACE.sub("N", label)
+            near = min((known for known in self._known if differs_by_one(written, known)), default=None)
             for document in dict.fromkeys(machines.values()):
                 hit = {machine for machine, of in machines.items() if of is document and machine}
                 sentence = f"{document.key}: nothing is known to send {brief(label)!r}"
@@ -519,34 +509,4 @@ SENT: Mapping[str, frozenset[str]] = {
 
 ALL_SENT: frozenset[str] = frozenset().union(*SENT.values())
 
-SIMILAR = 0.8
-"""The least similarity at which a label counts as misspelled: ``usr`` and ``user`` have 0.86."""
-
-_LONGEST_COMPARED = 60
 _PLACE = re.compile(r"(?<=\.)\d+(?=\.|\Z)")
-
-
-class KnownLabels:
-    """The labels that requests to one answer set are expected to have."""
-
-    def __init__(self, catalogue: Catalogue) -> None:
-        self._labels = set(ALL_SENT)
-        for document in catalogue.documents.values():
-            self._labels.update(criterion.label for criterion in document.control.match)
-        if catalogue.inventory is not None:
-            for layout in catalogue.inventory.by_layout:
-                self._labels.update(layout.labels)
-
-    def __contains__(self, label: str) -> bool:
-        """Return whether a client is known to send a case-folded label."""
-        return label in self._labels or label.startswith(SECRETS) or _PLACE.sub("N", label) in self._labels
-
-    def nearest(self, label: str) -> str | None:
-        """Return the known label that an unknown label is probably a misspelling of; None where none is similar."""
-        return _nearest(label, self._labels)
-
-
-def _nearest(label: str, known: Iterable[str]) -> str | None:
-    if len(label) > _LONGEST_COMPARED:
-        return None
-    return next(iter(difflib.get_close_matches(label, sorted(known), n=1, cutoff=SIMILAR)), None)
