@@ -262,6 +262,23 @@ class Store(Protocol):
         read and write."""
 
 
+class ReadOnlyStore(Store):
+    """A store into which nothing is written."""
+
+    def read_only(self) -> StoreError:
+        """Return why not."""
+        raise NotImplementedError
+
+    def begin(self, author: Author = NOBODY, wait: float = 0.0, within: float = 0.0) -> Transaction:  # noqa: ARG002
+        raise self.read_only()
+
+    def prune_history(self, before: str) -> int:  # noqa: ARG002
+        raise self.read_only()
+
+    def backup(self, path: str) -> None:  # noqa: ARG002
+        raise self.read_only()
+
+
 @runtime_checkable
 class ReplicatingStore(Protocol):
     """A store whose set is a local copy of a database, kept up to date by a process of its own."""

@@ -8,25 +8,20 @@ for use by two greenlets at a time; its loader is its only user.
 from __future__ import annotations
 
 import hashlib
-import math
 import os
 import stat
 from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from pathlib import Path
-from typing import NoReturn
 
 from answerd.documents import Key, RawDocument
 from answerd.formats import ALL_EXTENSIONS
 from answerd.identity import Kind, identifier_fault, printable
 from answerd.store import (
-    NOBODY,
-    WRITER_WAIT_SECONDS,
-    Author,
     Changes,
     DocumentEntry,
     HistoryEntry,
     HistoryFilter,
-    Store,
+    ReadOnlyStore,
     StoredDocument,
     StoreError,
     Version,
@@ -40,7 +35,7 @@ from answerd.store.watch import Watch, device_and_inode, mounts_below
 _TOKEN_DIGITS = 16
 
 
-class FileStore(Store):
+class FileStore(ReadOnlyStore):
     """Documents in a directory, which others edit. `changes` takes one scan at it and reads what has settled."""
 
     poll_seconds = 0.25
@@ -217,19 +212,8 @@ class FileStore(Store):
         """Return nothing: files have no history here."""
         return []
 
-    def prune_history(self, before: str) -> int:  # noqa: ARG002 - the protocol's
-        return 0
-
-    def backup(self, path: str) -> None:  # noqa: ARG002 - the protocol's
-        raise StoreError("documents of this service are files: copy the answers directory")
-
-    def begin(
-        self,
-        author: Author = NOBODY,  # noqa: ARG002 - the protocol's
-        wait: float = WRITER_WAIT_SECONDS,  # noqa: ARG002
-        within: float = math.inf,  # noqa: ARG002
-    ) -> NoReturn:
-        raise StoreError("documents of this service are files: change them in the answers directory")
+    def read_only(self) -> StoreError:
+        return StoreError("documents of this service are files: change and copy them in the answers directory")
 
     def difference(self, written: WriteResult) -> Changes:  # noqa: ARG002 - the protocol's
         return Changes()

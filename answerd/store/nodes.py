@@ -30,7 +30,7 @@ _REPORT = f"""
     INSERT INTO install_settings (name, value) VALUES (?, CAST({_NOW} AS TEXT) || ' ' || ?)
     ON CONFLICT (name) DO UPDATE SET value = excluded.value"""  # noqa: S608 - no value
 _LIST = f"SELECT name, value, {_NOW} FROM install_settings WHERE name LIKE ?"  # noqa: S608
-_FORGET = "DELETE FROM install_settings WHERE name = ?"
+_FORGET = f"DELETE FROM install_settings WHERE name LIKE ? AND split_part(value, ' ', 1)::float8 < {_NOW} - ?"  # noqa: S608
 
 
 class NodeReport(NamedTuple):
@@ -92,6 +92,4 @@ def nodes_in(database: peewee.Database) -> list[Node]:
 
 def forget_silent_nodes(database: peewee.Database) -> None:
     """Remove the rows of nodes that are not listed any more."""
-    for name, value, now in run(database, _LIST, (f"{_PREFIX}%",)).fetchall():
-        if float(now) - float(value.partition(" ")[0]) > KEPT_SECONDS:
-            run(database, _FORGET, (name,))
+    run(database, _FORGET, (f"{_PREFIX}%", KEPT_SECONDS))

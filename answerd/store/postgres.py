@@ -29,6 +29,7 @@ from answerd.store import (
     Changes,
     NewerSchema,
     NoSetYet,
+    ReadOnlyStore,
     StoreAway,
     StoredDocument,
     StoreError,
@@ -232,7 +233,6 @@ class PostgresStore(DatabaseStore):
     def begin(
         self, author: Author = NOBODY, wait: float = WRITER_WAIT_SECONDS, within: float = math.inf
     ) -> PostgresTransaction:
-        """Lock the counter, after up to ``wait`` seconds. Raises `StoreError`."""
         return PostgresTransaction(self.server, author, wait, within)
 
 
@@ -274,7 +274,7 @@ class _ReplicatedTransaction(PostgresTransaction):
                 raise
 
 
-class ReplicaReader(SqliteReader):
+class ReplicaReader(ReadOnlyStore, SqliteReader):
     """The set that a node's replica has, for commands on that node while the database is away. No document is
     written."""
 
@@ -290,6 +290,9 @@ class ReplicaReader(SqliteReader):
     def described(self) -> str:
         return f"the replica {self._file.path}, because {self._away}"
 
+    def read_only(self) -> StoreError:
+        return self._away
+
     def states(self, server: PostgresServer, rules: Rules) -> NodeStates:
         """Open the states that this node knows: an order is an event in its file, as one of its console is, and its
         service delivers it. Raises `StoreError`: the node has none yet, or takes no order."""
@@ -303,20 +306,6 @@ class ReplicaReader(SqliteReader):
         if states.unfilled:
             raise self._away
         return states
-
-    def begin(
-        self,
-        author: Author = NOBODY,  # noqa: ARG002 - the protocol's
-        wait: float = WRITER_WAIT_SECONDS,  # noqa: ARG002
-        within: float = math.inf,  # noqa: ARG002
-    ) -> PostgresTransaction:
-        raise self._away
-
-    def prune_history(self, before: str) -> int:  # noqa: ARG002 - the protocol's
-        raise self._away
-
-    def backup(self, path: str) -> None:  # noqa: ARG002 - the protocol's
-        raise self._away
 
 
 class _SharedSentence:
@@ -416,7 +405,6 @@ class ReplicatedStore(SqliteReader):
     def begin(
         self, author: Author = NOBODY, wait: float = WRITER_WAIT_SECONDS, within: float = math.inf
     ) -> PostgresTransaction:
-        """Lock the counter, after up to ``wait`` seconds. Raises `StoreError`."""
         return _ReplicatedTransaction(self.replica, self.server, author, wait, within)
 
     def catch_up(self, log: Callable[[str], None]) -> None:
@@ -444,5 +432,4 @@ class ReplicatedStore(SqliteReader):
             self.replica.bring_up_to_date(database)
 
     def replicate(self, log: Callable[[str], None], changed: Callable[[], None], stop: int) -> None:
-        """Keep replica and states up to date until the file descriptor ``stop`` can be read from."""
         Replicator(self, log, changed, stop).run()

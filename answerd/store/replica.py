@@ -27,6 +27,7 @@ from answerd.store import WRITER_WAIT_SECONDS, StoreAway, StoreError
 from answerd.store.postgres_connection import OlderServer, PostgresServer
 from answerd.store.schema import migrate
 from answerd.store.sqlite_file import FILE_MODE, SqliteFile, cause_of
+from answerd.store.state_tables import run_many
 from answerd.store.tables import (
     BEFORE_ALL,
     ChangeRow,
@@ -342,22 +343,10 @@ def _copy_log(database: peewee.Database, local: peewee.SqliteDatabase, revision:
         "FROM changes WHERE id > %s ORDER BY id",
         (whole, whole, whole, revision),
     )
-    columns = (
-        "id",
-        "token",
-        "kind",
-        "identifier",
-        "format",
-        "peer",
-        "author",
-        "note",
-        "at",
-        "text_before",
-        "text_after",
-    )
+    names = "id, token, kind, identifier, format, peer, author, note, at, text_before, text_after"
+    insert = f"INSERT INTO changes ({names}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"  # noqa: S608 - no value
     while part := found.fetchmany(ROWS_AT_ONCE):
-        rows = [dict(zip(columns, change, strict=True)) for change in part]
-        ChangeRow.insert_many(rows).bind(local).execute()
+        run_many(local, insert, part)
     ChangeRow.delete().where(ChangeRow.id <= newest - _CHANGES_KEPT).bind(local).execute()
     execute(
         local,
