@@ -78,15 +78,15 @@ def read(path: Path) -> MigratedData:
     if not profiles and not systems:
         raise MigrationError(f"{path} holds no collections of cobbler with profiles or systems")
     data = MigratedData()
-    collections = _Collections(path, distros, profiles)
     for kind, items in zip(_READ, (distros, profiles, systems), strict=True):
         for name, item in items.items():
             fields = _WITHOUT_COUNTERPART if kind == "systems" else (*_WITHOUT_COUNTERPART, "name_servers")
             _list_fields(f"{kind.removesuffix('s')} {name}", item, fields, data)
     _list_other_collections(root, data)
-    made = {name: _profile(name, item, collections, data) for name, item in profiles.items()}
+    cobbler = _Cobbler(path, distros, profiles, data)
+    made = {name: cobbler.profile(name) for name in profiles}
     for name, system in systems.items():
-        _system(name, system, collections, made, data)
+        cobbler.system(name, system, made.get(str(system.get("profile", "")), _Made()))
     if any(re.search(r"@@\w+@@", text) for text in [*data.documents.values(), *map(str, data.rows)]):
         data.add_task(
             'Values name other variables of cobbler, as @@name@@: look for "@@" in the documents and the table.'
@@ -127,13 +127,6 @@ def _collection(root: Path, kind: str) -> dict[str, dict[str, Any]]:
 
 
 @dataclass(frozen=True)
-class _Collections:
-    path: Path
-    distros: Mapping[str, Mapping[str, Any]]
-    profiles: Mapping[str, Mapping[str, Any]]
-
-
-@dataclass(frozen=True)
 class _Made:
     """The documents of a profile: their extensions, that of the answer, and the objects that give values, nearest
     first. ``answer`` is None where its distribution has no counterpart."""
@@ -143,48 +136,84 @@ class _Made:
     levels: tuple[Mapping[str, Any], ...] = ()
 
 
-def _profile(name: str, stored: Mapping[str, Any], known: _Collections, data: MigratedData) -> _Made:
-    origin = f"profile {name}"
-    lineage = list(_lineage(stored, known.profiles))
-    whole: dict[str, Any] = {}
-    for ancestor in reversed(lineage):
-        whole |= ancestor
-    distro = known.distros.get(str(whole.get("distro")))
-    if distro is None:
-        data.leave_out(origin, "its distro is not there", json.dumps(stored, indent=2))
-        return _Made()
-    breed = BREEDS.get(str(distro.get("breed")))
-    if breed is None:
-        data.leave_out(
-            origin, f"distributions of the breed {distro.get('breed')} have no counterpart", json.dumps(stored)
-        )
-        return _Made()
-    extension, arguments = breed
-    levels = (*lineage, distro)
-    texts = {"ipxe": _script(name, distro, [distro, *reversed(lineage)], arguments)}
-    texts |= _answer(whole, origin, extension, levels, known, data)
-    for suffix, text in texts.items():
-        data.add(f"groups/{group_name(name)}.{suffix}", text, origin)
-    return _Made(tuple(texts), extension, levels)
+@dataclass(frozen=True)
+class _Cobbler:
+    """The directory with its distros and profiles, and what is made of them."""
 
+    path: Path
+    distros: Mapping[str, Mapping[str, Any]]
+    profiles: Mapping[str, Mapping[str, Any]]
+    data: MigratedData
 
-def _answer(
-    stored: Mapping[str, Any],
-    origin: str,
-    extension: str,
-    levels: tuple[Mapping[str, Any], ...],
-    known: _Collections,
-    data: MigratedData,
-) -> dict[str, str]:
-    """Return the installation template that an object names, by its extension; nothing where it names none, or none
-    that can be carried over."""
-    template = stored.get("autoinstall") or stored.get("kickstart")
-    if not template or (found := _find(str(template), origin, known.path, data)) is None:
-        return {}
-    text = _template(found, origin, _variables(levels), data)
-    if text is None:
-        return {}
-    return {"yaml" if recognised(text) == "yaml" else extension: text}
+    def profile(self, name: str) -> _Made:
+        """Make the group of a profile."""
+        origin, stored = f"profile {name}", self.profiles[name]
+        lineage = list(_lineage(stored, self.profiles))
+        whole: dict[str, Any] = {}
+        for ancestor in reversed(lineage):
+            whole |= ancestor
+        distro = self.distros.get(str(whole.get("distro")))
+        if distro is None:
+            self.data.leave_out(origin, "its distro is not there", json.dumps(stored, indent=2))
+            return _Made()
+        breed = BREEDS.get(str(distro.get("breed")))
+        if breed is None:
+            why = f"distributions of the breed {distro.get('breed')} have no counterpart"
+            self.data.leave_out(origin, why, json.dumps(stored))
+            return _Made()
+        extension, arguments = breed
+        levels = (*lineage, distro)
+        texts = {"ipxe": _script(name, distro, [distro, *reversed(lineage)], arguments)}
+        texts |= self._answer(whole, origin, extension, levels)
+        for suffix, text in texts.items():
+            self.data.add(f"groups/{group_name(name)}.{suffix}", text, origin)
+        return _Made(tuple(texts), extension, levels)
+
+    def system(self, name: str, stored: Mapping[str, Any], made: _Made) -> None:
+        """Make the row of a system, and documents over those of its profile."""
+        origin, data = f"system {name}", self.data
+        identifier = name if identifier_fault(Kind.MACHINE, name) is None else group_name(name)
+        data.rows.append(_row(identifier, stored, origin, data))
+        if options := _options(stored, "kernel_options", "kopts"):
+            data.leave_out(f"{origin}: kernel options", f"put them into {identifier}.ipxe: {' '.join(options)}")
+        profile = str(stored.get("profile", ""))
+        extensions, own = made.extensions, dict[str, str]()
+        if made.answer and (stored.get("autoinstall") or stored.get("kickstart")):
+            extensions, own = ("ipxe",), self._answer(stored, origin, made.answer, made.levels)
+        if not extensions:
+            data.leave_out(origin, f"its profile {profile} has no documents; the row of the inventory is there")
+        for extension in extensions:
+            text = with_control("", extension, {"extends": group_name(profile)})
+            if text is None:
+                text = AUTOYAST.format(group=group_name(profile))
+            data.add(f"{identifier}.{extension}", text, origin)
+        for extension, text in own.items():
+            data.add(f"{identifier}.{extension}", text, origin)
+        if not stored.get("netboot_enabled", True):
+            data.add_task(
+                f"{name} was not to be installed: run `answerd disarm {identifier}` before it boots from the network."
+            )
+
+    def _answer(
+        self, stored: Mapping[str, Any], origin: str, extension: str, levels: Sequence[Mapping[str, Any]]
+    ) -> dict[str, str]:
+        """Return the installation template that an object names, by its extension; nothing where it names none, or none
+        that can be carried over."""
+        template = stored.get("autoinstall") or stored.get("kickstart")
+        if not template:
+            return {}
+        places = [self.path / folder / Path(str(template)).name for folder in TEMPLATE_FOLDERS]
+        file = next((place for place in places if place.is_file()), None)
+        if file is None:
+            why = f"the file is in none of {', '.join(TEMPLATE_FOLDERS)}"
+            self.data.leave_out(f"{origin}: template {template}", why)
+            return {}
+        found = text_of(file, f"{origin}: template {template}", self.data)
+        variables: dict[str, str] = {}
+        for level in reversed(levels):
+            variables |= _options(level, "autoinstall_meta", "ks_meta")
+        text = None if found is None else _template(found, origin, variables, self.data)
+        return {} if text is None else {"yaml" if recognised(text) == "yaml" else extension: text}
 
 
 def _lineage(stored: Mapping[str, Any], profiles: Mapping[str, Mapping[str, Any]]) -> Iterator[Mapping[str, Any]]:
@@ -217,13 +246,6 @@ def _text(value: Any) -> str:
     return "" if value in (None, "~") else str(value).replace(f"@@{HTTP_SERVER}@@", FILES_HOST)
 
 
-def _variables(lineage: Sequence[Mapping[str, Any]]) -> dict[str, str]:
-    found: dict[str, str] = {}
-    for ancestor in reversed(lineage):
-        found |= _options(ancestor, "autoinstall_meta", "ks_meta")
-    return found
-
-
 def _script(name: str, distro: Mapping[str, Any], levels: list[Mapping[str, Any]], arguments: str) -> str:
     options: dict[str, str] = {}
     for level in levels:
@@ -250,16 +272,6 @@ def _script(name: str, distro: Mapping[str, Any], levels: list[Mapping[str, Any]
     )
 
 
-def _find(name: str, origin: str, path: Path, data: MigratedData) -> str | None:
-    """Return the text of a template; None, noted, where the file is not there."""
-    places = [path / folder / Path(name).name for folder in TEMPLATE_FOLDERS]
-    file = next((place for place in places if place.is_file()), None)
-    if file is None:
-        data.leave_out(f"{origin}: template {name}", f"the file is in none of {', '.join(TEMPLATE_FOLDERS)}")
-        return None
-    return text_of(file, f"{origin}: template {name}", data)
-
-
 def _template(text: str, origin: str, variables: Mapping[str, str], data: MigratedData) -> str | None:
     """Return a template with its variables as placeholders; None, noted, where it has more than variables."""
     if logic := _LOGIC.search(text):
@@ -284,35 +296,6 @@ def _template(text: str, origin: str, variables: Mapping[str, str], data: Migrat
         data.leave_out(f"{origin}: template", "it holds {{, or a variable with a quote in it", text)
         return None
     return _VARIABLE.sub(value, text).replace("\\$", "$")
-
-
-def _system(
-    name: str, stored: Mapping[str, Any], known: _Collections, profiles: Mapping[str, _Made], data: MigratedData
-) -> None:
-    origin = f"system {name}"
-    identifier = name if identifier_fault(Kind.MACHINE, name) is None else group_name(name)
-    data.rows.append(_row(identifier, stored, origin, data))
-    if options := _options(stored, "kernel_options", "kopts"):
-        data.leave_out(f"{origin}: kernel options", f"put them into {identifier}.ipxe: {' '.join(options)}")
-    profile = str(stored.get("profile", ""))
-    made = profiles.get(profile, _Made())
-    own: dict[str, str] | None = None
-    if made.answer and (stored.get("autoinstall") or stored.get("kickstart")):
-        own = _answer(stored, origin, made.answer, made.levels, known, data)
-    extensions = made.extensions if own is None else ("ipxe",)
-    if not extensions:
-        data.leave_out(origin, f"its profile {profile} has no documents; the row of the inventory is there")
-    for extension in extensions:
-        text = with_control("", extension, group_name(profile), {})
-        if text is None:
-            text = AUTOYAST.format(group=group_name(profile))
-        data.add(f"{identifier}.{extension}", text, origin)
-    for extension, text in (own or {}).items():
-        data.add(f"{identifier}.{extension}", text, origin)
-    if not stored.get("netboot_enabled", True):
-        data.add_task(
-            f"{name} was not to be installed: run `answerd disarm {identifier}` before it boots from the network."
-        )
 
 
 def _row(identifier: str, stored: Mapping[str, Any], origin: str, data: MigratedData) -> dict[str, str]:

@@ -37,18 +37,6 @@ class Profile:
     texts: Mapping[str, str]
 
 
-@dataclass(frozen=True)
-class Group:
-    """A group of matchbox: the selectors that name one machine, the others, and the metadata by dotted name."""
-
-    origin: str
-    name: str
-    identities: Mapping[str, str]
-    match: dict[str, str]
-    metadata: Mapping[str, str]
-    profile: Profile
-
-
 def read(path: Path) -> MigratedData:
     """Read a data directory. Raises `MigrationError` where it has no groups and profiles."""
     groups, profiles = path / "groups", path / "profiles"
@@ -150,67 +138,65 @@ def _template(folder: Path, name: str, origin: str, extension: str, data: Migrat
             origin, f"the template has logic, {{{{{unknown[0]}}}}}: write a document for each of its cases", text
         )
         return None
-    return _ACTION.sub(lambda found: f"{{{{ {_label(found['inside'])} }}}}", text)
-
-
-def _label(inside: str) -> str:
-    return inside.removeprefix(".request.query").removeprefix(".")
+    return _ACTION.sub(
+        lambda found: f"{{{{ {found['inside'].removeprefix('.request.query').removeprefix('.')} }}}}", text
+    )
 
 
 def _group(file: Path, place: str, profiles: Mapping[str, Profile], data: MigratedData) -> None:
+    """Make the documents of a group: of one machine, with a row of the inventory, or of all that its selector names."""
     stored = _json(file)
     origin = f"group {place}"
     profile = profiles.get(str(stored.get("profile")))
     if profile is None:
         data.leave_out(origin, f"its profile {stored.get('profile')} is not there", json.dumps(stored, indent=2))
         return
+    group = group_name(str(stored.get("id") or file.stem))
     selector = {str(label): str(value) for label, value in (stored.get("selector") or {}).items()}
+    metadata = dict(_flat(stored.get("metadata") or {}))
     identities = {label: selector[label] for label in IDENTIFYING if label in selector}
-    group = Group(
-        origin,
-        group_name(str(stored.get("id") or file.stem)),
-        identities,
-        {label: value for label, value in selector.items() if label not in identities},
-        dict(_flat(stored.get("metadata") or {})),
-        profile,
-    )
-    named = next((name for value in identities.values() if (name := machine_name(value))), None)
-    if named:
-        _machine(named, group, data)
-    else:
-        _shared(group, selector, data)
-
-
-def _machine(name: str, group: Group, data: MigratedData) -> None:
-    """Make a row of the inventory and, for each format, a document over that of the profile."""
-    row = {"id": group.name, **group.identities}
-    for label, value in group.metadata.items():
+    machine = next((name for value in identities.values() if (name := machine_name(value))), None)
+    if machine is None:
+        _shared(group, origin, selector, metadata, profile, data)
+        return
+    row = {"id": group, **identities}
+    for label, value in metadata.items():
         if is_column(label) and label not in row:
             row[label] = value
         else:
-            data.leave_out(f"{group.origin}: metadata {label}", "no label can have this name here")
+            data.leave_out(f"{origin}: metadata {label}", "no label can have this name here")
     data.rows.append(row)
-    for extension in group.profile.texts:
-        text = with_control("", extension, group.profile.name, group.match)
+    match = {label: value for label, value in selector.items() if label not in identities}
+    for extension in profile.texts:
+        text = with_control("", extension, {"extends": profile.name} | ({"match": match} if match else {}))
         if text is not None:
-            data.add(f"{name}.{extension}", text, group.origin)
+            data.add(f"{machine}.{extension}", text, origin)
 
 
-def _shared(group: Group, selector: dict[str, str], data: MigratedData) -> None:
+def _shared(
+    group: str,
+    origin: str,
+    selector: Mapping[str, str],
+    metadata: Mapping[str, str],
+    profile: Profile,
+    data: MigratedData,
+) -> None:
     """Make, for each format, a group document with the selector; without a selector, one that is put aside."""
-    for extension, text in group.profile.texts.items():
-        extends: str | None = group.profile.name
-        body = ""
-        if group.metadata:  # values that belong to no machine: written into a copy of the profile's text
-            body, extends = _with_values(text, group.metadata, extension), None
-        written = with_control(body, extension, extends, selector)
+    for extension, text in profile.texts.items():
+        body, keys = "", {"extends": profile.name, "match": selector}
+        if metadata:  # values that belong to no machine: written into a copy of the profile's text
+            body = _with_values(text, metadata, extension)
+            del keys["extends"]
+        if not selector:
+            del keys["match"]
+        written = with_control(body, extension, keys)
         if written is None:
-            data.leave_out(group.origin, f"its {extension} document could not be made", text)
+            data.leave_out(origin, f"its {extension} document could not be made", text)
         elif selector:
-            data.add(f"groups/{group.name}.{extension}", written, group.origin)
+            data.add(f"groups/{group}.{extension}", written, origin)
         else:
             data.leave_out(
-                f"{group.origin} as default.{extension}",
+                f"{origin} as default.{extension}",
                 f"it may install every machine that asks. If you want that, put this text into default.{extension}",
                 written,
             )

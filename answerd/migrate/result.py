@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -50,9 +50,9 @@ class MigratedData:
         self.not_carried.append((what, why))
         if text is None:
             return
-        name, number = safe_name(what), 2
+        name, number = group_name(what), 2
         while self.aside.get(name, text) != text:
-            name, number = f"{safe_name(what)}-{number}", number + 1
+            name, number = f"{group_name(what)}-{number}", number + 1
         self.aside[name] = text
 
     def add_task(self, sentence: str) -> None:
@@ -64,11 +64,6 @@ class MigratedData:
         """Take a secret and return its placeholder. Secrets of two machines may have one name."""
         self.secrets[f"{machine}/{name}" if machine else name] = value
         return f"{{{{ secret.{name} }}}}"
-
-
-def safe_name(what: str) -> str:
-    """Return a file name for something that is put aside."""
-    return re.sub(r"[^A-Za-z0-9._-]+", "-", what).strip("-.") or "unnamed"
 
 
 def machine_name(text: str) -> str | None:
@@ -84,7 +79,8 @@ def machine_name(text: str) -> str | None:
 
 
 def group_name(text: str) -> str:
-    """Return a name for a group: that of the source, with the characters replaced that an identifier cannot hold."""
+    """Return a name for a group, or for a file that is put aside: that of the source, with the characters replaced that
+    an identifier cannot hold."""
     return re.sub(r"[^A-Za-z0-9._-]+", "-", text).strip("-.") or "unnamed"
 
 
@@ -94,9 +90,8 @@ def is_column(label: str) -> bool:
     return is_label(label) and low not in RESERVED_COLUMNS and not low.startswith(RESERVED_BEGINNING)
 
 
-def inventory(rows: Iterable[Mapping[str, str]], origin: str) -> str:
+def inventory(rows: Sequence[Mapping[str, str]], origin: str) -> str:
     """Return rows as an inventory: identity columns first, then the others by name."""
-    rows = list(rows)
     names = {name for row in rows for name in row}
     header = [name for name in IDENTITY_COLUMNS if name in names] + sorted(names - set(IDENTITY_COLUMNS))
     lines = [written_record([row.get(name, "") for name in header], ",") for row in rows]

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import MutableMapping
+from collections.abc import Mapping, MutableMapping
 from pathlib import Path
 from typing import Any, cast
 
@@ -16,7 +16,7 @@ from tomlkit.items import Item, Table
 from answerd.formats import FORMATS, Format
 from answerd.migrate.result import MigratedData
 
-TEXT_FORMATS = frozenset(name for name, directive in FORMATS.items() if directive.family.name == "text")
+TEXT_FORMATS = frozenset(name for name, known in FORMATS.items() if known.family.name == "text")
 
 
 def text_of(file: Path, origin: str, data: MigratedData) -> str | None:
@@ -33,63 +33,40 @@ def literal(text: str, extension: str) -> str | None:
 
     Most texts hold no ``{{`` and are returned unchanged.
     """
-    if "{{" not in text:
-        return text
+    return with_control(text, extension, {"template": False}) if "{{" in text else text
+
+
+def with_control(text: str, extension: str, keys: Mapping[str, Any]) -> str | None:
+    """Return a document with these control keys before its own text, after its ``#!`` line or first comments.
+
+    None where its format has no way that is known here, or where its text takes none.
+    """
     if extension in TEXT_FORMATS:
-        return with_directives(text, ["template off"])
+        first, rest = text.partition("\n")[::2] if text.startswith("#!") else ("", text)
+        lines = "".join(f"# answer: {_directive(key, value)}\n" for key, value in keys.items())
+        return f"{first}\n{lines}{rest}" if first else lines + rest
     if extension == "toml":
-        return f"template = false\n{text}"
-    if extension in ("yaml", "yml") and not re.match(r"^\s*[\[{-]", _without_comments(text)):
+        return "".join(f"{key} = {json.dumps(value)}\n" for key, value in keys.items()) + text
+    if extension in ("yaml", "yml"):
         head = re.match(r"(?:#.*\n|\s*\n|---\s*\n)*", text)
         at = head.end() if head else 0
-        return f"{text[:at]}template: false\n{text[at:]}"
+        if re.match(r"\s*[\[{-]", text[at:]):
+            return None
+        return text[:at] + "".join(f"{key}: {json.dumps(value)}\n" for key, value in keys.items()) + text[at:]
     if extension in ("json", "ign"):
-        return with_keys(text, {"template": False})
+        try:
+            value = json.loads(text or "{}")
+        except ValueError:
+            return None
+        return json.dumps({**keys, **value}, indent=2, ensure_ascii=False) + "\n" if isinstance(value, dict) else None
     return None
 
 
-def _without_comments(text: str) -> str:
-    return re.sub(r"^(?:#.*|---\s*)\n", "", text, flags=re.MULTILINE)
-
-
-def with_directives(text: str, directives: list[str]) -> str:
-    """Return a text document with control keys, after its ``#!`` line where it has one."""
-    lines = "".join(f"# answer: {directive}\n" for directive in directives)
-    if text.startswith("#!"):
-        first, _, rest = text.partition("\n")
-        return f"{first}\n{lines}{rest}"
-    return lines + text
-
-
-def with_keys(text: str, keys: dict[str, Any]) -> str | None:
-    """Return a JSON document with control keys before its own. None where it is no object."""
-    try:
-        value = json.loads(text)
-    except ValueError:
-        return None
-    if not isinstance(value, dict):
-        return None
-    return json.dumps({**keys, **value}, indent=2, ensure_ascii=False) + "\n"
-
-
-def with_control(text: str, extension: str, extends: str | None, match: dict[str, str]) -> str | None:
-    """Return a document of this format with ``extends`` and ``match``; None where this is not known for the format."""
-    if extension in TEXT_FORMATS:
-        quoted = [f'{label}="{_quoted(pattern)}"' for label, pattern in match.items()]
-        directives = [f"extends {extends}"] if extends else []
-        return with_directives(text, directives + ([f"match {' '.join(quoted)}"] if quoted else []))
-    keys: dict[str, Any] = {"extends": extends} if extends else {}
-    if match:
-        keys["match"] = match
-    if extension in ("json", "ign"):
-        return with_keys(text or "{}", keys)
-    if extension in ("yaml", "yml"):
-        return "".join(f"{key}: {json.dumps(value)}\n" for key, value in keys.items()) + text
-    return None
-
-
-def _quoted(pattern: str) -> str:
-    return pattern.replace("\\", "\\\\").replace('"', '\\"')
+def _directive(key: str, value: Any) -> str:
+    if key == "match":
+        quoted = ((label, pattern.replace("\\", "\\\\").replace('"', '\\"')) for label, pattern in value.items())
+        return " ".join(["match", *(f'{label}="{pattern}"' for label, pattern in quoted)])
+    return "template off" if value is False else f"{key} {value}"
 
 
 _STARTS = re.compile(r"^\s*(?:kernel|initrd|module|img\w+|chain|boot|autoboot|sanboot)\b", re.MULTILINE)
