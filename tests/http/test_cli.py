@@ -9,7 +9,6 @@ from pathlib import Path
 
 import pytest
 
-import answerd
 from tests.support.service import run, write_tree
 
 Run = Callable[..., subprocess.CompletedProcess[bytes]]
@@ -58,7 +57,6 @@ MAC = "98:fa:9b:50:d8:10"
         ),
         (["--query", f"path=/rhel/ks&mac={MAC}"], b"", "lang fr_FR\n", "# format=text machine=98fa9b50d810"),
         (["--query", f"mac={MAC}&path=%2Frhel"], b"", 'rack = 1\nown = "none"\n', None),
-        ([MAC, "--query", "path=/rhel/ks"], b"", "lang fr_FR\n", None),
         ([MAC, "--query", "serial=S2"], b"", 'rack = 1\nown = "S2"\n', None),
         ([MAC, "--body", "-"], b'{"dmi": {"serial": "S3"}}', 'rack = 1\nown = "S3"\n', None),
         ([MAC, "--header", "X-System-Serial-Number: S4"], b"", 'rack = 1\nown = "S4"\n', None),
@@ -80,12 +78,9 @@ MAC = "98:fa:9b:50:d8:10"
             'instance-id: "node4"\n',
             "# format=yaml machine=node4 nocloud=meta-data",
         ),
-        (["--query", "path=/ubuntu/node4/vendor-data"], b"", "", None),
         (["node2"], b"", "rack = 1\n", "# format=toml group=rack"),
-        (["--query", "product=R6%C3%A9"], b"", 'x = "R6é"\n', None),
         (["--query", "product=R6é"], b"", 'x = "R6é"\n', None),
         ([], b"", "#!ipxe\n", "# format=text default"),
-        (["unknown"], b"", "#!ipxe\n", None),
         (["192.0.2.7"], b"", "x\n", None),
     ],
 )
@@ -182,11 +177,8 @@ disk-list = ["sda"]
         (["--format", "toml"], VALID_TOML + b"nonsense = 1\n", 1),
         (["--format", "toml"], b"x = = 1\n", 1),
         (["--format", "toml"], b"\xff", 1),
-        (["--format", "toml"], b"", 1),
         (["--format", "ipxe"], b"#!ipxe\n", 0),
         (["--format", "ipxe"], b"echo\n", 1),
-        (["--format", "json"], b'{"a": 1}', 0),
-        (["--format", "json"], b'{"a": }', 1),
         (["--format", "cfg"], b"x\n", 2),
         (["--format", "txt"], b"x\n", 2),
         ([], b"x\n", 2),
@@ -241,7 +233,3 @@ def test_nodes_says_that_a_store_has_none(kind: str) -> None:
     done = run("nodes", SERVICE_STORE=kind)
     assert (done.returncode, done.stdout.decode().partition(":")[0]) == (0, f"SERVICE_STORE={kind} has no nodes")
     assert json.loads(run("nodes", "--json", SERVICE_STORE=kind).stdout) == {"nodes": []}
-
-
-def test_version(command: Run) -> None:
-    assert command("--version").stdout.decode() == f"answerd {answerd.__version__}\n"

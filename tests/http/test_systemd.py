@@ -195,10 +195,3 @@ def test_the_watchdog_has_half_of_its_interval(
     monkeypatch.setenv("WATCHDOG_USEC", interval)
     monkeypatch.setenv("WATCHDOG_PID", process)
     assert os_support.Watchdog().seconds == seconds
-
-
-def test_nothing_is_sent_without_a_manager_and_no_fault_of_it_matters(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv("NOTIFY_SOCKET", raising=False)
-    os_support.notify(os_support.READY)
-    monkeypatch.setenv("NOTIFY_SOCKET", "/nowhere/notify")
-    os_support.notify(os_support.READY)

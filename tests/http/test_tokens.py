@@ -77,7 +77,8 @@ def test_sighup_puts_other_tokens_in_force_everywhere(service: Service, tmp_path
 def test_a_set_that_is_not_there_is_not_ready(serving: Callable[..., Service], tmp_path: Path) -> None:
     directory = tmp_path / "later"
     service = serving(SERVICE_ANSWERS_DIR=directory)
-    assert ask(service, "GET", "/health").status == 200
+    service.wait_for_log(f"warning.*{directory}.*does not exist")
+    assert (ask(service, "GET", "/health").status, ask(service, "GET", "/ks").status) == (200, 404)
     reply = ask(service, "GET", "/ready")
     assert (reply.status, reply.body) == (503, f"the answers directory {directory} does not exist\n".encode())
     made = tmp_path / "made"
