@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import signal
 import socket
 import sqlite3
 import struct
@@ -110,16 +109,6 @@ def test_check_says_what_the_command_says(fleet: Fleet) -> None:
 
     assert served == {"problems": json.loads(command.stdout)["problems"]}
     assert any("orphan" in problem for problem in served["problems"])
-
-
-def test_what_was_acknowledged_is_there_after_a_restart(fleet: Fleet, serving: Callable[..., Service]) -> None:
-    fleet.put("/machines/a", "# as written\r\nx   = 1")
-    tag = fleet.ask("GET", "/machines/a").headers["etag"]
-    assert fleet.service.stop(signal.SIGTERM) == 0
-    again = Fleet(serving, fleet.database)
-
-    read = again.ask("GET", "/machines/a")
-    assert (read.body, read.headers["etag"]) == (b"# as written\r\nx   = 1", tag)
 
 
 # --- writes that wait -----------------------------------------------------------------------------------------------
