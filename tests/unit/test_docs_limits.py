@@ -1,8 +1,6 @@
-"""docs/limits.md has the limits that the code has."""
+"""docs/limits.md and docs/http.md have the limits that the code has."""
 
 from __future__ import annotations
-
-from pathlib import Path
 
 import pytest
 
@@ -12,13 +10,14 @@ from answerd.formats import control, family, filters, template, xml_read, yaml_r
 from answerd.installs import records as install_records
 from answerd.inventory import records
 from answerd.inventory import row as inventory_row
-from answerd.server import capture, request_log
+from answerd.server import answer_app, capture, request_log
 from answerd.server.admin import changes, requests
+from answerd.server.http import bodies, handler, parser, server
 from answerd.store import secrets
 from answerd.validators import tools, verdict
-from tests.support.pages import rows
+from tests.support.pages import page, rows
 
-TABLE = {cells[0]: cells[1] for cells in rows((Path(__file__).parents[2] / "docs" / "limits.md").read_text("utf-8"), 3)}
+TABLE = {cells[0]: cells[1] for name in ("http", "limits") for cells in rows(page(name), 3)}
 
 
 @pytest.mark.parametrize(
@@ -70,7 +69,25 @@ TABLE = {cells[0]: cells[1] for cells in rows((Path(__file__).parents[2] / "docs
         ("captures in the directory", f"{captures.MOST_CAPTURES:,} captures"),
         ("captures that wait to be written", f"{capture.MOST_WAITING} captures"),
         ("bodies of captures that wait to be written", f"{capture.MOST_BYTES_WAITING:,} bytes"),
+        ("request line, without its line end", f"{parser.MAX_REQUEST_LINE:,} bytes"),
+        ("header lines with their line ends", f"{parser.MAX_HEADER_BLOCK:,} bytes"),
+        ("body, without the framing of chunks", f"{answer_app.LARGEST_BODY:,} bytes"),
+        (
+            "extensions and trailers of a chunked body",
+            f"{bodies.OVERHEAD_ALLOWED:,} bytes and 5 for each byte of the body",
+        ),
+        (
+            "what a client sends after its response",
+            f"{server.LINGER_SECONDS:g} seconds or {handler.LINGER_BYTES:,} bytes",
+        ),
     ],
 )
 def test_a_limit_is_that_of_the_code(what: str, limit: str) -> None:
     assert TABLE[what] == limit
+
+
+def test_the_bounds_of_clients_that_are_still_sending_are_those_of_the_code() -> None:
+    text = page("http")
+    assert f"- for {server.LINGER_SECONDS:g} seconds or {handler.LINGER_BYTES:,} bytes" in text
+    assert f"at most {server.Limits().max_lingering:,} connections" in text
+    assert f"at most {server.SHED_UNDER_TLS} clients" in text
