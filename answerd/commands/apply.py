@@ -183,7 +183,7 @@ def local_guard(store: Store) -> WriteGuard:
     commands need them."""
     from answerd.server.answer_set import LiveAnswerSet, WriteCounter  # noqa: PLC0415
     from answerd.server.write_guard import WriteGuard  # noqa: PLC0415
-    from answerd.store.loader import Loader  # noqa: PLC0415
+    from answerd.store.opening import Loader  # noqa: PLC0415
 
     def directly(function: Callable[..., Any], *arguments: Any) -> Any:
         return function(*arguments)  # in the service in a thread: a command has no requests that wait

@@ -22,8 +22,7 @@ from answerd.identity import printable
 from answerd.installs.states import State
 from answerd.store import Progress, Store, StoreError, no_progress
 from answerd.store.files import FileStore
-from answerd.store.loader import loaded
-from answerd.store.opening import open_existing
+from answerd.store.opening import loaded, open_existing
 from answerd.store.secrets import SecretFiles, sources_of, unreadable_to_others
 from answerd.suggestion import did_you_mean
 

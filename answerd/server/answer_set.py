@@ -27,7 +27,7 @@ from answerd.server.request_log import RequestLog
 from answerd.server.threads import in_thread, release_gradually
 from answerd.store import NoSetYet, StoreError
 from answerd.store.files import FileStore
-from answerd.store.loader import Loader
+from answerd.store.opening import Loader
 
 WRITES: Final = ("writes",)
 """The cell in which a process counts the writes that it has announced."""

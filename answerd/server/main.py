@@ -26,8 +26,7 @@ from answerd.server.shared import BEAT, Shared, configured_certificate
 from answerd.server.sockets import bind, local_addresses
 from answerd.server.supervisor import Supervisor, block_signals
 from answerd.store import NewerSchema, ReplicatingStore, Store, StoreError
-from answerd.store.loader import Loader
-from answerd.store.opening import open_states, open_store
+from answerd.store.opening import Loader, open_states, open_store
 from answerd.store.secrets import SecretFiles, sources_of
 
 if TYPE_CHECKING:

@@ -33,8 +33,7 @@ from answerd.store import (
 )
 from answerd.store.file_io import make_directories
 from answerd.store.schema import BEFORE_EVENTS, DOCUMENTS, STATES, migrate
-from answerd.store.sqlite import SqliteStore
-from answerd.store.sqlite_file import FILE_MODE, SqliteFile
+from answerd.store.sqlite import FILE_MODE, SqliteFile, SqliteStore
 from answerd.store.state_sync import DatabaseStates, shared_key, store_events
 from answerd.store.state_tables import COLUMNS, INSERT, Sighting, note, run, run_many, setting, write_sightings
 from answerd.store.states import OWN, Position, caught_up

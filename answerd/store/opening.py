@@ -1,15 +1,18 @@
-"""The stores by the values of ``SERVICE_STORE``: opening one for a command, or for a node that answers."""
+"""The stores by the values of ``SERVICE_STORE``: opening one for a command, or for a node that answers; and the set of
+answers that is loaded from one."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from answerd.answers.catalogue import Catalogue
 from answerd.config import Config
 from answerd.identity import printable
 from answerd.installs.states import Rules
-from answerd.store import NewerSchema, Store, StoreAway, StoreError
+from answerd.store import Changes, NewerSchema, Store, StoreAway, StoreError
 from answerd.store.files import FileStore
 
 if TYPE_CHECKING:
@@ -119,7 +122,7 @@ def open_existing_states(config: Config, beside: Store | None = None) -> States 
 
 
 def _states_in(config: Config) -> StateFile:
-    from answerd.store.sqlite_file import SqliteFile  # noqa: PLC0415
+    from answerd.store.sqlite import SqliteFile  # noqa: PLC0415
     from answerd.store.states import StateFile  # noqa: PLC0415
 
     return StateFile(SqliteFile(config.db_path), install_rules(config))
@@ -198,3 +201,38 @@ def require_database(path: str) -> None:
         raise StoreError(f"the database {shown} cannot be opened: {error.strerror}") from None
     if not size:
         raise StoreError(f"the database {shown} is an empty file: SERVICE_DB_PATH names it; serve and import fill it")
+
+
+# --- what is loaded -------------------------------------------------------------------------------------------------
+
+
+class Loader:
+    """The answer set in force. ``catalogue`` is replaced in one assignment, never edited."""
+
+    def __init__(self, store: Store, *, has_states: bool = False, columns: Mapping[str, str] | None = None) -> None:
+        """``has_states``: the service keeps states of installs. ``columns``: see `Catalogue`."""
+        self.store = store
+        self.catalogue = Catalogue(has_states=has_states, columns=columns or {})
+
+    def poll(self) -> Changes | None:
+        """Return the changes in the store. May block. Raises `answerd.store.StoreError`; then nothing changes."""
+        return self.store.changes()
+
+    def apply(self, changes: Changes) -> None:
+        """Put changes in force."""
+        self.catalogue = self.catalogue.changed(changes.added, changes.removed, changes.unlisted, faults=changes.faults)
+
+    def refresh(self) -> bool:
+        """`poll` and `apply`; return whether anything changed. Raises `answerd.store.StoreError`."""
+        changes = self.poll()
+        if changes is not None:
+            self.apply(changes)
+        return changes is not None
+
+
+def loaded(store: Store, *, has_states: bool = False, columns: Mapping[str, str] | None = None) -> Catalogue:
+    """Return the catalogue of a store as it is now, for a command that reads it once. Raises
+    `answerd.store.StoreError`."""
+    loader = Loader(store, has_states=has_states, columns=columns)
+    loader.refresh()
+    return loader.catalogue

@@ -48,8 +48,7 @@ from answerd.store.postgres_connection import (
 from answerd.store.replica import ROWS_AT_ONCE, Replica, position_in
 from answerd.store.replicator import Replicator
 from answerd.store.schema import migrate_postgres, refuse_newer_postgres, require_postgres
-from answerd.store.sqlite import SqliteReader
-from answerd.store.sqlite_file import SqliteFile
+from answerd.store.sqlite import SqliteFile, SqliteReader
 from answerd.store.state_sync import NodeStates, exchange, states_path
 from answerd.store.tables import (
     BEFORE_ALL,

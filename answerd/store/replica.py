@@ -26,7 +26,7 @@ from answerd.identity import Kind, identity_of
 from answerd.store import WRITER_WAIT_SECONDS, StoreAway, StoreError
 from answerd.store.postgres_connection import OlderServer, PostgresServer
 from answerd.store.schema import migrate
-from answerd.store.sqlite_file import FILE_MODE, SqliteFile, cause_of
+from answerd.store.sqlite import FILE_MODE, SqliteFile, cause_of
 from answerd.store.state_tables import run_many
 from answerd.store.tables import (
     BEFORE_ALL,

@@ -37,7 +37,7 @@ from answerd.store.postgres_connection import (
     PostgresServer,
     end_when_silent,
 )
-from answerd.store.sqlite_file import SqliteFile
+from answerd.store.sqlite import SqliteFile
 from answerd.store.state_tables import (
     COLUMNS,
     INSERT,

@@ -32,7 +32,7 @@ from answerd.store import WRITER_WAIT_SECONDS, StoreAway, StoreError
 from answerd.store.file_io import sync_directory
 from answerd.store.nodes import Node
 from answerd.store.schema import STATES, migrate
-from answerd.store.sqlite_file import SqliteFile, StoreBusy
+from answerd.store.sqlite import SqliteFile, StoreBusy
 from answerd.store.state_tables import (
     INSERT,
     Sighting,

@@ -14,7 +14,7 @@ from contextlib import ExitStack
 from answerd.identity import identity_of
 from answerd.installs.events import Event, Kind
 from answerd.installs.states import Rules
-from answerd.store.sqlite_file import SqliteFile
+from answerd.store.sqlite import SqliteFile
 from answerd.store.state_tables import insert
 from answerd.store.states import StateFile
 from loadtest.bench import shapes

@@ -18,7 +18,7 @@ from answerd.console.machine_page import RECORDINGS_SHOWN
 from answerd.identity import identity_of
 from answerd.installs.events import Event, Kind
 from answerd.installs.states import ReportKind, Rules
-from answerd.store.sqlite_file import SqliteFile
+from answerd.store.sqlite import SqliteFile
 from answerd.store.state_tables import insert
 from answerd.store.states import StateFile, open_state_file
 from loadtest.bench.figures import Bar, Effort, Figure, Spread

@@ -26,7 +26,7 @@ from answerd.check import check
 from answerd.errors import NotClaimed
 from answerd.facts import Facts, Request
 from answerd.store.files import FileStore
-from answerd.store.loader import loaded
+from answerd.store.opening import loaded
 from answerd.validators import Tools, validate
 
 EXAMPLES = Path(__file__).parents[2] / "examples" / "answers"

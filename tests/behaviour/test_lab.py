@@ -24,7 +24,7 @@ from answerd.installs.reports import read_report
 from answerd.installs.states import ReportKind
 from answerd.inventory.row import Row
 from answerd.store.files import FileStore
-from answerd.store.loader import loaded
+from answerd.store.opening import loaded
 from answerd.validators import Tools, validate
 from tests.support.installs import RememberedInstalls
 

@@ -19,7 +19,7 @@ from answerd.errors import BrokenDocument, NotClaimed
 from answerd.facts import Facts, Request, facts_of
 from answerd.identity import Kind
 from answerd.store.files import FileStore
-from answerd.store.loader import Loader
+from answerd.store.opening import Loader
 from tests.support.fleet import Fleet
 from tests.support.writes import delete
 

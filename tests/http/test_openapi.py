@@ -20,7 +20,7 @@ from answerd.server.admin.requests import DEFAULT_FORMAT, DOCUMENT_LIMIT
 from answerd.server.live_states import LiveStates, SharedStates
 from answerd.server.request_log import RequestLog
 from answerd.server.roles import AdminTokens
-from answerd.store.sqlite_file import SqliteFile
+from answerd.store.sqlite import SqliteFile
 from answerd.store.states import StateFile
 from tests.support.admin import Admin
 from tests.support.service import Service

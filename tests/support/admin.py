@@ -14,7 +14,7 @@ from answerd.server.http.responses import Client, Exchange, PatientClient, envir
 from answerd.server.roles import AdminTokens, NamedToken
 from answerd.server.write_guard import WriteGuard
 from answerd.store import Store
-from answerd.store.loader import Loader
+from answerd.store.opening import Loader
 from answerd.store.sqlite import SqliteStore
 from tests.support.replies import Reply
 

@@ -15,7 +15,7 @@ from answerd.server.http.responses import Exchange, PatientClient, environ_of, r
 from answerd.server.peer import is_within
 from answerd.server.request_log import RequestLog
 from answerd.store.files import FileStore
-from answerd.store.loader import Loader
+from answerd.store.opening import Loader
 
 TOKEN = "an-answer-token-0123456789"
 NETWORKS = parse_networks("10.0.0.0/8, fd00::/8")

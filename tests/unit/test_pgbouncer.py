@@ -11,7 +11,7 @@ import pytest
 from answerd.documents import Key
 from answerd.identity import Kind
 from answerd.installs.states import ReportKind, State
-from answerd.store.loader import loaded
+from answerd.store.opening import loaded
 from answerd.store.postgres import PostgresStore
 from answerd.store.states import Waiting
 from tests.support import pgbouncer

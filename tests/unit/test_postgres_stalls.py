@@ -33,7 +33,7 @@ from answerd.server.live_states import LiveStates, SharedStates
 from answerd.server.request_log import RequestLog
 from answerd.server.write_guard import WriteGuard
 from answerd.store import StoreAway, StoreError, StoreLost, state_sync
-from answerd.store.loader import Loader, loaded
+from answerd.store.opening import Loader, loaded
 from answerd.store.postgres import PostgresStore, PostgresTransaction, ReplicatedStore
 from answerd.store.postgres_connection import PostgresServer
 from answerd.store.replica import Lineage, Replica, lineage_of

@@ -16,7 +16,7 @@ from answerd.identity import Kind
 from answerd.server.answer_set import LiveAnswerSet, WriteCounter
 from answerd.server.write_guard import BreaksTheSet, WriteGuard
 from answerd.store import Author, NoSetYet, StoreAway, StoreError
-from answerd.store.loader import Loader, loaded
+from answerd.store.opening import Loader, loaded
 from answerd.store.postgres import PostgresStore, PostgresTransaction, ReplicatedStore
 from answerd.store.postgres_connection import CommitUnknown, PostgresServer, described, url_fault
 from answerd.store.replica import Replica

@@ -14,7 +14,7 @@ import pytest
 from answerd.documents import Key
 from answerd.identity import Kind
 from answerd.store import CannotBeStored, Changes, StoreError
-from answerd.store.loader import loaded
+from answerd.store.opening import loaded
 from answerd.store.schema import DOCUMENTS, SQLITE, Schema, Step
 from answerd.store.sqlite import SqliteStore
 from answerd.store.tables import execute

@@ -23,8 +23,7 @@ from answerd.server.live_states import MOST_SIGHTINGS, LiveStates, SharedStates
 from answerd.server.request_log import RequestLog
 from answerd.store import StoreAway, StoreError, StoreFull
 from answerd.store.backup import backup_directory, copy_states, restore_directory
-from answerd.store.sqlite import SqliteStore
-from answerd.store.sqlite_file import SqliteFile
+from answerd.store.sqlite import SqliteFile, SqliteStore
 from answerd.store.state_tables import (
     COMPACTED_AT,
     MOST_BODY_BYTES,

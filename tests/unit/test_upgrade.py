@@ -26,8 +26,7 @@ from answerd.installs.tokens import subject_of
 from answerd.store import HistoryFilter
 from answerd.store.postgres_connection import PostgresServer
 from answerd.store.schema import DOCUMENTS
-from answerd.store.sqlite import SqliteStore
-from answerd.store.sqlite_file import SqliteFile
+from answerd.store.sqlite import SqliteFile, SqliteStore
 from answerd.store.state_sync import NodeStates
 from answerd.store.states import StateFile
 from tests.support.states import StateWriter

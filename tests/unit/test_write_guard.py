@@ -20,7 +20,7 @@ from answerd.server import write_guard
 from answerd.server.answer_set import LiveAnswerSet, WriteCounter
 from answerd.server.write_guard import BreaksTheSet, ConditionFailed, Conditions, NoSuchDocument, WriteGuard
 from answerd.store import Author, Changes, StoreError
-from answerd.store.loader import Loader
+from answerd.store.opening import Loader
 from answerd.store.sqlite import SqliteStore, SqliteTransaction
 from tests.support.admin import Admin
 from tests.support.waiting import PATIENCE

@@ -22,7 +22,7 @@ from pathlib import Path
 
 from answerd.installs.states import Rules
 from answerd.store.postgres_connection import PostgresServer
-from answerd.store.sqlite_file import SqliteFile
+from answerd.store.sqlite import SqliteFile
 from answerd.store.state_sync import DatabaseStates, states_path
 from answerd.store.state_tables import run
 from tests.load.startup import CAN_BE_ALTERED, STEPS, Startup
