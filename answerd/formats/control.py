@@ -173,7 +173,8 @@ def read_control(written: RawControl, kind: Kind) -> Control:
         try:
             meaning[key] = _READERS[key](value)
             if key == "members":
-                meaning["member_texts"] = _member_texts(value)
+                spelled = {identity_of(member): member for member in reversed(value.value)}
+                meaning["member_texts"] = {name: text for name, text in spelled.items() if name != text}
         except _Wrong as error:
             spoiled.add(key)
             problems.append(f"{key} {error}{place}")
@@ -214,16 +215,6 @@ def _members(written: RawValue) -> tuple[str, ...]:
             raise _Wrong(f"holds a name with no letter or digit, entry {place}")
         members.append(identity_of(member))
     return tuple(dict.fromkeys(members))
-
-
-def _member_texts(written: RawValue) -> dict[str, str]:
-    """Return the members, as `_members` has read them, whose spelling differs from their identity."""
-    texts: dict[str, str] = {}
-    for member in written.value if isinstance(written.value, list) else ():
-        identity = identity_of(member)
-        if identity != member:
-            texts.setdefault(identity, member)
-    return texts
 
 
 def _match(written: RawValue) -> tuple[Criterion, ...]:

@@ -246,7 +246,6 @@ class TemplateReader:
         """Return a text with ``{{`` as `__call__` does, and note what is found in it."""
         start = text.find("{{")
         parts: list[str | Placeholder] = []
-        closings: _Closings | None = None
         done = 0
         while start >= 0:
             found = _PLACEHOLDER.match(text, start)
@@ -257,24 +256,17 @@ class TemplateReader:
                 is_whole = has_types and not start and done == len(text)
                 parts += [text[done_before:start], self._placeholder(found, text, is_whole=is_whole)]
             else:
-                closings = closings or _Closings(text)
-                self._note_fault(text, start, closings.after(start), open_is_text)
-                next_from = start + 2
+                # The rest of the line is not looked at: a line of nothing but braces would take long.
+                line_end = _LINE_END.search(text, start)
+                next_from = line_end.start() if line_end else len(text)
+                closed = text.find("}}", start, next_from) >= 0
+                if closed or not open_is_text:
+                    what = "is no placeholder" if closed else "opens a placeholder that its line does not close"
+                    remedy = 'write {{ "{{" }} for literal braces, or switch this document\'s templates off'
+                    self._note(text, start, f"{what}: {remedy}", closed=closed)
             start = text.find("{{", next_from)
         parts.append(text[done:])
         return _joined(parts)
-
-    def _note_fault(self, text: str, start: int, end: int | None, open_is_text: bool) -> None:
-        """Record the fault of the ``{{`` at ``start``, whose ``}}`` ends at ``end``, None where it has none."""
-        if end is None and open_is_text:
-            return
-        self._note(
-            text,
-            start,
-            f"{'is no placeholder' if end is not None else 'opens a placeholder that its line does not close'}: "
-            'write {{ "{{" }} for literal braces, or switch this document\'s templates off',
-            closed=end is not None,
-        )
 
     def _placeholder(self, found: re.Match[str], text: str, *, is_whole: bool) -> str | Placeholder:
         placeholder, problem = _read(found[0])
@@ -320,25 +312,6 @@ def _read_before(text: str, open_is_text: bool, has_types: bool) -> tuple[str | 
     reader = TemplateReader()
     template = reader._cut(text, open_is_text, has_types)
     return (template, frozenset(reader.labels)) if reader.found and not reader.problems else None
-
-
-class _Closings:
-    """The ``}}`` that close the ``{{`` of a text on their lines. Queried in order: no part of the text is searched
-    twice."""
-
-    def __init__(self, text: str) -> None:
-        self._text = text
-        self._closing = self._line_end = -1
-
-    def after(self, start: int) -> int | None:
-        """Return the end of the ``}}`` that closes the ``{{`` at ``start``; None where its line has none."""
-        if self._closing < start:
-            closing = self._text.find("}}", start)
-            self._closing = len(self._text) if closing < 0 else closing
-        if self._line_end < start:
-            line_end = _LINE_END.search(self._text, start)
-            self._line_end = line_end.start() if line_end else len(self._text)
-        return self._closing + 2 if self._closing < self._line_end else None
 
 
 @remembered(1_024, len, LONGEST_REMEMBERED)

@@ -111,18 +111,16 @@ def _left_out(at: int, column: str) -> str:
 
 
 class Row:
-    """One row. Immutable but for its hint, and the same object for as long as its record and the header do not change.
+    """One row. Immutable, and the same object for as long as its record and the header do not change.
 
-    ``hint`` is where its place among the rows of its file is looked for first; rows above it may have come and gone
-    since it was set. ``names`` are its `identities`, once it is in an index: a request looks all of them up.
+    ``names`` are its `identities`, once it is in an index: a request looks all of them up.
     """
 
-    __slots__ = ("hint", "layout", "names", "text")
+    __slots__ = ("layout", "names", "text")
 
-    def __init__(self, layout: Layout, text: str, hint: int) -> None:
+    def __init__(self, layout: Layout, text: str) -> None:
         self.layout = layout
         self.text = text
-        self.hint = hint
         self.names: tuple[str, ...] = ()
 
     def cells(self) -> list[str]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from array import array
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import NamedTuple
 
 from answerd.inventory.records import (
@@ -23,11 +24,8 @@ from answerd.inventory.records import (
 )
 from answerd.inventory.row import Layout, Row, read_header
 
-_SEARCHED_NEAR_HINT = 1_000
-"""Places on each side of a row's hint that are looked at before all rows get a new hint."""
 
-
-@dataclass(frozen=True, eq=False, slots=True)
+@dataclass(frozen=True, eq=False)
 class Table:
     """The rows of one file in their order. Never edited: `after` makes the next table beside it.
 
@@ -43,19 +41,12 @@ class Table:
 
     def line_of(self, row: Row) -> int | None:
         """Return the line on which a row begins; None when the row is not of this table."""
-        at = self._place_of(row)
-        return None if at is None else self.lines[at]
+        return self._line_of_row.get(id(row))
 
-    def _place_of(self, row: Row) -> int | None:
-        rows = self.rows
-        for distance in range(_SEARCHED_NEAR_HINT):
-            for at in (row.hint - distance, row.hint + distance):
-                if 0 <= at < len(rows) and rows[at] is row:
-                    return at
-        # A caller that asks for one row asks for many: in a table in a new order a scan for each would be quadratic.
-        for at, other in enumerate(rows):
-            other.hint = at
-        return row.hint if row.hint < len(rows) and rows[row.hint] is row else None
+    @cached_property
+    def _line_of_row(self) -> dict[int, int]:
+        # Made when a line is first asked for, which is only told to people.
+        return dict(zip(map(id, self.rows), self.lines, strict=True))
 
 
 class TableChange(NamedTuple):
@@ -129,12 +120,12 @@ def _kept(before: Sequence[Row], texts: list[str], layout: Layout) -> tuple[list
         known.setdefault(row.text, []).append(row)
     rows: list[Row] = []
     added: list[Row] = []
-    for number, text in enumerate(texts):
+    for text in texts:
         same = known.get(text) if known else None  # of a new file, no text is hashed
         if same:
             row = same.pop()
         else:
-            row = Row(layout, text, number)
+            row = Row(layout, text)
             added.append(row)
         rows.append(row)
     return rows, [row for left in known.values() for row in left], added
