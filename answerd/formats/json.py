@@ -29,10 +29,11 @@ from answerd.formats.family import (
     TypedSlot,
     line_and_column,
 )
-from answerd.formats.template import Placeholder, Template, TemplateReader
+from answerd.formats.template import Placeholder, Template
 from answerd.identity import brief
 
 name = "json"
+placeholders = dict_tree.placeholders
 
 TOKEN = re.compile(r'"[^"\\]*+(?:\\.[^"\\]*+)*+"|[{}\[\]:,]|[^\s{}\[\]",:]+', re.DOTALL)
 """The tokens of a text that is JSON, or nearly."""
@@ -155,30 +156,21 @@ def control(tree: Value) -> tuple[RawControl, Value]:
     return written, rest
 
 
-def placeholders(tree: Value, reader: TemplateReader) -> Value:
-    """Replace string values that have placeholders by templates, in arrays too."""
-    read: Value = dict_tree.placeholders(tree, reader)
-    return read
-
-
 def unset(tree: Value, paths: Collection[Path]) -> Value:
-    """Return the tree without the values at ``paths``; the same tree where there are none."""
     return dict_tree.unset(tree, paths) if isinstance(tree, dict) else tree
 
 
 def not_arrays(tree: Value, paths: Collection[Path]) -> Collection[Path]:
-    """Return the ``paths`` that have no array."""
     return dict_tree.not_arrays(tree, paths) if isinstance(tree, dict) else paths
 
 
 def merge(lower: Value, upper: Value, append: Collection[Path] = ()) -> Value:
-    """Merge objects key by key; any other value replaces the value below it, at the top too. An array at a path in
-    ``append`` is appended to the array below it."""
+    """Merge objects; any other value replaces the value below it, at the top too."""
     return dict_tree.merge(lower, upper, append) if isinstance(lower, dict) and isinstance(upper, dict) else upper
 
 
 def prepare(tree: Value) -> Prepared:
-    """Return the tree as JSON, indented by two blanks, with a newline at its end. Texts stay Unicode."""
+    """Return the tree as JSON, indented by two blanks. Texts stay Unicode."""
     return Prepared([*_value(tree, "\n"), "\n"])
 
 

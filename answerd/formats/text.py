@@ -117,9 +117,7 @@ class _Directives:
         """Read ``member A, B``: words as a shell splits them, also at commas; several lines add up."""
         if not rest.strip(" ,\t"):
             raise ValueError("is empty: name a machine, or leave the line out")
-        members = self.values.setdefault("members", RawValue([], place)).value
-        assert isinstance(members, list)  # noqa: S101 - made here
-        members += shell_words(rest, _MEMBER_PIECE)
+        self.values.setdefault("members", RawValue([], place)).value.extend(shell_words(rest, _MEMBER_PIECE))
 
     def take_match(self, rest: str, place: str) -> None:
         """Read ``match label=pattern …`` with shell quoting; several lines add up, a repeated label means any of its
@@ -133,7 +131,6 @@ class _Directives:
                 raise ValueError("a criterion is not label=pattern")
             criteria.append((label, pattern))
         together = self.values.setdefault("match", RawValue({}, place)).value
-        assert isinstance(together, dict)  # noqa: S101 - made here
         for label, pattern in criteria:
             together.setdefault(label, []).append(pattern)
 
@@ -228,7 +225,6 @@ _TAKE: dict[str, Callable[[_Directives, str, str], None]] = {
 
 
 def placeholders(tree: Layers, reader: TemplateReader) -> Layers:
-    """Replace texts that have placeholders by templates, anywhere in the text."""
     return tuple(Layer(_read(layer.interpreter, reader), _read(layer.body, reader)) for layer in tree)
 
 
@@ -247,7 +243,6 @@ def not_arrays(_tree: Layers, _paths: Collection[Path]) -> Collection[Path]:
 
 
 def merge(lower: Layers, upper: Layers, _append: Collection[Path] = ()) -> Layers:
-    """Return the layers of both, in order."""
     return lower + upper
 
 

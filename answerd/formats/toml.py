@@ -16,13 +16,15 @@ from typing import Any, Final
 import tomli
 
 from answerd.formats import dict_tree
-from answerd.formats.family import DEEPEST, ParseError, Prepared, RawControl, Slot, fragments, typed_slot_of
-from answerd.formats.template import Template, TemplateReader
+from answerd.formats.family import DEEPEST, ParseError, Prepared, Slot, fragments, typed_slot_of
+from answerd.formats.template import Template
 
 name = "toml"
-merge = dict_tree.merge
+control = dict_tree.take_control
+placeholders = dict_tree.placeholders
 unset = dict_tree.unset
 not_arrays = dict_tree.not_arrays
+merge = dict_tree.merge
 
 _AT_ONCE: Final = 32_768
 """Characters of a text that tomli reads in 40 ms at most. No other thread runs meanwhile, because it is compiled."""
@@ -105,17 +107,6 @@ def _has_long_integer(value: object) -> bool:
     if isinstance(value, dict | list):
         return any(map(_has_long_integer, value.values() if isinstance(value, dict) else value))
     return isinstance(value, int) and value.bit_length() > _MOST_BITS
-
-
-def control(tree: dict_tree.Map) -> tuple[RawControl, dict_tree.Map]:
-    """Return the control keys at the top of the document, and the document without them."""
-    return dict_tree.take_control(tree)
-
-
-def placeholders(tree: dict_tree.Map, reader: TemplateReader) -> dict_tree.Map:
-    """Replace string values that have placeholders by templates, in arrays and inline tables too."""
-    read: dict_tree.Map = dict_tree.placeholders(tree, reader)
-    return read
 
 
 def prepare(tree: dict_tree.Map) -> Prepared:

@@ -476,14 +476,11 @@ class _Reading:
             self.fault("match", "<match> names no label: write it as an attribute, its pattern as the value", child)
             return
         together = self.values.setdefault("match", RawValue({}, f"line {child.line}")).value
-        assert isinstance(together, dict)  # noqa: S101 - made here
         for label, pattern in criteria.items():
             together.setdefault(label, []).append(pattern)
 
     def add(self, key: str, value: object, child: Element) -> None:
-        values = self.values.setdefault(key, RawValue([], f"line {child.line}")).value
-        assert isinstance(values, list)  # noqa: S101 - made here
-        values.append(value)
+        self.values.setdefault(key, RawValue([], f"line {child.line}")).value.append(value)
 
     def is_only_text(self, key: str, child: Element) -> bool:
         """Return whether the element contains only text; record a fault where it does not."""
@@ -666,9 +663,7 @@ _NO_CHARACTER = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010fff
 """Characters that XML 1.0 cannot hold in any spelling (production 2, Char)."""
 
 
-def parse(text: str) -> XmlDocument:
-    """Return a `XmlDocument`. Raises `ParseError` with line and column."""
-    return read(text)
+parse = read
 
 
 def control(tree: XmlDocument) -> tuple[RawControl, XmlDocument]:
@@ -703,8 +698,6 @@ def _template(value: str | Template, reader: TemplateReader) -> str | Template:
 
 
 def unset(tree: XmlDocument, paths: Collection[Path]) -> XmlDocument:
-    """Return the document without the elements and attributes that ``paths`` name below its root: all siblings of a
-    name."""
     root = without(tree.root, paths)
     return tree if root is tree.root else replace(tree, root=root)
 

@@ -378,7 +378,7 @@ def parse(text: str) -> YamlTree:
 
 
 def _opening_comments(text: str) -> list[str]:
-    """Return the comment lines from the first line on, each with a newline. Other threads may have turns."""
+    """Return the comment lines from the first line on, each with a newline."""
     lines: list[str] = []
     at = 0
     while found := _COMMENT.match(text, at):
@@ -459,8 +459,6 @@ def _placeholders(node: Node, reader: TemplateReader) -> Node:
 
 
 def unset(tree: YamlTree, paths: Collection[Path]) -> YamlTree:
-    """Return the document without the values at ``paths``, keys by their text; the same document where there are
-    none."""
     if isinstance(tree, Stream) or not isinstance(tree.root, Mapping):
         return tree
     root = _unset(tree.root, branches(paths))
@@ -482,7 +480,6 @@ def _unset(node: Mapping, gone: Branches) -> Mapping:
 
 
 def not_arrays(tree: YamlTree, paths: Collection[Path]) -> Collection[Path]:
-    """Return the ``paths`` that have no list; keys are found by their text."""
     root = None if isinstance(tree, Stream) else tree.root
     return [path for path in paths if not any(isinstance(node, Sequence) for node in _at(root, path))]
 
