@@ -34,6 +34,30 @@ SMALL_SET = 1_000
 _T = TypeVar("_T")
 
 
+class Kept(Generic[_T]):
+    """The newest things that a page after this one may come back to, by names that nobody can guess."""
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._kept: OrderedDict[str, _T] = OrderedDict()
+
+    def keep(self, thing: _T) -> str:
+        """Keep a thing; return its name."""
+        name = token_urlsafe(12)
+        self._kept[name] = thing
+        while len(self._kept) > self._most:
+            self._kept.popitem(last=False)
+        return name
+
+    def get(self, name: str) -> _T | None:
+        """Return the thing of a name; None where it is not kept any more."""
+        return self._kept.get(name)
+
+    def drop(self, name: str) -> None:
+        """Keep the thing no more."""
+        self._kept.pop(name, None)
+
+
 class Ended(Exception):
     """The work is not wanted any more."""
 

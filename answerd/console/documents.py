@@ -385,18 +385,16 @@ def _conflict(stored: DocumentVersion | None, text: str) -> Sequence[str]:
 def document_at(catalogue: Catalogue, key: Key) -> RawDocument | None:
     """Return the document of a key, by its exact identifier or its identity; None where there is none."""
     identity = identity_of(key.identifier)
-    if key.kind is Kind.MACHINE:
-        found = catalogue.machines.get(identity, ())
+    if key.kind is Kind.INVENTORY:
+        found = inventories_of(catalogue)
+    elif key.kind is Kind.MACHINE:
+        found = [document.raw for document in catalogue.machines.get(identity, ())]
     elif key.kind is Kind.GROUP:
-        found = catalogue.groups.get((identity, key.format), ())
-    elif key.kind is Kind.DEFAULT:
-        found = catalogue.defaults.get(key.format, ())
+        found = [document.raw for document in catalogue.groups.get((identity, key.format), ())]
     else:
-        inventories = inventories_of(catalogue)
-        return next((raw for raw in inventories if raw.key.name == key.name), None)
-    alike = [document for document in found if document.key.format == key.format]
-    exact = [document for document in alike if document.key.identifier == key.identifier]
-    return next((document.raw for document in (*exact, *alike)), None)
+        found = [document.raw for document in catalogue.defaults.get(key.format, ())]
+    alike = [raw for raw in found if raw.key.name == key.name]
+    return min(alike, key=lambda raw: raw.key.identifier != key.identifier, default=None)
 
 
 def problems_of(catalogue: Catalogue, key: Key) -> Sequence[str]:
@@ -407,12 +405,8 @@ def problems_of(catalogue: Catalogue, key: Key) -> Sequence[str]:
     if key.kind is not Kind.INVENTORY:
         document = catalogue.documents.get(raw)
         return document.problems if document is not None else ()
-    inventory = catalogue.inventory
-    return (
-        [problem for problem in inventory.problems() if problem.startswith("inventory")]
-        if inventory is not None
-        else ()
-    )
+    problems = catalogue.inventory.problems() if catalogue.inventory is not None else ()
+    return [problem for problem in problems if problem.startswith("inventory")]
 
 
 _LINE = re.compile(r"\bline (\d{1,9})\b")

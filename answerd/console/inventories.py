@@ -6,20 +6,19 @@ Rules: docs/console.md#inventories.
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from secrets import token_urlsafe
 
 from answerd.answers.catalogue import Catalogue
 from answerd.console.backend import Backend
+from answerd.console.background import Kept
 from answerd.console.editing import Consequences, NotSaved, RowEdit, digest_of, shown_cells
 from answerd.console.page_request import PageReply, PageRequest, message_page, number_in, redirect, saved_at
 from answerd.console.proposals import NEW_INVENTORY, cells_of, first_row
 from answerd.console.rendering import ago, link, on_page, page
 from answerd.console.table import inventories_of, secret_places
-from answerd.documents import LARGEST_INVENTORY, Key, NotText, decoded
+from answerd.documents import LARGEST_INVENTORY, Key, NotText, RawDocument, decoded
 from answerd.formats import ALIASES
 from answerd.identity import Kind, identifier_fault, identity_of
 from answerd.inventory import DEFAULT_NAME, FORMAT, file_of
@@ -93,7 +92,7 @@ class InventoryPages:
 
     def __init__(self, backend: Backend) -> None:
         self._backend = backend
-        self._proposals: OrderedDict[str, Proposal] = OrderedDict()
+        self._proposals: Kept[Proposal] = Kept(MOST_PROPOSALS)
 
     def show(self, request: PageRequest) -> PageReply:
         """Return the rows of an inventory."""
@@ -129,7 +128,7 @@ class InventoryPages:
                     raise NotSaved("this text is not kept any more: upload it again")
                 note = by.note or proposal.note
                 saved = editing.save(proposal.key, proposal.text, proposal.etag, replace(by, note=note))
-                self._proposals.pop(request.field("proposal"), None)
+                self._proposals.drop(request.field("proposal"))
                 return redirect(saved_at(View(name).where(), saved.revision))
             edit = _row_edit(request, removes=verb.endswith("delete"))
             if verb.startswith("preview"):
@@ -151,11 +150,7 @@ class InventoryPages:
         editing = self._backend.editing
         if editing is None:
             return self._missing(request)
-        name = token_urlsafe(12)
-        self._proposals[name] = Proposal(key, text, etag, note)
-        while len(self._proposals) > MOST_PROPOSALS:
-            self._proposals.popitem(last=False)
-        found = editing.preview(key, text)
+        name, found = self._proposals.keep(Proposal(key, text, etag, note)), editing.preview(key, text)
         shown, failed = View(key.identifier), bool(found.refused)
         return self._page(request, shown, consequences=found, message=message, proposal=name, failed=failed)
 
@@ -168,7 +163,7 @@ class InventoryPages:
         catalogue = self._backend.catalogue()
         inventories = [raw.key.identifier for raw in inventories_of(catalogue)] or [DEFAULT_NAME]
         wanted = request.get("to") if request.get("to") in inventories else inventories[0]
-        cells, table = cells_of(visitor["facts"]), _table_of(catalogue, wanted)
+        cells, (_, table) = cells_of(visitor["facts"]), _inventory(catalogue, wanted)
         layout = (table or read_table("", NEW_INVENTORY)).layout
         body = page(
             "adopt",
@@ -183,7 +178,7 @@ class InventoryPages:
             digest=digest_of(layout.columns),
             row=first_row(cells),
             format=format_asked_for(visitor["facts"]),
-            groups=_groups(catalogue),
+            groups=sorted(document.key for documents in catalogue.groups.values() for document in documents),
             writable=self._backend.editing is not None,
         )
         return PageReply(body)
@@ -221,10 +216,9 @@ class InventoryPages:
     ) -> PageReply:
         """Return the table. ``given``: the cells of the row that is edited, as a form had them."""
         catalogue, editing = self._backend.catalogue(), self._backend.editing
-        raw = next((raw for raw in inventories_of(catalogue) if raw.key.name == _name(view.name)), None)
+        raw, table = _inventory(catalogue, view.name)
         if raw is None and (editing is None or not request.may_edit):
             return self._missing(request)
-        table = catalogue.inventory.tables.get(raw) if catalogue.inventory is not None and raw is not None else None
         rows: list[ShownRow] = []
         found, pages, at = 0, 1, 1
         if table is not None:
@@ -270,13 +264,11 @@ def format_asked_for(facts: Mapping[str, Sequence[str]]) -> str:
     return next((ALIASES[word][0] for word in words if word in ALIASES), "toml")
 
 
-def _name(name: str) -> tuple[Kind, str, str]:
-    return Key(Kind.INVENTORY, name, FORMAT).name
-
-
-def _table_of(catalogue: Catalogue, name: str) -> Table | None:
-    tables = catalogue.inventory.tables if catalogue.inventory is not None else {}
-    return next((table for raw, table in tables.items() if raw.key.name == _name(name)), None)
+def _inventory(catalogue: Catalogue, name: str) -> tuple[RawDocument | None, Table | None]:
+    """Return an inventory and its rows; None where there is none, or it cannot be read."""
+    key = Key(Kind.INVENTORY, name, FORMAT)
+    raw = next((raw for raw in inventories_of(catalogue) if raw.key.name == key.name), None)
+    return raw, catalogue.inventory.tables.get(raw) if catalogue.inventory is not None and raw is not None else None
 
 
 def _filled(keys: Sequence[str], cells: dict[str, str], name: str) -> list[str]:
@@ -285,11 +277,6 @@ def _filled(keys: Sequence[str], cells: dict[str, str], name: str) -> list[str]:
     if not any(found) and "id" in keys:
         found[keys.index("id")] = name
     return found
-
-
-def _groups(catalogue: Catalogue) -> list[Key]:
-    """Return the groups that a machine may be made a member of."""
-    return sorted(document.key for documents in catalogue.groups.values() for document in documents)
 
 
 def _row_edit(request: PageRequest, *, removes: bool) -> RowEdit:

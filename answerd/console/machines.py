@@ -5,13 +5,13 @@ Rules: docs/console.md#machines.
 
 from __future__ import annotations
 
-from collections import Counter, OrderedDict
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from secrets import token_urlsafe
 from urllib.parse import urlsplit
 
-from answerd.console.backend import Backend, CurrentStates
+from answerd.console.backend import Backend, CurrentStates, Installs
+from answerd.console.background import Kept
 from answerd.console.editing import NotSaved
 from answerd.console.page_request import PageReply, PageRequest, message_page, number_in, pairs, redirect
 from answerd.console.rendering import counted, link, page
@@ -49,7 +49,7 @@ class MachinesPages:
     def __init__(self, backend: Backend, tables: Tables) -> None:
         self._backend = backend
         self._tables = tables
-        self._orders: OrderedDict[str, Given] = OrderedDict()
+        self._orders: Kept[Given] = Kept(MOST_KEPT)
 
     def show(self, request: PageRequest) -> PageReply:
         """Return the table of machines that the address describes."""
@@ -77,18 +77,18 @@ class MachinesPages:
         comes from."""
         verb, where = request.field("do"), request.field("back")
         where = where if where.startswith("/console/machine") else HERE
-        given = self._orders.get(request.field("given"))
+        given, installs = self._orders.get(request.field("given")), self._backend.installs
         try:
-            if self._backend.installs is None:
+            if installs is None:
                 raise NotSaved("this service keeps no states")
             if verb in ORDERED:
                 return self._asked(request, Order(verb), where)
             if given is None:
                 raise NotSaved("that order is not kept any more: give it again")
             if verb == "confirm":
-                return self._give(request, given, where)
+                return self._give(installs, request, given, where)
             if verb == "undo" and given.undone_by is not None:
-                return self._undo(request, given, where)
+                return self._undo(installs, request, given, given.undone_by, where)
             raise NotSaved("that cannot be done here")
         except NotSaved as error:
             return message_page(request, 409, error.reason)
@@ -106,8 +106,7 @@ class MachinesPages:
             names = run_long(lambda: table.names(view, states)) if table is not None else ()
         if not names:
             raise NotSaved("no machine was selected")
-        token = self._keep(Given(order, names))
-        found = Counter(self._state_of(states, name) for name in names)
+        found = Counter(_state_of(states, name).value for name in names)
         body = page(
             "confirm",
             request=request,
@@ -115,51 +114,37 @@ class MachinesPages:
             names=names[:NAMES_SHOWN],
             count=len(names),
             states=found.most_common(),
-            given=token,
+            given=self._orders.keep(Given(order, names)),
             back=where,
         )
         return PageReply(body)
 
-    def _give(self, request: PageRequest, given: Given, where: str) -> PageReply:
+    def _give(self, installs: Installs, request: PageRequest, given: Given, where: str) -> PageReply:
         states = self._backend.states()
         undone_by = {Order.ARM: Order.DISARM, Order.DISARM: Order.ARM}.get(given.order)
         # What disarming takes back is that a machine was armed; arming leads from every state to armed.
-        is_undone = [name for name in given.names if given.order is Order.ARM or _is_armed(states, name)]
-        self._change(request, given.order, given.names)
-        self._orders.pop(request.field("given"), None)
+        is_undone = [name for name in given.names if given.order is Order.ARM or _state_of(states, name) is State.ARMED]
+        installs.change(given.order, given.names, request.who, request.peer)
+        self._orders.drop(request.field("given"))
         return self._go_back(where, Given(given.order, given.names, undone_by if is_undone else None, is_undone))
 
-    def _undo(self, request: PageRequest, given: Given, where: str) -> PageReply:
-        order, states = given.undone_by, self._backend.states()
-        names = [name for name in given.undoes if order is Order.ARM or _is_armed(states, name)]
-        if order is None or not names:
+    def _undo(self, installs: Installs, request: PageRequest, given: Given, order: Order, where: str) -> PageReply:
+        states = self._backend.states()
+        names = [name for name in given.undoes if order is Order.ARM or _state_of(states, name) is State.ARMED]
+        if not names:
             raise NotSaved("none of these machines is armed any more: look at each before anything is undone")
-        self._change(request, order, names)
-        self._orders.pop(request.field("given"), None)
+        installs.change(order, names, request.who, request.peer)
+        self._orders.drop(request.field("given"))
         return self._go_back(where, Given(order, names))
-
-    def _change(self, request: PageRequest, order: Order, names: Sequence[str]) -> None:
-        if self._backend.installs is not None:
-            self._backend.installs.change(order, names, request.who, request.peer)
 
     def _go_back(self, where: str, given: Given) -> PageReply:
         address, _, query = where.partition("?")
         parameters = {name: values[0] for name, values in pairs(query).items() if name != "done"}
-        return redirect(link(address, **parameters, done=self._keep(given)))
-
-    def _keep(self, given: Given) -> str:
-        token = token_urlsafe(12)
-        self._orders[token] = given
-        while len(self._orders) > MOST_KEPT:
-            self._orders.popitem(last=False)
-        return token
-
-    def _state_of(self, states: CurrentStates | None, name: str) -> str:
-        return states.state_of(name).value if states is not None else State.NEW.value
+        return redirect(link(address, **parameters, done=self._orders.keep(given)))
 
 
-def _is_armed(states: CurrentStates | None, name: str) -> bool:
-    return states is not None and states.state_of(name) is State.ARMED
+def _state_of(states: CurrentStates | None, name: str) -> State:
+    return states.state_of(name) if states is not None else State.NEW
 
 
 def view_of(query: Mapping[str, Sequence[str]]) -> View:

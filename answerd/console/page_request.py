@@ -19,9 +19,6 @@ from answerd.store import Author
 MOST_FIELDS = 10_000
 """Fields of a form; a page of machines has one for each machine shown."""
 
-LARGE_FORM = 16_384
-"""Bytes of a form that take some 2 milliseconds to read: a larger one is read in a thread."""
-
 
 @dataclass(frozen=True, slots=True)
 class PageRequest:
@@ -146,10 +143,6 @@ def pairs(text: str) -> dict[str, list[str]]:
     return found
 
 
-def _form(body: bytes) -> dict[str, list[str]]:
-    return pairs(body.decode("utf-8"))
-
-
 def _parts(body: bytes, content_type: str) -> tuple[dict[str, list[str]], dict[str, bytes]]:
     """Return the fields and the files of a form with files (RFC 7578). Raises ValueError."""
     header = Message()
@@ -184,7 +177,7 @@ def page_request_of(environ: Mapping[str, Any]) -> PageRequest:
         body = request.spooled if request.spooled is not None else request.body
         form, files = in_thread(lambda: _parts(bytes(body), headers["content-type"]))
     elif request.method == "POST":
-        form = _form(request.body) if len(request.body) <= LARGE_FORM else in_thread(_form, request.body)
+        form = in_thread(lambda: pairs(request.body.decode("utf-8")))
     return PageRequest(
         request.method,
         unquote(request.path, errors="replace"),

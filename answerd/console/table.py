@@ -426,7 +426,7 @@ class Table:
         """Return the condition that a text is in a name, a group, a cell or a message, however a MAC address is
         spelled."""
         folded, bare = text.casefold(), identity_of(text)
-        texts = {folded, bare} if len(bare) > 1 else {folded}
+        texts = dict.fromkeys([bare, folded] if len(bare) > 1 else [folded])  # an identity is before the cells
         condition = " OR ".join([_SEARCHED] * len(texts))
         said = self._said(folded, states) if states is not None else []
         if said:

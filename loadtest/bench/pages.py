@@ -8,6 +8,7 @@ import json
 import re
 import tempfile
 import time
+from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
@@ -172,10 +173,10 @@ def _looked_at(operator: _Operator, server: Server, machines: int, store: str) -
         raise WrongAnswers("the page of a machine does not show its recordings")
     note(f"the {MOST_CAPTURES:,} recordings of a machine, read first", took, bar=None)
     note(f"the {MOST_CAPTURES:,} recordings of a machine", *(operator.get(recorded)[0] for _ in range(_LOOKS)))
-    for what, fields in (("try, as a form", {"path": "/proxmox", "query": f"mac={Machine(7).mac}"}),):
-        note(what, *(operator.post("/console/try", **fields)[0] for _ in range(_LOOKS)))
+    fields = {"path": "/proxmox", "query": f"mac={Machine(7).mac}"}
+    note("try, as a form", *(operator.post("/console/try", **fields)[0] for _ in range(_LOOKS)))
     if store != "files":
-        figures += _edited(operator, machines, store)
+        _edit(operator, note)
     began = time.monotonic()
     note("check, first", operator.get("/console/check")[0])
     for what, path in (("now", "/console/"), ("machines", "/console/machines"), ("check", "/console/check")):
@@ -229,15 +230,11 @@ def _paths(machines: int) -> dict[str, str]:
     }
 
 
-def _edited(operator: _Operator, machines: int, store: str) -> list[Figure]:
+def _edit(operator: _Operator, note: Callable[..., None]) -> None:
     """Measure the editor: previews, saving, and the history that saving makes."""
     group = Machine(0).rack
     named = {"kind": "group", "name": group, "format": "toml"}
     path = f"/console/document?{urlencode(named)}"
-    figures = []
-
-    def note(what: str, *took: float, bar: Bar | None = A_PAGE, unit: str = "ms") -> None:
-        figures.append(Figure(f"{what}, {machines:,} machines in {store}", Spread.of(took), unit, bar))
 
     def etag() -> str:
         found = re.search(r'name="etag" value="([^"]*)"', operator.get(path)[1])
@@ -255,10 +252,8 @@ def _edited(operator: _Operator, machines: int, store: str) -> list[Figure]:
         previews.append(took)
         if pending := _PENDING.search(page):
             whole.append(_until_whole(operator, html.unescape(pending[1]), "Comparing ", began))
-        if (
-            "50 answers"
-            not in operator.post("/console/document", do="preview", text=changed, etag=etag_now, **named)[1]
-        ):
+        _, page = operator.post("/console/document", do="preview", text=changed, etag=etag_now, **named)
+        if "50 answers" not in page:
             raise WrongAnswers("a preview does not say what it has found")
         saves.append(operator.post("/console/document", do="save", text=changed, etag=etag(), **named)[0])
     note(f"preview of a group of {RACK}, first", previews[0])
@@ -267,4 +262,3 @@ def _edited(operator: _Operator, machines: int, store: str) -> list[Figure]:
         note(f"the preview of a group of {RACK} is whole after", *whole, bar=None, unit="s")
     note("save", *saves)
     note("history", operator.get(path)[0])
-    return figures

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
-from answerd.server.bearer import FAILURES
-from tests.console.browsing import Look, log_in, open_page, window
+from tests.console.browsing import Look, log_in, open_page
 from tests.console.lab import LONG_NAME, PAGES, TOKEN, Lab
 from tests.support.thorough import is_thorough
 
@@ -86,30 +83,7 @@ def test_a_visitor_logs_in_goes_on_to_the_page_and_logs_out(visitor: Page) -> No
     assert "/console/login" in visitor.url
 
 
-def test_an_address_that_guesses_is_blocked_and_sees_for_how_long(browser: Browser, tmp_path: Path) -> None:
-    with Lab(tmp_path) as lab, window(browser, lab) as page:
-        for _ in range(FAILURES):
-            assert not lab.session("not the token")
-        page.goto("/console/login")
-        page.get_by_label("Token").fill(TOKEN)
-        page.get_by_role("button", name="Log in").click()
-        assert re.search(r"Try again in \d+ s", page.get_by_role("alert").inner_text())
-
-
 # --- looking ----------------------------------------------------------------------------------------------------------
-
-
-def test_a_search_is_in_the_address_and_leads_to_a_machine(page: Page) -> None:
-    page.goto("/console/machines")
-    page.get_by_label("Search").fill("web-00")
-    page.get_by_role("button", name="Show").click()
-    assert "q=web-00" in page.url
-    assert "9 machines" in page.locator(".head").inner_text()
-    page.get_by_role("link", name="Machine", exact=True).click()
-    assert page.locator("tbody a").first.inner_text() == "web-009"
-    page.get_by_role("link", name="web-001").click()
-    assert page.locator("h1").inner_text().startswith("web-001")
-    assert "inventory.csv" in page.locator("main").inner_text()
 
 
 def test_a_page_that_follows_says_when_the_service_is_gone_and_when_it_is_back(

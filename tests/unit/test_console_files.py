@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 import hashlib
-import html
 import json
 import re
 from pathlib import Path
 
-import bottle
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-from answerd.console.rendering import STATIC, TEMPLATES, escaped, static_files
+from answerd.console.rendering import STATIC, TEMPLATES, static_files
 
 VENDOR = STATIC / "vendor"
 FILES = json.loads((VENDOR / "vendor.json").read_text("utf-8"))["files"]
@@ -50,10 +46,3 @@ def test_the_front_end_is_small_without_the_editor() -> None:
     together = sum(size for name, size in sizes.items() if "editor" not in name)
     templates = sum(path.stat().st_size for path in TEMPLATES.iterdir())
     assert together + templates < MOST_BYTES_WITHOUT_THE_EDITOR
-
-
-@given(st.text("&<>\"';amp#039lt ä\u2028"))
-def test_a_text_is_escaped_as_html_and_as_an_attribute(text: str) -> None:
-    assert html.unescape(escaped(text)) == text
-    assert not {*escaped(text)} & {*"<>\"'"}
-    assert escaped(text) == bottle.html_escape(text)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Sequence
+from typing import Any
 
 import gevent
 import pytest
@@ -17,7 +18,7 @@ from answerd.answers.sources import NO_SOURCES
 from answerd.console import background, editing, table
 from answerd.console.backend import Backend, CurrentStates
 from answerd.console.background import Checked
-from answerd.console.page_request import PageReply, PageRequest
+from answerd.console.page_request import PageRequest
 from answerd.console.pages import Pages
 from answerd.console.session import Session
 from answerd.console.table import DOCUMENT_SORTS, DocumentsView, MachinesPage, Table, Tables, View, natural
@@ -34,8 +35,14 @@ from tests.support.installs import forget, known, memory_of
 from tests.support.waiting import PATIENCE
 
 
-def checked(again_after: float) -> Checked:
-    return Checked(())
+def pages_of(catalogue: Callable[[], Catalogue] = Catalogue, **parts: Any) -> Pages:
+    """Return the pages of a console that is given these parts."""
+    return Pages(Backend(catalogue, NO_SOURCES, tuple, lambda _: Checked(()), "a store", "answerd 0", (), **parts))
+
+
+def asked(path: str, **query: str) -> PageRequest:
+    given = {name: [value] for name, value in query.items()}
+    return PageRequest("GET", path, given, {}, "", "", "http", {}, Session("", "", "", Role.READ))
 
 
 NOW = 1_000.0
@@ -208,11 +215,8 @@ def test_the_groups_of_a_row_are_those_that_claim_it(
 
 
 def test_the_page_of_a_group_shows_whom_it_claims() -> None:
-    backend = Backend(lambda: LAB, NO_SOURCES, tuple, checked, "files:/srv/answers", "answerd 0", ())
-    query = {"kind": ["group"], "name": ["ubuntu"], "format": ["yaml"]}
-    session = Session("", "", "", Role.READ)
-    request = PageRequest("GET", "/console/document", query, {}, "", "", "http", {}, session)
-    shown = Pages(backend).document(request).body.decode()
+    request = asked("/console/document", kind="group", name="ubuntu", format="yaml")
+    shown = pages_of(lambda: LAB).document(request).body.decode()
     assert '<a href="/console/machines?group=ubuntu">2 machines</a>' in shown
     assert re.findall('<span class="whole">(.*?)</span>', shown) == ["web-1", "web-2"]
 
@@ -274,12 +278,8 @@ def test_the_table_follows_the_states() -> None:
     for name in ("m1", "m2"):
         forget(memory, name)
     assert counts() == {"new": 2, "installing": 1}, "m1 was known by its record only"
-
-
-def test_the_table_follows_states_that_were_read_again() -> None:
-    made = Table(MACHINES)
-    assert made.counts(states_of(memory_of(*RECORDS, rules=RULES)))["failed"] == 1
-    assert dict(made.counts(states_of(memory_of(RECORDS[0], rules=RULES)))) == {"new": 2, "installing": 1}
+    memory = memory_of(*RECORDS[1:], rules=RULES)  # read again
+    assert counts() == {"new": 2, "silent": 1, "failed": 1}
 
 
 def test_machines_that_nothing_claims_come_and_go() -> None:
@@ -329,7 +329,7 @@ class HeldTable(Table):
 
 def test_no_page_waits_for_a_table_that_takes_long(monkeypatch: pytest.MonkeyPatch) -> None:
     in_force = [LAB]
-    tables = Tables(lambda: in_force[0])
+    tables = Tables(lambda: in_force[0], lambda: states_of(memory_of(*RECORDS, rules=RULES)))
     monkeypatch.setattr(table, "Table", HeldTable)
     monkeypatch.setattr(HeldTable, "release", get_original("threading", "Event")())
     assert tables.current(patience=0.01) is None
@@ -344,39 +344,22 @@ def test_no_page_waits_for_a_table_that_takes_long(monkeypatch: pytest.MonkeyPat
     second = tables.current(patience=30)
     assert second is not None
     assert second.catalogue is MACHINES
+    assert second.counts(None)["failed"] == 1, "a new table has the states already"
     assert tables.current(patience=0) is second
-
-
-def test_no_page_waits_for_the_table_of_a_large_set(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(background, "SMALL_SET", 1)
-    tables = Tables(lambda: MACHINES)
-    assert tables.current() is None
-    assert tables.current(patience=30) is not None
-
-
-def test_a_new_table_has_the_states_already() -> None:
-    states = states_of(memory_of(*RECORDS, rules=RULES))
-    made = Tables(lambda: MACHINES, lambda: states).current(patience=30)
-    assert made is not None
-    assert made.counts(None)["failed"] == 1
+    assert Tables(lambda: MACHINES).current() is None, "no page waits for that of a large set"
 
 
 def test_a_list_of_the_set_before_asks_again(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(background, "SMALL_SET", 1)
     in_force = [DOCUMENTS]
-    pages = Pages(Backend(lambda: in_force[0], NO_SOURCES, tuple, checked, "files:/srv/answers", "answerd 0", ()))
-
-    def shown(show: Callable[[PageRequest], PageReply], path: str, **query: str) -> str:
-        given = {name: [value] for name, value in query.items()}
-        session = Session("", "", "", Role.READ)
-        return show(PageRequest("GET", path, given, {}, "", "", "http", {}, session)).body.decode()
-
-    group = {"kind": "group", "name": "base", "format": "toml"}
-    assert "This is being looked up" in shown(pages.document, "/console/document", **group)
+    pages = pages_of(lambda: in_force[0])
+    group = asked("/console/document", kind="group", name="base", format="toml")
+    assert b"This is being looked up" in pages.document(group).body
     assert pages._tables.current(patience=30) is not None
-    assert "delay" not in shown(pages.documents, "/console/documents")
+    assert b"delay" not in pages.documents(asked("/console/documents")).body
     in_force[0] = LAB
-    assert 'hx-get="/console/documents" hx-trigger="load delay' in shown(pages.documents, "/console/documents")
+    assert b'hx-get="/console/documents" hx-trigger="load delay' in pages.documents(asked("/console/documents")).body
 
 
 def test_the_table_is_let_go_some_time_after_the_last_page(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -452,11 +435,7 @@ def test_a_line_says_what_a_document_claims_and_who_extends_it(monkeypatch: pyte
 
 
 def listed(**query: str) -> str:
-    backend = Backend(lambda: DOCUMENTS, NO_SOURCES, tuple, checked, "files:/srv/answers", "answerd 0", ())
-    given = {name: [value] for name, value in query.items()}
-    return (
-        Pages(backend).documents(PageRequest("GET", "/console/documents", given, {}, "", "", "http", {})).body.decode()
-    )
+    return pages_of(lambda: DOCUMENTS).documents(asked("/console/documents", **query)).body.decode()
 
 
 def test_each_heading_leads_to_that_order_and_then_to_its_reverse() -> None:
@@ -486,8 +465,7 @@ def test_the_history_leads_to_older_changes_where_there_are_any(more: int) -> No
             count = editing.CHANGES_LISTED + more
             return [editing.DocumentChange(count - at, 1.0, "ada", "changed", "", key) for at in range(count)]
 
-    backend = Backend(Catalogue, NO_SOURCES, tuple, checked, "sqlite:/x", "answerd 0", (), editing=Edited())
-    shown = Pages(backend).history(PageRequest("GET", "/console/history", {}, {}, "", "", "http", {})).body.decode()
+    shown = pages_of(editing=Edited()).history(asked("/console/history")).body.decode()
     assert shown.count("<td>changed</td>") == editing.CHANGES_LISTED
     assert ('before=2">Older</a>' in shown, "Older" in shown) == (bool(more), bool(more))
 
@@ -502,35 +480,14 @@ def test_the_history_leads_to_older_changes_where_there_are_any(more: int) -> No
 )
 def test_the_first_page_says_how_old_the_set_of_a_node_is(age: float, words: bytes | None) -> None:
     """docs/many-nodes.md#when-the-database-is-away."""
-    backend = Backend(
-        Catalogue,
-        NO_SOURCES,
-        tuple,
-        checked,
-        "postgresql://db/lab",
-        "answerd 0",
-        (),
-        age=lambda: age,
-    )
-    shown = Pages(backend).overview(PageRequest("GET", "/console/overview", {}, {}, "", "", "http", {})).body
+    shown = pages_of(age=lambda: age).overview(asked("/console/overview")).body
     assert (b"of all nodes was" in shown, (words or b"") in shown) == (words is not None, True)
 
 
 def test_the_page_of_settings_lists_the_nodes_of_a_shared_database() -> None:
     """docs/many-nodes.md#the-list-of-nodes."""
     nodes = [Node("site-a", "1.0", 1_795_252_440.0, 3.2, 0, 0), Node("site-<b>", "0.9", 1_795_252_400.0, 43.0, 7, 2)]
-    backend = Backend(
-        Catalogue,
-        NO_SOURCES,
-        tuple,
-        checked,
-        "postgresql://db/lab",
-        "answerd 0",
-        (),
-        nodes=lambda: nodes,
-    )
-    request = PageRequest("GET", "/console/settings", {}, {}, "", "", "http", {})
-    shown = Pages(backend).settings(request).body.decode()
+    shown = pages_of(nodes=lambda: nodes).settings(asked("/console/settings")).body.decode()
     rows = [re.findall(r"<td[^>]*>(.*?)</td>", row) for row in re.findall(r"<tr><td.*?</tr>", shown)]
     assert [[row[0], row[1], *row[3:]] for row in rows] == [
         ["site-a", "1.0", "3 s", "0", "0"],
