@@ -12,28 +12,16 @@ from contextlib import ExitStack, contextmanager
 from itertools import chain
 from pathlib import Path
 
-from loadtest.bench import shapes
 from loadtest.bench.figures import Bar, Effort, Figure
 from loadtest.bench.load import Contestant, alternate
 from loadtest.bench.servers import CannotStart, Server, answerd
-from loadtest.bench.shapes import Shape
 from loadtest.bench.stores import stored
-from loadtest.bench.throughput import FLEET, contest, ratio
-from loadtest.fleet import RACK, Machine, merged_document, rack_document, templated_document, verbatim_document
+from loadtest.bench.throughput import FLEET, KINDS, answer_sets, contest, ratio
 
 LEAST_RATIO = Bar(at_least=0.97)
 """A change may cost each kind of answer at most 3 %, of its throughput and in CPU time."""
 
 CHECKOUT = Path(__file__).parents[2]
-
-_SHAPES: tuple[tuple[str, str, Shape], ...] = (
-    ("/health", "verbatim", shapes.HEALTH_GET),
-    ("verbatim, GET", "verbatim", shapes.VERBATIM_GET),
-    ("group + machine merged, GET", "merged", shapes.MERGED_GET),
-    ("templated, 3 KB POST", "templated", shapes.TEMPLATED_POST),
-    ("templated, 0.5 KB POST", "templated", shapes.NARROW_POST),
-)
-"""The requests, and the answer set of each."""
 
 
 @contextmanager
@@ -66,12 +54,12 @@ def against(checkout: Path, effort: Effort) -> list[Figure]:
         servers = _servers(running, {"before": checkout.resolve(), "now": None})
         contestants = [
             Contestant(f"{what}, {when}", servers[stored_set, when], shape, FLEET)
-            for what, stored_set, shape in _SHAPES
+            for what, stored_set, shape in KINDS
             for when in ("before", "now")
         ]
         turns = alternate(contestants, effort.rounds, effort.seconds)
     figures = list(chain.from_iterable(contest(label, rounds) for label, rounds in turns.items()))
-    for what, _, _ in _SHAPES:
+    for what, _, _ in KINDS:
         now, before = turns[f"{what}, now"], turns[f"{what}, before"]
         # Both have the bar: where the generator's core is full, throughput does not show what a request costs.
         figures += ratio(f"{what}, now", now, "before", before, LEAST_RATIO, LEAST_RATIO)
@@ -80,15 +68,8 @@ def against(checkout: Path, effort: Effort) -> list[Figure]:
 
 def _servers(running: ExitStack, checkouts: dict[str, Path | None]) -> dict[tuple[str, str], Server]:
     """Start a server for each set and checkout, and return them by the names of both."""
-    machines = [Machine(number) for number in range(FLEET)]
-    racks = [rack_document(machine.rack) for machine in machines[::RACK]]
-    sets = {
-        "verbatim": map(verbatim_document, machines),
-        "merged": chain(racks, map(merged_document, machines)),
-        "templated": chain(racks, map(templated_document, machines)),
-    }
     servers = {}
-    for name, documents in sets.items():
+    for name, documents in answer_sets().items():
         # Files: a database of this checkout may have a schema that an older one does not know.
         settings = running.enter_context(stored(documents, "files")).settings
         for when, checkout in checkouts.items():

@@ -13,9 +13,11 @@ from loadtest.bench.figures import Bar, Effort, Figure, Spread
 from loadtest.bench.load import Contestant, Round, alternate, carry_out, paired, wait_until_loaded
 from loadtest.bench.loading import settle
 from loadtest.bench.servers import ALL_CORES, SERVICE_CORE, Server, answerd
+from loadtest.bench.shapes import Shape
 from loadtest.bench.stores import stored
 from loadtest.fleet import (
     RACK,
+    Documents,
     Machine,
     merged_document,
     rack_document,
@@ -29,26 +31,35 @@ FLEET = 1_000
 """Machines that are asked for in turn where the size of the fleet is not what is measured."""
 
 
+KINDS: tuple[tuple[str, str, Shape], ...] = (
+    ("/health", "verbatim", shapes.HEALTH_GET),
+    ("verbatim, GET", "verbatim", shapes.VERBATIM_GET),
+    ("group + machine merged, GET", "merged", shapes.MERGED_GET),
+    ("templated, 3 KB POST", "templated", shapes.TEMPLATED_POST),
+    ("templated, 0.5 KB POST", "templated", shapes.NARROW_POST),
+)
+"""The kinds of answers: each with its answer set and its request."""
+
+
+def answer_sets() -> dict[str, Documents]:
+    """Return the documents of each answer set of `KINDS`."""
+    machines = [Machine(number) for number in range(FLEET)]
+    racks = [rack_document(machine.rack) for machine in machines[::RACK]]
+    return {
+        "verbatim": map(verbatim_document, machines),
+        "merged": chain(racks, map(merged_document, machines)),
+        "templated": chain(racks, map(templated_document, machines)),
+    }
+
+
 def requests(effort: Effort) -> list[Figure]:
     """Measure every kind of answer."""
     with ExitStack() as running:
-        machines = [Machine(number) for number in range(FLEET)]
-        racks = [rack_document(machine.rack) for machine in machines[::RACK]]
-        verbatim = running.enter_context(stored(map(verbatim_document, machines)))
-        merged = running.enter_context(stored(chain(racks, map(merged_document, machines))))
-        templated = running.enter_context(stored(chain(racks, map(templated_document, machines))))
-        templating = running.enter_context(answerd(templated.settings))
-        logging = running.enter_context(answerd({**templated.settings, "SERVICE_LOG": "all"}))
-        verbatim_server = running.enter_context(answerd(verbatim.settings))
-        merging = running.enter_context(answerd(merged.settings))
-        contestants = [
-            Contestant("/health", verbatim_server, shapes.HEALTH_GET, FLEET),
-            Contestant("verbatim, GET", verbatim_server, shapes.VERBATIM_GET, FLEET),
-            Contestant("group + machine merged, GET", merging, shapes.MERGED_GET, FLEET),
-            Contestant("templated, 3 KB POST", templating, shapes.TEMPLATED_POST, FLEET),
-            Contestant("templated, 0.5 KB POST", templating, shapes.NARROW_POST, FLEET),
-            Contestant("templated, 3 KB POST, with its log", logging, shapes.TEMPLATED_POST, FLEET),
-        ]
+        sets = {name: running.enter_context(stored(documents)) for name, documents in answer_sets().items()}
+        servers = {name: running.enter_context(answerd(answers.settings)) for name, answers in sets.items()}
+        contestants = [Contestant(label, servers[name], shape, FLEET) for label, name, shape in KINDS]
+        logging = running.enter_context(answerd({**sets["templated"].settings, "SERVICE_LOG": "all"}))
+        contestants.append(Contestant("templated, 3 KB POST, with its log", logging, shapes.TEMPLATED_POST, FLEET))
         turns = alternate(contestants, effort.rounds, effort.seconds)
     figures = list(chain.from_iterable(contest(label, rounds) for label, rounds in turns.items()))
     return figures + generating(turns)

@@ -5,7 +5,6 @@ Run by scripts/test-packages, as root, where debootstrap is. Rules: docs/package
 
 from __future__ import annotations
 
-import ast
 import os
 import shlex
 import subprocess
@@ -50,19 +49,6 @@ LEFT_OUT = {
     "imports_nothing": "the interpreter logs its imports for a variable, which the installed program does not read",
 }
 """Tests of those files that cannot be, by a part of their names, and why."""
-
-
-@pytest.mark.parametrize("file", [file for files in SUITES.values() for file in files])
-def test_every_test_that_slows_the_program_down_is_left_out(file: str) -> None:
-    text = (CHECKOUT / file).read_text("utf-8")
-    parts = {
-        node.name: ast.get_source_segment(text, node) or ""
-        for node in ast.parse(text).body
-        if isinstance(node, ast.FunctionDef | ast.ClassDef)
-    }
-    slowing = [name for name, part in parts.items() if "sitecustomize" in part]
-    slowed = [name for name, part in parts.items() if any(word in part for word in ["sitecustomize", *slowing])]
-    assert [name for name in slowed if name.startswith("test_") and not any(word in name for word in LEFT_OUT)] == []
 
 
 @pytest.mark.parametrize("suite", SUITES)

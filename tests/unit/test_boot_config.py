@@ -108,12 +108,6 @@ def test_a_url_that_could_break_out_of_the_configuration_is_refused(url: str) ->
         boot_config("dnsmasq", url)
 
 
-@pytest.mark.parametrize("dialect", sorted(set(DIALECTS) - {"dnsmasq"}))
-def test_only_dnsmasq_can_be_a_proxy(dialect: str) -> None:
-    with pytest.raises(BootConfigError, match="dnsmasq --proxy-dhcp"):
-        boot_config(dialect, URL, proxy=True)
-
-
 def test_the_command_takes_the_listen_address_where_it_is_one() -> None:
     done = run("boot-config", "isc-dhcp", SERVICE_LISTEN_ADDR="192.0.2.77:80")
     assert done.returncode == 0
