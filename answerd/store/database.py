@@ -80,16 +80,14 @@ class Transaction(ABC):
         """Turn errors of the engine in a block into a `StoreError` that says what could not be ``done``."""
 
     @abstractmethod
-    def change(self, found: Found, text: str) -> None:
-        """Give a stored document another text."""
+    def change(self, found: Found, text: str) -> None: ...
 
     @abstractmethod
     def insert(self, documents: Sequence[RawDocument]) -> None:
         """Store documents that are not there yet, with keys that documents may have."""
 
     @abstractmethod
-    def remove(self, documents: Sequence[Found]) -> None:
-        """Remove stored documents."""
+    def remove(self, documents: Sequence[Found]) -> None: ...
 
     @abstractmethod
     def commit(self) -> None:
@@ -100,7 +98,6 @@ class Transaction(ABC):
         """Record the author of the changes after the one of this number."""
 
     def find(self, key: Key) -> StoredDocument | None:
-        """As `Store.find`, from within the transaction."""
         with self.faults("read"):
             return find_document(self._database, key)
 
@@ -187,7 +184,6 @@ def _refuse_faulty(documents: Sequence[RawDocument]) -> None:
 
 
 def columns_of(raw: RawDocument) -> dict[str, Any]:
-    """Return the columns of a document's row but its revision."""
     return {
         "kind": raw.key.kind.value,
         "identifier": raw.key.identifier,

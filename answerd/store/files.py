@@ -58,11 +58,9 @@ class FileStore(ReadOnlyStore):
 
     @property
     def described(self) -> str:
-        """For the log."""
         return f"files:{printable(str(self.directory))}"
 
     def warnings(self) -> list[str]:
-        """Return why the directory cannot be read, where that is so, and the effect on the service."""
         fault = self.fault()
         return [f"{fault}: every request gets 404 until that changes"] if fault else []
 
@@ -87,7 +85,6 @@ class FileStore(ReadOnlyStore):
         return "the documents are being read" if self._files.has_unread else ""
 
     def force_full_poll(self) -> None:
-        """Have the next scan be at everything, whatever the kernel reports. May be called from any thread."""
         self._watch.ask_for_everything()
 
     def changes(self) -> Changes | None:
@@ -188,7 +185,6 @@ class FileStore(ReadOnlyStore):
         return sorted(raw.key for raw in self._documents() if kind in (None, raw.key.kind))
 
     def entries(self, kind: Kind, after: str = "", limit: int | None = None) -> list[DocumentEntry]:
-        """Return the documents of a kind (`Store.entries`); when they changed is not known."""
         wanted = sorted(
             (raw for raw in self._documents() if raw.key.kind is kind and raw.key.identifier > after),
             key=lambda raw: raw.key,
@@ -209,7 +205,6 @@ class FileStore(ReadOnlyStore):
         return Version(0, together.hexdigest()[:_TOKEN_DIGITS])
 
     def history(self, wanted: HistoryFilter) -> list[HistoryEntry]:  # noqa: ARG002 - the protocol's
-        """Return nothing: files have no history here."""
         return []
 
     def read_only(self) -> StoreError:
@@ -219,7 +214,7 @@ class FileStore(ReadOnlyStore):
         return Changes()
 
     def adopt(self, changes: Changes, version: Version) -> None:
-        """Nothing was written."""
+        pass
 
     def put(self, key: Key, text: str) -> None:
         """Write a document to its current file, else as a flat file. Raises `StoreError`."""

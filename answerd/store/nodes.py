@@ -56,7 +56,6 @@ class Node(NamedTuple):
     waiting: int
 
     def as_json(self) -> dict[str, Any]:
-        """Return it as the admin API and the command line show it."""
         return {
             "node": self.name,
             "version": self.version,
@@ -68,7 +67,6 @@ class Node(NamedTuple):
 
 
 def report_node(database: peewee.Database, source: str, report: NodeReport) -> None:
-    """Write what the node with this states file says."""
     run(database, _REPORT, (_PREFIX + source, orjson.dumps(report._asdict()).decode()))
 
 

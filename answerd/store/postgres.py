@@ -170,19 +170,16 @@ class PostgresStore(DatabaseStore):
 
     @property
     def described(self) -> str:
-        """For the log: without user and password."""
         return self.server.described
 
     def connected(self, wait: float = READ_SECONDS) -> AbstractContextManager[Any]:
-        """Return a connection for the time of a block, whose every wait ends after ``wait`` seconds."""
         return self.server.connected(wait)
 
     def faults(self, done: str) -> AbstractContextManager[None]:
         return self.server.faults(done)
 
     def warnings(self) -> list[str]:
-        """Return nothing: asking would need the database."""
-        return []
+        return []  # asking would need the database
 
     def prepare(self) -> None:
         """Bring the database's schema up to date. Raises `StoreError`."""
@@ -195,7 +192,7 @@ class PostgresStore(DatabaseStore):
             require_postgres(database, self.described)
 
     def force_full_poll(self) -> None:
-        """Do nothing: every poll compares all documents."""
+        pass  # every poll compares all documents
 
     def changes(self) -> Changes | None:
         """Return the whole set at first, later what differs from it. Raises `StoreError`.
@@ -224,8 +221,6 @@ class PostgresStore(DatabaseStore):
                 yield from part
 
     def backup(self, path: str) -> None:
-        """Write documents, inventories and their history, of one snapshot, to a new SQLite database. Raises
-        `StoreError`."""
         with self.server.connected() as database, self.server.faults("read"), database.atomic("REPEATABLE READ"):
             copy_to_file(database, Path(path))
 
@@ -349,7 +344,6 @@ class ReplicatedStore(SqliteReader):
         return self.server.described
 
     def warnings(self) -> list[str]:
-        """Return a line about documents that this version cannot read at all, as far as the replica has them."""
         with self.faults("read"), self.connected() as local:
             return [f"{unknown} in {self.described}" for unknown in unknown_formats(local)]
 
@@ -398,7 +392,6 @@ class ReplicatedStore(SqliteReader):
         self.database.backup(path)
 
     def refusal(self) -> str:
-        """Return why the replicator has this node take no write; empty where it takes them."""
         return self.refused.get()
 
     def begin(

@@ -67,7 +67,6 @@ class Replicator:
         self._states_log = FaultLog(log)
 
     def run(self) -> None:
-        """Follow the database until ``stop`` can be read from."""
         pause = 0.0
         while not self._waits_to_stop(pause):
             try:
@@ -111,7 +110,7 @@ class Replicator:
     def _exchange(self, database: peewee.PostgresqlDatabase) -> None:
         """Keep the states of installs equal to the database's. A fault of the node's own file is logged, once."""
         try:
-            exchange(self._states, database, self._log_of_states)
+            exchange(self._states, database, self._states_log.note)
             self._states_log.note("")
         except StoreFull:
             raise
@@ -134,9 +133,6 @@ class Replicator:
             report_node(database, self._states.source(), report)
             if is_first:
                 forget_silent_nodes(database)
-
-    def _log_of_states(self, line: str) -> None:
-        self._states_log.note(line)
 
     def _listen(self, database: peewee.PostgresqlDatabase) -> bool:
         """Ask for notices; return False where the server has none to give."""

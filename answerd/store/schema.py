@@ -190,11 +190,10 @@ _EVENT_INDICES = (
 
 
 def _to_events(database: peewee.Database) -> None:
-    if "installs" not in database.get_tables():
-        return  # made by this version
-    from answerd.store.state_upgrade import states_to_events  # noqa: PLC0415 - it needs the rules of installs
+    if "installs" in database.get_tables():  # else it is made by this version
+        from answerd.store.state_upgrade import states_to_events  # noqa: PLC0415 - it needs the rules of installs
 
-    states_to_events(database)
+        states_to_events(database)
 
 
 _EVENTS = Step(

@@ -367,7 +367,6 @@ class SqliteStore(SqliteReader):
 
     @property
     def path(self) -> Path:
-        """The database file, absolute."""
         return self._file.path
 
     @property

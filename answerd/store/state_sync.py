@@ -216,7 +216,7 @@ class NodeStates(StateFile):
 # --- between a node and the database ---------------------------------------------------------------------------------
 
 
-def exchange(node: NodeStates, database: peewee.PostgresqlDatabase, log: Callable[[str], None]) -> bool:
+def exchange(node: NodeStates, database: peewee.PostgresqlDatabase, log: Callable[[str], object]) -> bool:
     """Deliver the events that the database does not have, and take those that this node does not have; return whether
     there were any to take. Raises `StoreError`, and what the database's engine raises."""
     if not _same_key(node, database, log):
@@ -229,7 +229,7 @@ def exchange(node: NodeStates, database: peewee.PostgresqlDatabase, log: Callabl
     return has_changed
 
 
-def _same_key(node: NodeStates, database: peewee.Database, log: Callable[[str], None]) -> bool:
+def _same_key(node: NodeStates, database: peewee.Database, log: Callable[[str], object]) -> bool:
     """Have the database and the node the same key of tokens; return whether they have."""
     with node.reading() as local:
         own = setting(local, "key")
@@ -258,7 +258,7 @@ def shared_key(database: peewee.Database, own: str | None = None) -> str:
     return found
 
 
-def _require_own_source(node: NodeStates, database: peewee.Database, log: Callable[[str], None]) -> None:
+def _require_own_source(node: NodeStates, database: peewee.Database, log: Callable[[str], object]) -> None:
     """Give the node's file a name of its own where it is a copy of another node's, or was rolled back. All of its
     events have ids, so none is lost by that; what was acknowledged after the copy was made and not delivered is not
     here."""

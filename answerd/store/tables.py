@@ -29,8 +29,6 @@ class DocumentRow(peewee.Model):
     revision = peewee.IntegerField(default=0)
 
     class Meta:
-        """Peewee's settings."""
-
         table_name = "documents"
 
 
@@ -54,8 +52,6 @@ class ChangeRow(peewee.Model):
     note = peewee.TextField(null=True)
 
     class Meta:
-        """Peewee's settings."""
-
         table_name = "changes"
 
 
@@ -89,7 +85,6 @@ def execute(database: peewee.Database, statement: str, parameters: tuple[Any, ..
 
 
 def newest_revision(database: peewee.Database) -> int:
-    """Return the number of the last change; 0 where there was none."""
     newest: int | None = ChangeRow.select(peewee.fn.MAX(ChangeRow.id)).bind(database).scalar()
     return newest or 0
 
@@ -110,7 +105,6 @@ def counted_revision(database: peewee.Database, suffix: str = "") -> int:
 
 
 def version_of(database: peewee.Database) -> Version:
-    """Return the state of the database."""
     newest = newest_revision(database)
     return Version(newest, revision_token(database, newest) or "")
 
