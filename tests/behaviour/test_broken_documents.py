@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from answerd.errors import BrokenDocument, EmptyAnswer, NotClaimed
+from answerd.errors import BrokenDocument, EmptyAnswer
 from answerd.store import CannotBeStored
 from answerd.store.database import DatabaseStore
 from answerd.store.files import FileStore
@@ -79,20 +79,6 @@ def test_it_is_a_problem_of_the_set(fleet: Fleet, documents: Mapping[str, str], 
     assert all(any(word in problem for problem in problems) for word in words)
 
 
-def test_a_machine_that_does_not_parse_is_not_passed_over_for_another_of_its_identities(fleet: Fleet) -> None:
-    fleet.write({"node1.toml": "x = 1\n", "node2.toml": "x = = 1\n"})
-    assert fleet.text("/?h=node1") == "x = 1\n"
-    with pytest.raises(BrokenDocument, match="node2"):
-        fleet.ask("/?h=node1&h=node2")
-
-
-def test_a_broken_machine_does_not_stop_its_other_formats(fleet: Fleet) -> None:
-    fleet.write({"node1.toml": "x = = 1\n", "node1.ks": "lang\n"})
-    assert fleet.text("/ks?h=node1") == "lang\n"
-    with pytest.raises(BrokenDocument):
-        fleet.ask("/?h=node1")
-
-
 def test_a_machine_whose_match_does_not_hold_does_no_harm_however_broken_otherwise(fleet: Fleet) -> None:
     fleet.write({"node1.toml": 'a = "{{ a b }}"\nmatch.rack = "1"\n', "default.toml": "d = 1\n"})
     assert fleet.text("/?h=node1") == "d = 1\n"
@@ -149,20 +135,6 @@ def test_a_group_that_was_never_readable_might_claim_anything(fleet: Fleet, text
     for target in ("/pve?serial=1", "/pve?h=lone", "/pve", "/", "/?h=lone"):
         with pytest.raises(BrokenDocument, match=r'group "dark" \(toml\)'):
             fleet.ask(target)
-
-
-def test_it_takes_the_place_of_a_404_too(fleet: Fleet) -> None:
-    fleet.write({"groups/dark.toml": "x = = 1\n"})
-    with pytest.raises(BrokenDocument, match="dark"):
-        fleet.ask("/pve")
-    with pytest.raises(NotClaimed):
-        fleet.ask("/ks")
-
-
-def test_a_machine_over_it_by_name_gets_its_reason(fleet: Fleet) -> None:
-    fleet.write({"groups/dark.toml": "x = = 1\n", "n1.toml": 'extends = "dark"\n'})
-    with pytest.raises(BrokenDocument, match="does not parse"):
-        fleet.ask("/pve?h=n1")
 
 
 @pytest.mark.parametrize("text", UNREADABLE.values(), ids=UNREADABLE.keys())

@@ -92,11 +92,6 @@ def test_what_a_check_says(fleet: Fleet, documents: Mapping[str, str], problems:
         assert list(lines) == sorted(set(lines))
 
 
-def test_a_load_problem_is_told_once(fleet: Fleet) -> None:
-    fleet.write(SETS["a load problem is reported once"][0])
-    assert fleet.check().problems == tuple(fleet.problems())
-
-
 def test_it_counts_the_answers_that_it_tried(fleet: Fleet) -> None:
     fleet.write(
         {
@@ -107,11 +102,6 @@ def test_it_counts_the_answers_that_it_tried(fleet: Fleet) -> None:
         }
     )
     assert fleet.check().rendered == 4
-
-
-def test_a_check_holds_everything_that_is_a_problem_of_the_set(fleet: Fleet) -> None:
-    fleet.write({"proxmox.toml": "x = 1\n", "n1.toml": 'extends = "ghost"\n', "groups/g.toml": "members = 7\n"})
-    assert set(fleet.problems()) <= set(fleet.check().problems)
 
 
 @pytest.mark.parametrize("is_installed", [False, True], ids=["a tool that is not there", "a tool that is"])

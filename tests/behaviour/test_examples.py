@@ -6,7 +6,6 @@ the built-in rules alone.
 
 from __future__ import annotations
 
-import base64
 import json
 import tomllib
 import xml.etree.ElementTree as ET
@@ -159,23 +158,6 @@ def read_xml(answer: Answer) -> Any:
     return ET.fromstring(answer.body)
 
 
-def test_a_machine_is_laid_over_its_group_and_takes_away_what_it_unsets(catalogue: Catalogue) -> None:
-    machine = read_toml(BY_NAME["rack a, differs"].ask(catalogue))
-    assert machine["global"]["fqdn"] == "pve-a01.lab.example.com"
-    assert machine["global"]["timezone"] == "Europe/Vienna"
-    assert machine["global"]["keyboard"] == "en-us"
-    assert machine["network"]["filter"] == {"ID_NET_NAME_MAC": "*98fa9b50d810"}
-    assert machine["disk-setup"] == {
-        "filesystem": "ext4",
-        "disk-list": ["nvme0n1"],
-        "lvm": {"swapsize": 8, "maxroot": 96},
-    }
-
-
-def test_the_templated_group_takes_the_name_from_the_request(catalogue: Catalogue) -> None:
-    assert read_toml(BY_NAME["rack b"].ask(catalogue))["global"]["fqdn"] == "rack-b-07.lab.example.com"
-
-
 @pytest.mark.parametrize("case", ["database, iPXE", "database, Anaconda", "rack b"])
 @pytest.mark.parametrize("behind", [" 1d 0a 56", "$(reboot)", "\"'`;&&|>${net0}{{ x }}\\"])
 def test_no_value_of_a_request_breaks_a_line_of_an_example(catalogue: Catalogue, case: str, behind: str) -> None:
@@ -205,57 +187,6 @@ def test_autoinstall_reads_alike_for_every_yaml(catalogue: Catalogue) -> None:
     assert install["storage"]["layout"] == {"name": "lvm", "match": {"serial": "EXAMPLE-DISK-0001"}}
     assert install["late-commands"][1].endswith("END\nchmod 0440 /target/etc/sudoers.d/90-admin\n")
     assert install["user-data"]["write_files"][0]["permissions"] == "0644"
-
-
-def test_the_network_config_is_a_document_of_its_own(catalogue: Catalogue) -> None:
-    network = read_yaml(BY_NAME["Ubuntu, network-config"].ask(catalogue))
-    assert list(network) == ["version", "ethernets"]
-
-
-@pytest.mark.parametrize(("file", "text"), [("meta-data", 'instance-id: "web-01"\n'), ("vendor-data", "")])
-def test_the_other_files_of_nocloud_are_made_up(catalogue: Catalogue, file: str, text: str) -> None:
-    assert Case("", f"/ubuntu/web-01/{file}", "").ask(catalogue).body.decode() == text
-
-
-def test_ignition_has_the_group_s_files_and_the_machine_s_units(catalogue: Catalogue) -> None:
-    config = read_json(BY_NAME["Flatcar"].ask(catalogue))
-    assert list(config) == ["ignition", "passwd", "storage", "systemd"]
-    sources = {file["path"]: file["contents"]["source"] for file in config["storage"]["files"]}
-    assert sources["/etc/hostname"] == "data:,node-525400f1a707%0A"
-    encoded = sources["/etc/flatcar/update.conf"].partition(";base64,")[2]
-    assert base64.b64decode(encoded, validate=True) == b"GROUP=stable\nREBOOT_STRATEGY=off\n"
-    assert [unit["name"] for unit in config["systemd"]["units"]] == ["docker.service", "motd-banner.service"]
-
-
-def test_an_autoyast_list_is_replaced_and_a_script_keeps_its_lines(catalogue: Catalogue) -> None:
-    profile = read_xml(BY_NAME["SUSE"].ask(catalogue))
-    yast, config = "{http://www.suse.com/1.0/yast2ns}", "{http://www.suse.com/1.0/configns}"
-    packages = profile.find(f"{yast}software/{yast}packages")
-    assert packages.get(f"{config}type") == "list"
-    assert [package.text for package in packages] == ["chrony", "openssh", "postgresql-server"]
-    assert profile.find(f"{yast}networking/{yast}dns/{yast}hostname").text == "suse-01"
-    script = profile.find(f".//{yast}script/{yast}source").text
-    assert script == '\n#!/bin/sh\n[ -d /etc ] && echo "suse-01 <lab.example.com>" > /etc/motd\n'
-    assert profile.find(".//{*}answer-meta") is None
-
-
-def test_windows_gets_three_passes_and_four_components(catalogue: Catalogue) -> None:
-    answer = read_xml(BY_NAME["Windows"].ask(catalogue))
-    ms = "{urn:schemas-microsoft-com:unattend}"
-    passes = answer.iter(f"{ms}settings")
-    assert {settings.get("pass"): [component.get("name") for component in settings] for settings in passes} == {
-        "windowsPE": ["Microsoft-Windows-International-Core-WinPE", "Microsoft-Windows-Setup"],
-        "specialize": ["Microsoft-Windows-Shell-Setup"],
-        "oobeSystem": ["Microsoft-Windows-Shell-Setup"],
-    }
-    image = answer.find(f".//{ms}OSImage")
-    assert [child.tag for child in image] == [f"{ms}InstallFrom", f"{ms}InstallTo"]
-    assert answer.find(f".//{ms}ComputerName").text == "pc-0042"
-    assert answer.find(f".//{ms}TimeZone").text == "W. Europe Standard Time"
-
-
-def test_the_single_layer_without_placeholders_is_served_byte_for_byte(catalogue: Catalogue) -> None:
-    assert BY_NAME["bench"].ask(catalogue).body == (EXAMPLES / "52-54-00-5e-ed-01.seed").read_bytes()
 
 
 def contents_of(reader: Callable[[Answer], Any], answer: Answer) -> str:

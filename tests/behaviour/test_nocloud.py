@@ -26,12 +26,6 @@ def test_one_document_is_enough(fleet: Fleet, alias: str) -> None:
         assert answer.composition == f"format=yaml machine=525400aa0004 nocloud={name}"
 
 
-def test_the_file_may_come_in_the_query(fleet: Fleet) -> None:
-    fleet.write({"525400aa0004.yml": "a: 1\n"})
-    assert fleet.text(f"/ubuntu/?mac={MAC}&file=meta-data") == 'instance-id: "525400aa0004"\n'
-    assert fleet.text(f"/ubuntu/?mac={MAC}&file=user-data") == "a: 1\n"
-
-
 @pytest.mark.parametrize(
     "target", ["/pve/meta-data", "/x?file=meta-data", "/meta-data/x", "/ubuntu/Meta-Data", "/ubuntu/meta-data/x"]
 )
@@ -83,11 +77,6 @@ def test_a_machines_document_may_be_a_side_file(fleet: Fleet) -> None:
     assert yaml.safe_load(fleet.text("/ubuntu/meta-data?h=node1")) == {"local-hostname": "n1"}
     assert yaml.safe_load(fleet.text("/ubuntu/user-data?h=node1")) == {"user": 1}
     assert fleet.text("/ubuntu/vendor-data?h=node1") == ""
-
-
-def test_a_default_is_no_side_file(fleet: Fleet) -> None:
-    fleet.write({"default.yaml": "user: 1\n"})
-    assert fleet.text("/ubuntu/network-config") == ""
 
 
 @pytest.mark.parametrize("name", ["meta-data", "vendor-data", "network-config"])

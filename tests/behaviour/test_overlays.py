@@ -44,33 +44,12 @@ def test_every_overlay_that_holds_is_laid_over_the_group_by_its_number(fleet: Fl
     assert fleet.ask("/yaml?dept=x").composition == "format=yaml group=base"
 
 
-def test_the_number_goes_before_the_name_and_the_name_decides_between_equals(fleet: Fleet) -> None:
-    fleet.write(
-        {"default.ks": "d\n"}
-        | {
-            f"groups/{name}.ks": f"# answer: overlay {number}\n# answer: match x=*\n{name}\n"
-            for name, number in (("a", 30), ("z", 9), ("c", 100), ("b", 30))
-        }
-    )
-    assert fleet.text("/ks?x=1") == "d\nz\na\nb\nc\n"
-    assert fleet.ask("/ks?x=1").composition == "format=text overlay=z,a,b,c default"
-
-
 def test_the_machine_document_is_the_top(fleet: Fleet) -> None:
     fleet.write(LAYERED | {"pc-1.yaml": "extends: base\nc: own\n", "pc-2.yaml": "c: own\n"})
     assert values(fleet, "/yaml?id=pc-1&dept=er") == {"a": "base", "b": "dept", "c": "own", "list": ["base"]}
     assert fleet.ask("/yaml?id=pc-1&dept=er").composition == "format=yaml machine=pc-1 group=base overlay=er"
     assert values(fleet, "/yaml?id=pc-2&model=m1") == {"c": "own"}
     assert fleet.ask("/yaml?id=pc-2&model=m1").composition == "format=yaml machine=pc-2 overlay=m1"
-
-
-def test_members_of_an_overlay_are_those_it_applies_to(fleet: Fleet) -> None:
-    fleet.write(
-        {"groups/base.yaml": "members: [pc-1, pc-2]\na: 1\n", "groups/o.yaml": "overlay: 1\nmembers: [PC-2]\na: 2\n"}
-    )
-    assert [values(fleet, f"/yaml?id=pc-{number}") for number in (1, 2)] == [{"a": 1}, {"a": 2}]
-    assert fleet.check().rendered == 2
-    assert fleet.check().problems == ()
 
 
 def test_unset_append_and_once_work_as_in_any_layer(fleet: Fleet) -> None:
@@ -126,27 +105,6 @@ def test_it_makes_no_answer_by_itself(fleet: Fleet) -> None:
     fleet.write({"groups/er.yaml": DEPT, "groups/m1.yaml": MODEL})
     with pytest.raises(NotClaimed, match=r"overlays hold, but are only laid over .*: er \(yaml\), m1 \(yaml\)"):
         fleet.ask("/yaml?dept=er&model=m1")
-
-
-def test_it_takes_no_part_in_the_choice_of_a_group(fleet: Fleet) -> None:
-    """Although it has more criteria, and members, than the group that is chosen."""
-    fleet.write(
-        {
-            "groups/base.yaml": "match: {dept: er}\na: 1\n",
-            "groups/o.yaml": "overlay: 1\nmatch: {dept: er, model: m1}\nb: 1\n",
-            "groups/p.yaml": "overlay: 1\nmembers: [pc-1]\nc: 1\n",
-        }
-    )
-    assert values(fleet, "/yaml?dept=er&model=m1&id=pc-1") == {"a": 1, "b": 1, "c": 1}
-
-
-def test_only_answers_of_its_own_format_have_it(fleet: Fleet) -> None:
-    fleet.write(
-        LAYERED
-        | {"groups/ks.ks": "# answer: match dept=*\nx\n", "groups/o.yml": "overlay: 1\nmatch: {dept: '*'}\nz: 1\n"}
-    )
-    assert fleet.text("/ks?dept=er") == "x\n"
-    assert "z" not in fleet.text("/yaml?dept=er")
 
 
 def test_nothing_extends_it_and_it_extends_nothing(fleet: Fleet) -> None:
@@ -342,21 +300,6 @@ def test_answers_are_prepared_once_for_each_stack_that_occurs(monkeypatch: pytes
             assert resolve(catalogue, facts_of((name,))).body.decode() == f"base\nd{dept}\nm{model}\n"
     assert len(made) <= 30 + len(texts)
     assert len({id(top) for layers in made for top in layers[-1:]}) <= len(texts)
-
-
-@pytest.mark.patches
-def test_the_stacks_that_requests_make_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(compose, "_MOST_STACKS", 20)
-    texts = {"default.ks": "base\n"}
-    texts |= {f"groups/o{at}.ks": f"# answer: overlay {at + 1}\n# answer: match x{at}=1\no{at}\n" for at in range(8)}
-    texts |= {"groups/top.ks": "# answer: overlay 99\n# answer: match y=1\ntop\n"}
-    catalogue = Catalogue().changed([RawDocument(key_of(name), text) for name, text in texts.items()])
-    for number in range(256):
-        query = "&".join(f"x{at}=1" for at in range(8) if number >> at & 1) + "&y=1"
-        resolve(catalogue, Facts(Request("/ks", query)))
-    kept = [len(document.stacks.prepared) for document in catalogue.documents.values() if document.stacks]
-    assert max(kept) == 20
-    assert max(len(document.stacks.merged) for document in catalogue.documents.values() if document.stacks) == 32
 
 
 def test_the_documents_of_a_row_and_the_machines_of_a_group_know_them(fleet: Fleet) -> None:

@@ -15,7 +15,7 @@ from answerd.answers.resolve import resolve
 from answerd.answers.why import reasoning
 from answerd.config import ConfigError, read_config
 from answerd.documents import Key
-from answerd.errors import BrokenDocument, NotClaimed
+from answerd.errors import BrokenDocument
 from answerd.facts import Facts, Request, facts_of
 from answerd.identity import Kind
 from answerd.store.files import FileStore
@@ -61,15 +61,6 @@ def test_a_request_finds_its_row_by_any_identity_of_it(
     assert fleet.text(target, json=json_body) == expected
 
 
-def test_the_row_is_known_with_the_answer(fleet: Fleet) -> None:
-    fleet.write({"inventory.csv": ROWS, "default.ks": SAYS_ID})
-    row = fleet.ask("/ks?serial=7ABC123").row
-    assert row is not None
-    assert row.name == "web-01"
-    assert list(row.identities()) == ["web01", "98fa9b50d810", "98fa9b50d820", "7abc123"]
-    assert fleet.ask("/ks").row is None
-
-
 def test_what_the_operator_wrote_is_used_instead_of_what_the_machine_said(fleet: Fleet) -> None:
     fleet.write(
         {
@@ -81,22 +72,6 @@ def test_what_the_operator_wrote_is_used_instead_of_what_the_machine_said(fleet:
     assert fleet.text("/ks?mac=98fa9b50d811&hostname=wrong&note=own") == "right own 98:fa:9b:50:d8:10\n"
     assert fleet.text("/cfg?mac=98fa9b50d810") == "98:fa:9b:50:d8:10\n"
     assert fleet.text("/cfg?mac=98fa9b50d810&hostname=wrong") == "98:fa:9b:50:d8:10\n"
-
-
-def test_identities_of_the_row_claim_as_if_the_machine_had_said_them(fleet: Fleet) -> None:
-    fleet.write(
-        {
-            "inventory/lab.csv": "id,mac\nweb-01,98:fa:9b:50:d8:10\nweb-02,98:fa:9b:50:d8:11\n",
-            "web-01.ks": "own {{ machine }}\n",
-            "groups/web.toml": 'members = ["web-01", "web-02"]\nname = "{{ id }}"\n',
-            "98fa9b50d811.cfg": "by mac\n",
-        }
-    )
-    assert fleet.text("/ks?mac=98-fa-9b-50-d8-10") == "own web-01\n"
-    assert fleet.text("/pve?mac=98fa9b50d811") == 'name = "web-02"\n'
-    assert fleet.text("/cfg/web-02") == "by mac\n"
-    with pytest.raises(NotClaimed):
-        fleet.ask("/ks?mac=98fa9b50d811")
 
 
 def test_the_address_of_the_request_finds_no_row_unless_the_request_says_it(fleet: Fleet) -> None:

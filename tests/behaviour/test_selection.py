@@ -103,25 +103,6 @@ def test_the_first_alias_of_a_path_decides(fleet: Fleet) -> None:
 # --- machine documents ------------------------------------------------------------------------------------------------
 
 
-def test_more_criteria_win_then_the_identifier_then_the_format_order(fleet: Fleet) -> None:
-    fleet.write(
-        {
-            "node-b.ks": "# answer: match serial=*\nmarker b-ks\n",
-            "node-b.toml": marked("b", match={"serial": "*"}),
-            "node-a.ks": "# answer: match serial=*\nmarker a-ks\n",
-            "node-z.toml": marked("z", match={"serial": "*", "rack": "1"}),
-            "node-0.toml": marked("plain"),
-        }
-    )
-    asked = "/?h=node-a&h=node-b&h=node-z&h=node-0"
-    assert chosen(fleet, f"{asked}&serial=1&rack=1") == "z"
-    assert chosen(fleet, f"{asked}&serial=1&rack=2") == "a-ks"
-    fleet.remove("node-a.ks")
-    assert chosen(fleet, f"{asked}&serial=1") == "b"
-    assert chosen(fleet, f"/rhel?{asked[2:]}&serial=1") == "b-ks"
-    assert chosen(fleet, asked) == "plain"
-
-
 def test_identifiers_are_ordered_by_code_point(fleet: Fleet) -> None:
     fleet.write({name: marked(name[:-5]) for name in ("a1.toml", "B1.toml", "_c.toml", "10.toml")})
     asked = "/?h=a1&h=b1&h=c&h=10"
@@ -137,19 +118,6 @@ def test_under_an_alias_ties_go_by_the_order_of_its_list(fleet: Fleet) -> None:
     fleet.write({"n1.json": '{"marker": "json"}', "n1.ign": '{"marker": "ign"}'})
     assert chosen(fleet, "/flatcar?h=n1") == "ign"
     assert chosen(fleet, "/json?h=n1") == "json"
-
-
-def test_a_machines_match_narrows_its_claim(fleet: Fleet) -> None:
-    fleet.write(
-        {
-            f"{NAME}.toml": marked("own", match={"product": "R620"}),
-            "groups/g.toml": marked("group", 'members = ["98fa9b50d810"]'),
-            "default.toml": marked("default"),
-        }
-    )
-    assert chosen(fleet, f"/?mac={MAC}&product=R-620") == "own"
-    assert chosen(fleet, f"/?mac={MAC}&product=R621") == "group"
-    assert chosen(fleet, "/?product=R-620") == "default"
 
 
 def test_equality_never_a_substring(fleet: Fleet) -> None:
@@ -187,82 +155,13 @@ def test_extends_beats_members_beats_match(fleet: Fleet) -> None:
     assert fleet.text(asked) == "own = 1\n"
 
 
-def test_the_group_of_a_machine_has_its_format(fleet: Fleet) -> None:
-    fleet.write(
-        {
-            f"{NAME}.ks": "marker own\n",
-            "groups/g.toml": marked("toml", f'members = ["{MAC}"]'),
-            "groups/g.preseed": f"# answer: member {MAC}\nmarker preseed\n",
-        }
-    )
-    assert fleet.text(f"/?mac={MAC}") == "marker own\n"
-    fleet.write({f"{NAME}.ks": "# answer: extends g\nmarker own\n"})
-    with pytest.raises(BrokenDocument, match='extends unknown group "g"'):
-        fleet.ask(f"/?mac={MAC}")
-
-
 def test_yaml_and_yml_are_two_formats(fleet: Fleet) -> None:
     fleet.write({"n1.yaml": "extends: g\na: 1\n", "groups/g.yml": "b: 2\n"})
     with pytest.raises(BrokenDocument, match="unknown group"):
         fleet.ask("/?h=n1")
 
 
-def test_composition_is_by_extends_and_only_one_group_applies(fleet: Fleet) -> None:
-    fleet.write(
-        {
-            "groups/a.toml": f'members = ["{MAC}"]\na = 1\n',
-            "groups/b.toml": f'members = ["{MAC}"]\nb = 1\n',
-            "groups/root.toml": "root = 1\n",
-        }
-    )
-    assert fleet.text(f"/?mac={MAC}") == "a = 1\n"
-    fleet.write({"groups/a.toml": f'members = ["{MAC}"]\nextends = "root"\na = 1\n'})
-    assert fleet.text(f"/?mac={MAC}") == "root = 1\na = 1\n"
-
-
 # --- groups -----------------------------------------------------------------------------------------------------------
-
-GROUPS = {
-    "groups/b-one.toml": marked("b-one", match={"vendor": "Dell*"}),
-    "groups/a-one.toml": marked("a-one", match={"vendor": "dell inc"}),
-    "groups/two.toml": marked("two", match={"vendor": "Dell*", "product": "R6?0"}),
-    "groups/z-member.toml": marked("z-member", 'members = ["7ABC"]'),
-    "groups/y-narrow.toml": marked("y-narrow", 'members = ["7ABC"]', match={"rack": "1"}),
-    "groups/list.toml": 'marker = "list"\n[match]\nproduct = ["X1*", "X2?", "y"]\n',
-    "default.toml": marked("default"),
-}
-
-
-@pytest.mark.parametrize(
-    ("query", "marker"),
-    [
-        ("vendor=Dell+Inc.", "a-one"),
-        ("vendor=Dell+Computer", "b-one"),
-        ("VENDOR=DELL-INC&product=R620", "two"),
-        ("vendor=Dell&product=R62", "b-one"),
-        ("vendor=Dell&product=R620&s=7abc", "z-member"),
-        ("s=7abc&rack=1", "y-narrow"),
-        ("s=7abc&rack=2", "z-member"),
-        ("rack=1", "default"),
-        ("s=7abcd&vendor=Dell", "b-one"),
-        ("product=x1", "list"),
-        ("product=x-2-8", "list"),
-        ("product=x2", "default"),
-        ("product=Y", "list"),
-        ("product=q&product=y", "list"),
-        ("vendor=HP", "default"),
-    ],
-)
-def test_the_best_group_claims(fleet: Fleet, query: str, marker: str) -> None:
-    assert chosen(fleet.write(GROUPS), f"/?{query}") == marker
-
-
-def test_a_group_with_members_and_match_is_not_claimed_by_either_alone(fleet: Fleet) -> None:
-    fleet.write({"groups/g.toml": marked("g", f'members = ["{MAC}"]', match={"rack": "1"})})
-    assert chosen(fleet, f"/?mac={MAC}&rack=1") == "g"
-    for query in (f"mac={MAC}", f"mac={MAC}&rack=2", "rack=1"):
-        with pytest.raises(NotClaimed):
-            fleet.ask(f"/?{query}")
 
 
 def test_groups_that_tie_go_by_name_then_by_format(fleet: Fleet) -> None:
@@ -278,12 +177,6 @@ def test_groups_that_tie_go_by_name_then_by_format(fleet: Fleet) -> None:
     assert chosen(fleet, "/pve?x=1") == "b"
 
 
-def test_a_group_without_members_or_match_claims_nothing(fleet: Fleet) -> None:
-    fleet.write({"groups/base.toml": marked("base")})
-    with pytest.raises(NotClaimed):
-        fleet.ask("/?h=base")
-
-
 # --- defaults and 404 -------------------------------------------------------------------------------------------------
 
 
@@ -292,13 +185,6 @@ def test_the_default_may_extend_a_group(fleet: Fleet) -> None:
     answer = fleet.ask("/")
     assert answer.body == b"a = 1\nb = 2\n"
     assert answer.composition == "format=toml group=base default"
-
-
-def test_a_broken_default_is_not_passed_over(fleet: Fleet) -> None:
-    fleet.write({"default.toml": "x = =\n", "default.ks": "marker ks\n"})
-    with pytest.raises(BrokenDocument, match=r"default \(toml\)"):
-        fleet.ask("/")
-    assert chosen(fleet, "/ks") == "ks"
 
 
 @pytest.mark.parametrize(
@@ -318,11 +204,6 @@ def test_what_nobody_claims_is_told_with_the_name_that_asked(
     fleet.write({"other.toml": "x = 1\n"})
     with pytest.raises(NotClaimed, match=re.escape(words)):
         fleet.ask(**request_parts)
-
-
-def test_an_empty_set_claims_nothing(fleet: Fleet) -> None:
-    with pytest.raises(NotClaimed):
-        fleet.ask("/")
 
 
 # --- names that are aliases -------------------------------------------------------------------------------------------
@@ -350,12 +231,6 @@ def test_an_alias_in_the_path_does_not_claim_a_member_of_that_name(fleet: Fleet)
 
 
 # --- many claims at once --------------------------------------------------------------------------------------------
-
-
-def test_the_answer_does_not_depend_on_the_order_of_writing(fleet: Fleet) -> None:
-    for name in sorted(GROUPS, reverse=True):
-        fleet.write({name: GROUPS[name]})
-    assert chosen(fleet, "/?vendor=Dell+Inc.") == "a-one"
 
 
 def test_group_names_in_extends_are_compared_by_identity(fleet: Fleet) -> None:

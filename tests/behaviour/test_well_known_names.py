@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from answerd.errors import BrokenDocument, NotClaimed
+from answerd.errors import NotClaimed
 from tests.support.fleet import Fleet
 from tests.support.service import run, write_tree
 
@@ -108,21 +108,10 @@ def test_nocloud_works_without_a_word_for_yaml_in_the_path(fleet: Fleet) -> None
     assert fleet.text(f"{seed}/vendor-data") == fleet.text(f"{seed}/network-config") == ""
 
 
-def test_a_document_that_names_file_is_the_side_file_there_too(fleet: Fleet) -> None:
-    fleet.write({f"{NAME}.yaml": "a: 1\n", "groups/net.yaml": "match: {file: network-config}\nversion: 2\n"})
-    assert yaml.safe_load(fleet.text(f"/seed/{MAC}/network-config")) == {"version": 2}
-
-
 def test_a_side_file_that_only_the_query_names_counts_where_the_path_asks_for_yaml(fleet: Fleet) -> None:
     fleet.write({f"{NAME}.yaml": "a: 1\n"})
     assert fleet.text(f"/seed/user-data?mac={MAC}&file=vendor-data") == ""
     assert fleet.text(f"/seed/?mac={MAC}&file=vendor-data") == "a: 1\n"
-
-
-def test_without_user_data_a_side_file_is_a_404(fleet: Fleet) -> None:
-    fleet.write({"default.toml": "a = 1\n"})
-    with pytest.raises(NotClaimed, match="no default in yaml or yml"):
-        fleet.ask("/seed/x/meta-data")
 
 
 # --- AutoYaST's probes ---
@@ -185,13 +174,3 @@ def test_why_tells_what_was_asked_for(tmp_path: Path) -> None:
 
 
 # --- unreadable groups of other formats ---
-
-
-def test_an_unreadable_group_stops_no_machine_of_another_format(fleet: Fleet) -> None:
-    fleet.write({"groups/dark.ks": "# answer: match serial\n", "n1.ks": "lang\n"})
-    fleet.write({"n1.toml": "x = 1\n", "n2.toml": "y = 2\n"})
-    assert fleet.text("/?h=n2") == "y = 2\n"
-    assert fleet.text("/pve?h=n1") == "x = 1\n"
-    for target in ("/ks?h=n1", "/?h=nobody"):
-        with pytest.raises(BrokenDocument, match='"dark"'):
-            fleet.ask(target)

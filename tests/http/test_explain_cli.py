@@ -60,28 +60,6 @@ def test_render_explain_has_each_line_beside_its_document_and_line(answers: Path
     assert explained == exact
 
 
-def test_the_explanation_does_not_change_what_stands_on_stderr(answers: Path) -> None:
-    plain = said(answers, "render", "--query", "path=/pve&host=node1")
-    assert plain.splitlines()[0].startswith("# store: files:")
-    assert plain.splitlines()[1:] == ["# format=toml machine=node1 group=base"]
-    assert said(answers, "render", "--query", "path=/pve&host=node1", "--explain").startswith(plain)
-
-
-def test_render_why_tells_the_reasoning_and_answers_all_the_same(answers: Path) -> None:
-    done = run("render", "--query", "path=/pve&host=node1", "--why", SERVICE_ANSWERS_DIR=answers)
-    report = done.stderr.decode()
-    assert 'machine "node1" (toml), node1.toml: is the only claim' in report
-    assert 'machine "node1" (preseed), node1.preseed: does not claim the request' in report
-    assert "toml: the path segment 'pve' asks for that" in report
-    assert tomllib.loads(done.stdout.decode())["global"]["country"] == "de"
-
-
-def test_render_tells_findings_with_their_document_and_line(answers: Path) -> None:
-    (answers / "node2.toml").write_text('extends = "base"\n[global]\nkeyboard = "xx"\n')
-    report = said(answers, "render", "node2", "--explain")
-    assert re.search(r"^# invalid: global\.keyboard.*\(node2\.toml:3\)$", report, re.MULTILINE)
-
-
 def test_the_release_of_the_installer_that_asks_decides(answers: Path, tmp_path: Path) -> None:
     body = tmp_path / "body.json"
     body.write_text(json.dumps({"product": {"product": "pve"}, "iso": {"release": "8.2"}, "host": "node1"}))
@@ -161,10 +139,6 @@ def test_diff_says_who_then_how_and_masks_secrets(answers: Path, other: Path) ->
     assert '+keyboard = "fr"' in lines
     assert "$6$" not in shown
     assert "+root-password-hashed = (secret, changed)" in shown.replace('"', "")
-
-
-def test_diff_shows_secrets_when_asked(answers: Path, other: Path) -> None:
-    assert "$6$abcdefgh$yyy" in printed(answers, "diff", "--show-secrets", str(other), status=1)
 
 
 def test_diff_with_a_database(answers: Path, other: Path, tmp_path: Path) -> None:

@@ -17,10 +17,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from answerd.answers.catalogue import Catalogue
-from answerd.answers.explain import Origin, Placing, explained, explanation, needing, origins
+from answerd.answers.explain import Origin, Placing, explained, needing, origins
 from answerd.answers.resolve import Answer, resolve
 from answerd.documents import RawDocument
-from answerd.facts import Facts, Request, facts_of
+from answerd.facts import Facts, Request
 from answerd.formats.spans import json_lines, toml_lines, value_spans, written_spans
 from tests.support.fleet import key_of
 from tests.support.thorough import examples
@@ -329,21 +329,6 @@ def test_the_line_of_the_answer_is_where_its_value_stands(extension: str) -> Non
     stands()
 
 
-@pytest.mark.parametrize("extension", WRITERS)
-def test_the_answer_is_shown_as_it_is_beside_the_places_of_its_lines(extension: str) -> None:
-    @settings(max_examples=examples(60))
-    @given(stacks(extension))
-    def same(stack: tuple[dict[str, str], dict[tuple[str, ...], str]]) -> None:
-        files, expected = stack
-        answer = answer_to(files, "m1", extension)
-        rows = [row.partition(" | ") for row in explained(answer).splitlines()]
-        assert [line for _, _, line in rows] == answer.body.decode().splitlines()
-        documents = {place.partition(":")[0] for place in expected.values()}
-        assert all(any(name in place for place, _, _ in rows) for name in documents)
-
-    same()
-
-
 # --- text ------------------------------------------------------------------------------------------------------------
 
 text_lines = st.lists(
@@ -446,13 +431,6 @@ BASE = '[global]\ncountry = "at"\nkeyboard = "de"\n\n[net]\nsource = "dhcp"\n'
 TOP = 'extends = "base"\nunset = ["net.source"]\n\n[global]\ncountry = "de"\nfqdn = "{{ host }}.example.com"\n'
 
 
-def test_a_document_of_a_database_is_named_by_its_key() -> None:
-    raw = RawDocument(key_of("groups/base.toml"), BASE), RawDocument(key_of("m1.toml"), TOP)
-    answer = resolve(Catalogue().changed(raw), Facts(Request(query="host=a", identities=["m1"])), ("toml",))
-    assert places(answer)["global.country"] == "machine m1 (toml):5"
-    assert places(answer)["global.keyboard"] == "group base (toml):3"
-
-
 def test_a_map_that_unset_emptied_comes_from_the_document_that_has_it() -> None:
     answer = answer_to({"groups/base.toml": BASE, "m1.toml": TOP}, "m1", "toml", "host=a")
     assert places(answer)["net"] == "groups/base.toml"
@@ -463,18 +441,6 @@ def test_a_placeholder_that_nothing_fills_is_found() -> None:
     layers = tuple(catalogue.documents.values())
     assert [str(place) for place in needing(layers, "host")] == ["m1.toml:6"]
     assert needing(layers, "hos") == ()
-
-
-def test_the_json_explanation_names_layers_values_and_the_answer() -> None:
-    answer = answer_to({"groups/base.toml": BASE, "m1.toml": TOP}, "m1", "toml", "host=a")
-    explanation_json = json.loads(json.dumps(explanation(answer)))
-    assert explanation_json["composition"] == "format=toml machine=m1 group=base"
-    assert explanation_json["format"] == "toml"
-    assert [layer["source"] for layer in explanation_json["layers"]] == ["groups/base.toml", "m1.toml"]
-    assert explanation_json["answer"] == answer.body.decode()
-    keyboard = next(value for value in explanation_json["values"] if value["key"] == "global.keyboard")
-    assert (keyboard["source"], keyboard["line"]) == ("groups/base.toml", 3)
-    assert explanation_json["answer"].split("\n")[keyboard["answer_line"] - 1] == 'keyboard = "de"'
 
 
 def test_a_file_that_was_made_up_for_cloud_init_comes_from_no_document() -> None:
@@ -511,19 +477,6 @@ def test_a_finding_names_the_document_and_line(key: str, line: int | None, expec
     assert Placing(answer, origins(answer)).placed("wrong", key, line) == expected
 
 
-def test_elements_of_arrays_of_tables_have_their_own_lines() -> None:
-    text = "[[disks]]\nname = 1\n\n[[disks]]\nname = 2\n[disks.more]\nx = 3\n[[disks.part]]\ny = 4\n"
-    lines = toml_lines(text)
-    assert lines["disks", "0", "name"] == 2
-    assert lines["disks", "1", "name"] == 5
-    assert lines["disks", "1", "more", "x"] == 7
-    assert lines["disks", "1", "part", "0", "y"] == 9
-
-
-def test_toml_lines_survive_crlf() -> None:
-    assert toml_lines('a = 1\r\nb = """x\r\ny"""\r\nc = 2\r\n') == {("a",): 1, ("b",): 2, ("c",): 4}
-
-
 def test_toml_lines_have_each_table_key_and_element() -> None:
     text = '# x\n[a."b.c"]\nd = [ # y\n  1,\n  { e = 2 },\n]\n[[f]]\n[[f]]\n[f.g]'
     assert toml_lines(text) == {
@@ -540,11 +493,6 @@ def test_toml_lines_have_each_table_key_and_element() -> None:
 
 def test_json_lines_know_keys_from_texts() -> None:
     assert json_lines('{"a":\n ["b", "c"\n, {"d": "e:"}],\n "f": ":"}')["a", "2", "d"] == 3
-
-
-def test_a_machine_that_says_nothing_has_an_explanation_too() -> None:
-    answer = resolve(catalogue_of({"default.toml": BASE}), facts_of([]), ("toml",))
-    assert places(answer)["net.source"] == "default.toml:6"
 
 
 @pytest.mark.parametrize(

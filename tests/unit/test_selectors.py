@@ -66,13 +66,6 @@ def test_what_was_taken_out_leaves_nothing_behind() -> None:
     assert [index._selectors, index._filed, index._places, index._tried] == [{}, {}, {}, {}]
 
 
-@given(criteria, requests)
-def test_two_owners_of_one_selector_both_hold(match: tuple[Criterion, ...], facts: Facts) -> None:
-    assert sorted(SelectorIndex([("a", match), ("b", match)]).holding(facts)) == (
-        ["a", "b"] if holds(match, facts) else []
-    )
-
-
 @pytest.fixture
 def tried(monkeypatch: pytest.MonkeyPatch) -> list[Selector]:
     """The selectors that are tried from now on."""
@@ -146,16 +139,6 @@ def test_a_pattern_is_a_wildcard_over_the_letters_and_digits(pattern: str, value
 def test_patterns(pattern: str, value: str, matches: bool) -> None:
     facts = Facts(Request(query=f"x={value}".encode().decode("latin-1")))
     assert holds([Criterion("x", (Pattern(pattern),))], facts) is matches
-
-
-def test_a_request_without_the_label_never_satisfies_a_criterion() -> None:
-    assert not holds([Criterion("serial", (Pattern("*"),))], Facts(Request(query="mac=1")))
-
-
-def test_any_value_of_a_label_will_do_and_every_criterion_must_hold() -> None:
-    facts = Facts(Request(query="mac=aa&mac=bb&serial=1"))
-    assert holds([Criterion("mac", (Pattern("bb"),)), Criterion("serial", (Pattern("x"), Pattern("1")))], facts)
-    assert not holds([Criterion("mac", (Pattern("bb"),)), Criterion("serial", (Pattern("2"),))], facts)
 
 
 @pytest.mark.parametrize("text", ["", "-", ".:_", "\u0301"])
