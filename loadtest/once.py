@@ -2,7 +2,7 @@
 
 Start the service on the documents of ``python -m loadtest.fleet DIR --once`` with ``SERVICE_STATE_PATH``. The run is
 over when every machine has installed and has booted from its disk ``--boots`` times. A script or an answer that is
-given after the report of success was acknowledged is a failure, whatever happened to the service meanwhile.
+given after the report of success was acknowledged is a failure.
 """
 
 from __future__ import annotations
@@ -10,7 +10,6 @@ from __future__ import annotations
 import random
 from argparse import ArgumentParser
 
-import gevent
 from locust import events, task
 from locust.exception import StopUser
 
@@ -24,16 +23,12 @@ ASKS_AGAIN_SECONDS = (0.1, 2.0)
 FAILS = 0.05
 """Share of the installs that fail and begin again."""
 
-_AGAIN_SECONDS = 0.5
-"""Seconds until a request is repeated that was not answered because the service restarts."""
-
 _finished: set[int] = set()
 
 
 def add_options(parser: ArgumentParser) -> None:
     """Options beside those of all scripts."""
     parser.add_argument("--boots", type=int, default=3, help="Boots of a machine after it has installed")
-    parser.add_argument("--kills", action="store_true", help="The service is killed meanwhile: no answer is no failure")
 
 
 events.init_command_line_parser.add_listener(add_options)  # type: ignore[no-untyped-call]
@@ -74,16 +69,11 @@ class InstallsOnce(Installer):
         self.pause(INSTALLING)
 
     def _ask(self, what: str, method: str, target: str, judge: Judge) -> str:
-        while True:
-            with self.client.request(method, target, name=what, catch_response=True) as response:
-                text = response.text or ""
-                is_up = bool(response.status_code) and response.status_code not in (500, 503)
-                if is_up or not self.environment.parsed_options.kills:
-                    fault = judge(response.status_code, text)
-                    if fault:
-                        response.failure(fault)
-                    else:
-                        response.success()
-                    return text
+        with self.client.request(method, target, name=what, catch_response=True) as response:
+            text = response.text or ""
+            fault = judge(response.status_code, text)
+            if fault:
+                response.failure(fault)
+            else:
                 response.success()
-            gevent.sleep(_AGAIN_SECONDS)
+            return text
