@@ -179,7 +179,7 @@ class Facts:
         path = request.path
         self.path = read = _read_short_path(path) if len(path) <= _SHORT_PATH else RequestPath(path)
         self.extensions = read.extensions
-        self.parameters = _parameters(request.query)
+        self.parameters = _parameters(request.query) if request.query else []
         self._header_facts = _header_facts(request.headers)
         self._sent_before_json: list[tuple[str, str]] | None = None
         self._json: JsonBody | None = None
@@ -231,14 +231,12 @@ class Facts:
         firsts = self._firsts
         if firsts is None:
             firsts = self._firsts = dict(reversed(self._before_json()))
-        if label in firsts:
-            return firsts[label]
-        if label in _SET_HERE:
-            value = next(iter(self._own(label)), None)
-        else:
-            value = None if self._json is None or label.startswith(SECRETS) else self._json.first(label)
-        firsts[label] = value
-        return value
+        if label not in firsts:
+            if label in _SET_HERE:
+                firsts[label] = next(iter(self._own(label)), None)
+            else:
+                firsts[label] = None if self._json is None or label.startswith(SECRETS) else self._json.first(label)
+        return firsts[label]
 
     def forms(self, label: str) -> NormalizedValues:
         """Return the values of a label as patterns compare them, each once."""
@@ -289,8 +287,10 @@ class Facts:
         """Return the labels, case-folded, and values of URL, query, headers and form, but for those that are set
         here."""
         if self._sent_before_json is None:
-            sent = [*self.parameters, *self._header_facts, *(self._form or ())]
-            found = [*self.path.labels, *[pair for pair in sent if not _is_set_here(pair[0])]]
+            found = [*self.path.labels]
+            for pair in (*self.parameters, *self._header_facts, *(self._form or ())):
+                if not _is_set_here(pair[0]):
+                    found.append(pair)
             self._sent_before_json = found[:MOST_VALUES_OF_ALL]
         return self._sent_before_json
 
@@ -530,7 +530,7 @@ def _parameters(query: str) -> list[tuple[str, str]]:
     """Return the pairs of label, case-folded, and value of a query string, without those that have no value (an unset
     iPXE setting arrives as ``undef=``) or one that is too long."""
     found: list[tuple[str, str]] = []
-    for piece in query.split("&") if query else ():
+    for piece in query.split("&"):
         label, _, sent = piece.partition("=")
         if sent:
             value = _decoded(sent.replace("+", " "))

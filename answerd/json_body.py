@@ -134,22 +134,31 @@ class JsonBody:
         if self._searches == _MOST_SEARCHES:
             return next(iter(self.values(label)), None)
         self._searches += 1
-        keys = self._keys
-        places = keys.places.get(label, ())
         if "." in label or label.isdigit():
-            if places:  # a name like a path
-                return next(iter(self.labels().get(label, ())), None)
-            if not keys.are_plain:
-                return next(map(_text_of, _at(self.value, label)), None)
-            found = _at_plain(self.value, label)
-            if type(found) is str:
-                return found if 0 < len(found) <= LONGEST_VALUE else None
-            return _text_of(found) if _is_value(found) else None
+            return self._first_at(label)
         texts = self._texts
-        for at in places:
+        for at in self._keys.places.get(label, ()):
             if 0 < len(texts[at]) <= LONGEST_VALUE:
                 return texts[at]
         return None
+
+    def _first_at(self, path: str) -> str | None:
+        """Return the first of the values that go by a case-folded dotted path, or by a name like one."""
+        if path in self._keys.places:
+            return next(iter(self.labels().get(path, ())), None)
+        if not self._keys.are_plain:
+            return next(map(_text_of, _at(self.value, path)), None)
+        found = self.value
+        for step in path.split("."):
+            if type(found) is dict:
+                found = found.get(step)
+            elif type(found) is list and _is_index(step, found):
+                found = found[int(step)]
+            else:
+                return None
+        if type(found) is str:
+            return found if 0 < len(found) <= LONGEST_VALUE else None
+        return _text_of(found) if _is_value(found) else None
 
     def values(self, label: str) -> list[str]:
         """Return the values that go by a case-folded label, as their name or their dotted path, in order of arrival."""
@@ -329,7 +338,7 @@ def _take_flat(maps: list[Any], names: list[str], texts: list[str]) -> int:
 
 def _text_of(scalar: Any) -> str:
     """Return a scalar as a fact's text. A lone surrogate stays: filling a placeholder refuses it."""
-    if isinstance(scalar, bool):
+    if scalar is True or scalar is False:
         return "true" if scalar else "false"
     return str(scalar)
 
@@ -400,18 +409,6 @@ def _at(value: Any, path: str) -> list[Any]:
     return found
 
 
-def _at_plain(value: Any, path: str) -> Any:
-    """Return the part at a dotted path, None where there is none, in a body whose keys are plain."""
-    for step in path.split("."):
-        if type(value) is dict:
-            value = value.get(step)
-        elif type(value) is list and _is_index(step, value):
-            value = value[int(step)]
-        else:
-            return None
-    return value
-
-
 def _is_index(step: str, elements: list[Any]) -> bool:
     """Return whether a step of a path is an index of a list, in its only spelling."""
     if not (step.isascii() and step.isdigit() and len(step) < _LONGEST_INDEX):
@@ -426,9 +423,9 @@ def _scalar(value: Any) -> tuple[Any, ...]:
 def _is_value(item: Any) -> bool:
     """Return whether a part of a body is a value of its labels."""
     kind = type(item)
-    if item is None or kind is dict or kind is list:
-        return False
-    return kind is bool or 0 < len(str(item)) <= LONGEST_VALUE
+    if kind is str:
+        return 0 < len(item) <= LONGEST_VALUE
+    return item is not None and kind is not dict and kind is not list and len(str(item)) <= LONGEST_VALUE
 
 
 def _flattened(value: Any, most: int | None) -> dict[str, list[str]]:

@@ -278,9 +278,7 @@ class RequestReader:
     @property
     def held(self) -> int:
         """Bytes of an incomplete body that are kept."""
-        if self._body is not None:
-            return len(self._body)
-        return len(self._chunks.chunks.body) if self._chunks is not None else 0
+        return len(self._body) if self._body is not None else 0
 
     def drop_body(self) -> None:
         """Drop the part of the body that has arrived; nothing more is received."""
@@ -361,66 +359,51 @@ class RequestReader:
     def _begin_body(self, request: HttpRequest, rest: bytes) -> bool:
         header = request.header
         length = header.length
-        if not length and not header.is_chunked:
-            self.sent_more = bool(rest)
+        if length <= len(rest) and not header.is_chunked:
+            self.sent_more = len(rest) > length
+            request.body = rest[:length]
             return True
-        if header.is_chunked or length > len(rest):
-            limit = self._body_limit(request)
-            request.body_too_large = length > limit > 0
-            if length > limit or not limit:
-                return True
-            body: bytearray | Spool = Spool() if limit > SPOOL_ABOVE else bytearray()
-            if header.is_chunked:
-                self._chunks = ChunkedBody(limit, body)
-            self._body = body
+        limit = self._body_limit(request)
+        request.body_too_large = length > limit > 0
+        if length > limit or not limit:
+            return True
+        body: bytearray | Spool = Spool() if limit > SPOOL_ABOVE else bytearray()
+        if header.is_chunked:
+            self._chunks = ChunkedBody(limit, body)
+        self._body = body
         self._missing = length
         is_complete = bool(rest) and self._receive_body(request, rest)
         self.awaits_continue = header.expects_continue and not is_complete
         return is_complete
 
     def _receive_body(self, request: HttpRequest, data: bytes) -> bool:
+        body = self._body
+        if body is None:  # it was dropped
+            return True
         if self._chunks is not None:
-            return self._receive_chunks(request, self._chunks, data)
-        missing = self._missing
-        if len(data) < missing:
-            if self._body is not None:
-                self._body.extend(data)
-            self._missing = missing - len(data)
-            return False
-        self.sent_more = len(data) > missing
-        if self.sent_more:
-            data = data[:missing]
-        if self._body is not None:
-            self._body.extend(data)
-            _finish(request, self._body)
-            self._body = None
+            try:
+                self._chunks.receive(data)
+            except MalformedChunks as error:
+                raise BadRequest(BAD_REQUEST, f"malformed chunked body: {error}") from None
+            request.body_too_large = self._chunks.chunks.too_large
+            if request.body_too_large:
+                return True
+            if not self._chunks.chunks.complete:
+                return False
+            self.sent_more = self._chunks.sent_more
         else:
-            request.body = data
-        return True
-
-    def _receive_chunks(self, request: HttpRequest, body: ChunkedBody, data: bytes) -> bool:
-        try:
-            body.receive(data)
-        except MalformedChunks as error:
-            raise BadRequest(BAD_REQUEST, f"malformed chunked body: {error}") from None
-        chunks = body.chunks
-        if chunks.too_large:
-            request.body_too_large = True
-        elif not chunks.complete:
-            return False
+            body.extend(data[: self._missing])
+            self._missing -= len(data)
+            if self._missing > 0:
+                return False
+            self.sent_more = self._missing < 0
+        self._body = self._chunks = None
+        content = body.content() if isinstance(body, Spool) else bytes(body)
+        if isinstance(content, bytes):
+            request.body = content
         else:
-            _finish(request, chunks.body)
-            self.sent_more = body.sent_more
-        self._chunks = None
+            request.spooled = content
         return True
-
-
-def _finish(request: HttpRequest, body: bytearray | Spool) -> None:
-    content = body.content() if isinstance(body, Spool) else bytes(body)
-    if isinstance(content, bytes):
-        request.body = content
-    else:
-        request.spooled = content
 
 
 def _origin_form(method: str, target: str) -> str:

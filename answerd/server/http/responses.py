@@ -81,6 +81,10 @@ class Sink(Protocol):
         """End the connection."""
 
 
+def _always() -> bool:
+    return True
+
+
 class Exchange:
     """A request and its surroundings. An app reads all of it, and writes what follows ``client``.
 
@@ -114,7 +118,7 @@ class Exchange:
         self.token_name: str | None = None
         self.role: Role | None = None
         self.is_session = False
-        self.is_allowed: Callable[[], bool] = lambda: True
+        self.is_allowed: Callable[[], bool] = _always
         self.takeover: Callable[[Sink], object] | None = None
         self.settle: Callable[[], str] | None = None
 
