@@ -177,8 +177,6 @@ def main(options: dict[str, Any]) -> None:
     )
     if "files" in options:
         resource.setrlimit(resource.RLIMIT_NOFILE, (options["files"], options["files"]))
-    if options.get("without_spare_file"):
-        listener.drop_spare_file()
     ended = Event()
     gevent.signal_handler(signal.SIGTERM, ended.set)
     gc.freeze()

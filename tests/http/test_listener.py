@@ -84,11 +84,6 @@ def test_a_body_over_the_limit_is_413(server: Server, data: bytes) -> None:
     assert not response.reset
 
 
-def test_endless_chunk_extensions_are_over_the_limit(server: Server) -> None:
-    head = chunked("/echo").partition(b"\r\n\r\n")[0] + b"\r\n\r\n"
-    assert server.send(head + b"5;" + b"a" * 100_000 + b"\r\nhello\r\n0\r\n\r\n").status == 413
-
-
 def test_another_method_is_405_even_with_a_body_too_large(server: Server) -> None:
     response = server.send(post("/", b"", length=10**10).replace(b"POST", b"PUT"))
     assert (response.status, response.headers["allow"]) == (405, "GET, POST")
@@ -482,30 +477,17 @@ def test_a_stampede_gets_200_or_503_and_no_reset() -> None:
     assert not [response for response in responses if response.reset]
 
 
-def test_without_files_left_clients_are_told_and_served_again_later() -> None:
+def test_without_files_left_accepting_pauses_and_clients_are_served_again_later() -> None:
     with serving(files=60, max_connections=2_000) as server:
         held = [server.connect() for _ in range(80)]
-        # Written to each, but there may be no file to linger with, and then it may not arrive.
-        shed_statuses = {server.send(GET).status for _ in range(20)}
-        assert 503 in shed_statuses
-        assert shed_statuses <= {0, 503}
         assert "Too many open files" in server.wait_for_line("accept failed")
+        time.sleep(1.2)
+        line = [line for line in server.lines if "accept failed" in line][-1]
+        assert int(line.split("(")[1].split()[0]) < 60, "it spins"
         for client in held:
             client.close()
         wait_until(lambda: server.send(GET).status == 200)
         assert len([line for line in server.lines if "accept failed" in line]) < 5
-
-
-def test_accepting_that_fails_does_not_spin() -> None:
-    with serving(files=60, max_connections=2_000, without_spare_file=True) as server:
-        held = [server.connect() for _ in range(80)]
-        server.wait_for_line("accept failed")
-        time.sleep(1.2)
-        line = [line for line in server.lines if "accept failed" in line][-1]
-        assert int(line.split("(")[1].split()[0]) < 60
-        for client in held:
-            client.close()
-        wait_until(lambda: server.send(GET).status == 200)
 
 
 def test_workers_share_one_count() -> None:

@@ -230,10 +230,8 @@ class Handler:
             return self.stage == ANSWERED
         if is_complete and reader.request is not None:
             size = len(reader.request.body)
-            if size > UNCOUNTED_BODY or self.body_held:
-                if not self._has_memory_for(size):
-                    return True
-                self.server.memory.keep_body(self, size)
+            if (size > UNCOUNTED_BODY or self.body_held) and not self._has_memory_for(size):
+                return True
             self.stage = READY
             self.server.ready(self, reader.request.path)
             return True
@@ -263,20 +261,16 @@ class Handler:
         """Count this much of a body; return False if the memory is full, and then a 503 is the response."""
         if self.server.memory.hold_body(self, size):
             return True
-        self.refuse_body()
+        self._drop_body()
+        self._shed_because_of("bodies")
+        self.server.answered(self)
         return False
 
     def _drop_body(self) -> None:
         if self._reader is not None:
             self._reader.drop_body()
         if self.body_held:
-            self.server.memory.release_body(self)
-
-    def refuse_body(self) -> None:
-        """Drop the body, to make room for smaller ones, and answer with a 503. Called from anywhere."""
-        self._drop_body()
-        self._shed_because_of("bodies")
-        self.server.answered(self)
+            self.server.memory.hold_body(self, 0)
 
     def _refuse(self, refusal: BadRequest) -> None:
         self._drop_body()
@@ -319,7 +313,7 @@ class Handler:
             response = server.error(INTERNAL_ERROR, "the service failed unexpectedly, its log says why", ())
         request.body, request.spooled = b"", None
         if self.body_held:
-            server.memory.release_body(self)
+            server.memory.hold_body(self, 0)
         if exchange.settle is None:
             self._take_answer(exchange, response, outcome)
         else:
@@ -643,7 +637,7 @@ class Handler:
         if self.answer_held is not None:
             self.server.memory.release_answer(self)
         if self.body_held and not was_asking:  # else the app still uses it
-            self.server.memory.release_body(self)
+            self.server.memory.hold_body(self, 0)
         self._give_place_back()
         if self._waiting is not None:
             self._waiting.throw(Stopped)

@@ -277,7 +277,9 @@ class RequestReader:
 
     @property
     def held(self) -> int:
-        """Bytes of an incomplete body that are kept."""
+        """Bytes of an incomplete body that are kept, at most: the parser keeps a trailer of a chunked one."""
+        if self._chunks is not None:
+            return self._chunks.received
         return len(self._body) if self._body is not None else 0
 
     def drop_body(self) -> None:
@@ -382,14 +384,13 @@ class RequestReader:
             return True
         if self._chunks is not None:
             try:
-                self._chunks.receive(data)
+                if not self._chunks.receive(data):
+                    return False
             except MalformedChunks as error:
                 raise BadRequest(BAD_REQUEST, f"malformed chunked body: {error}") from None
-            request.body_too_large = self._chunks.chunks.too_large
+            request.body_too_large = self._chunks.too_large
             if request.body_too_large:
                 return True
-            if not self._chunks.chunks.complete:
-                return False
             self.sent_more = self._chunks.sent_more
         else:
             body.extend(data[: self._missing])

@@ -18,7 +18,7 @@ from __future__ import annotations
 import errno
 import os
 import socket
-from _socket import MSG_DONTWAIT, MSG_NOSIGNAL, SHUT_WR, SOCK_STREAM
+from _socket import SOCK_STREAM
 from _socket import socket as Socket
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -30,7 +30,6 @@ from wsgiref.types import WSGIApplication
 
 from gevent import Greenlet, get_hub
 from gevent.event import Event
-from gevent.monkey import get_original
 from gevent.pool import Pool
 from gevent.pywsgi import WSGIServer
 
@@ -64,7 +63,6 @@ _NO_FILES: Final = frozenset({errno.EMFILE, errno.ENFILE})
 _NO_MEMORY: Final = frozenset({errno.ENOBUFS, errno.ENOMEM})
 _CLOSED: Final = frozenset({errno.EBADF, errno.EINVAL, errno.ENOTSOCK})
 _RETRY: Final = (("Retry-After", "2"),)
-_close_file = get_original("os", "close")  # gevent's waits for the loop's next turn
 
 
 @dataclass(frozen=True, slots=True)
@@ -250,7 +248,6 @@ class HttpServer(WSGIServer):
         self._lingering: dict[Handler, None] = {}
         self._streams: dict[Handler, None] = {}
         self._sweeper: Any = None
-        self._spare_file: int | None = os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC)
         self._is_draining = False
         self._drained = Event()
         self._shed_counts: dict[Shed, int] = {}  # since the last line about them
@@ -309,7 +306,7 @@ class HttpServer(WSGIServer):
         reason = os.strerror(error.errno) if error.errno else str(error)
         self._accept_failures[reason] = self._accept_failures.get(reason, 0) + 1
         self._start_sweeping()  # a sweep logs it
-        if error.errno in _NO_FILES and (self._close_oldest_lingering() or self._shed_with_spare_file()):
+        if error.errno in _NO_FILES and self._close_oldest_lingering():
             return True
         if error.errno in _NO_FILES or error.errno in _NO_MEMORY:
             self._pause_accepting()
@@ -327,50 +324,7 @@ class HttpServer(WSGIServer):
         """Stop accepting for a moment: the socket stays ready, and the loop would spin."""
         self.stop_accepting()
         self._timer = self.loop.timer(PAUSE_SECONDS)
-        self._timer.start(self._resume_accepting)
-
-    def _resume_accepting(self) -> None:
-        if self._spare_file is None:
-            self._take_spare_file()
-        self._start_accepting_if_started()  # type: ignore[attr-defined]
-
-    def _shed_with_spare_file(self) -> bool:
-        """Use the reserved descriptor to send a client the 503 when no other is left."""
-        if self._spare_file is None:
-            return False
-        self.drop_spare_file()
-        try:
-            descriptor, _ = self.socket._accept()  # type: ignore[attr-defined]
-        except OSError:
-            return False
-        else:
-            self._send_busy(Socket(self.family, SOCK_STREAM, 0, descriptor))
-            return True
-        finally:
-            self._take_spare_file()
-
-    def _send_busy(self, accepted: Socket) -> None:
-        """Send the 503 without lingering: nearly always in time, when the client's request is there already."""
-        try:
-            if self.tls is None:  # else it would need a handshake
-                accepted.send(self.busy.head + self.busy.body, MSG_DONTWAIT | MSG_NOSIGNAL)
-            accepted.shutdown(SHUT_WR)
-            accepted.recv(65_536, MSG_DONTWAIT)
-        except OSError:
-            pass
-        accepted.close()
-
-    def _take_spare_file(self) -> None:
-        try:
-            self._spare_file = os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC)
-        except OSError:
-            pass
-
-    def drop_spare_file(self) -> None:
-        """Close the reserved descriptor. Tests do so to see what accepting does without it."""
-        if self._spare_file is not None:
-            _close_file(self._spare_file)
-            self._spare_file = None
+        self._timer.start(self._start_accepting_if_started)  # type: ignore[attr-defined,call-arg]
 
     # --- above the limit ----------------------------------------------------------------------------------------------
 
@@ -512,7 +466,6 @@ class HttpServer(WSGIServer):
         if len(overdue) > CUT_AT_ONCE:  # a timer, because the loop would look at no socket between 50 callbacks
             self._stop_sweeping()
             self._start_sweeping(0.0)
-        self.memory.refuse_large_bodies()  # another worker may have taken what is left
         self._log_overload(now)
         if self._is_empty() and not (self._is_draining or self._shed_counts or self._accept_failures):
             self._stop_sweeping()
