@@ -99,8 +99,10 @@ def test_every_module_and_test_that_a_page_names_exists(page: str) -> None:
         if not any(f"/{path}".endswith(f"/{name}") for path in files)
     ]
     assert modules == []
-    tests = "".join(path.read_text("utf-8") for path in files if path.name.startswith("test_"))
-    assert [name for name in re.findall(r"`(test_\w+)`", PAGES[page]) if f"def {name}(" not in tests] == []
+    tests = {path: path.read_text("utf-8") for path in files if path.name.startswith("test_")}
+    named = re.findall(r"`(test_\w+)`(?:\s+in\s+`([\w/]+\.py)`)?", PAGES[page])
+    in_files = [(name, [text for path, text in tests.items() if str(path).endswith(file)]) for name, file in named]
+    assert [name for name, texts in in_files if not any(f"def {name}(" in text for text in texts)] == []
 
 
 COMMAND = re.compile(r"answerd [a-z-]+(?= |$)")
