@@ -73,8 +73,8 @@ TABLE = {cells[0]: cells[1] for name in ("http", "limits") for cells in rows(pag
         ("header lines with their line ends", f"{parser.MAX_HEADER_BLOCK:,} bytes"),
         ("body, without the framing of chunks", f"{answer_app.LARGEST_BODY:,} bytes"),
         (
-            "extensions and trailers of a chunked body",
-            f"{bodies.OVERHEAD_ALLOWED:,} bytes and 5 for each byte of the body",
+            "chunked body with its framing, extensions and trailers",
+            f"6 times the limit of the body, and {bodies.OVERHEAD_ALLOWED:,} bytes",
         ),
         (
             "what a client sends after its response",
