@@ -85,7 +85,7 @@ def test_a_cell_of_too_many_addresses_is_a_fault() -> None:
 @pytest.mark.parametrize("quote", ["", '"'])
 def test_a_row_that_is_too_long_is_not_read_by_requests(quote: str) -> None:
     def read(size: int) -> int:
-        return len(read_table("inventory.csv", f"id,note\n# {'c' * size}\nx,{quote}{'a' * size}{quote}\n").rows)
+        return len(read_table("inventory.csv", f"id,note\n# c\nx,{quote}{'a' * size}{quote}\n").rows)
 
     assert read(LONGEST_ROW - len(f"x,{quote}{quote}")) == 1
     with pytest.raises(UnreadableError, match="line 3: a row has more than 1,048,576 characters"):

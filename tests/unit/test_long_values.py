@@ -11,7 +11,6 @@ from answerd.formats import yaml as yaml_family
 from answerd.formats.control import LONGEST_PATTERN
 from answerd.formats.family import ParseError
 from answerd.identity import Kind
-from answerd.inventory import records
 
 
 @pytest.mark.parametrize("end", ["\n", "\r\n", "\x85", "\u2028"], ids=ascii)
@@ -41,12 +40,3 @@ def test_a_pattern_has_an_end(text: str, reason: str) -> None:
     assert not content.readable
     assert reason in content.problems[0]
     assert "aaa" * 20 + "a" not in content.problems[0]
-
-
-def test_a_comment_of_megabytes_is_passed_over() -> None:
-    for end in ("\n", "\r", "\r\n"):
-        for more in (-2, -1, 0, 1, 2, 3, 2_000_000):
-            comment = "#" * (records.LONGEST_ROW + more)
-            text = f"{comment}{end}id;n{end}{comment}{end}a;b{end}"
-            assert records.separator_of(text) == ";"
-            assert [record.line for record in records.records(text, records.Syntax.of(";"))] == [2, 4]

@@ -14,8 +14,7 @@ from typing import Any
 import pytest
 import tomlkit
 
-from answerd.validators import Tools, Verdict, proxmox, validate
-from answerd.validators import proxmox_values as values
+from answerd.validators import Tools, Verdict, validate
 
 ABSENT = ...
 """The value of an edit that takes the key away; a copy of it is itself."""
@@ -547,21 +546,3 @@ def test_a_patch_level_that_is_not_stated_is_a_doubt() -> None:
     verdict = judged(edited(OLD, HOOK), "8.2")
     assert finding_paths(verdict) == []
     assert "post-installation-webhook" in warning_paths(verdict)
-
-
-def test_there_are_249_countries() -> None:
-    assert len(values.COUNTRIES) == 249
-
-
-def test_every_table_that_holds_keys_is_a_key_of_its_parent() -> None:
-    for path in proxmox.TABLES:
-        parent, _, name = path.rpartition(".")
-        assert not path or name in {key.name for key in proxmox.TABLES[parent]}
-
-
-def test_the_table_of_cases_covers_every_key() -> None:
-    """A key that is added to the schema needs a case that refuses it."""
-    tried = {case[2] for case in BAD} | {case[4] for case in REFUSED_BY}
-    keys = {f"{path}.{key.name}" if path else key.name for path, table in proxmox.TABLES.items() for key in table}
-    assert {key for key in keys if not any(path == key or path.startswith(f"{key}.") for path in tried)} <= {"global"}
-    assert len(GOOD) + len(BAD) + len(ACCEPTED_BY) + len(REFUSED_BY) >= 150

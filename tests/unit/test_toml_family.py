@@ -75,16 +75,6 @@ def test_merging_keeps_everything_and_replaces_all_but_tables(lower: dict[str, A
             assert same(value, upper[key])
 
 
-@given(tables, tables, tables)
-@settings(max_examples=examples(50))
-def test_merging_never_edits_a_layer(lower: dict[str, Any], middle: dict[str, Any], upper: dict[str, Any]) -> None:
-    before = written(lower), written(middle)
-    toml_family.merge(toml_family.merge(lower, middle), upper)
-    for key in list(lower):
-        toml_family.unset(lower, [(key,)])
-    assert (written(lower), written(middle)) == before
-
-
 @pytest.mark.parametrize(
     "line",
     [

@@ -72,10 +72,6 @@ def ask(tools: Tools, name: str) -> Verdict:
     return validate(text, extension, tools=tools)
 
 
-def test_every_program_has_a_reader_and_a_case() -> None:
-    assert set(PROGRAMS) == set(GOOD)
-
-
 # fmt: off
 SAID: list[tuple[str, str, str, int, int]] = [
     ("consent", "proxmox-auto-install-assistant", CONSENT, 0, 0),
@@ -298,10 +294,6 @@ def test_a_program_has_no_network(install: Install, tmp_path: Path) -> None:
         with pytest.raises(BlockingIOError):
             server.accept()
     assert (tmp_path / "said").read_text() == "unreachable\n"
-
-
-def test_a_hang_is_waited_for_30_seconds() -> None:
-    assert Tools.find().timeout == 30
 
 
 def test_a_program_that_cannot_be_started_is_reported(tmp_path: Path) -> None:

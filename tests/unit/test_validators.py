@@ -362,39 +362,17 @@ def test_no_text_makes_a_validator_fail(text: str, extension: str) -> None:
     assert isinstance(judged(text, extension), Verdict)
 
 
+FORMATS_WORDS = "autoinstall version global network ignition %include string 1 true null << *a &a part raid"
+
+
 @given(
     extension=st.sampled_from(EXTENSIONS),
     words=st.lists(
         st.sampled_from(
             [
-                *"[]{}<>&;:,=\"'\\#%!-",
-                "\n",
-                " ",
-                "  ",
-                "autoinstall",
-                "version",
-                "global",
-                "network",
-                "ignition",
-                "#cloud-config\n",
-                "%include",
-                "%post\n",
-                "%end\n",
-                "d-i a/b",
-                "string",
-                "1",
-                "true",
-                "null",
-                "<<",
-                "*a",
-                "&a",
-                "<!DOCTYPE a",
-                "<!ENTITY",
-                "part",
-                "raid",
-                "logvol",
-                "--size=1",
-                "---\n",
+                *"[]{}<>&;:,=\"'\\#%!- \n",
+                *FORMATS_WORDS.split(),
+                *("  ", "#cloud-config\n", "%post\n", "%end\n", "d-i a/b", "<!DOCTYPE a", "<!ENTITY", "---\n"),
             ]
         ),
         max_size=25,
@@ -512,17 +490,6 @@ def test_no_tool_reaches_the_network_or_a_file(trap: Trap) -> None:
         verdict = validate(text, extension, tools=tools)
         assert not [warning for warning in verdict.warnings if "killed" in warning.message]
     assert trap.connections() == 0
-
-
-def test_the_trap_catches_who_walks_into_it(trap: Trap) -> None:
-    with watched() as log:
-        with pytest.raises(PermissionError):
-            trap.canary.open()
-        with pytest.raises(PermissionError):
-            socket.create_connection(trap.server.getsockname())
-    assert log == ["open", "socket.getaddrinfo"]
-    socket.create_connection(trap.server.getsockname()).close()
-    assert trap.connections() == 1
 
 
 PAGE = (Path(__file__).parents[2] / "docs" / "validators.md").read_text(encoding="utf-8")

@@ -338,11 +338,6 @@ def test_of_each_part_before_the_root_the_upper_layer_prevails() -> None:
     ]
 
 
-def test_a_declaration_that_only_the_upper_layer_has_comes_first() -> None:
-    answer = served("<!DOCTYPE r><r><a/></r>", '<?xml version="1.0"?><r/>')
-    assert answer.startswith('<?xml version="1.0"?>\n<!DOCTYPE r>\n<r>')
-
-
 def test_line_ends_are_one_newline_and_a_carriage_return_by_reference_survives() -> None:
     answer = served("<?xml version='1.0'?>\r\n<!-- a\r\nb\rc -->\r\n<r>\r\n<a>1\r\n2&#13;\n</a></r>")
     assert answer == "<?xml version='1.0'?>\n<!-- a\nb\nc -->\n<r>\n  <a>1\n2&#13;\n</a>\n</r>\n"
@@ -351,10 +346,6 @@ def test_line_ends_are_one_newline_and_a_carriage_return_by_reference_survives()
 def test_the_answer_is_indented_and_control_leaves_no_gap() -> None:
     answer = served('<r>\n\n\n<answer-meta extends="x"/>\n\n<a k="1"><b>t</b>\n<!-- gone --><c></c></a>\n</r>')
     assert answer == '<r>\n  <a k="1">\n    <b>t</b>\n    <c/>\n  </a>\n</r>\n'
-
-
-def test_a_root_that_held_only_control_keys_is_empty() -> None:
-    assert served("<r>\n  <answer-meta/>\n</r>") == "<r/>\n"
 
 
 SCRIPT = '\n#!/bin/sh\n\techo "$A" && cat <<E > /x\n  it\'s\nE\n\n'

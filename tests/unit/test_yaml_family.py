@@ -162,10 +162,6 @@ def test_what_cannot_be_read_is_refused_with_its_place(text: str, reason: str) -
     assert "\n" not in str(refusal.value)
 
 
-def test_tabs_between_tokens_are_read() -> None:
-    assert rewritten("a:\t1\t# one\n") == "a: 1\n"
-
-
 def test_keys_of_different_type_are_different_keys() -> None:
     assert read_1_1(rewritten("2: a\n'2': b\nyes: c\n'yes': d\n")) == {2: "a", "2": "b", True: "c", "yes": "d"}
 
@@ -221,10 +217,6 @@ def test_an_alias_bomb_is_refused_before_it_grows(text: str) -> None:
         yaml_family.parse(text)
 
 
-def test_a_large_document_without_aliases_is_no_bomb() -> None:
-    assert rewritten("- a\n" * (MOST_ALIASED + 1)).count("- a\n") == MOST_ALIASED + 1
-
-
 MERGE_KEYS = {
     "a map": ("base: &b {x: 1, y: 2}\nk:\n  a: 0\n  <<: *b\n  z: 3\n", {"a": 0, "x": 1, "y": 2, "z": 3}),
     "own keys win": ("base: &b {x: 1, y: 2}\nk: {x: 9, <<: *b}\n", {"x": 9, "y": 2}),
@@ -240,10 +232,6 @@ def test_merge_keys_are_resolved(text: str, expected: dict[str, int]) -> None:
     assert "<<" not in result
     assert read_1_1(result)["k"] == expected == read_1_1(text)["k"]
     assert read_1_2(result)["k"] == expected
-
-
-def test_what_a_merge_key_brings_stands_where_it_stood() -> None:
-    assert list(read_1_1(rewritten("k:\n  a: 0\n  <<: {z: 1, x: 1}\n  z: 3\n"))["k"]) == ["a", "x", "z"]
 
 
 MERGES = {
@@ -338,11 +326,6 @@ def test_template_is_a_truth_or_what_else_stands_there(value: str, expected: obj
     assert yaml_family.control(yaml_family.parse(f"template: {value}\n"))[0].values["template"].value == expected
 
 
-def test_keys_that_are_collections_do_not_disturb_control_keys() -> None:
-    _, rest = yaml_family.control(yaml_family.parse("? []\n: 1\n? {}\n: 2\nextends: b\n"))
-    assert written(rest) == "? []\n: 1\n? {}\n: 2\n"
-
-
 def test_labels_that_are_no_texts_are_left_for_the_reader_to_refuse() -> None:
     control, _ = yaml_family.control(yaml_family.parse("match:\n  ? [a]\n  : b\n  ~: c\n"))
     assert control.values["match"].value == {(): "b", None: "c"}
@@ -386,15 +369,3 @@ def test_a_literal_placeholder_leaves_a_string(value: str) -> None:
     assert quoted is not None
     for text in (plain, quoted.decode()):
         assert read_1_1(text)["k"] == value == read_1_2(text)["k"]
-
-
-def test_a_plain_scalar_of_a_literal_placeholder_is_quoted() -> None:
-    prepared = templated('v: 06{{ "44" }}\n')
-    assert prepared.static == b'v: "0644"\n'
-
-
-def test_holes_are_only_where_placeholders_stand() -> None:
-    prepared = templated("a: 1\nb: 'x{{ serial }}y{{ mac | bare }}'\nc: 2\n")
-    assert prepared.parts[0] == b'a: 1\nb: "x'
-    assert prepared.parts[2::2] == (b"y", b'"\nc: 2\n')
-    assert len(prepared.slots) == 2

@@ -183,30 +183,6 @@ def test_what_is_written_reads_as_what_was_read(source: str) -> None:
         assert under_1_2(text) == under_1_2(source)
 
 
-PLAIN_ANYWHERE = [
-    "12:30",
-    "190:20:30",
-    "0644",
-    "yes",
-    "1.10",
-    "2001-01-01 12:30:00",
-    "a?b",
-    "a#b",
-    "http://h/p?q",
-    "a - b",
-    "~",
-]
-
-
-@quick
-@given(
-    st.lists(st.sampled_from(PLAIN_ANYWHERE), min_size=1), st.sampled_from(["[%s]\n", "{k: [%s]}\n", "- {a: [%s]}\n"])
-)
-def test_a_plain_scalar_between_brackets_stays_plain(plain: list[str], around: str) -> None:
-    source = around % ", ".join(plain)
-    assert emitted(parsed(source)) == source
-
-
 keys = st.sampled_from(["a", "b", "c", "1", "~", "yes", '"1"', "'a b'", "0644", "[x, y]", "2001-01-01"])
 values = st.sampled_from(["1", "yes", "0644", "'q'", '"d"', "", "~", "12:30", "!t x"])
 
@@ -265,22 +241,6 @@ def test_a_merge_is_the_merge_of_the_plain_data(lower: tuple[Any, Any], upper: t
 
 
 @quick
-@given(documents())
-def test_over_nothing_and_under_nothing_a_document_is_itself(document: tuple[Any, Any]) -> None:
-    tree = document[1]
-    for nothing in ("", "# only comments\n", "---\n", "{}\n"):
-        assert as_read(yaml_family.merge(yaml_family.parse(nothing), tree)) == as_read(tree)
-        assert as_read(yaml_family.merge(tree, yaml_family.parse(nothing))) == as_read(tree)
-
-
-@quick
-@given(documents(), documents())
-def test_merging_twice_is_merging_once(lower: tuple[Any, Any], upper: tuple[Any, Any]) -> None:
-    once = yaml_family.merge(lower[1], upper[1])
-    assert emitted(yaml_family.merge(once, upper[1])) == emitted(once)
-
-
-@quick
 @given(documents(), documents())
 def test_a_merge_touches_only_what_the_upper_layer_names(lower: tuple[Any, Any], upper: tuple[Any, Any]) -> None:
     merged_tree: Any = yaml_family.merge(lower[1], upper[1])
@@ -298,15 +258,6 @@ def _assert_untouched(lower: Node, upper: Node, result: Node) -> None:
         elif isinstance(value, Mapping) and isinstance(upper.pairs[key][1], Mapping):
             _assert_untouched(value, upper.pairs[key][1], result.pairs[key][1])
         assert result.pairs[key][0] is written
-
-
-@quick
-@given(sources(), sources())
-def test_a_merge_changes_neither_layer(lower: str, upper: str) -> None:
-    below, above = parsed(lower), parsed(upper)
-    before = emitted(below), emitted(above)
-    yaml_family.merge(below, above)
-    assert (emitted(below), emitted(above)) == before
 
 
 FILLED = """\
