@@ -20,12 +20,13 @@ from gevent.threadpool import ThreadPool
 from answerd.answers.catalogue import Catalogue
 from answerd.answers.sources import Sources
 from answerd.check import check
+from answerd.server.threads import in_pool
 from answerd.validators import Tools
 
 MOST_KEPT = 4
 """Pieces of work of one kind that are kept, finished or not."""
 
-PATIENCE = 0.05
+PATIENCE = 0.25
 """Seconds that a page waits for work that may be short."""
 
 SMALL_SET = 1_000
@@ -92,11 +93,14 @@ class Job(Generic[_T]):
 Work = Callable[[Callable[[int, int], None]], _T]
 """Does the work in a thread: calls its argument with how many steps are done and with their total."""
 
+Begin = Callable[[], Work[_T]]
+"""Does in a greenlet of the loop what has to be done before the work, and returns that."""
 
-def patience_for(catalogue: Catalogue, seconds: float = PATIENCE) -> float:
+
+def patience_for(catalogue: Catalogue) -> float:
     """Return the seconds that a page waits for work on a whole set: none for a large set, whose page fills itself."""
     tables = catalogue.inventory.tables.values() if catalogue.inventory is not None else ()
-    return seconds if catalogue.size + sum(len(table.rows) for table in tables) <= SMALL_SET else 0.0
+    return PATIENCE if catalogue.size + sum(len(table.rows) for table in tables) <= SMALL_SET else 0.0
 
 
 class BackgroundWork(Generic[_T]):
@@ -107,7 +111,7 @@ class BackgroundWork(Generic[_T]):
         self._kept: OrderedDict[Hashable, Job[_T]] = OrderedDict()
         self._pool: ThreadPool | None = None
 
-    def job(self, about: Hashable, work: Work[_T], patience: float = 0.0) -> Job[_T]:
+    def job(self, about: Hashable, begin: Begin[_T], patience: float = 0.0) -> Job[_T]:
         """Return the job that is about this; begin it where there is none, or it has failed. Wait up to
         ``patience`` seconds for its end, so that small work needs no second look."""
         job = self._kept.get(about)
@@ -116,7 +120,7 @@ class BackgroundWork(Generic[_T]):
             while len(self._kept) > self._most_kept:
                 _, dropped = self._kept.popitem(last=False)
                 dropped.is_wanted = False
-            gevent.spawn(self._carry_out, job, work)
+            gevent.spawn(self._carry_out, job, begin)
         self._kept.move_to_end(about)
         if patience > 0:
             job.finished.wait(patience)
@@ -126,19 +130,15 @@ class BackgroundWork(Generic[_T]):
         """Return the job of a name; None where it is not kept any more."""
         return next((job for job in self._kept.values() if job.name == name), None)
 
-    def _carry_out(self, job: Job[_T], work: Work[_T]) -> None:
+    def _carry_out(self, job: Job[_T], begin: Begin[_T]) -> None:
         if self._pool is None:
             self._pool = ThreadPool(1)
-
-        def run() -> tuple[_T | None, str]:
-            try:
-                return work(job.progress), ""
-            except Ended:
-                return None, "it was given up for newer work"
-            except Exception as error:  # passed as a value: gevent prints whatever leaves a thread
-                return None, f"{type(error).__name__}: {error}"
-
-        job.result, job.fault = self._pool.apply(run)
+        try:
+            job.result = in_pool(self._pool, begin(), job.progress)
+        except Ended:
+            job.fault = "it was given up for newer work"
+        except Exception as error:
+            job.fault = f"{type(error).__name__}: {error}"
         job.at = time.time()
         job.finished.set()
 
@@ -189,7 +189,7 @@ class CheckInBackground:
         if begun is not None and begun.job.is_finished and time.time() - begun.job.at >= again_after:
             begun = begun if is_current(begun) and not begun.job.fault else None
         if begun is None:
-            job = self._work.job(object(), partial(self._check, catalogue), patience_for(catalogue))
+            job = self._work.job(object(), lambda: partial(self._check, catalogue), patience_for(catalogue))
             begun = _Check(job, catalogue, version)
         self._begun, job = begun, begun.job
         if job.result is not None:

@@ -16,7 +16,7 @@ from answerd.answers.diff import Difference, compare
 from answerd.answers.line_diff import unified
 from answerd.answers.redaction import redacted_pair
 from answerd.answers.secret_names import is_secret_name, redacted_cell, why_masked
-from answerd.console.background import BackgroundWork, Job, patience_for
+from answerd.console.background import BackgroundWork, Job, Work, patience_for
 from answerd.console.proposals import NEW_INVENTORY
 from answerd.console.rendering import counted
 from answerd.documents import Key, RawDocument
@@ -40,7 +40,7 @@ from answerd.server.write_guard import (
     WrittenDocument,
     etag,
 )
-from answerd.store import Author, HistoryEntry, HistoryFilter, StoreError
+from answerd.store import Author, HistoryEntry, HistoryFilter, StoreError, Version
 
 CHANGES_SHOWN = 20
 CHANGES_LISTED = 100
@@ -177,19 +177,23 @@ class Editing:
         are being found."""
         if text is not None and (reason := why_masked(text, str(key))):
             return Consequences(refused=reason)
-        change = ChangeSet((RawDocument(key, text),)) if text is not None else ChangeSet(deletes=(key,))
         stored = self.find(key)
+        with _as_not_saved():
+            version: Version = self._guard.run(self._guard.store.version)
+        digest = sha256((text or "").encode("utf-8", "replace")).digest()
         own = partial(_difference, stored.text if stored else None, text, key.format, self._labels)
+        patience = patience_for(self._guard.follower.loader.catalogue)
+        about, begin = (key, text is None, digest, version), partial(self._tried, key, text, own)
+        return _so_far(self._comparisons.job(about, begin, patience))
+
+    def _tried(self, key: Key, text: str | None, own: Callable[[], list[str]]) -> Work[Consequences]:
+        change = ChangeSet((RawDocument(key, text),)) if text is not None else ChangeSet(deletes=(key,))
         try:
             applied = self._guard.apply(change, dry_run=True)
         except WriteRefused as error:
-            return Consequences(refused=error.reason, problems=error.problems, own=run_long(own))
-        except StoreError as error:
-            return Consequences(refused=str(error))
-        digest = sha256((text or "").encode("utf-8", "replace")).digest()
-        about = key, text is None, digest, applied.etag
-        work = partial(_compared, applied.before, applied.after, own)
-        return _so_far(self._comparisons.job(about, work, patience_for(applied.after)))
+            refused = Consequences(refused=error.reason, problems=error.problems)
+            return lambda _: replace(refused, own=own())
+        return partial(_compared, applied.before, applied.after, own)
 
     def previewed(self, name: str) -> Consequences | None:
         """Return the consequences that a preview has found, or how far it is; None where it is not kept any more."""

@@ -66,10 +66,6 @@ STATES = (
 )
 """The words by which machines are counted and filtered: first those that need somebody."""
 
-PATIENCE = 0.25
-"""Seconds that a page waits for the table of a small set. Of a large one, and after that, it shows the table from
-before, and asks again."""
-
 USED_SECONDS = 900.0
 """How long the table is kept after the last page."""
 
@@ -725,7 +721,7 @@ class Tables:
         before; None where there is none."""
         self._used = time.monotonic()
         catalogue = self._catalogue()
-        until = self._used + (patience_for(catalogue, PATIENCE) if patience is None else patience)
+        until = self._used + (patience_for(catalogue) if patience is None else patience)
         while self._table is None or self._table.catalogue is not catalogue:
             if self._making is None:
                 self._making = gevent.spawn(self._make, catalogue)

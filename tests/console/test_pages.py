@@ -70,19 +70,6 @@ def visitor(opened: Open) -> Iterator[Page]:
         yield page
 
 
-def test_a_visitor_logs_in_goes_on_to_the_page_and_logs_out(visitor: Page) -> None:
-    visitor.goto("/console/check")
-    visitor.get_by_label("Token").fill("not the token")
-    visitor.get_by_role("button", name="Log in").click()
-    assert "not the token of this service" in visitor.get_by_role("alert").inner_text()
-    visitor.get_by_label("Token").fill(TOKEN)
-    visitor.get_by_role("button", name="Log in").click()
-    assert visitor.url.endswith("/console/check")
-    visitor.get_by_role("button", name="Log out").click()
-    visitor.goto("/console/machines")
-    assert "/console/login" in visitor.url
-
-
 # --- looking ----------------------------------------------------------------------------------------------------------
 
 
@@ -182,14 +169,3 @@ def test_the_keyboard_alone_logs_in_finds_a_machine_and_tries_a_request(visitor:
     tab_to(visitor, "web-001")
     visitor.keyboard.press("Enter")
     visitor.wait_for_url("**/console/machine?id=web-001")
-
-
-def test_the_editor_lets_the_keyboard_in_and_out(page: Page) -> None:
-    page.goto(PAGES["document"])
-    page.locator(".cm-content").wait_for()
-    tab_to(page, "Text of the document")
-    page.keyboard.type("#")
-    assert page.locator("textarea").input_value().startswith("#")
-    page.keyboard.press("Escape")
-    page.keyboard.press("Tab")
-    assert focused(page) != "Text of the document"

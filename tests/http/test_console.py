@@ -505,6 +505,10 @@ def test_a_change_that_takes_answers_away_says_from_how_many_and_names_each(writ
     assert names == [f"m{number:03}" for number in range(120)]
     assert writer.get(unescape(which[1]).replace("effect=0", "effect=7")).status == 404
     assert writer.get("/groups/r3").text == MATCHING
+    french = MATCHING.replace('"de"', '"fr"')
+    writer.change(do="save", text=french, etag=etag, **named)
+    again = writer.change(do="preview", text=french, etag=etag, **named)
+    assert "No machine's answer changes" in unescape(again.text), "what was found is of the set before"
 
 
 def test_a_conflict_says_who_changed_the_document_and_when(tmp_path: Path) -> None:

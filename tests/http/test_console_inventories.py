@@ -255,7 +255,7 @@ def finished(browser: Browser, page: Reply) -> Reply:
     ids=["none", "not UTF-8", "no name", "doubled"],
 )
 def test_a_file_that_is_no_inventory_is_refused_with_the_reason(keeper: Browser, content: bytes, said: str) -> None:
-    reply = uploaded(keeper, content)
+    reply = finished(keeper, uploaded(keeper, content))
     assert said in unescape(reply.text)
     assert '<button form="editor" class="main" name="do" value="save">' not in reply.text
     assert stored(keeper) == TEXT
