@@ -12,7 +12,7 @@ from answerd.answers.redaction import redacted_answer
 from answerd.answers.resolve import resolve
 from answerd.errors import AnswerError, BrokenDocument, CannotFill, GateClosed
 from answerd.facts import Facts, Request
-from answerd.installs.states import Order, ReportKind, Rules
+from answerd.installs.states import Order, ReportKind
 from tests.support.fleet import Fleet
 from tests.support.installs import RememberedInstalls
 
@@ -78,23 +78,6 @@ def test_given_while_it_installs_and_closed_by_the_report(lab: Lab) -> None:
     )
     lab.installs.order("node1", Order.ARM)
     assert lab.url("/ipxe/node1") != url
-
-
-@pytest.mark.parametrize(
-    ("name", "text", "target"),
-    [
-        ("node1.toml", "once = true\nx = 1\n", "/pve/node1"),
-        ("node1.yaml", "once: true\nx: 1\n", "/yaml/node1"),
-        ("node1.json", '{"once": true, "x": 1}', "/json/node1"),
-        ("node1.xml", '<r><answer-meta once="true"/><x>1</x></r>', "/xml/node1"),
-        ("node1.preseed", "# answer: once\nx\n", "/debian/node1"),
-    ],
-)
-def test_every_family_has_once_and_no_machine_receives_it(lab: Lab, name: str, text: str, target: str) -> None:
-    lab.write({name: text})
-    assert "once" not in lab.text(target)
-    lab.installs.order("node1", Order.DISARM)
-    assert "node1 is installed" in lab.refusal(target)
 
 
 def test_a_higher_layer_decides(lab: Lab) -> None:
@@ -306,18 +289,6 @@ def test_noclouds_made_up_files_follow_user_data_and_begin_no_start(lab: Lab) ->
         assert "node1 is installed" in lab.refusal(f"/yaml/node1/{name}")
 
 
-def test_a_loop_ends(lab: Lab) -> None:
-    lab.installs.rules = Rules(starts=2, start=120)
-    lab.write({"node1.toml": "once = true\nx = 1\n"})
-    for _ in range(2):
-        for _ in range(3):
-            lab.text("/pve/node1")
-        lab.installs.clock += 121
-    assert "node1 is exhausted" in lab.refusal("/pve/node1")
-    assert lab.state("node1") == "exhausted"
-    assert "after 2 starts" in lab.refusal("/pve/node1")
-
-
 def test_names_on_consoles_hold_nothing_that_a_script_or_terminal_obeys(lab: Lab) -> None:
     lab.write({"default.ipxe": "#!ipxe\n# answer: once\nboot\n"})
     target = "/ipxe?serial=${cmd}%3B%20%26%26%20'%C3%A4%22"
@@ -336,11 +307,6 @@ def test_without_a_place_for_states_once_and_report_are_problems_of_their_docume
     with pytest.raises(BrokenDocument):
         fleet.text("/ks/node1")
     assert fleet.text("/ks/node3") == "lang C\n"
-
-
-def test_with_a_place_for_states_they_are_none(lab: Lab) -> None:
-    lab.write({"node1.ks": KS, "node2.ks": "{{ report }}\n"})
-    assert lab.fleet.problems() == []
 
 
 def test_a_document_without_once_is_never_refused_and_asks_no_state(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:

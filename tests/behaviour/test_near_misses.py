@@ -84,26 +84,9 @@ def test_the_reason_names_the_nearest_miss(fleet: Fleet, files: dict[str, str], 
     assert expected in reason
 
 
-def test_all_formats_of_a_machine_are_told_in_format_order(fleet: Fleet) -> None:
-    fleet.write({"m1.ks": "lang en\n", "m1.preseed": "d-i a/b string c\n", "m1.yaml": "a: 1\n"})
-    assert "machine m1 exists as yaml and as ks and as preseed" in refusal(fleet, "/proxmox?x=m1")
-
-
-def test_a_machine_is_nearer_than_a_member_and_a_member_nearer_than_a_default(fleet: Fleet) -> None:
-    fleet.write({"default.toml": TOML, "groups/g.toml": f'members = ["{MAC}"]\n', f"{BARE}.toml": TOML})
-    reason = refusal(fleet, f"/ks?mac={MAC}")
-    assert f"machine {BARE} exists as toml" in reason
-    assert "there is a default" not in reason
-
-
 def test_nothing_near_is_told_as_nothing(fleet: Fleet) -> None:
     fleet.write({"525400000001.toml": TOML})
     assert refusal(fleet, f"/proxmox?mac={MAC}") == f"no document claims mac={MAC}, and there is no default in toml"
-
-
-def test_an_identifier_that_is_only_a_part_of_another_is_no_near_miss(fleet: Fleet) -> None:
-    fleet.write({"node12.preseed": "d-i a/b string c\n"})
-    assert "node12" not in refusal(fleet, "/proxmox?host=node1")
 
 
 def test_a_machine_named_like_an_alias_is_no_near_miss(fleet: Fleet) -> None:

@@ -42,13 +42,6 @@ def test_facts_and_identities_are_those_of_the_request(fleet: Fleet) -> None:
     assert f"{BARE}, sent as {MAC}" in steps_under(fleet, "identities", f"/x?mac={MAC}")
 
 
-def test_an_empty_request_says_that_nobody_can_claim_it(fleet: Fleet) -> None:
-    assert steps_under(fleet, "facts") == ["none: the request says nothing but the names it is asked with"]
-    assert steps_under(fleet, "identities") == [
-        "none: no machine document and no group's members can claim this request"
-    ]
-
-
 @pytest.mark.parametrize(
     ("target", "expected"),
     [
@@ -158,13 +151,6 @@ def test_an_unreadable_group_is_named_as_what_might_claim_the_request(fleet: Fle
     assert isinstance(found.outcome, AnswerError)
     assert "might claim this request" in steps_under(fleet, "unreadable", "/pve?x=m1")[0]
     assert steps_under(fleet, "answer", "/pve?x=m1")[0].startswith('none: group "odd" (toml) might claim')
-
-
-def test_the_default_answers_last(fleet: Fleet) -> None:
-    fleet.write({"default.toml": TOML, "m1.toml": TOML})
-    assert "answers, as nothing else claims the request" in steps_under(fleet, "default", "/pve")[0]
-    assert steps_under(fleet, "default", "/pve?x=m1") == []
-    assert steps_under(fleet, "default", "/ks") == ["there is none in ks"]
 
 
 def test_a_side_file_of_cloud_init_is_told_in_two_rounds(fleet: Fleet) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 from answerd.documents import RawDocument
 from answerd.store.sqlite import SqliteStore
 from tests.support.fleet import key_of
-from tests.support.service import Service, run
+from tests.support.service import Service
 
 TOKEN = "a-token-of-the-overlay-tests"
 DOCUMENTS = {
@@ -49,21 +49,3 @@ def test_a_change_of_an_overlay_is_in_force_and_named_everywhere(
     refused = service.ask_admin("PUT", "/machines/pc-01?format=ks", b"# answer: extends m1\n", Authorization=bearer)
     assert refused.status == 409
     assert b"which is an overlay" in refused.body
-
-
-def test_the_command_line_names_them(tmp_path: Path) -> None:
-    answers = tmp_path / "answers"
-    (answers / "groups").mkdir(parents=True)
-    for name, text in DOCUMENTS.items():
-        (answers / name).write_text(text)
-    rendered = run("render", "pc-01", "--format", "ks", SERVICE_ANSWERS_DIR=answers)
-    assert rendered.stdout == b"base pc-01\ndepartment\nmodel\n"
-    assert b"# format=text group=base overlay=er,m1" in rendered.stderr
-    why = run("render", "pc-02", "--format", "ks", "--why", SERVICE_ANSWERS_DIR=answers).stderr.decode()
-    assert "does not apply: its match does not hold" in why
-    listed = run("inventory", "id=pc-01", SERVICE_ANSWERS_DIR=answers).stdout.decode()
-    assert all(name in listed for name in ("base", "er", "m1"))
-    (answers / "groups" / "base.ks").unlink()
-    unclaimed = run("render", "pc-01", "--format", "ks", SERVICE_ANSWERS_DIR=answers)
-    assert unclaimed.returncode == 1
-    assert b"overlays hold, but are only laid over the answer of a group, a default or a machine" in unclaimed.stderr
