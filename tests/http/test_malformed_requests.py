@@ -89,6 +89,7 @@ MALFORMED: dict[str, tuple[bytes, int]] = {
     "two lengths": (header(b"Content-Length: 5", b"Content-Length: 9", method=b"POST") + b"hello", 400),
     "the same length twice": (header(b"Content-Length: 5", b"Content-Length: 5", method=b"POST") + b"hello", 400),
     "a list of lengths": (header(b"Content-Length: 5, 5", method=b"POST") + b"hello", 400),
+    "a length over 64 bits": (header(b"Content-Length: 18446744073709551616", method=b"POST"), 400),
     "a list of lengths over 64 bits": (header(b"Content-Length: " + b"9" * 40 + b", 5", method=b"POST"), 400),
     "a length with a sign": (header(b"Content-Length: +5", method=b"POST") + b"hello", 400),
     "a negative length": (header(b"Content-Length: -1", method=b"POST"), 400),
@@ -153,9 +154,6 @@ MALFORMED: dict[str, tuple[bytes, int]] = {
     "a header block of many lines over its limit": (header(*[b"X-%d: y" % i for i in range(8_000)]), 431),
     "a header block without end": (b"GET / HTTP/1.1\r\nHost: s\r\n" + b"X: y\r\n" * 11_000, 431),
     "a length over the limit": (header(b"Content-Length: 1048577", method=b"POST"), 413),
-    "a length over 64 bits": (header(b"Content-Length: " + b"9" * 40, method=b"POST"), 413),
-    "a length just over 64 bits": (header(b"Content-Length: 18446744073709551616", method=b"POST"), 413),
-    "a length over 64 bits for another method": (header(b"Content-Length: " + b"9" * 40, method=b"PUT"), 405),
 }
 
 SERVED: dict[str, tuple[bytes, int]] = {

@@ -46,12 +46,9 @@ _ABSOLUTE_TARGET: Final = re.compile(r"[Hh][Tt][Tt][Pp][Ss]?://[^/?#\\]+([^#]*)"
 # Characters that no host and no port can have (RFC 9110, 7.2, and RFC 3986, 3.2.2). An empty Host is allowed.
 _NOT_IN_HOST: Final = re.compile(r'[\s/\\?#@"<>]')
 
-# A Content-Length (RFC 9110, 8.6: 1*DIGIT) that may exceed the 64 bits that llhttp counts with.
-_OVERLONG_LENGTH: Final = re.compile(rb"(?i)(\r\ncontent-length:[ \t]*)[0-9]{19,}([ \t]*\r\n)")
-
 
 class BadRequest(Exception):
-    """A request that is refused before any app sees it: the status (400, 414 or 431) and a one-line reason."""
+    """A request that is refused before any app sees it, with 400, 414 or 431."""
 
     def __init__(self, status: int, reason: str) -> None:
         super().__init__(reason)
@@ -64,13 +61,13 @@ Headers = Sequence[tuple[str, str]]
 
 
 class HeaderBlock:
-    """A validated header block, not to be changed: many requests share it. Compared by identity.
+    """A validated header block, not to be changed: many requests share it.
 
-    ``lines``: all of them. ``length``: the bytes that it claims for its body, 0 where it claims none.
-    ``expects_continue``: whether the client waits for ``100 Continue``.
+    ``length``: the bytes that it claims for its body, 0 where it claims none. ``expects_continue``: whether the client
+    waits for ``100 Continue``.
     """
 
-    __slots__ = ("_keys", "expects_continue", "is_chunked", "length", "lines")
+    __slots__ = ("expects_continue", "is_chunked", "keys", "length", "lines")
 
     def __init__(
         self, lines: Headers, length: int = 0, *, is_chunked: bool = False, expects_continue: bool = False
@@ -79,14 +76,8 @@ class HeaderBlock:
         self.length = length
         self.is_chunked = is_chunked
         self.expects_continue = expects_continue
-        self._keys: dict[str, str] | None = None
-
-    @property
-    def keys(self) -> dict[str, str]:
-        """The lines as keys of a WSGI environ. Made once, not to be changed."""
-        if self._keys is None:
-            self._keys = _environ_keys(self.lines)
-        return self._keys
+        self.keys = _environ_keys(lines)
+        """The lines as keys of a WSGI environ."""
 
 
 # The body has been read: CONTENT_LENGTH is its size.
@@ -149,16 +140,11 @@ def _validated_block(minor_version: int, block: bytes) -> HeaderBlock:
     return header
 
 
-class _HeaderLines:
-    """llhttp's callbacks for a header block."""
-
-    __slots__ = ("lines",)
-
-    def __init__(self) -> None:
-        self.lines: list[tuple[bytes, bytes]] = []
+class _HeaderLines(list[tuple[str, str]]):
+    """llhttp's callback for a header block."""
 
     def on_header(self, name: bytes, value: bytes) -> None:
-        self.lines.append((name, value))
+        self.append((name.decode("ascii").lower(), value.decode("latin-1").strip(" \t")))
 
 
 def _header_lines(block: bytes) -> list[tuple[str, str]]:
@@ -169,13 +155,8 @@ def _header_lines(block: bytes) -> list[tuple[str, str]]:
     except HttpParserUpgrade:  # an upgrade is offered, never taken
         pass
     except HttpParserError as error:
-        if "overflow" in str(error):
-            # Digits beyond 64 bits are a valid length that claims too much, not a malformed one.
-            clamped = _OVERLONG_LENGTH.sub(rb"\g<1>999999999999999999\2", b"\r\n" + block)
-            if len(clamped) < len(block) + 2:
-                return _header_lines(clamped[2:])
         raise BadRequest(BAD_REQUEST, f"malformed header: {parser_reason(error)}") from None
-    return [(name.decode("ascii").lower(), value.decode("latin-1").strip(" \t")) for name, value in read.lines]
+    return read
 
 
 class HttpRequest:
@@ -212,7 +193,6 @@ class HttpRequest:
 
     @property
     def headers(self) -> Headers:
-        """All header lines."""
         return self.header.lines
 
     def decoded_path(self) -> str:
