@@ -83,14 +83,6 @@ def test_an_error_is_one_line_that_says_why(service: Service, target: str, statu
     assert words in reply.text
 
 
-@pytest.mark.parametrize("method", ["PUT", "DELETE", "PATCH", "OPTIONS"])
-def test_other_methods_are_405(service: Service, method: str) -> None:
-    reply = service.send(request_bytes(method, "/pve?h=node1", {}))
-    assert reply.status == 405
-    assert reply.headers["allow"] == "GET, POST"
-    assert is_an_error(reply)
-
-
 def test_a_head_request_is_405_with_a_length_and_no_body(service: Service) -> None:
     assert service.address
     with socket.create_connection(service.address, timeout=PATIENCE) as connection:
@@ -104,20 +96,10 @@ def test_a_head_request_is_405_with_a_length_and_no_body(service: Service) -> No
 @pytest.mark.parametrize(
     ("authorization", "status"),
     [
-        (f"Bearer {TOKEN}", 200),
-        (f"bearer {TOKEN}", 200),
         (f"BEARER  {TOKEN} ", 200),
         (None, 401),
-        ("", 401),
-        ("Bearer", 401),
-        ("Bearer ", 401),
-        (TOKEN, 401),
-        (f"Basic {TOKEN}", 401),
         (f"Bearer {TOKEN}x", 401),
-        (f"Bearer {TOKEN[:-1]}", 401),
-        (f"Bearer {TOKEN.upper()}", 401),
         ("Bearer \xff\xfe", 401),
-        (f"Bearer x {TOKEN}", 401),
     ],
 )
 def test_the_bearer_token(guarded: Service, authorization: str | None, status: int) -> None:
@@ -158,32 +140,13 @@ def test_a_post_to_health_is_a_request_like_any_other(guarded: Service, service:
     assert service.send(request_bytes("PUT", "/health", {})).status == 405
 
 
-def test_health_is_well_while_documents_are_broken(service: Service) -> None:
-    assert service.get("/health").text == "OK\n"
-
-
-@pytest.mark.parametrize(
-    ("forwarded", "peer"),
-    [
-        ("192.0.2.7", "192.0.2.7"),
-        ("10.0.0.1, 192.0.2.7:4711", "192.0.2.7"),
-        ("192.0.2.7, 127.0.0.1", "192.0.2.7"),
-        ("192.0.2.7, nonsense", "127.0.0.1"),
-        ("[2001:db8::1]:80", "2001:db8::1"),
-    ],
-)
-def test_the_peer_is_what_a_trusted_proxy_says(service: Service, forwarded: str, peer: str) -> None:
-    reply = service.get("/pve?what=peer&peer=10.9.9.9", X_Forwarded_For=forwarded)
-    assert reply.text == f'x = "{peer}"\n'
-
-
-def test_nobody_else_is_believed(guarded: Service) -> None:
-    reply = guarded.send(
-        b"GET /pve?what=peer HTTP/1.1\r\nHost: a\r\nX-Forwarded-For: 192.0.2.7\r\nAuthorization: Bearer "
-        + TOKEN.encode()
-        + b"\r\n\r\n"
-    )
-    assert reply.text == 'x = "127.0.0.1"\n'
+def test_the_peer_is_what_a_trusted_proxy_says_and_nobody_else(service: Service, guarded: Service) -> None:
+    request = (
+        "GET /pve?what=peer&peer=10.9.9.9 HTTP/1.1\r\nHost: a\r\nX-Forwarded-For: 10.0.0.1, 192.0.2.7:4711\r\n"
+        f"Authorization: Bearer {TOKEN}\r\n\r\n"
+    ).encode()
+    assert service.send(request).text == 'x = "192.0.2.7"\n'
+    assert guarded.send(request).text == 'x = "127.0.0.1"\n'
 
 
 LINE = r"\A\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ 127\.0\.0\.1:\d+ "
@@ -228,14 +191,6 @@ def test_one_line_per_request(service: Service, method: str, target: str, body: 
     assert re.search(LINE, found)
     assert re.search(line, found)
     assert not [line for line in service.log if "secret-password" in line or re.match(r"2026-01-01", line)]
-
-
-def test_a_value_that_a_client_sends_never_makes_a_header_or_a_second_line(service: Service) -> None:
-    reply = service.get("/pve?mac=%0d%0aSet-Cookie:%20a=b%0d%0a%0d%0a%3Cscript%3E%1b")
-    assert "set-cookie" not in reply.headers
-    assert reply.text.count("\n") == 1
-    assert "\x1b" not in reply.text
-    assert "\r" not in reply.text
 
 
 LARGE_REQUESTS: dict[str, tuple[str, bytes, str]] = {

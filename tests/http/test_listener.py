@@ -18,7 +18,7 @@ import pytest
 
 from answerd.server.admission import ADMISSION, Admission, raise_file_limit
 from answerd.server.cells import Cells
-from answerd.server.peer import peer_address, with_port
+from answerd.server.peer import peer_address
 from tests.http.listener_harness import HOST, Server, resident_bytes, serving
 from tests.support.replies import Reply, chunked, post, receive
 from tests.support.waiting import PATIENCE, wait_until
@@ -84,11 +84,6 @@ def test_a_body_over_the_limit_is_413(server: Server, data: bytes) -> None:
     assert not response.reset
 
 
-def test_another_method_is_405_even_with_a_body_too_large(server: Server) -> None:
-    response = server.send(post("/", b"", length=10**10).replace(b"POST", b"PUT"))
-    assert (response.status, response.headers["allow"]) == (405, "GET, POST")
-
-
 def test_head_gets_the_length_and_no_body(server: Server) -> None:
     response = server.send(b"HEAD / HTTP/1.1\r\nHost: s\r\n\r\n")
     assert (response.status, response.headers["content-length"], response.body) == (200, "6", b"")
@@ -100,25 +95,8 @@ def test_an_app_that_fails_is_a_500_without_its_stack_trace(server: Server, path
     assert response.status == 500
     assert response.body == b"the service failed unexpectedly, its log says why\n"
     assert "x-injected" not in response.headers
-    server.wait_for_line(f"GET {path}")
-
-
-def test_the_trace_of_a_failed_app_is_one_log_line(server: Server) -> None:
-    server.send(b"GET /raise HTTP/1.1\r\nHost: s\r\n\r\n")
-    line = server.wait_for_line("RuntimeError")
-    assert (
-        " - an app failed on GET /raise: RuntimeError: secret of the stack trace\\x0asecond line in application" in line
-    )
-
-
-def test_a_large_answer_arrives_whole(server: Server) -> None:
-    response = server.send(b"GET /big?5000000 HTTP/1.1\r\nHost: s\r\n\r\n")
-    assert len(response.body) == 5_000_000
-
-
-def test_byte_by_byte_the_answer_is_the_same(server: Server) -> None:
-    for data in (GET, post("/echo", b'{"mac": "x"}'), chunked("/echo", b"hello", b"world")):
-        assert server.send(*[data[i : i + 1] for i in range(len(data))]).raw == server.send(data).raw
+    line = server.wait_for_line(f"an app failed on GET {path}")  # one line, with the trace
+    assert path != "/raise" or "RuntimeError: secret of the stack trace\\x0asecond line in application" in line
 
 
 def test_bytes_that_come_while_the_app_runs_cost_nobody_the_answer(server: Server) -> None:
@@ -160,11 +138,6 @@ def test_a_header_that_was_seen_before_is_judged_as_it_was_then(server: Server) 
         assert server.send(b"GET / HTTP/1.1\r\nHost: s\r\nA: b\nC: d\r\n\r\n").status == 400
 
 
-def test_http_1_0_is_served(server: Server) -> None:
-    assert server.send(b"GET / HTTP/1.0\r\n\r\n").body == b"hello\n"
-    assert server.send(b"POST /echo HTTP/1.0\r\nContent-Length: 5\r\n\r\nhello").body == b"hello"
-
-
 def test_pipelined_bytes_are_ignored(server: Server) -> None:
     response = server.send(GET + b"GET /second HTTP/1.1\r\nHost: s\r\n\r\n")
     assert response.raw.count(b"HTTP/1.1") == 1
@@ -198,10 +171,6 @@ def test_a_header_with_underscores_never_shadows_one_with_dashes(server: Server)
 def test_the_app_sees_a_chunked_body_as_a_plain_one(server: Server) -> None:
     seen = environ(server, chunked("/environ", b"hel", b"lo"))
     assert (seen["input"], seen["CONTENT_LENGTH"], "HTTP_TRANSFER_ENCODING" in seen) == ("hello", "5", False)
-
-
-def test_header_names_are_case_insensitive(server: Server) -> None:
-    assert server.send(b"POST /echo HTTP/1.1\r\nhOsT: s\r\ncOnTeNt-LeNgTh: 5\r\n\r\nhello").body == b"hello"
 
 
 @pytest.mark.parametrize("spelling", ["100-continue", "100-Continue"])
@@ -238,7 +207,7 @@ def http_client_status(server: Server, size: int, headers: dict[str, str] | None
         connection.close()
 
 
-@pytest.mark.parametrize("size", [1_048_577, 3_000_000, 8_000_000])
+@pytest.mark.parametrize("size", [1_048_577, 8_000_000])
 def test_a_client_that_sends_on_still_gets_its_413(server: Server, size: int) -> None:
     assert [http_client_status(server, size) for _ in range(5)] == [413] * 5
 
@@ -289,12 +258,8 @@ def test_a_slow_sender_is_cut_off_without_a_response(impatient: Server, first: b
     seconds, received = trickle(impatient, first, drop)
     assert received == b""
     assert seconds > TIMEOUT - 0.1
-
-
-def test_a_cut_off_is_said_in_the_log(impatient: Server) -> None:
-    trickle(impatient, post("/log?slow", b"", length=1_000), b"x")
-    line = impatient.wait_for_line("/log?slow")
-    assert line.endswith("POST /log?slow body=0 - deadline bytes=0")
+    if first.startswith(b"POST"):
+        assert impatient.wait_for_line("POST /echo").endswith("POST /echo body=0 - deadline bytes=0")
 
 
 def test_a_slow_reader_is_cut_off_and_its_memory_released(impatient: Server) -> None:
@@ -331,16 +296,11 @@ def test_a_stream_whose_client_does_not_read_is_cut(impatient: Server) -> None:
         impatient.wait_for_line("the client does not read what it asked for")
 
 
-def test_an_app_that_takes_too_long_is_a_500_at_the_deadline(impatient: Server) -> None:
-    response = impatient.send(b"GET /slow?9 HTTP/1.1\r\nHost: s\r\n\r\n")
-    assert (response.status, response.reset) == (500, False)
-    assert " 500 the service had no answer before the deadline" in impatient.wait_for_line("GET /slow?9 ")
-
-
 def test_an_app_that_takes_too_long_is_counted_once_as_what_its_client_got() -> None:
     with serving(limits={"timeout": TIMEOUT}) as server:
-        assert server.send(b"GET /slow?1.5 HTTP/1.1\r\nHost: s\r\n\r\n").status == 500
-        server.wait_for_line("/slow")
+        response = server.send(b"GET /slow?1.5 HTTP/1.1\r\nHost: s\r\n\r\n")
+        assert (response.status, response.reset) == (500, False)
+        assert " 500 the service had no answer before the deadline" in server.wait_for_line("/slow")
         assert server.send(b"GET /slow?1 HTTP/1.1\r\nHost: s\r\n\r\n").status == 500  # the first app has ended now
         counted = json.loads(server.send(b"GET /counted HTTP/1.1\r\nHost: s\r\n\r\n").body)
     assert counted == [500, 500]
@@ -547,11 +507,6 @@ def test_a_trusted_proxy_is_believed_in_environ_and_log() -> None:
         request = b"GET /environ HTTP/1.1\r\nHost: s\r\nX-Forwarded-For: 203.0.113.9, 198.51.100.7, 127.0.0.9\r\n\r\n"
         assert environ(server, request)["peer"] == "198.51.100.7"
         server.wait_for_line(" 198.51.100.7:")
-
-
-def test_an_ipv6_peer_with_its_port_is_in_brackets() -> None:
-    assert with_port("2001:db8::1", 80) == "[2001:db8::1]:80"
-    assert with_port("192.0.2.1", 80) == "192.0.2.1:80"
 
 
 @pytest.mark.skipif(not socket.has_ipv6 or not Path("/proc/net/if_inet6").exists(), reason="no IPv6 here")

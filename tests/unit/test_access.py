@@ -91,13 +91,6 @@ def test_a_token_that_is_not_ascii_is_compared_as_utf8() -> None:
     assert not has_token(token, "Bearer schl\xfcssel-0123456789")
 
 
-@pytest.mark.parametrize("path", ["/health", "/ready"])
-@pytest.mark.parametrize("method", ["GET", "HEAD"])
-def test_probes_need_neither_token_nor_network(path: str, method: str) -> None:
-    status, _, body = answer(Access([TOKEN], NETWORKS), ask(method, path), OUTSIDE)
-    assert (status, body) == (200, b"OK\n" if method == "GET" else b"")
-
-
 def answer(access: Access, request: HttpRequest, peer: str, not_ready: str = "") -> tuple[int, str, bytes]:
     """Return status, words for the log, and body."""
     app = make_answer_app(pytest.fail, access, lambda: not_ready)
