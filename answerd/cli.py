@@ -70,9 +70,6 @@ HELP_OPTIONS = ("-h", "--help")
 INTERRUPTED = 130
 """The exit status after an interrupt at the terminal, as shells have it: 128 and SIGINT's number."""
 
-EXPLAINED_AS = ("json",)
-"""The values of ``--explain=``."""
-
 
 def main(arguments: list[str] | None = None) -> int:
     """Run one command. Returns the exit status; every failure is one line on standard error."""
@@ -113,7 +110,9 @@ def _run(arguments: Sequence[str]) -> int:
         if any(argument in HELP_OPTIONS for argument in _before_dashes(rest)):
             print(command(name).__doc__, end="")
             return 0
-        return command(name).run(parse(name, _normalised(rest)))
+        # docopt knows no option with an optional value.
+        spelled = [part for word in rest for part in (("--explain", "--json") if word == "--explain=json" else (word,))]
+        return command(name).run(parse(name, spelled))
     except CommandError as error:
         _print_error(str(error))
         return error.status
@@ -143,16 +142,13 @@ def parse(name: str, arguments: Sequence[str]) -> Arguments:
         given = shlex.join([name, *arguments])
         known = [*options_of(name), *HELP_OPTIONS]
         options = (argument.partition("=")[0] for argument in _before_dashes(arguments) if argument.startswith("-"))
-        unknown = next((option for option in options if option != "-" and not _begins_any(option, known)), None)
+        # docopt takes an option for the beginning of a known one.
+        strange = [word for word in options if word != "-" and not any(option.startswith(word) for option in known)]
+        unknown = strange[0] if strange else None
         wrong = f"answerd {given}: arguments are missing or wrong"
         reason = f"{unknown} is no option of answerd {name}" if unknown else wrong
         near = did_you_mean(unknown, known, shown=str) if unknown else ""
         raise CommandError(f"{reason}{near}; answerd {name} --help shows how it is called", WRONG_USAGE) from None
-
-
-def _begins_any(option: str, known: Sequence[str]) -> bool:
-    """Return whether docopt would take an option for the beginning of a known one."""
-    return any(name.startswith(option) for name in known)
 
 
 def _before_dashes(arguments: Sequence[str]) -> Sequence[str]:
@@ -182,20 +178,3 @@ def _write_nowhere() -> None:
             os.dup2(nowhere, stream.fileno())
         except (OSError, ValueError):
             continue
-
-
-def _normalised(arguments: Sequence[str]) -> list[str]:
-    """Return the arguments as docopt can read them: it knows no option with an optional value (``--explain=json``).
-
-    Raises `CommandError`.
-    """
-    spelled: list[str] = []
-    for argument in arguments:
-        option, equals, value = argument.partition("=")
-        if option == "--explain" and equals:
-            if value not in EXPLAINED_AS:
-                raise CommandError(f"{argument}: --explain is for people, --explain=json for programs", WRONG_USAGE)
-            spelled += ["--explain", f"--{value}"]
-        else:
-            spelled.append(argument)
-    return spelled

@@ -75,7 +75,7 @@ def test_the_overview_fits_80_columns_and_names_every_command(shell: Shell) -> N
         pytest.param(["config", "x"], "answerd config --help", id="an argument too many"),
         pytest.param(["serve", "x"], "answerd serve --help", id="an argument of serve"),
         pytest.param(["render", "a", "--format", "ipex"], "did you mean ipxe?", id="a format that nearly exists"),
-        pytest.param(["render", "a", "--explain=yaml"], "--explain=json", id="an explanation that does not exist"),
+        pytest.param(["render", "a", "--explain=yaml"], "render --help", id="an explanation that does not exist"),
         pytest.param(["render", "a", "--json"], "--explain", id="json without an explanation"),
         pytest.param(["check", "nowhere"], "nowhere does not exist", id="check of a directory that is not there"),
         pytest.param(["render", "a", "--dir", "nowhere"], "nowhere", id="render of a directory that is not there"),
