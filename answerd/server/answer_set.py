@@ -143,7 +143,7 @@ class AnswerSet:
         self._counters = counters if reports else None
         self._counted = self.follower.loader.catalogue
         self._store_log = FaultLog(log.line, "the store can be read again")
-        # The parent has loaded a set for all its children, but not for the interim worker.
+        # None: the parent could not read the store.
         self._not_ready = "the documents are being loaded" if preparation.catalogue is None else self._absence()
         self._nothing_yet = ""
 

@@ -18,11 +18,10 @@ Cell = tuple[str, ...]
 
 
 class Places:
-    """The place of each process of a service in all that they share. The workers have the first ones; ``interim`` is
-    the worker that answers while the others are prepared."""
+    """The place of each process of a service in all that they share. The workers have the first ones."""
 
     def __init__(self, workers: int) -> None:
-        self.administration, self.interim, self.replicator, self.parent, self.count = range(workers, workers + 5)
+        self.administration, self.replicator, self.parent, self.count = range(workers, workers + 4)
 
 
 class Cells:

@@ -26,15 +26,11 @@ from gevent.monkey import get_original
 from answerd.server import os_support
 from answerd.server.admission import ADMISSION
 from answerd.server.shared import BEAT, Shared
-from answerd.server.sockets import refuse_new
-from answerd.server.worker import WARM_SECONDS, Worker
+from answerd.server.worker import Worker
 from answerd.store import ReplicatingStore, StoreError
 
 _PARENTS_SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGCHLD)
 _STOP_SIGNALS = frozenset({signal.SIGTERM, signal.SIGINT})
-
-INTERIM_WORKER_AFTER_SECONDS = 0.3
-"""How long the parent may load before an interim worker answers in place of the others."""
 
 _RESPAWN_DELAY_SECONDS = 0.5
 """Minimum seconds between two starts of a child, so that a child that crashes at its start does not fork in a loop. A
@@ -43,14 +39,8 @@ child that ran longer is replaced at once."""
 _KILL_AFTER_SECONDS = 2.0
 """How long after the deadline of its connections a child is killed."""
 
-_LONGEST_WAIT_SECONDS = 10.0
-_POLL_SECONDS = 0.001
 
-# Of the system: gevent's would be greenlets, or need its loop.
-_waitpid = get_original("os", "waitpid")
-_sleep = get_original("time", "sleep")
-_get_ident: Callable[[], int] = get_original("_thread", "get_ident")
-_start_thread = get_original("_thread", "start_new_thread")
+_waitpid = get_original("os", "waitpid")  # gevent's needs its loop
 
 
 def block_signals() -> None:
@@ -101,26 +91,21 @@ class Supervisor:
             self._children.append(_Child(next(iter(administered)), places.administration, [*administered.values()]))
         if isinstance(shared.loader.store, ReplicatingStore):
             self._children.append(_Child("replicator", places.replicator, []))
-        self._is_announced = False
         self._watchdog = os_support.Watchdog()
-        self._interim_pid: int | None = None
         shared.attach(places.parent)
 
     def run(self) -> int:
         """Load, and keep the children running until SIGTERM or SIGINT. Return the exit status."""
-        self._start_interim_worker()
-        if not self._load_for_all():
-            self._stop_while_loading()
+        if not self._load():
+            self._log("stopped while loading")
             return 0
         gc.freeze()
         self._expect_beats(range(self._shared.config.workers))
         self._start_due()
-        self._end_interim_worker(_RESPAWN_DELAY_SECONDS)
         names = [child.name for child in self._children]
         self._log(f"{len(names)} process{'es' if len(names) > 1 else ''} started: {', '.join(names)}")
-        self._announce()
+        self._shared.announce()
         while (received := self._next_signal()) not in _STOP_SIGNALS:
-            self._has_interim_ended()
             if received == signal.SIGHUP:
                 self._reload()
             for child, how in self._reap():
@@ -130,86 +115,35 @@ class Supervisor:
         self._stop()
         return 0
 
-    # --- loading ---
-
-    def _load_for_all(self) -> bool:
+    def _load(self) -> bool:
         """Load the data that the children share: the answer set, its answers, its problems. Each child does the rest by
-        itself. In a thread, so that a signal to stop is obeyed at once: return False where one came.
-        """
-        until = time.monotonic() + WARM_SECONDS
-        ended = _in_raw_thread(self._load)
-        while not ended():
-            seconds = max(0.0, until - time.monotonic()) or _LONGEST_WAIT_SECONDS
-            seconds = min(seconds, self._watchdog.seconds or _LONGEST_WAIT_SECONDS)
-            received = signal.sigtimedwait({*_STOP_SIGNALS, signal.SIGCHLD}, seconds)
-            if received is not None and received.si_signo in _STOP_SIGNALS:
-                return False
-            self._watchdog.ping()
-            if time.monotonic() >= until:
-                self._announce()
-        return True
+        itself. Return False where a signal to stop came meanwhile.
 
-    def _load(self) -> None:
+        Clients connect from the start, and wait: 0.2 s for 1,000 documents, 2 s for 10,000.
+        """
         shared = self._shared
+        came: list[int] = []
+
+        def stop(number: int, _frame: FrameType | None) -> None:
+            came.append(number)
+            raise KeyboardInterrupt
+
         try:
+            for number in _STOP_SIGNALS:
+                signal.signal(number, stop)
+            signal.pthread_sigmask(signal.SIG_UNBLOCK, _STOP_SIGNALS)
             with os_support.gc_paused():
                 shared.loader.refresh()
                 lines = shared.preparation.update(shared.loader.catalogue, checks=True)
+            for line in lines:
+                self._log(line)
         except StoreError:
-            return
-        for line in lines:
-            self._log(line)
-
-    def _announce(self) -> None:
-        """Log where requests are accepted; only once."""
-        if not self._is_announced:
-            self._is_announced = True
-            self._shared.announce()
-
-    def _stop_while_loading(self) -> None:
-        shared = self._shared
-        for listening in shared.sockets:  # no worker will take over what the interim worker leaves
-            if not shared.is_activated:
-                refuse_new(listening)
-            listening.close()
-        self._end_interim_worker(shared.config.timeout_seconds)
-        self._log("stopped while loading")
-
-    # --- the interim worker, which answers while the parent is too busy to start the others ---
-
-    def _start_interim_worker(self) -> None:
-        shared = self._shared
-
-        def live() -> int:
-            if signal.sigtimedwait([signal.SIGTERM], INTERIM_WORKER_AFTER_SECONDS) is not None:
-                return 0
-            os.close(self._held_open)
-            shared.attach(shared.places.interim)
-            return Worker(shared, self._parent_pipe, shared.sockets, is_interim=True).run()
-
-        try:
-            self._interim_pid = self._fork("the interim worker", live)
-        except OSError:
-            pass  # the others cannot be started either, which is logged
-
-    def _end_interim_worker(self, patience_seconds: float) -> None:
-        """Let it finish its requests in flight; it ends by itself after ``patience_seconds``."""
-        if self._interim_pid is not None:
-            os.kill(self._interim_pid, signal.SIGTERM)
-        until = time.monotonic() + patience_seconds
-        while not self._has_interim_ended() and time.monotonic() < until:
-            _sleep(_POLL_SECONDS)
-
-    def _has_interim_ended(self) -> bool:
-        """Return whether it is gone, or never was."""
-        if self._interim_pid is not None:
-            pid, status = _waitpid(self._interim_pid, os.WNOHANG)
-            if pid:
-                self._interim_pid = None
-                self._shared.cells.clear(self._shared.places.interim, ADMISSION)
-                if status:
-                    self._log(f"the interim worker ended with {os.waitstatus_to_exitcode(status)}")
-        return self._interim_pid is None
+            pass  # each child says so
+        except KeyboardInterrupt:
+            return False
+        finally:
+            signal.pthread_sigmask(signal.SIG_BLOCK, _STOP_SIGNALS)
+        return not came
 
     # --- the children ---
 
@@ -326,32 +260,7 @@ class Supervisor:
         for child in self._children:
             if child.pid is not None:
                 _waitpid(child.pid, 0)
-        self._end_interim_worker(until - time.monotonic())
         self._log("stopped")
-
-
-def _in_raw_thread(work: Callable[[], None]) -> Callable[[], bool]:
-    """Begin work in a thread of the system, without gevent, whose loop the parent must not touch. Return a function
-    that says whether the work has ended, and raises what it has raised. The end sends SIGCHLD to this thread."""
-    results: list[Exception | None] = []
-    parent = _get_ident()
-
-    def run() -> None:
-        error: Exception | None = None
-        try:
-            work()
-        except Exception as raised:
-            error = raised
-        results.append(error)
-        signal.pthread_kill(parent, signal.SIGCHLD)
-
-    def has_ended() -> bool:
-        if results and results[0] is not None:
-            raise results[0]
-        return bool(results)
-
-    _start_thread(run, ())
-    return has_ended
 
 
 def _replicate(shared: Shared, parent_pipe: int) -> int:

@@ -31,16 +31,9 @@ BEAT_SECONDS = 1.0
 LAST_WRITES_SECONDS = 1.0
 """How long a disk may delay the end of the service."""
 
-WARM_SECONDS = 10.0
-"""How long the preparation of answers may delay the line that says the service listens. Requests are answered
-meanwhile; a fleet that waits for the line finds its answers ready."""
-
 
 class Process:
     """A child of the service with a loop. It runs until a signal or the end of its parent ends it."""
-
-    is_interim = False
-    """Whether it answers only until the others are prepared."""
 
     prepares = True
     """Whether it prepares answers before they are asked for."""
@@ -83,7 +76,7 @@ class Process:
         # A load balancer that asks /ready sends no more clients, before any is refused.
         gevent.sleep(self.shared.config.drain_seconds)
         until = time.monotonic() + self.shared.config.timeout_seconds
-        hands_over = self.is_interim or self.shared.is_activated
+        hands_over = self.shared.is_activated
         drains = [gevent.spawn(listener.drain, until, hands_over=hands_over) for listener in self.listeners]
         gevent.joinall(drains)
         watch.kill(block=False)
@@ -165,12 +158,9 @@ class Worker(Process):
         parent_pipe: int,
         sockets: Sequence[socket.socket],
         *,
-        reports: bool = False,
-        is_interim: bool = False,
-        is_replacement: bool = False,
+        reports: bool,
+        is_replacement: bool,
     ) -> None:
-        self.is_interim = is_interim
-        self.prepares = not is_interim
         super().__init__(shared, parent_pipe, reports=reports, is_replacement=is_replacement)
         self.listeners = [self._listener(listening) for listening in sockets]
 

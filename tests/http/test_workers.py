@@ -6,7 +6,6 @@ import socket
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -44,9 +43,6 @@ def script(text: str) -> dict[str, str | bytes]:
 
 # --- loading --------------------------------------------------------------------------------------------------------
 
-HEALTH = b"GET /health HTTP/1.1\r\nHost: s\r\n\r\n"
-
-
 SLOW_LOAD = """
 import os, time
 _open, _sleep, _parent = os.open, time.sleep, os.getpid()
@@ -60,65 +56,47 @@ os.open = open_slowly
 
 
 class StillLoading(OnAKnownPort):
-    """The service as soon as it answers ``/health``; it loads its set until `finish_loading`."""
+    """The service as soon as clients can connect; it loads its set until `finish_loading`."""
 
-    def __init__(self, directory: Path, **settings: Any) -> None:
+    def __init__(self, directory: Path) -> None:
         self.flag = directory / "loading"
         write_tree(directory, {"answers/node1.toml": "x = 1\n", "loading": ""})
         write_tree(directory, {"hook/sitecustomize.py": SLOW_LOAD.format(flag=str(self.flag))})
         path = os.pathsep.join([str(directory / "hook"), os.environ.get("PYTHONPATH", "")]).rstrip(os.pathsep)
-        super().__init__(SERVICE_ANSWERS_DIR=directory / "answers", SERVICE_WORKERS=2, PYTHONPATH=path, **settings)
+        super().__init__(SERVICE_ANSWERS_DIR=directory / "answers", SERVICE_WORKERS=2, PYTHONPATH=path)
 
     def wait_for_log(self, pattern: str, seconds: float = PATIENCE) -> str:
         if self.address is None:
-            wait_until(lambda: ask(self.known, HEALTH) == "200", seconds)
+            wait_until(lambda: is_listening(self.known), seconds)
             self.address = self.known
             return ""
         return super().wait_for_log(pattern, seconds)
 
     def finish_loading(self) -> None:
-        """Let the parent load the rest."""
         self.flag.unlink()
 
-    @property
-    def interim_worker(self) -> int:
-        """Its process id; it is the only child until the workers are there."""
-        assert not any("processes started" in line for line in self.log)
-        [only] = children(self.process.pid)
-        return only
+
+def is_listening(address: tuple[str, int]) -> bool:
+    try:
+        socket.create_connection(address).close()
+    except ConnectionRefusedError:
+        return False
+    return True
 
 
-def test_an_interim_worker_answers_while_workers_load_and_hands_over(tmp_path: Path) -> None:
-    with StillLoading(tmp_path) as service:
-        interim_worker = service.interim_worker
-        wait_until(lambda: service.get("/toml?h=node1").text == "x = 1\n")  # known once the interim worker has loaded
-        assert service.interim_worker == interim_worker
+def test_who_connects_while_the_documents_are_loaded_waits_for_them(tmp_path: Path) -> None:
+    with StillLoading(tmp_path) as service, socket.create_connection(service.known, PATIENCE) as client:
+        client.sendall(b"GET /toml?h=node1 HTTP/1.1\r\nHost: s\r\n\r\n")
+        assert children(service.process.pid) == []
         service.finish_loading()
-        assert len(service.children()) == 2
-        assert not is_alive(interim_worker)
-        assert service.get("/toml?h=node1").text == "x = 1\n"
-
-
-def test_the_places_of_an_interim_worker_that_dies_come_back(tmp_path: Path) -> None:
-    with StillLoading(tmp_path, SERVICE_MAX_CONNECTIONS=6, SERVICE_TIMEOUT_SECS=60) as service:
-        held = [socket.create_connection(service.known) for _ in range(6)]
-        wait_until(lambda: ask(service.known, HEALTH) == "503")
-        kill(service.interim_worker)
-        service.finish_loading()
-        service.wait_for_log("the interim worker ended with -9")
-        service.wait_for_log("2 processes started")
-        wait_until(lambda: ask(service.known, HEALTH) == "200")
-        for client in held:
-            client.close()
+        assert b"".join(iter(lambda: client.recv(65_536), b"")).endswith(b"x = 1\n")
 
 
 def test_a_signal_to_stop_while_workers_load_stops_it(tmp_path: Path) -> None:
     with StillLoading(tmp_path) as service:
-        interim_worker = service.interim_worker
         service.process.send_signal(signal.SIGTERM)
         assert service.process.wait(PATIENCE) == 0  # though the load never ends
         service.wait_for_log("stopped while loading")
-        assert not is_alive(interim_worker)
 
 
 # --- dying ----------------------------------------------------------------------------------------------------------

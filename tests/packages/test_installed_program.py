@@ -44,7 +44,7 @@ SUITES = {
 LEFT_OUT = {
     "stalls_no_request": "slows the program down by a module in PYTHONPATH, which the installed program does not read",
     "stopped_while_it_still_loads": "the same",
-    "interim_worker": "the same",
+    "while_the_documents_are_loaded": "the same",
     "while_workers_load": "the same",
     "imports_nothing": "the interpreter logs its imports for a variable, which the installed program does not read",
 }

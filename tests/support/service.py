@@ -139,8 +139,7 @@ class Service:
         return self.process.wait(PATIENCE)
 
     def children(self) -> list[int]:
-        """The workers, then the process that administers, then the replicator: each of them, and no interim worker that
-        has not ended yet, as on a busy machine."""
+        """The workers, then the process that administers, then the replicator: each of them."""
         started = _STARTED.search(self.wait_for_log(_STARTED.pattern))
         assert started
         wait_until(lambda: len(children(self.process.pid)) == int(started[1]))
