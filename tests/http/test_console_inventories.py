@@ -105,26 +105,20 @@ def test_a_row_is_added_and_removed(keeper: Browser) -> None:
     assert names_in(keeper.get(TABLE)) == ["m02", "m03"]
 
 
-@pytest.mark.parametrize(
-    ("cells", "said"),
-    [
+def test_a_row_that_is_not_valid_is_refused_with_the_reason_and_kept_in_the_form(keeper: Browser) -> None:
+    for cells, said in (
         (["m01", "no address", "", ""], "a value is no MAC address"),
         (["", "", "r1", ""], "has no value in id or mac"),
         (["m01", "00:00:5e:00:53:01", "(secret)", ""], "column rack"),
         (["m01", "00:00:5e:00:53:01", "a\0b", ""], "column rack"),
         (["m02", "00:00:5e:00:53:01", "r1", ""], "rows with one identity"),
         (["m01"], "columns"),
-    ],
-    ids=["no address", "no name", "masked", "nul", "doubled", "too few"],
-)
-def test_a_row_that_is_not_valid_is_refused_with_the_reason_and_kept_in_the_form(
-    keeper: Browser, cells: list[str], said: str
-) -> None:
-    reply = sent(keeper, keeper.get(f"{TABLE}&edit=m01"), cells, do="save")
-    assert reply.status == 409
-    message = re.search(r'role="alert"><p>(Not saved: .*?)</div>', reply.text, re.DOTALL)
-    assert message
-    assert said in unescape(message[1])
+    ):
+        reply = sent(keeper, keeper.get(f"{TABLE}&edit=m01"), cells, do="save")
+        assert reply.status == 409
+        message = re.search(r'role="alert"><p>(Not saved: .*?)</div>', reply.text, re.DOTALL)
+        assert message
+        assert said in unescape(message[1])
     assert stored(keeper) == TEXT
 
 
@@ -244,20 +238,16 @@ def finished(browser: Browser, page: Reply) -> Reply:
     return browser.get(unescape(found[1]))
 
 
-@pytest.mark.parametrize(
-    ("content", "said"),
-    [
+def test_a_file_that_is_no_inventory_is_refused_with_the_reason(keeper: Browser) -> None:
+    for content, said in (
         (b"", "choose a file"),
         (b"id\n\xff\n", "is not UTF-8: byte 0xff at offset 3"),
         (b"a,b\n1,2\n", "no column is one of id"),
         (b"id\nm1\nm1\n", "m1"),
-    ],
-    ids=["none", "not UTF-8", "no name", "doubled"],
-)
-def test_a_file_that_is_no_inventory_is_refused_with_the_reason(keeper: Browser, content: bytes, said: str) -> None:
-    reply = finished(keeper, uploaded(keeper, content))
-    assert said in unescape(reply.text)
-    assert '<button form="editor" class="main" name="do" value="save">' not in reply.text
+    ):
+        reply = finished(keeper, uploaded(keeper, content))
+        assert said in unescape(reply.text)
+        assert '<button form="editor" class="main" name="do" value="save">' not in reply.text
     assert stored(keeper) == TEXT
 
 
@@ -272,11 +262,11 @@ def test_an_upload_that_is_kept_no_more_or_meets_another_write_is_said(keeper: B
     assert stored(keeper) == "id\nm4\n"
 
 
-@pytest.mark.parametrize("body", [b"", b"--xx", b"--xx\r\n\r\n--xx--", b"--xx\r\nA: b\r\n\r\nc\r\n--xx--\r\n"])
-def test_a_form_with_files_that_is_none_is_a_400_or_a_403(keeper: Browser, body: bytes) -> None:
-    for kind in ("multipart/form-data; boundary=xx", "multipart/form-data"):
-        reply = keeper.send("POST", "/console/inventory", body, {"Origin": keeper.origin, "Content-Type": kind})
-        assert reply.status in {400, 403}
+def test_a_form_with_files_that_is_none_is_a_400_or_a_403(keeper: Browser) -> None:
+    for body in (b"", b"--xx", b"--xx\r\n\r\n--xx--", b"--xx\r\nA: b\r\n\r\nc\r\n--xx--\r\n"):
+        for kind in ("multipart/form-data; boundary=xx", "multipart/form-data"):
+            reply = keeper.send("POST", "/console/inventory", body, {"Origin": keeper.origin, "Content-Type": kind})
+            assert reply.status in {400, 403}
 
 
 def test_a_role_edits_rows_without_seeing_secrets_and_uploads_nothing(tmp_path: Path) -> None:

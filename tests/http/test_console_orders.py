@@ -132,17 +132,13 @@ def test_only_what_was_armed_is_armed_again_and_only_what_is_armed_is_disarmed(o
     assert (found["node-003"], found["node-004"]) == ("installing", "installed")
 
 
-@pytest.mark.parametrize(
-    "fields",
-    [{"do": "arm"}, {"do": "arm", "machine": "nobody"}, {"do": "confirm", "given": "x"}, {"do": "undo"}, {"do": "x"}],
-    ids=str,
-)
-def test_an_order_that_makes_no_sense_is_refused_in_words(operator: Browser, fields: dict[str, str]) -> None:
-    page = order(operator, **fields)
-    if page.status == 200:
-        page = order(operator, do="confirm", **hidden(page))
-    assert page.status == 409
-    assert "<h1" in page.text
+def test_an_order_that_makes_no_sense_is_refused_in_words(operator: Browser) -> None:
+    nobody, unasked = {"do": "arm", "machine": "nobody"}, {"do": "confirm", "given": "x"}
+    for fields in ({"do": "arm"}, nobody, unasked, {"do": "undo"}, {"do": "x"}):
+        page = order(operator, **fields)
+        if page.status == 200:
+            page = order(operator, do="confirm", **hidden(page))
+        assert (page.status, "<h1" in page.text) == (409, True), fields
     assert set(states(operator).values()) == {"new"}
 
 

@@ -1,5 +1,5 @@
 <%
-# What a write would change, as a fragment: needs ``consequences`` (answerd.console.backend.Consequences) and ``verb``,
+# What a write would change, as a fragment: needs ``consequences`` (answerd.console.editing.Consequences) and ``verb``,
 # which the form of the editor is sent with: ``save`` or ``delete``.
 pending, word = consequences.is_pending, 'deleting' if verb == 'delete' else 'saving'
 LISTED, NAMED, OPEN = 8, 100, 6
