@@ -57,6 +57,19 @@ class WriteCounter:
         return sum(self._all)
 
 
+def acquire(lock: RLock, timeout: float | None = None) -> bool:
+    """Acquire a lock; return whether it was free in time.
+
+    On an overloaded machine gevent (26.9) was seen to wake a waiter of a lock that another one had, which is an
+    `AssertionError` in the waiter and leaves the lock as it is. The waiter waits again.
+    """
+    while True:
+        try:
+            return bool(lock.acquire(timeout=timeout))
+        except AssertionError:
+            pass
+
+
 class LiveAnswerSet:
     """The answer set of one process, kept up to date: the only place where its loader looks and takes.
 
@@ -92,12 +105,15 @@ class LiveAnswerSet:
     def refresh(self) -> bool:
         """Bring the set up to date with the store; return whether anything changed. Raises
         `answerd.store.StoreError`."""
-        with self.lock:
+        acquire(self.lock)
+        try:
             seen = self._writes.value
             with gc_paused():
                 has_changed: bool = self._run(self.loader.refresh)
             self._seen = seen
             return has_changed
+        finally:
+            self.lock.release()
 
     def replace(self, catalogue: Catalogue) -> None:
         """Put a set in force that this process has written to the store itself, and announce it to the others.

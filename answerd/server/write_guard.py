@@ -27,7 +27,7 @@ from answerd.answers.problems import ProblemIndex
 from answerd.documents import Document, Key, RawDocument
 from answerd.errors import MOST_PROBLEMS
 from answerd.identity import Kind
-from answerd.server.answer_set import LiveAnswerSet
+from answerd.server.answer_set import LiveAnswerSet, acquire
 from answerd.server.http.responses import Client, PatientClient
 from answerd.server.os_support import gc_paused
 from answerd.server.threads import in_thread
@@ -201,7 +201,7 @@ class Turn:
         """Hold a lock. Raises `StoreError` where it is not free in time."""
         if not lock.acquire(blocking=False):
             seconds = self.seconds_left()
-            if not lock.acquire(timeout=None if seconds == math.inf else seconds):
+            if not acquire(lock, None if seconds == math.inf else seconds):
                 raise self._late_error(f"the write waited for {what} until its time was up, and was not begun")
         try:
             yield

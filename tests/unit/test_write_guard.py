@@ -9,6 +9,7 @@ from time import monotonic
 import gevent
 import pytest
 from gevent.event import Event
+from gevent.lock import RLock
 
 from answerd.answers.catalogue import Catalogue
 from answerd.answers.problems import ProblemIndex
@@ -66,6 +67,24 @@ def test_a_store_that_cannot_be_read_costs_no_answer(admin: Admin, monkeypatch: 
     admin.generation.bump()
 
     assert answer(admin) == "x = 1\n"
+
+
+def test_a_request_that_is_woken_before_the_lock_is_free_waits_again(
+    admin: Admin, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    woken = [AssertionError((0, True, None, True))]
+    plain = RLock.acquire
+
+    def early(lock: RLock, blocking: bool = True, timeout: float | None = None) -> object:
+        if woken:
+            raise woken.pop()
+        return plain(lock, blocking, timeout)
+
+    put(admin.store, NODE, "x = 1\n")
+    monkeypatch.setattr(RLock, "acquire", early)
+    admin.generation.bump()
+    assert answer(admin) == "x = 1\n"
+    assert woken == []
 
 
 @pytest.mark.parametrize(
