@@ -117,6 +117,7 @@ AUTOPVE: dict[str, Any] = {
 def test_a_matchbox_group_with_a_mac_address_becomes_a_machine_with_a_row(tmp_path: Path) -> None:
     made = made_of("matchbox", tmp_path, MATCHBOX)
     assert made.rows == [{"id": "node1", "mac": MAC, "etcd_name": "node1", "net.ip": "192.0.2.7"}]
+    assert json.loads(made.documents[f"{DASHES}.ign"]) == {"extends": "worker"}
     fleet = fleet_of(made, tmp_path)
     assert fleet.problems() == []
     answer = fleet.ask(f"/ignition?mac={MAC}&etcd_name=wrong")
@@ -308,6 +309,7 @@ FILES = {
     "525400 89d812.ks": "lang en_US\n",
     "52:54:00:89:d8:13.ks": "lang en_US\n# {{ not ours }}\n",
     "7ABC123.yaml": "#cloud-config\nautoinstall:\n  version: 1\n  note: '{{ x }}'\n",
+    "7ABC124.yaml": "# in one line\n{note: '{{ x }}'}\n",
     "52540089d814": "DEFAULT linux\nLABEL linux\n  KERNEL vmlinuz\n",
     "52540089d815": "nothing that is known\n",
     "default.ipxe": "#!ipxe\nexit 1\n",
@@ -328,7 +330,13 @@ def test_files_named_by_mac_address_become_machines_in_their_formats(tmp_path: P
     }
     assert made.documents[f"{DASHES}.toml"].splitlines()[1] == 'fqdn = "a.example.org" # the first'
     assert made.secrets == {f"{DASHES}/root-password-hash": "$6$x"}
-    assert {what for what, _ in made.not_carried} == {"525400 89d812.ks", "52540089d814", "52540089d815", "notes.txt"}
+    assert {what for what, _ in made.not_carried} == {
+        "525400 89d812.ks",
+        "52540089d814",
+        "52540089d815",
+        "7ABC124.yaml",
+        "notes.txt",
+    }
 
 
 def test_braces_of_a_file_that_knew_no_templates_are_served_as_they_are(tmp_path: Path) -> None:
