@@ -10,7 +10,6 @@ import json
 import os
 import re
 import shutil
-import signal
 import socket
 import ssl
 import subprocess
@@ -223,19 +222,3 @@ def test_the_request_of_the_page_is_answered(front: Front) -> None:
         check=False,
     )
     assert (done.returncode, json.loads(done.stdout or "{}")) == (0, {"machine": ["52-54-00-12-34-56"]}), done.stderr
-
-
-def test_keepalived_accepts_its_sample(tmp_path: Path) -> None:
-    program = shutil.which("keepalived", path=SYSTEM_PATH)
-    if program is None:
-        pytest.skip("keepalived is not installed")
-    interface = sorted(path.name for path in Path("/sys/class/net").iterdir() if path.name != "lo")
-    text = (CHECKOUT / "etc/keepalived.conf").read_text("utf-8")
-    config = tmp_path / "keepalived.conf"
-    config.write_text(text.replace("interface eth0", f"interface {interface[0]}" if interface else "interface lo"))
-    config.chmod(0o644)
-    done = subprocess.run(
-        [program, "-t", "-f", config], capture_output=True, text=True, check=False, start_new_session=True
-    )
-    # A fault is 5 and a line. 2.2.7 ends the scripts of an accepted file by SIGTERM to its own group, itself included.
-    assert (done.returncode in (0, -signal.SIGTERM), done.stdout + done.stderr) == (True, "")
