@@ -13,7 +13,6 @@ from typing import Any, Final
 
 import gevent
 from gevent.event import Event
-from gevent.lock import RLock
 
 from answerd.answers.catalogue import Catalogue
 from answerd.answers.compose import warm_up
@@ -24,7 +23,7 @@ from answerd.server.cells import Cells
 from answerd.server.http.responses import reason_line
 from answerd.server.os_support import gc_paused
 from answerd.server.request_log import RequestLog
-from answerd.server.threads import in_thread, release_gradually
+from answerd.server.threads import Lock, in_thread, release_gradually
 from answerd.store import NoSetYet, StoreError
 from answerd.store.files import FileStore
 from answerd.store.opening import Loader
@@ -57,19 +56,6 @@ class WriteCounter:
         return sum(self._all)
 
 
-def acquire(lock: RLock, timeout: float | None = None) -> bool:
-    """Acquire a lock; return whether it was free in time.
-
-    On an overloaded machine gevent (26.9) was seen to wake a waiter of a lock that another one had, which is an
-    `AssertionError` in the waiter and leaves the lock as it is. The waiter waits again.
-    """
-    while True:
-        try:
-            return bool(lock.acquire(timeout=timeout))
-        except AssertionError:
-            pass
-
-
 class LiveAnswerSet:
     """The answer set of one process, kept up to date: the only place where its loader looks and takes.
 
@@ -85,7 +71,7 @@ class LiveAnswerSet:
         """``run`` runs what waits for the store, and what builds the next set, beside the loop."""
         self.loader = loader
         self._run = run
-        self.lock = RLock()
+        self.lock = Lock()
         self._writes = writes
         self._seen = -1  # nothing: the set that was loaded before forking may be older than a write since
 
@@ -105,15 +91,12 @@ class LiveAnswerSet:
     def refresh(self) -> bool:
         """Bring the set up to date with the store; return whether anything changed. Raises
         `answerd.store.StoreError`."""
-        acquire(self.lock)
-        try:
+        with self.lock:
             seen = self._writes.value
             with gc_paused():
                 has_changed: bool = self._run(self.loader.refresh)
             self._seen = seen
             return has_changed
-        finally:
-            self.lock.release()
 
     def replace(self, catalogue: Catalogue) -> None:
         """Put a set in force that this process has written to the store itself, and announce it to the others.

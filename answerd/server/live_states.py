@@ -18,7 +18,6 @@ from typing import Final
 
 import gevent
 from gevent.event import AsyncResult
-from gevent.lock import RLock
 from gevent.monkey import get_original
 from gevent.threadpool import ThreadPool
 
@@ -37,7 +36,7 @@ from answerd.installs.states import Order
 from answerd.installs.tokens import TokenSubject
 from answerd.server.http.responses import Client
 from answerd.server.request_log import RequestLog
-from answerd.server.threads import in_pool, in_thread
+from answerd.server.threads import Lock, in_pool, in_thread
 from answerd.store import StoreAway, StoreError
 from answerd.store.state_tables import ROWS_AT_ONCE, Sighting
 from answerd.store.states import EventLog, OrderedMachine, Position, StateFile, wait_while_busy
@@ -120,7 +119,7 @@ class LiveStates:
         self._key: bytes | None = None
         self._is_reading = False
         self._is_told_of_requests = self._is_current = False
-        self._lock = RLock()
+        self._lock = Lock()
         self._loop_thread = _thread_now()
         self._pool = ThreadPool(1)
         self._batch: _Batch | None = None

@@ -12,7 +12,7 @@ from contextvars import ContextVar
 from typing import Any, TypeVar, cast
 
 import gevent
-from gevent.lock import BoundedSemaphore
+from gevent.lock import BoundedSemaphore, RLock
 from gevent.monkey import get_original
 from gevent.threadpool import ThreadPool
 
@@ -26,6 +26,21 @@ _T = TypeVar("_T")
 _Tried = tuple[_T | None, Exception | None]
 _thread_now: Callable[[], int] = get_original("_thread", "get_ident")  # gevent's version identifies greenlets
 _lock = get_original("_thread", "allocate_lock")
+
+
+class Lock(RLock):
+    """A lock for greenlets.
+
+    On an overloaded machine gevent (26.9) was seen to wake a waiter while another one had the lock: an
+    `AssertionError` in the waiter, which leaves the lock as it is. The waiter waits again.
+    """
+
+    def acquire(self, blocking: bool = True, timeout: float | None = None) -> bool:
+        while True:
+            try:
+                return bool(super().acquire(blocking, timeout))
+            except AssertionError:
+                pass
 
 
 def in_thread(function: Callable[..., _T], *arguments: Any) -> _T:

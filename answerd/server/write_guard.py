@@ -20,17 +20,15 @@ from functools import partial
 from time import monotonic
 from typing import TYPE_CHECKING, Any
 
-from gevent.lock import RLock
-
 from answerd.answers.catalogue import Catalogue
 from answerd.answers.problems import ProblemIndex
 from answerd.documents import Document, Key, RawDocument
 from answerd.errors import MOST_PROBLEMS
 from answerd.identity import Kind
-from answerd.server.answer_set import LiveAnswerSet, acquire
+from answerd.server.answer_set import LiveAnswerSet
 from answerd.server.http.responses import Client, PatientClient
 from answerd.server.os_support import gc_paused
-from answerd.server.threads import in_thread
+from answerd.server.threads import Lock, in_thread
 from answerd.store import (
     NOBODY,
     WRITER_WAIT_SECONDS,
@@ -197,11 +195,11 @@ class Turn:
         return self._client.respond_by - monotonic()
 
     @contextmanager
-    def of(self, lock: RLock, what: str) -> Iterator[None]:
+    def of(self, lock: Lock, what: str) -> Iterator[None]:
         """Hold a lock. Raises `StoreError` where it is not free in time."""
         if not lock.acquire(blocking=False):
             seconds = self.seconds_left()
-            if not acquire(lock, None if seconds == math.inf else seconds):
+            if not lock.acquire(timeout=None if seconds == math.inf else seconds):
                 raise self._late_error(f"the write waited for {what} until its time was up, and was not begun")
         try:
             yield
@@ -238,7 +236,7 @@ class WriteGuard:
         self.store = store
         self.follower = follower
         self.run = run
-        self._one_writer = RLock()
+        self._one_writer = Lock()
         # What takes long there is a database that is away for a moment: the client is to come back.
         self._late_error = StoreAway if isinstance(store, ReplicatingStore) else StoreError
         self._problems = ProblemIndex.of(Catalogue())
