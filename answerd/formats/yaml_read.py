@@ -174,7 +174,8 @@ def _not_yaml(text: str, reason: str) -> ParseError:
 
 def _syntax_error(text: str, error: yaml.MarkedYAMLError) -> ParseError:
     mark = error.problem_mark or error.context_mark
-    reason = fixed_sentence(error)
+    # PyYAML's own parser quotes the document in some of its messages; libyaml's are fixed.
+    reason = str(error.problem) if yaml.__with_libyaml__ else "not well-formed"
     if error.context:
         reason += f" {error.context}"
         if error.context_mark is not None:
@@ -187,12 +188,6 @@ def _syntax_error(text: str, error: yaml.MarkedYAMLError) -> ParseError:
     elif text.startswith("\t", mark.index):
         reason += "; YAML is indented with blanks, never with a tab"
     return ParseError(reason, mark.line + 1, mark.column + 1)
-
-
-def fixed_sentence(error: yaml.MarkedYAMLError) -> str:
-    """Return libyaml's problem, one of its fixed sentences. PyYAML's own parser quotes the document in some of its
-    messages."""
-    return str(error.problem) if yaml.__with_libyaml__ else "not well-formed"
 
 
 class _Open:

@@ -28,7 +28,7 @@ TABLE = {cells[0]: cells[1] for name in ("http", "limits") for cells in rows(pag
         ("document through the admin API", f"{requests.DOCUMENT_LIMIT:,} bytes"),
         ("inventory through the admin API", f"{requests.INVENTORY_LIMIT:,} bytes"),
         ("problems of one inventory's rows that are listed", f"{errors.MOST_PROBLEMS} rows"),
-        ("a row of an inventory", f"{records.LONGEST_ROW:,} characters"),
+        ("a row of an inventory, or a comment in it", f"{records.LONGEST_ROW:,} characters"),
         ("columns of an inventory", f"{records.MOST_COLUMNS:,} columns"),
         ("addresses of one `mac` cell", f"{inventory_row.MOST_ADDRESSES:,} addresses"),
         ("body of `POST /apply`", f"{changes.BODY_LIMIT:,} bytes"),
