@@ -442,7 +442,7 @@ def _judge_keys(items: Mapping[str, Node], path: str, remarks: Remarks, prefix: 
             _judge_zone(value, where, remarks)
         elif below in ("user.passwd", "users.*.passwd", "users.*.hashed_passwd"):
             _judge_hash(value, where, remarks)
-        elif below != "autoinstall" and below in _JUDGED_BELOW:
+        elif below in _JUDGED_BELOW:
             _judge_keys(_items(value), below, remarks, f"{where}.")
             for number, item in enumerate(value.items if isinstance(value, Sequence) else ()):
                 _judge_keys(_items(item), f"{below}.*", remarks, f"{where}.{number}.")

@@ -514,3 +514,8 @@ def test_a_part_of_a_value_is_found_where_it_is_written(family: str, source: str
     at = value.text.index("SECRET")
     ((start, end),) = written_spans(source, value, [(at, at + len("SECRET"))])
     assert source[:start] + "*" * (end - start) + source[end:] == hidden
+
+
+def test_a_value_that_another_one_replaces_below_a_merge_key_is_found_too() -> None:
+    found = value_spans("yaml", "a: {<<: {password: x1}, password: x2}\n")
+    assert [(value.path, value.text) for value in found] == [(("a", "<<", "password"), "x1"), (("a", "password"), "x2")]
