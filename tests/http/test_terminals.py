@@ -20,7 +20,6 @@ COMMANDS = {
     "check": ["check"],
     "render": ["render", "x", "--query", "path=/ks&mac=52:54:00:ab:cd:ef&name=caf\u00e9%1b", "--why", "--explain"],
     "a command that is none": ["caf\u00e9", "\x1b[31m"],
-    "a file that is not there": ["render", "--replay", "caf\u00e9\x1b.meta"],
     "diff for programs": ["diff", "other", "--json"],
     "import": ["import", "answers"],
 }

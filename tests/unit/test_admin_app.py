@@ -12,7 +12,7 @@ from answerd.check import CheckReport
 from answerd.documents import Key
 from answerd.identity import Kind
 from answerd.server.admin import observe
-from answerd.store import StoreError
+from answerd.store import NoSetYet, StoreError, StoreFull
 from tests.support.admin import TOKEN, Admin
 from tests.support.writes import put
 
@@ -248,6 +248,17 @@ def test_a_store_that_fails_is_500_with_the_reason(
     reply = admin.ask(method, target)
 
     assert (reply.status, reply.error) == (500, "the disk is gone")
+
+
+@pytest.mark.parametrize(("error", "status"), [(NoSetYet, 503), (StoreFull, 503)])
+def test_a_kind_of_failure_has_the_status_of_the_nearest_kind_in_the_table(
+    admin: Admin, monkeypatch: pytest.MonkeyPatch, error: type[StoreError], status: int
+) -> None:
+    def fail(*_: object) -> None:
+        raise error("why")
+
+    monkeypatch.setattr(admin.store, "entries", fail)
+    assert admin.get("/machines").status == status
 
 
 def test_what_fails_unexpectedly_is_500_without_a_secret_and_logged(

@@ -95,12 +95,6 @@ def test_with_another_store_the_file_of_the_url_is_not_read() -> None:
         read_config({**SHARED, "SERVICE_DB_URL_FILE": PATH}, missing, to_serve=False)
 
 
-def test_a_file_that_others_can_read_is_a_warning() -> None:
-    [warning] = read_config({"SERVICE_ANSWER_TOKEN_FILE": PATH}, lambda _: EnvFile(NEW.encode(), 0o100644)).warnings
-    assert PATH in warning
-    assert NEW not in warning
-
-
 def test_the_second_token_is_judged_for_its_length_too() -> None:
     [warning] = read_config({"SERVICE_ANSWER_TOKEN": f"{NEW} short"}).warnings
     assert "SERVICE_ANSWER_TOKEN is short" in warning
