@@ -245,7 +245,13 @@ class Installs:
         try:
             wait_until(are_equal, AGREE_SECONDS)
         except (AssertionError, TimeoutError):
-            return sum(any(answer.get(name) != told for answer in found) for name, told in found[0].items()) or 1
+            differing = [
+                [answer.get(name) for answer in found]
+                for name, told in found[0].items()
+                if any(answer.get(name) != told for answer in found)
+            ]
+            self._fault(Wrong.OTHER, f"the nodes say of one machine at the end: {differing[:1]}")
+            return len(differing) or 1
         return 0
 
     def forgotten(self, shared: DatabaseStates) -> tuple[int, int]:
