@@ -197,6 +197,18 @@ def test_no_output_shows_a_part_of_a_secret(place: str, secret: str, other: str)
     judge(extension, document(secret), document(other))
 
 
+@pytest.mark.parametrize("place", PLACES)
+def test_no_place_shows_a_plain_secret(place: str) -> None:
+    extension, document = PLACES[place]
+    judge(extension, document("QZXJVKQZ"), document("KVJXZQKV"))
+
+
+def test_what_a_script_gives_to_chpasswd_is_hidden_elsewhere_and_prose_about_a_command_is_not() -> None:
+    text = "chpasswd <<EOF\njoe:hunter2!\nEOF\n# it is hunter2!\n# as 'openssl passwd -6' prints it\n"
+    shown = f"{SECRET}\n{SECRET}\nEOF\n# it is {SECRET}\n# as 'openssl passwd -6' prints it\n"
+    assert redacted(text, "ks") == shown
+
+
 @settings(max_examples=examples(60), deadline=None)
 @given(
     st.sampled_from(["yaml block", "yaml folded", "xml several lines", "toml several lines", "json twice"]),
