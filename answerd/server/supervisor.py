@@ -36,6 +36,10 @@ _RESPAWN_DELAY_SECONDS = 0.5
 """Minimum seconds between two starts of a child, so that a child that crashes at its start does not fork in a loop. A
 child that ran longer is replaced at once."""
 
+_PREPARED_BEFORE_THE_START = 20_000
+"""Documents of the largest set whose answers are prepared before the workers start, which takes 5 s. Of a larger set
+each worker prepares them while it answers."""
+
 _KILL_AFTER_SECONDS = 2.0
 """How long after the deadline of its connections a child is killed."""
 
@@ -117,9 +121,7 @@ class Supervisor:
 
     def _load(self) -> bool:
         """Load the data that the children share: the answer set, its answers, its problems. Each child does the rest by
-        itself. Return False where a signal to stop came meanwhile.
-
-        Clients connect from the start, and wait: 0.2 s for 1,000 documents, 2 s for 10,000.
+        itself. Return False where a signal to stop came meanwhile. Clients connect from the start, and wait.
         """
         shared = self._shared
         came: list[int] = []
@@ -134,9 +136,10 @@ class Supervisor:
             signal.pthread_sigmask(signal.SIG_UNBLOCK, _STOP_SIGNALS)
             with os_support.gc_paused():
                 shared.loader.refresh()
-                lines = shared.preparation.update(shared.loader.catalogue, checks=True)
-            for line in lines:
-                self._log(line)
+                catalogue = shared.loader.catalogue
+                if len(catalogue.documents) <= _PREPARED_BEFORE_THE_START:
+                    for line in shared.preparation.update(catalogue, checks=True):
+                        self._log(line)
         except StoreError:
             pass  # each child says so
         except KeyboardInterrupt:
