@@ -72,7 +72,7 @@ def test_problems_are_sorted_each_once_and_do_not_depend_on_the_order_of_writing
         "a.toml": 'extends = "ghost"\nunset = 7\n',
         "groups/g.toml": "members = 7\nmatch = 7\n",
         "groups/b.toml": 'extends = "b"\n',
-        "default.ks": "{{ a b }} {{ a b }}\n",
+        "default.ks": "{{ a b }}\n{{ a b }}\n",
     }
     fleet.write(documents)
     problems = fleet.problems()
