@@ -302,6 +302,19 @@ def test_answers_are_prepared_once_for_each_stack_that_occurs(monkeypatch: pytes
     assert len({id(top) for layers in made for top in layers[-1:]}) <= len(texts)
 
 
+@pytest.mark.patches
+def test_the_answers_that_requests_can_make_of_overlays_are_kept_within_bounds(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(compose, "_MOST_STACKS", 20)
+    texts = {f"groups/o{at}.ks": f"# answer: overlay {at + 1}\n# answer: match x{at}=1\no{at}\n" for at in range(6)}
+    texts |= {"default.ks": "base\n", "groups/top.ks": "# answer: overlay 99\n# answer: match y=1\ntop\n"}
+    catalogue = Catalogue().changed([RawDocument(key_of(name), text) for name, text in texts.items()])
+    for number in range(64):
+        resolve(catalogue, Facts(Request("/ks", "y=1" + "".join(f"&x{at}=1" for at in range(6) if number >> at & 1))))
+    kept = [document.stacks for document in catalogue.documents.values() if document.stacks]
+    assert max(len(stacks.prepared) for stacks in kept) == 20
+    assert max(len(stacks.merged) for stacks in kept) <= 32
+
+
 def test_the_documents_of_a_row_and_the_machines_of_a_group_know_them(fleet: Fleet) -> None:
     rows = "id,dept,model\npc-01,er,m1\npc-02,icu,m1\n"
     catalogue = fleet.write(LAYERED | {"inventory.csv": rows}).loader.catalogue

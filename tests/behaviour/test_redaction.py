@@ -324,6 +324,11 @@ def test_what_is_no_secret_stays(extension: str, text: str) -> None:
     assert redacted_pair(text, text, extension) == (text, text)
 
 
+def test_of_an_attribute_exactly_the_value_is_hidden() -> None:
+    text = """<a password = "ab&amp;cd" b='x'><c d="e"\n pwd='f"gh>i'/></a>"""
+    assert redacted(text, "xml") == text.replace("ab&amp;cd", SECRET).replace('f"gh>i', SECRET)
+
+
 def test_a_default_within_a_placeholder_is_hidden_and_the_placeholder_is_not() -> None:
     text = "rootpw {{ pw | default('hunter2!') }}\n"
     assert redacted(text, "ks") == f"rootpw {{{{ pw | default('{SECRET}') }}}}\n"

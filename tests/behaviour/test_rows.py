@@ -74,6 +74,12 @@ def test_what_the_operator_wrote_is_used_instead_of_what_the_machine_said(fleet:
     assert fleet.text("/cfg?mac=98fa9b50d810&hostname=wrong") == "98:fa:9b:50:d8:10\n"
 
 
+def test_identities_of_the_row_claim_as_if_the_machine_had_said_them(fleet: Fleet) -> None:
+    fleet.write({"inventory.csv": ROWS, "web-01.ks": "own\n", "groups/db.toml": 'members = ["7ABC124"]\nx = 1\n'})
+    assert fleet.text("/ks?mac=98fa9b50d820") == "own\n"
+    assert fleet.text("/pve/db-01") == "x = 1\n"
+
+
 def test_the_address_of_the_request_finds_no_row_unless_the_request_says_it(fleet: Fleet) -> None:
     fleet.write({"inventory.csv": "id,role\n192.0.2.7,web\n", "default.ks": SAYS_ID})
     assert fleet.text("/ks", peer="192.0.2.7") == "none none\n"

@@ -514,8 +514,8 @@ def test_a_change_that_takes_answers_away_says_from_how_many_and_names_each(writ
 def test_a_conflict_says_who_changed_the_document_and_when(tmp_path: Path) -> None:
     token, entry = new_token("dana", Role.ADMIN)
     (tmp_path / "tokens").write_text(f"{entry}\n")
-    with started(tmp_path, "sqlite", SERVICE_TOKENS_FILE=tmp_path / "tokens") as first:
-        first.log_in()
+    with started(tmp_path, "sqlite", SERVICE_TOKENS_FILE=tmp_path / "tokens", SERVICE_WORKERS=2) as first:
+        first.log_in()  # all workers share one console
         named = {"kind": "machine", "name": "m1", "format": "ks"}
         page = f"/console/document?{urlencode(named)}"
         first.change(do="save", text="# one\n", **named)
@@ -525,7 +525,7 @@ def test_a_conflict_says_who_changed_the_document_and_when(tmp_path: Path) -> No
         assert dana.change(do="save", text="# two\n", etag=opened, **named).status == 303
         changed = first.change(do="save", text="# three\n", etag=opened, **named)
         assert ("-# two" in changed.text, "+# three" in changed.text) == (True, True), "both are shown"
-        assert first.get("/machines/m1?format=ks").text == "# two\n"
+        assert first.get("/machines/m1?format=ks").text == first.service.get("/ks?id=m1").text == "# two\n"
         assert re.search(r"Not saved: dana changed this document (just now|\d+ s ago) \(\d{4}-", changed.text)
         is_there = first.change(do="save", text="# three\n", **named)
         assert "Not saved: dana changed this document" in is_there.text

@@ -206,6 +206,10 @@ def test_a_change_counts_when_two_looks_agree_about_it(root: Path) -> None:
     assert watched.poll()
     assert watched.texts() == {"n.toml": "x = 333\n"}
     assert not watched.poll()
+    write(root / "new.toml")
+    assert not watched.poll()
+    assert watched.poll()
+    assert watched.texts() == {"n.toml": "x = 333\n", "new.toml": "x = 1\n"}
 
 
 def test_a_file_that_never_rests_keeps_its_former_text(root: Path) -> None:
@@ -350,6 +354,12 @@ def test_what_cannot_be_opened_is_a_problem_and_does_not_hold_the_look_up(
     watched.poll()
     assert watched.faults() == {}
     assert watched.texts() == {"n1.toml": "x = 1\n"}
+    (root / "n1.toml").unlink()
+    make(root / "n1.toml")
+    assert not watched.poll()
+    assert watched.texts() == {"n1.toml": "x = 1\n"}
+    assert watched.poll()
+    assert words in watched.faults()["n1.toml"]
 
 
 def test_a_directory_that_appears_later_is_taken_up(tmp_path: Path) -> None:

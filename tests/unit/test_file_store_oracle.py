@@ -140,6 +140,24 @@ OPERATIONS = st.one_of(
     st.tuples(st.just("pipe"), st.sampled_from(FILES), st.none()),
     st.tuples(st.just("chmod"), ANY, st.sampled_from([0o000, 0o700])),
 )
+WRITTEN_THROUGH_A_HARD_LINK = [
+    (("link", "../out/file.ks", "a.ks"), True),
+    (("outside", "out/file.ks", None), True),
+    (("write", "default.ks", None), True),
+    (("link", "default.ks", "../out/later.ks"), False),  # which nothing reports
+    (("link", "default.ks", "groups/g.ks"), True),
+    (("link", "default.ks", "A.ks"), True),
+    (("outside", "out/later.ks", None), True),
+]
+LINKS_TO_FILES_AND_DIRECTORIES = [
+    (("symlink", "../out/file.ks", "b.ks"), True),
+    (("symlink", "../out/d1", "a"), True),
+    (("symlink", "../out/d1", "groups"), True),
+    (("outside", "out/d1/x.ks", None), True),
+    (("remove", "groups", None), True),
+]
+"""What random operations seldom come to."""
+
 _numbers = count(1)
 
 
@@ -214,6 +232,9 @@ def test_what_is_in_force_is_what_a_literal_walk_finds(
     @given(st.lists(st.tuples(OPERATIONS, st.booleans()), min_size=1, max_size=14))
     @example([(("symlink", "../out/none.ks", "inventory"), True)])
     @example([(("mkdir", "inventory", None), False), (("chmod", "inventory", 0o000), True)])
+    @example([(("write", "a/x.ks", None), False), (("chmod", "a", 0o000), True), (("chmod", "a", 0o700), True)])
+    @example(WRITTEN_THROUGH_A_HARD_LINK)
+    @example(LINKS_TO_FILES_AND_DIRECTORIES)
     def follow(steps: list[tuple[tuple[str, str, object], bool]]) -> None:
         home = scratch / str(next(runs))
         root = home / "answers"

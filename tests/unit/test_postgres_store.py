@@ -8,6 +8,7 @@ import threading
 from collections.abc import Iterator
 from pathlib import Path
 
+import peewee
 import pytest
 
 from answerd.documents import Key, RawDocument
@@ -21,6 +22,7 @@ from answerd.store.postgres import PostgresStore, PostgresTransaction, Replicate
 from answerd.store.postgres_connection import CommitUnknown, PostgresServer, described, url_fault
 from answerd.store.replica import Replica
 from answerd.store.replicator import Replicator
+from answerd.store.schema import POSTGRES, Schema, Step, migrate_postgres
 from answerd.store.tables import execute
 from tests.support.admin import directly
 from tests.support.postgres import MISSING, Cluster, binaries, clusters, home_of
@@ -122,6 +124,14 @@ def test_processes_that_meet_an_empty_database_prepare_it_once(url: str) -> None
     for thread in all_at_once:
         thread.join()
     assert faults == []
+
+
+def test_a_migration_may_take_longer_than_other_statements(url: str) -> None:
+    slow = Schema(1, (Step({POSTGRES: ("SELECT pg_sleep(0.3)",)}),))
+    with PostgresStore(url).connected(0.1) as database:
+        migrate_postgres(database, "", slow)
+        with pytest.raises(peewee.OperationalError):
+            execute(database, "SELECT pg_sleep(0.3)")
 
 
 def test_the_database_of_a_newer_version_or_of_another_program_is_refused(url: str, cluster: Cluster) -> None:

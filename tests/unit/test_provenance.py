@@ -17,7 +17,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from answerd.answers.catalogue import Catalogue
-from answerd.answers.explain import Origin, Placing, explained, needing, origins
+from answerd.answers.explain import Origin, Placing, explained, explanation, needing, origins
 from answerd.answers.resolve import Answer, resolve
 from answerd.documents import RawDocument
 from answerd.facts import Facts, Request
@@ -434,6 +434,27 @@ TOP = 'extends = "base"\nunset = ["net.source"]\n\n[global]\ncountry = "de"\nfqd
 def test_a_map_that_unset_emptied_comes_from_the_document_that_has_it() -> None:
     answer = answer_to({"groups/base.toml": BASE, "m1.toml": TOP}, "m1", "toml", "host=a")
     assert places(answer)["net"] == "groups/base.toml"
+
+
+def test_programs_get_the_layers_the_values_and_the_answer() -> None:
+    answer = answer_to({"groups/base.toml": BASE, "m1.toml": TOP}, "m1", "toml", "host=a")
+    found = explanation(answer)
+    assert (found["composition"], found["format"]) == ("format=toml machine=m1 group=base", "toml")
+    assert found["layers"] == [
+        {"kind": "group", "identifier": "base", "source": "groups/base.toml"},
+        {"kind": "machine", "identifier": "m1", "source": "m1.toml"},
+    ]
+    [keyboard] = [value for value in found["values"] if value["key"] == "global.keyboard"]
+    assert (keyboard["path"], keyboard["source"], keyboard["line"]) == (["global", "keyboard"], "groups/base.toml", 3)
+    assert found["answer"] == answer.body.decode()
+    assert found["answer"].split("\n")[keyboard["answer_line"] - 1] == 'keyboard = "de"'
+
+
+def test_a_document_of_a_database_is_named_by_its_key() -> None:
+    raws = [RawDocument(key_of("groups/base.toml"), BASE), RawDocument(key_of("m1.toml"), TOP)]
+    answer = resolve(Catalogue().changed(raws), Facts(Request(query="host=a", identities=["m1"])), ("toml",))
+    assert places(answer)["global.country"] == "machine m1 (toml):5"
+    assert places(answer)["global.keyboard"] == "group base (toml):3"
 
 
 def test_a_placeholder_that_nothing_fills_is_found() -> None:

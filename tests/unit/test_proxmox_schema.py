@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 import tomlkit
 
-from answerd.validators import Tools, Verdict, validate
+from answerd.validators import Tools, Verdict, proxmox, validate
 
 ABSENT = ...
 """The value of an edit that takes the key away; a copy of it is itself."""
@@ -546,3 +546,9 @@ def test_a_patch_level_that_is_not_stated_is_a_doubt() -> None:
     verdict = judged(edited(OLD, HOOK), "8.2")
     assert finding_paths(verdict) == []
     assert "post-installation-webhook" in warning_paths(verdict)
+
+
+def test_every_key_of_the_schema_has_a_case_that_refuses_it() -> None:
+    tried = {case[2] for case in BAD} | {case[4] for case in REFUSED_BY}
+    keys = {f"{path}.{key.name}".lstrip(".") for path, table in proxmox.TABLES.items() for key in table}
+    assert {key for key in keys if not any(f"{path}.".startswith(f"{key}.") for path in tried)} <= {"global"}

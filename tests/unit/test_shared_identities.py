@@ -31,6 +31,8 @@ def test_an_identity_of_a_few_records_finds_them_all_and_that_of_many_none() -> 
     assert found(memory, "uuid") == [f"n{number:07d}" for number in range(MOST_ALIKE)]
     assert not memory.is_shared("uuid")
     memory.apply(remembered(MOST_ALIKE, "uuid"))
+    memory.apply(remembered(MOST_ALIKE + 1, "uuid"))
+    assert memory.newly_shared == ["uuid"], "it is told once"
     assert found(memory, "uuid") == []
     assert memory.is_shared("uuid")
     assert memory.intersection(["uuid", "other"]) == {"uuid"}

@@ -153,6 +153,8 @@ def test_what_plain_sql_wrote_is_seen_and_recorded(store: SqliteStore, path: Pat
 
     assert texts(store.changes()) == ({NODE: "two"}, {NODE: "one", GROUP: "g"})
     assert sql(path, "SELECT count(*) FROM changes") == [(4,)]
+    sql(path, "UPDATE documents SET identifier = 'b', identity = 'b'")
+    assert texts(store.changes()) == ({machine("b"): "two"}, {NODE: "two"})
 
 
 def test_text_that_is_not_utf8_is_a_fault_of_that_document_alone(store: SqliteStore, path: Path) -> None:

@@ -62,9 +62,15 @@ def test_what_is_written_reads_back_the_same(tree: dict[str, Any]) -> None:
     assert same(toml_family.parse(written(tree)), tree)
 
 
-@given(tables, tables)
-def test_merging_keeps_everything_and_replaces_all_but_tables(lower: dict[str, Any], upper: dict[str, Any]) -> None:
+@given(tables, tables, tables)
+def test_merging_keeps_everything_replaces_all_but_tables_and_never_edits_a_layer(
+    lower: dict[str, Any], upper: dict[str, Any], top: dict[str, Any]
+) -> None:
+    before = written(lower), written(upper)
     merged = toml_family.merge(lower, upper)
+    toml_family.merge(merged, top)
+    toml_family.unset(lower, [(key,) for key in lower])
+    assert (written(lower), written(upper)) == before
     assert list(merged) == [*lower, *(key for key in upper if key not in lower)]
     for key, value in merged.items():
         if key not in upper:

@@ -166,6 +166,9 @@ def test_what_is_skipped_is_said_with_its_reason(store: SqliteStore, directory: 
         },
     )
     (directory / "gone.toml").symlink_to("nowhere")
+    (directory / "kernel.toml").symlink_to("/proc/self/environ")
+    (directory / "large.toml").touch()
+    os.truncate(directory / "large.toml", 3_000_000_000)  # sparse
 
     summary = import_directory(directory, store)
 
@@ -178,7 +181,7 @@ def test_what_is_skipped_is_said_with_its_reason(store: SqliteStore, directory: 
         "machines.csv",
         "old.toml~",
     ]
-    assert dict(summary.unreadable).keys() == {"bad.toml", "gone.toml"}
+    assert dict(summary.unreadable).keys() == {"bad.toml", "gone.toml", "kernel.toml", "large.toml"}
     assert dict(summary.unreadable)["bad.toml"] == "is not UTF-8: byte 0xff at offset 5"
     assert all(why and "\n" not in why for _, why in (*summary.skipped, *summary.unreadable))
     assert texts(store) == {'machine "good" (toml)': b"x = 1"}
@@ -205,12 +208,25 @@ def test_a_part_that_cannot_be_listed_stops_the_whole_import(store: SqliteStore,
     assert texts(store) == {}
 
 
+def test_an_import_that_cannot_be_written_imports_nothing(store: SqliteStore, directory: Path) -> None:
+    def fail(done: int, total: int) -> None:
+        assert 0 < done <= total == len(FLAT)
+        raise StoreError("database or disk is full")
+
+    write_tree(directory, FLAT)
+    with pytest.raises(StoreError, match="full"):
+        import_directory(directory, store, fail)
+    assert texts(store) == {}
+
+
 def test_export_with_force_replaces_files_of_the_same_names_and_keeps_others(
     store: SqliteStore, tmp_path: Path
 ) -> None:
     out = tmp_path / "out"
     write_tree(out, {"a.toml": "old", "notes.txt": "kept"})
     put(store, Key(Kind.MACHINE, "a", "toml"), "new")
+    with pytest.raises(StoreError, match=r"not empty.*--force"):
+        export_directory(store, out)
 
     export_directory(store, out, force=True)
 

@@ -316,6 +316,17 @@ def test_what_may_not_be_read_any_more_is_a_problem_and_keeps_its_claims(root: P
         assert watched.ask("/ks/n1").endswith("g\n")
 
 
+def test_an_answers_directory_that_may_not_be_listed_any_more_leaves_the_set_in_force(root: Path) -> None:
+    write_tree(root, {"a.ks": "a"})
+    reachable(root)
+    with as_nobody():
+        watched = Watched(root)
+        root.chmod(0)
+        assert "Permission denied" in watched.fault()
+        assert watched.texts() == {"a.ks": "a"}
+        root.chmod(0o700)
+
+
 def test_what_cannot_be_read_is_logged_when_it_begins_and_when_it_ends(root: Path) -> None:
     write_tree(root, {"groups/g.ks": "g"})
     reachable(root)

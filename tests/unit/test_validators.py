@@ -472,6 +472,17 @@ def watched() -> Iterator[list[str]]:
         _watched.log = None
 
 
+def test_the_trap_catches_who_walks_into_it(trap: Trap) -> None:
+    """Else the tests below would hold of anything."""
+    with watched() as log:
+        for walk_in in (trap.canary.open, lambda: socket.create_connection(trap.server.getsockname())):
+            with pytest.raises(PermissionError):
+                walk_in()
+    assert log == ["open", "socket.getaddrinfo"]
+    socket.create_connection(trap.server.getsockname()).close()
+    assert trap.connections() == 1
+
+
 def test_no_built_in_validator_reaches_the_network_or_a_file(trap: Trap) -> None:
     with watched() as log:
         for extension, text in trap.answers():

@@ -234,6 +234,17 @@ def _threaded_guard(path: Path) -> WriteGuard:
     return WriteGuard(store, LiveAnswerSet(Loader(store), WriteCounter()))
 
 
+def test_a_writer_that_waits_for_another_program_lets_other_greenlets_run(tmp_path: Path) -> None:
+    guard = _threaded_guard(tmp_path / "answers.db")
+    with SqliteStore(tmp_path / "answers.db").writing():
+        waiting = gevent.spawn(guard.put, NODE, "x = 1\n", PEER)
+        with gevent.Timeout(PATIENCE):
+            for _ in range(20):
+                gevent.sleep(0.001)
+        assert not waiting.ready()
+    waiting.get(timeout=PATIENCE)
+
+
 # --- writes that wait ----------------------------------------------------------------------------------------------
 
 

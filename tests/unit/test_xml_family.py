@@ -336,6 +336,8 @@ def test_of_each_part_before_the_root_the_upper_layer_prevails() -> None:
         "<?other x?>",
         "<profile/>",
     ]
+    answer = served("<!DOCTYPE r><r><a/></r>", '<?xml version="1.0"?><r/>')
+    assert answer.startswith('<?xml version="1.0"?>\n<!DOCTYPE r>\n<r>')
 
 
 def test_line_ends_are_one_newline_and_a_carriage_return_by_reference_survives() -> None:

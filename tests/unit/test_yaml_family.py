@@ -162,6 +162,10 @@ def test_what_cannot_be_read_is_refused_with_its_place(text: str, reason: str) -
     assert "\n" not in str(refusal.value)
 
 
+def test_tabs_between_tokens_are_read() -> None:
+    assert rewritten("a:\t1\t# one\n") == "a: 1\n"
+
+
 def test_keys_of_different_type_are_different_keys() -> None:
     assert read_1_1(rewritten("2: a\n'2': b\nyes: c\n'yes': d\n")) == {2: "a", "2": "b", True: "c", "yes": "d"}
 
@@ -215,6 +219,10 @@ BOMBS = {
 def test_an_alias_bomb_is_refused_before_it_grows(text: str) -> None:
     with pytest.raises(ParseError, match=rf"aliases (expand to more than {MOST_ALIASED} nodes|nest it more)"):
         yaml_family.parse(text)
+
+
+def test_a_large_document_without_aliases_is_no_bomb() -> None:
+    assert rewritten("- a\n" * (MOST_ALIASED + 1)).count("- a\n") == MOST_ALIASED + 1
 
 
 MERGE_KEYS = {

@@ -243,8 +243,10 @@ def test_a_merge_is_the_merge_of_the_plain_data(lower: tuple[Any, Any], upper: t
 @quick
 @given(documents(), documents())
 def test_a_merge_touches_only_what_the_upper_layer_names(lower: tuple[Any, Any], upper: tuple[Any, Any]) -> None:
+    before = emitted(lower[1]), emitted(upper[1])
     merged_tree: Any = yaml_family.merge(lower[1], upper[1])
     _assert_untouched(lower[1].root, upper[1].root, merged_tree.root)
+    assert (emitted(lower[1]), emitted(upper[1])) == before
 
 
 def _assert_untouched(lower: Node, upper: Node, result: Node) -> None:
