@@ -79,6 +79,13 @@ def test_it_is_a_problem_of_the_set(fleet: Fleet, documents: Mapping[str, str], 
     assert all(any(word in problem for problem in problems) for word in words)
 
 
+def test_a_machine_that_does_not_parse_is_not_passed_over_for_another_of_its_identities(fleet: Fleet) -> None:
+    fleet.write({"node1.toml": "x = 1\n", "node2.toml": "x = = 1\n"})
+    assert fleet.text("/?h=node1") == "x = 1\n"
+    with pytest.raises(BrokenDocument, match="node2"):
+        fleet.ask("/?h=node1&h=node2")
+
+
 def test_a_machine_whose_match_does_not_hold_does_no_harm_however_broken_otherwise(fleet: Fleet) -> None:
     fleet.write({"node1.toml": 'a = "{{ a b }}"\nmatch.rack = "1"\n', "default.toml": "d = 1\n"})
     assert fleet.text("/?h=node1") == "d = 1\n"
