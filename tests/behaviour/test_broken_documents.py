@@ -15,6 +15,7 @@ from answerd.store import CannotBeStored
 from answerd.store.database import DatabaseStore
 from answerd.store.files import FileStore
 from tests.support.fleet import Fleet
+from tests.support.service import write_tree
 
 MEMBER = 'members = ["aa:bb:cc:dd:ee:01"]\n'
 ASKED = "/pve?mac=aa:bb:cc:dd:ee:01"
@@ -106,6 +107,23 @@ def test_two_spellings_of_one_machine_are_a_500_in_that_format_alone(fleet: Flee
     assert fleet.text("/ks?h=node1") == "lang\n"
     assert fleet.text("/pve?h=node2") == "d = 1\n"
     assert len(fleet.problems()) == 1
+
+
+TWICE = {
+    "a machine": {"node.toml": "x = 1\n", "node/x.toml": "x = 1\n"},
+    "a default": {"default.toml": "x = 1\n", "default/x.toml": "x = 1\n"},
+    "a group that claims": dict.fromkeys(("groups/g.toml", "groups/g/x.toml"), 'members = ["node"]\n'),
+    "a group that is extended": {"node.toml": 'extends = "g"\n', "groups/g.toml": "", "groups/g/x.toml": ""},
+    "an overlay": {"node.toml": "x = 1\n"}
+    | dict.fromkeys(("groups/o.toml", "groups/o/x.toml"), 'overlay = 1\nmembers = ["node"]\n'),
+}
+
+
+@pytest.mark.parametrize("files", TWICE.values(), ids=TWICE.keys())
+def test_two_files_for_one_document_are_a_500_to_whom_it_answers(tmp_path: Path, files: dict[str, str]) -> None:
+    write_tree(tmp_path / "answers", files)
+    with pytest.raises(BrokenDocument, match="2 documents for one key"):
+        Fleet(FileStore(tmp_path / "answers")).ask("/pve?h=node")
 
 
 # --- groups that cannot be read --------------------------------------------------------------------------------------
