@@ -269,8 +269,10 @@ class Installs:
         return states, lost
 
     def _listed(self, node: Node) -> dict[str, Any]:
+        """Return what a node says of each machine, except whether it is silent: the clocks of the nodes differ."""
         reply = _up(node).ask_admin("GET", "/installs", Authorization=f"Bearer {self._token}")
-        return {install["machine"]: install for install in json.loads(reply.body)["installs"]}
+        installs = json.loads(reply.body)["installs"]
+        return {install["machine"]: {**install, "silent": False} for install in installs}
 
     def _count(self, what: str) -> None:
         with self._lock:
