@@ -42,6 +42,12 @@ _LONGEST_CYCLE: Final = 400
 _FEWEST_IN_CYCLE: Final = 2
 """Groups of a cycle that a sentence lists even where their names are long."""
 
+_MOST_GONE: Final = 100
+"""Removed groups whose last claims are kept: a file that is moved may be missing for a few looks."""
+
+_MOST_GONE_MEMBERS: Final = 100_000
+"""The most members that those claims may have together."""
+
 
 @dataclass(frozen=True, eq=False, slots=True)
 class GroupClaim:
@@ -59,10 +65,11 @@ class Catalogue:
 
     ``unreadable`` are the groups that have not been readable since the start, which might claim anything. ``unlisted``
     says which part of the store has never been listed, for the same reason. ``faults`` says which part could be listed
-    before and cannot be now: a problem, but the claims are known. ``inventory`` has the rows of all inventories, None
-    where there is none. ``has_states``: whether the service keeps states of installs. ``columns`` are the labels of
-    inventories' columns that have other names (`answerd.inventory.row.Layout`). ``overlay_members`` and
-    ``overlay_selectors`` are ``members`` and ``selectors`` for overlays.
+    before and cannot be now: a problem, but the claims are known. ``gone`` has what removed groups claimed, for the
+    case that a group returns and cannot be read. ``inventory`` has the rows of all inventories, None where there is
+    none. ``has_states``: whether the service keeps states of installs. ``columns`` are the labels of inventories'
+    columns that have other names (`answerd.inventory.row.Layout`). ``overlay_members`` and ``overlay_selectors``
+    are ``members`` and ``selectors`` for overlays.
     """
 
     documents: CopyOnWriteMap[RawDocument, Document] = field(default_factory=CopyOnWriteMap)
@@ -77,6 +84,7 @@ class Catalogue:
     has_overlays: bool = False
     unreadable: tuple[Document, ...] = ()
     unlisted: tuple[str, ...] = ()
+    gone: Mapping[NameInKind, Claimed] = field(default_factory=dict)
     faults: tuple[str, ...] = ()
     inventory: Inventory | None = None
     has_states: bool = False
@@ -239,6 +247,7 @@ class _Change:
             has_overlays=not self.overlay_members.is_empty or len(self.overlay_selectors) > 0,
             unreadable=tuple(sorted(self.unreadable, key=_order)),
             unlisted=unlisted,
+            gone=self._gone(),
             faults=faults,
             inventory=inventory,
             has_states=self.before.has_states,
@@ -314,9 +323,28 @@ class _Change:
         if document.content.readable:
             control = document.control
             return GroupClaim(document, control.members, control.match, control.overlay)
-        lapsed = self.lapsed.get((document.identity, document.key.format), {})
+        name = document.identity, document.key.format
+        before = self.before.gone.get(name)
+        lapsed = self.lapsed.get(name) or ({"": before} if before else {})
         claimed = lapsed.get(document.raw.source) or (next(iter(lapsed.values())) if len(lapsed) == 1 else None)
         return GroupClaim(document, *claimed) if claimed else None
+
+    def _gone(self) -> Mapping[NameInKind, Claimed]:
+        """Return the last claims of removed groups, the newest first to be kept, up to the limit."""
+        gone = dict(self.before.gone)
+        for name, of_name in self.lapsed.items():
+            if len(of_name) == 1:
+                gone.pop(name, None)  # makes it the newest
+                gone[name] = next(iter(of_name.values()))
+        kept: dict[NameInKind, Claimed] = {}
+        members = 0
+        for name, claimed in reversed(gone.items()):
+            members += len(claimed[0])
+            if len(kept) == _MOST_GONE or members > _MOST_GONE_MEMBERS:
+                break
+            if name not in self.groups:
+                kept[name] = claimed
+        return dict(reversed(kept.items()))
 
 
 def _rests_on_match(claim: GroupClaim) -> bool:

@@ -22,6 +22,9 @@ from answerd.inventory.records import UnreadableError
 from answerd.inventory.row import Layout, Row, judged, shared_columns
 from answerd.inventory.table import Table, table_after
 
+_MOST_GONE: Final = 4
+"""Removed inventories whose last rows are kept: a file that is replaced may be missing for a few looks."""
+
 _MOST_PLACES: Final = 4
 """Rows of one identity that a sentence names."""
 
@@ -41,7 +44,7 @@ class Inventory:
     says why a document cannot be read; a document that is not in ``tables`` has not been readable since the start.
     ``index`` files rows by identity, ``shared`` are its identities with several rows, ``faulty`` are rows with a fault.
     ``by_layout`` finds the table of a row. ``doubled`` are the layouts of files that have the same name, with the
-    sentence that says so.
+    sentence that says so. ``gone`` are the last tables of documents that were removed.
     """
 
     tables: Mapping[RawDocument, Table] = field(default_factory=dict)
@@ -51,6 +54,7 @@ class Inventory:
     faulty: Mapping[Row, str] = field(default_factory=dict)
     by_layout: Mapping[Layout, Table] = field(default_factory=dict)
     doubled: Mapping[Layout, str] = field(default_factory=dict)
+    gone: Mapping[DocumentName, Table] = field(default_factory=dict)
 
     def facts(self, facts: Facts) -> Facts:
         """Return the facts of a request with those of its row, if it has one.
@@ -244,7 +248,7 @@ def inventory_after(
     """
     change = _InventoryChange(before or Inventory(), labels or {})
     after = change.made(list(added), list(removed))
-    return after if after.tables or after.unreadable else None
+    return after if after.tables or after.unreadable or after.gone else None
 
 
 class _InventoryChange:
@@ -258,6 +262,7 @@ class _InventoryChange:
         self.shared = dict(before.shared)
         self.several: dict[str, dict[Row, None]] = {}  # rows of identities that have, or had, several; filed at the end
         self.faulty = dict(before.faulty)
+        self.gone = dict(before.gone)
 
     def made(self, added: list[RawDocument], removed: list[RawDocument]) -> Inventory:
         lapsed: dict[DocumentName, list[tuple[str, Table]]] = {}
@@ -268,10 +273,16 @@ class _InventoryChange:
                 lapsed.setdefault(document.key.name, []).append((document.source, table))
         for document in added:
             self._add(document, lapsed.get(document.key.name, []))
-        for tables in lapsed.values():
+        names = {document.key.name for document in self.tables}
+        for name, tables in lapsed.items():
             for _, table in tables:
                 self._change_rows(table.rows, ())
+                if name not in names:
+                    self.gone.pop(name, None)  # makes it the newest
+                    self.gone[name] = table
         self._file_several()
+        for name in [name for name in self.gone if name in names] + list(self.gone)[:-_MOST_GONE]:
+            self.gone.pop(name, None)
         return Inventory(
             self.tables,
             self.unreadable,
@@ -280,6 +291,7 @@ class _InventoryChange:
             self.faulty,
             {table.layout: table for table in self.tables.values()},
             self._doubled(),
+            self.gone,
         )
 
     def _add(self, document: RawDocument, lapsed: list[tuple[str, Table]]) -> None:
@@ -295,6 +307,9 @@ class _InventoryChange:
             self.unreadable[document] = f"{where}: the inventory cannot be read: {error.reason}"
             if before is not None:
                 self.tables[document] = before
+            elif document.key.name in self.gone:
+                table = self.tables[document] = self.gone.pop(document.key.name)
+                self._change_rows((), table.rows)
             return
         self.tables[document] = change.table
         self._change_rows(change.removed, change.added)

@@ -315,6 +315,19 @@ def test_a_group_that_moves_and_breaks_at_once_keeps_its_claims(
     assert fleet.text("/pve?h=now") == "x = 2\n"
 
 
+def test_claims_are_kept_over_looks_that_find_no_such_group(fleet: Fleet) -> None:
+    fleet.write({"groups/a.toml": 'members = ["old"]\n', "default.toml": "d = 1\n"})
+    fleet.remove("groups/a.toml")
+    assert fleet.text("/pve?h=old") == "d = 1\n"
+    fleet.write({"groups/a.toml": "x = = 1\n"})
+    assert fleet.text("/pve?h=other") == "d = 1\n"
+    with pytest.raises(BrokenDocument, match='"a"'):
+        fleet.ask("/pve?h=old")
+    fleet.write({"groups/c.toml": "x = = 1\n"})
+    with pytest.raises(BrokenDocument, match='"c"'):
+        fleet.ask("/pve?h=other")
+
+
 def test_a_group_of_another_format_does_not_inherit_claims(fleet: Fleet) -> None:
     fleet.write({"groups/a.toml": 'members = ["old"]\n', "default.ks": "default\n"})
     fleet.remove("groups/a.toml")

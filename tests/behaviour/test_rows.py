@@ -167,6 +167,15 @@ def test_a_table_that_was_readable_keeps_its_last_readable_rows(fleet: Fleet, br
     assert fleet.text("/ks?serial=7ABC123") == "none none\n"
 
 
+def test_a_table_that_went_and_came_back_broken_keeps_its_last_readable_rows(fleet: Fleet) -> None:
+    fleet.write({"inventory.csv": ROWS, "default.ks": SAYS_ID})
+    fleet.remove("inventory.csv")
+    fleet.write({"inventory.csv": "broken"})
+    assert fleet.text("/ks?serial=7ABC123") == "web-01 web\n"
+    fleet.remove("inventory.csv")
+    assert fleet.text("/ks?serial=7ABC123") == "none none\n"
+
+
 def test_rows_come_change_and_go(fleet: Fleet) -> None:
     fleet.write({"inventory.csv": ROWS, "default.ks": SAYS_ID})
     changed = "# moved\n\n" + ROWS.replace("web,10", "mail,10") + "new-01,,NEW1,new,\n"

@@ -84,3 +84,20 @@ def test_groups_that_nobody_could_read_are_listed_until_they_are_readable_or_gon
     assert [group.key.identifier for group in catalogue.unreadable] == ["a", "b", "c"]
     after = catalogue.changed([raw("b", "x = 1\n", Kind.GROUP)], broken[:2])
     assert [group.key.identifier for group in after.unreadable] == ["a"]
+
+
+def test_the_claims_of_groups_that_are_gone_are_kept_within_bounds() -> None:
+    def group(name: str, members: int = 1) -> RawDocument:
+        texts = ", ".join(f'"{name}-{number}"' for number in range(members))
+        return RawDocument(Key(Kind.GROUP, name, "toml"), f"members = [{texts}]\n")
+
+    groups = [group(f"g{number}") for number in range(150)]
+    catalogue = Catalogue().changed(groups)
+    for document in groups:
+        catalogue = catalogue.changed([], [document])
+    assert [name for name, _ in catalogue.gone] == [f"g{number}" for number in range(50, 150)]
+    large = [group("large", 60_000), group("larger", 60_000)]
+    catalogue = catalogue.changed(large).changed([], large[:1]).changed([], large[1:])
+    assert [name for name, _ in catalogue.gone] == ["larger"]
+    catalogue = catalogue.changed([group("Larger")])
+    assert not catalogue.gone

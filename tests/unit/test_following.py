@@ -5,6 +5,8 @@ Rules: docs/selection.md#which-documents-answer.
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
@@ -94,6 +96,7 @@ class Following(RuleBasedStateMachine):
         # What a group that was readable keeps claiming is the one thing that depends on what was before.
         broken = [key for key, text in changes if key.kind is Kind.GROUP and text and not is_readable(key, text)]
         self._put([(key, None) for key in broken], reports=reports)
+        self.catalogue = replace(self.catalogue, gone={})
         self._put(changes, reports=reports)
         if warms:
             warm_up(self.catalogue, before)
