@@ -49,7 +49,7 @@ SUGGESTED = 500
 """Groups that the field for a group suggests."""
 
 FEW = 5_000
-"""Machines of a view that are sorted faster than looked for in their order among all."""
+"""Machines, or documents, of a view that are sorted faster than looked for in their order among all."""
 
 MOST_VALUES = 900
 """Values of one statement; SQLite takes at least 999."""
@@ -278,15 +278,8 @@ class Table:
         with self._lock:
             self._follow(states)
             words = self._words(view)
-            where, values = self._where(words, states)
-            total = found = self._one("SELECT count(*) FROM machine")
-            if where:
-                places = self._all("rowid", f"FROM machine{where} LIMIT {FEW}", values)
-                found = len(places)
-                if found < FEW:  # else an index that has the order finds some of them at once
-                    where, values = _at(places), []
-                else:
-                    found = self._one(f"SELECT count(*) FROM machine{where}", values)
+            total = self._one("SELECT count(*) FROM machine")
+            found, where, values = self._found("machine", *self._where(words, states))
             pages, page = on_page(found, view.page, ON_A_PAGE)
             at = f" LIMIT {ON_A_PAGE} OFFSET {(page - 1) * ON_A_PAGE}"
             # First the order, then the cells: a page far behind does not read those of the machines before it.
@@ -296,6 +289,16 @@ class Table:
             machines = [self._machine(rows[place], states) for (place,) in places]
         filters = [word for word in words if word.label]
         return MachinesPage(machines, found, total, pages, page, self.groups, [*self.columns], filters)
+
+    def _found(self, table: str, where: str, values: Sequence[object]) -> tuple[int, str, Sequence[object]]:
+        """Return how many rows a condition holds for, and a condition for the same rows that is faster to sort by."""
+        if not where:
+            return self._one(f"SELECT count(*) FROM {table}"), where, values
+        places = self._all("rowid", f"FROM {table}{where} LIMIT {FEW}", values)
+        if len(places) < FEW:
+            return len(places), _at(places), ()
+        # An index that has the order finds some of them at once.
+        return self._one(f"SELECT count(*) FROM {table}{where}", values), where, values
 
     def names(self, view: View, states: CurrentStates | None) -> list[str]:
         """Return the names of all machines of a view, in its order."""
@@ -331,13 +334,15 @@ class Table:
             conditions.append("identifier LIKE ? ESCAPE '\\'")
             values.append(_holding(view.search))
         where = f" WHERE {' AND '.join(conditions)}" if conditions else ""
-        by = DOCUMENT_SORTS.get(view.sort, "kind <> 'inventory', kind")
+        by = "place" if view.kind else "kind <> 'inventory', kind, place"
+        if column := DOCUMENT_SORTS.get(view.sort):
+            by = _ordered_by(column, descending=view.descending)
         with self._lock:
-            found = self._one(f"SELECT count(*) FROM document{where}", values)
+            found, where, values = self._found("document", where, values)
             pages, page = on_page(found, view.page, ON_A_PAGE)
             rows = self._all(
                 "kind, identifier, format, extends, claims, extended_by, problems",
-                f"FROM document{where} ORDER BY {by}{' DESC' if view.descending else ''}, place LIMIT ? OFFSET ?",
+                f"FROM document{where} ORDER BY {by} LIMIT ? OFFSET ?",
                 (*values, ON_A_PAGE, (page - 1) * ON_A_PAGE),
             )
         return DocumentsPage([Listed(*row) for row in rows], found, pages, page)
@@ -442,8 +447,7 @@ class Table:
     def _order(self, view: View) -> str:
         column = self.columns.get(view.sort)
         by = SORTS.get(view.sort) or (f"{column} = '', place_of({column})" if column else "place")
-        then = ", place" if by != "place" else ""  # a column that is named twice is sorted in spite of its index
-        return f" ORDER BY {by}{' DESC' if view.descending else ''}{then}"
+        return f" ORDER BY {_ordered_by(by, descending=view.descending)}"
 
     # --- the states ------------------------------------------------------------------------------------------------
 
@@ -481,6 +485,11 @@ class Table:
             database.executemany(_SIGHTING, (_sighting(machine) for machine in sightings))
         database.execute(f"UPDATE machine SET state = '{SILENT}' {_SILENCE}", (states.now,))
         database.execute("COMMIT")
+
+
+def _ordered_by(by: str, *, descending: bool) -> str:
+    then = ", place" if by != "place" else ""  # a column that is named twice is sorted in spite of its index
+    return f"{by}{' DESC' if descending else ''}{then}"
 
 
 def _at(places: Iterable[Sequence[int]]) -> str:

@@ -48,7 +48,7 @@ def test_a_page_shows_its_content_without_scripts(opened: Open, name: str) -> No
         assert page.locator(CONTENT.get(name, "main")).first.is_visible()
 
 
-@pytest.mark.skipif(not is_thorough(), reason="a time: scripts/test console measures it")
+@pytest.mark.skipif(not is_thorough(), reason="a time: scripts/test console --thorough measures it")
 @pytest.mark.parametrize("name", PAGES)
 def test_the_first_paint_of_a_page_comes_within_half_a_second(opened: Open, name: str) -> None:
     def painted() -> float:
