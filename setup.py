@@ -36,7 +36,17 @@ COMPILED = [
     "answerd/inventory/row.py",
     "answerd/json_body.py",
     "answerd/memo.py",
+    "answerd/server/access.py",
+    "answerd/server/admission.py",
     "answerd/server/answer_app.py",
+    "answerd/server/http/bodies.py",
+    "answerd/server/http/handler.py",
+    "answerd/server/http/parser.py",
+    "answerd/server/http/responses.py",
+    "answerd/server/metrics.py",
+    "answerd/server/peer.py",
+    "answerd/server/probes.py",
+    "answerd/server/request_log.py",
 ]
 
 arguments = {}

@@ -65,8 +65,8 @@ class _Keys:
     """What the keys of a body tell, which is the same for the machines of a fleet.
 
     ``places``: by the case-folded form of a name, the positions of the scalars with that name. ``are_plain``: each key
-    is its own case-folded form and has no dot, so that a dotted path leads to one place at most. ``macs``: the MAC
-    addresses in them.
+    is its own case-folded form, has no dot and occurs once in its map, so that a dotted path leads to one place at
+    most. ``macs``: the MAC addresses in them.
     """
 
     __slots__ = ("are_plain", "macs", "places")
@@ -79,7 +79,8 @@ class _Keys:
         for at, name in enumerate(names):
             places.setdefault(folded[name], []).append(at)
         self.places: Mapping[str, Sequence[int]] = places
-        self.are_plain = all(key == form and "." not in key for key, form in folded.items())
+        # Compiled, a repeated key would equal its form.
+        self.are_plain = all(type(key) is str and key == form and "." not in key for key, form in folded.items())
         self.macs: Sequence[str] = find_macs("\n".join(keys).encode("utf-8", "replace"))
 
 

@@ -527,11 +527,14 @@ class Handler:
         except ClientGone:
             self.close()
             return False
-        if self._unsent is not None and len(self._unsent) > STREAM_BACKLOG:
+        if self._lags():
             self.cut("the client does not read what it asked for")
             return False
         self._watch(READ if is_sent else READ | WRITE, self._move)
         return True
+
+    def _lags(self) -> bool:
+        return self._unsent is not None and len(self._unsent) > STREAM_BACKLOG
 
     def _move(self) -> None:
         """Handle an event of a stream's socket: the client reads on, sends unexpected bytes, or has gone."""

@@ -140,11 +140,14 @@ def _validated_block(minor_version: int, block: bytes) -> HeaderBlock:
     return header
 
 
-class _HeaderLines(list[tuple[str, str]]):
+class _HeaderLines:
     """llhttp's callback for a header block."""
 
+    def __init__(self) -> None:
+        self.lines: list[tuple[str, str]] = []
+
     def on_header(self, name: bytes, value: bytes) -> None:
-        self.append((name.decode("ascii").lower(), value.decode("latin-1").strip(" \t")))
+        self.lines.append((name.decode("ascii").lower(), value.decode("latin-1").strip(" \t")))
 
 
 def _header_lines(block: bytes) -> list[tuple[str, str]]:
@@ -156,7 +159,7 @@ def _header_lines(block: bytes) -> list[tuple[str, str]]:
         pass
     except HttpParserError as error:
         raise BadRequest(BAD_REQUEST, f"malformed header: {parser_reason(error)}") from None
-    return read
+    return read.lines
 
 
 class HttpRequest:
