@@ -338,12 +338,12 @@ class Table:
         if column := DOCUMENT_SORTS.get(view.sort):
             by = _ordered_by(column, descending=view.descending)
         with self._lock:
-            found, where, values = self._found("document", where, values)
+            found, where, given = self._found("document", where, values)
             pages, page = on_page(found, view.page, ON_A_PAGE)
             rows = self._all(
                 "kind, identifier, format, extends, claims, extended_by, problems",
                 f"FROM document{where} ORDER BY {by} LIMIT ? OFFSET ?",
-                (*values, ON_A_PAGE, (page - 1) * ON_A_PAGE),
+                (*given, ON_A_PAGE, (page - 1) * ON_A_PAGE),
             )
         return DocumentsPage([Listed(*row) for row in rows], found, pages, page)
 
