@@ -60,15 +60,19 @@ class Outcome:
     parts: dict[str, Any] | None = None
 
     @classmethod
-    def of(cls, request: HttpRequest | None) -> Outcome:
-        return cls(request=request, parts=None if request is None else parts_of(request))
+    def of(cls, request: HttpRequest | None, max_body: int) -> Outcome:
+        return cls(request=request, parts=None if request is None else parts_of(request, max_body))
 
 
-def parts_of(request: HttpRequest) -> dict[str, Any]:
-    names = ("method", "target", "path", "query", "minor_version", "body", "body_too_large")
+def parts_of(request: HttpRequest, max_body: int) -> dict[str, Any]:
+    names = ("method", "target", "path", "query", "minor_version")
     header = request.header
     framing = (header.length, header.is_chunked, header.expects_continue)
-    return {name: getattr(request, name) for name in names} | {"lines": header.lines, "framing": framing}
+    # The limit is asked before a body is waited for: one that came with its header is there, however large.
+    too_large = request.body_too_large or len(request.body) > max_body
+    body = b"" if too_large else request.body
+    parts = {name: getattr(request, name) for name in names}
+    return parts | {"lines": header.lines, "framing": framing, "body": body, "body_too_large": too_large}
 
 
 def judge(pieces: list[bytes], max_body: int = MAX_BODY) -> Outcome:
@@ -77,7 +81,7 @@ def judge(pieces: list[bytes], max_body: int = MAX_BODY) -> Outcome:
     try:
         for piece in pieces:
             if piece and reader.receive(piece):
-                return Outcome.of(reader.request)
+                return Outcome.of(reader.request, max_body)
     except BadRequest as refusal:
         if refusal.status not in (400, 414, 431) or not refusal.reason.isprintable():
             raise AssertionError(f"refused with {refusal.status} {refusal.reason!r}") from refusal

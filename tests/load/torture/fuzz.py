@@ -6,6 +6,7 @@ import os
 import random
 import signal
 import socket
+import sys
 import time
 from collections import Counter
 from pathlib import Path
@@ -86,6 +87,8 @@ def reader(_scratch: Path, *, inputs: int = 1_000_000, seconds: float = 150.0, s
     finally:
         signal.alarm(0)
         signal.signal(signal.SIGALRM, previous)
+    for fault in faults[:10]:
+        print(fault, file=sys.stderr)
     proof = "fuzzing the reader"
     return [
         Figure(proof, "inputs", f"{judged.total():,}", f">= {inputs:,}", judged.total() >= inputs),
