@@ -346,6 +346,15 @@ def test_braces_of_a_file_that_knew_no_templates_are_served_as_they_are(tmp_path
     assert "note: '{{ x }}'" in fleet.text("/ubuntu/user-data?serial=7ABC123")
 
 
+def test_a_proxmox_answer_with_braces_keeps_its_passwords_which_is_a_task(tmp_path: Path) -> None:
+    answer = '[global]\nroot-password = "of {{ nobody }}"\n'
+    made = made_of("mac-files", tmp_path, {f"{DASHES}.toml": answer})
+    assert made.secrets == {}
+    assert any("passwords could not be made secrets" in step for step in made.to_do)
+    fleet = fleet_of(made, tmp_path)
+    assert tomli.loads(fleet.text(f"/proxmox?mac={MAC}"))["global"]["root-password"] == "of {{ nobody }}"
+
+
 def test_a_directory_of_rescriptum_is_taken_as_it_is(tmp_path: Path) -> None:
     files = {
         "groups/base/proxmox.toml": '[global]\nkeyboard = "fr"\n',

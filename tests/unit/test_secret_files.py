@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from answerd.errors import CannotFill
-from answerd.store.secrets import LARGEST_SECRET, SecretFiles, unreadable_to_others
+from answerd.store.secrets import LARGEST_SECRET, SecretFiles, SecretRefused, unreadable_to_others, write_secret
 from tests.support.unprivileged import as_nobody, reachable
 
 
@@ -66,6 +66,16 @@ def test_a_secret_that_cannot_be_used_is_refused(tmp_path: Path, content: bytes,
     secrets = filled(tmp_path / "s", {"x": content})
     assert why in reason(secrets, "x")
     assert secrets.problems() == []
+
+
+def test_a_secret_that_is_written_may_be_as_large_as_one_that_is_read(tmp_path: Path) -> None:
+    secrets = filled(tmp_path / "s", {})
+    text = "a" * LARGEST_SECRET
+    assert write_secret(secrets, "", "x", text) == "x"
+    assert (tmp_path / "s/x").read_text() == text
+    with pytest.raises(SecretRefused, match="65,536 bytes"):
+        write_secret(secrets, "", "y", text + "a")
+    assert not (tmp_path / "s/y").exists()
 
 
 def test_the_first_identifier_that_has_it_counts_then_the_secret_of_all(tmp_path: Path) -> None:

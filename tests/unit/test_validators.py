@@ -282,6 +282,15 @@ def test_nothing_can_judge_it(extension: str) -> None:
     assert extension in verdict.notes[0]
 
 
+@pytest.mark.parametrize(
+    ("text", "column"), [('{"ignition": {\n  "version" "3.4.0"}}', 13), ('{"ignition": {},\n "a": 1, "a": 2}', 10)]
+)
+def test_ignition_that_is_no_json_is_refused_with_line_and_column(text: str, column: int) -> None:
+    (finding,) = judged(text, "ign").findings
+    assert finding.line == 2
+    assert f"(column {column})" in finding.message
+
+
 def test_the_nearest_autoinstall_key_is_named() -> None:
     (finding,) = judged(autoinstall("late-command: []"), "yaml").findings
     assert "late-commands" in finding.message

@@ -136,7 +136,7 @@ REFUSED = {
     "a control key in the second document": ("a: 1\n---\nextends: b\n", "line 3, column 1: extends is a control key"),
     "an alias to another document": ("a: &x 1\n---\nb: *x\n", "line 3, column 4: this alias"),
     "a key twice in the second document": ("a: 1\n---\nb: 1\nb: 2\n", "line 4, column 1"),
-    "a bracket that is not closed": ("a: [1\nb: 2\n", "line 2, column 2"),
+    "a bracket that is not closed": ("c: 1\na: [1\nb: 2\n", "line 3, column 2: .* that began on line 2"),
     "an indentation that fits nowhere": ("a:\n    b: 1\n  c: 2\n", "line 3, column 3"),
     "a tab for indentation": ("a:\n\tb: 1\n", "line 2, column 1: .*never with a tab"),
     "a placeholder without quotes": ("a: 1\nb: {{ mac }}\n", "line 2, column 4: .*in quotes: '{{ label }}'"),
