@@ -254,6 +254,7 @@ def test_the_body_of_a_report_is_printed_with_the_history(serving: Callable[...,
         f"\\x1b[2J {token_fingerprint(token)}",
         "last line",
     ]
+    assert 'given: machine "node1" (ipxe) from 127.0.0.1' in printed
 
 
 def test_the_directory_of_the_state_file_must_exist(tmp_path: Path) -> None:

@@ -282,6 +282,14 @@ def test_nothing_can_judge_it(extension: str) -> None:
     assert extension in verdict.notes[0]
 
 
+def test_an_entity_whose_text_is_elsewhere_is_called_external() -> None:
+    messages = [
+        judged(f"<!DOCTYPE a [<!ENTITY x {value}>]>\n<a>&x;</a>", "xml").findings[0].message
+        for value in ('"y"', 'SYSTEM "file:///etc/passwd"')
+    ]
+    assert ["external" in message for message in messages] == [False, True]
+
+
 @pytest.mark.parametrize(
     ("text", "column"), [('{"ignition": {\n  "version" "3.4.0"}}', 13), ('{"ignition": {},\n "a": 1, "a": 2}', 10)]
 )
