@@ -186,6 +186,21 @@ def test_a_full_disk_tears_no_line_but_the_one_that_it_ends(tmp_path: Path) -> N
     assert "1 log lines were dropped" in [line.get("message") for line in whole]
 
 
+def test_lines_to_a_pipe_without_a_reader_are_counted_as_dropped(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "log")
+    reader = os.open(tmp_path / "log", os.O_RDONLY | os.O_NONBLOCK)
+    log = RequestLog(str(tmp_path / "log"))
+    os.close(reader)
+    log.line("nobody reads this")
+    assert log.flush()
+    reader = os.open(tmp_path / "log", os.O_RDONLY | os.O_NONBLOCK)
+    log.line("after")
+    assert log.close()
+    lines = os.read(reader, 10_000).decode().splitlines()
+    os.close(reader)
+    assert {line.partition(" - ")[2] for line in lines} == {"after", "1 log lines were dropped"}
+
+
 @pytest.mark.parametrize("text", ['"' * 5_000, "\\" * 5_000, "\xff" * 5_000, "\x00" * 5_000], ids=repr)
 def test_a_json_line_is_never_longer_than_an_atomic_write(tmp_path: Path, text: str) -> None:
     def all_of(log: RequestLog) -> None:

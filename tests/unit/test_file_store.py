@@ -6,6 +6,7 @@ Rules: docs/formats.md#the-files.
 from __future__ import annotations
 
 import os
+import stat
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -419,17 +420,17 @@ def test_a_document_is_put_where_it_stands(root: Path) -> None:
 
 def test_a_write_is_whole_or_not_at_all(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = write(root / "n.toml", "old")
-    synced: list[int] = []
+    synced: list[bytes | None] = []
     fsync = os.fsync
 
     def sync(handle: int) -> None:
-        synced.append(handle)
+        synced.append(None if stat.S_ISDIR(os.fstat(handle).st_mode) else Path(f"/proc/self/fd/{handle}").read_bytes())
         fsync(handle)
 
     monkeypatch.setattr(os, "fsync", sync)
     write_atomically(path, b"new")
     assert path.read_text() == "new"
-    assert len(synced) == 2, "the file and its directory"
+    assert synced == [b"new", None], "the whole file, then its directory"
     assert path.stat().st_mode & 0o777 == 0o644
 
     def fail(*_: object) -> None:

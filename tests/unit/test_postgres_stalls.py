@@ -86,6 +86,18 @@ def test_each_host_of_a_url_is_tried_and_what_is_wrong_with_each_is_said(monkeyp
     assert re.search(r"gone\.test:1: .*Name or service not known; 127\.0\.0\.1:2: .*refused", str(caught.value))
 
 
+@pytest.mark.parametrize(("option", "orders"), [("disable", 1), ("random", 2)])
+def test_hosts_are_tried_in_their_order_or_at_random(option: str, orders: int) -> None:
+    server = PostgresServer(f"postgresql://u@127.0.0.1:1,127.0.0.1:2/lab?load_balance_hosts={option}")
+    seen = set[tuple[str, ...]]()
+    for _ in range(50):
+        with pytest.raises(StoreAway) as caught:
+            server.connect(1.0)
+        seen.add(tuple(re.findall(r"127\.0\.0\.1:[12](?=: )", str(caught.value))))
+    assert len(seen) == orders
+    assert ("127.0.0.1:1", "127.0.0.1:2") in seen
+
+
 def test_hosts_and_ports_that_do_not_fit_are_named() -> None:
     with pytest.raises(StoreAway, match="could not match 2 port numbers"):
         PostgresServer("postgresql://u@/x?host=a,b,c&port=1,2").connect(1.0)
