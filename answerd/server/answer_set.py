@@ -82,10 +82,12 @@ class LiveAnswerSet:
         regularly, reports the reason.
         """
         if self._seen != self._writes.value:
-            try:
-                self.refresh()
-            except StoreError:
-                self._seen = self._writes.value
+            with self.lock:
+                if self._seen != self._writes.value:  # else another request has loaded it meanwhile
+                    try:
+                        self.refresh()
+                    except StoreError:
+                        self._seen = self._writes.value
         return self.loader.catalogue
 
     def refresh(self) -> bool:

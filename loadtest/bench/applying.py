@@ -15,8 +15,8 @@ from loadtest.fleet import RACK, Machine, rack_document, templated_document, tem
 
 NEW = Bar(at_most=20)
 UNCHANGED = Bar(at_most=3)
-DELAY = Bar(at_most=20)
-"""Seconds, seconds and milliseconds."""
+DELAY = Bar(at_most=1_000)
+"""Seconds, seconds and milliseconds. An answer waits until its worker has loaded a change that was acknowledged."""
 
 MACHINES = 25 * RACK
 """Machines of the set before the change. They ask while it is applied."""

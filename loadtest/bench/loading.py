@@ -61,7 +61,7 @@ def _one_store(effort: Effort, store: str, answers: AnswerSet) -> list[Figure]:
         for label, order in (("", sample), (", every machine answered", replace(sample, step=1))):
             carry_out(order)
             settle(server)
-            figures.append(memory(server, f"{named}, 2 workers{label}", Bar(at_most=1_024)))
+            figures.append(memory(server, f"{named}, 2 workers{label}", Bar(at_most=1_280)))
     return figures
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Callable
 from pathlib import Path
 from time import monotonic
 
@@ -243,6 +244,21 @@ def test_a_writer_that_waits_for_another_program_lets_other_greenlets_run(tmp_pa
                 gevent.sleep(0.001)
         assert not waiting.ready()
     waiting.get(timeout=PATIENCE)
+
+
+def test_requests_that_wait_for_a_write_load_it_once(tmp_path: Path) -> None:
+    looks = []
+
+    def look(refresh: Callable[[], bool]) -> bool:
+        looks.append(refresh)
+        gevent.sleep(0)  # the thread: other requests come meanwhile
+        return refresh()
+
+    writes = WriteCounter()
+    follower = LiveAnswerSet(Loader(SqliteStore(tmp_path / "answers.db")), writes, look)
+    writes.bump()
+    gevent.joinall([gevent.spawn(follower.current) for _ in range(20)], timeout=PATIENCE, raise_error=True)
+    assert len(looks) == 1
 
 
 # --- writes that wait ----------------------------------------------------------------------------------------------
