@@ -59,7 +59,7 @@ class WriteCounter:
 class LiveAnswerSet:
     """The answer set of one process, kept up to date: the only place where its loader looks and takes.
 
-    Made in the worker, after forking. ``lock`` is held while the set changes; readers never take it.
+    Made in the worker, after forking. ``lock`` is held while the set changes; a request takes it only to load a write.
     """
 
     def __init__(
