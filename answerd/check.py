@@ -96,6 +96,8 @@ def check(
             installs.record(trial.identifier, answer)
             overlays.record(answer.selection.overlays, trial.identifier)
             _file_verdict(found, judge, trial, answer, sources)
+        else:
+            installs.record_untried(trial.identifier)
         if progress:
             progress(count, len(tried))
     found.notes.update(installs.notes(), overlays.notes())
@@ -143,7 +145,7 @@ class _SilentInstalls:
     """The documents with ``once`` that install machines which cannot report that they are done."""
 
     def __init__(self) -> None:
-        self._machines: dict[Document, set[str]] = {}
+        self._machines: dict[Document, dict[str, str]] = {}
         self._reporting: set[str] = set()
 
     def record(self, name: str, answer: Answer) -> None:
@@ -154,14 +156,22 @@ class _SilentInstalls:
             self._reporting.add(machine)
         deciding = next((layer for layer in reversed(layers) if layer.control.once is not None), None)
         if deciding is not None and deciding.control.once is not Once.OFF:
-            self._machines.setdefault(deciding, set()).add(machine)
+            self._machines.setdefault(deciding, {}).setdefault(machine, name)
+
+    def record_untried(self, name: str) -> None:
+        """Count a machine with an answer that could not be made: it may have the report."""
+        self._reporting.add(identity_of(name))
 
     def notes(self) -> Iterator[str]:
         """Yield a note for each of these documents."""
         for document, machines in self._machines.items():
-            if machines.isdisjoint(self._reporting):
+            silent = [name for machine, name in machines.items() if machine not in self._reporting]
+            if silent:
+                who = "its machines"
+                if len(silent) < len(machines):
+                    who = f"{len(silent)} of its {len(machines)} machines, such as {printable(silent[0])},"
                 yield (
-                    f"{document.key}: once, but no answer of its machines has {{{{ report }}}}: "
+                    f"{document.key}: once, but no answer of {who} has {{{{ report }}}}: "
                     "nothing will say when an install is done"
                 )
 

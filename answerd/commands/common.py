@@ -41,7 +41,8 @@ def settings() -> Config:
 
 
 def read_documents(directory: str | None = None) -> tuple[Store, Catalogue]:
-    """Open the store and load it, and print its name to standard error.
+    """Open the store and load it, and print its name to standard error; with the advice to name the service's settings,
+    where these are not read and there is no place for states of installs.
 
     ``directory`` is one that the command line names; None for the store of the settings. Raises `CommandError`, with
     status 2 for a directory of the command line that is not there; `ConfigError`; `StoreError`.
@@ -49,6 +50,8 @@ def read_documents(directory: str | None = None) -> tuple[Store, Catalogue]:
     store = named_directory(directory) if directory is not None else configured_store()
     catalogue = catalogue_of(store)
     announce_store(store, catalogue.size)
+    if directory is None and not settings().has_states and (advice := unread_env_file()):
+        say(f"# warning{advice.replace(';', ':', 1)}")  # else the documents would lack a setting that the service has
     return store, catalogue
 
 

@@ -144,6 +144,33 @@ def test_a_fact_that_is_missing_beside_a_report_is_what_is_said(fleet: Fleet) ->
     assert any("pc31" in note and "only a request has the fact 'id'" in note for note in report.notes)
 
 
+@pytest.mark.parametrize(
+    ("overlay", "silent"),
+    [
+        ('{"overlay": 10, "match": {"role": "db"}, "late": "other"}', ["1 of its 2 machines, such as n2,"]),
+        ('{"overlay": 10, "match": {"role": "*"}, "late": "other"}', ["its machines"]),
+        ('{"overlay": 10, "match": {"role": "db"}, "late": "{{ nowhere }}"}', []),
+    ],
+    ids=["one machine", "all machines", "one that cannot be tried"],
+)
+def test_a_machine_whose_overlay_takes_the_report_away_is_named(fleet: Fleet, overlay: str, silent: list[str]) -> None:
+    lab = fleet.remembering(RememberedInstalls(url="http://answers.example.com"))
+    lab.write(
+        {
+            "inventory.csv": "id,mac,role\nn1,00:00:5e:00:53:01,web\nn2,00:00:5e:00:53:02,db\n",
+            "groups/all.ipxe": "#!ipxe\n# answer: match role=*\n# answer: once\nboot\n",
+            "groups/all.json": '{"match": {"role": "*"}, "late": "{{ report }}"}',
+            "groups/other.json": overlay,
+        }
+    )
+    notes = check(lab.loader.catalogue, Tools.none(), sources=lab.sources).notes
+    assert [note for note in notes if "{{ report }}" in note] == [
+        f'group "all" (ipxe): once, but no answer of {who} has {{{{ report }}}}: '
+        "nothing will say when an install is done"
+        for who in silent
+    ]
+
+
 def test_sentences_are_in_the_order_of_documents_and_lines() -> None:
     sentences = [
         "inventory.csv:2: has 3 cells",

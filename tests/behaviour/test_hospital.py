@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import xml.etree.ElementTree as ET
 from pathlib import Path
 
@@ -66,6 +67,20 @@ def test_every_pc_has_its_department_and_its_model(catalogue: Catalogue, sources
         assert efi in sizes.split()
         assert ("m75q" in found.body.decode()) == (model == "ThinkCentre M75q")
         assert [element.text for element in root.iter(f"{NAME}UILanguage")] == ["de-DE", "de-DE"]
+
+
+def test_a_departments_command_leaves_those_of_the_base(tmp_path: Path, sources: Sources) -> None:
+    shutil.copytree(HOSPITAL / "answers", tmp_path / "answers")
+    base = tmp_path / "answers" / "groups" / "windows-pc.unattend"
+    command = '<SynchronousCommand wcm:action="add"><Order>99</Order><CommandLine>x</CommandLine></SynchronousCommand>'
+    end = "</UserAccounts>"
+    text = base.read_text("utf-8").replace(end, f"{end}<FirstLogonCommands>{command}</FirstLogonCommands>")
+    base.write_text(text, "utf-8")
+    changed = loaded(FileStore(tmp_path / "answers"))
+    for _, mac, _, department, _, _ in ROWS:
+        commands = ET.fromstring(answer(changed, sources, f"mac={mac}").body).iter(f"{NAME}SynchronousCommand")
+        orders = [command.findtext(f"{NAME}Order") for command in commands]
+        assert orders == (["99", "10"] if department in {"Notaufnahme", "Röntgen"} else ["99"])
 
 
 def test_sixty_pcs_are_twelve_answers_prepared(catalogue: Catalogue, sources: Sources) -> None:

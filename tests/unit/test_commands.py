@@ -160,6 +160,20 @@ def test_an_absent_store_names_the_services_settings_that_were_not_read(
     assert shell("render", "node1", "--format", "toml").status == 0
 
 
+def test_a_command_without_a_place_for_states_names_the_services_settings_that_were_not_read(
+    shell: Shell, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_tree(shell.place, {"answerd.env": "SERVICE_STATE_PATH=installs.db\n", **RACK})
+    monkeypatch.setattr(common, "SYSTEM_ENV_FILE", Path("answerd.env"))
+    shell.set(SERVICE_ANSWERS_DIR="answers")
+    advice = "# warning: answerd.env exists and was not read: set SERVICE_ENV_FILE=answerd.env to use its settings"
+    for arguments in (["check"], ["render", "node1", "--format", "toml"], ["installs"]):
+        assert shell(*arguments).err[1] == advice
+    assert advice not in shell("check", "answers").err  # a directory of its own
+    shell.set(SERVICE_ENV_FILE="answerd.env")
+    assert advice not in shell("check").err
+
+
 def test_export_of_an_absent_database_creates_none(shell: Shell) -> None:
     shell.set(SERVICE_DB_PATH="absent.db")
     done = shell("export", "out")
