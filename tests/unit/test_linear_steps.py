@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from typing import Any
 
 import pytest
@@ -11,6 +12,7 @@ from hypothesis import strategies as st
 from answerd.formats import toml as toml_family
 from answerd.formats import xml as xml_family
 from answerd.formats.family import ParseError, branches
+from answerd.formats.filters import FILTERS
 from answerd.formats.template import MOST_FILTERS, TemplateReader
 from answerd.formats.xml_read import MOST_DECLARED
 from answerd.formats.yaml_read import MOST_TAG_DIRECTIVES
@@ -71,6 +73,20 @@ def test_a_placeholder_has_a_limit_of_filters() -> None:
         reader = TemplateReader()
         reader("{{ a" + "|lower" * count + " }}")
         assert len(reader.problems) == problems
+
+
+@pytest.mark.parametrize("name", sorted(FILTERS))
+def test_a_filter_that_is_repeated_makes_a_value_no_longer(name: str) -> None:
+    """`GROWING` names those that can, which have a bound."""
+    tried = 0
+    for value in ("525400201d0a", "192.0.2.7/24", "yes", "-12", "Straße 9 " * 1_000):
+        with contextlib.suppress(ValueError):
+            made = [FILTERS[name](value)]
+            tried += 1
+            while len(made) < MOST_FILTERS and len(made[-1]) <= len(made[0]):
+                made.append(FILTERS[name](made[-1]))
+            assert len(made[-1]) <= len(made[0])
+    assert tried
 
 
 def test_a_table_with_a_long_key_is_written_inline_and_says_the_same() -> None:
