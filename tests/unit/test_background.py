@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gc
+
 from answerd.answers.catalogue import Catalogue
 from answerd.answers.compose import warm_up
 from answerd.documents import Key, RawDocument
@@ -39,6 +41,18 @@ def test_after_a_change_of_a_group_all_that_stand_on_it_are_prepared_again() -> 
         kept = after.documents[raw].prepared
         assert kept is not None
         assert kept[1].parts[0] == b'y = 2\nx = "'
+
+
+def test_versions_of_a_group_that_were_prepared_and_checked_are_freed() -> None:
+    preparation, before = Preparation(), GROUP
+    catalogue = Catalogue().changed([before, machine(0)])
+    for version in range(50):
+        preparation.update(catalogue, checks=True)
+        after = RawDocument(GROUP.key, f"y = {version}\n")
+        catalogue, before = catalogue.changed([after], [before]), after
+    gc.collect()
+    kept = {found.text for found in gc.get_objects() if isinstance(found, RawDocument) and found.key == GROUP.key}
+    assert kept - {GROUP.text} == {"y = 48\n", "y = 49\n"}
 
 
 def test_a_group_that_answers_by_itself_is_prepared_and_no_other() -> None:

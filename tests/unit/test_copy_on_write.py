@@ -33,6 +33,7 @@ def test_it_is_a_mapping_and_so_are_the_copies_before(count: int, steps: list[tu
             del current[key], expected[key]
     for made, wanted in [*before, (current, expected)]:
         assert dict(made.items()) == wanted
+        assert sorted(made.values()) == sorted(wanted.values())
         assert len(made) == len(wanted)
         assert made.intersection(range(32)) == wanted.keys() & range(32)
 
