@@ -17,6 +17,7 @@ from typing import Any, Final
 import orjson
 
 from answerd.identity import LONGEST_VALUE, find_macs, identified
+from answerd.long_work import give_way
 
 LONGEST_LABEL: Final = 1_024
 """Characters of the longest label. Without a bound, 1 MB of JSON (one long name over many short values) asks for
@@ -74,10 +75,14 @@ class _Keys:
     def __init__(self, names: tuple[str, ...], other_keys: tuple[str, ...]) -> None:
         """``names``: for each scalar; empty where it has none. ``other_keys``: those of maps, lists and nulls."""
         keys = dict.fromkeys((*names, *other_keys))
-        folded = {key: key.casefold() for key in keys}
+        folded: dict[str, str] = {}
+        for key in keys:
+            folded[key] = key.casefold()
+            give_way()
         places: dict[str, list[int]] = {}
         for at, name in enumerate(names):
             places.setdefault(folded[name], []).append(at)
+            give_way()
         self.places: Mapping[str, Sequence[int]] = places
         # Compiled, a repeated key would equal its form.
         self.are_plain = all(type(key) is str and key == form and "." not in key for key, form in folded.items())
@@ -447,6 +452,7 @@ def _flattened(value: Any, most: int | None) -> dict[str, list[str]]:
             if kind is dict or kind is list:
                 open_parts.append((None if below is None else f"{below}.", leaf_below, _parts(item)))
                 break
+            give_way()
             if not _is_value(item):
                 continue
             text = _text_of(item)

@@ -11,6 +11,7 @@ from typing import Final, Protocol
 
 from answerd.errors import AnswerTooLarge
 from answerd.identity import mac_digits
+from answerd.long_work import give_way
 
 Filter = tuple[str, tuple[str, ...]]
 """A filter as a placeholder has it: its name and the texts in its parentheses."""
@@ -254,6 +255,7 @@ class FilterBudget:
 
     def spend(self, name: str, characters: int, values: int) -> None:
         """Count what a filter is about to process, or what was made. Raises ValueError when it is too much."""
+        give_way()
         self._left -= characters + values * FOR_EACH_VALUE * COST.get(name, 1)
         if self._left < 0:
             raise ValueError(f"brings the work of this answer's filters over {MOST_WORK:,} characters")

@@ -15,6 +15,7 @@ from answerd.errors import MOST_PROBLEMS, CannotFill
 from answerd.formats import filters
 from answerd.formats.filters import FILTERS, LARGEST_ANSWER, Filter, FilterBudget, Lookup, apply_filter, too_large
 from answerd.identity import brief, folded
+from answerd.long_work import give_way
 from answerd.memo import remembered
 
 _CONTROL_CHARACTER: Final = re.compile(r"[\x00-\x1f\x7f-\x9f]")  # Unicode category Cc, all of it
@@ -172,6 +173,7 @@ class Template:
         filled: list[str] = []
         for part in parts:
             text = part if isinstance(part, str) else part.value(lookup)
+            give_way()
             filled.append(text)
             room -= len(text)
             if room < 0:
@@ -248,6 +250,7 @@ class TemplateReader:
         parts: list[str | Placeholder] = []
         done = 0
         while start >= 0:
+            give_way()
             found = _PLACEHOLDER.match(text, start)
             if found:
                 self.found = True
