@@ -316,6 +316,7 @@ def _walk(value: Any) -> tuple[list[str], list[str], list[str], list[int], int, 
             else:
                 names.append(name)
                 texts.append(str(item))
+                give_way()
                 numbers += 1
                 has_zero = has_zero or not item
         else:

@@ -17,6 +17,7 @@ from answerd.documents import Key, RawDocument
 from answerd.facts import Facts, Request
 from answerd.formats.filters import FilterBudget
 from answerd.identity import Kind
+from answerd.json_body import read_json
 
 MANY = 3_000
 
@@ -41,6 +42,11 @@ def test_reading_a_large_body_gives_way(times: Callable[[str], int]) -> None:
     Facts(Request(body=json.dumps(body).encode())).prepare()
     assert times("json_body") >= 3 * MANY
     assert times("facts") >= 2 * MANY
+
+
+def test_reading_many_numbers_gives_way(times: Callable[[str], int]) -> None:
+    read_json(json.dumps(list(range(MANY))).encode())
+    assert times("json_body") >= 2 * MANY
 
 
 def test_a_body_of_mac_addresses_gives_way(times: Callable[[str], int]) -> None:
