@@ -29,6 +29,9 @@ BODY_SHARE = 65_536
 CONNECTION_STATE = 8_192
 """Bytes of a connection that waits: its objects, and what has been read of its header."""
 
+LARGEST_WAITING = (BODY_SHARE + CONNECTION_STATE) * 9 // 8
+"""Bytes of a connection with a body: the buffer of a body grows by eighths."""
+
 SLACK = 16 * MB
 LARGEST_BODY = 1_048_576
 LARGEST_PUT = 262_144
@@ -93,7 +96,7 @@ def amplified(
     """One value of nearly 1 MB, which a document repeats, asked for by clients that do not read the answer."""
     lines = "".join(f'line {number} {{{{ serial | default("none") }}}}\n' for number in range(placeholders))
     body = json.dumps({"serial": "A" * (LARGEST_BODY - 1_000)}).encode()
-    bound = connections * (BODY_SHARE + CONNECTION_STATE) + (workers + 1) * SLACK
+    bound = connections * LARGEST_WAITING + (workers + 1) * SLACK
     settings = {"SERVICE_WORKERS": workers, "SERVICE_MAX_CONNECTIONS": connections}
     with _serving(scratch, {"default.ks": lines}, **settings) as service:
         request = request_bytes("POST", "/ks", {}, body)
@@ -128,7 +131,7 @@ def refused_bodies(scratch: Path, *, connections: int = CONNECTIONS, workers: in
 
 def slow_bodies(scratch: Path, *, connections: int = CONNECTIONS, workers: int = 2) -> list[Figure]:
     """The same from clients that may ask. What is over the budget is told to come back later."""
-    bound = connections * (BODY_SHARE + CONNECTION_STATE) * 9 // 8 + (workers + 1) * SLACK  # a buffer grows by eighths
+    bound = connections * LARGEST_WAITING + (workers + 1) * SLACK
     settings = {"SERVICE_WORKERS": workers, "SERVICE_MAX_CONNECTIONS": connections}
     with _serving(scratch, {"default.ks": "lang en\n"}, **settings) as service:
         request = request_bytes("POST", "/ks", {}, b"A" * LARGEST_BODY)[:-6]
