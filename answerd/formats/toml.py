@@ -18,6 +18,7 @@ import tomli
 from answerd.formats import dict_tree
 from answerd.formats.family import DEEPEST, ParseError, Prepared, Slot, fragments, typed_slot_of
 from answerd.formats.template import Template
+from answerd.long_work import give_way
 
 name = "toml"
 control = dict_tree.take_control
@@ -30,6 +31,11 @@ _AT_ONCE: Final = 32_768
 """Characters of a text that tomli reads in 40 ms at most. No other thread runs meanwhile, because it is compiled."""
 
 _PLACE = re.compile(r" \(at (?:line (\d+), column (\d+)|end of document)\)$")
+_MOST_PARTS: Final = 1_000
+_BLANKS: Final = {ord(" "): None, ord("\t"): None}
+_ENDLESS_KEY = re.compile(rf"""(?<![\w."'-])(?:(?:[\w-]++|"[^"]*+"|'[^']*+')\.){{{_MOST_PARTS}}}""")
+"""In a line without blanks. It is tried once for each run of parts."""
+
 _TO_ESCAPE = re.compile(r'["\\\x00-\x1f\x7f]')
 _LONG_INTEGER = re.compile(r"(?<![0-9A-Za-z_])0[xob][0-9A-Fa-f_]{2000}")
 _MOST_BITS = 12_000
@@ -73,6 +79,8 @@ def _read(text: str) -> dict_tree.Map:
     Where a text has no single quote, no backslash and no three quotes in a row, both kinds of quotes mean the same.
     """
     if len(text) > _AT_ONCE and sys.version_info < (3, 15):
+        if _has_endless_key(text):
+            raise RecursionError
         return tomllib.loads(text)
     if "'" not in text and "\\" not in text and '"""' not in text:
         try:
@@ -80,6 +88,18 @@ def _read(text: str) -> dict_tree.Map:
         except tomli.TOMLDecodeError:
             pass  # its sentence is about the other quotes
     return tomli.loads(text)
+
+
+def _has_endless_key(text: str) -> bool:
+    """Return whether a line has a dotted key of more parts than tomli takes. The standard library takes any number, in
+    time that grows with its square: minutes for a line of 256 KB."""
+    if text.count(".") < _MOST_PARTS:
+        return False
+    for line in text.split("\n"):
+        give_way()
+        if line.count(".") >= _MOST_PARTS and _ENDLESS_KEY.search(line.translate(_BLANKS)):
+            return True
+    return False
 
 
 _FIXED_SENTENCES: tuple[tuple[str, str], ...] = (

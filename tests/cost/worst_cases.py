@@ -93,6 +93,11 @@ TEXT: dict[str, Callable[[int], Case]] = {
 TOML: dict[str, Callable[[int], Case]] = {
     "toml: keys": lambda n: machine("toml", counted("k#=1\n", n)),
     "toml: dotted keys": lambda n: machine("toml", counted("a.b.c.d.e.f.g.k#=1\n", n)),
+    "toml: a dotted key": lambda n: machine("toml", again("a.", n, after="a=1\n")),
+    "toml: a dotted key with blanks": lambda n: machine("toml", again(" a .", n, before="[", after=" a ]\n")),
+    "toml: dotted texts on a line": lambda n: machine(
+        "toml", again('"' + "a." * 900 + '",', n, before="a=[", after="]\n")
+    ),
     "toml: headers": lambda n: machine("toml", counted("[t#]\n", n)),
     "toml: tables in an array": lambda n: machine("toml", again("[[a]]\n", n)),
     "toml: inline tables": lambda n: machine(

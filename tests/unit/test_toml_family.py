@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import json
 import math
 import threading
 import tomllib
@@ -219,6 +220,19 @@ def test_a_long_text_is_read_as_a_short_one(document: str) -> None:
 
     longer = f"#{' ' * 40_000}"
     assert outcome(f"{longer}\n{document}") == outcome(f"#\n{document}")
+
+
+@pytest.mark.parametrize("parts", ["a.", '"a".', "'a' .\t", "a-1_b. "])
+@pytest.mark.parametrize("around", ["{}a = 1\n", "[{}a]\n", "[[{}a]]\n", "a = {{ {}a = 1 }}\n"])
+def test_a_key_of_any_number_of_parts_is_refused_at_once(parts: str, around: str) -> None:
+    with pytest.raises(ParseError, match="it is nested too deeply"):
+        toml_family.parse(around.format(parts * 50_000))
+
+
+def test_a_line_of_many_dots_that_are_in_texts_is_read() -> None:
+    names = [f"{'a.' * 900}{number}" for number in range(50)]
+    text = f"names = {json.dumps(names)} # {'...' * 900}\n"
+    assert toml_family.parse(text) == {"names": names}
 
 
 def test_other_threads_run_while_a_long_text_is_read() -> None:
