@@ -32,9 +32,12 @@ _AT_ONCE: Final = 32_768
 
 _PLACE = re.compile(r" \(at (?:line (\d+), column (\d+)|end of document)\)$")
 _MOST_PARTS: Final = 1_000
-_BLANKS: Final = {ord(" "): None, ord("\t"): None}
+"""Parts of a dotted key. tomli takes no more; the standard library's parser takes any number, in time that grows with
+their square: minutes for a line of 256 KB."""
+
+_DOT = re.compile(r"(?<![ \t])[ \t]*+\.[ \t]*+")
 _ENDLESS_KEY = re.compile(rf"""(?<![\w."'-])(?:(?:[\w-]++|"[^"]*+"|'[^']*+')\.){{{_MOST_PARTS}}}""")
-"""In a line without blanks. It is tried once for each run of parts."""
+"""In a line without blanks beside dots. It is tried once for each run of parts, however long."""
 
 _TO_ESCAPE = re.compile(r'["\\\x00-\x1f\x7f]')
 _LONG_INTEGER = re.compile(r"(?<![0-9A-Za-z_])0[xob][0-9A-Fa-f_]{2000}")
@@ -49,6 +52,8 @@ _SHORT_ESCAPES = {'"': '\\"', "\\": "\\\\", "\b": "\\b", "\t": "\\t", "\n": "\\n
 
 def parse(text: str) -> dict_tree.Map:
     """Return a plain tree. Raises `ParseError` with line and column, also for input that only hostile texts contain."""
+    if len(text) > _AT_ONCE:
+        _refuse_endless_key(text)
     try:
         tree = _read(text)
     except (tomli.TOMLDecodeError, tomllib.TOMLDecodeError) as error:
@@ -79,8 +84,6 @@ def _read(text: str) -> dict_tree.Map:
     Where a text has no single quote, no backslash and no three quotes in a row, both kinds of quotes mean the same.
     """
     if len(text) > _AT_ONCE and sys.version_info < (3, 15):
-        if _has_endless_key(text):
-            raise RecursionError
         return tomllib.loads(text)
     if "'" not in text and "\\" not in text and '"""' not in text:
         try:
@@ -90,16 +93,18 @@ def _read(text: str) -> dict_tree.Map:
     return tomli.loads(text)
 
 
-def _has_endless_key(text: str) -> bool:
-    """Return whether a line has a dotted key of more parts than tomli takes. The standard library takes any number, in
-    time that grows with its square: minutes for a line of 256 KB."""
+def _refuse_endless_key(text: str) -> None:
+    """Raise `ParseError` where a line has a dotted key of more than `_MOST_PARTS` parts. So many words that are joined
+    by dots, with nothing else between them, are refused inside of a text too."""
     if text.count(".") < _MOST_PARTS:
-        return False
-    for line in text.split("\n"):
+        return
+    for number, line in enumerate(text.split("\n"), 1):
         give_way()
-        if line.count(".") >= _MOST_PARTS and _ENDLESS_KEY.search(line.translate(_BLANKS)):
-            return True
-    return False
+        if line.count(".") < _MOST_PARTS:
+            continue
+        has_blanks = " ." in line or ". " in line or "\t" in line
+        if _ENDLESS_KEY.search(_DOT.sub(".", line) if has_blanks else line):
+            raise ParseError("it is nested too deeply", number)
 
 
 _FIXED_SENTENCES: tuple[tuple[str, str], ...] = (

@@ -98,6 +98,7 @@ TOML: dict[str, Callable[[int], Case]] = {
     "toml: dotted texts on a line": lambda n: machine(
         "toml", again('"' + "a." * 900 + '",', n, before="a=[", after="]\n")
     ),
+    "toml: blanks before dots": lambda n: machine("toml", again(" ", n - 2_000, before="# a", after="." * 2_000)),
     "toml: headers": lambda n: machine("toml", counted("[t#]\n", n)),
     "toml: tables in an array": lambda n: machine("toml", again("[[a]]\n", n)),
     "toml: inline tables": lambda n: machine(

@@ -225,14 +225,27 @@ def test_a_long_text_is_read_as_a_short_one(document: str) -> None:
 @pytest.mark.parametrize("parts", ["a.", '"a".', "'a' .\t", "a-1_b. "])
 @pytest.mark.parametrize("around", ["{}a = 1\n", "[{}a]\n", "[[{}a]]\n", "a = {{ {}a = 1 }}\n"])
 def test_a_key_of_any_number_of_parts_is_refused_at_once(parts: str, around: str) -> None:
-    with pytest.raises(ParseError, match="it is nested too deeply"):
-        toml_family.parse(around.format(parts * 50_000))
+    with pytest.raises(ParseError, match="it is nested too deeply") as refused:
+        toml_family.parse("# first\n" + around.format(parts * 50_000))
+    assert refused.value.line == 2
 
 
-def test_a_line_of_many_dots_that_are_in_texts_is_read() -> None:
-    names = [f"{'a.' * 900}{number}" for number in range(50)]
-    text = f"names = {json.dumps(names)} # {'...' * 900}\n"
-    assert toml_family.parse(text) == {"names": names}
+@pytest.mark.parametrize(
+    "value",
+    [
+        [f"{'a.' * 900}{number}" for number in range(50)],
+        [f".{number}.example.com" for number in range(2_000)],
+        f"no_proxy={' '.join(f'10.0.{number // 250}.{number % 250}' for number in range(4_000))}",
+        " ".join(f"web-{number}.example.com" for number in range(2_000)),
+        "This is a sentence. " * 2_000,
+        "." * 40_000,
+        "a" + " " * 40_000 + "." * 1_000,
+    ],
+)
+@pytest.mark.parametrize("quotes", ['"{}"', "'{}'", "'''\n{}'''", '"""\n{}"""'])
+def test_a_line_of_many_dots_that_are_in_texts_is_read(value: str | list[str], quotes: str) -> None:
+    written = quotes.format(value) if isinstance(value, str) else json.dumps(value)
+    assert toml_family.parse(f"a = {written} # {'...' * 12_000}\n") == {"a": value}
 
 
 def test_other_threads_run_while_a_long_text_is_read() -> None:
