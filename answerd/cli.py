@@ -56,7 +56,7 @@ from collections.abc import Sequence
 
 from docopt import DocoptExit, docopt
 
-from answerd import __version__, identity
+from answerd import __version__
 from answerd.captures import CaptureError
 from answerd.commands import FAILED, NAMES, WRONG_USAGE, Arguments, CommandError, command, options_of
 from answerd.config import ConfigError
@@ -93,18 +93,13 @@ def main(arguments: list[str] | None = None) -> int:
         return FAILED
 
 
-def _is_compiled() -> bool:
-    """Return whether the modules of the request path run compiled (docs/performance.md#the-compiled-build)."""
-    return not (identity.__file__ or "").endswith(".py")
-
-
 def _run(arguments: Sequence[str]) -> int:
     try:
         if arguments and arguments[0] in HELP_OPTIONS:
             print(__doc__, end="")
             return 0
         if list(arguments) == ["--version"]:
-            print(f"answerd {__version__}{' (compiled)' if _is_compiled() else ''}")
+            print(f"answerd {__version__}")
             return 0
         name, rest = _named(arguments)
         if any(argument in HELP_OPTIONS for argument in _before_dashes(rest)):

@@ -29,7 +29,6 @@ from answerd.identity import (
 )
 from answerd.inventory.row import Row
 from answerd.json_body import JsonBody, filed, read_json
-from answerd.long_work import give_way
 
 OWN_LABELS: Final = frozenset({"peer", "user_agent"})
 """Labels that the service sets: a request's own values for them are ignored."""
@@ -252,7 +251,6 @@ class Facts:
         if self._labels is None:
             found = {label: [*values] for label, values in self._filed_before_json().items()}
             for label, sent in (self._json.labels() if self._json else {}).items():
-                give_way()
                 if not _is_set_here(label):
                     found.setdefault(label, []).extend(sent)
             labels = {label: _kept(values) for label, values in found.items()}
@@ -322,7 +320,6 @@ class Facts:
             long_enough = [pair for pair in in_body if len(pair[0]) >= SHORTEST_BODY_IDENTITY]
             found: dict[str, str] = {}
             for identity, text in (*outside[: carried.macs_at], *long_enough, *outside[carried.macs_at :]):
-                give_way()
                 if identity:
                     found.setdefault(identity, text)
             self._identities = found

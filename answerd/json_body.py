@@ -8,16 +8,14 @@ are asked for; tests/unit/test_request_properties.py holds the three ways equal.
 from __future__ import annotations
 
 import json
-import operator
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from functools import lru_cache, partialmethod
+from functools import lru_cache
 from itertools import chain, repeat
 from typing import Any, Final
 
 import orjson
 
 from answerd.identity import LONGEST_VALUE, find_macs, identified
-from answerd.long_work import give_way
 
 LONGEST_LABEL: Final = 1_024
 """Characters of the longest label. Without a bound, 1 MB of JSON (one long name over many short values) asks for
@@ -48,12 +46,15 @@ class SpelledNumber:
         return self._text
 
 
-RepeatedKey: Final[type[str]] = type(
-    "RepeatedKey", (str,), {"__slots__": (), "__hash__": object.__hash__, "__eq__": partialmethod(operator.is_)}
-)
-"""A key of a map that has it twice: equal only to itself, so that a dict keeps both values. Not a class statement,
-because mypyc compiles none that extends a builtin. No method is a function of this module: compiled, it would not be
-bound to its key."""
+class RepeatedKey(str):
+    """A key of a map that has it twice: equal only to itself, so that a dict keeps both values."""
+
+    __slots__ = ()
+
+    __hash__ = object.__hash__
+
+    def __eq__(self, other: object) -> bool:
+        return self is other
 
 
 def _with_each_pair(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -78,14 +79,11 @@ class _Keys:
         folded: dict[str, str] = {}
         for key in keys:
             folded[key] = key.casefold()
-            give_way()
         places: dict[str, list[int]] = {}
         for at, name in enumerate(names):
             places.setdefault(folded[name], []).append(at)
-            give_way()
         self.places: Mapping[str, Sequence[int]] = places
-        # Compiled, a repeated key would equal its form.
-        self.are_plain = all(type(key) is str and key == form and "." not in key for key, form in folded.items())
+        self.are_plain = all(key == form and "." not in key for key, form in folded.items())
         self.macs: Sequence[str] = find_macs("\n".join(keys).encode("utf-8", "replace"))
 
 
@@ -316,7 +314,6 @@ def _walk(value: Any) -> tuple[list[str], list[str], list[str], list[int], int, 
             else:
                 names.append(name)
                 texts.append(str(item))
-                give_way()
                 numbers += 1
                 has_zero = has_zero or not item
         else:
@@ -453,7 +450,6 @@ def _flattened(value: Any, most: int | None) -> dict[str, list[str]]:
             if kind is dict or kind is list:
                 open_parts.append((None if below is None else f"{below}.", leaf_below, _parts(item)))
                 break
-            give_way()
             if not _is_value(item):
                 continue
             text = _text_of(item)

@@ -23,8 +23,3 @@ def run_long(work: Callable[[], _T]) -> _T:
 def run_long_work_by(runner: Callable[[Callable[[], Any]], Any]) -> None:
     """Have long work of this process done by ``runner`` from now on."""
     _runners[:] = [runner]
-
-
-def give_way() -> None:
-    """Let other threads run. Compiled code that takes milliseconds calls this in its loops: the interpreter switches
-    threads only between its own instructions, such as those of this function, which is therefore never compiled."""

@@ -15,7 +15,6 @@ from hypothesis import HealthCheck, settings
 
 pytest.register_assert_rewrite("tests.support")
 
-from answerd import identity  # noqa: E402
 from tests.support import thorough  # noqa: E402
 from tests.support.disks import mounted  # noqa: E402
 from tests.support.fleet import STORES, Fleet  # noqa: E402
@@ -71,14 +70,10 @@ def pytest_collection() -> None:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Begin with the folders whose files take long; leave out what cannot be tested in compiled modules."""
+    """Begin with the folders whose files take long."""
     if not thorough.is_thorough():
         items[:] = filter(is_of_its_store, items)
     items.sort(key=lambda item: item.path.relative_to(FOLDER).parts[0] not in SLOW_FIRST)
-    if not str(identity.__file__).endswith(".py"):
-        for item in items:
-            if item.get_closest_marker("patches"):
-                item.add_marker(pytest.mark.skip(reason="patches a module that is compiled"))
 
 
 def is_of_its_store(item: pytest.Item) -> bool:

@@ -103,11 +103,7 @@ class CopyOnWriteMap(MutableMapping[K, V]):
                 yield key
 
     def values(self) -> Iterator[V]:  # type: ignore[override]
-        """Yield the values, in a third of the time that a look-up for each key takes.
-
-        Not a `ValuesView`: an instance of a compiled class that extends one keeps what it refers to for ever (mypyc
-        2.4 does not clear the slots of a base class that is not compiled).
-        """
+        """Yield the values, in a third of the time that a look-up for each key takes."""
         if not self._changes:
             yield from self._base.values()
             return

@@ -36,7 +36,6 @@ class Selection:
 
     __slots__ = ("default", "group", "layers", "machine", "overlays")
 
-    # Not a named tuple: that could not be compiled, and takes twice as long to make.
     def __init__(
         self,
         layers: tuple[Document, ...],

@@ -13,7 +13,6 @@ from typing import Any, Final, NewType, Protocol, TypeVar
 
 from answerd.formats.filters import COST, GROWING, LARGEST_ANSWER, FilterBudget, Lookup, too_large
 from answerd.formats.template import LONGEST_REMEMBERED, Placeholder, Template, TemplateReader
-from answerd.long_work import give_way
 from answerd.memo import remembered
 
 Tree = NewType("Tree", object)
@@ -188,7 +187,6 @@ def fragments(text: str | Template, write: Callable[[str], str]) -> list[str | S
     found: list[str | Slot] = []
     for part in text.parts:
         found.append(write(part) if isinstance(part, str) else slot_of(part, write))
-        give_way()
     return found
 
 
@@ -235,7 +233,6 @@ class Prepared:
         begin = 0
         for at, fragment in enumerate(fragments):
             if isinstance(fragment, Slot):
-                give_way()
                 constant.append("".join(fragments[begin:at]).encode())  # type: ignore[arg-type]
                 slots.append(fragment)
                 begin = at + 1
@@ -278,8 +275,6 @@ class Prepared:
         room = LARGEST_ANSWER
         for length, slot in pairs:
             value = slot.fill(lookup).encode()
-            if self.effort == LONG:
-                give_way()
             room -= len(value)
             if room < 0:  # checked early: a value may be long, and repeated
                 raise too_large()

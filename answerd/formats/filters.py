@@ -11,7 +11,6 @@ from typing import Final, Protocol
 
 from answerd.errors import AnswerTooLarge
 from answerd.identity import mac_digits
-from answerd.long_work import give_way
 
 Filter = tuple[str, tuple[str, ...]]
 """A filter as a placeholder has it: its name and the texts in its parentheses."""
@@ -255,7 +254,6 @@ class FilterBudget:
 
     def spend(self, name: str, characters: int, values: int) -> None:
         """Count what a filter is about to process, or what was made. Raises ValueError when it is too much."""
-        give_way()
         self._left -= characters + values * FOR_EACH_VALUE * COST.get(name, 1)
         if self._left < 0:
             raise ValueError(f"brings the work of this answer's filters over {MOST_WORK:,} characters")

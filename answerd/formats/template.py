@@ -15,7 +15,6 @@ from answerd.errors import MOST_PROBLEMS, CannotFill
 from answerd.formats import filters
 from answerd.formats.filters import FILTERS, LARGEST_ANSWER, Filter, FilterBudget, Lookup, apply_filter, too_large
 from answerd.identity import brief, folded
-from answerd.long_work import give_way
 from answerd.memo import remembered
 
 _CONTROL_CHARACTER: Final = re.compile(r"[\x00-\x1f\x7f-\x9f]")  # Unicode category Cc, all of it
@@ -148,7 +147,6 @@ def _spelled(name: str, texts: tuple[str, ...]) -> str:
 class Template:
     """A text with placeholders: constant parts and `Placeholder` in their order. Never modified."""
 
-    # No dataclass: the methods of one are not compiled, and a fleet has some of these for each machine.
     __slots__ = ("parts",)
 
     def __init__(self, parts: tuple[str | Placeholder, ...]) -> None:
@@ -173,7 +171,6 @@ class Template:
         filled: list[str] = []
         for part in parts:
             text = part if isinstance(part, str) else part.value(lookup)
-            give_way()
             filled.append(text)
             room -= len(text)
             if room < 0:
@@ -250,7 +247,6 @@ class TemplateReader:
         parts: list[str | Placeholder] = []
         done = 0
         while start >= 0:
-            give_way()
             found = _PLACEHOLDER.match(text, start)
             if found:
                 self.found = True

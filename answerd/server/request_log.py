@@ -46,8 +46,7 @@ MAX_JSON_MESSAGE: Final = 1_900
 BATCH_SECONDS: Final = 0.01
 CLOSE_SECONDS: Final = 1.0  # that the end of the process waits for a log nobody reads
 
-# Surrogates cannot stand in a literal that is compiled.
-_UNSAFE: Final = re.compile(f"[\x00-\x1f\x7f-\x9f\u2028\u2029{chr(0xD800)}-{chr(0xDFFF)}]")
+_UNSAFE: Final = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
 _STREAMS: Final = {"stdout": 1, "stderr": 2}
 _WARNINGS: Final = ("warning: ", "problem: ")  # how lines about the service begin that ask for attention
 

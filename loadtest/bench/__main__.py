@@ -20,9 +20,8 @@ Groups (all of them when none is named):
 
 Options:
   --against WHAT  Compare the answers of this checkout with those of another, in alternating rounds; other groups are
-                  measured only where they are named. WHAT is a directory, which may hold a compiled build, or a
-                  revision, which is checked out for that time. A kind of answer that lost 3 % misses its bar.
-  --code DIR    Measure the answerd in DIR in place of this checkout's: scripts/bench --compiled gives a compiled build.
+                  measured only where they are named. WHAT is a directory, or a revision, which is checked out for
+                  that time. A kind of answer that lost 3 % misses its bar.
   --quick       A smoke test of a minute or two: fewer and shorter rounds, smaller fleets. Its figures mean nothing.
   --million     The fleets of "scale" include one of 1,000,000 machines.
   --rounds N    Rounds of each contestant.
@@ -40,7 +39,6 @@ import sys
 import time
 from collections.abc import Callable
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 from docopt import docopt
@@ -53,7 +51,6 @@ from loadtest.bench import (
     loading,
     nodes,
     pages,
-    servers,
     throughput,
 )
 from loadtest.bench.against import against, another_checkout
@@ -83,8 +80,6 @@ AGAINST = "against"
 def main() -> int:
     """Run what the command line asks for. Returns the exit status."""
     arguments = docopt(__doc__)
-    if arguments["--code"]:
-        servers.CODE.append(Path(arguments["--code"]).resolve())
     unknown = [name for name in arguments["<group>"] if name not in GROUPS]
     if unknown:
         print(f"bench: no group {', '.join(unknown)}; there are {', '.join(GROUPS)}", file=sys.stderr)

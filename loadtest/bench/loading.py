@@ -10,7 +10,7 @@ from dataclasses import replace
 from loadtest.bench import shapes
 from loadtest.bench.figures import Bar, Effort, Figure, Spread
 from loadtest.bench.load import Contestant, ask, carry_out, generating, wait_until_loaded
-from loadtest.bench.servers import Server, answerd, is_compiled
+from loadtest.bench.servers import Server, answerd
 from loadtest.bench.stores import STORES, AnswerSet, stored
 from loadtest.fleet import Machine, templated_document, templated_fleet
 
@@ -43,7 +43,7 @@ def load(effort: Effort) -> list[Figure]:
 def _one_store(effort: Effort, store: str, answers: AnswerSet) -> list[Figure]:
     named = f"{effort.load:,} machines in {store}"
     with answerd(answers.settings, wait=False) as server:
-        figures = starting(server, named, Bar(at_most=12) if is_compiled() else None)
+        figures = starting(server, named)
         contestant = Contestant(named, server, shapes.TEMPLATED_POST, effort.load)
         carry_out(contestant.order())
         machine = Machine(effort.load // 2)

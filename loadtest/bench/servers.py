@@ -117,14 +117,6 @@ _POLL_SECONDS = 0.005
 _LISTENING = re.compile(r"- answerd \S+ listening on \S+?:(\d+)")
 _STATUS = re.compile(r" body=\d+ (-|\d{3}) ")
 _ADMIN_LISTENING = re.compile(r"admin API listening on \S+?:(\d+)")
-CODE: list[Path] = []
-"""A directory with the answerd that is measured in place of this checkout's, where there is one."""
-
-
-def is_compiled() -> bool:
-    """Return whether a compiled build is measured."""
-    return any(True for code in CODE for _ in code.glob("*__mypyc*.so"))
-
 
 ADMIN_TOKEN = "bench-token-of-no-worth"
 
@@ -178,7 +170,6 @@ def answerd(
         started = time.monotonic()
         environment = clean | {key: str(value) for key, value in given.items()}
         command = [sys.executable, "-m", "answerd", "serve"]
-        checkout = checkout or next(iter(CODE), None)
         if checkout is not None:
             environment["PYTHONPATH"] = str(checkout)
             command.insert(1, "-P")  # or the current directory would come before PYTHONPATH

@@ -212,7 +212,6 @@ def test_a_machine_whose_own_secret_is_in_the_changed_lines_is_a_change_of_its_o
     assert f'+note = "{CHANGED}"' in changes[1].lines
 
 
-@pytest.mark.patches
 def test_of_machines_with_the_same_change_secrets_are_hidden_in_the_first_only(monkeypatch: pytest.MonkeyPatch) -> None:
     """In each of 5,000 machines of a group it would take half a minute."""
     hidden = []
@@ -311,7 +310,6 @@ def brute_force(before: Catalogue, after: Catalogue, patch: pytest.MonkeyPatch) 
         return compare(before, after)
 
 
-@pytest.mark.patches
 @settings(max_examples=examples(300), suppress_health_check=list(HealthCheck), deadline=None)
 @given(files=some_files(), others=some_files(), kept=st.integers(0, 2**12 - 1), has_states=st.booleans())
 def test_only_what_can_differ_is_compared_and_nothing_is_overlooked(

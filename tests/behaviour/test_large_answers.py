@@ -45,7 +45,6 @@ def test_a_larger_one_is_an_error_that_says_so(fleet: Fleet, documents: dict[str
         fleet.ask(f"/{word}?id=1&text={'x' * 1_000}")
 
 
-@pytest.mark.patches
 def test_a_value_that_is_repeated_is_not_made_more_often_than_an_answer_holds(
     fleet: Fleet, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -302,7 +302,6 @@ def test_answers_are_prepared_once_for_each_stack_that_occurs(monkeypatch: pytes
     assert len({id(top) for layers in made for top in layers[-1:]}) <= len(texts)
 
 
-@pytest.mark.patches
 def test_the_answers_that_requests_can_make_of_overlays_are_kept_within_bounds(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(compose, "_MOST_STACKS", 20)
     texts = {f"groups/o{at}.ks": f"# answer: overlay {at + 1}\n# answer: match x{at}=1\no{at}\n" for at in range(6)}

@@ -1,4 +1,4 @@
-"""scripts/serve in a fresh clone: it installs, compiles nothing, and answers what it prints."""
+"""scripts/serve in a fresh clone: it installs, and answers what it prints."""
 
 from __future__ import annotations
 
@@ -31,4 +31,3 @@ def test_a_fresh_clone_listens_soon_after_pip_has_ended(tmp_path: Path) -> None:
             assert after_pip < MOST_SECONDS_AFTER_PIP
         finally:
             service.terminate()
-    assert list((tmp_path / "clone").glob("answerd/**/*.so")) == []

@@ -237,7 +237,6 @@ def test_a_removed_file_counts_when_two_looks_agree_about_it(root: Path) -> None
     assert watched.texts() == {}
 
 
-@pytest.mark.patches
 def test_a_rewrite_of_the_same_size_within_one_tick_of_the_clock_is_seen(
     root: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

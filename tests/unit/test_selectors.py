@@ -87,7 +87,6 @@ def matching(**patterns: str | list[str]) -> Selector:
     )
 
 
-@pytest.mark.patches
 @pytest.mark.parametrize(
     "pattern",
     [
