@@ -49,8 +49,7 @@ ORDERED: Mapping[Order, Kind] = {Order.ARM: Kind.ARMED, Order.DISARM: Kind.DISAR
 class Event(NamedTuple):
     """One event of the record named ``record``.
 
-    ``attempt`` and ``start`` say what it belongs to; ``start`` is 0 where it belongs to no start. ``attempt`` is 0 in a
-    line of the history of an earlier version, from which nothing follows. ``detail`` names a
+    ``attempt`` and ``start`` say what it belongs to; ``start`` is 0 where it belongs to no start. ``detail`` names a
     given document, or is the text of a report; ``origin`` is who caused it. ``message`` and ``percent`` are the
     machine's last news with this event. ``counts``: it changed the state or the news when it was written.
     ``identities`` are those that the record collects, with their texts; ``group`` was part of the answer. ``is_named``:

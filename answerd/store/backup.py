@@ -32,7 +32,7 @@ from answerd.store import (
     no_progress,
 )
 from answerd.store.file_io import make_directories
-from answerd.store.schema import BEFORE_EVENTS, DOCUMENTS, STATES, migrate
+from answerd.store.schema import DOCUMENTS, STATES, migrate
 from answerd.store.sqlite import FILE_MODE, SqliteFile, SqliteStore
 from answerd.store.state_sync import DatabaseStates, shared_key, store_events
 from answerd.store.state_tables import COLUMNS, INSERT, Sighting, note, run, run_many, setting, write_sightings
@@ -253,8 +253,6 @@ def _make_tables(database: sqlite3.Connection, version: int) -> None:
     """Make the tables of a schema version; opening the database as a store brings them up to date."""
     for statement in DOCUMENTS.statements_of(version):
         database.execute(statement)
-    for table in _tables(database, "source") & {*BEFORE_EVENTS} - _tables(database, "main"):
-        database.execute(f"CREATE TABLE main.{table} AS SELECT * FROM source.{table} WHERE false")  # noqa: S608
     database.execute(f"PRAGMA user_version = {version}")
 
 

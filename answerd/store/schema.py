@@ -2,16 +2,18 @@
 
 Rules: docs/admin-api.md#the-database.
 
-The first step makes the tables of the oldest version that is brought up to date; each other one leads from a version
-to the next. A step that was released is never edited: add another one. Services of two versions may run on one
-database, so a step only adds (a column, a table, an index), unless it says otherwise. Statements are text, not made
-from the models, because the models describe the newest version only.
+The first step makes the tables of the first release; each other one leads from a version to the next. A step that was
+released is never edited: add another one. Services of two versions may run on one database, so a step only adds (a
+column, a table, an index). Statements are text, not made from the models, because the models describe the newest
+version only.
+
+Versions count from numbers that no database of before the first release has, so that such a one is refused.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -32,10 +34,9 @@ _BUSY_RETRY_SECONDS = 0.05
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """The SQL of each engine, by its name, in order. ``convert`` moves rows afterwards, in the same transaction."""
+    """The SQL of each engine, by its name, in order."""
 
     statements: Mapping[str, Sequence[str]]
-    convert: Callable[[peewee.Database], None] = lambda _database: None
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,8 +60,9 @@ class Schema:
             )
         if 0 < version < self.first:
             raise StoreError(
-                f"the database {described} has schema version {version}, which is older than {self.first}, the first "
-                "that this version of answerd brings up to date"
+                f"the database {described} has schema version {version}, and answerd reads such databases from "
+                f"{self.first} on: this one is from before the first release, or holds something else: export its "
+                "documents with the version that made it, or name another one"
             )
         return self.steps[max(0, version - self.first + 1) :]
 
@@ -158,7 +160,8 @@ _INSTALLS = (
          first REAL NOT NULL,
          last REAL NOT NULL,
          asked INTEGER NOT NULL,
-         facts TEXT NOT NULL)""",
+         facts TEXT NOT NULL,
+         unsent INTEGER NOT NULL DEFAULT 0)""",
     "CREATE INDEX unknown_by_time ON unknown_machines (last)",
     "CREATE TABLE install_settings (name TEXT PRIMARY KEY, value TEXT NOT NULL)",
     "INSERT INTO install_settings (name, value) VALUES ('revision', '0')",
@@ -185,67 +188,49 @@ _EVENT_COLUMNS = """
 _EVENT_INDICES = (
     "CREATE INDEX events_by_record ON events (record)",
     "CREATE INDEX events_to_deliver ON events (revision) WHERE shared IS NULL",
-    "ALTER TABLE unknown_machines ADD COLUMN unsent BIGINT NOT NULL DEFAULT 0",
 )
 
 
-def _to_events(database: peewee.Database) -> None:
-    if "installs" in database.get_tables():  # else it is made by this version
-        from answerd.store.state_upgrade import states_to_events  # noqa: PLC0415 - it needs the rules of installs
-
-        states_to_events(database)
-
-
-_EVENTS = Step(
-    {
-        SQLITE: (
-            # A revision is never used again, also where the newest event is not kept: others have read up to it.
-            "CREATE TABLE events (revision INTEGER PRIMARY KEY AUTOINCREMENT,"
-            + _EVENT_COLUMNS.format(real="REAL", blob="BLOB", unique=""),
-            *_EVENT_INDICES,
-        ),
-        POSTGRES: (
-            "CREATE TABLE events (revision BIGSERIAL PRIMARY KEY,"
-            + _EVENT_COLUMNS.format(real="DOUBLE PRECISION", blob="BYTEA", unique=" UNIQUE"),
-            *_EVENT_INDICES,
-        ),
-    },
-    _to_events,
+_EVENTS = (
+    # A revision is never used again, also where the newest event is not kept: others have read up to it.
+    "CREATE TABLE events (revision INTEGER PRIMARY KEY AUTOINCREMENT,"
+    + _EVENT_COLUMNS.format(real="REAL", blob="BLOB", unique=""),
+    *_EVENT_INDICES,
 )
-"""States as events, from which the state of a machine follows."""
 
-BEFORE_EVENTS = ("install_events", "forgotten_installs", "installs", "received_messages", "outbox", "outbox_source")
-"""The tables of states that earlier versions have."""
-
-_GONE = tuple(f"DROP TABLE IF EXISTS {name}" for name in BEFORE_EVENTS)
-
-_NO_RECORDS = Step({SQLITE: _GONE, POSTGRES: _GONE})
-"""Unlike other steps it removes tables: a node of an earlier version must not go on writing where nobody reads. It
-keeps its reports on its own disk until it is upgraded."""
+_EVENTS_OF_POSTGRES = (
+    "CREATE TABLE events (revision BIGSERIAL PRIMARY KEY,"
+    + _EVENT_COLUMNS.format(real="DOUBLE PRECISION", blob="BYTEA", unique=" UNIQUE"),
+    *_EVENT_INDICES,
+)
 
 DOCUMENTS = Schema(
-    5,
+    100,
     (
         Step(
             {
-                SQLITE: (*_DOCUMENTS, *_INSTALLS, _changes_by_name(SQLITE)),
-                POSTGRES: (*_DOCUMENTS_OF_POSTGRES, *_INSTALLS_OF_POSTGRES, _changes_by_name(POSTGRES)),
+                SQLITE: (*_DOCUMENTS, _changes_by_name(SQLITE), *_INSTALLS, *_EVENTS),
+                POSTGRES: (
+                    *_DOCUMENTS_OF_POSTGRES,
+                    _changes_by_name(POSTGRES),
+                    *_INSTALLS_OF_POSTGRES,
+                    *_EVENTS_OF_POSTGRES,
+                ),
             }
         ),
-        _EVENTS,
-        _NO_RECORDS,
     ),
 )
 """A database with documents, and the states of installs."""
 
-STATES = Schema(2, (Step({SQLITE: _INSTALLS}), _EVENTS, _NO_RECORDS))
+STATES = Schema(50, (Step({SQLITE: (*_INSTALLS, *_EVENTS)}),))
 """A file that holds the states of installs alone: that of ``SERVICE_STATE_PATH``, and a node's."""
 
 
 def migrate(database: peewee.SqliteDatabase, path: Path, schema: Schema = DOCUMENTS) -> None:
     """Bring the tables of a SQLite database up to date in one transaction, and switch it to WAL mode.
 
-    Raise `StoreError` for the schema of a newer version, of a much older one, and for the database of another program.
+    Raise `StoreError` for the schema of a newer version, for one from before the first release, and for the database of
+    another program.
     """
     if database.user_version == schema.newest and database.journal_mode == "wal":
         return
@@ -268,7 +253,6 @@ def _steps_for(database: peewee.SqliteDatabase, path: Path, schema: Schema) -> S
 def _take(database: peewee.Database, step: Step, engine: str) -> None:
     for statement in step.statements[engine]:
         _run(database, statement)
-    step.convert(database)
 
 
 def migrate_postgres(database: peewee.PostgresqlDatabase, described: str, schema: Schema = DOCUMENTS) -> None:

@@ -133,8 +133,7 @@ class NodeStates(StateFile):
         """Why the states are not known yet: a machine that another node knows as installed would be new here."""
         if not self._is_filled:
             with self.reading() as database:
-                names = (_REVISION, "shared_revision")  # the second one is of an earlier version
-                self._is_filled = any(setting(database, name) is not None for name in names)
+                self._is_filled = setting(database, _REVISION) is not None
         if self._is_filled:
             return ""
         return f"the states of installs were never read from the database {self._server.described}"

@@ -138,9 +138,7 @@ def history_of(database: peewee.Database, name: str) -> list[Event]:
     events = events_of(database, name)
     forgotten = max((event.attempt for event in events if event.kind is Kind.FORGOTTEN), default=0)
     shown = [
-        event
-        for event in events
-        if event.kind not in (Kind.FORGOTTEN, Kind.SUMMARY) and (event.attempt >= forgotten or not event.attempt)
+        event for event in events if event.kind not in (Kind.FORGOTTEN, Kind.SUMMARY) and event.attempt >= forgotten
     ]
     left_out = {event.id for event in [event for event in shown if event.kind is Kind.PROGRESS][:-MOST_NEWS]}
     return [event for event in shown if event.id not in left_out][-MOST_EVENTS:]

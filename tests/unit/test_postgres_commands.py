@@ -5,24 +5,20 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from answerd.commands.apply import user_name
 from answerd.documents import Key
 from answerd.identity import Kind
-from answerd.installs.states import State
-from answerd.installs.tokens import subject_of
 from answerd.store.postgres import PostgresStore
+from answerd.store.schema import DOCUMENTS
 from answerd.store.sqlite import SqliteStore
 from answerd.store.tables import execute
 from tests.support.postgres import MISSING, Cluster, binaries, clusters, home_of
 from tests.support.service import write_tree
 from tests.support.shell import Shell
 from tests.support.writes import put
-
-DATABASES = Path(__file__).parent / "databases"
 
 pytestmark = pytest.mark.skipif(binaries() is None, reason=MISSING)
 
@@ -89,38 +85,15 @@ def test_a_reading_command_on_a_database_without_tables_fails_and_makes_none(
 def test_a_reading_command_names_a_schema_of_another_version(shell: Shell, url: str) -> None:
     store = PostgresStore(url)
     store.prepare()
-    for version, words in ((6, "serve, import and apply bring it up to date"), (999, "use the newer version")):
+    for version, words in (
+        (0, "serve, import and apply bring it up to date"),
+        (DOCUMENTS.first - 1, "from before the first release"),
+        (999, "use the newer version"),
+    ):
         with store.server.connected() as database:
             execute(database, "UPDATE schema_version SET version = %s", (version,))
         done = shell("check")
         assert (done.status, words in done.err[-1]) == (1, True)
-
-
-def test_a_database_of_an_older_version_keeps_documents_history_and_states(shell: Shell, url: str) -> None:
-    """``databases/postgres-5.sql`` is a dump, and its ``.json`` what the program of that schema printed of it."""
-    printed = json.loads((DATABASES / "postgres-5.json").read_bytes())
-    store = PostgresStore(url)
-    with store.server.connected() as database, database.atomic():
-        execute(database, (DATABASES / "postgres-5.sql").read_bytes().decode())
-    store.prepare()
-
-    def shown(*line: str) -> Any:
-        return json.loads("\n".join(shell(*line, "--json").out))
-
-    assert shell("export", "out").status == 0
-    assert tree(shell.place / "out") == {name: text.encode() for name, text in printed["documents"].items()}
-    assert [change["revision"] for change in shown("history")["history"]] == [*range(12, 0, -1)]
-    assert [install["machine"] for install in shown("installs")["installs"]] == sorted(printed["installs"])
-    assert {state["state"] for state in printed["installs"].values()} == {*map(str, State)} - {"new"}
-    for machine, before in printed["installs"].items():
-        after = shown("install", machine)
-        assert {name: after[name] for name in before} == before
-    unknown = shown("installs", "--unknown")["unknown"]
-    assert [{name: after[name] for name in printed["unknown"][0]} for after in unknown] == printed["unknown"]
-    with store.server.connected() as database:
-        ((key,),) = execute(database, "SELECT value FROM install_settings WHERE name = 'key'").fetchall()
-    for url_given_out in printed["urls"].values():
-        assert subject_of(url_given_out.rpartition("/")[2], bytes.fromhex(key)) is not None
 
 
 def test_a_database_that_is_away_is_an_error_of_one_line_without_the_password(shell: Shell) -> None:

@@ -22,7 +22,7 @@ from answerd.store.postgres import PostgresStore, PostgresTransaction, Replicate
 from answerd.store.postgres_connection import CommitUnknown, PostgresServer, described, url_fault
 from answerd.store.replica import Replica
 from answerd.store.replicator import Replicator
-from answerd.store.schema import POSTGRES, Schema, Step, migrate_postgres
+from answerd.store.schema import DOCUMENTS, POSTGRES, Schema, Step, migrate_postgres
 from answerd.store.tables import execute
 from tests.support.admin import directly
 from tests.support.postgres import MISSING, Cluster, binaries, clusters, home_of
@@ -132,6 +132,18 @@ def test_a_migration_may_take_longer_than_other_statements(url: str) -> None:
         migrate_postgres(database, "", slow)
         with pytest.raises(peewee.OperationalError):
             execute(database, "SELECT pg_sleep(0.3)")
+
+
+def test_an_older_schema_is_migrated_once_and_keeps_its_documents(store: PostgresStore) -> None:
+    written(store, A, "x = 1\n")
+    statements = ("ALTER TABLE documents ADD COLUMN note TEXT", "UPDATE documents SET note = 'migrated'")
+    newer = Schema(DOCUMENTS.first, (*DOCUMENTS.steps, Step({POSTGRES: statements})))
+    with store.connected() as database:
+        for _ in range(2):
+            migrate_postgres(database, "", newer)
+        assert execute(database, "SELECT note FROM documents").fetchall() == [("migrated",)]
+        assert execute(database, "SELECT version FROM schema_version").fetchall() == [(newer.newest,)]
+    assert texts(store) == {A: "x = 1\n"}
 
 
 def test_the_database_of_a_newer_version_or_of_another_program_is_refused(url: str, cluster: Cluster) -> None:

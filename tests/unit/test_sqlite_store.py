@@ -13,10 +13,12 @@ import pytest
 
 from answerd.documents import Key
 from answerd.identity import Kind
+from answerd.installs.states import Rules
 from answerd.store import CannotBeStored, Changes, StoreError
 from answerd.store.opening import loaded
 from answerd.store.schema import DOCUMENTS, SQLITE, Schema, Step
 from answerd.store.sqlite import SqliteStore
+from answerd.store.states import open_state_file
 from answerd.store.tables import execute
 from tests.support.unprivileged import NOBODY
 from tests.support.waiting import PATIENCE
@@ -299,10 +301,19 @@ def test_an_older_schema_is_migrated_and_keeps_its_documents(path: Path) -> None
     assert texts(migrated.changes())[0] == {NODE: "one"}
 
 
-def test_a_database_from_before_the_first_version_that_is_brought_up_to_date_is_refused(path: Path) -> None:
-    SqliteStore(path)
-    sql(path, "PRAGMA user_version = 4")
-    with pytest.raises(StoreError, match="has schema version 4, which is older than 5"):
+@pytest.mark.parametrize("version", [1, 5, 7, DOCUMENTS.first - 1])
+def test_a_database_from_before_the_first_release_is_refused_and_left_as_it_is(path: Path, version: int) -> None:
+    put(SqliteStore(path), NODE, "one")
+    sql(path, f"PRAGMA user_version = {version}")
+    before = path.read_bytes()
+    with pytest.raises(StoreError, match=f"has schema version {version}, .* is from before the first release"):
+        SqliteStore(path)
+    assert path.read_bytes() == before
+
+
+def test_a_file_of_states_is_no_database_of_documents(path: Path) -> None:
+    open_state_file(str(path), Rules())
+    with pytest.raises(StoreError, match="or holds something else"):
         SqliteStore(path)
 
 
@@ -332,9 +343,9 @@ def test_a_migration_that_fails_leaves_the_old_schema(path: Path) -> None:
 
 def test_a_newer_schema_is_refused_with_both_versions(path: Path) -> None:
     SqliteStore(path)
-    sql(path, "PRAGMA user_version = 99")
+    sql(path, "PRAGMA user_version = 999")
 
-    with pytest.raises(StoreError, match=rf"schema version 99, .* {DOCUMENTS.first} to {DOCUMENTS.newest}"):
+    with pytest.raises(StoreError, match=rf"schema version 999, .* {DOCUMENTS.first} to {DOCUMENTS.newest}"):
         SqliteStore(path)
 
 
