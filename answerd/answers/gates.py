@@ -48,7 +48,7 @@ class InstallSource(Protocol):
 
     @property
     def key(self) -> bytes:
-        """The key of tokens."""
+        """The key of tokens. Raises `answerd.errors.StatesUnknown`."""
 
     def current(self) -> InstallMemory:
         """Return all records, including everything that was acknowledged before. Raises
@@ -62,8 +62,8 @@ class InstallSource(Protocol):
         `CannotFill`."""
 
     def given(self, events: Sequence[Event]) -> None:
-        """Put in force that a document was given, or that a start was refused, and have it written before the response
-        is sent. Raises `answerd.errors.StatesUnknown`; then it must not be given."""
+        """Have it written, before the response is sent, that a document was given, or that a start was refused. Raises
+        `answerd.errors.StatesUnknown`; then it must not be given."""
 
 
 class OnceRequest(NamedTuple):

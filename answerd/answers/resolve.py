@@ -33,10 +33,9 @@ class Answer:
 
     ``row`` is the inventory's row of the machine that asked, where it has one. ``refusal`` says why the machine was
     refused the documents of ``selection``, where it was: then ``body`` is a script that the service makes up.
-    ``installs``: it has ``once`` or a report URL, so it may leave only once it is written that it was given.
     """
 
-    __slots__ = ("body", "format", "installs", "refusal", "row", "selection", "side_file")
+    __slots__ = ("body", "format", "refusal", "row", "selection", "side_file")
 
     def __init__(
         self,
@@ -46,8 +45,6 @@ class Answer:
         side_file: str | None = None,
         row: Row | None = None,
         refusal: str | None = None,
-        *,
-        installs: bool = False,
     ) -> None:
         self.body = body
         self.selection = selection
@@ -55,7 +52,6 @@ class Answer:
         self.side_file = side_file
         self.row = row
         self.refusal = refusal
-        self.installs = installs
 
     @property
     def composition(self) -> str:
@@ -149,14 +145,13 @@ def _answer(
             raise EmptyAnswer("the answer is empty once its placeholders are filled")
     if len(body) > LARGEST_ANSWER:
         raise _too_large(selection)
-    has_url = values is not None and values.has_told_report
     if sources.gates is not None:
         if once_request is not None:
             sources.gates.given(once_request)
-        elif has_url and not (without_start or after_refusal):
+        elif values is not None and values.has_told_report and not (without_start or after_refusal):
             sources.gates.told(catalogue, selection, facts)
     form = FORMATS[selection.layers[-1].key.format]
-    return Answer(body, selection, form, None, facts.row, installs=has_url or once_request is not None)
+    return Answer(body, selection, form, None, facts.row)
 
 
 def _too_large(selection: Selection) -> AnswerTooLarge:
@@ -197,7 +192,7 @@ def _side_file(catalogue: Catalogue, request: SelectionRequest, side_file: str, 
     if side_file == "meta-data":
         instance = _instance(catalogue, selection, facts)
         body = f'instance-id: "{escape(instance or NO_INSTANCE)}"\n'.encode()
-    return Answer(body, selection, user_data.format, side_file, facts.row, installs=user_data.installs)
+    return Answer(body, selection, user_data.format, side_file, facts.row)
 
 
 def _instance(catalogue: Catalogue, selection: Selection, facts: Facts) -> str | None:

@@ -215,8 +215,9 @@ def _resolved(
         body = _refuse(exchange, OF_ERRORS[GateClosed], error.reason)
         exchange.outcome = reason_line(reason)  # the log names the identity that asked; the sentence has the machine
         return body
-    if installs is not None and found.installs:
-        exchange.settle = installs.settle()
+    finally:
+        if installs is not None:
+            exchange.settle = installs.settle()
     if found.selection.default and installs is not None and not is_known(catalogue(), catalogue().facts(facts)):
         installs.unclaimed(facts)
     if found.selection.machine:

@@ -1,18 +1,17 @@
-"""The states of installs in one process: kept in memory, brought up to date before each use, and written before they
-count.
+"""The states of installs in one process: the fold of the events that are in the file.
 
 Rules: docs/install-once.md#where-states-are-kept.
 
-A giving is inserted into the log of events before its response; a report and an order are synced as well, and those
-that come together share a sync. Before a gate is judged, what other processes wrote is read: one look at a number, a
-few microseconds where nothing has changed."""
+Everything is written before it counts: one thread of each process writes events, those that came together in one
+transaction, and its commit waits for the disk. This process reads them from the file, as the others do. Before a gate
+is judged, what was written is read: one look at a number, a few microseconds where nothing has changed. So what an
+answer is judged by is on the disk, and a write that fails has changed nothing."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
-from functools import partial
+from contextvars import ContextVar
 from time import monotonic
 from typing import Final
 
@@ -39,7 +38,7 @@ from answerd.server.request_log import RequestLog
 from answerd.server.threads import Lock, in_pool, in_thread
 from answerd.store import StoreAway, StoreError
 from answerd.store.state_tables import ROWS_AT_ONCE, Sighting
-from answerd.store.states import EventLog, OrderedMachine, Position, StateFile, wait_while_busy
+from answerd.store.states import EventReader, EventWriter, OrderedMachine, Position, StateFile
 
 _thread_now: Callable[[], int] = get_original("_thread", "get_ident")  # gevent's version identifies greenlets
 
@@ -47,13 +46,10 @@ POLL_SECONDS: Final = 0.1
 """How often the states are polled, for event streams."""
 
 WORK_SECONDS: Final = 0.25
-"""How often what can wait is written: unknown machines, what is not kept any more, and the log into the database."""
+"""How often what can wait is written: unknown machines, and that something is not kept any more."""
 
 AGAIN_SECONDS: Final = 1.25
 """The same after it could not be written."""
-
-BUSY_SECONDS: Final = 6.0
-"""How long an event waits while another program writes to the file: an import of a large set."""
 
 MOST_SIGHTINGS: Final = 1_000
 """Unknown machines that wait to be written."""
@@ -73,18 +69,27 @@ _UNKNOWN = (
 )
 
 
-@dataclass(slots=True)
 class _Batch:
-    """All events that are in force here and not written yet, which one transaction inserts. ``before`` is the evidence
-    of their records without them, and ``position`` was read then. ``written`` is set once they are inserted, or raises
-    `StoreError` where they cannot be; ``synced`` likewise once they are on the disk, where somebody waits for that."""
+    """Events that one transaction writes. ``written`` is set once they are on the disk, or raises `StoreError` where
+    they cannot be."""
 
-    position: Position
-    events: list[Event] = field(default_factory=list)
-    before: dict[str, Evidence | None] = field(default_factory=dict)
-    written: AsyncResult[None] = field(default_factory=AsyncResult)
-    synced: AsyncResult[None] = field(default_factory=AsyncResult)
-    is_being_written: bool = False
+    __slots__ = ("events", "written")
+
+    def __init__(self) -> None:
+        self.events: list[Event] = []
+        self.written: AsyncResult[None] = AsyncResult()
+
+    def fault(self) -> str:
+        """Wait until the events are written; return why they could not be, empty where they are."""
+        try:
+            self.written.get()
+        except StoreError as error:
+            return _NOT_GIVEN.format(error)
+        return ""
+
+
+_given: ContextVar[_Batch | None] = ContextVar("_given", default=None)
+"""What the present request has to have written before its response."""
 
 
 class SharedStates:
@@ -94,6 +99,7 @@ class SharedStates:
     def __init__(self, states: StateFile, config: Config) -> None:
         self.states = states
         self.memory, self.position = states.catch_up(InstallMemory(states.rules), Position())
+        self.key = None if states.unfilled else states.key()
         self.url = config.url
         self.own_url = config.own_url
         self.scheme = "http" if config.tls_cert is None else "https"
@@ -115,16 +121,16 @@ class LiveStates:
         self._log = log
         self._memory = shared.memory
         self._position = shared.position
-        self._events: EventLog | None = None
-        self._key: bytes | None = None
+        self._reader: EventReader | None = None
+        self._writer = EventWriter(shared.states)
+        self._writer_thread = ThreadPool(1)
+        self._key = shared.key
         self._is_reading = False
         self._is_told_of_requests = self._is_current = False
         self._lock = Lock()
         self._loop_thread = _thread_now()
-        self._pool = ThreadPool(1)
-        self._batch: _Batch | None = None
-        self._is_syncing = False
-        self._to_sync: list[_Batch] = []
+        self._waiting = _Batch()  # for its turn
+        self._is_writing = False
         self._sightings: dict[str, Sighting] = {}
         self._to_tidy: dict[str, None] = {}
         self._to_drop: dict[str, int] = {}  # names of records, and the revision up to which they are known
@@ -134,9 +140,12 @@ class LiveStates:
 
     @property
     def key(self) -> bytes:
-        """The key of tokens. Raises `StoreError` where it is not known."""
+        """The key of tokens. Raises `StatesUnknown` where it is not known."""
         if self._key is None:
-            self._key = self.store.key()
+            try:
+                self._key = self.store.key()
+            except StoreError as error:
+                raise StatesUnknown(f"the key of report URLs cannot be read: {error}") from None
         return self._key
 
     # --- for requests ----------------------------------------------------------------------------------------------
@@ -165,28 +174,24 @@ class LiveStates:
         return self.shared.url or url_of_host(self.shared.scheme, facts)
 
     def given(self, events: Sequence[Event]) -> None:
-        """Put in force that a document was given, or that a start was refused; `settle` has it written. Raises
-        `StatesUnknown`: the document must not be given then."""
+        """Have it written that a document was given, or that a start was refused. Raises `StatesUnknown`: the document
+        must not be given then."""
         for event in events:
             if not event.is_named and record_identity(event.record) not in self._memory.by_name:
                 self._make_room()
         try:
-            self._add(events)
+            _given.set(self._add(events))
         except StoreError as error:
             raise StatesUnknown(_NOT_GIVEN.format(error)) from None
 
     def settle(self) -> Callable[[], str] | None:
-        """Return what writes all that is in force here and not written, None where there is nothing: the answer to the
-        present request may follow from any of it. It is to be called before the response is sent, may wait, and returns
-        why the response must not be sent, empty where it may."""
-        return None if self._batch is None else partial(self._settled, self._batch)
-
-    def _settled(self, batch: _Batch) -> str:
-        try:
-            self._write(batch)
-        except StoreError as error:
-            return _NOT_GIVEN.format(error)
-        return ""
+        """Return what waits until what `given` got for the present request is written, None where that is nothing. It
+        is to be called before the response is sent, and returns why that must not be sent, empty where it may."""
+        batch = _given.get()
+        if batch is None:
+            return None
+        _given.set(None)
+        return batch.fault
 
     def report(self, subject: TokenSubject, report: Report, detail: str, origin: str) -> bool:
         """Write a machine's report and wait until it is on the disk; return whether it changed anything. Raises
@@ -195,7 +200,7 @@ class LiveStates:
         evidence = self._memory.evidence(subject.name) or Evidence(subject.name)
         message, percent = report.message, report.percent
         event = reported(evidence, report.word, subject.attempt, self.now(), message, percent, self.rules)
-        self._synced(self._add([event._replace(detail=detail, origin=origin, body=report.kept)]))
+        self._add([event._replace(detail=detail, origin=origin, body=report.kept)]).written.get()
         return event.counts
 
     def order(
@@ -210,8 +215,12 @@ class LiveStates:
         for name, identities in machines:
             evidence = self._memory.evidence(name) or Evidence(name)
             events.append(ordered(evidence, order, self.now(), identities, origin))
-        if events:
-            self._synced(self._add(events), None if client is None else max(0.0, client.respond_by - monotonic()))
+        if not events:
+            return
+        try:
+            self._add(events).written.get(timeout=None if client is None else max(0.0, client.respond_by - monotonic()))
+        except gevent.Timeout:
+            raise StoreAway(_UNKNOWN) from None
 
     def unclaimed(self, facts: Facts) -> None:
         """Note a machine that nothing claims, where the request identifies it. Returns at once."""
@@ -235,19 +244,21 @@ class LiveStates:
             with self._lock:
                 return
         try:
-            events = self._log_of_events()
-            if not events.has_changed():
-                return
-            try:
-                self._read(events)
-            except StoreError:
-                events.read_again()
-                raise
-            self._read_log.note("")
+            self._read_news()
         except StoreError as error:
             self._read_log.note(_NOT_READ.format(error))
 
-    def _read(self, log: EventLog) -> None:
+    def _read_news(self) -> None:
+        if self._reader is None:
+            self._reader = EventReader(self.store)
+        if self._reader.has_changed():
+            try:
+                self._read(self._reader)
+            except StoreError:
+                self._reader.read_again()
+                raise
+
+    def _read(self, log: EventReader) -> None:
         """Read the events after the last one that is known, or all where the contents are others now. Other requests
         wait for all of it."""
         revision, epoch = self._position.revision, log.epoch()
@@ -272,7 +283,6 @@ class LiveStates:
             self._position = Position(revision, epoch)
             if is_other:
                 self._memory, self._key = memory, None
-                self._begin_batch_again()
         if is_other:
             self._log.line("the states of installs were replaced, and were read again")
             for remembered in [*memory.by_name.values()]:
@@ -295,120 +305,53 @@ class LiveStates:
             listen(remembered)
 
     def watch(self) -> None:
-        """Poll the states for ever, for event streams and metrics."""
+        """Poll the states for ever, for event streams and metrics. Only this tells that they can be read again: a
+        connection goes on reading a file that has vanished."""
         while True:
             try:
                 self.store.require_same_file()
-                if self._read_log.fault:
-                    self._log_of_events().read_again()
-                self.refresh()
+                self._read_news()
+                self._read_log.note("")
             except StoreError as error:
                 self._read_log.note(_NOT_READ.format(error))
             gevent.sleep(POLL_SECONDS)
 
     # --- writing ---------------------------------------------------------------------------------------------------
 
-    def _log_of_events(self) -> EventLog:
-        if self._events is None:
-            self._events = EventLog(self.store)
-        return self._events
-
     def _add(self, events: Sequence[Event]) -> _Batch:
-        """Put events in force here, and have them inserted together with those of other requests. Raises
-        `StoreError`."""
+        """Have events written in the transaction that is next. Raises `StoreError`."""
         refusal = self.store.refusal()
         if refusal:
             raise StoreAway(refusal)
-        self._log_of_events()
-        batch = self._batch
-        if batch is None:
-            batch = self._batch = _Batch(self._position)
-            gevent.get_hub().loop.run_callback(self._write_later, batch)
+        batch = self._waiting
+        batch.events += events
         for event in events:
-            self._put_in_force(batch, event)
+            name = record_identity(event.record)
+            count = self._counts[name] = self._counts.get(name, 0) + 1
+            if event.kind is Kind.FORGOTTEN or event.body or count >= TIDIED_AT:  # some may have to be removed
+                del self._counts[name]
+                self._to_tidy[name] = None
+        if not self._is_writing:
+            self._is_writing = True
+            # At the end of this turn of the loop: requests that came together share a transaction.
+            gevent.get_hub().loop.run_callback(gevent.spawn, self._write)
         return batch
 
-    def _put_in_force(self, batch: _Batch, event: Event) -> None:
-        batch.events.append(event)
-        name = record_identity(event.record)
-        if name not in batch.before:
-            batch.before[name] = self._memory.evidence(event.record)
-        self._apply(event)
-        count = self._counts[name] = self._counts.get(name, 0) + 1
-        if event.kind is Kind.FORGOTTEN or event.body or count >= TIDIED_AT:  # some may have to be removed
-            del self._counts[name]
-            self._to_tidy[name] = None
-
-    def _begin_batch_again(self) -> None:
-        """Put what is not written yet in force among the records that have taken the place of others."""
-        if self._batch is not None:
-            events, self._batch.events = self._batch.events, []
-            self._batch.position, self._batch.before = self._position, {}
-            for event in events:
-                self._put_in_force(self._batch, event)
-
-    def _write_later(self, batch: _Batch) -> None:
-        if batch is self._batch:
-            gevent.spawn(self._settled, batch)
-
-    def _write(self, batch: _Batch) -> None:
-        """Insert the events of a batch, or wait until another greenlet has. Raises `StoreError`."""
-        if batch.is_being_written:
-            batch.written.get()
-            return
-        batch.is_being_written = True
-        log = self._log_of_events()
-        try:
-            # While another program writes, more events may come into the batch.
-            revision = wait_while_busy(lambda: log.append(batch.events), BUSY_SECONDS, gevent.sleep)
-        except StoreError as error:
-            self._write_log.note(_NOT_WRITTEN.format(error))
-            with self._lock:  # no thread reads events meanwhile
-                self._take_back(batch, log)
-            batch.written.set_exception(error)
-            raise
-        self._batch = None
-        self._write_log.note("")
-        if revision == self._position.revision + len(batch.events):  # else another process has written in between
-            self._position = Position(revision, self._position.epoch)
-        batch.written.set()
-        self.store.wake_up()
-
-    def _take_back(self, batch: _Batch, log: EventLog) -> None:
-        """Have the records of a batch that cannot be written be what they were, and read what others wrote since."""
-        self._batch, self._position = None, batch.position
-        for name, evidence in batch.before.items():
-            self._memory.put(name, evidence)
-        self._is_current = False
-        log.read_again()
-
-    def _synced(self, batch: _Batch, timeout: float | None = None) -> None:
-        """Wait until a batch is on the disk, in one sync for all that wait. Raises `StoreError`."""
-        if not self._to_sync and not self._is_syncing:
-            gevent.spawn(self._sync)
-        if not self._to_sync or self._to_sync[-1] is not batch:
-            self._to_sync.append(batch)
-        try:
-            batch.synced.get(timeout=timeout)
-        except gevent.Timeout:
-            raise StoreAway(_UNKNOWN) from None
-        batch.written.get()
-
-    def _sync(self) -> None:
-        self._is_syncing = True
-        while self._to_sync:
-            batches, self._to_sync = self._to_sync, []
-            for batch in batches:
-                self._settled(batch)
+    def _write(self) -> None:
+        """Write what waits, until nothing does."""
+        while self._waiting.events:
+            batch, self._waiting = self._waiting, _Batch()
             try:
-                in_pool(self._pool, self.store.sync_log)
+                in_pool(self._writer_thread, self._writer.write, batch.events)
             except StoreError as error:
-                for batch in batches:
-                    batch.synced.set_exception(error)
+                self._write_log.note(_NOT_WRITTEN.format(error))
+                batch.written.set_exception(error)
+            except Exception as error:
+                batch.written.set_exception(error)
             else:
-                for batch in batches:
-                    batch.synced.set()
-        self._is_syncing = False
+                self._write_log.note("")
+                batch.written.set()
+        self._is_writing = False
 
     def _make_room(self) -> None:
         """Drop the oldest records that nothing names, where there are too many. Raises `StatesUnknown`."""
@@ -435,7 +378,7 @@ class LiveStates:
         dropped, self._to_drop = self._to_drop, {}
         tidied, self._to_tidy = self._to_tidy, {}
         try:
-            in_thread(self._write_in_thread, [*sightings.values()], dropped, [*tidied])
+            in_pool(self._writer_thread, self._write_in_thread, [*sightings.values()], dropped, [*tidied])
         except StoreError as error:
             for identity, sighting in sightings.items():
                 newer = self._sightings.get(identity)
@@ -455,7 +398,6 @@ class LiveStates:
             self.store.drop(dropped)
         for at in range(0, len(tidied), _TIDIED_AT_ONCE):
             self.store.tidy(tidied[at : at + _TIDIED_AT_ONCE])
-        self.store.checkpoint()
 
 
 def _together(before: Sighting, after: Sighting) -> Sighting:

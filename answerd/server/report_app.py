@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 from urllib.parse import unquote_to_bytes
 
+from answerd.errors import StatesUnknown
 from answerd.identity import printable
 from answerd.installs.reports import WORDS, read_report
 from answerd.installs.states import ReportKind
@@ -73,8 +74,8 @@ def take_report(request: HttpRequest, peer: str, installs: LiveStates) -> Report
         return _refused(CONTENT_TOO_LARGE, f"the body of a report is larger than {REPORT_LIMIT} bytes")
     try:
         path = _read_path(request.path, installs.key)
-    except StoreError as error:
-        return _refused(INTERNAL_ERROR, f"the report could not be stored: {error}")
+    except StatesUnknown as error:
+        return _refused(INTERNAL_ERROR, f"the report could not be stored: {error.reason}")
     if path.subject is None or path.fault:
         return _refused(NOT_FOUND, path.fault)
     if request.method == "HEAD":

@@ -2,21 +2,18 @@
 
 Rules: docs/install-once.md#where-states-are-kept. What events mean is in `answerd.installs.events`.
 
-An event that is inserted counts for every process at once, and survives a kill of the service. What must survive a
-power failure is synced: `sync_log` waits until the write-ahead log is on the disk, so that all that was inserted
-before, by whomever, needs one sync. Readers find out by ``PRAGMA data_version`` that another connection wrote, and read
-the events after the last revision that they know. The ``epoch`` is a random text that `restore` replaces: other
-contents are read as a whole."""
+A commit waits until its events are on the disk, and other connections see them only then: what a process has read
+survives a power failure. Readers find out by ``PRAGMA data_version`` that another connection wrote, and read the events
+after the last revision that they know. The ``epoch`` is a random text that `restore` replaces: other contents are read
+as a whole."""
 
 from __future__ import annotations
 
-import os
 import secrets
 import sqlite3
-import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -34,13 +31,11 @@ from answerd.store.nodes import Node
 from answerd.store.schema import STATES, migrate
 from answerd.store.sqlite import SqliteFile, StoreBusy
 from answerd.store.state_tables import (
-    INSERT,
     Sighting,
     events_of,
     events_since,
     history_of,
     insert,
-    row_of,
     run,
     run_many,
     setting,
@@ -52,11 +47,8 @@ from answerd.store.state_tables import (
 OWN: Final = 0
 """``shared`` of an event in a service that shares nothing."""
 
-CHECKPOINT_BYTES: Final = 4_000_000
-"""Size of the write-ahead log at which it is copied into the database."""
-
-RESTART_BYTES: Final = 16_000_000
-"""Size at which writers wait until it begins anew."""
+BUSY_SECONDS: Final = 6.0
+"""How long the service's events wait while another program writes to the file: an import of a large set."""
 
 
 class Position(NamedTuple):
@@ -195,7 +187,7 @@ class StateFile(States):
         return [event.record for event in events]
 
     def note_sightings(self, sightings: Sequence[Sighting]) -> None:
-        with self.writing(synced=False) as database:
+        with self.writing() as database:
             write_sightings(database, sightings, is_node=self.shared is None)
         self.wake_up()
 
@@ -208,65 +200,37 @@ class StateFile(States):
 
     def tidy(self, names: Iterable[str]) -> None:
         """Remove what is not kept of the records to which events were just added. Raises `StoreError`."""
-        with self.writing(synced=False) as database:
+        with self.writing() as database:
             tidy(database, names, self.shared)
 
     @contextmanager
-    def writing(self, *, synced: bool = True) -> Iterator[peewee.SqliteDatabase]:
-        """A transaction, which is on the disk at the end of the block where it is ``synced``. Raises `StoreError`."""
+    def writing(self) -> Iterator[peewee.SqliteDatabase]:
+        """A transaction, which is on the disk at the end of the block. Raises `StoreError`."""
         with self.file.faults("written"):
             self.require_same_file()
-            with self.file.connected(WRITER_WAIT_SECONDS) as database:
-                if not synced:
-                    run(database, "PRAGMA synchronous = NORMAL")
-                with database.atomic("IMMEDIATE"):
-                    yield database
-
-    def sync_log(self) -> None:
-        """Wait until everything that was inserted before is on the disk. Raises `StoreError`."""
-        with self.file.faults("written"):
-            try:
-                log = os.open(f"{self.path}-wal", os.O_RDONLY)
-            except FileNotFoundError:
-                return  # copied into the database, and synced, when the last connection was closed
-            try:
-                os.fsync(log)
-            finally:
-                os.close(log)
-
-    def checkpoint(self) -> None:
-        """Copy the write-ahead log into the database where it has grown. Raises `StoreError`."""
-        with suppress(FileNotFoundError):
-            size = os.stat(f"{self.path}-wal").st_size
-            if size > CHECKPOINT_BYTES:
-                with self.reading() as database:
-                    run(database, "PRAGMA wal_checkpoint(PASSIVE)").fetchall()
-                    if size > RESTART_BYTES:
-                        run(database, "PRAGMA wal_checkpoint(RESTART)").fetchall()
+            with self.file.connected(WRITER_WAIT_SECONDS) as database, database.atomic("IMMEDIATE"):
+                yield database
 
 
-class EventLog:
-    """The log as the loop of one process uses it: a connection that waits for nobody. Made after forking."""
+class EventReader:
+    """The log as the loop of one process reads it: by a connection that waits for nobody. Made after forking."""
 
     def __init__(self, states: StateFile) -> None:
-        self._states = states
+        self._file = states.file
         self._version: int | None = None
-        with states.file.faults("opened"):
+        with self._file.faults("read"):
             states.require_same_file()
-            self._database = states.file.connect(0)
-            for pragma in ("synchronous = NORMAL", "wal_autocheckpoint = 0", "cache_size = -4000"):
-                run(self._database, f"PRAGMA {pragma}")
-            self.source = setting(self._database, "source") or ""
-            sync_directory(states.path.parent)  # the write-ahead log may be new
-        self._connection: sqlite3.Connection = self._database.connection()  # type: ignore[no-untyped-call]
-        self._version_cursor = self._connection.cursor()
+            self._database = self._file.connect(0)
+            run(self._database, "PRAGMA cache_size = -4000")
+        connection: sqlite3.Connection = self._database.connection()  # type: ignore[no-untyped-call]
+        self._version_cursor = connection.cursor()
 
     def has_changed(self) -> bool:
         """Return whether another connection has written since the last call. Raises `StoreError`."""
         try:  # each request asks: a context manager takes as long as the question
             (version,) = self._version_cursor.execute("PRAGMA data_version").fetchone()
         except sqlite3.Error as error:
-            raise self._states.file.fault("read", error) from None
+            raise self._file.fault("read", error) from None
         changed: bool = version != self._version
         self._version = version
         return changed
@@ -276,28 +240,43 @@ class EventLog:
         self._version = None
 
     def epoch(self) -> str:
-        with self._states.file.faults("read"):
+        with self._file.faults("read"):
             return epoch_of(self._database)
 
     def since(self, revision: int) -> Iterator[list[tuple[int, Event | None]]]:
         """Yield the events after a revision, as `events_since` does. Raises `StoreError`."""
-        with self._states.file.faults("read"):
+        with self._file.faults("read"):
             yield from events_since(self._database, revision)
 
-    def append(self, events: Sequence[Event]) -> int:
-        """Insert events, all or none, and return the last revision. They are not synced yet. Raises `StoreBusy` where
-        another connection writes, and `StoreError`."""
+
+class EventWriter:
+    """Writes the events of one process, in one thread of it."""
+
+    def __init__(self, states: StateFile) -> None:
+        self._states = states
+        self._database: peewee.SqliteDatabase | None = None
+        self._source = ""
+
+    def write(self, events: Sequence[Event]) -> None:
+        """Write events, all or none; on return they are on the disk. Raises `StoreError`."""
+        states = self._states
         try:
-            self._states.require_same_file()
-            self._connection.execute("BEGIN IMMEDIATE")
-            with self._connection:  # commits, or rolls back; peewee's own takes as long as an event
-                for event in events:
-                    last = self._connection.execute(
-                        INSERT, (*row_of(event, self.source), self._states.shared)
-                    ).lastrowid
-        except (sqlite3.Error, OSError) as error:
-            raise self._states.file.fault("written", error) from None
-        return last or 0
+            with states.file.faults("written"):
+                states.require_same_file()
+                if self._database is None:
+                    self._database = states.file.connect(BUSY_SECONDS)
+                    self._source = setting(self._database, "source") or ""
+                    sync_directory(states.path.parent)  # the write-ahead log may be new
+                with self._database.atomic("IMMEDIATE"):
+                    insert(self._database, events, states.shared, self._source)
+        except StoreError as error:
+            if self._database is not None:
+                self._database.close()
+                self._database = None
+            if isinstance(error, StoreBusy):
+                raise StoreAway(str(error)) from None
+            raise
+        states.wake_up()
 
 
 def open_state_file(path: str, rules: Rules) -> tuple[StateFile, bool]:
@@ -349,20 +328,6 @@ def ordered_in(
         evidence = fold(events_of(database, name)) or Evidence(name)
         events.append(ordered(evidence, order, at, identities, origin))
     return events
-
-
-def wait_while_busy(append: Callable[[], int], seconds: float, sleep: Callable[[float], object]) -> int:
-    """Return what ``append`` returns; call it again for as long as another connection writes. Raises `StoreError`."""
-    until = time.monotonic() + seconds
-    pause = 0.0005
-    while True:
-        try:
-            return append()
-        except StoreBusy as error:
-            if time.monotonic() > until:
-                raise StoreAway(str(error)) from None
-        sleep(pause)
-        pause = min(pause * 2, 0.02)
 
 
 def _inode(path: Path) -> tuple[int, int]:

@@ -81,6 +81,9 @@ class Real:
             answer = resolve(self.catalogue, Facts(request), sources=self.sources)
         except GateClosed:
             return None
+        finally:
+            settle = self.installs.settle()
+            assert settle is None or settle() == ""
         text = answer.body.decode()
         return None if answer.refusal is not None else text
 

@@ -38,7 +38,7 @@ from answerd.store.postgres import PostgresStore, PostgresTransaction, Replicate
 from answerd.store.postgres_connection import PostgresServer
 from answerd.store.replica import Lineage, Replica, lineage_of
 from answerd.store.state_sync import DatabaseStates
-from answerd.store.states import Position, StateFile, open_state_file
+from answerd.store.states import EventWriter, Position, open_state_file
 from tests.support.admin import directly
 from tests.support.nodes import ThreadedNode
 from tests.support.postgres import MISSING, Cluster, binaries, clusters, home_of
@@ -166,7 +166,7 @@ def test_an_order_whose_time_is_over_is_said_to_be_unknown(tmp_path: Path, monke
     states, _ = open_state_file(str(tmp_path / "states.db"), Rules())
     live = LiveStates(SharedStates(states, Config()), RequestLog("stderr", "off"))
     released = threading.Event()
-    monkeypatch.setattr(StateFile, "sync_log", lambda self: released.wait(30))
+    monkeypatch.setattr(EventWriter, "write", lambda self, events: released.wait(30))
     with pytest.raises(StoreAway, match="may have been stored"):
         live.order([("web-01", {})], Order.ARM, "", PatientClient(respond_by=time.monotonic() + 0.05))
     released.set()

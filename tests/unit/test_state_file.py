@@ -5,6 +5,8 @@ from __future__ import annotations
 import errno
 import os
 import sqlite3
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing, contextmanager
 from pathlib import Path
 
 import gevent
@@ -33,9 +35,10 @@ from answerd.store.state_tables import (
     Sighting,
     run,
 )
-from answerd.store.states import EventLog, StateFile, open_state_file
+from answerd.store.states import EventReader, EventWriter, StateFile, open_state_file
 from tests.support.installs import Ordered, Reported
 from tests.support.states import StateWriter
+from tests.support.waiting import wait_until
 
 RULES = Rules(grace=0)
 KS = Requested("ks", Gate.ANSWERS, Once.ON, 1.0)
@@ -141,7 +144,7 @@ def test_unknown_machines_are_counted_and_the_last_ones_kept(states: StateFile) 
 @pytest.mark.parametrize("what", ["vanished", "replaced"])
 def test_a_file_that_vanishes_or_is_replaced_cannot_be_read_or_written(writer: StateWriter, what: str) -> None:
     writer.write("node1", KS)
-    states, log = writer.states, EventLog(writer.states)
+    states = writer.states
     content = states.path.read_bytes()
     aside = states.path.with_suffix(".aside")
     os.rename(states.path, aside)
@@ -152,7 +155,9 @@ def test_a_file_that_vanishes_or_is_replaced_cannot_be_read_or_written(writer: S
     with pytest.raises(StoreError, match=what):
         states.order([("node1", {})], Order.ARM, 2.0, "")
     with pytest.raises(StoreError, match=what):
-        log.append([given("node2")._replace(id="a")])
+        EventWriter(states).write([given("node2")._replace(id="a")])
+    with pytest.raises(StoreError, match=what):
+        EventReader(states)
     os.rename(aside, states.path)
     assert writer.state("node1") is State.INSTALLING
 
@@ -241,107 +246,185 @@ def test_a_process_that_has_much_to_read_knows_all_of_it_before_it_judges(two: t
     assert (last.value, other.value) == (State.INSTALLING, State.INSTALLING)
 
 
-def test_reports_that_come_together_share_a_sync(states: StateFile, monkeypatch: pytest.MonkeyPatch) -> None:
+def counted_syncs(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """The number of events of each transaction that a process has written from now on."""
+    written: list[int] = []
+    write = EventWriter.write
+
+    def counted(self: EventWriter, events: Sequence[Event]) -> None:
+        written.append(len(events))
+        write(self, events)
+
+    monkeypatch.setattr(EventWriter, "write", counted)
+    return written
+
+
+def test_what_comes_together_shares_a_sync(states: StateFile, monkeypatch: pytest.MonkeyPatch) -> None:
     process = Process(states)
-    syncs: list[None] = []
-    sync = StateFile.sync_log
-
-    def counted(self: StateFile) -> None:
-        syncs.append(None)
-        sync(self)
-
-    monkeypatch.setattr(StateFile, "sync_log", counted)
+    written = counted_syncs(monkeypatch)
     reports = [gevent.spawn(process.report, f"node{number}") for number in range(200)]
+    givings = [gevent.spawn(process.give, f"other{number}") for number in range(200)]
     gevent.joinall(reports, raise_error=True)
-    assert 1 <= len(syncs) <= 3
+    gevent.joinall(givings, raise_error=True)
+    assert written == [400]
+    assert process.state("node199") is State.INSTALLED
+    assert process.state("other199") is State.INSTALLING
 
 
-def test_a_report_is_not_acknowledged_where_the_sync_fails(states: StateFile, monkeypatch: pytest.MonkeyPatch) -> None:
-    process = Process(states)
-
-    def fail(self: StateFile) -> None:
-        raise StoreFull("the disk is full")
-
-    monkeypatch.setattr(StateFile, "sync_log", fail)
-    with pytest.raises(StoreFull):
-        process.report("node1")
-    monkeypatch.undo()
-    assert process.report("node1") is False  # it counts since the first one
-    assert process.state("node1") is State.INSTALLED
-
-
-def test_nothing_is_given_that_cannot_be_written(states: StateFile, monkeypatch: pytest.MonkeyPatch) -> None:
-    process = Process(states)
-    process.give("node1")
-    monkeypatch.setattr("answerd.server.live_states.BUSY_SECONDS", 0.05)
-    blocker = sqlite3.connect(states.path, isolation_level=None)
-    blocker.execute("BEGIN IMMEDIATE")
-    with pytest.raises(StatesUnknown, match="another program is writing"):
-        process.give("node2")
-    assert process.state("node2") is State.NEW
-    waiting = gevent.spawn(process.give, "node2")
-    gevent.sleep(0.01)
-    assert not waiting.dead  # the loop goes on meanwhile
-    blocker.execute("ROLLBACK")
-    waiting.join()
-    assert process.state("node2") is State.INSTALLING
-
-
-def test_a_write_that_fails_takes_back_what_waits_with_it_and_nothing_else(
+def test_what_comes_while_the_disk_is_busy_shares_the_next_sync(
     states: StateFile, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Also an answer that repeats a giving waits until that is written."""
+    process = Process(states)
+    process.give("first")
+    written = counted_syncs(monkeypatch)
+    with blocked(states):
+        early = gevent.spawn(process.give, "node0")
+        loop_until(lambda: bool(written))
+        late = [gevent.spawn(process.give, f"node{number}") for number in range(1, 50)]
+        gevent.sleep(0.01)
+        assert not any(one.dead for one in (early, *late))  # the loop goes on meanwhile
+    gevent.joinall([early, *late], raise_error=True)
+    assert written == [1, 49]
+
+
+def test_a_commit_of_events_waits_for_the_disk(states: StateFile) -> None:
+    writer = EventWriter(states)
+    writer.write([given("node1")])
+    assert writer._database is not None
+    assert run(writer._database, "PRAGMA synchronous").fetchone() == (2,), "FULL"
+
+
+@contextmanager
+def blocked(states: StateFile) -> Iterator[None]:
+    """Another program writes for the time of the block."""
+    with closing(sqlite3.connect(states.path, isolation_level=None)) as program:
+        program.execute("BEGIN IMMEDIATE")
+        yield
+        program.execute("ROLLBACK")
+
+
+def test_what_cannot_be_written_is_not_given_not_reported_and_changes_nothing(
+    states: StateFile, monkeypatch: pytest.MonkeyPatch
+) -> None:
     process, other = Process(states), Process(states)
-    monkeypatch.setattr("answerd.server.live_states.BUSY_SECONDS", 0.05)
+    monkeypatch.setattr("answerd.store.states.BUSY_SECONDS", 0.05)
     other.give("node1")
     assert process.state("node1") is State.INSTALLING
-    blocker = sqlite3.connect(states.path, isolation_level=None)
-    blocker.execute("BEGIN IMMEDIATE")
-    first = gevent.spawn(process.report, "node1")
-    gevent.sleep(0.01)
-    process.live.given([given("node2", process.live.now())])
-    settle, repeated = process.live.settle(), process.live.settle()
-    assert settle is not None
-    assert repeated is not None
-    assert [("is writing" in waits()) for waits in (settle, repeated)] == [True, True]
-    first.join()
-    assert isinstance(first.exception, StoreAway)
-    assert (process.state("node1"), process.state("node2")) == (State.INSTALLING, State.NEW)
-    blocker.execute("ROLLBACK")
-    assert process.live.settle() is None
-    other.report("node1")
+    with blocked(states):
+        report, giving = gevent.spawn(process.report, "node1"), gevent.spawn(process.give, "node2")
+        report.join()
+        giving.join()
+        assert isinstance(report.exception, StoreAway)
+        assert isinstance(giving.exception, StatesUnknown)
+        assert "another program is writing" in giving.exception.reason
+        assert (process.state("node1"), process.state("node2")) == (State.INSTALLING, State.NEW)
+    assert process.report("node1") is True
     process.give("node2")
-    assert (process.state("node1"), process.state("node2")) == (State.INSTALLED, State.INSTALLING)
+    assert (other.state("node1"), other.state("node2")) == (State.INSTALLED, State.INSTALLING)
 
 
-def test_what_is_taken_back_is_read_again_for_the_requests_that_are_there(
+def test_a_fault_that_nobody_expects_is_told_to_all_that_wait_and_ends_nothing(
     states: StateFile, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     process = Process(states)
-    monkeypatch.setattr("answerd.server.live_states.BUSY_SECONDS", 0.05)
-    process.live.note_request()
-    process.live.given([given("node1", process.live.now())])
-    states.order([("node1", {"node1": "node1"})], Order.DISARM, process.live.now(), "here")
-    assert process.state("node1") is State.INSTALLED
-    blocker = sqlite3.connect(states.path, isolation_level=None)
-    blocker.execute("BEGIN IMMEDIATE")
-    settle = process.live.settle()
-    assert settle is not None
-    assert "is writing" in settle()
-    assert process.state("node1") is State.INSTALLED
+
+    def fail(self: EventWriter, events: Sequence[Event]) -> None:
+        raise MemoryError
+
+    monkeypatch.setattr(EventWriter, "write", fail)
+    waiting = [gevent.spawn(process.give, f"node{number}") for number in range(2)]
+    gevent.joinall(waiting)
+    assert [type(one.exception) for one in waiting] == [MemoryError, MemoryError]
+    monkeypatch.undo()
+    process.give("node1")
+    assert process.state("node1") is State.INSTALLING
 
 
-def test_what_waits_to_be_written_counts_among_restored_states(tmp_path: Path, states: StateFile) -> None:
+def test_an_answer_waits_for_what_its_own_request_has_written_and_for_nothing_else(states: StateFile) -> None:
+    process = Process(states)
+
+    def repeated() -> None:
+        assert process.live.settle() is None
+
+    with blocked(states):
+        giving = gevent.spawn(process.give, "node1")
+        gevent.sleep(0.01)
+        gevent.spawn(repeated).get()
+        assert not giving.dead
+    giving.get()
+
+
+def test_what_was_judged_before_a_restore_counts_among_restored_states(tmp_path: Path, states: StateFile) -> None:
     process = Process(states)
     copy = open_state_file(str(tmp_path / "copy.db"), RULES)[0]
     process.live.current()
     process.live.given([given("node1", process.live.now())])
     copy_states(copy.path, states.path)
-    assert process.state("node1") is State.INSTALLING
     settle = process.live.settle()
     assert settle is not None
     assert settle() == ""
     assert (process.state("node1"), Process(states).state("node1")) == (State.INSTALLING, State.INSTALLING)
+
+
+def loop_until(condition: Callable[[], object]) -> None:
+    """Have the loop go on until a condition holds."""
+
+    def holds() -> object:
+        gevent.sleep(0.001)
+        return condition()
+
+    wait_until(holds)
+
+
+def test_a_file_that_vanished_can_be_read_again_only_once_it_is_back(
+    states: StateFile, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lines: list[str] = []
+    looks: list[None] = []
+    process = Process(states)
+    monkeypatch.setattr(process.live._read_log, "_log", lines.append)
+    monkeypatch.setattr("answerd.server.live_states.POLL_SECONDS", 0.001)
+    require = StateFile.require_same_file
+
+    def looked(self: StateFile) -> None:
+        looks.append(None)
+        require(self)
+
+    monkeypatch.setattr(StateFile, "require_same_file", looked)
+    process.give("node1")
+    process.state("node1")
+    elsewhere = states.path.with_name("elsewhere")
+    states.path.rename(elsewhere)
+    watching = gevent.spawn(process.live.watch)
+    try:
+        loop_until(lambda: lines)
+        with pytest.raises(StatesUnknown, match="has vanished"):
+            process.give("node2")
+        assert process.state("node1") is State.INSTALLING
+        seen = len(looks)
+        loop_until(lambda: len(looks) > seen + 3)
+        assert [("cannot be read" in line) for line in lines] == [True]
+        elsewhere.rename(states.path)
+        loop_until(lambda: len(lines) > 1)
+        assert "can be read again" in lines[1]
+    finally:
+        watching.kill()
+    process.give("node2")
+
+
+@pytest.mark.parametrize("order", Order)
+def test_a_process_that_never_wrote_refuses_with_a_sentence_where_the_file_has_vanished(
+    states: StateFile, order: Order
+) -> None:
+    states.order([("node1", {"node1": "node1"})], order, 1.0, "here")
+    process = Process(states)
+    states.path.rename(states.path.with_name("elsewhere"))
+    process.live.current()
+    assert process.live.key
+    with pytest.raises(StatesUnknown, match="has vanished"):
+        process.give("node1")
+    with pytest.raises(StoreError, match="has vanished"):
+        process.report("node1")
 
 
 def test_a_report_to_another_process_stays_where_a_record_is_dropped(
