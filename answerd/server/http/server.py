@@ -30,7 +30,7 @@ from wsgiref.types import WSGIApplication
 
 from gevent import Greenlet, get_hub
 from gevent.event import Event
-from gevent.pool import Pool
+from gevent.pool import Group, Pool
 from gevent.pywsgi import WSGIServer
 
 from answerd.addresses import Network
@@ -47,7 +47,6 @@ from answerd.server.statuses import INTERNAL_ERROR, SERVICE_UNAVAILABLE
 ACCEPT_AT_ONCE: Final = 2_000  # connections accepted before others get a turn; with 500 a stampede overflowed the queue
 READ_AT_ONCE: Final = 32  # fresh connections that are read before those among them that are ready are answered
 ROW_SECONDS: Final = 0.003  # for which answers are made before those that are there are sent
-PARKED_GREENLETS: Final = 64  # kept for the next task
 PAUSE_SECONDS: Final = 0.05  # without accepting, when the system has no memory or no descriptor for a connection
 SWEEP_SECONDS: Final = 0.1
 CUT_AT_ONCE: Final = 200  # connections closed in one sweep: 2 ms, 9 ms where greenlets wait for their clients
@@ -102,7 +101,8 @@ class ConnectionPool(Pool):
     """The connections in flight, and the greenlets that serve them at the moment.
 
     ``connections`` are in order of their accept, which is that of their deadlines. Each holds a place of ``size``, with
-    or without a greenlet.
+    or without a greenlet: so greenlets are not counted, as those of a `Pool` are. An app that is late goes on without
+    its connection.
     """
 
     def __init__(self, places: SharedCount) -> None:
@@ -110,7 +110,6 @@ class ConnectionPool(Pool):
         Pool.__init__(self, places.limit)
         self.places = places
         self.connections: dict[Handler, None] = {}
-        self.parked: list[ReusedGreenlet] = []
 
     def full(self) -> bool:
         """Return False: at the limit of connections, `WSGIServer` would stop accepting."""
@@ -126,17 +125,12 @@ class ConnectionPool(Pool):
 
     def spawn(self, task: Callable[[], object]) -> None:  # type: ignore[override]
         """Run a task in a greenlet, at once: return when it has ended or waits. Called in the loop."""
-        reused = self.parked.pop() if self.parked else ReusedGreenlet(self)
-        reused.task = task
-        self.greenlets.add(reused)
-        self._empty_event.clear()  # type: ignore[attr-defined]
-        reused.switch()
+        running = TaskGreenlet(task)
+        Group.add(self, running)
+        running.switch()
 
-    def end_task(self, reused: ReusedGreenlet) -> None:
-        """Note that a greenlet has ended its task."""
-        self.greenlets.discard(reused)
-        if not self.greenlets:
-            self._empty_event.set()  # type: ignore[attr-defined]
+    def _discard(self, running: TaskGreenlet) -> None:
+        Group._discard(self, running)  # type: ignore[attr-defined]
 
 
 def enlist(handler: Handler, listed: dict[Handler, None] | None) -> None:
@@ -148,31 +142,10 @@ def enlist(handler: Handler, listed: dict[Handler, None] | None) -> None:
         listed[handler] = None
 
 
-class ReusedGreenlet(Greenlet):  # type: ignore[type-arg]  # at run time it takes none
-    """A greenlet that runs one task after the other, and is parked in between."""
+class TaskGreenlet(Greenlet):  # type: ignore[type-arg]  # at run time it takes none
+    """A greenlet of the pool."""
 
     spawning_stack_limit = 0  # a traceback for each would take memory
-
-    def __init__(self, pool: ConnectionPool) -> None:
-        Greenlet.__init__(self)
-        self._pool = pool
-        self.task: Callable[[], object] | None = None
-
-    def _run(self) -> None:
-        hub, pool = get_hub(), self._pool
-        while True:
-            try:
-                if self.task is not None:
-                    self.task()
-            finally:  # also where the Pool kills it
-                pool.end_task(self)
-            self.task = None
-            if len(pool.parked) >= PARKED_GREENLETS:
-                return
-            pool.parked.append(self)
-            self.gr_context = None  # Bottle's request is in it, with a body that may be large
-            while self.task is None:  # also after a late wake-up that an app left behind
-                hub.switch()
 
 
 class HttpServer(WSGIServer):
