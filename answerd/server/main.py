@@ -92,7 +92,6 @@ def prepare(config: Config, log: RequestLog, make_console: ConsoleFactory | None
         secrets,
         sources_of(secrets),
         metrics_socket,
-        os_support.ANSWERS in given,
         cells,
         make_console,
     )

@@ -51,7 +51,6 @@ class Shared:
     secrets: SecretFiles
     sources: Sources
     metrics_socket: socket.socket | None
-    is_activated: bool  # the service manager holds the listening sockets, and goes on holding them
     cells: Cells
     make_console: ConsoleFactory | None = None
     installs: SharedStates | None = None

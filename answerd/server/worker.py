@@ -76,8 +76,7 @@ class Process:
         # A load balancer that asks /ready sends no more clients, before any is refused.
         gevent.sleep(self.shared.config.drain_seconds)
         until = time.monotonic() + self.shared.config.timeout_seconds
-        hands_over = self.shared.is_activated
-        drains = [gevent.spawn(listener.drain, until, hands_over=hands_over) for listener in self.listeners]
+        drains = [gevent.spawn(listener.drain, until) for listener in self.listeners]
         gevent.joinall(drains)
         watch.kill(block=False)
         if self.installs is not None:

@@ -41,7 +41,7 @@ from answerd.server.http.parser import Headers, HttpRequest
 from answerd.server.http.responses import Response, plain_text
 from answerd.server.request_feed import RequestFeed
 from answerd.server.request_log import RequestLog
-from answerd.server.sockets import BACKLOG, refuse_new
+from answerd.server.sockets import BACKLOG
 from answerd.server.statuses import INTERNAL_ERROR, SERVICE_UNAVAILABLE
 
 ACCEPT_AT_ONCE: Final = 2_000  # connections accepted before others get a turn; with 500 a stampede overflowed the queue
@@ -51,10 +51,8 @@ PAUSE_SECONDS: Final = 0.05  # without accepting, when the system has no memory 
 SWEEP_SECONDS: Final = 0.1
 CUT_AT_ONCE: Final = 200  # connections closed in one sweep: 2 ms, 9 ms where greenlets wait for their clients
 SILENT_SECONDS: Final = 1.0  # that a connection without a byte is still waited for at the end
-HANDSHAKE_SECONDS: Final = 0.05  # for handshakes of TCP in progress, before the listening socket is closed
 LINGER_SECONDS: Final = 2.0  # that a client which still sends after its response is listened to
 SHED_SECONDS: Final = 1.0  # that a client above the limit may take to say whether it may use a reserved place
-SHED_UNDER_TLS: Final = 256  # handshakes at a time of clients above the limit
 END_SECONDS: Final = 0.1  # for greenlets to end whose connection was closed, before the Pool kills them
 REPORT_SECONDS: Final = 1.0  # a storm of 503s or failed accepts is one line of the log in that time
 
@@ -303,10 +301,6 @@ class HttpServer(WSGIServer):
 
     def _shed(self, handler: Handler) -> None:
         """Have a client above the limit told so, unless it turns out to have a right to a reserved place."""
-        if self.tls is not None and len(self._shedding) >= SHED_UNDER_TLS:
-            self.count_shed("connections")
-            handler.close()
-            return
         waiting = len(self._shedding) + len(self._lingering)
         if (self.is_reserved is None and self.tls is None) or waiting >= self.limits.max_lingering:
             handler.shed()
@@ -473,24 +467,19 @@ class HttpServer(WSGIServer):
 
     # --- the end ------------------------------------------------------------------------------------------------------
 
-    def drain(self, until: float, *, hands_over: bool = False) -> int:
+    def drain(self, until: float) -> int:
         """Stop accepting and finish what is in flight; at ``until`` (monotonic clock) the rest is closed. Return how
         many that were.
 
-        Connections that the kernel has accepted are still served, new ones are refused. A connection that has not sent
-        a byte is waited for `SILENT_SECONDS`. Called once, from a greenlet. ``hands_over``: other processes go on
-        accepting from the socket, so no client is refused.
+        Connections that the kernel has accepted are still served, new ones are refused, unless other processes go on
+        accepting from the socket. A connection that has not sent a byte is waited for `SILENT_SECONDS`. Called once,
+        from a greenlet.
         """
-        if not hands_over:
-            refuse_new(self.socket)
         self._is_draining = True
         for handler in list(self._streams):  # their clients connect again, to the process that answers then
             handler.close()
-        last = self.loop.timer(HANDSHAKE_SECONDS)
-        last.start(self._accept_last)
+        self.loop.run_callback(self._accept_last)
         self._drained.wait(max(0.0, until - monotonic()))
-        last.stop()
-        last.close()
         left = [*self.pool.connections, *self._lingering, *self._shedding]
         self.loop.run_callback(self._end_all, left)
         self.stop(END_SECONDS)
