@@ -17,6 +17,7 @@ from answerd.answers.sources import Sources
 from answerd.config import Config
 from answerd.server.admin import app as admin_app
 from answerd.server.admin.app import make_admin_app
+from answerd.server.admin.changes import BODY_LIMIT
 from answerd.server.admission import Admission
 from answerd.server.answer_set import LiveAnswerSet
 from answerd.server.bearer import FailureBlock
@@ -39,6 +40,10 @@ arrive."""
 
 PRUNE_EVERY_SECONDS = 3_600.0
 """Seconds between two prunings of the history: one that is kept for days need not be exact to the minute."""
+
+MEMORY_OF_BODIES = 2 * BODY_LIMIT
+"""Bytes that the bodies of a listener may hold together: one of the largest size, with what its chunks add, and
+others."""
 
 METRICS_CONNECTIONS = 32
 """Connections for metrics at a time: each scraper has one."""
@@ -189,7 +194,7 @@ class Administration(Process):
             app,
             limits=limits,
             log=shared.log,
-            admission=Admission(shared.descriptors.admin),
+            admission=Admission(shared.descriptors.admin, bodies=MEMORY_OF_BODIES),
             trusted_proxies=config.trusted_proxies,
             body_limit=gate,
             error=admin_app.json_error,

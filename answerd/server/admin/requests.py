@@ -20,7 +20,6 @@ from answerd.documents import LARGEST_INVENTORY, Key, NotText, decoded
 from answerd.formats import FORMATS
 from answerd.identity import Kind, identifier_fault, printable
 from answerd.inventory import FORMAT as INVENTORY_FORMAT
-from answerd.server.http.bodies import Content
 from answerd.server.http.responses import Client, Exchange, exchange_of, reason_line
 from answerd.server.roles import NEEDED, may
 from answerd.server.statuses import NOT_MODIFIED, OK
@@ -148,15 +147,14 @@ def number(parameters: Mapping[str, str], name: str) -> int | None:
     return int(text)
 
 
-def body() -> Content:
-    request = exchange().request
-    return request.body if request.spooled is None else request.spooled
+def body() -> bytes:
+    return exchange().request.body
 
 
 def body_text(key: Key) -> str:
     """Return the body as the text of a document. Raises `InvalidRequest`, which names the document."""
     try:
-        text = decoded(key.kind, bytes(body()))
+        text = decoded(key.kind, body())
     except NotText as error:
         raise InvalidRequest(f"{key}: the body {error}") from None
     refuse_masked(text, str(key))

@@ -300,8 +300,7 @@ class Handler:
             return
         request = reader.request
         self.stage = ASKING
-        # Before the app runs, which may close a spooled body.
-        self._body_size = len(request.body if request.spooled is None else request.spooled)
+        self._body_size = len(request.body)
         exchange = Exchange(request, self._peer(request), self)
         try:
             response = respond(server.application, environ_of(exchange, server.environ, self.address[1]))
@@ -311,7 +310,7 @@ class Handler:
             server.request_log.line(f"an app failed on {failed}: {describe_error(error)}")
             outcome = "the service failed unexpectedly"
             response = server.error(INTERNAL_ERROR, "the service failed unexpectedly, its log says why", ())
-        request.body, request.spooled = b"", None
+        request.body = b""
         if self.body_held:
             server.memory.hold_body(self, 0)
         if exchange.settle is None:
