@@ -22,6 +22,7 @@ from answerd.server.live_states import LiveStates
 from answerd.server.metrics import RequestCounts
 from answerd.server.report_app import is_report
 from answerd.server.shared import BEAT, Shared
+from answerd.server.shown_targets import shown_target
 from answerd.server.threads import LongWork, in_thread
 from answerd.store.secrets import POLL_SECONDS
 
@@ -184,6 +185,7 @@ class Worker(Process):
             log=shared.log,
             admission=shared.admission,
             body_limit=answer_app.make_gate(shared.access, has_states=self.installs is not None),
+            shown_target=shown_target,
             is_reserved=is_report if self.installs is not None else None,
             trusted_proxies=config.trusted_proxies,
             tls=shared.certificate.context if shared.certificate is not None else None,

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import Final, Protocol
 
 from httptools import HttpParserError, HttpRequestParser
 
 from answerd.server.admission import SHARE, Admission
-
-if TYPE_CHECKING:
-    from answerd.server.http.handler import Handler
 
 # --- chunks (RFC 9112, 7.1) -------------------------------------------------------------------------------------------
 
@@ -100,6 +97,13 @@ def parser_reason(error: HttpParserError) -> str:
 # --- memory -----------------------------------------------------------------------------------------------------------
 
 
+class Holder(Protocol):
+    """A connection: the bytes of its body, and the answer, that are counted for it."""
+
+    body_held: int
+    answer_held: bytes | None
+
+
 class ConnectionMemory:
     """The memory of one server's connections (bodies that arrive, answers that wait to be read), counted in its
     `Admission` with that of the other workers."""
@@ -109,7 +113,7 @@ class ConnectionMemory:
         self._answers = admission.answers
         self._waiting: dict[int, int] = {}  # how many connections wait to send the same bytes, by their id
 
-    def hold_body(self, connection: Handler, size: int) -> bool:
+    def hold_body(self, connection: Holder, size: int) -> bool:
         """Count ``size`` bytes of a body, 0 where it is gone; return False if its connection must be refused: above the
         limit, a body larger than its share."""
         self._bodies.add(size - connection.body_held)
@@ -124,7 +128,7 @@ class ConnectionMemory:
         held = self._answers.total
         return id(answer) in self._waiting or not held or held + len(answer) <= self._answers.limit
 
-    def hold_answer(self, connection: Handler, answer: bytes) -> None:
+    def hold_answer(self, connection: Holder, answer: bytes) -> None:
         """Count an answer that waits to be read; the same bytes once for all clients."""
         connection.answer_held = answer
         users = self._waiting.get(id(answer), 0)
@@ -132,7 +136,7 @@ class ConnectionMemory:
         if not users:
             self._answers.add(len(answer))
 
-    def release_answer(self, connection: Handler) -> None:
+    def release_answer(self, connection: Holder) -> None:
         """Stop counting the answer of a connection."""
         answer = connection.answer_held
         if answer is None:

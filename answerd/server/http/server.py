@@ -162,6 +162,7 @@ class HttpServer(WSGIServer):
         log: RequestLog,
         admission: Admission,
         body_limit: Gate,
+        shown_target: Callable[[str], str],
         trusted_proxies: Sequence[Network] = (),
         tls: SSLContext | None = None,
         error: Callable[[int, str, Headers], Response] = plain_text,
@@ -171,11 +172,11 @@ class HttpServer(WSGIServer):
         on_request: Callable[[], None] | None = None,
     ) -> None:
         """``listening`` is what `answerd.server.sockets.bind` returned. ``body_limit`` is asked before a body is waited
-        for; where it says 0, ``application`` is called without one and must refuse the request. ``error`` makes the
-        server's own errors, of a status, a reason and headers. ``feed``: where requests are noted for the console and
-        the events. ``is_reserved``: whether the requests of an undecoded path may use the places of
-        ``admission.reserved`` above the limit; they are answered before others. ``on_request`` is called when a request
-        is wholly there, before the app.
+        for; where it says 0, ``application`` is called without one and must refuse the request. ``shown_target``
+        returns a target as the log and the feed have it. ``error`` makes the server's own errors, of a status, a reason
+        and headers. ``feed``: where requests are noted for the console and the events. ``is_reserved``: whether the
+        requests of an undecoded path may use the places of ``admission.reserved`` above the limit; they are answered
+        before others. ``on_request`` is called when a request is wholly there, before the app.
         """
         host, port = listening.getsockname()[:2]
         environ = {
@@ -199,6 +200,7 @@ class HttpServer(WSGIServer):
         self.trusted_proxies = tuple(trusted_proxies)
         self.tls = tls
         self.body_limit = body_limit
+        self.shown_target = shown_target
         self.error = error
         self.counts = counts
         self.feed = feed
