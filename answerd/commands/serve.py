@@ -32,7 +32,7 @@ from answerd.commands import Arguments, CommandError
 from answerd.config import read_config
 
 if TYPE_CHECKING:
-    from answerd.server.administration import ConsoleFactory
+    from answerd.server.console_parts import ConsoleFactory
 
 
 def run(_arguments: Arguments) -> int:

@@ -39,11 +39,11 @@ from answerd.console.session import (
 )
 from answerd.documents import LARGEST_DOCUMENT
 from answerd.server.admin.requests import DOCUMENT_LIMIT, INVENTORY_LIMIT
-from answerd.server.administration import ConsoleParts
+from answerd.server.console_parts import ConsoleParts
 from answerd.server.http.parser import HttpRequest
 from answerd.server.http.responses import exchange_of
 from answerd.server.http.server import Gate
-from answerd.server.roles import NEEDED, Role
+from answerd.server.roles import NEEDED, Caller, Role
 
 LOGIN, LOGOUT, DOCUMENT = "/console/login", "/console/logout", "/console/document"
 INVENTORY = "/console/inventory"
@@ -232,7 +232,7 @@ class Console:
                 return [json.dumps({"error": _MISDIRECTED}).encode()]
             session = self._sessions.find(cookie_of(headers))
             if session is not None:
-                exchange.token_name, exchange.role, exchange.is_session = session.who, session.role, True
+                exchange.caller = Caller(session.who, session.role)
                 identifier = session.identifier
                 exchange.is_allowed = lambda: self._sessions.find(identifier) is not None
         return self._api(environ, start_response)

@@ -6,32 +6,27 @@ from __future__ import annotations
 import socket
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from wsgiref.types import WSGIApplication
 
 import gevent
 
-from answerd.answers.sources import Sources
-from answerd.config import Config
 from answerd.server.admin import app as admin_app
 from answerd.server.admin.app import make_admin_app
+from answerd.server.admin.changes import BODY_LIMIT
 from answerd.server.admission import Admission
-from answerd.server.answer_set import LiveAnswerSet
 from answerd.server.bearer import FailureBlock
+from answerd.server.console_parts import ConsoleParts
 from answerd.server.exposition import Exposition, make_metrics_app
 from answerd.server.http.server import Gate, HttpServer, Limits
-from answerd.server.live_states import LiveStates
 from answerd.server.metrics import AdminCounts
-from answerd.server.request_feed import RequestFeed
-from answerd.server.roles import AdminTokens
 from answerd.server.shared import Shared
+from answerd.server.shown_targets import shown_target
 from answerd.server.threads import in_thread
 from answerd.server.worker import Process
 from answerd.server.write_guard import WriteGuard
 from answerd.store import ReplicatingStore, Store, StoreError
-from answerd.store.secrets import SecretFiles
 
 ADMIN_ACCEPTS_AT_ONCE = 32
 """Connections accepted at a time: a connection that has sent its request is not idle when the next connections
@@ -40,37 +35,12 @@ arrive."""
 PRUNE_EVERY_SECONDS = 3_600.0
 """Seconds between two prunings of the history: one that is kept for days need not be exact to the minute."""
 
+MEMORY_OF_BODIES = 2 * BODY_LIMIT
+"""Bytes that the bodies of a listener may hold together: one of the largest size, with what its chunks add, and
+others."""
+
 METRICS_CONNECTIONS = 32
 """Connections for metrics at a time: each scraper has one."""
-
-
-@dataclass(frozen=True, slots=True)
-class ConsoleParts:
-    """What the console, a layer above, is given of a running service. ``guard`` is None for a store of files.
-
-    ``problems`` returns those of the set in force. ``config`` returns the settings, which a signal may have changed.
-    ``api`` is the admin API, and ``api_gate`` its gate. ``installs`` is None where the service keeps no states;
-    ``feed`` has the last requests of all workers.
-    """
-
-    config: Callable[[], Config]
-    store: Store
-    follower: LiveAnswerSet
-    guard: WriteGuard | None
-    tokens: AdminTokens
-    sources: Sources
-    secrets: SecretFiles
-    block: FailureBlock
-    log: Callable[[str], None]
-    problems: Callable[[], Sequence[str]]
-    api: WSGIApplication
-    api_gate: Gate
-    installs: LiveStates | None = None
-    feed: RequestFeed | None = None
-
-
-ConsoleFactory = Callable[[ConsoleParts], tuple[WSGIApplication, Gate]]
-"""Makes the console's application and the gate of its requests' bodies; who starts the service passes it."""
 
 
 class Administration(Process):
@@ -172,6 +142,7 @@ class Administration(Process):
             make_metrics_app(self._exposition(), self.answers.readiness),
             limits=Limits(timeout=self.shared.config.timeout_seconds, accept_at_once=ADMIN_ACCEPTS_AT_ONCE),
             body_limit=lambda _request, _peer: 0,
+            shown_target=shown_target,
             log=self.shared.log,
             admission=Admission(METRICS_CONNECTIONS),
         )
@@ -189,9 +160,10 @@ class Administration(Process):
             app,
             limits=limits,
             log=shared.log,
-            admission=Admission(shared.descriptors.admin),
+            admission=Admission(shared.descriptors.admin, bodies=MEMORY_OF_BODIES),
             trusted_proxies=config.trusted_proxies,
             body_limit=gate,
+            shown_target=shown_target,
             error=admin_app.json_error,
             counts=AdminCounts(shared.cells),
         )

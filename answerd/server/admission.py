@@ -114,11 +114,11 @@ class Admission:
     ``bodies``, ``answers``: bytes of bodies that arrive, and of answers that wait to be read.
     """
 
-    def __init__(self, limit: int, cells: Cells | None = None) -> None:
+    def __init__(self, limit: int, cells: Cells | None = None, *, bodies: int = LEAST_FOR_BODIES) -> None:
         """``limit``: connections in flight over all workers. ``cells``: where they are counted, which has `ADMISSION`;
-        None for a listener of one process."""
+        None for a listener of one process. ``bodies``: bytes that bodies may hold, however low the limit is."""
         cells = Cells(ADMISSION) if cells is None else cells
-        limits = (limit, RESERVED, max(limit * SHARE, LEAST_FOR_BODIES), max(limit * SHARE, LEAST_FOR_ANSWERS))
+        limits = (limit, RESERVED, max(limit * SHARE, bodies), max(limit * SHARE, LEAST_FOR_ANSWERS))
         self.connections, self.reserved, self.bodies, self.answers = (
             SharedCount(most, cells, name) for most, name in zip(limits, ADMISSION, strict=True)
         )

@@ -27,6 +27,7 @@ from answerd.errors import AnswerError, GateClosed, NotClaimed, NothingLoaded
 from answerd.facts import LARGE, Facts, Request
 from answerd.long_work import run_long
 from answerd.server.access import METHODS, Access
+from answerd.server.answer_statuses import OF_ERRORS
 from answerd.server.bottle_locals import use_context_variables
 from answerd.server.capture import Recorder
 from answerd.server.http.parser import HttpRequest
@@ -37,13 +38,12 @@ from answerd.server.metrics import PROBE, REPORT
 from answerd.server.probes import PROBES, Probes, Readiness, is_probe
 from answerd.server.report_app import METHODS as REPORT_METHODS
 from answerd.server.report_app import REPORT_LIMIT, is_report, refusal_of_report, take_report, token_in
-from answerd.server.request_log import without_token
+from answerd.server.shown_targets import without_token
 from answerd.server.statuses import (
     CONTENT_TOO_LARGE,
     FIRST_PROBLEM,
     FORBIDDEN,
     METHOD_NOT_ALLOWED,
-    OF_ERRORS,
     OK,
     SERVICE_UNAVAILABLE,
 )

@@ -6,7 +6,6 @@ from __future__ import annotations
 import os
 import socket
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 from answerd.addresses import Address, is_public
 from answerd.config import Config, open_to_all
@@ -16,6 +15,7 @@ from answerd.server.admission import ADMISSION, Admission, divide, raise_file_li
 from answerd.server.answer_set import WRITES
 from answerd.server.cells import Cells, Places
 from answerd.server.certificate import Certificate, CertificateError
+from answerd.server.console_parts import ConsoleFactory
 from answerd.server.live_states import SharedStates
 from answerd.server.metrics import CELLS
 from answerd.server.peer import with_port
@@ -28,9 +28,6 @@ from answerd.server.supervisor import Supervisor, block_signals
 from answerd.store import NewerSchema, ReplicatingStore, Store, StoreError
 from answerd.store.opening import Loader, open_states, open_store
 from answerd.store.secrets import SecretFiles, sources_of
-
-if TYPE_CHECKING:
-    from answerd.server.administration import ConsoleFactory
 
 
 class StartupError(Exception):
@@ -92,7 +89,6 @@ def prepare(config: Config, log: RequestLog, make_console: ConsoleFactory | None
         secrets,
         sources_of(secrets),
         metrics_socket,
-        os_support.ANSWERS in given,
         cells,
         make_console,
     )

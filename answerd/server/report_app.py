@@ -16,7 +16,7 @@ from answerd.installs.states import ReportKind
 from answerd.installs.tokens import TokenSubject, subject_of, token_fingerprint
 from answerd.server.http.parser import HttpRequest
 from answerd.server.live_states import LiveStates
-from answerd.server.request_log import REPORT
+from answerd.server.shown_targets import REPORT
 from answerd.server.statuses import (
     CONTENT_TOO_LARGE,
     INTERNAL_ERROR,

@@ -15,7 +15,7 @@ from typing import Final, NamedTuple
 
 import orjson
 
-from answerd.server.request_log import MAX_JSON_OUTCOME, MAX_JSON_TARGET, escape, shown_target
+from answerd.server.request_log import MAX_JSON_OUTCOME, MAX_JSON_TARGET, escape
 
 SECONDS: Final = 60
 """Seconds for which requests are counted."""
@@ -68,13 +68,14 @@ class RequestFeed:
     def add(
         self, peer: str, method: str, target: str, status: int | None, outcome: str, *, body: int = 0, sent: int = 0
     ) -> None:
-        """Note a request at its end: 4 µs. ``status`` is None where no response got through."""
+        """Note a request at its end: 4 µs. ``target`` is as it is to be shown; ``status`` is None where no response got
+        through."""
         memory, start, now = self._memory, self._start, time.time()
         second = int(now)
         bucket = start + _STATUS.size + second % _BUCKETS * _COUNT.size
         counted, count = _COUNT.unpack_from(memory, bucket)
         _COUNT.pack_into(memory, bucket, second, count + 1 if counted == second else 1)
-        target, outcome = escape(shown_target(target))[:MAX_JSON_TARGET], escape(outcome)[:MAX_JSON_OUTCOME]
+        target, outcome = escape(target)[:MAX_JSON_TARGET], escape(outcome)[:MAX_JSON_OUTCOME]
         line = (peer[:80], escape(method)[:40], target, status or 0, outcome, body, sent)
         text = orjson.dumps(line)
         if len(text) > MOST_LINE_BYTES:

@@ -7,7 +7,7 @@ import socket
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from answerd import __version__
 from answerd.answers.sources import Sources
@@ -18,6 +18,7 @@ from answerd.server.admission import Admission, Descriptors
 from answerd.server.answer_set import Preparation, WriteCounter
 from answerd.server.cells import Cells, Places
 from answerd.server.certificate import Certificate, CertificateError, load_certificate
+from answerd.server.console_parts import ConsoleFactory
 from answerd.server.live_states import SharedStates
 from answerd.server.peer import with_port
 from answerd.server.request_feed import RequestFeed
@@ -25,9 +26,6 @@ from answerd.server.request_log import RequestLog
 from answerd.server.roles import AdminTokens, TokensError, read_tokens
 from answerd.store.opening import Loader
 from answerd.store.secrets import SecretFiles
-
-if TYPE_CHECKING:
-    from answerd.server.administration import ConsoleFactory
 
 BEAT: Final = ("beat",)
 """The cell with the time at which the loop of a worker last had a turn, in nanoseconds of the monotonic clock."""
@@ -51,7 +49,6 @@ class Shared:
     secrets: SecretFiles
     sources: Sources
     metrics_socket: socket.socket | None
-    is_activated: bool  # the service manager holds the listening sockets, and goes on holding them
     cells: Cells
     make_console: ConsoleFactory | None = None
     installs: SharedStates | None = None

@@ -1,10 +1,8 @@
-"""Listening sockets: bind them, and let the kernel drop new connections."""
+"""Listening sockets, and the addresses of this machine."""
 
 from __future__ import annotations
 
-import ctypes
 import socket
-import struct
 from collections.abc import Iterator
 from ipaddress import IPv6Address
 from pathlib import Path
@@ -62,29 +60,3 @@ def _lines_of(path: str) -> list[str]:
         return Path(path).read_text("ascii").splitlines()
     except OSError:
         return []
-
-
-# Classic BPF over a segment's TCP header: no SYN without ACK passes, everything else does.
-_NO_NEW_CONNECTION = (
-    (0x30, 0, 0, 13),  # load the byte of flags
-    (0x54, 0, 0, 0x12),  # keep SYN and ACK
-    (0x15, 0, 1, 0x02),  # SYN alone?
-    (0x06, 0, 0, 0),  # then drop it
-    (0x06, 0, 0, 0xFFFF_FFFF),  # else let it pass
-)
-_SO_ATTACH_FILTER = 26  # of Linux's asm-generic/socket.h
-
-
-def refuse_new(listening: socket.socket) -> None:
-    """Let the kernel drop segments that would begin another connection; handshakes that have begun go on.
-
-    Closing a listening socket resets whatever has completed its handshake since the last accept. A client whose SYN is
-    dropped tries again a second later, and is then refused, or served by the program that listens then. Where the
-    system has no such filter, a client can be reset in that instant.
-    """
-    program = ctypes.create_string_buffer(b"".join(struct.pack("HBBI", *step) for step in _NO_NEW_CONNECTION))
-    described = struct.pack("HP", len(_NO_NEW_CONNECTION), ctypes.addressof(program))
-    try:
-        listening.setsockopt(socket.SOL_SOCKET, _SO_ATTACH_FILTER, described)
-    except OSError:
-        pass

@@ -1,4 +1,4 @@
-"""The HTTP statuses of both listeners: one table, and the status of each reason for not answering.
+"""The HTTP statuses of both listeners: one table.
 
 Nothing else in the server writes a status as a number. The pages compare their tables with this one
 (docs/http.md#statuses, docs/admin-api.md#statuses).
@@ -6,22 +6,8 @@ Nothing else in the server writes a status as a number. The pages compare their 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
-
-from answerd.errors import (
-    AnswerError,
-    AnswerTooLarge,
-    BrokenDocument,
-    CannotFill,
-    EmptyAnswer,
-    GateClosed,
-    NotClaimed,
-    NothingLoaded,
-    StatesUnknown,
-    UnreadableClaim,
-)
 
 OK: Final = 200
 NOT_MODIFIED: Final = 304
@@ -74,16 +60,3 @@ STATUSES: Final = (
 
 ANSWER_STATUSES: Final = frozenset(status.code for status in STATUSES if status.answers)
 ADMIN_STATUSES: Final = frozenset(status.code for status in STATUSES if status.admin)
-
-OF_ERRORS: Final[Mapping[type[AnswerError], int]] = {
-    NothingLoaded: SERVICE_UNAVAILABLE,
-    NotClaimed: NOT_FOUND,
-    GateClosed: NOT_FOUND,
-    StatesUnknown: SERVICE_UNAVAILABLE,
-    BrokenDocument: INTERNAL_ERROR,
-    UnreadableClaim: INTERNAL_ERROR,
-    CannotFill: INTERNAL_ERROR,
-    EmptyAnswer: INTERNAL_ERROR,
-    AnswerTooLarge: INTERNAL_ERROR,
-}
-"""The status of each reason why there is no answer."""

@@ -22,6 +22,7 @@ from answerd.server.live_states import LiveStates
 from answerd.server.metrics import RequestCounts
 from answerd.server.report_app import is_report
 from answerd.server.shared import BEAT, Shared
+from answerd.server.shown_targets import shown_target
 from answerd.server.threads import LongWork, in_thread
 from answerd.store.secrets import POLL_SECONDS
 
@@ -76,8 +77,7 @@ class Process:
         # A load balancer that asks /ready sends no more clients, before any is refused.
         gevent.sleep(self.shared.config.drain_seconds)
         until = time.monotonic() + self.shared.config.timeout_seconds
-        hands_over = self.shared.is_activated
-        drains = [gevent.spawn(listener.drain, until, hands_over=hands_over) for listener in self.listeners]
+        drains = [gevent.spawn(listener.drain, until) for listener in self.listeners]
         gevent.joinall(drains)
         watch.kill(block=False)
         if self.installs is not None:
@@ -185,6 +185,7 @@ class Worker(Process):
             log=shared.log,
             admission=shared.admission,
             body_limit=answer_app.make_gate(shared.access, has_states=self.installs is not None),
+            shown_target=shown_target,
             is_reserved=is_report if self.installs is not None else None,
             trusted_proxies=config.trusted_proxies,
             tls=shared.certificate.context if shared.certificate is not None else None,

@@ -29,7 +29,7 @@ from answerd.answers.sources import Values
 from answerd.documents import Document, RawDocument, read_content
 from answerd.errors import AnswerError
 from answerd.facts import Facts
-from answerd.server.request_log import shown_target
+from answerd.server.shown_targets import shown_target
 from tests.cost.worst_cases import CASES, Case
 
 Result = TypeVar("Result")

@@ -170,6 +170,7 @@ def main(options: dict[str, Any]) -> None:
         log=log,
         admission=Admission(options.get("max_connections", 2048)),
         body_limit=lambda _request, _peer: 1_048_576,
+        shown_target=lambda target: target,
         trusted_proxies=[ipaddress.ip_network(network) for network in options.get("trusted", [])],
         tls=tls,
         counts=_COUNTED,

@@ -11,8 +11,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from answerd.installs.tokens import token_fingerprint
 from tests.support.service import Service
-from tests.support.waiting import PATIENCE
+from tests.support.waiting import PATIENCE, wait_until
 
 TOKEN = "events-admin-token-0123456789"
 IPXE = "#!ipxe\n# answer: once\nset password swordfish\nkernel vmlinuz {{ report }}\n"
@@ -112,6 +113,11 @@ def test_what_happens_in_any_worker_is_told_until_the_service_ends(
         assert told.find("state", machine="node1")["message"] == "with (secret)"
         assert service.post(f"{url}/installed", b"").status == 200
         assert told.find("state", machine="node1")["state"] == "installed"
+        assert service.post(f"{url}/nowhere", b"").status == 404
+        shown = f"/report/{token_fingerprint(url.split('/')[2])}"
+        for rest in ("/failed?...", "/installed", "/nowhere"):
+            assert told.find("request", method="POST")["target"] == shown + rest
+        wait_until(lambda: any(f" {shown}/nowhere " in line for line in service.log))
 
         # Each is told of some worker; with 40 of them both have answered.
         for number in range(40):

@@ -90,4 +90,3 @@ def test_the_bounds_of_clients_that_are_still_sending_are_those_of_the_code() ->
     text = page("http")
     assert f"- for {server.LINGER_SECONDS:g} seconds or {handler.LINGER_BYTES:,} bytes" in text
     assert f"at most {server.Limits().max_lingering:,} connections" in text
-    assert f"at most {server.SHED_UNDER_TLS} clients" in text

@@ -64,12 +64,6 @@ def test_a_successor_goes_on_where_its_predecessor_died() -> None:
     assert feed.since([0], 10)[1:] == ([2], 0)
 
 
-def test_no_token_of_a_report_is_kept() -> None:
-    feed = RequestFeed(1)
-    feed.add("192.0.2.1:1", "GET", "/report/secret-token/installed", 200, "-")
-    assert "secret-token" not in targets(feed)[0]
-
-
 def test_requests_are_counted_by_the_second(monkeypatch: pytest.MonkeyPatch) -> None:
     clock = Clock()
     monkeypatch.setattr(request_feed, "time", clock)

@@ -9,8 +9,8 @@ import pytest
 from answerd.config import ConfigError, read_config
 from answerd.console.page_request import redirect
 from answerd.installs.tokens import token_fingerprint
-from answerd.server.request_log import shown_target, without_token
 from answerd.server.roles import MAY, NEEDED, Role
+from answerd.server.shown_targets import shown_target, without_token
 from tests.support.pages import page, rows, words
 
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from answerd.errors import AnswerError
-from answerd.server.statuses import ADMIN_STATUSES, ANSWER_STATUSES, OF_ERRORS, STATUSES
+from answerd.server.answer_statuses import OF_ERRORS
+from answerd.server.statuses import ADMIN_STATUSES, ANSWER_STATUSES, STATUSES
 
 CODES = {status.code for status in STATUSES}
 

@@ -169,12 +169,12 @@ def _gate(tokens: AdminTokens, block: FailureBlock, log: Callable[[str], None]) 
         if seconds := block.seconds_left(peer):
             reason = {"error": f"too many wrong tokens, try again in {seconds} s"}
             raise json_response(TOO_MANY_REQUESTS, reason, {"Retry-After": seconds})
-        if exchange.is_session:
+        if exchange.caller is not None:  # the console knows it by its session
             return
         authorization = bottle.request.environ.get("HTTP_AUTHORIZATION")
         caller = tokens.find(authorization)
         if caller is not None:
-            exchange.token_name, exchange.role = caller.name, caller.role
+            exchange.caller = caller
             exchange.is_allowed = lambda: tokens.find(authorization) is not None
             block.succeeded(peer)
             return
@@ -212,8 +212,8 @@ def _errors_as_responses(route: Route, log: Callable[[str], None]) -> Callable[.
             if request.body_too_large or len(request.body) > route.body_limit:
                 return error_response(CONTENT_TOO_LARGE, f"{route.what} has at most {route.body_limit} bytes")
             response = route.handler(*arguments, **named)
-            if exchange.token_name:
-                exchange.outcome += f" by {exchange.token_name}"
+            if (caller := requests.caller()) is not None and caller.name:
+                exchange.outcome += f" by {caller.name}"
             return response
         except tuple(STATUSES) as error:
             status = next(STATUSES[kind] for kind in type(error).__mro__ if kind in STATUSES)

@@ -30,7 +30,6 @@ from answerd.server.admin.requests import (
     json_response,
     note_outcome,
 )
-from answerd.server.http.bodies import Content
 from answerd.server.statuses import OK
 from answerd.server.write_guard import AppliedChange, ChangeSet, WriteGuard, restore_document
 from answerd.store import HistoryEntry, HistoryFilter, StoreError
@@ -191,7 +190,7 @@ def _kind(word: str, what: str) -> Kind:
         raise InvalidRequest(f"{what} is none of {', '.join(sorted(kind.value for kind in Kind))}") from None
 
 
-def read_change(body: Content) -> tuple[ChangeSet, bool]:
+def read_change(body: bytes) -> tuple[ChangeSet, bool]:
     """Return the change that a body asks for, and whether it is a dry run. Raises `InvalidRequest`."""
     fields = _parsed(body)
     if not isinstance(fields, dict):
@@ -211,7 +210,7 @@ def read_change(body: Content) -> tuple[ChangeSet, bool]:
     return ChangeSet(tuple(documents["put"]), deletes, fields.get("prune", False)), fields.get("dry_run", False)
 
 
-def _parsed(body: Content) -> Any:
+def _parsed(body: bytes) -> Any:
     """Return the value of a body. The standard library's parser is the one that says when a key is there twice."""
     try:
         return json.loads(str(body, "utf-8"), object_pairs_hook=_object, parse_constant=_refuse_constant)

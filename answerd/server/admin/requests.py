@@ -20,9 +20,8 @@ from answerd.documents import LARGEST_INVENTORY, Key, NotText, decoded
 from answerd.formats import FORMATS
 from answerd.identity import Kind, identifier_fault, printable
 from answerd.inventory import FORMAT as INVENTORY_FORMAT
-from answerd.server.http.bodies import Content
 from answerd.server.http.responses import Client, Exchange, exchange_of, reason_line
-from answerd.server.roles import NEEDED, may
+from answerd.server.roles import NEEDED, Caller, may
 from answerd.server.statuses import NOT_MODIFIED, OK
 from answerd.server.write_guard import ConditionFailed, Conditions, WrittenDocument
 from answerd.store import Author
@@ -88,17 +87,26 @@ def exchange() -> Exchange:
     return exchange_of(bottle.request.environ)
 
 
+def caller() -> Caller | None:
+    """Return who asks; None for a probe, which needs no token."""
+    known: Caller | None = exchange().caller
+    return known
+
+
 def sees_secrets() -> bool:
     """Return whether the client is shown documents and answers as they are."""
-    role = exchange().role
-    return role is not None and role.sees_secrets
+    asking = caller()
+    return asking is not None and asking.role.sees_secrets
 
 
 def require(request: str) -> None:
     """Raise `Forbidden` where the client may not do what `answerd.server.roles.NEEDED` names so."""
-    asked = exchange()
-    if not may(asked.role, request):
-        raise Forbidden(f'the token "{asked.token_name}" has the role {asked.role}, this needs {NEEDED[request]}')
+    asking = caller()
+    if asking is None:
+        if not may(None, request):
+            raise Forbidden(f"this needs {NEEDED[request]}")
+    elif not may(asking.role, request):
+        raise Forbidden(f'the token "{asking.name}" has the role {asking.role}, this needs {NEEDED[request]}')
 
 
 def refuse_masked(text: str, what: str) -> None:
@@ -113,7 +121,8 @@ def author() -> Author:
     note = note.encode("latin-1", "replace").decode("utf-8", "replace")
     if len(note) > NOTE_LENGTH:
         raise InvalidRequest(f"X-Change-Note has more than {NOTE_LENGTH} characters")
-    return Author(exchange().peer, exchange().token_name, printable(note) or None)
+    asking = caller()
+    return Author(exchange().peer, asking.name if asking is not None else None, printable(note) or None)
 
 
 def client() -> Client:
@@ -148,15 +157,14 @@ def number(parameters: Mapping[str, str], name: str) -> int | None:
     return int(text)
 
 
-def body() -> Content:
-    request = exchange().request
-    return request.body if request.spooled is None else request.spooled
+def body() -> bytes:
+    return exchange().request.body
 
 
 def body_text(key: Key) -> str:
     """Return the body as the text of a document. Raises `InvalidRequest`, which names the document."""
     try:
-        text = decoded(key.kind, bytes(body()))
+        text = decoded(key.kind, body())
     except NotText as error:
         raise InvalidRequest(f"{key}: the body {error}") from None
     refuse_masked(text, str(key))

@@ -2,63 +2,11 @@
 
 from __future__ import annotations
 
-import mmap
-import tempfile
-from typing import IO, TYPE_CHECKING, Final
+from typing import Final, Protocol
 
 from httptools import HttpParserError, HttpRequestParser
 
 from answerd.server.admission import SHARE, Admission
-
-if TYPE_CHECKING:
-    from answerd.server.http.handler import Handler
-
-SPOOL_ABOVE: Final = 1_048_576
-"""Bytes of a body that are kept in memory; a larger body goes to a file, which the kernel may keep in its page
-cache."""
-
-Content = bytes | mmap.mmap
-"""A whole body."""
-
-
-class Spool:
-    """A body that may be large: kept in memory while it is small, then in a file that has no name.
-
-    Used as a bytearray is. ``len`` is the number of bytes in memory.
-    """
-
-    __slots__ = ("_file", "_memory")
-
-    def __init__(self) -> None:
-        self._memory = bytearray()
-        self._file: IO[bytes] | None = None
-
-    def extend(self, data: bytes) -> None:
-        """Add bytes that have arrived."""
-        if self._file is not None:
-            self._file.write(data)
-            return
-        self._memory += data
-        if len(self._memory) > SPOOL_ABOVE:
-            self._file = tempfile.TemporaryFile(prefix="answerd-")  # noqa: SIM115 - it is closed with this object
-            self._file.write(self._memory)
-            self._memory = bytearray()
-
-    def __len__(self) -> int:
-        return len(self._memory)
-
-    def clear(self) -> None:
-        """Drop all bytes that have arrived."""
-        self._memory.clear()
-        self._file = None
-
-    def content(self) -> Content:
-        """Return the whole body. Nothing is to be added any more."""
-        if self._file is None:
-            return bytes(self._memory)
-        self._file.flush()
-        return mmap.mmap(self._file.fileno(), 0, access=mmap.ACCESS_READ)
-
 
 # --- chunks (RFC 9112, 7.1) -------------------------------------------------------------------------------------------
 
@@ -85,7 +33,7 @@ class _Chunks:
 
     __slots__ = ("body", "complete", "limit", "size", "too_large")
 
-    def __init__(self, limit: int, body: bytearray | Spool) -> None:
+    def __init__(self, limit: int, body: bytearray) -> None:
         self.limit = limit
         self.size = 0
         self.body = body
@@ -108,7 +56,7 @@ class ChunkedBody:
 
     __slots__ = ("_chunks", "_most", "_parser", "received", "sent_more")
 
-    def __init__(self, limit: int, body: bytearray | Spool) -> None:
+    def __init__(self, limit: int, body: bytearray) -> None:
         """``limit``: bytes that the body may have; ``body`` collects it."""
         self._chunks = _Chunks(limit, body)
         self._most = _ON_THE_WIRE_PER_BYTE * limit + OVERHEAD_ALLOWED
@@ -149,6 +97,13 @@ def parser_reason(error: HttpParserError) -> str:
 # --- memory -----------------------------------------------------------------------------------------------------------
 
 
+class Holder(Protocol):
+    """A connection: the bytes of its body, and the answer, that are counted for it."""
+
+    body_held: int
+    answer_held: bytes | None
+
+
 class ConnectionMemory:
     """The memory of one server's connections (bodies that arrive, answers that wait to be read), counted in its
     `Admission` with that of the other workers."""
@@ -158,7 +113,7 @@ class ConnectionMemory:
         self._answers = admission.answers
         self._waiting: dict[int, int] = {}  # how many connections wait to send the same bytes, by their id
 
-    def hold_body(self, connection: Handler, size: int) -> bool:
+    def hold_body(self, connection: Holder, size: int) -> bool:
         """Count ``size`` bytes of a body, 0 where it is gone; return False if its connection must be refused: above the
         limit, a body larger than its share."""
         self._bodies.add(size - connection.body_held)
@@ -173,7 +128,7 @@ class ConnectionMemory:
         held = self._answers.total
         return id(answer) in self._waiting or not held or held + len(answer) <= self._answers.limit
 
-    def hold_answer(self, connection: Handler, answer: bytes) -> None:
+    def hold_answer(self, connection: Holder, answer: bytes) -> None:
         """Count an answer that waits to be read; the same bytes once for all clients."""
         connection.answer_held = answer
         users = self._waiting.get(id(answer), 0)
@@ -181,7 +136,7 @@ class ConnectionMemory:
         if not users:
             self._answers.add(len(answer))
 
-    def release_answer(self, connection: Handler) -> None:
+    def release_answer(self, connection: Holder) -> None:
         """Stop counting the answer of a connection."""
         answer = connection.answer_held
         if answer is None:

@@ -37,7 +37,7 @@ from answerd.server.admission import SharedCount
 from answerd.server.http.parser import BadRequest, HttpRequest, RequestReader
 from answerd.server.http.responses import Exchange, Response, Sink, environ_of, respond, without_length
 from answerd.server.peer import forwarded_for, peer_address, with_port
-from answerd.server.request_log import describe_error, shown_target
+from answerd.server.request_log import describe_error
 from answerd.server.statuses import INTERNAL_ERROR, SERVICE_UNAVAILABLE
 
 if TYPE_CHECKING:
@@ -300,18 +300,17 @@ class Handler:
             return
         request = reader.request
         self.stage = ASKING
-        # Before the app runs, which may close a spooled body.
-        self._body_size = len(request.body if request.spooled is None else request.spooled)
+        self._body_size = len(request.body)
         exchange = Exchange(request, self._peer(request), self)
         try:
             response = respond(server.application, environ_of(exchange, server.environ, self.address[1]))
             outcome = exchange.describe or exchange.outcome
         except Exception as error:
-            failed = f"{request.method} {shown_target(request.target)}"
+            failed = f"{request.method} {server.shown_target(request.target)}"
             server.request_log.line(f"an app failed on {failed}: {describe_error(error)}")
             outcome = "the service failed unexpectedly"
             response = server.error(INTERNAL_ERROR, "the service failed unexpectedly, its log says why", ())
-        request.body, request.spooled = b"", None
+        request.body = b""
         if self.body_held:
             server.memory.hold_body(self, 0)
         if exchange.settle is None:
@@ -489,6 +488,7 @@ class Handler:
             outcome = outcome()
         if not outcome and self.response is not None:
             outcome = self.response.reason
+        target = self.server.shown_target(target)
         peer = with_port(self._peer(request), self.address[1])
         log.request(peer, method, target, body=body, status=status, outcome=outcome, sent=sent, seconds=self._seconds())
         if feed is not None:

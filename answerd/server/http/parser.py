@@ -9,7 +9,6 @@ closed list of methods: the apps answer 405 to any.
 
 from __future__ import annotations
 
-import mmap
 import re
 from collections.abc import Callable, Sequence
 from typing import Final
@@ -19,10 +18,8 @@ from httptools import HttpParserError, HttpParserUpgrade, HttpRequestParser
 
 from answerd.server.http.bodies import (
     PLACEHOLDER_LINE,
-    SPOOL_ABOVE,
     ChunkedBody,
     MalformedChunks,
-    Spool,
     parser_reason,
 )
 from answerd.server.statuses import BAD_REQUEST, HEADER_TOO_LARGE, URI_TOO_LONG
@@ -167,10 +164,10 @@ class HttpRequest:
 
     ``target`` is in origin form (``/path?query``) whatever form was sent, but for ``*`` and a CONNECT's ``host:port``.
     ``body`` is empty where ``body_too_large`` (it was not read, or not to its end) and where it is not wanted
-    (`BodyLimit`). One above `answerd.server.http.bodies.SPOOL_ABOVE` is ``spooled`` instead.
+    (`BodyLimit`).
     """
 
-    __slots__ = ("body", "body_too_large", "header", "method", "minor_version", "path", "query", "spooled", "target")
+    __slots__ = ("body", "body_too_large", "header", "method", "minor_version", "path", "query", "target")
 
     def __init__(
         self,
@@ -192,7 +189,6 @@ class HttpRequest:
         self.header = header
         self.body = body
         self.body_too_large = body_too_large
-        self.spooled: mmap.mmap | None = None
 
     @property
     def headers(self) -> Headers:
@@ -228,7 +224,7 @@ class RequestReader:
         self._line: tuple[str, str, int] | None = None  # method, target, minor version
         self._start = 0  # of the header lines in the buffer
         self._missing = 0  # bytes of an identity body still to come
-        self._body: bytearray | Spool | None = None
+        self._body: bytearray | None = None
         self._chunks: ChunkedBody | None = None
         self.request: HttpRequest | None = None
         self.sent_more = True
@@ -270,7 +266,7 @@ class RequestReader:
         self._body = self._chunks = None
         self.sent_more = True
         if self.request is not None:
-            self.request.body, self.request.spooled = b"", None
+            self.request.body = b""
 
     @property
     def line(self) -> tuple[str, str]:
@@ -352,7 +348,7 @@ class RequestReader:
         request.body_too_large = length > limit > 0
         if length > limit or not limit:
             return True
-        body: bytearray | Spool = Spool() if limit > SPOOL_ABOVE else bytearray()
+        body = bytearray()
         if header.is_chunked:
             self._chunks = ChunkedBody(limit, body)
         self._body = body
@@ -382,11 +378,7 @@ class RequestReader:
                 return False
             self.sent_more = self._missing < 0
         self._body = self._chunks = None
-        content = body.content() if isinstance(body, Spool) else bytes(body)
-        if isinstance(content, bytes):
-            request.body = content
-        else:
-            request.spooled = content
+        request.body = bytes(body)
         return True
 
 

@@ -15,7 +15,6 @@ from wsgiref.types import WSGIApplication
 
 from answerd.server.http.parser import HttpRequest
 from answerd.server.request_log import escape
-from answerd.server.roles import Role
 from answerd.server.statuses import FIRST_PROBLEM
 
 KEY: Final = "answerd.exchange"
@@ -93,9 +92,8 @@ class Exchange:
     (docs/http.md#behind-a-proxy), without port. ``outcome``: the words for the log line, ``describe``
     makes them where the line is written, in place of ``outcome``; it must not keep the request. ``extension`` and
     ``kind``: the format of the answer and what answered, for the metrics (docs/metrics.md).
-    ``token_name``: the name of the token that it presented, where it has one, ``role`` what it may do
-    (`answerd.server.roles.Role`), None without a token. ``is_session``: it presented no token, but comes with a session
-    of the console. ``is_allowed``: whether the token or the session is valid now, for a response that goes on.
+    ``caller``: who asks, as the app knows it, None where it does not. ``is_allowed``: whether that holds now, for a
+    response that goes on.
     ``takeover``: what an app sets that goes on sending after its response: it is called with the connection once the
     head is sent, whose body it is to send; the connection has no deadline from then on. ``settle``: what an app sets
     that has something written before the response is sent, together with that of other requests: it is called in a
@@ -103,8 +101,8 @@ class Exchange:
     """
 
     __slots__ = (
-        "client", "describe", "extension", "is_allowed", "is_session", "kind", "outcome", "peer", "request", "role",
-        "settle", "takeover", "token_name",
+        "caller", "client", "describe", "extension", "is_allowed", "kind", "outcome", "peer", "request", "settle",
+        "takeover",
     )  # fmt: skip
 
     def __init__(self, request: HttpRequest, peer: str, client: Client) -> None:
@@ -115,9 +113,7 @@ class Exchange:
         self.describe: Callable[[], str] | None = None
         self.extension = ""
         self.kind = ""
-        self.token_name: str | None = None
-        self.role: Role | None = None
-        self.is_session = False
+        self.caller: Any = None
         self.is_allowed: Callable[[], bool] = _always
         self.takeover: Callable[[Sink], object] | None = None
         self.settle: Callable[[], str] | None = None

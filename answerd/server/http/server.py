@@ -30,7 +30,7 @@ from wsgiref.types import WSGIApplication
 
 from gevent import Greenlet, get_hub
 from gevent.event import Event
-from gevent.pool import Pool
+from gevent.pool import Group, Pool
 from gevent.pywsgi import WSGIServer
 
 from answerd.addresses import Network
@@ -41,21 +41,18 @@ from answerd.server.http.parser import Headers, HttpRequest
 from answerd.server.http.responses import Response, plain_text
 from answerd.server.request_feed import RequestFeed
 from answerd.server.request_log import RequestLog
-from answerd.server.sockets import BACKLOG, refuse_new
+from answerd.server.sockets import BACKLOG
 from answerd.server.statuses import INTERNAL_ERROR, SERVICE_UNAVAILABLE
 
 ACCEPT_AT_ONCE: Final = 2_000  # connections accepted before others get a turn; with 500 a stampede overflowed the queue
 READ_AT_ONCE: Final = 32  # fresh connections that are read before those among them that are ready are answered
 ROW_SECONDS: Final = 0.003  # for which answers are made before those that are there are sent
-PARKED_GREENLETS: Final = 64  # kept for the next task
 PAUSE_SECONDS: Final = 0.05  # without accepting, when the system has no memory or no descriptor for a connection
 SWEEP_SECONDS: Final = 0.1
 CUT_AT_ONCE: Final = 200  # connections closed in one sweep: 2 ms, 9 ms where greenlets wait for their clients
 SILENT_SECONDS: Final = 1.0  # that a connection without a byte is still waited for at the end
-HANDSHAKE_SECONDS: Final = 0.05  # for handshakes of TCP in progress, before the listening socket is closed
 LINGER_SECONDS: Final = 2.0  # that a client which still sends after its response is listened to
 SHED_SECONDS: Final = 1.0  # that a client above the limit may take to say whether it may use a reserved place
-SHED_UNDER_TLS: Final = 256  # handshakes at a time of clients above the limit
 END_SECONDS: Final = 0.1  # for greenlets to end whose connection was closed, before the Pool kills them
 REPORT_SECONDS: Final = 1.0  # a storm of 503s or failed accepts is one line of the log in that time
 
@@ -102,7 +99,8 @@ class ConnectionPool(Pool):
     """The connections in flight, and the greenlets that serve them at the moment.
 
     ``connections`` are in order of their accept, which is that of their deadlines. Each holds a place of ``size``, with
-    or without a greenlet.
+    or without a greenlet: so greenlets are not counted, as those of a `Pool` are. An app that is late goes on without
+    its connection.
     """
 
     def __init__(self, places: SharedCount) -> None:
@@ -110,7 +108,6 @@ class ConnectionPool(Pool):
         Pool.__init__(self, places.limit)
         self.places = places
         self.connections: dict[Handler, None] = {}
-        self.parked: list[ReusedGreenlet] = []
 
     def full(self) -> bool:
         """Return False: at the limit of connections, `WSGIServer` would stop accepting."""
@@ -126,17 +123,12 @@ class ConnectionPool(Pool):
 
     def spawn(self, task: Callable[[], object]) -> None:  # type: ignore[override]
         """Run a task in a greenlet, at once: return when it has ended or waits. Called in the loop."""
-        reused = self.parked.pop() if self.parked else ReusedGreenlet(self)
-        reused.task = task
-        self.greenlets.add(reused)
-        self._empty_event.clear()  # type: ignore[attr-defined]
-        reused.switch()
+        running = TaskGreenlet(task)
+        Group.add(self, running)
+        running.switch()
 
-    def end_task(self, reused: ReusedGreenlet) -> None:
-        """Note that a greenlet has ended its task."""
-        self.greenlets.discard(reused)
-        if not self.greenlets:
-            self._empty_event.set()  # type: ignore[attr-defined]
+    def _discard(self, running: TaskGreenlet) -> None:
+        Group._discard(self, running)  # type: ignore[attr-defined]
 
 
 def enlist(handler: Handler, listed: dict[Handler, None] | None) -> None:
@@ -148,31 +140,10 @@ def enlist(handler: Handler, listed: dict[Handler, None] | None) -> None:
         listed[handler] = None
 
 
-class ReusedGreenlet(Greenlet):  # type: ignore[type-arg]  # at run time it takes none
-    """A greenlet that runs one task after the other, and is parked in between."""
+class TaskGreenlet(Greenlet):  # type: ignore[type-arg]  # at run time it takes none
+    """A greenlet of the pool."""
 
     spawning_stack_limit = 0  # a traceback for each would take memory
-
-    def __init__(self, pool: ConnectionPool) -> None:
-        Greenlet.__init__(self)
-        self._pool = pool
-        self.task: Callable[[], object] | None = None
-
-    def _run(self) -> None:
-        hub, pool = get_hub(), self._pool
-        while True:
-            try:
-                if self.task is not None:
-                    self.task()
-            finally:  # also where the Pool kills it
-                pool.end_task(self)
-            self.task = None
-            if len(pool.parked) >= PARKED_GREENLETS:
-                return
-            pool.parked.append(self)
-            self.gr_context = None  # Bottle's request is in it, with a body that may be large
-            while self.task is None:  # also after a late wake-up that an app left behind
-                hub.switch()
 
 
 class HttpServer(WSGIServer):
@@ -191,6 +162,7 @@ class HttpServer(WSGIServer):
         log: RequestLog,
         admission: Admission,
         body_limit: Gate,
+        shown_target: Callable[[str], str],
         trusted_proxies: Sequence[Network] = (),
         tls: SSLContext | None = None,
         error: Callable[[int, str, Headers], Response] = plain_text,
@@ -200,11 +172,11 @@ class HttpServer(WSGIServer):
         on_request: Callable[[], None] | None = None,
     ) -> None:
         """``listening`` is what `answerd.server.sockets.bind` returned. ``body_limit`` is asked before a body is waited
-        for; where it says 0, ``application`` is called without one and must refuse the request. ``error`` makes the
-        server's own errors, of a status, a reason and headers. ``feed``: where requests are noted for the console and
-        the events. ``is_reserved``: whether the requests of an undecoded path may use the places of
-        ``admission.reserved`` above the limit; they are answered before others. ``on_request`` is called when a request
-        is wholly there, before the app.
+        for; where it says 0, ``application`` is called without one and must refuse the request. ``shown_target``
+        returns a target as the log and the feed have it. ``error`` makes the server's own errors, of a status, a reason
+        and headers. ``feed``: where requests are noted for the console and the events. ``is_reserved``: whether the
+        requests of an undecoded path may use the places of ``admission.reserved`` above the limit; they are answered
+        before others. ``on_request`` is called when a request is wholly there, before the app.
         """
         host, port = listening.getsockname()[:2]
         environ = {
@@ -228,6 +200,7 @@ class HttpServer(WSGIServer):
         self.trusted_proxies = tuple(trusted_proxies)
         self.tls = tls
         self.body_limit = body_limit
+        self.shown_target = shown_target
         self.error = error
         self.counts = counts
         self.feed = feed
@@ -330,10 +303,6 @@ class HttpServer(WSGIServer):
 
     def _shed(self, handler: Handler) -> None:
         """Have a client above the limit told so, unless it turns out to have a right to a reserved place."""
-        if self.tls is not None and len(self._shedding) >= SHED_UNDER_TLS:
-            self.count_shed("connections")
-            handler.close()
-            return
         waiting = len(self._shedding) + len(self._lingering)
         if (self.is_reserved is None and self.tls is None) or waiting >= self.limits.max_lingering:
             handler.shed()
@@ -500,24 +469,19 @@ class HttpServer(WSGIServer):
 
     # --- the end ------------------------------------------------------------------------------------------------------
 
-    def drain(self, until: float, *, hands_over: bool = False) -> int:
+    def drain(self, until: float) -> int:
         """Stop accepting and finish what is in flight; at ``until`` (monotonic clock) the rest is closed. Return how
         many that were.
 
-        Connections that the kernel has accepted are still served, new ones are refused. A connection that has not sent
-        a byte is waited for `SILENT_SECONDS`. Called once, from a greenlet. ``hands_over``: other processes go on
-        accepting from the socket, so no client is refused.
+        Connections that the kernel has accepted are still served, new ones are refused, unless other processes go on
+        accepting from the socket. A connection that has not sent a byte is waited for `SILENT_SECONDS`. Called once,
+        from a greenlet.
         """
-        if not hands_over:
-            refuse_new(self.socket)
         self._is_draining = True
         for handler in list(self._streams):  # their clients connect again, to the process that answers then
             handler.close()
-        last = self.loop.timer(HANDSHAKE_SECONDS)
-        last.start(self._accept_last)
+        self.loop.run_callback(self._accept_last)
         self._drained.wait(max(0.0, until - monotonic()))
-        last.stop()
-        last.close()
         left = [*self.pool.connections, *self._lingering, *self._shedding]
         self.loop.run_callback(self._end_all, left)
         self.stop(END_SECONDS)

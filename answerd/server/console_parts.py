@@ -1,0 +1,48 @@
+"""How the service and the console, a layer above, meet: what the one gives and the other makes of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from wsgiref.types import WSGIApplication
+
+from answerd.answers.sources import Sources
+from answerd.config import Config
+from answerd.server.answer_set import LiveAnswerSet
+from answerd.server.bearer import FailureBlock
+from answerd.server.http.server import Gate
+from answerd.server.live_states import LiveStates
+from answerd.server.request_feed import RequestFeed
+from answerd.server.roles import AdminTokens
+from answerd.server.write_guard import WriteGuard
+from answerd.store import Store
+from answerd.store.secrets import SecretFiles
+
+
+@dataclass(frozen=True, slots=True)
+class ConsoleParts:
+    """What the console is given of a running service. ``guard`` is None for a store of files.
+
+    ``problems`` returns those of the set in force. ``config`` returns the settings, which a signal may have changed.
+    ``api`` is the admin API, and ``api_gate`` its gate. ``installs`` is None where the service keeps no states;
+    ``feed`` has the last requests of all workers.
+    """
+
+    config: Callable[[], Config]
+    store: Store
+    follower: LiveAnswerSet
+    guard: WriteGuard | None
+    tokens: AdminTokens
+    sources: Sources
+    secrets: SecretFiles
+    block: FailureBlock
+    log: Callable[[str], None]
+    problems: Callable[[], Sequence[str]]
+    api: WSGIApplication
+    api_gate: Gate
+    installs: LiveStates | None = None
+    feed: RequestFeed | None = None
+
+
+ConsoleFactory = Callable[[ConsoleParts], tuple[WSGIApplication, Gate]]
+"""Makes the console's application and the gate of its requests' bodies; who starts the service passes it."""
