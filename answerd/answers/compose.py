@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Final, TypeVar
 
 from answerd.answers.catalogue import Catalogue
-from answerd.answers.select import SelectionRequest, overlays_holding, rank
+from answerd.answers.select import SelectionRequest, rank, sound_overlays
 from answerd.documents import LARGE_TEXT, Document, RawDocument, Stacks
 from answerd.errors import AnswerError, BrokenDocument, EmptyAnswer
 from answerd.facts import facts_of
@@ -203,8 +203,8 @@ def _stacks(catalogue: Catalogue, document: Document) -> Iterator[Layers]:
         yield (*chain, document)
         return
     facts = catalogue.facts(facts_of(filter(None, (document.key.identifier,))))
-    claims = overlays_holding(catalogue, SelectionRequest(facts, (document.key.format,)), (document.key.format,))
-    overlays = [claim.document for claim in claims]
+    extension = document.key.format
+    overlays = sound_overlays(catalogue, SelectionRequest(facts, (extension,)), extension)
     yield (*chain, *overlays, document) if document.key.identifier else (*chain, document, *overlays)
 
 
