@@ -162,9 +162,11 @@ def warm_up(catalogue: Catalogue, before: Catalogue | None = None) -> None:
 
     ``before`` is a catalogue that has been prepared: then only what is new costs anything, or everything where a group
     is new. An answer that cannot be prepared is left for the request that meets it, which gets the reason. Answers that
-    were made of a group's former version, and are not among those stacks, are dropped.
+    were made of a group's former version, and are not among those stacks, are dropped. A defect of this program at one
+    document keeps no other from being prepared; the first one is raised at the end.
     """
     block: list[Prepared] = []
+    defect: Exception | None = None
     if catalogue.has_overlays:  # an overlay's stacks may have any default and any group below it
         for group in catalogue.claims:
             forget_outdated(group, catalogue.documents)
@@ -175,10 +177,14 @@ def warm_up(catalogue: Catalogue, before: Catalogue | None = None) -> None:
                 block += [prepared_answer(layers) for layers in _stacks(catalogue, document)]
             except AnswerError:
                 pass
+            except Exception as error:
+                defect = defect or error
         if len(block) >= _IN_A_BLOCK:
             Prepared.pack(block)
             block.clear()
     Prepared.pack(block)
+    if defect is not None:
+        raise defect
 
 
 def _to_prepare(catalogue: Catalogue, before: Catalogue | None) -> Iterable[Document]:
