@@ -83,7 +83,7 @@ def backup_directory(
     target = _new_file(path, force)
     with tempfile.TemporaryDirectory(prefix=".answerd-backup-", dir=target.parent) as scratch:
         store = SqliteStore(Path(scratch) / "documents.db")
-        summary = import_directory(directory, store, author=author)
+        summary = import_directory(directory, store, author=author, follow_links=True)  # as the service does
         store.close()
         if states is not None and Path(states).exists():
             copy_states(states, store.path)
