@@ -14,7 +14,7 @@ from typing import Final, NamedTuple
 
 from answerd.errors import MOST_PROBLEMS
 from answerd.formats import ALIASES, FORMATS
-from answerd.formats.control import Control, read_control
+from answerd.formats.control import UNKNOWN_OVERLAY, Control, read_control
 from answerd.formats.family import AnyFamily, ParseError, Prepared, Tree
 from answerd.formats.template import TemplateReader
 from answerd.identity import Kind, brief, identifier_fault, identity_of, printable
@@ -256,17 +256,21 @@ def read_content(
 ) -> tuple[Content, Tree]:
     """Parse a document's text as far as possible. Never raises: faults are in ``problems``."""
     if fault is not None:
-        return _unreadable(Control(), fault)
+        return _unreadable(_may_claim(kind, is_overlay=True), fault)
     if is_too_large(text):
-        return _unreadable(Control(), f"is larger than {LARGEST_DOCUMENT:,} bytes: it is not read")
+        return _unreadable(
+            _may_claim(kind, is_overlay=family.spells_overlay(text)),
+            f"is larger than {LARGEST_DOCUMENT:,} bytes: it is not read",
+        )
     if "\0" in text:
         line = text.count("\n", 0, text.index("\0")) + 1
-        return _unreadable(Control(), f"does not parse: line {line} holds the character NUL, which no store keeps")
+        unread = _may_claim(kind, is_overlay=family.spells_overlay(text))
+        return _unreadable(unread, f"does not parse: line {line} holds the character NUL, which no store keeps")
     try:
         parsed = family.parse(text)
         written, tree = family.control(parsed)
     except ParseError as error:
-        return _unreadable(Control(), f"does not parse: {error}")
+        return _unreadable(_may_claim(kind, is_overlay=family.spells_overlay(text)), f"does not parse: {error}")
     control = read_control(written, kind)
     problems, unlisted = control.problems, 0
     placeholders, labels = False, frozenset[str]()
@@ -317,6 +321,12 @@ def _listed(problems: tuple[str, ...], unlisted: int) -> tuple[str, ...]:
     if more <= 0:
         return problems
     return (*problems[:MOST_PROBLEMS], f"and {more:,} more problems like these")
+
+
+def _may_claim(kind: Kind, *, is_overlay: bool) -> Control:
+    """Return the control keys of a document whose text cannot be read: nothing is known of a group but that it may be
+    an overlay. One of whose text nothing is known may be one, too."""
+    return Control(overlay=UNKNOWN_OVERLAY) if is_overlay and kind is Kind.GROUP else Control()
 
 
 def _unreadable(control: Control, *problems: str) -> tuple[Content, Tree]:

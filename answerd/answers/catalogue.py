@@ -139,7 +139,7 @@ class Catalogue:
             if (identity_of(name), extension) not in self.groups:
                 raise BrokenDocument(unknown_group_problem(document))
             group = self.group(name, extension)
-            if group.control.overlay is not None:
+            if group.content.readable and group.control.overlay is not None:
                 raise BrokenDocument(extended_overlay_problem(document, group))
             self._extended[name, extension] = group
         return group

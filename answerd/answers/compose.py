@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Final, TypeVar
 
 from answerd.answers.catalogue import Catalogue
-from answerd.answers.select import SelectionRequest, overlays_holding, rank
+from answerd.answers.select import SelectionRequest, rank, sound_overlays
 from answerd.documents import LARGE_TEXT, Document, RawDocument, Stacks
 from answerd.errors import AnswerError, BrokenDocument, EmptyAnswer
 from answerd.facts import facts_of
@@ -162,9 +162,11 @@ def warm_up(catalogue: Catalogue, before: Catalogue | None = None) -> None:
 
     ``before`` is a catalogue that has been prepared: then only what is new costs anything, or everything where a group
     is new. An answer that cannot be prepared is left for the request that meets it, which gets the reason. Answers that
-    were made of a group's former version, and are not among those stacks, are dropped.
+    were made of a group's former version, and are not among those stacks, are dropped. A defect of this program at one
+    document keeps no other from being prepared; the first one is raised at the end.
     """
     block: list[Prepared] = []
+    defect: Exception | None = None
     if catalogue.has_overlays:  # an overlay's stacks may have any default and any group below it
         for group in catalogue.claims:
             forget_outdated(group, catalogue.documents)
@@ -175,10 +177,14 @@ def warm_up(catalogue: Catalogue, before: Catalogue | None = None) -> None:
                 block += [prepared_answer(layers) for layers in _stacks(catalogue, document)]
             except AnswerError:
                 pass
+            except Exception as error:
+                defect = defect or error
         if len(block) >= _IN_A_BLOCK:
             Prepared.pack(block)
             block.clear()
     Prepared.pack(block)
+    if defect is not None:
+        raise defect
 
 
 def _to_prepare(catalogue: Catalogue, before: Catalogue | None) -> Iterable[Document]:
@@ -203,8 +209,8 @@ def _stacks(catalogue: Catalogue, document: Document) -> Iterator[Layers]:
         yield (*chain, document)
         return
     facts = catalogue.facts(facts_of(filter(None, (document.key.identifier,))))
-    claims = overlays_holding(catalogue, SelectionRequest(facts, (document.key.format,)), (document.key.format,))
-    overlays = [claim.document for claim in claims]
+    extension = document.key.format
+    overlays = sound_overlays(catalogue, SelectionRequest(facts, (extension,)), extension)
     yield (*chain, *overlays, document) if document.key.identifier else (*chain, document, *overlays)
 
 

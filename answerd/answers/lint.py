@@ -240,8 +240,15 @@ def _is_hex(text: str) -> bool:
 
 
 def _judge_unused_group(document: Document, found: Oversights) -> None:
-    """Report a machine's file in ``groups/``: a group that claims nothing and that no document extends."""
-    if mac_digits(document.key.identifier) is not None and not (document.control.members or document.control.match):
+    """Report a machine's file in ``groups/``, a group that claims nothing and that no document extends; and an overlay
+    that claims nothing."""
+    if not document.content.readable or document.control.members or document.control.match:
+        return
+    if document.control.overlay is not None:
+        found.problems.add(
+            f"{document.key}: is an overlay with neither members nor match, so it never applies: give it one"
+        )
+    elif mac_digits(document.key.identifier) is not None:
         found.problems.add(
             f"{document.key}: is named like a machine and claims none: move it out of groups/, or give it members"
         )

@@ -119,7 +119,10 @@ class ProblemIndex:
 
 def _standing(catalogue: Catalogue, group: NameInKind) -> object:
     """Return what a group's name is to documents that extend it."""
-    return [document.control.overlay is None for document in catalogue.groups.get(group, ())][:1]
+    return [
+        document.content.readable and document.control.overlay is not None
+        for document in catalogue.groups.get(group, ())
+    ][:1]
 
 
 def _of_extends(catalogue: Catalogue, document: Document) -> str | None:
@@ -129,7 +132,8 @@ def _of_extends(catalogue: Catalogue, document: Document) -> str | None:
     groups = catalogue.groups.get(extended, ())
     if not groups:
         return unknown_group_problem(document)
-    return None if groups[0].control.overlay is None else extended_overlay_problem(document, groups[0])
+    is_overlay = groups[0].content.readable and groups[0].control.overlay is not None
+    return extended_overlay_problem(document, groups[0]) if is_overlay else None
 
 
 def _of_duplicates(catalogue: Catalogue, name: DocumentName) -> Iterator[str]:

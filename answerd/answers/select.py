@@ -159,16 +159,23 @@ def _laid_over(
 ) -> Selection:
     """Return the selection of ``below``, the overlays that apply to it, and the machine's document."""
     overlays: tuple[Document, ...] = ()
-    if catalogue.has_overlays or catalogue.unreadable:
+    if catalogue.has_overlays or catalogue.unreadable or request.trace is not None:
         extension = (machine or below[-1]).key.format
         if catalogue.unreadable:
             _refuse_unreadable_groups(catalogue, request, (extension,), only_overlays=True)
-        overlays = tuple(claim.document for claim in overlays_holding(catalogue, request, (extension,)))
-        for overlay in overlays:
-            catalogue.check_unique(overlay)
-            refuse_broken(overlay)
+        overlays = sound_overlays(catalogue, request, extension)
         below += overlays
     return Selection(below if machine is None else (*below, machine), machine, group, default, overlays)
+
+
+def sound_overlays(catalogue: Catalogue, request: SelectionRequest, extension: str) -> tuple[Document, ...]:
+    """Return the overlays that apply to an answer of one format, lowest first. Raises `BrokenDocument` where one of
+    them is broken: an answer without it would be wrong."""
+    overlays = tuple(claim.document for claim in overlays_holding(catalogue, request, (extension,)))
+    for overlay in overlays:
+        catalogue.check_unique(overlay)
+        refuse_broken(overlay)
+    return overlays
 
 
 def overlays_holding(catalogue: Catalogue, request: SelectionRequest, extensions: Collection[str]) -> list[GroupClaim]:
@@ -305,7 +312,8 @@ def _refuse_unreadable_groups(
     catalogue: Catalogue, request: SelectionRequest, extensions: Collection[str], *, only_overlays: bool = False
 ) -> None:
     """Raise `UnreadableClaim` where a group was never readable: it might claim this request, and the answer without it
-    may be wrong. Where it is known to be an overlay, that is so for every answer of its format."""
+    may be wrong. Where it may be an overlay (`answerd.documents.read_content`), that is so for every answer of its
+    format."""
     doubtful = [
         group
         for group in catalogue.unreadable

@@ -195,6 +195,7 @@ class _Selecting:
     examine."""
 
     def __init__(self, catalogue: Catalogue, request: SelectionRequest) -> None:
+        self.catalogue = catalogue
         self.request = request
         self.facts = request.facts
         self.steps: list[Step] = []
@@ -258,7 +259,8 @@ class _Selecting:
         applies = "applies" if isinstance(self.outcome, Selection) else "holds, but makes no answer by itself"
         for overlay, match, refused in self._shown("overlay", considered):
             fate = applies if refused is None else f"does not apply: {refused}"
-            sentence = f"{overlay.control.overlay}. {document_and_source(overlay)}: {fate}"
+            number = self.catalogue.claims[overlay].overlay
+            sentence = f"{number}. {document_and_source(overlay)}: {fate}"
             self._add("overlay", sentence, self._details(overlay, match))
 
     def _judge(self, heading: str, considered: Considered) -> Document | None:
@@ -290,9 +292,12 @@ class _Selecting:
         return shown
 
     def _refusal(self, document: Document, match: tuple[Criterion, ...], considered: Considered) -> str | None:
-        members = document.control.members
-        if considered.step == "overlays" and members and self.facts.identities.keys().isdisjoint(members):
-            return "its members are none of these identities"
+        if considered.step == "overlays":
+            claim = self.catalogue.claims[document]  # that of its last readable version, where it is broken now
+            if not (claim.members or claim.match):
+                return "it has neither members nor match"
+            if claim.members and self.facts.identities.keys().isdisjoint(claim.members):
+                return "its members are none of these identities"
         return self.request.refusal(document, match, considered.extensions)
 
     def _details(self, document: Document, match: Iterable[Criterion]) -> Iterator[str]:

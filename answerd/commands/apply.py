@@ -2,7 +2,7 @@
 
 Usage:
   answerd apply [--to URL] [--ca FILE] [--dry-run] [--prune] [--yes]
-                [--note TEXT] [--json] DIR
+                [--note TEXT] [--follow-links] [--json] DIR
 
 Stores the documents of a directory in the database of the settings, or through
 the admin API of a service, in one change that is judged as a whole: what would
@@ -18,6 +18,9 @@ Options:
   --prune      Remove the documents that DIR does not have.
   --yes        Do not ask.
   --note TEXT  A line about the change for the history.
+  --follow-links
+               Read what links lead to out of DIR; else such a document is one
+               that cannot be read.
   --json       Print the result as JSON.
   -h --help    This text.
 
@@ -76,7 +79,7 @@ def run(arguments: Arguments) -> int:
     if not Path(name).is_dir():
         raise CommandError(f"{name} is no directory of documents", WRONG_USAGE)
     try:
-        found = read_directory(name)
+        found = read_directory(name, follow_links=bool(arguments["--follow-links"]))
     except StoreError as error:
         raise CommandError(str(error)) from None
     if found.unreadable:

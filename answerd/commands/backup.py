@@ -16,7 +16,8 @@ SERVICE_STORE=files the documents are written into the directory, and the states
 into SERVICE_STATE_PATH. With SERVICE_STORE=postgres the documents are stored as
 an import would, without their history, and the states are merged with those
 that are there: a machine that is known to be installed stays so. For one
-document, see `answerd restore-document`.
+document, see `answerd restore-document`. A file that is no backup of answerd, or
+whose rows do not all arrive, changes nothing.
 
 Options:
   --force    Replace what is there: FILE; the database; in a directory, files of
@@ -25,7 +26,8 @@ Options:
 
 Exit status:
   0  it worked
-  1  it did not; the reason is on standard error
+  1  it did not, or a document could not be taken; the reason is on standard
+     error
   2  the command line is wrong, or a file on it is not there
 
 Examples:
@@ -78,16 +80,18 @@ def restore(arguments: Arguments) -> int:
     if not Path(file).is_file():
         raise CommandError(f"{file} does not exist", WRONG_USAGE)
     if config.store == "files":
-        summary = restore_directory(file, config.answers_dir, states=config.state_path, force=force)
-        say_each("skipped", summary.skipped)
-        print(f"{counted(summary.written, 'document')} restored to {printable(config.answers_dir)}")
+        place = config.answers_dir
+        done = restore_directory(file, place, states=config.state_path, force=force)
     elif config.store == "postgres":
         store = open_postgres(config)
-        author = own_author(f"restore of {file}")
-        documents, machines = restore_shared(file, store, install_rules(config), force=force, author=author)
-        taken = f"{counted(documents, 'document')} and {counted(machines, 'state')} of installs"
-        print(f"{taken} restored to {store.described}")
+        place = store.described
+        done = restore_shared(file, store, install_rules(config), force=force, author=own_author(f"restore of {file}"))
     else:
-        count = restore_database(file, config.db_path, force=force)
-        print(f"{counted(count, 'document')} restored to {printable(config.db_path)}")
-    return 0
+        place = config.db_path
+        done = restore_database(file, place, force=force)
+    say_each("skipped", done.skipped)
+    is_whole = done.documents == done.held
+    documents = counted(done.held, "document") if is_whole else f"{done.documents} of {counted(done.held, 'document')}"
+    states = "" if done.machines is None else f" and {counted(done.machines, 'state')} of installs"
+    print(f"{documents}{states} restored to {printable_line(place)}")
+    return 0 if is_whole else 1

@@ -1,7 +1,7 @@
 """Take over another service's data.
 
 Usage:
-  answerd migrate SOURCE PATH DIR
+  answerd migrate [--follow-links] SOURCE PATH DIR
 
 Reads the data of matchbox, cobbler, autopve or rescriptum, or a directory of
 files named by MAC address (mac-files), at PATH. Writes documents, an inventory
@@ -9,7 +9,9 @@ and secrets into DIR, which must be empty or new, and what could not be carried
 over into DIR/MIGRATION.md. PATH is not changed.
 
 Options:
-  -h --help  This text.
+  --follow-links  Read what links lead to out of PATH; else such a link is an
+                  error.
+  -h --help       This text.
 
 Exit status:
   0  it worked
@@ -40,7 +42,7 @@ def run(arguments: Arguments) -> int:
     if not path.exists():
         raise CommandError(f"{printable(str(path))} does not exist", WRONG_USAGE)
     try:
-        data = read(source, path)
+        data = read(source, path, follow_links=bool(arguments["--follow-links"]))
         write(data, source, target)
     except MigrationError as error:
         raise CommandError(str(error)) from None

@@ -1,7 +1,7 @@
 """Copy documents between a directory and the database.
 
 Usage:
-  answerd import [--prune] DIR
+  answerd import [--prune] [--follow-links] DIR
   answerd import [--prune] --from-db FILE
   answerd export [--force] DIR
 
@@ -21,6 +21,8 @@ is given.
 Options:
   --prune         Remove the documents of the database that DIR or FILE does not
                   have.
+  --follow-links  Read what links lead to out of DIR; else such a document is one
+                  that could not be taken.
   --from-db FILE  Take the documents of a database file in place of a directory.
   --force         Export into a directory that is not empty; files of the same
                   names are replaced.
@@ -45,6 +47,7 @@ Examples:
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 
 from answerd.commands import WRONG_USAGE, Arguments, CommandError
@@ -76,7 +79,8 @@ def import_documents(arguments: Arguments) -> int:
         raise CommandError(f"{source} is the database of the settings itself", WRONG_USAGE)
     store = open_database(config)
     shown = store.described if config.store == "postgres" else config.db_path
-    copied = import_file if is_file else import_directory
+    follow_links = bool(arguments["--follow-links"])
+    copied = import_file if is_file else partial(import_directory, follow_links=follow_links)
     author, columns = own_author(f"import of {source}"), config.labels_of_columns
     summary = copied(source, store, progress("documents"), prune=prune, author=author, columns=columns)
     if summary.installs:

@@ -375,6 +375,10 @@ class Family(Protocol[Parsed, T]):
     def parse(self, text: str, /) -> Parsed:
         """Return the tree of a text (no byte order mark). Raises `ParseError`."""
 
+    def spells_overlay(self, text: str, /) -> bool:
+        """Return whether a text that cannot be parsed spells the control key ``overlay`` as this family does: it may be
+        an overlay."""
+
     def control(self, tree: Parsed, /) -> tuple[RawControl, T]:
         """Return the control keys as written, and the tree without them."""
 

@@ -70,6 +70,10 @@ Value = dict_tree.Map | list[Any] | str | Template | NumberText | bool | None
 """The tree of this family: any JSON value."""
 
 
+def spells_overlay(text: str) -> bool:
+    return '"overlay"' in text
+
+
 def parse(text: str) -> Value:
     """Return a plain tree with numbers as `NumberText`; the top may be any value. Raises `ParseError` with line and
     column."""

@@ -42,6 +42,10 @@ Layers = tuple[Layer, ...]
 """The tree of this family: the layers of a text, lowest first."""
 
 
+def spells_overlay(text: str) -> bool:
+    return any(found["rest"].split(None, 1)[:1] == ["overlay"] for found in _directives(text))
+
+
 def parse(text: str) -> str:
     """Return the text itself: every text is valid in this family."""
     return text

@@ -49,6 +49,13 @@ _LONGEST_HEADER = 256
 _SHORT_ESCAPES = {'"': '\\"', "\\": "\\\\", "\b": "\\b", "\t": "\\t", "\n": "\\n", "\f": "\\f", "\r": "\\r"}
 
 
+_OVERLAY = re.compile(r"""(?<![\w.-])overlay["']?[ \t]*=""")
+
+
+def spells_overlay(text: str) -> bool:
+    return _OVERLAY.search(text) is not None
+
+
 def parse(text: str) -> dict_tree.Map:
     """Return a plain tree. Raises `ParseError` with line and column, also for input that only hostile texts contain."""
     if len(text) > _AT_ONCE:

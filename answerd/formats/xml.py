@@ -665,6 +665,12 @@ _NO_CHARACTER = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010fff
 
 parse = read
 
+_OVERLAY = re.compile(r"(?<![\w.:-])overlay[ \t\r\n]*=")
+
+
+def spells_overlay(text: str) -> bool:
+    return _OVERLAY.search(text) is not None
+
 
 def control(tree: XmlDocument) -> tuple[RawControl, XmlDocument]:
     """Return the content of ``<answer-meta>`` below the root, and the document without it."""

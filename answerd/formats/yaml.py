@@ -364,6 +364,13 @@ YamlTree = YamlDocument | Stream
 """The tree of this family."""
 
 
+_OVERLAY = re.compile(r"""(?<![\w.-])overlay["']?[ \t]*:""")
+
+
+def spells_overlay(text: str) -> bool:
+    return _OVERLAY.search(text) is not None
+
+
 def parse(text: str) -> YamlTree:
     """Return the nodes of a text and the comment lines from its very first line on; a `Stream` where it has several
     documents. Raises `ParseError`."""

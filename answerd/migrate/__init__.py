@@ -12,10 +12,11 @@ from pathlib import Path
 
 from answerd.migrate import autopve, cobbler, directories, matchbox
 from answerd.migrate.result import MigratedData, MigrationError
+from answerd.migrate.source import Source
 
 __all__ = ["SOURCES", "MigratedData", "MigrationError", "read"]
 
-SOURCES: Mapping[str, Callable[[Path], MigratedData]] = {
+SOURCES: Mapping[str, Callable[[Source], MigratedData]] = {
     "matchbox": matchbox.read,
     "cobbler": cobbler.read,
     "autopve": autopve.read,
@@ -25,14 +26,17 @@ SOURCES: Mapping[str, Callable[[Path], MigratedData]] = {
 """Every source, and what reads it."""
 
 
-def read(source: str, path: Path) -> MigratedData:
-    """Return the data at ``path``, converted for this service; ``source`` is a key of `SOURCES`. Raises
-    `MigrationError` for data that is missing or is not of that source.
+def read(source: str, path: Path, *, follow_links: bool = False) -> MigratedData:
+    """Return the data at ``path``, converted for this service; ``source`` is a key of `SOURCES`. ``follow_links``:
+    links that lead out of it are followed. Raises `MigrationError` for data that is missing, cannot be read or is not
+    of that source.
     """
     if not path.exists():
         raise MigrationError(f"{path} does not exist")
     try:
-        return SOURCES[source](path)
+        return SOURCES[source](Source(path, follow_links))
+    except OSError as error:
+        raise MigrationError(f"{error.filename or path} cannot be read: {error.strerror}; nothing is written") from None
     except (AttributeError, KeyError, TypeError, ValueError) as error:  # a value of another type than it writes
         kind = type(error).__name__
         raise MigrationError(

@@ -10,7 +10,6 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
 import tomlkit
@@ -19,6 +18,7 @@ from tomlkit.items import Table
 
 from answerd.identity import mac_digits
 from answerd.migrate.result import MigratedData, MigrationError, group_name, machine_name
+from answerd.migrate.source import Source
 from answerd.migrate.texts import SECRETS, take_secrets
 
 STORAGE = "storage-general.json"
@@ -32,8 +32,9 @@ CONDITIONS = ("must_contain", "must_not_contain")
 _PAIR = re.compile(r'"?(?P<label>[A-Za-z_][\w.-]*)"?\s*:\s*"(?P<value>[^"]*)"?\Z')
 
 
-def read(path: Path) -> MigratedData:
-    answers = _answers(path)
+def read(source: Source) -> MigratedData:
+    path = source.path
+    answers = _answers(source)
     data = MigratedData()
     default = answers.pop(DEFAULT, {})
     base = _document(
@@ -55,13 +56,14 @@ def read(path: Path) -> MigratedData:
     return data
 
 
-def _answers(path: Path) -> dict[str, dict[str, Any]]:
+def _answers(source: Source) -> dict[str, dict[str, Any]]:
     """Return the answers by name. Raises `MigrationError`."""
+    path = source.path
     files = sorted(path.rglob(STORAGE)) if path.is_dir() else [path]
     if not files:
         raise MigrationError(f"{path} holds no {STORAGE}")
     try:
-        stored = json.loads(files[0].read_bytes())
+        stored = json.loads(source.content(files[0]))
     except (ValueError, OSError) as error:
         raise MigrationError(f"{files[0]} cannot be read: {type(error).__name__}") from None
     found = [value for name, value in stored.items() if name.startswith("config_")] if isinstance(stored, dict) else []

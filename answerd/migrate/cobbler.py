@@ -16,6 +16,7 @@ from typing import Any
 
 from answerd.identity import Kind, identifier_fault
 from answerd.migrate.result import MigratedData, MigrationError, group_name, is_column
+from answerd.migrate.source import Source
 from answerd.migrate.texts import recognised, text_of, with_control
 
 INHERIT = "<<inherit>>"
@@ -72,9 +73,10 @@ _READ = ("distros", "profiles", "systems")
 """The collections that are read; those beside them are listed."""
 
 
-def read(path: Path) -> MigratedData:
+def read(source: Source) -> MigratedData:
+    path = source.path
     root = path / COLLECTIONS if (path / COLLECTIONS).is_dir() else path
-    distros, profiles, systems = (_collection(root, kind) for kind in _READ)
+    distros, profiles, systems = (_collection(source, root, kind) for kind in _READ)
     if not profiles and not systems:
         raise MigrationError(f"{path} holds no collections of cobbler with profiles or systems")
     data = MigratedData()
@@ -83,7 +85,7 @@ def read(path: Path) -> MigratedData:
             fields = _WITHOUT_COUNTERPART if kind == "systems" else (*_WITHOUT_COUNTERPART, "name_servers")
             _list_fields(f"{kind.removesuffix('s')} {name}", item, fields, data)
     _list_other_collections(root, data)
-    cobbler = _Cobbler(path, distros, profiles, data)
+    cobbler = _Cobbler(source, distros, profiles, data)
     made = {name: cobbler.profile(name) for name in profiles}
     for name, system in systems.items():
         cobbler.system(name, system, made.get(str(system.get("profile", "")), _Made()))
@@ -112,12 +114,12 @@ def _list_other_collections(root: Path, data: MigratedData) -> None:
             data.leave_out(f"{kind} {', '.join(names)}", "objects of this kind have no counterpart")
 
 
-def _collection(root: Path, kind: str) -> dict[str, dict[str, Any]]:
+def _collection(source: Source, root: Path, kind: str) -> dict[str, dict[str, Any]]:
     """Return the objects of a collection by name; old releases put ``.d`` behind its directory's name."""
     found = {}
     for file in sorted([*root.glob(f"{kind}/*.json"), *root.glob(f"{kind}.d/*.json")]):
         try:
-            value = json.loads(file.read_bytes())
+            value = json.loads(source.content(file))
         except ValueError as error:
             raise MigrationError(f"{file} is no JSON: {error}") from None
         if not isinstance(value, dict) or "name" not in value:
@@ -140,7 +142,7 @@ class _Made:
 class _Cobbler:
     """The directory with its distros and profiles, and what is made of them."""
 
-    path: Path
+    source: Source
     distros: Mapping[str, Mapping[str, Any]]
     profiles: Mapping[str, Mapping[str, Any]]
     data: MigratedData
@@ -202,13 +204,13 @@ class _Cobbler:
         template = stored.get("autoinstall") or stored.get("kickstart")
         if not template:
             return {}
-        places = [self.path / folder / Path(str(template)).name for folder in TEMPLATE_FOLDERS]
+        places = [self.source.path / folder / Path(str(template)).name for folder in TEMPLATE_FOLDERS]
         file = next((place for place in places if place.is_file()), None)
         if file is None:
             why = f"the file is in none of {', '.join(TEMPLATE_FOLDERS)}"
             self.data.leave_out(f"{origin}: template {template}", why)
             return {}
-        found = text_of(file, f"{origin}: template {template}", self.data)
+        found = text_of(self.source, file, f"{origin}: template {template}", self.data)
         variables: dict[str, str] = {}
         for level in reversed(levels):
             variables |= _options(level, "autoinstall_meta", "ks_meta")

@@ -17,27 +17,29 @@ from tomlkit.exceptions import TOMLKitError
 from answerd.documents import LARGEST_DOCUMENT
 from answerd.formats import split_extension
 from answerd.migrate.result import MigratedData, MigrationError, machine_name
+from answerd.migrate.source import Source
 from answerd.migrate.texts import PXELINUX, add_or_put_aside, format_of, literal, take_secrets, text_of
 from answerd.store.layout import counts, key_of
 
 DEFAULT = "default"
 
 
-def read_mac_files(path: Path) -> MigratedData:
+def read_mac_files(source: Source) -> MigratedData:
+    path = source.path
     if not path.is_dir():
         raise MigrationError(f"{path} is no directory")
     data = MigratedData()
     for file in sorted(path.rglob("*")):
         name = file.relative_to(path)
         if file.is_file() and not any(part.startswith(".") for part in name.parts) and not file.name.endswith("~"):
-            _take_mac_file(file, str(name), data)
+            _take_mac_file(source, file, str(name), data)
     if not data.documents and not data.aside:
         raise MigrationError(f"{path} holds no file that is named by a MAC address")
     data.add_task("Point the installers to this service: a path has the word of a format in it, such as /proxmox.")
     return data
 
 
-def _take_mac_file(file: Path, name: str, data: MigratedData) -> None:
+def _take_mac_file(source: Source, file: Path, name: str, data: MigratedData) -> None:
     stem, extension = split_extension(file.name)
     machine = DEFAULT if stem.lower() == DEFAULT else machine_name(stem)
     if machine is None:
@@ -46,7 +48,7 @@ def _take_mac_file(file: Path, name: str, data: MigratedData) -> None:
     if file.stat().st_size > LARGEST_DOCUMENT:
         data.leave_out(name, "it is larger than a document may be")
         return
-    text = text_of(file, name, data)
+    text = text_of(source, file, name, data)
     if text is None:
         return
     text = text.removeprefix("\ufeff")
@@ -85,13 +87,14 @@ INSTALLED = "installed-"
 """The pattern of the name that rescriptum gives the directory of a machine whose installation was reported."""
 
 
-def read_rescriptum(path: Path) -> MigratedData:
+def read_rescriptum(source: Source) -> MigratedData:
+    path = source.path
     if not path.is_dir():
         raise MigrationError(f"{path} is no directory; export a database with rescriptum first")
     data = MigratedData()
     for file in sorted(path.rglob("*")):
         if file.is_file() and not any(part.startswith(".") for part in file.relative_to(path).parts):
-            _take(file, file.relative_to(path).as_posix(), data)
+            _take(source, file, file.relative_to(path).as_posix(), data)
     if not data.documents and not data.aside:
         raise MigrationError(f"{path} holds no documents")
     data.add_task("Run `answerd check` on the result: a rule that differs is named there.")
@@ -99,13 +102,15 @@ def read_rescriptum(path: Path) -> MigratedData:
     return data
 
 
-def _take(file: Path, name: str, data: MigratedData) -> None:
+def _take(source: Source, file: Path, name: str, data: MigratedData) -> None:
     if name.startswith(INSTALLED):
         machine = name.removeprefix(INSTALLED).partition("/")[0]
         data.leave_out(
-            name, f"the machine is installed; `answerd disarm {machine}` says so here", text_of(file, name, data)
+            name,
+            f"the machine is installed; `answerd disarm {machine}` says so here",
+            text_of(source, file, name, data),
         )
     elif not counts(file.name) or key_of(name) is None:
         data.leave_out(name, "no document: neither its place nor its extension is that of one")
-    elif (text := text_of(file, name, data)) is not None:
+    elif (text := text_of(source, file, name, data)) is not None:
         add_or_put_aside(name, text, name, data)

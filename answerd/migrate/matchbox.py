@@ -9,6 +9,7 @@ written in.
 from __future__ import annotations
 
 import json
+import os
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -16,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from answerd.migrate.result import MigratedData, MigrationError, group_name, is_column, machine_name
+from answerd.migrate.source import Source
 from answerd.migrate.texts import TEXT_FORMATS, format_of, text_of, with_control
 
 IDENTIFYING = ("mac", "serial", "uuid")
@@ -37,27 +39,29 @@ class Profile:
     texts: Mapping[str, str]
 
 
-def read(path: Path) -> MigratedData:
+def read(source: Source) -> MigratedData:
     """Read a data directory. Raises `MigrationError` where it has no groups and profiles."""
+    path = source.path
     groups, profiles = path / "groups", path / "profiles"
     if not groups.is_dir() or not profiles.is_dir():
         raise MigrationError(f"{path} has no directories groups and profiles")
     data = MigratedData()
     known = {}
     for file in sorted(profiles.glob("*.json")):
-        profile = _profile(_json(file), path, data)
-        known[str(_json(file).get("id", file.stem))] = profile
+        stored = _json(source, file)
+        profile = _profile(stored, source, data)
+        known[str(stored.get("id", file.stem))] = profile
         for extension, text in profile.texts.items():
             data.add(f"groups/{profile.name}.{extension}", text, f"profile {file.stem}")
-    for file in _files_of_groups(groups, data):
-        _group(file, file.relative_to(groups).with_suffix("").as_posix(), known, data)
+    for file in _files_of_groups(source, groups, data):
+        _group(_json(source, file), file.stem, file.relative_to(groups).with_suffix("").as_posix(), known, data)
     if any("${assets}" in text for text in data.documents.values()):
         data.add_task(f"matchbox served kernels below /assets: put a web server that has them in place of {ASSETS}.")
     data.add_task('The URLs in kernel arguments name the old host: look for "http://" in the .ipxe documents.')
     return data
 
 
-def _files_of_groups(groups: Path, data: MigratedData) -> list[Path]:
+def _files_of_groups(source: Source, groups: Path, data: MigratedData) -> list[Path]:
     """Return the files of groups that matchbox reads: none in a directory below, which it does not enter.
 
     Its own examples have a directory for each of several sets, and no file beside them: then those of all are read.
@@ -68,14 +72,14 @@ def _files_of_groups(groups: Path, data: MigratedData) -> list[Path]:
         return below
     for file in below:
         place = file.relative_to(groups).with_suffix("").as_posix()
-        text = file.read_text("utf-8", "replace")
+        text = source.content(file).decode("utf-8", "replace")
         data.leave_out(f"group {place}", "matchbox reads no directory below groups", text)
     return read_files
 
 
-def _json(file: Path) -> dict[str, Any]:
+def _json(source: Source, file: Path) -> dict[str, Any]:
     try:
-        value = json.loads(file.read_bytes())
+        value = json.loads(source.content(file))
     except ValueError as error:
         raise MigrationError(f"{file} is no JSON: {error}") from None
     if not isinstance(value, dict):
@@ -83,14 +87,14 @@ def _json(file: Path) -> dict[str, Any]:
     return value
 
 
-def _profile(stored: Mapping[str, Any], path: Path, data: MigratedData) -> Profile:
+def _profile(stored: Mapping[str, Any], source: Source, data: MigratedData) -> Profile:
     name = group_name(str(stored.get("id", "")))
     texts = {}
     if boot := stored.get("boot"):
         texts["ipxe"] = _script(name, boot)
     for key, folder, extension in TEMPLATES:
         if file := stored.get(key):
-            text = _template(path / folder, str(file), f"profile {name}: {folder}/{file}", extension, data)
+            text = _template(source, folder, str(file), f"profile {name}: {folder}/{file}", extension, data)
             if text is not None:
                 texts[_generic_extension(str(file), text) if folder == "generic" else extension] = text
     return Profile(name, texts)
@@ -116,16 +120,18 @@ def _script(name: str, boot: Mapping[str, Any]) -> str:
     return "\n".join([*lines, *commands, "boot"]) + "\n"
 
 
-def _template(folder: Path, name: str, origin: str, extension: str, data: MigratedData) -> str | None:
+def _template(source: Source, below: str, name: str, origin: str, extension: str, data: MigratedData) -> str | None:
     """Return a template with its placeholders as here; None, noted, where it cannot be carried over."""
+    folder = source.path / below
     file = folder / name
-    if not file.resolve().is_relative_to(folder.resolve()):  # it would be served to machines
+    place = os.path.abspath if source.follow_links else os.path.realpath
+    if not Path(place(file)).is_relative_to(place(folder)):  # it would be served to machines
         data.leave_out(origin, "the file is outside of the directory")
         return None
     if not file.is_file():
         data.leave_out(origin, "the file is not there")
         return None
-    if (text := text_of(file, origin, data)) is None:
+    if (text := text_of(source, file, origin, data)) is None:
         return None
     if extension == "ign" and file.suffix in (".yaml", ".yml", ".bu"):
         data.leave_out(
@@ -143,15 +149,16 @@ def _template(folder: Path, name: str, origin: str, extension: str, data: Migrat
     )
 
 
-def _group(file: Path, place: str, profiles: Mapping[str, Profile], data: MigratedData) -> None:
+def _group(
+    stored: Mapping[str, Any], stem: str, place: str, profiles: Mapping[str, Profile], data: MigratedData
+) -> None:
     """Make the documents of a group: of one machine, with a row of the inventory, or of all that its selector names."""
-    stored = _json(file)
     origin = f"group {place}"
     profile = profiles.get(str(stored.get("profile")))
     if profile is None:
         data.leave_out(origin, f"its profile {stored.get('profile')} is not there", json.dumps(stored, indent=2))
         return
-    group = group_name(str(stored.get("id") or file.stem))
+    group = group_name(str(stored.get("id") or stem))
     selector = {str(label): str(value) for label, value in (stored.get("selector") or {}).items()}
     metadata = dict(_flat(stored.get("metadata") or {}))
     identities = {label: selector[label] for label in IDENTIFYING if label in selector}

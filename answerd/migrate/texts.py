@@ -15,14 +15,15 @@ from tomlkit.items import Item, Table
 
 from answerd.formats import FORMATS, Format
 from answerd.migrate.result import MigratedData
+from answerd.migrate.source import Source
 
 TEXT_FORMATS = frozenset(name for name, known in FORMATS.items() if known.family.name == "text")
 
 
-def text_of(file: Path, origin: str, data: MigratedData) -> str | None:
-    """Return the text of a file; None, noted, where it is not UTF-8."""
+def text_of(source: Source, file: Path, origin: str, data: MigratedData) -> str | None:
+    """Return the text of a file; None, noted, where it is not UTF-8. Raises as `Source.content` does."""
     try:
-        return file.read_bytes().decode("utf-8")
+        return source.content(file).decode("utf-8")
     except UnicodeDecodeError:
         data.leave_out(origin, "the file is not UTF-8")
         return None

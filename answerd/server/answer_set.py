@@ -237,8 +237,8 @@ class AnswerSet:
                     lines = in_thread(partial(update, self.follower.loader.catalogue))
                 for line in lines:
                     self.log.line(line)
-            except Exception as error:  # answers are made on request, and the next change is prepared again
-                self.log.line(f"preparing answers failed: {type(error).__name__}: {error}")
+            except Exception as error:
+                self.log.line(f"looking for problems failed: {type(error).__name__}: {error}")
             self._prepared()
 
     def _prepared(self) -> None:
@@ -261,18 +261,23 @@ class Preparation:
     def update(self, catalogue: Catalogue, *, checks: bool, prepares: bool = True) -> list[str]:
         """Bring this up to date with a catalogue; the cost grows with what is new. ``prepares``: its answers too.
 
-        Where this process ``checks`` the set, return lines for the log about new problems and those that are gone.
+        Where this process ``checks`` the set, return lines for the log about new problems and those that are gone. A
+        defect of this program at a document is a line too. The catalogue counts as prepared then: the same work would
+        fail again.
         """
         lines: list[str] = []
         if prepares:
-            warm_up(catalogue, self.catalogue)
+            try:
+                warm_up(catalogue, self.catalogue)
+            except Exception as error:  # answers are made on request
+                lines.append(f"preparing answers failed: {type(error).__name__}: {error}")
+        before, self.catalogue = self.catalogue, catalogue
         if checks:
             problems = self.problems.after(catalogue)
             known, found = self.problems.sentences(), problems.sentences()
             lines += [f"problem: {problem}" for problem in sorted(found - known)]
             lines += [f"no longer a problem: {problem}" for problem in sorted(known - found)]
             self.problems = problems
-        before, self.catalogue = self.catalogue, catalogue
         if before is not None and before is not catalogue:
             gone = [before.documents[raw] for raw in before.documents.keys_not_in(catalogue.documents)]
             del before

@@ -13,7 +13,7 @@ import sqlite3
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence, Set
 from contextlib import closing
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -40,7 +40,6 @@ from answerd.store.states import OWN, Position, caught_up
 from answerd.store.tables import ChangeRow, DocumentRow, execute
 from answerd.store.transfer import (
     Directory,
-    ExportSummary,
     ImportSummary,
     export_directory,
     import_directory,
@@ -84,7 +83,7 @@ def backup_directory(
     target = _new_file(path, force)
     with tempfile.TemporaryDirectory(prefix=".answerd-backup-", dir=target.parent) as scratch:
         store = SqliteStore(Path(scratch) / "documents.db")
-        summary = import_directory(directory, store, author=author)
+        summary = import_directory(directory, store, author=author, follow_links=True)  # as the service does
         store.close()
         if states is not None and Path(states).exists():
             copy_states(states, store.path)
@@ -92,11 +91,23 @@ def backup_directory(
     return summary
 
 
-def restore_database(path: str | Path, database: str | Path, *, force: bool = False) -> int:
+@dataclass(frozen=True, slots=True)
+class Restored:
+    """The result of a restore: how many ``documents`` were restored of those that the backup ``held``, and which were
+    left out, with the reason. ``machines``: of how many states of installs were merged; None where all of them were
+    replaced by those of the backup."""
+
+    documents: int
+    held: int
+    skipped: tuple[tuple[str, str], ...] = ()
+    machines: int | None = None
+
+
+def restore_database(path: str | Path, database: str | Path, *, force: bool = False) -> Restored:
     """Replace the content of a database, which is created where it is missing, by that of a backup.
 
-    In one transaction, while a service may use the database: it goes on with the new content. Return how many documents
-    there are. Raises `StoreError`: the file is no backup, or the database is not empty and ``force`` is not given.
+    In one transaction, while a service may use the database: it goes on with the new content. Raises `StoreError`: the
+    file is no backup, or the database is not empty and ``force`` is not given.
     """
     place = Path(database).absolute()
     try:
@@ -110,12 +121,13 @@ def restore_database(path: str | Path, database: str | Path, *, force: bool = Fa
         if not force and not is_empty(place):
             raise StoreError(f"the database {printable(str(place))} is not empty: --force replaces all that it holds")
         target.restore(copy.path)
-        return len(copy.keys())
+        held = _count_of_documents(copy.path)  # every page of the copy is in the database now
+        return Restored(held, held)
 
 
 def restore_directory(
     path: str | Path, directory: str | Path, *, states: str | Path | None = None, force: bool = False
-) -> ExportSummary:
+) -> Restored:
     """Write the documents of a backup into a directory, and the states of installs into the file ``states``.
 
     Raises `StoreError`: also where there are states already and ``force`` is not given.
@@ -127,7 +139,7 @@ def restore_directory(
         summary = export_directory(copy, directory, force=force)
         if states is not None:
             copy_states(copy.path, states)
-        return summary
+        return Restored(summary.written, _count_of_documents(copy.path), summary.skipped)
 
 
 def restore_shared(
@@ -137,21 +149,23 @@ def restore_shared(
     *,
     force: bool = False,
     author: Author = NOBODY,
-) -> tuple[int, int]:
+) -> Restored:
     """Put the documents of a backup into a database that nodes share, and merge its states of installs into it.
 
-    With ``force`` in place of the documents that are there. Return how many documents and machines there are in the
-    backup. Raises `StoreError`: also where the database is not empty and ``force`` is not given.
+    With ``force`` in place of the documents that are there. Raises `StoreError`: also where the database is not empty
+    and ``force`` is not given.
     """
     shared = DatabaseStates(store.server, rules)
     if not force and (store.keys() or not shared.is_empty()):
         raise StoreError(f"the database {store.described} is not empty: --force replaces its documents")
     with tempfile.TemporaryDirectory(prefix="answerd-restore-") as scratch:
         copy = checked_copy(path, scratch)
-        documents = len(copy.keys())
-        if documents:
-            import_file(path, store, prune=force, author=author)
-        return documents, restore_states(copy.path, shared)
+        held = _count_of_documents(copy.path)
+        taken, skipped = 0, tuple[tuple[str, str], ...]()
+        if held:
+            summary = _import_copy(copy, str(path), store, no_progress, prune=force, author=author)
+            taken, skipped = summary.taken, summary.unreadable
+        return Restored(taken, held, skipped, restore_states(copy.path, shared))
 
 
 def import_file(
@@ -170,9 +184,22 @@ def import_file(
     """
     with tempfile.TemporaryDirectory(prefix="answerd-import-") as scratch:
         copy = checked_copy(path, scratch)
-        changes = copy.changes()
-        installs = _count_of_installs(copy.path)
-        copy.close()
+        return _import_copy(copy, str(path), store, progress, prune=prune, author=author, columns=columns)
+
+
+def _import_copy(
+    copy: SqliteStore,
+    source: str,
+    store: Store,
+    progress: Progress,
+    *,
+    prune: bool,
+    author: Author,
+    columns: Mapping[str, str] | None = None,
+) -> ImportSummary:
+    changes = copy.changes()
+    installs = _count_of_installs(copy.path)
+    copy.close()
     documents = sorted(changes.added if changes else (), key=lambda raw: raw.key)
     faults = [(raw, raw.key.fault or raw.fault) for raw in documents]
     found = Directory(
@@ -181,8 +208,13 @@ def import_file(
         tuple((str(raw.key), fault) for raw, fault in faults if fault is not None),
         frozenset(raw.key.name for raw in documents),
     )
-    summary = import_found(found, str(path), store, progress, prune=prune, author=author, columns=columns)
+    summary = import_found(found, source, store, progress, prune=prune, author=author, columns=columns)
     return replace(summary, installs=installs)
+
+
+def _count_of_documents(database: Path) -> int:
+    with closing(sqlite3.connect(database)) as connection:
+        return _rows_of(connection, "main", "documents")
 
 
 def _count_of_installs(database: Path) -> int:
@@ -220,7 +252,8 @@ def checked_copy(path: str | Path, scratch: str | Path) -> SqliteStore:
     """Return a new database in the directory ``scratch`` with the rows of a backup; the backup itself stays as it is.
 
     Nothing but rows is taken: a trigger or a view in the file would go on living in the database that it is restored
-    into. Raises `StoreError` where the file is no backup, is damaged, or is of a newer version.
+    into. Raises `StoreError` where the file is no backup, is damaged, is of another version, or where a row of it does
+    not arrive.
     """
     source, shown = Path(path), printable(str(path))
     copy = Path(scratch) / "backup.db"
@@ -237,8 +270,9 @@ def checked_copy(path: str | Path, scratch: str | Path) -> SqliteStore:
             if fault != "ok":
                 raise StoreError(f"{shown} is damaged: {fault}")
             version = database.execute("PRAGMA source.user_version").fetchone()[0]
-            DOCUMENTS.after(version, shown)
+            _refuse_version(version, shown)
             _make_tables(database, version)
+            _refuse_other_tables(database, shown)
             _copy_rows(database)
     except sqlite3.Error as error:
         raise StoreError(f"{shown} is no backup: {error}") from None
@@ -247,6 +281,28 @@ def checked_copy(path: str | Path, scratch: str | Path) -> SqliteStore:
     store = SqliteStore(copy)
     store.close()
     return store
+
+
+def _refuse_version(version: int, shown: str) -> None:
+    """Raise `StoreError` for a file whose schema this program does not read."""
+    if version < DOCUMENTS.first:
+        raise StoreError(
+            f"{shown} is no backup of answerd: its schema version (user_version) is {version}, not "
+            f"{DOCUMENTS.first} to {DOCUMENTS.newest}; a copy made with .dump of sqlite3 loses it, one made with "
+            "answerd backup has it"
+        )
+    DOCUMENTS.after(version, shown)
+
+
+def _refuse_other_tables(database: sqlite3.Connection, shown: str) -> None:
+    """Raise `StoreError` where the attached database ``source`` lacks a table of its schema version, or a column."""
+    there = _tables(database, "source")
+    for table in sorted(_tables(database, "main")):
+        if table not in there:
+            raise StoreError(f"{shown} is no backup of answerd: it has no table {table}")
+        missing = set(_columns(database, "main", table)).difference(_columns(database, "source", table))
+        if missing:
+            raise StoreError(f"{shown} is no backup of answerd: its table {table} has no column {min(missing)}")
 
 
 def _make_tables(database: sqlite3.Connection, version: int) -> None:
@@ -258,7 +314,7 @@ def _make_tables(database: sqlite3.Connection, version: int) -> None:
 
 def _copy_rows(database: sqlite3.Connection, besides: Set[str] = frozenset()) -> None:
     """Replace the rows of the tables that the attached database ``source`` has too, in one transaction. Triggers, which
-    would number changes anew, are away meanwhile."""
+    would number changes anew, are away meanwhile. Raises `StoreError` where a row did not arrive."""
     tables = _tables(database, "main") & _tables(database, "source") - besides
     triggers = database.execute(_TRIGGERS).fetchall()
     database.execute("BEGIN IMMEDIATE")
@@ -269,11 +325,18 @@ def _copy_rows(database: sqlite3.Connection, besides: Set[str] = frozenset()) ->
         columns = ", ".join(column for column in known if column in there)
         database.execute(f"DELETE FROM main.{table}")  # noqa: S608 - names of this program's schema
         database.execute(f"INSERT INTO main.{table} ({columns}) SELECT {columns} FROM source.{table}")  # noqa: S608
+        held, taken = (_rows_of(database, schema, table) for schema in ("source", "main"))
+        if taken != held:
+            raise StoreError(f"{taken} of {held} rows of the table {table} were copied: nothing was restored")
     for _, statement in triggers:
         database.execute(statement)
     if "install_settings" in tables:
         database.execute(_NEW_EPOCH)
     database.execute("COMMIT")
+
+
+def _rows_of(database: sqlite3.Connection, schema: str, table: str) -> int:
+    return int(database.execute(f"SELECT count(*) FROM {schema}.{table}").fetchone()[0])  # noqa: S608
 
 
 def _columns(database: sqlite3.Connection, schema: str, table: str) -> list[str]:
@@ -335,7 +398,9 @@ def restore_states(backup: Path, shared: DatabaseStates) -> int:
             shared_key(database, setting(source, "key"))
         for rows in _rows_of_events(source):
             with shared.writing() as database:
-                store_events(database, rows)
+                stored = store_events(database, rows)
+                if missing := len({row[0] for row in rows} - stored.keys()):
+                    raise StoreError(f"{missing} of {len(rows)} events of installs were not stored")
         query = "SELECT machine, last, facts, asked FROM unknown_machines ORDER BY last"
         sightings = [Sighting(*row) for row in run(source, query).fetchall()]
         with shared.writing() as database:

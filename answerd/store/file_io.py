@@ -45,16 +45,34 @@ _SHARED_DIRECTORY_MODE = 0o2750
 # --- reading ---------------------------------------------------------------------------------------------------------
 
 
-def link_fault(path: str, root: str) -> str | None:
+LEADS_OUT = "it is a link that leads out of the directory (--follow-links follows it)"
+
+
+def link_fault(path: str, root: str, *, follows_links: bool = True) -> str | None:
     """Return why the target of a symbolic link is not read; None where it is. ``root``: what is below the directory of
-    the settings is never refused, an operator may have named ``/dev/shm/answers``."""
+    the settings is never refused, an operator may have named ``/dev/shm/answers``. ``follows_links``: what is elsewhere
+    is read too, but never what the kernel shows as files."""
     target = os.path.realpath(path)
-    if target.startswith(f"{os.path.realpath(root)}/"):
+    if _is_below(target, root):
         return None
     for directory in _KERNEL_DIRECTORIES:
         if target == directory or target.startswith(f"{directory}/"):
             return f"it is a link into {directory}, from which nothing is read"
-    return None
+    return None if follows_links else LEADS_OUT
+
+
+def is_elsewhere(file: int, path: str, root: str) -> bool:
+    """Return whether an open file, which was opened by this path, is not below a directory. Asked of the open file:
+    whoever can write to the directory may have put a link in its way since it was looked at."""
+    try:
+        target = os.readlink(f"/proc/self/fd/{file}")
+    except OSError:  # there is no /proc
+        target = os.path.realpath(path)
+    return not _is_below(target, root)
+
+
+def _is_below(path: str, root: str) -> bool:
+    return path.startswith(f"{os.path.realpath(root).rstrip('/')}/")
 
 
 def state_of(status: os.stat_result) -> State:
@@ -70,14 +88,16 @@ def is_settled(signature: Signature) -> bool:
     return abs(time.time_ns() - max(signature[1:3])) > _CLOCK_TICK_NANOSECONDS
 
 
-def read_file(path: str, most: int) -> tuple[State, bytes | None]:
+def read_file(path: str, most: int, within: str | None = None) -> tuple[State, bytes | None]:
     """Read a file: its signature after that, or why it cannot be opened, and its content; None where that is more than
-    ``most`` bytes."""
+    ``most`` bytes. Only what is below the directory ``within``, unless that is None."""
     content = None
     try:
         # Non-blocking, so that a file which has just been replaced by a pipe cannot hold the service up.
         file = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC)
         try:
+            if within is not None and is_elsewhere(file, path, within):
+                return LEADS_OUT, None
             state = state_of(os.fstat(file))
             if not isinstance(state, str):
                 content = _bounded(file, state[0], most)
@@ -89,9 +109,10 @@ def read_file(path: str, most: int) -> tuple[State, bytes | None]:
     return state, content
 
 
-def read_document(path: str, source: str, key: Key) -> tuple[Signature | None, RawDocument]:
-    """Read a file: its signature at that moment and its document; no signature when it could not be opened."""
-    state, content = read_file(path, largest(key))
+def read_document(path: str, source: str, key: Key, within: str | None = None) -> tuple[Signature | None, RawDocument]:
+    """Read a file (`read_file`): its signature at that moment and its document; no signature when it could not be
+    opened."""
+    state, content = read_file(path, largest(key), within)
     if isinstance(state, str):
         return None, unopened(key, source, state)
     if content is None:

@@ -41,8 +41,11 @@ class FileStore(ReadOnlyStore):
     poll_seconds = 0.25
     """A change is in force after two scans, within a second."""
 
-    def __init__(self, directory: str | Path) -> None:
+    def __init__(self, directory: str | Path, *, follows_links: bool = True) -> None:
+        """``follows_links``: links that lead out of the directory are followed; else they are documents, or
+        directories, that cannot be read."""
         self.directory = Path(directory)
+        self.follows_links = follows_links
         self._files: Looks[RawDocument] = Looks(self._read, _is_same)
         self._keys: dict[str, Key] = {}
         self._listed_before: set[str] = set()
@@ -119,7 +122,8 @@ class FileStore(ReadOnlyStore):
         assert key is not None  # noqa: S101 - a scan sees documents only
         if isinstance(seen, str):
             return None, unopened(key, name, seen)
-        return read_document(f"{self.directory}/{name}", name, key)
+        within = None if self.follows_links else str(self.directory)
+        return read_document(f"{self.directory}/{name}", name, key, within)
 
     def _scan(self) -> _Scan | None:
         """Look at the files that may have changed; at everything where that is not known, and once a minute. None when
@@ -242,6 +246,7 @@ class _Scan:
 
     def __init__(self, store: FileStore) -> None:
         self._root = store.directory
+        self._follows_links = store.follows_links
         self._files = store._files
         self._watch = store._watch
         self._listed_before = store._listed_before
@@ -299,7 +304,7 @@ class _Scan:
                 self._record(entry, name)
             return
         before = len(self.seen) + len(self.kept)
-        refusal = link_fault(entry.path, str(self._root)) if is_attached else None
+        refusal = self._link_fault(entry) if is_attached else None
         if refusal:
             self.refused[name] = refusal
             self._fail(name, refusal)
@@ -384,7 +389,7 @@ class _Scan:
     def _state(self, entry: os.DirEntry[str] | Path) -> State | None:
         """Return a file's signature, or why it is not opened; None where there is no such file, or a directory."""
         try:
-            if entry.is_symlink() and (fault := link_fault(os.fspath(entry), str(self._root))):
+            if entry.is_symlink() and (fault := self._link_fault(entry)):
                 return fault
             status = entry.stat()
         except OSError as error:
@@ -395,6 +400,9 @@ class _Scan:
         if status.st_nlink > 1:
             self._watch.is_whole = False  # a write through its other name is reported there
         return state_of(status)
+
+    def _link_fault(self, entry: os.DirEntry[str] | Path) -> str | None:
+        return link_fault(os.fspath(entry), str(self._root), follows_links=self._follows_links)
 
     def _entries(self, directory: str, name: str) -> Iterator[os.DirEntry[str]]:
         """Yield the entries of a directory that may count, in the order of its file system; nothing depends on the

@@ -69,10 +69,11 @@ class Directory:
     named: frozenset[tuple[Kind, str, str]]
 
 
-def read_directory(directory: str | Path) -> Directory:
-    """Read the documents of a directory. Raises `StoreError`: it or a part of it cannot be listed, or two files are for
-    one identity and format."""
-    store, found = _documents_below(Path(directory))
+def read_directory(directory: str | Path, *, follow_links: bool = False) -> Directory:
+    """Read the documents of a directory. ``follow_links``: also those of links that lead out of it; else they are
+    unreadable. Raises `StoreError`: it or a part of it cannot be listed, or two files are for one identity and
+    format."""
+    store, found = _documents_below(Path(directory), follow_links=follow_links)
     faults = {raw.source: raw.key.fault for raw in found}
     named = sorted((raw for raw in found if not faults[raw.source]), key=lambda raw: raw.source)
     _refuse_duplicates(named)
@@ -92,6 +93,7 @@ def import_directory(
     prune: bool = False,
     author: Author = NOBODY,
     columns: Mapping[str, str] | None = None,
+    follow_links: bool = False,
 ) -> ImportSummary:
     """Copy the documents of a directory into the database, in one transaction, whatever problems they have.
 
@@ -99,9 +101,9 @@ def import_directory(
     unless ``prune`` is given: then those that the directory does not have are removed. A document of the directory
     that cannot be read keeps the one that is stored. Raises `StoreError`, and then nothing was imported: the directory
     cannot be read (`read_directory`), has no document although ``prune`` is given, or the database cannot be written.
-    ``columns``: see `answerd.answers.catalogue.Catalogue`.
+    ``columns``: see `answerd.answers.catalogue.Catalogue`. ``follow_links``: see `read_directory`.
     """
-    found = read_directory(directory)
+    found = read_directory(directory, follow_links=follow_links)
     return import_found(found, str(directory), store, progress, prune=prune, author=author, columns=columns)
 
 
@@ -171,16 +173,16 @@ def export_directory(
     return ExportSummary(len(files), tuple(skipped))
 
 
-def _documents_below(root: Path) -> tuple[FileStore, tuple[RawDocument, ...]]:
+def _documents_below(root: Path, *, follow_links: bool = True) -> tuple[FileStore, tuple[RawDocument, ...]]:
     """Return everything in a directory that counts as a document. Raises `StoreError` where a part of it cannot be
     listed."""
     try:
         os.listdir(root)
     except OSError as error:
         raise StoreError(f"{printable(str(root))} cannot be read: {error.strerror}") from None
-    store = FileStore(root)
+    store = FileStore(root, follows_links=follow_links)
     changes = store.changes() or Changes()
-    if closed := (*changes.unlisted, *store.closed):
+    if closed := (*changes.unlisted, *changes.faults, *store.closed):
         raise StoreError(f"nothing was imported from {printable(str(root))}: {closed[0]}")
     return store, changes.added
 

@@ -21,9 +21,9 @@ _answerd() {
         forget) options='--group --state --help -h' ;;
         wait) options='--group --timeout --help -h' ;;
         nodes) options='--json --help -h' ;;
-        import) options='--prune --from-db --help -h' ;;
+        import) options='--prune --follow-links --from-db --help -h' ;;
         export) options='--force --help -h' ;;
-        apply) options='--to --ca --dry-run --prune --yes --note --json --help -h' ;;
+        apply) options='--to --ca --dry-run --prune --yes --note --follow-links --json --help -h' ;;
         history) options='--since --limit --show-secrets --json --help -h' ;;
         restore-document) options='--revision --note --help -h' ;;
         backup) options='--force --help -h' ;;
@@ -31,7 +31,7 @@ _answerd() {
         token) options='--role --help -h' ;;
         config) options='--help -h' ;;
         boot-config) options='--url --proxy-dhcp --help -h' ;;
-        migrate) options='--help -h' ;;
+        migrate) options='--follow-links --help -h' ;;
     esac
     if [[ $word == -* ]]; then
         mapfile -t COMPREPLY < <(compgen -W "$options" -- "$word")

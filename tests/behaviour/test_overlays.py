@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import pytest
 import yaml
@@ -21,7 +22,10 @@ from answerd.errors import BrokenDocument, NotClaimed
 from answerd.facts import Facts, Request, facts_of
 from answerd.installs.records import InstallMemory
 from answerd.installs.states import Rules
+from answerd.store import Changes
+from answerd.store.files import FileStore
 from tests.support.fleet import Fleet, key_of
+from tests.support.service import write_tree
 from tests.support.thorough import examples
 
 BASE = "match: {dept: '*'}\na: base\nb: base\nc: base\nlist: [base]\n"
@@ -156,6 +160,119 @@ def test_one_that_was_never_readable_might_apply_to_anything_of_its_format(fleet
     with pytest.raises(BrokenDocument, match="might claim this request"):
         fleet.ask(target)
     assert fleet.text("/ks?id=pc-1") == "x\n"
+
+
+UNPARSABLE = {
+    "toml": ("overlay = 3\nmembers = [\n", "members = [\n"),
+    "toml, quoted": ('"overlay" = 3\nx = = 1\n', "over-lay = 3\nx = = 1\n"),
+    "yaml": ("overlay: 3\nx: [\n", "x: [overlay\n"),
+    "yaml, quoted": ("'overlay': 3\nx: [\n", "my-overlay: 3\nx: [\n"),
+    "yaml, after a mistake": ("x: {a: 1\noverlay: 3\n", "x: {a: 1\n"),
+    "yml": ("{overlay: 3, x: [}\n", "{x: [}\n"),
+    "json": ('{"overlay": 3, "x": }\n', '{"x": }\n'),
+    "ign": ('{"overlay": 3\n', '{"overlays": 3\n'),
+    "xml": ('<r><answer-meta overlay="3"/>', "<r><overlay>3</overlay>"),
+    "unattend": ("<r><answer-meta\n  overlay = '3'/>", '<r><answer-meta template="off"/>'),
+    "ks": ("# answer: overlay 3\n\0", "# answer: template off\n# overlay 3\n\0"),
+    "ipxe": ("#!ipxe\n//answer:  overlay  3\n# answer: mach a=b\n", "#!ipxe\n# answer: overlays 3\n"),
+}
+"""For a format, a group that was never readable and spells ``overlay``, and one that does not."""
+
+
+def base_of(extension: str) -> dict[str, str]:
+    """A machine that extends a group, one that a group names, and a default, in a format."""
+    texts: dict[str, tuple[str, str, str]] = {
+        "toml": ('extends = "base"\n', 'members = ["pc-2"]\na = 1\n', "a = 2\n"),
+        "yaml": ("extends: base\n", "members: [pc-2]\na: 1\n", "a: 2\n"),
+        "yml": ("extends: base\n", "members: [pc-2]\na: 1\n", "a: 2\n"),
+        "json": ('{"extends": "base"}', '{"members": ["pc-2"], "a": 1}', '{"a": 2}'),
+        "ign": ('{"answer": {"extends": "base"}}', '{"answer": {"members": ["pc-2"]}, "a": 1}', '{"a": 2}'),
+        "xml": (
+            '<r><answer-meta extends="base"/></r>',
+            "<r><answer-meta><member>pc-2</member></answer-meta></r>",
+            "<r/>",
+        ),
+        "ks": ("# answer: extends base\n", "# answer: member pc-2\nlang\n", "lang\n"),
+    }
+    texts["unattend"], texts["ipxe"], texts["ign"] = texts["xml"], texts["ks"], texts["json"]
+    machine, group, default = texts[extension]
+    return {f"pc-1.{extension}": machine, f"groups/base.{extension}": group, f"default.{extension}": default}
+
+
+@pytest.mark.parametrize("case", UNPARSABLE)
+def test_a_text_that_does_not_parse_may_be_an_overlay_where_it_spells_the_key(tmp_path: Path, case: str) -> None:
+    extension = case.partition(",")[0]
+    spelled, other = UNPARSABLE[case]
+    files = base_of(extension) | {"other.cfg": "x\n"}
+    for number, text in enumerate((spelled, other)):
+        directory = tmp_path / str(number)
+        write_tree(directory, files | {f"groups/dark.{extension}": text})
+        fleet = Fleet(FileStore(directory))  # from its start
+        assert any("dark" in problem for problem in fleet.problems())
+        for machine in ("pc-1", "pc-2"):
+            if text is spelled:
+                with pytest.raises(BrokenDocument, match='group "dark"'):
+                    fleet.ask(f"/{extension}?id={machine}")
+            else:
+                assert fleet.ask(f"/{extension}?id={machine}").selection.group is not None
+        with pytest.raises(BrokenDocument, match='group "dark"'):
+            fleet.ask(f"/{extension}?id=nobody")
+        assert fleet.text("/cfg?id=other") == "x\n"
+
+
+def test_it_is_the_same_at_the_start_as_while_the_service_runs(fleet: Fleet) -> None:
+    files = base_of("yaml") | {"groups/dark.yaml": "overlay: 3\nmembers: [pc-1, pc-2]\nx: [\n"}
+    fleet.write(files)
+    restarted = Fleet(fleet.store)
+    restarted.loader.apply(Changes(tuple(fleet.loader.catalogue.documents)))
+    for one in (fleet, restarted):
+        for machine in ("pc-1", "pc-2"):
+            with pytest.raises(BrokenDocument, match='group "dark"'):
+                one.ask(f"/yaml?id={machine}")
+    fleet.write({"groups/dark.yaml": "overlay: 3\nmembers: [pc-1, pc-2]\nx: 1\n"})
+    assert values(fleet, "/yaml?id=pc-1") == {"a": 1, "x": 1}
+
+
+@pytest.mark.parametrize(
+    "content",
+    [b"overlay: 3\nmatch: {a: '*'}\nnote: gr\xfcn\n", b"overlay: 3\n" + b"#" * 1_048_577],
+    ids=["not UTF-8", "too large"],
+)
+def test_a_group_of_which_no_text_is_known_may_be_an_overlay(tmp_path: Path, content: bytes) -> None:
+    write_tree(tmp_path, base_of("yaml") | {"groups/dark.yaml": content})
+    fleet = Fleet(FileStore(tmp_path))
+    for machine in ("pc-1", "pc-2", "nobody"):
+        with pytest.raises(BrokenDocument, match='group "dark"'):
+            fleet.ask(f"/yaml?id={machine}")
+
+
+def test_one_that_claims_nothing_is_a_problem_and_no_reason_says_that_it_applies(fleet: Fleet) -> None:
+    fleet.write({"pc-1.yaml": "a: 1\n", "groups/house.yaml": "overlay: 10\nb: 1\n"})
+    for more in (
+        {},
+        {"groups/other.yaml": "overlay: 20\nmembers: [pc-9]\n"},
+        {"groups/base.yaml": "match: {id: p*}\n"},
+    ):
+        fleet.write(more)
+        (problem,) = fleet.check().problems
+        assert problem.startswith('group "house" (yaml): ')
+        assert "never applies" in problem
+        lines = reasoning(fleet.loader.catalogue, Facts(Request("/yaml", "id=pc-1"))).lines()
+        (line,) = [line for line in lines if '"house"' in line]
+        assert line.endswith("does not apply: it has neither members nor match")
+        assert "b" not in yaml.safe_load(fleet.text("/yaml?id=pc-1"))
+    fleet.write({"groups/house.yaml": "overlay: 10\nmembers: [pc-1]\nb: 1\n"})
+    assert fleet.check().problems == ()
+    assert values(fleet, "/yaml?id=pc-1") == {"a": 1, "b": 1}
+
+
+def test_why_tells_of_a_broken_overlay_what_its_last_version_claimed(fleet: Fleet) -> None:
+    fleet.write({"pc-1.yaml": "a: 1\n", "groups/o.yaml": "overlay: 10\nmembers: [pc-2]\n"})
+    fleet.write({"groups/o.yaml": "overlay: 10\nmembers: [\n"})
+    lines = reasoning(fleet.loader.catalogue, Facts(Request("/yaml", "id=pc-1"))).lines()
+    (line,) = [line for line in lines if '"o"' in line and "apply" in line]
+    assert " 10. " in line
+    assert "its members are none of these identities" in line
 
 
 def test_a_row_decides_which_apply(fleet: Fleet) -> None:

@@ -215,9 +215,7 @@ class Oracle:
                 if doc.fault or doc.extends:
                     raise Refused
                 found.append(doc)
-        if not self.past_unreadable and any(
-            doc.overlay and doc.fault == "verb" for doc in self.of("group", [extension])
-        ):
+        if not self.past_unreadable and any(doc.overlay and not doc.readable for doc in self.of("group", [extension])):
             raise MayBeClaimed
         return sorted(found, key=lambda doc: (doc.overlay, doc.name))
 
@@ -390,8 +388,7 @@ def fleet_of(dice: Random) -> list[Doc]:
             dice.choice(["", "", "", "", "g1", "g2", "G-3", "ghost"]),
             # What is unknown in a document that is no group is a problem of it, no more: its claims are as written.
             "other" if fault == "verb" and kind != "group" else fault,
-            # Of a text that does not parse nobody knows whether it is an overlay.
-            dice.choice([0, 0, 7, 7, 20]) if kind == "group" and fault != "parse" else 0,
+            dice.choice([0, 0, 7, 7, 20]) if kind == "group" else 0,
         )
         found[doc.file] = doc
     return list(found.values())

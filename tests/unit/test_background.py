@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import gc
 
+import pytest
+
+from answerd.answers import compose
 from answerd.answers.catalogue import Catalogue
 from answerd.answers.compose import warm_up
 from answerd.documents import Key, RawDocument
+from answerd.formats.family import Prepared
 from answerd.identity import Kind
 from answerd.server.answer_set import Preparation
 
@@ -87,3 +91,23 @@ def test_a_process_that_answers_no_machine_looks_for_problems_and_prepares_nothi
     catalogue = Catalogue().changed([GROUP, whole, broken])
     [_] = Preparation().update(catalogue, checks=True, prepares=False)
     assert catalogue.documents[whole].prepared is None
+
+
+def test_a_defect_at_one_document_is_told_once_and_keeps_no_other_from_being_prepared(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    odd, others = machine(1, "odd = 1\n"), [machine(number) for number in range(2, 40)]
+    prepare = compose._prepare
+
+    def failing(layers: compose.Layers) -> Prepared:
+        if layers[-1].raw is odd:
+            raise AttributeError("a defect")
+        return prepare(layers)
+
+    monkeypatch.setattr(compose, "_prepare", failing)
+    preparation, catalogue = Preparation(), Catalogue().changed([GROUP, odd, *others, machine(50, "x =")])
+    lines = preparation.update(catalogue, checks=True)
+    assert [line.partition(":")[0] for line in lines] == ["preparing answers failed", "problem"]
+    assert all(catalogue.documents[raw].prepared for raw in others)
+    assert preparation.catalogue is catalogue
+    assert preparation.update(catalogue, checks=True) == []

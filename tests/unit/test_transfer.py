@@ -284,7 +284,7 @@ def test_a_restore_takes_rows_and_nothing_else_of_a_backup(store: SqliteStore, t
             "CREATE VIEW other AS SELECT * FROM documents; CREATE TABLE third (a);"
         )
     restored = tmp_path / "restored.db"
-    assert restore_database(tmp_path / "backup.db", restored) == 1
+    assert restore_database(tmp_path / "backup.db", restored).documents == 1
     again = SqliteStore(restored)
     assert again.version() == store.version()
     assert [entry.author for entry in again.history(HistoryFilter())] == [Author("192.0.2.1", "olga", "why")]

@@ -1,0 +1,59 @@
+"""What breaks while the real program runs is told once, and what comes afterwards is taken (docs/selection.md)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+from tests.support.replies import Reply
+from tests.support.service import Service
+from tests.support.waiting import wait_until
+
+Serving = Callable[..., Service]
+
+OVERLAY = "overlay: 10\nmembers: [m1]\no: {}\n"
+DOCUMENTS = {
+    "m1.yaml": "a: 1\n",
+    "m2.yaml": "b: 1\n",
+    "m3.ks": "rootpw {{ secret.root }}\n",
+    "groups/over.yaml": OVERLAY.format(1),
+}
+
+
+def test_an_overlay_and_a_secret_that_break_stop_nothing_else(serving: Serving, tmp_path: Path) -> None:
+    secrets = tmp_path / "secrets"
+    secrets.mkdir(0o700)
+    (secrets / "root").write_text("sound")
+    service = serving(DOCUMENTS, SERVICE_SECRETS_DIR=secrets, SERVICE_WORKERS=2)
+    answers = tmp_path / "answers"
+
+    def asked(target: str) -> Reply:
+        return service.get(target)
+
+    def wait_for(target: str, text: str) -> None:
+        wait_until(lambda: asked(target).text == text)
+
+    assert asked("/yaml?id=m1").text == "o: 1\na: 1\n"
+    assert asked("/ks?id=m3").text == "rootpw sound\n"
+
+    (answers / "groups" / "over.yaml").write_text("overlay: 10\nmembers: [m1\n")
+    service.wait_for_log('^.*problem: group "over" .yaml.: does not parse')
+    assert asked("/yaml?id=m1").status == 500
+    (secrets / "root").write_bytes(b"br\xffken")
+    wait_until(lambda: asked("/ks?id=m3").status == 500)
+
+    for number in range(2, 5):  # each is a later look, after which everything would be prepared again
+        (answers / "m2.yaml").write_text(f"b: {number}\n")
+        wait_for("/yaml?id=m2", f"b: {number}\n")
+    assert "over" in asked("/yaml?id=m1").text
+
+    (secrets / "root").write_text("mended")
+    wait_for("/ks?id=m3", "rootpw mended\n")
+    (answers / "groups" / "over.yaml").write_text(OVERLAY.format(2))
+    wait_for("/yaml?id=m1", "o: 2\na: 1\n")
+    service.wait_for_log('no longer a problem: group "over"')
+    assert service.stop() == 0
+
+    told = [line for line in service.log if "problem" in line or "failed" in line or "Error" in line]
+    assert len([line for line in told if 'group "over"' in line and " 500 " not in line]) == 2, told
+    assert not [line for line in told if "preparing" in line or "AttributeError" in line]

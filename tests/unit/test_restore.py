@@ -1,0 +1,195 @@
+"""A backup of every store, restored into every store: whole, or refused with everything as it was."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from answerd.store.schema import DOCUMENTS
+from tests.support import postgres
+from tests.support.service import write_tree
+from tests.support.shell import Shell
+
+SET: dict[str, str | bytes] = {
+    "groups/rack.ks": "# answer: members m1 m2\nlang fr\n",
+    "aa-bb-cc-dd-ee-01.toml": "x = 1\n",
+    "default.ks": "# ä\r\n",
+    "inventory.csv": "id,mac\nweb-01,aa:bb:cc:dd:ee:02\n",
+}
+KINDS = ("files", "sqlite", "postgres")
+
+
+@pytest.fixture(scope="module")
+def cluster() -> Iterator[postgres.Cluster]:
+    with postgres.clusters() as parent:
+        running = postgres.Cluster(postgres.home_of(parent, "restoring")).start()
+        yield running
+        running.stop()
+
+
+@pytest.fixture
+def use(shell: Shell, request: pytest.FixtureRequest) -> Callable[[str, str], None]:
+    """Names a store in the settings: ``use("sqlite", "second")``."""
+    databases: dict[str, str] = {}
+
+    def chosen(kind: str, name: str) -> None:
+        place = shell.place / name
+        shell.set(SERVICE_STORE=kind, SERVICE_ANSWERS_DIR=place / "answers", SERVICE_STATE_PATH=place / "state.db")
+        shell.set(SERVICE_DB_PATH=place / "answers.db")
+        if kind == "postgres":
+            if postgres.binaries() is None:
+                pytest.skip(postgres.MISSING)
+            if name not in databases:
+                databases[name] = request.getfixturevalue("cluster").database()
+            shell.set(SERVICE_DB_URL=databases[name])
+
+    return chosen
+
+
+def fill(shell: Shell, kind: str, name: str) -> None:
+    """Put the documents into the present store."""
+    write_tree(shell.place / name / "answers", SET)
+    if kind != "files":
+        assert shell("import", str(shell.place / name / "answers")).status == 0
+
+
+def content(shell: Shell, kind: str, name: str) -> dict[str, bytes]:
+    """The documents of the present store, by their flat names."""
+    place = shell.place / name / "answers"
+    if kind != "files":
+        place = shell.place / f"export of {name}"
+        assert shell("export", "--force", str(place)).status == 0
+    return {str(path.relative_to(place)): path.read_bytes() for path in place.rglob("*") if path.is_file()}
+
+
+def as_bytes(files: dict[str, str | bytes]) -> dict[str, bytes]:
+    return {name: text if isinstance(text, bytes) else text.encode() for name, text in files.items()}
+
+
+@pytest.mark.parametrize("target", KINDS)
+@pytest.mark.parametrize("source", KINDS)
+def test_a_backup_of_any_store_is_restored_whole_into_any(
+    shell: Shell, use: Callable[[str, str], None], source: str, target: str
+) -> None:
+    use(source, "one")
+    fill(shell, source, "one")
+    assert shell("backup", "backup.db").status == 0
+
+    use(target, "other")
+    done = shell("restore", "backup.db")
+
+    assert done.status == 0, done.err
+    assert done.out[-1].startswith("4 documents ")
+    assert content(shell, target, "other") == as_bytes(SET)
+
+
+def dumped(path: Path) -> None:
+    """Make a database file anew from its own text, as ``.dump`` of sqlite3 writes it."""
+    copy = path.with_suffix(".copy")
+    with closing(sqlite3.connect(path)) as source, closing(sqlite3.connect(copy)) as made:
+        made.executescript("\n".join(source.iterdump()))
+        made.commit()
+    copy.rename(path)
+
+
+def changed(*statements: str) -> Callable[[Path], None]:
+    def change(path: Path) -> None:
+        with closing(sqlite3.connect(path)) as database:
+            database.executescript(";".join(statements))
+
+    return change
+
+
+def of_another_program(path: Path) -> None:
+    """A database that has tables of the same names, and happens to have a version that this program knows."""
+    path.unlink()
+    changed(
+        "CREATE TABLE documents (id INTEGER PRIMARY KEY, title TEXT)",
+        "CREATE TABLE changes (id INTEGER PRIMARY KEY, what TEXT)",
+        f"PRAGMA user_version = {DOCUMENTS.newest}",
+    )(path)
+
+
+def of_text(path: Path) -> None:
+    path.write_text("lang en\n" * 100)
+
+
+def halved(path: Path) -> None:
+    path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
+
+
+NO_BACKUPS: dict[str, tuple[Callable[[Path], None], str]] = {
+    "a dump read back": (dumped, "schema version (user_version) is 0"),
+    "version 0": (changed("PRAGMA user_version = 0"), "schema version (user_version) is 0"),
+    "version -1": (changed("PRAGMA user_version = -1"), "schema version (user_version) is -1"),
+    "the lowest version": (changed("PRAGMA user_version = -2147483648"), "schema version (user_version) is -21"),
+    "a version before the first": (
+        changed(f"PRAGMA user_version = {DOCUMENTS.first - 1}"),
+        f"schema version (user_version) is {DOCUMENTS.first - 1}",
+    ),
+    "a newer version": (changed(f"PRAGMA user_version = {DOCUMENTS.newest + 1}"), "use the newer version"),
+    "another program's tables": (of_another_program, "no column"),
+    "a table less": (changed("DROP TABLE events"), "it has no table events"),
+    "a column less": (changed("ALTER TABLE changes DROP COLUMN note"), "its table changes has no column note"),
+    "a kind that is none": (
+        changed("PRAGMA ignore_check_constraints = ON", "UPDATE documents SET kind = 'other' WHERE id = 1"),
+        "",
+    ),
+    "text": (of_text, "is no backup"),
+    "the first half of it": (halved, ""),
+}
+
+
+@pytest.mark.parametrize("target", KINDS)
+@pytest.mark.parametrize("name", NO_BACKUPS)
+def test_what_is_no_backup_changes_nothing(
+    shell: Shell, use: Callable[[str, str], None], name: str, target: str
+) -> None:
+    spoil, sentence = NO_BACKUPS[name]
+    use("sqlite", "source")
+    fill(shell, "sqlite", "source")
+    assert shell("backup", "backup.db").status == 0
+    spoil(shell.place / "backup.db")
+    use(target, "target")
+    fill(shell, target, "target")
+    before = content(shell, target, "target")
+
+    for command in (["restore", "backup.db"], ["restore", "--force", "backup.db"]):
+        done = shell(*command)
+        assert done.status == 1
+        assert done.out == []
+    assert sentence in done.err[-1]
+    assert content(shell, target, "target") == before == as_bytes(SET)
+    if target != "files":
+        imported = shell("import", "--prune", "--from-db", "backup.db")
+        assert imported.status == 1
+        assert content(shell, target, "target") == before
+
+
+def test_a_document_that_cannot_be_taken_is_named_and_counted(
+    shell: Shell, use: Callable[[str, str], None], in_every_way: str
+) -> None:
+    use("sqlite", "source")
+    fill(shell, "sqlite", "source")
+    changed(
+        "INSERT INTO documents (kind, identifier, identity, format, text) VALUES ('machine', '../up', 'up', 'ks', 'x')"
+    )(shell.place / "source" / "answers.db")
+    assert shell("backup", "backup.db").status == 0
+
+    use(in_every_way, "target")
+    done = shell("restore", "backup.db")
+
+    assert done.status == 1
+    assert done.out[-1].startswith("4 of 5 documents ")
+    assert any("../up" in line for line in done.err)
+    assert content(shell, in_every_way, "target") == as_bytes(SET)
+
+
+@pytest.fixture(params=["files", "postgres"])
+def in_every_way(request: pytest.FixtureRequest) -> str:
+    """The stores that judge each document; into SQLite the whole database is copied."""
+    return str(request.param)
