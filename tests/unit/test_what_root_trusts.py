@@ -17,7 +17,7 @@ import pytest
 from answerd import captures
 from answerd.documents import Key, RawDocument
 from answerd.identity import Kind
-from answerd.store import StoreError, file_io
+from answerd.store import StoreError
 from answerd.store.file_io import make_directories
 from answerd.store.sqlite import SqliteFile, SqliteStore
 from tests.support.unprivileged import NOBODY
@@ -147,12 +147,12 @@ def test_the_mode_of_a_new_directory_is_not_set_through_a_link(tmp_path: Path, m
     shared.chmod(0o2750)
     made = Path.mkdir
 
-    def mkdir_and_be_robbed(path: Path, *arguments: int) -> None:
-        made(path, *arguments)
+    def mkdir_and_be_robbed(path: Path, mode: int) -> None:
+        made(path, mode)
         path.rmdir()
         path.symlink_to(tmp_path / "etc")
 
-    monkeypatch.setattr(file_io.Path, "mkdir", mkdir_and_be_robbed)
+    monkeypatch.setattr(Path, "mkdir", mkdir_and_be_robbed)
     with pytest.raises(OSError, match="Not a directory"):
         make_directories(shared / "groups")
     assert stat.S_IMODE((tmp_path / "etc").stat().st_mode) == 0o755
