@@ -6,11 +6,13 @@ else as JSON.
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import json
 import os
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -63,9 +65,27 @@ class Capture:
 
 
 def make_directory(directory: Path) -> None:
-    """Make the directory of captures, for its owner alone. Raises OSError."""
+    """Make the directory of captures, for its owner alone. Raises OSError, also where it is a symbolic link: who may
+    place one would choose the directory whose mode is set."""
     directory.mkdir(mode=0o700, parents=True, exist_ok=True)
-    directory.chmod(0o700)
+    with _opened(directory) as handle:
+        os.fchmod(handle, 0o700)
+
+
+@contextmanager
+def _opened(directory: Path) -> Iterator[int]:
+    try:
+        handle = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
+    except OSError:
+        if directory.is_symlink():
+            reason = "it is a symbolic link; name the directory itself"
+            raise OSError(errno.ELOOP, reason, str(directory)) from None
+        raise
+    try:
+        yield handle
+    finally:
+        # In a thread of gevent's pool, gevent's os.close never closes what is no regular file.
+        os.closerange(handle, handle + 1)
 
 
 def write(directory: Path, capture: Capture) -> Path:
@@ -75,8 +95,7 @@ def write(directory: Path, capture: Capture) -> Path:
     Several processes may write to a directory: each waits while another does. The directory is listed for each capture,
     so that it never holds more than `MOST_CAPTURES`.
     """
-    handle = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
+    with _opened(directory) as handle:
         fcntl.flock(handle, fcntl.LOCK_EX)
         stems = _stems(os.listdir(handle))
         while len(stems) >= MOST_CAPTURES:
@@ -85,9 +104,6 @@ def write(directory: Path, capture: Capture) -> Path:
             (directory / f"{oldest}.meta").unlink(missing_ok=True)
             (directory / f"{oldest}.body").unlink(missing_ok=True)
         return _write(directory, capture, stems)
-    finally:
-        # In a thread of gevent's pool, gevent's os.close never closes what is no regular file.
-        os.closerange(handle, handle + 1)
 
 
 def _write(directory: Path, capture: Capture, stems: Iterable[str]) -> Path:

@@ -58,7 +58,10 @@ def notify(*messages: str) -> None:
 
 
 class Watchdog:
-    """The manager's watchdog, which restarts the service when no message arrives for an interval."""
+    """The manager's watchdog, which restarts the service when no message arrives for an interval.
+
+    The manager names the process that it watches, which is the parent: made there, before any child is forked.
+    """
 
     def __init__(self) -> None:
         interval, process = os.environ.get("WATCHDOG_USEC", ""), os.environ.get("WATCHDOG_PID", "")

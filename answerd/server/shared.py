@@ -54,6 +54,7 @@ class Shared:
     installs: SharedStates | None = None
     feed: RequestFeed | None = None
     preparation: Preparation = field(default_factory=Preparation)
+    watchdog: os_support.Watchdog = field(default_factory=os_support.Watchdog)
 
     @property
     def places(self) -> Places:

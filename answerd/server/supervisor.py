@@ -95,7 +95,6 @@ class Supervisor:
             self._children.append(_Child(next(iter(administered)), places.administration, [*administered.values()]))
         if isinstance(shared.loader.store, ReplicatingStore):
             self._children.append(_Child("replicator", places.replicator, []))
-        self._watchdog = os_support.Watchdog()
         shared.attach(places.parent)
 
     def run(self) -> int:
@@ -221,11 +220,12 @@ class Supervisor:
     def _next_signal(self) -> int | None:
         """Wait for a signal; None when something is due before one comes. Meanwhile the service manager is notified
         that the workers run, as long as all of them do."""
-        watched = self._watchdog.seconds
+        watchdog = self._shared.watchdog
+        watched = watchdog.seconds
         if watched is not None:
             beats = self._shared.cells.everywhere(*BEAT)[: self._shared.config.workers]
             oldest = time.monotonic_ns() - int(2 * watched * 1_000_000_000)
-            self._watchdog.ping(lambda: all(beat > oldest for beat in beats))
+            watchdog.ping(lambda: all(beat > oldest for beat in beats))
         due = min((child.due for child in self._children if child.pid is None), default=math.inf)
         patience = max(0.0, min(due - time.monotonic(), math.inf if watched is None else watched))
         if patience == math.inf:

@@ -27,7 +27,7 @@ from answerd.server.threads import LongWork, in_thread
 from answerd.store.secrets import POLL_SECONDS
 
 BEAT_SECONDS = 1.0
-"""How often a worker reports that its loop runs."""
+"""How often a worker reports that its loop runs; more often where the manager's watchdog has less patience."""
 
 LAST_WRITES_SECONDS = 1.0
 """How long a disk may delay the end of the service."""
@@ -93,10 +93,11 @@ class Process:
         """Begin what else this process does, once it accepts connections."""
 
     def _beat_for_ever(self) -> None:
-        watchdog = os_support.Watchdog()
+        watched = self.shared.watchdog.seconds
+        seconds = BEAT_SECONDS if watched is None else min(BEAT_SECONDS, watched / 2)
         while True:
             self.shared.cells.set(*BEAT, value=time.monotonic_ns())
-            gevent.sleep(BEAT_SECONDS if watchdog.seconds is None else min(BEAT_SECONDS, watchdog.seconds / 2))
+            gevent.sleep(seconds)
 
     def _trim_for_ever(self) -> None:
         trimmer = os_support.Trimmer()

@@ -9,6 +9,7 @@ readable by the directory's group: that is how the Debian package lets the servi
 
 from __future__ import annotations
 
+import errno
 import os
 import stat
 import tempfile
@@ -182,7 +183,7 @@ def make_directories(path: Path) -> None:
                 raise
         else:
             if _is_shared_by_root(directory.parent):
-                directory.chmod(_SHARED_DIRECTORY_MODE)
+                _share(directory)
         sync_directory(directory.parent)
 
 
@@ -200,6 +201,23 @@ def give_to_owner_of(directory: Path, file: int) -> None:
     if os.geteuid() == 0:
         above = directory.stat()
         os.fchown(file, above.st_uid, above.st_gid)
+
+
+def refuse_link_of_another(path: Path) -> None:
+    """Raise OSError where the process is root's and ``path`` is a symbolic link that another user made: root would
+    write where that user wants."""
+    if os.geteuid() == 0 and path.is_symlink() and path.lstat().st_uid != 0:
+        reason = "it is a symbolic link that another user made, which root does not follow"
+        raise OSError(errno.ELOOP, reason, str(path))
+
+
+def _share(directory: Path) -> None:
+    """Let the group of a directory that root has just made read it. Not through a link that has taken its place."""
+    handle = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
+    try:
+        os.fchmod(handle, _SHARED_DIRECTORY_MODE)
+    finally:
+        os.close(handle)
 
 
 def _is_shared_by_root(directory: Path) -> bool:

@@ -26,7 +26,7 @@ import peewee
 from answerd.documents import Key, RawDocument
 from answerd.store import NOBODY, WRITER_WAIT_SECONDS, Author, Changes, StoreError, StoreFull, Version
 from answerd.store.database import ROWS_AT_ONCE, DatabaseStore, Found, Transaction, columns_of
-from answerd.store.file_io import give_to_owner_of, make_directories, sync_directory
+from answerd.store.file_io import give_to_owner_of, make_directories, refuse_link_of_another, sync_directory
 from answerd.store.schema import DOCUMENTS, Schema, migrate
 from answerd.store.tables import ChangeRow, DocumentRow, deleted_since, execute, revision_token, rows, version_of
 
@@ -77,11 +77,13 @@ class SqliteFile:
             self.path.with_name(self.path.name + suffix).unlink(missing_ok=True)
 
     def connect(self, wait: float) -> peewee.SqliteDatabase:
-        """Return a new connection to the file, which must exist: a store that has vanished is no empty store.
+        """Return a new connection to the file, which must exist: a store that has vanished is no empty store. Raises
+        OSError and SQLite's errors.
 
         A statement waits up to ``wait`` seconds for a lock. Any thread may use the connection, one at a time; Peewee's
         own bookkeeping by thread is off.
         """
+        refuse_link_of_another(self.path)
         database = peewee.SqliteDatabase(
             f"file:{quote(str(self.path))}?mode=rw",
             pragmas={"synchronous": "full"},
@@ -108,7 +110,8 @@ class SqliteFile:
         The copy is one file, without the files that WAL mode has beside it, and is there whole or not at all.
         """
         partial = target.with_name(f".{target.name}.partial")
-        os.close(os.open(partial, os.O_CREAT | os.O_TRUNC | os.O_WRONLY, FILE_MODE))
+        partial.unlink(missing_ok=True)  # of a copy that was cut off; or a link, which would be written through
+        os.close(os.open(partial, os.O_CREAT | os.O_EXCL | os.O_WRONLY, FILE_MODE))
         try:
             with closing(sqlite3.connect(partial)) as copy, closing(sqlite3.connect(self.path)) as database:
                 database.backup(copy)

@@ -10,6 +10,7 @@ import re
 import signal
 import socket
 import subprocess
+import sys
 import threading
 import time
 from collections.abc import Iterator
@@ -20,12 +21,22 @@ import pytest
 from answerd.server import os_support
 from tests.support.processes import children
 from tests.support.replies import exchange, request_bytes
-from tests.support.service import PROGRAM, environment, write_tree
+from tests.support.service import CHECKOUTS, PROGRAM, environment, write_tree
 from tests.support.waiting import PATIENCE, wait_until
 
 HOST = "127.0.0.1"
-# The number of the process that LISTEN_PID names is known to it alone.
-START = 'exec 3<&"$1"; shift; export LISTEN_PID=$$ LISTEN_FDS=1; exec "$@"'
+# The number of the process that LISTEN_PID and WATCHDOG_PID name is known to it alone.
+START = 'exec 3<&"$1"; shift; export LISTEN_PID=$$ LISTEN_FDS=1 WATCHDOG_PID=$$; exec "$@"'
+BEATS_ONCE = """
+from gevent import monkey
+monkey.patch_all()
+import sys
+from answerd.cli import main
+from answerd.server import worker
+worker.BEAT_SECONDS = 3_600.0
+sys.exit(main())
+"""
+"""The program, whose workers beat once where no watchdog has them beat more often."""
 
 
 @pytest.fixture
@@ -148,6 +159,21 @@ def test_the_manager_hears_of_readiness_reload_life_and_end(
         process.send_signal(signal.SIGTERM)
         received(manager, "^STOPPING=1$")
         assert process.wait(PATIENCE) == 0
+    finally:
+        process.kill()
+        process.wait()
+
+
+@pytest.mark.skipif(PROGRAM != CHECKOUTS, reason="changes the program")
+def test_workers_beat_as_often_as_the_watchdog_needs(
+    tmp_path: Path, listening: socket.socket, manager: socket.socket, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(globals(), "PROGRAM", [sys.executable, "-c", BEATS_ONCE])
+    notified = {"NOTIFY_SOCKET": tmp_path / "notify", "WATCHDOG_USEC": 1_000_000}
+    process = start(tmp_path, listening, tmp_path / "log", SERVICE_WORKERS=2, **notified)
+    try:
+        for _ in range(8):  # from one beat there are three at most
+            received(manager, "^WATCHDOG=1$")
     finally:
         process.kill()
         process.wait()

@@ -125,6 +125,67 @@ def test_an_inventory_that_root_adds_to_is_readable_by_the_service(installed: Sy
     assert "7ABC199" in installed.run(*settings, "answerd", "inventory", user="answerd")
 
 
+FORGED = "/var/lib/answerd/evil.service\\nanswerd.socket\\n"
+FORGE = f"""
+for folder in /var/lib/answerd /var/log/answerd; do
+    cd $folder
+    printf '[Service]\\nExecStart=/bin/true\\n[Install]\\nWantedBy=multi-user.target\\n' >evil.service
+    printf '{FORGED}' >.enabled
+    for name in enabled answerd.enabled answers.db answers.db-wal installs.db captures; do
+        ln -s /etc/shadow $name
+    done
+    ln -s /root root
+    ln -s /etc etc
+done
+"""
+"""What the service's user may leave behind."""
+
+SEEN = (
+    "find / -xdev -path /var/lib/dpkg -prune -o -path /var/lib/answerd -prune -o -path /var/log -prune -o "
+    "-path /usr/lib/answerd -prune -o -path /var/cache -prune -o -path /etc/ld.so.cache -prune -o "
+    "! -type d -printf '%p %U:%G %m %s %l\\n' "
+    '-exec sh -c \'[ -f "$1" ] && [ ! -L "$1" ] && sha256sum "$1"\' - {} \';\''
+)
+
+
+@pytest.mark.parametrize("step", ["upgrade", "remove", "install", "purge"])
+def test_no_step_of_the_package_believes_or_follows_what_the_services_user_left(
+    step: str, installed: System, package: Path, tmp_path: Path
+) -> None:
+    """systemctl is a stand-in, and /run/systemd/system is there: the scripts do all that they do beside systemd."""
+    stand_in = installed.root / "usr/local/sbin/systemctl"
+    stand_in.write_text('#!/bin/sh\nprintf "%s\\n" "$*" >>/root/systemctl\n')
+    stand_in.chmod(0o755)
+    (installed.root / "run/systemd/system").mkdir(parents=True, exist_ok=True)
+    newer = with_version(package, f"{answerd.__version__}+1", tmp_path)
+    try:
+        installed.install(package)
+        installed.run("sh", "-euc", FORGE, user="answerd")
+        if step == "install":
+            installed.run("dpkg", "--remove", "answerd")
+        said = installed.root / "root/systemctl"
+        said.write_text("")
+        before = seen(installed)
+        if step in ("upgrade", "install"):
+            installed.install(newer)
+        else:
+            installed.run("dpkg", f"--{step}", "answerd")
+        after = seen(installed)
+        ours = ("answerd", "systemctl")
+        assert {line for line in before ^ after if not any(name in line for name in ours)} == set()
+        enabled = {line for line in said.read_text().splitlines() if line.startswith("enable ")}
+        own = {f"enable --quiet answerd.{kind}" for kind in ("service", "socket")}
+        assert enabled == (own if step == "install" else set())
+    finally:
+        installed.run("rm", "-rf", "/var/lib/answerd", "/var/log/answerd", "/run/systemd", "/usr/local/sbin/systemctl")
+        installed.install(package)
+
+
+def seen(installed: System) -> set[str]:
+    """Every file with owner, mode, size and content, but those of dpkg and of the directories of the service's user."""
+    return set(installed.run("sh", "-c", SEEN).splitlines())
+
+
 def test_what_the_administrator_wrote_survives_upgrade_removal_and_purge(
     installed: System, package: Path, tmp_path: Path
 ) -> None:
