@@ -173,11 +173,11 @@ def page_request_of(environ: Mapping[str, Any]) -> PageRequest:
     headers = dict(request.headers)
     form: Mapping[str, Sequence[str]] = {}
     files: Mapping[str, bytes] = {}
+    body = request.spooled if request.spooled is not None else request.body
     if request.method == "POST" and headers.get("content-type", "").lower().startswith("multipart/form-data"):
-        body = request.spooled if request.spooled is not None else request.body
         form, files = in_thread(lambda: _parts(bytes(body), headers["content-type"]))
     elif request.method == "POST":
-        form = in_thread(lambda: pairs(request.body.decode("utf-8")))
+        form = in_thread(lambda: pairs(str(body, "utf-8")))
     return PageRequest(
         request.method,
         unquote(request.path, errors="replace"),
