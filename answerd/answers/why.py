@@ -81,7 +81,7 @@ def reasoning(
     try:
         outcome = resolve(catalogue, facts, extensions, sources=sources)
     except AnswerError as error:
-        outcome = error
+        outcome = error.with_traceback(None)  # which leads to this frame: a cycle
     try:
         facts, row_steps = _with_row(catalogue, facts)
     except AnswerError as error:
@@ -204,7 +204,7 @@ class _Selecting:
         try:
             self.outcome = select(catalogue, request)
         except AnswerError as error:
-            self.outcome = error
+            self.outcome = error.with_traceback(None)
         if request.only_naming:
             heading = "rules" if self.facts.asks_for_rules else "side file"
             self._add(heading, f"only documents whose match names {request.only_naming!r} may claim it")

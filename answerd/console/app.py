@@ -43,7 +43,7 @@ from answerd.server.console_parts import ConsoleParts
 from answerd.server.http.parser import HttpRequest
 from answerd.server.http.responses import exchange_of
 from answerd.server.http.server import Gate
-from answerd.server.roles import NEEDED, Caller, Role
+from answerd.server.roles import NEEDED, Caller, Role, may
 
 LOGIN, LOGOUT, DOCUMENT = "/console/login", "/console/logout", "/console/document"
 INVENTORY = "/console/inventory"
@@ -53,7 +53,10 @@ STATIC_SECONDS = 31_536_000
 
 
 LARGEST_FORM = 3 * LARGEST_DOCUMENT
-"""Bytes of the form of the editor: a document of the largest size, in which every third character is escaped."""
+"""Bytes of the form of the editor: a document of the largest size, each of whose bytes is escaped in three."""
+
+LARGEST_ROW_FORM = 3 * DOCUMENT_LIMIT
+"""Bytes of the form of one row: the API takes a row of `DOCUMENT_LIMIT`."""
 
 KEPT = ("kind", "name", "format", "etag", "note", "text")
 """The fields of the editor that outlive a session: the log-in carries them on."""
@@ -126,11 +129,18 @@ class Console:
         if path == LOGIN:
             return DOCUMENT_LIMIT
         cookie = cookie_of({name: value for name, value in request.headers if name == "cookie"})
-        if self._sessions.find(cookie) is None:
+        session = self._sessions.find(cookie)
+        if session is None:
             # The text of an editor is carried through a log-in where the session has ended, or the service was
             # restarted.
             return DOCUMENT_LIMIT if path == DOCUMENT and cookie else 0
-        return {DOCUMENT: LARGEST_FORM, INVENTORY: INVENTORY_LIMIT + DOCUMENT_LIMIT}.get(path, DOCUMENT_LIMIT)
+        if path == LOGOUT:
+            return DOCUMENT_LIMIT
+        if not _may_do(session, "POST", path):
+            return 0
+        if path == INVENTORY:
+            return INVENTORY_LIMIT + DOCUMENT_LIMIT if session.role.may(Role.ADMIN) else LARGEST_ROW_FORM
+        return LARGEST_FORM if path == DOCUMENT else DOCUMENT_LIMIT
 
     def _reply(self, environ: dict[str, Any], nonce: str) -> PageReply:
         if exchange_of(environ).request.body_too_large:
@@ -157,6 +167,10 @@ class Console:
             had_one = method == "POST" and request.path == DOCUMENT and cookie_of(request.headers)
             return _login_page("", request) if had_one else _to_login(request)
         request = replace(request, session=session)
+        handler = self._pages.get((method, request.path))
+        if handler is not None and not _may_do(session, method, request.path):  # such a form was not read
+            needed = NEEDED[f"{method} {request.path}"]
+            return _message(request, 403, f"Your token may not do that: it needs the role {needed}.")
         if method == "POST" and not self._may_write(request, session):
             return _message(
                 request, 403, "The form did not come from a page of this console. Go back, reload, try again."
@@ -166,11 +180,7 @@ class Console:
             return redirect(LOGIN, [_cookie("", 0, request)])
         if request.path in ("/", "/console"):
             return redirect("/console/")
-        handler = self._pages.get((method, request.path))
         if handler is not None:
-            needed = NEEDED[f"{method} {request.path}"]
-            if needed is not None and not session.role.may(needed):
-                return _message(request, 403, f"Your token may not do that: it needs the role {needed}.")
             try:
                 return handler(request)
             except NotSaved as error:
@@ -236,6 +246,12 @@ class Console:
                 identifier = session.identifier
                 exchange.is_allowed = lambda: self._sessions.find(identifier) is not None
         return self._api(environ, start_response)
+
+
+def _may_do(session: Session, method: str, path: str) -> bool:
+    """Return whether a session may ask for a page, or send its form. Nobody may where there is none."""
+    request = f"{method} {path}"
+    return request in NEEDED and may(session.role, request)
 
 
 def make_console(parts: ConsoleParts) -> tuple[WSGIApplication, Gate]:

@@ -173,10 +173,11 @@ def page_request_of(environ: Mapping[str, Any]) -> PageRequest:
     headers = dict(request.headers)
     form: Mapping[str, Sequence[str]] = {}
     files: Mapping[str, bytes] = {}
+    body = request.body
     if request.method == "POST" and headers.get("content-type", "").lower().startswith("multipart/form-data"):
-        form, files = in_thread(lambda: _parts(request.body, headers["content-type"]))
+        form, files = in_thread(lambda: _parts(body, headers["content-type"]))
     elif request.method == "POST":
-        form = in_thread(lambda: pairs(request.body.decode("utf-8")))
+        form = in_thread(lambda: pairs(body.decode("utf-8")))
     return PageRequest(
         request.method,
         unquote(request.path, errors="replace"),

@@ -7,7 +7,7 @@ import hashlib
 import json
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
-from functools import lru_cache
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import quote, urlencode
@@ -48,9 +48,34 @@ def page(template: str, **values: Any) -> bytes:
     return text.encode("utf-8", "replace")
 
 
+class _Template(bottle.SimpleTemplate):  # type: ignore[misc]
+    """A template whose names are gone once it is filled.
+
+    Bottle gives the code of a template functions that have the dictionary of its names: a cycle, which kept each page's
+    request, and so the file that its form brought, until the collector ran.
+    """
+
+    def execute(self, _stdout: list[str], kwargs: Mapping[str, Any]) -> dict[str, Any]:
+        """Run the template's code, and that of the templates that it includes or is put into. ``_stdout`` gets the
+        text."""
+        names = {**kwargs, "_stdout": _stdout, "_printlist": _stdout.extend, "_rebase": None}
+        names |= {"_str": self._str, "_escape": self._escape, "defined": names.__contains__}
+        names |= {"include": partial(self._include, names), "rebase": partial(self._rebase, names)}
+        try:
+            exec(self.co, names)  # noqa: S102 - the templates are part of the package
+            if names["_rebase"] is not None:
+                around, given = names.pop("_rebase")
+                given["base"] = "".join(_stdout)
+                _stdout.clear()
+                self._include(names, around, **given)
+        finally:
+            names.clear()
+        return {}
+
+
 @lru_cache(maxsize=64)
 def _template(name: str) -> Any:
-    return bottle.SimpleTemplate(name=f"{name}.tpl", lookup=[str(TEMPLATES)])
+    return _Template(name=f"{name}.tpl", lookup=[str(TEMPLATES)])
 
 
 def prepare() -> None:

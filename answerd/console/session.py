@@ -3,7 +3,11 @@ write, headers that confine each page.
 
 Rules: docs/console.md#sessions, docs/console.md#what-protects-it. The clock is given. Sessions are kept in a file, so
 that a restart of the service ends none. What the file holds is of no use without a cookie: of a session only the
-SHA-256 of its identifier is written, and of its token an HMAC whose key is the identifier.
+SHA-256 of its identifier is written, and of its token an HMAC whose key is the identifier, and one that tells which
+sessions are of one token.
+
+The file is overwritten in place: a log-out has to count after a restart too, and a full disk has no room for another
+file. Half a file, which only a power failure could leave, is no list of sessions: everybody has to log in again.
 """
 
 from __future__ import annotations
@@ -11,6 +15,7 @@ from __future__ import annotations
 import hashlib
 import hmac
 import json
+import os
 import secrets
 from collections import OrderedDict
 from collections.abc import Callable, Collection, Mapping
@@ -23,7 +28,7 @@ from gevent.lock import BoundedSemaphore
 
 from answerd.server.roles import AdminTokens, Caller, Role, hash_of
 from answerd.server.threads import in_thread
-from answerd.store.file_io import write_atomically
+from answerd.store.file_io import make_directories
 
 COOKIE = "answerd_session"
 
@@ -32,6 +37,12 @@ SESSION_SECONDS = 12 * 3_600
 
 MOST_SESSIONS = 1_000
 """Sessions kept at a time, some 300 bytes each. The oldest ends when one more begins."""
+
+MOST_OF_ONE_TOKEN = 100
+"""Sessions of one token. Its oldest ends when one more begins, so that no token ends the sessions of another."""
+
+_GROWS_BY = 4_096
+"""Bytes of the file of sessions that are reserved at a time: a block of most file systems."""
 
 LARGEST_FILE = 1_000_000
 """Bytes of the file of sessions that are read: several times what `MOST_SESSIONS` take."""
@@ -50,11 +61,13 @@ class Session:
 
 @dataclass(slots=True)
 class _Kept:
-    """A session as the file has it: ``mark`` is an HMAC of its token's SHA-256, ``ends`` in seconds since 1970.
-    ``token`` is that SHA-256, empty until the session is used in this process."""
+    """A session as the file has it: ``mark`` is an HMAC of its token's SHA-256, ``ends`` in seconds since 1970,
+    ``owner`` the same for all sessions of one token. ``token`` is that SHA-256, empty until the session is used in
+    this process."""
 
     ends: float
     mark: str
+    owner: str
     token: str = ""
 
 
@@ -89,12 +102,17 @@ class Sessions:
         now = self._clock()
         for ended in [name for name, kept in self._sessions.items() if kept.ends <= now]:
             del self._sessions[ended]
+        token_hash = hash_of(token.encode())
+        owner = _mark(token_hash, "owner")
+        of_owner = [name for name, kept in self._sessions.items() if kept.owner == owner]
+        for name in of_owner[: max(0, len(of_owner) - MOST_OF_ONE_TOKEN + 1)]:
+            del self._sessions[name]
         while len(self._sessions) >= MOST_SESSIONS:
             self._sessions.popitem(last=False)
-        token_hash = hash_of(token.encode())
-        kept = _Kept(now + SESSION_SECONDS, _mark(identifier, token_hash), token_hash)
+        kept = _Kept(now + SESSION_SECONDS, _mark(identifier, token_hash), owner, token_hash)
         self._sessions[_digest(identifier)] = kept
-        self._write()
+        if fault := self._write():
+            self._log(f"{fault}: sessions that began since it was written end with the service")
         return _session(identifier, caller)
 
     def find(self, identifier: str) -> Session | None:
@@ -115,16 +133,25 @@ class Sessions:
 
     def end(self, identifier: str) -> None:
         """End a session, if it is there."""
-        if self._sessions.pop(_digest(identifier), None) is not None:
-            self._write()
+        if self._sessions.pop(_digest(identifier), None) is None or self._path is None:
+            return
+        if fault := self._write():
+            try:
+                in_thread(self._path.unlink)
+                self._log(f"{fault}: it was removed, so after a restart everybody has to log in again")
+            except OSError:
+                self._log(f"{fault}, nor removed: a restart of the service undoes a log-out")
 
     def _read(self) -> dict[str, _Kept]:
         if self._path is None:
             return {}
         try:
             with self._path.open("rb") as file:
-                found = json.loads(file.read(LARGEST_FILE))
-            return {str(digest): _Kept(float(ends), str(mark)) for digest, ends, mark in found[-MOST_SESSIONS:]}
+                found = json.loads(file.read(LARGEST_FILE).rstrip(b"\0"))
+            return {
+                str(digest): _Kept(float(ends), str(mark), str(owner))
+                for digest, ends, mark, owner in found[-MOST_SESSIONS:]
+            }
         except FileNotFoundError:
             return {}
         except OSError as error:
@@ -134,15 +161,35 @@ class Sessions:
         self._log(f"console: {self._path} cannot be read: {reason}: everybody has to log in again")
         return {}
 
-    def _write(self) -> None:
-        if self._path is None:
-            return
+    def _write(self) -> str:
+        """Write the file; return why it could not be written, empty where it was."""
+        path = self._path
+        if path is None:
+            return ""
         with self._writing:  # else an older list could replace a newer one
-            text = json.dumps([[digest, kept.ends, kept.mark] for digest, kept in self._sessions.items()])
+            kept_now = [[digest, kept.ends, kept.mark, kept.owner] for digest, kept in self._sessions.items()]
             try:
-                in_thread(write_atomically, self._path, text.encode())
+                in_thread(_overwrite, path, json.dumps(kept_now).encode())
             except OSError as error:
-                self._log(f"console: {self._path} cannot be written: {error.strerror}: sessions end with the service")
+                return f"console: {path} cannot be written: {error.strerror}"
+        return ""
+
+
+def _overwrite(path: Path, text: bytes) -> None:
+    """Write a text over a file, with blanks after it. Raises OSError; for a full disk before anything is written."""
+    make_directories(path.parent)
+    file = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
+    try:
+        size = os.fstat(file).st_size
+        if len(text) > size:
+            size = -(-len(text) // _GROWS_BY) * _GROWS_BY
+            os.posix_fallocate(file, 0, size)
+        left = memoryview(text.ljust(size))
+        while left:
+            left = left[os.pwrite(file, left, size - len(left)) :]
+        os.fsync(file)
+    finally:
+        os.close(file)
 
 
 def _session(identifier: str, caller: Caller) -> Session:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import secrets
 import time
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
@@ -26,7 +26,8 @@ from answerd.server.request_feed import FedLine, RequestFeed
 from answerd.server.threads import in_thread
 
 MOST_STREAMS: Final = 32
-"""Streams at a time; one more client gets 503."""
+"""Streams at a time. Where all are taken, a token with more than its share gives one up to a client of another token;
+where none has more, one more client gets 503."""
 
 KEPT: Final = 2_000
 """Events that are kept for clients that come back."""
@@ -52,10 +53,12 @@ _HEARTBEAT: Final = b": answerd\n\n"
 
 @dataclass(frozen=True, slots=True)
 class _Stream:
-    """``until``: when it ends; ``is_allowed``: whether its client may still listen."""
+    """``until``: when it ends; ``is_allowed``: whether its client may still listen; ``owner``: the name of its client's
+    token."""
 
     until: float
     is_allowed: Callable[[], bool]
+    owner: str
 
 
 class EventStreams:
@@ -87,20 +90,39 @@ class EventStreams:
         if installs is not None:
             installs.on_change.append(self._state_changed)
 
-    @property
-    def is_full(self) -> bool:
-        return len(self._streams) >= MOST_STREAMS
+    def has_place_for(self, owner: str) -> bool:
+        """Return whether a token of this name may have one more stream: one is free, or another's is given up."""
+        return len(self._streams) < MOST_STREAMS or self._given_up_for(owner) is not None
 
-    def begin(self, sink: Sink, last_identifier: str, is_allowed: Callable[[], bool] = lambda: True) -> None:
+    def _given_up_for(self, owner: str) -> Sink | None:
+        """Return the oldest stream of the token that has the most, where that is more than its share of all, and
+        ``owner`` would have no more than its own."""
+        counts = Counter(stream.owner for stream in self._streams.values())
+        share = MOST_STREAMS // len(counts.keys() | {owner})
+        largest, most = max(counts.items(), key=lambda item: item[1])
+        if most <= share or counts[owner] >= share:
+            return None
+        return next(sink for sink, stream in self._streams.items() if stream.owner == largest)
+
+    def begin(
+        self,
+        sink: Sink,
+        last_identifier: str,
+        is_allowed: Callable[[], bool] = lambda: True,
+        owner: str = "",
+    ) -> None:
         """Send a client the events that it missed, and all events from now on. ``last_identifier``: that of the last
         event that it has, empty for a client that connects for the first time. ``is_allowed``: whether its token or
-        session is still valid; the stream ends with it."""
-        if self.is_full:
+        session is still valid; the stream ends with it. ``owner``: the name of its token."""
+        if not self.has_place_for(owner):
             sink.close()
             return
+        if len(self._streams) >= MOST_STREAMS and (given_up := self._given_up_for(owner)) is not None:
+            del self._streams[given_up]
+            given_up.close()
         self._send_new()
         if sink.push(_BEGIN + self._missed(last_identifier)):
-            self._streams[sink] = _Stream(time.monotonic() + STREAM_SECONDS, is_allowed)
+            self._streams[sink] = _Stream(time.monotonic() + STREAM_SECONDS, is_allowed, owner)
         if not self._is_sending:
             self._is_sending = True
             gevent.spawn(self._send_while_connected)

@@ -160,7 +160,7 @@ def _recording_parser() -> Any:
             try:
                 fn()
             except Exception as error:
-                self.errors.append(error)
+                self.errors.append(error.with_traceback(None))  # which leads to frames that have this parser
 
     return RecordingParser
 
@@ -200,7 +200,7 @@ def _parse(text: str, reader: Any) -> tuple[Any, list[warnings.WarningMessage]]:
         try:
             reader.readKickstartFromString(text)
         except Exception as error:  # a section's own errors, and shlex's about quotes
-            reader.errors.append(error)
+            reader.errors.append(error.with_traceback(None))
     return reader, caught
 
 

@@ -66,9 +66,12 @@ class _Reader:
         try:
             parser.Parse(text, True)
         except expat.ExpatError as error:
-            self.error = error
+            self.error = error.with_traceback(None)  # which leads to this reader: a cycle too
         finally:
-            del self._parser  # its handlers refer to this reader: only the garbage collector would free that cycle
+            del (
+                parser,
+                self._parser,
+            )  # its handlers refer to this reader: only the garbage collector would free that cycle
 
     @property
     def root(self) -> Element:

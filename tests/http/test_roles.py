@@ -323,3 +323,34 @@ def test_the_console_shows_who_has_access_and_who_changed_what(filled: Lab) -> N
     assert "Older" not in history
     assert "No change is kept" in filled.page(cookie, "/console/history?before=1").text
     assert "admin-token · admin" in page
+
+
+# --- what is not read -------------------------------------------------------------------------------------------------
+
+FORMS = [
+    path for name in NEEDED for method, _, path in [name.partition(" ")] if method == "POST" and "/console" in path
+]
+
+
+def announced(lab: Lab, role: Role, path: str, size: int = 15_000_000) -> Reply:
+    """The response to the header of a form of so many bytes, of which none is sent."""
+    lines = [
+        f"POST {path} HTTP/1.1",
+        f"Host: {lab.host}",
+        f"Origin: http://{lab.host}",
+        f"Cookie: {lab.cookie(role)}",
+        f"Content-Length: {size}",
+    ]
+    return exchange(lab.console, "\r\n".join([*lines, "", ""]).encode())
+
+
+@pytest.mark.parametrize("path", FORMS)
+def test_a_form_that_a_role_may_not_send_is_not_read(lab: Lab, path: str) -> None:
+    needed = NEEDED[f"POST {path}"]
+    assert needed is not None
+    refused = [role for role in Role if not role.may(needed)]
+    assert {role: announced(lab, role, path).status for role in refused} == dict.fromkeys(refused, 403)
+
+
+def test_no_role_but_admin_sends_a_form_as_large_as_an_inventory(lab: Lab) -> None:
+    assert announced(lab, Role.INVENTORY, "/console/inventory").status == 413

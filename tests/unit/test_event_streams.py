@@ -103,12 +103,31 @@ def test_who_does_not_read_is_forgotten_and_there_is_a_most() -> None:
     listeners = [Listener() for _ in range(MOST_STREAMS)]
     for listener in listeners:
         streams.begin(listener, "")
-    assert streams.is_full
+    assert not streams.has_place_for("")
     beyond = Listener()
     streams.begin(beyond, "")
     assert beyond.closed
     listeners[0].reads = False
     note(feed, "/ks")
     tell(streams)
-    assert not streams.is_full
+    assert streams.has_place_for("")
     assert listeners[1].events
+
+
+def test_a_token_with_more_than_its_share_gives_up_its_oldest_stream() -> None:
+    streams = EventStreams()
+    greedy = [Listener() for _ in range(MOST_STREAMS)]
+    for listener in greedy:
+        streams.begin(listener, "", owner="greedy")
+    others: dict[str, list[Listener]] = {"a": [], "b": []}
+    for _ in range(MOST_STREAMS):
+        for owner, listeners in others.items():
+            listeners.append(Listener())
+            streams.begin(listeners[-1], "", owner=owner)
+
+    share = MOST_STREAMS // 3
+    left = [sum(not listener.closed for listener in listeners) for listeners in (greedy, *others.values())]
+    assert (sum(left), min(left)) == (MOST_STREAMS, share)
+    assert [listener.closed for listener in greedy] == sorted((listener.closed for listener in greedy), reverse=True)
+    assert not any(streams.has_place_for(owner) for owner in ("greedy", "a", "b"))
+    assert streams.has_place_for("a newcomer")

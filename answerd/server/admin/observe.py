@@ -159,14 +159,17 @@ class ObserveHandlers:
 
     def events(self) -> bottle.HTTPResponse:
         """Send events to the client until it goes away."""
-        if self._events.is_full:
-            reason = f"{MOST_STREAMS} clients listen to the events, which is the most"
-            return error_response(SERVICE_UNAVAILABLE, reason, headers={"Retry-After": RETRY_SECONDS})
         exchange = requests.exchange()
+        owner = exchange.token_name or "admin"
+        if not self._events.has_place_for(owner):
+            reason = f"{MOST_STREAMS} clients listen to the events, which is the most, and your token has its share"
+            return error_response(SERVICE_UNAVAILABLE, reason, headers={"Retry-After": RETRY_SECONDS})
         note_outcome("events")
         if exchange.request.method == "GET":
             last = bottle.request.environ.get("HTTP_LAST_EVENT_ID", "").strip()
-            exchange.takeover = partial(self._events.begin, last_identifier=last, is_allowed=exchange.is_allowed)
+            exchange.takeover = partial(
+                self._events.begin, last_identifier=last, is_allowed=exchange.is_allowed, owner=owner
+            )
         return bottle.HTTPResponse(b"", OK, {"Content-Type": EVENT_STREAM, "X-Accel-Buffering": "no"})
 
 
