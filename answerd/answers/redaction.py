@@ -552,11 +552,16 @@ def _is_whole(text: str, start: int, end: int) -> bool:
 _BLANK = r"(?:[ \t]|\\\r?\n)"
 """A blank between words; a backslash joins the next line."""
 
-_PIECE = r"""\{\{[^{}\r\n\0]*\}\}|"(?:[^"\\\0]|\\[^\0]){0,4096}+"|'[^'\0]{0,4096}+'|\\[^\0]"""
-_WORD = rf"(?:{_PIECE}|[^\s\0])++"
-"""A shell word: placeholders, quoted parts, escaped characters and what touches them."""
+_BLANKS = rf"{_BLANK}+(?!{_BLANK})"
+_BLANKS_OR_NONE = rf"{_BLANK}*(?!{_BLANK})"
+"""All blanks at a place, never a part of them: a word may begin with a backslash too."""
 
-_LINE = r"(?:[^\\\r\n\0]|\\\r?\n|\\(?![\r\n\0]))*+"
+_PIECE = r"""\{\{[^{}\r\n\0]*+\}\}|"(?:[^"\\\0]|\\[^\0]){0,4096}"|'[^'\0]{0,4096}+'|\\[^\0]"""
+_WORD = rf"""(?:{_PIECE}|[^\s\0"'\\{{]++|[^\s\0])+"""
+"""A shell word: placeholders, quoted parts, escaped characters and what touches them. A pattern ends with it, because
+a quote that is closed must not be tried as one that is not."""
+
+_LINE = r"(?:[^\\\r\n\0]++|\\\r?\n|\\(?![\r\n\0]))*"
 """The rest of a line, with the lines that it is continued on."""
 
 _LOOKS = tuple(
@@ -598,8 +603,8 @@ plain options, whichever of them is the password."""
 
 _TAKES_ONE = tuple(
     (
-        re.compile(rf"(?i)(?<![\w.-])(?:{commands})(?P<rest>(?:{_BLANK}++{'(?![|;&])' if before else ''}{_WORD})++)"),
-        re.compile(rf"(?<=[ \t\n])(?:{before}){_BLANK}*+(?P<value>{_WORD})") if before else None,
+        re.compile(rf"(?i)(?<![\w.-])(?:{commands})(?P<rest>(?:{_BLANKS}{'(?![|;&])' if before else ''}{_WORD})+)"),
+        re.compile(rf"(?<=[ \t\n])(?:{before}){_BLANKS_OR_NONE}(?P<value>{_WORD})") if before else None,
     )
     for before, commands in _COMMANDS.items()
 )
@@ -607,24 +612,24 @@ _TAKES_ONE = tuple(
 
 _PLAIN_OPTION = re.compile(r"-\w?|--[\w-]*")
 _NO_ARGUMENT = re.compile(r"[#|;&]|\d?[<>]")
-_LONE_QUOTE = re.compile(rf"(?:{_PIECE}|[^\"'`])*+[\"'`]")
+_QUOTE = re.compile(rf"{_PIECE}|(?P<lone>[\"'`])")
 
 _READS_ONE = re.compile(r"\b(?<!/etc/)(?:\w*passwd|cryptsetup|kinit|realm|password-stdin|sudo[ \t]+-S)\b")
 """Commands that read a password: a line with one of them and a pipe or ``<<`` is hidden, with its here-document."""
 
-_SCRIPT_LINE = re.compile(rf"(?:(?<!\S)\#[^\n\0]*+|{_PIECE}|\|[ \t]*+\n|[^\n\0])++")
-_SAID = re.compile(rf"\b(?:echo|printf)\b(?P<said>(?:{_BLANK}++(?![|;&]){_WORD})++)|<<<[ \t]*+(?P<text>{_WORD})")
+_SCRIPT_LINE = re.compile(rf"(?:(?<!\S)\#[^\n\0]*+|{_PIECE}|\|[ \t]*+\n|[^\n\0\"'\\{{|\#]++|[^\n\0])+")
+_SAID = re.compile(rf"\b(?:echo|printf)\b(?P<said>(?:{_BLANKS}(?![|;&]){_WORD})+)|<<<[ \t]*+(?P<text>{_WORD})")
 _TAG = re.compile(r"<<-?[ \t]*+\\?[\"']?(?P<tag>\w+)")
 
 _NAME = re.compile(
     r"\{\{[^{}\r\n\0]*\}\}|(?<![\w./-])(?P<word>[\w./-]++)"
-    rf"(?:\\?[\"']?(?P<before>[ \t]*+)(?P<sign>[=:])(?P<after>[ \t]*+)|(?P<blank>{_BLANK}++))?"
+    rf"(?:\\?[\"']?(?P<before>[ \t]*+)(?P<sign>[=:])(?P<after>[ \t]*+)|(?P<blank>{_BLANKS}))?"
 )
 """A whole word outside of placeholders, and how a value may follow it. Whether the word is named like a secret is
 judged afterwards: a pattern with a name in it would try each beginning with each end."""
 
 _QUESTION = re.compile(
-    rf"(?i)(?<![^\s;&|])[\w.-]++{_BLANK}++(?P<word>[\w.-]++/[\w./-]++){_BLANK}++"
+    rf"(?i)(?<![^\s;&|])[\w.-]++{_BLANKS}(?P<word>[\w.-]++/[\w./-]++){_BLANKS}"
     rf"(?P<type>password|string|note|select|multiselect|text)(?P<value>{_BLANK}{_LINE})"
 )
 _IPXE_SETTING = re.compile(
@@ -634,7 +639,7 @@ _IPXE_SETTING = re.compile(
 
 
 _ELEMENT = re.compile(r"<(?P<word>[\w.:-]++)[^<>]*+>")
-_URL = re.compile(r"://(?P<rest>(?:\{\{[^{}\n]*\}\}|[^\s\"'<>\0])++)")
+_URL = re.compile(r"://(?P<rest>(?:\{\{[^{}\n]*+\}\}|[^\s\"'<>\0{]++|\{)+)")
 _PORT = re.compile(r"\d{1,5}\Z")
 _AT_LINE_START = re.compile(r"(?:[ \t#;]|//|- |export |set |\"|')*\Z")
 _INDENT = re.compile(r"[ \t#;]*+(?:- )?")
@@ -742,7 +747,7 @@ def _words(arguments: str) -> Iterator[re.Match[str]]:
     for word in _WORD_AT.finditer(arguments):
         if not _PLAIN_OPTION.fullmatch(word[0]):
             yield word
-        if _LONE_QUOTE.match(word[0]):
+        if any(quote["lone"] for quote in _QUOTE.finditer(word[0])):
             return
 
 

@@ -35,7 +35,7 @@ from answerd.identity import brief
 name = "json"
 placeholders = dict_tree.placeholders
 
-TOKEN = re.compile(r'"[^"\\]*+(?:\\.[^"\\]*+)*+"|[{}\[\]:,]|[^\s{}\[\]",:]+', re.DOTALL)
+TOKEN = re.compile(r'"[^"\\]*+(?:\\.[^"\\]*+)*"|[{}\[\]:,]|[^\s{}\[\]",:]+', re.DOTALL)
 """The tokens of a text that is JSON, or nearly."""
 _COLON = re.compile(r"\s*:")
 _ANY_SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")

@@ -110,12 +110,13 @@ MOST_DECLARED = 100
 
 _PREDEFINED = frozenset({"lt", "gt", "amp", "apos", "quot"})
 _REFERENCE = re.compile(r"&([^\s;&#<]+);")
-_QUOTED = r""""[^"]*"|'[^']*'"""
-_COMMENT = r"<!--.*?-->"
+_QUOTED = r""""[^"]*+"|'[^']*+'"""
+_COMMENT = r"<!--(?:[^-]++|-(?!->))*-->"
+_INSTRUCTION = r"<\?(?P<target>[^\s?]++)(?:[^?]++|\?(?!>))*\?>"
+_SUBSET = rf"""\[(?:{_QUOTED}|{_COMMENT}|<\?(?:[^?]++|\?(?!>))*\?>|<(?!!--|\?)|[^\]"'<]++)*\]"""
 _BEFORE_ROOT = re.compile(
-    rf"(?P<instruction><\?(?P<target>[^\s?]+).*?\?>)|(?P<comment>{_COMMENT})"
-    rf"|(?P<doctype><!DOCTYPE(?:{_QUOTED}|\[(?:{_QUOTED}|{_COMMENT}|<\?.*?\?>|[^\]])*+\]|[^>\[])*+>)",
-    re.DOTALL,
+    rf"(?P<instruction>{_INSTRUCTION})|(?P<comment>{_COMMENT})"
+    rf"""|(?P<doctype><!DOCTYPE(?:{_QUOTED}|{_SUBSET}|[^>\["']++)*>)"""
 )
 """The parts of a prolog that expat has found well-formed."""
 

@@ -32,7 +32,7 @@ _LONGEST_LINE = LONGEST_ROW + 2
 
 _LINE = re.compile(r"([^\r\n]*)(?:\r\n|\n|\r|\Z)")
 _LINE_END = re.compile(r"\r\n|\n|\r")
-_QUOTED_TEXT = r'"([^"]*+(?:""[^"]*+)*+)"'
+_QUOTED_TEXT = r'"([^"]*+(?:""[^"]*+)*)"(?!")'
 _QUOTED_IN_LINE = re.compile(_QUOTED_TEXT)
 _QUOTED_OR_SEPARATOR = re.compile(rf"{_QUOTED_TEXT}|[{''.join(SEPARATORS)}]")
 

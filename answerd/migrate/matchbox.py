@@ -29,7 +29,7 @@ TEMPLATES = (("ignition_id", "ignition", "ign"), ("cloud_id", "cloud", "yaml"), 
 ASSETS = "http://ASSETS.EXAMPLE.ORG"
 """The placeholder in scripts for the web server that is to serve the kernels; this service serves no files."""
 
-_ACTION = re.compile(r"\{\{-?\s*(?P<inside>.*?)\s*-?\}\}", re.DOTALL)
+_ACTION = re.compile(r"\{\{-?(?P<inside>(?:[^{}]++|[{}](?![{}]))*)\}\}")
 _FIELD = re.compile(r"\.(?:request\.query\.)?(?P<label>[A-Za-z_]\w*(?:\.\w+)*)\Z")
 
 
@@ -138,15 +138,20 @@ def _template(source: Source, below: str, name: str, origin: str, extension: str
             origin, "Butane, which matchbox translated: run `butane` on it and keep the result as .ign", text
         )
         return None
-    actions = [found["inside"] for found in _ACTION.finditer(text)]
+    actions = [_inside(action) for action in _ACTION.finditer(text)]
     if unknown := [action for action in actions if not _FIELD.match(action)]:
         data.leave_out(
             origin, f"the template has logic, {{{{{unknown[0]}}}}}: write a document for each of its cases", text
         )
         return None
     return _ACTION.sub(
-        lambda found: f"{{{{ {found['inside'].removeprefix('.request.query').removeprefix('.')} }}}}", text
+        lambda action: f"{{{{ {_inside(action).removeprefix('.request.query').removeprefix('.')} }}}}", text
     )
+
+
+def _inside(action: re.Match[str]) -> str:
+    """Return what an action says, without the signs that trim blanks around it."""
+    return action["inside"].removesuffix("-").strip()
 
 
 def _group(

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import tomllib
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
@@ -496,6 +496,42 @@ def test_an_alias_comes_from_the_line_of_its_anchor() -> None:
 def test_a_finding_names_the_document_and_line(key: str, line: int | None, expected: str) -> None:
     answer = answer_to({"groups/base.toml": BASE, "m1.toml": TOP}, "m1", "toml", "host=a")
     assert Placing(answer, origins(answer)).placed("wrong", key, line) == expected
+
+
+TOML_SCALARS = (
+    *("1", "true", "1979-05-27T07:32:00Z", '""', "''", '"a]"', "'}'", '"\\"#"', "''''''", '""""""'),
+    *('"""\na ""]\n"""', "'''\nx\n''}\ny'''", '"""a\\\n  b""""', "'''it''s''''", '"""\\"""x"""'),
+)
+TOML_VALUES = st.recursive(
+    st.sampled_from(TOML_SCALARS),
+    lambda below: st.one_of(
+        st.lists(below, max_size=3).map(lambda found: "[" + ", # ]\n".join(found) + "]"),
+        st.lists(below, max_size=3).map(
+            lambda found: f"{{{', '.join(f'k{at} = {value}' for at, value in enumerate(found))}}}"
+        ),
+    ),
+    max_leaves=6,
+)
+
+
+def texts_in(value: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], str]]:
+    """The texts in a tree, by their paths."""
+    if isinstance(value, str):
+        yield path, value
+    elif isinstance(value, dict | list):
+        for key, below in value.items() if isinstance(value, dict) else enumerate(value):
+            yield from texts_in(below, (*path, str(key)))
+
+
+@given(st.lists(TOML_VALUES, max_size=4))
+def test_every_text_of_a_toml_document_is_found_where_it_is_written(values: list[str]) -> None:
+    source = "[t]\n" + "".join(f"k{at} = {value} # '\n" for at, value in enumerate(values))
+    assert {span.path: span.text for span in value_spans("toml", source)}.items() >= dict(
+        texts_in(tomllib.loads(source))
+    ).items()
+    lines = toml_lines(source)
+    for at in range(len(values)):
+        assert source.split("\n")[lines["t", f"k{at}"] - 1].startswith(f"k{at} = ")
 
 
 def test_toml_lines_have_each_table_key_and_element() -> None:
