@@ -20,6 +20,8 @@ from tests.support.disks import mounted  # noqa: E402
 from tests.support.fleet import STORES, Fleet  # noqa: E402
 from tests.support.service import Service, write_tree  # noqa: E402
 
+pytest_plugins = ["tests.support.deadline"]
+
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(

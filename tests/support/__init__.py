@@ -9,6 +9,7 @@
 | `lookups` | `Said`: the values of labels, without a request |
 | `stores` | stores that are empty, fixed or failing |
 | `waiting` | `wait_until` |
+| `deadline` | the pytest plugin that ends a test which hangs, and prints where it stood |
 | `processes` | children, memory, signals and sockets of processes, as the kernel sees them |
 | `probe` | `Probes`: clients in processes of their own that ask while something else happens; `ask` |
 | `known_port` | `OnAKnownPort`: the real program where its log cannot be read |

@@ -71,6 +71,7 @@ class _Forking:
                 cwd=CHECKOUT,
                 env=STARTED_WITH,
                 pass_fds=[theirs.fileno()],
+                start_new_session=True,
             )
         return ours
 
@@ -182,7 +183,7 @@ set_signal, Socket = signal.signal, socket.socket
 
 
 def main(descriptor: int, serves: bool) -> None:
-    """Fork for each request until the channel ends."""
+    """Fork for each request. When the channel ends, end with all that runs still."""
     channel = Socket(fileno=descriptor)
     command_line = _imported(serves)
     gc.freeze()
@@ -190,8 +191,8 @@ def main(descriptor: int, serves: bool) -> None:
     with channel:
         while True:
             request, files, _, _ = socket.recv_fds(channel, LONGEST_REQUEST, 4)
-            if not request:
-                return
+            if not request:  # commands that still run are those of a test that was ended (tests/support/deadline.py)
+                os.killpg(0, signal.SIGKILL)
             if fork() == 0:
                 channel.close()
                 _wait_for_command(json.loads(request), files, command_line)
