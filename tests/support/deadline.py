@@ -61,6 +61,7 @@ def _stacks() -> Iterator[str]:
         if ident != threading.get_ident():
             yield f"--- thread {names.get(ident, ident)}\n" + "".join(traceback.format_stack(frame))
     for found in gc.get_objects():
-        if isinstance(found, greenlet) and not found.dead and (stands := found.gr_frame) is not None:
-            if stands is not sys._getframe():
+        if isinstance(found, greenlet) and not found.dead:
+            stands = found.gr_frame
+            if stands is not None and stands is not sys._getframe():
                 yield f"--- greenlet {found!r}\n" + "".join(traceback.format_stack(stands))

@@ -78,7 +78,7 @@ AFTER = "\ndef test_after():\n    assert True\n"
 def test_one_that_hangs_ends_and_its_place_is_printed(hanging: str, side_by_side: bool, tmp_path: Path) -> None:
     file = tmp_path / "test_hanging.py"
     file.write_text(HEAD + hanging + AFTER)
-    words = ["-m", "pytest", "-c", CHECKOUT / "pyproject.toml", "-p", "tests.support.deadline", "--timeout=5"]
+    words = ["-m", "pytest", "-c", str(CHECKOUT / "pyproject.toml"), "-p", "tests.support.deadline", "--timeout=5"]
     done = subprocess.run(
         [sys.executable, *words, *(["-n1"] if side_by_side else []), "-p", "no:cacheprovider", file],
         cwd=CHECKOUT,

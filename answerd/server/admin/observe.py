@@ -160,7 +160,8 @@ class ObserveHandlers:
     def events(self) -> bottle.HTTPResponse:
         """Send events to the client until it goes away."""
         exchange = requests.exchange()
-        owner = exchange.token_name or "admin"
+        caller = requests.caller()
+        owner = (caller.name if caller is not None else None) or "admin"
         if not self._events.has_place_for(owner):
             reason = f"{MOST_STREAMS} clients listen to the events, which is the most, and your token has its share"
             return error_response(SERVICE_UNAVAILABLE, reason, headers={"Retry-After": RETRY_SECONDS})
