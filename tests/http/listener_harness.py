@@ -204,7 +204,7 @@ class Server:
         assert self.process.stdout
         first = self.process.stdout.readline()
         if not first.startswith(b"port "):
-            raise RuntimeError(f"the listener did not start: {self.process.communicate()[1].decode()}")
+            raise RuntimeError(f"the listener did not start: {self.process.communicate(timeout=PATIENCE)[1].decode()}")
         self.port = int(first.split()[1])
         self.lines: list[str] = []
         self._arrived = threading.Condition()
@@ -249,7 +249,7 @@ class Server:
             self.process.wait(timeout)
         finally:
             self.process.kill()
-        self.process.wait()
+        self.process.wait(PATIENCE)
         return rest.strip()
 
 

@@ -17,7 +17,7 @@ import pytest
 from answerd.documents import Key
 from answerd.identity import Kind
 from answerd.store.sqlite import SqliteStore
-from tests.support.replies import Reply, request_bytes
+from tests.support.replies import Reply, pieces, request_bytes
 from tests.support.service import Service, run
 from tests.support.waiting import PATIENCE, wait_until
 from tests.support.writes import put
@@ -143,7 +143,7 @@ def test_writes_that_wait_for_another_program_are_500_before_the_deadline_and_ar
             for number in range(4):
                 waiting.append(clients.enter_context(socket.create_connection(fleet.service.admin, PATIENCE)))
                 waiting[-1].sendall(put_bytes(f"zombie{number}"))
-            answers = [b"".join(iter(lambda: client.recv(65_536), b"")) for client in waiting]  # noqa: B023
+            answers = [b"".join(pieces(client)) for client in waiting]
         for answer in answers:
             assert answer.startswith(b"HTTP/1.1 500 ")
             reason = json.loads(answer.partition(b"\r\n\r\n")[2])["error"]

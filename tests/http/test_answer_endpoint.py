@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.replies import Reply, request_bytes
+from tests.support.replies import Reply, pieces, request_bytes
 from tests.support.service import Service, write_tree
 from tests.support.waiting import PATIENCE
 
@@ -87,7 +87,7 @@ def test_a_head_request_is_405_with_a_length_and_no_body(service: Service) -> No
     assert service.address
     with socket.create_connection(service.address, timeout=PATIENCE) as connection:
         connection.sendall(request_bytes("HEAD", "/pve?h=node1", {}))
-        received = b"".join(iter(lambda: connection.recv(65_536), b"")).decode()
+        received = b"".join(pieces(connection)).decode()
     assert received.startswith("HTTP/1.1 405 ")
     assert "Allow: GET, POST\r\n" in received
     assert received.endswith("\r\n\r\n")

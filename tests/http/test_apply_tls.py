@@ -16,6 +16,7 @@ import pytest
 
 from answerd.cli import main
 from tests.support.service import write_tree
+from tests.support.waiting import PROGRAM_SECONDS
 
 pytestmark = pytest.mark.skipif(shutil.which("openssl") is None, reason="no openssl to make certificates with")
 
@@ -72,7 +73,7 @@ def made(place: Path, name: str) -> Path:
             "-keyout", str(certificate.with_suffix(".key")), "-out", str(certificate),
         ],
         check=True, capture_output=True,
-    )  # fmt: skip
+    timeout=PROGRAM_SECONDS)  # fmt: skip
     return certificate
 
 

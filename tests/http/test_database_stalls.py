@@ -21,7 +21,7 @@ from tests.support.processes import with_descendants
 from tests.support.proxy import Proxy, proxy_to
 from tests.support.replies import Reply
 from tests.support.service import CHECKOUTS, PROGRAM, Service
-from tests.support.waiting import wait_until
+from tests.support.waiting import PATIENCE, wait_until
 
 pytestmark = [
     pytest.mark.skipif(binaries() is None, reason=MISSING),
@@ -148,10 +148,10 @@ def test_a_node_goes_on_while_nothing_is_said_and_comes_back_by_itself(lab: Lab,
             assert answer() == kept
             assert lab.ask("GET", "/health").status == 200
             assert lab.node.get("/ready").status == 200
-        for refused in (write.result() for write in writes):
+        for refused in (write.result(PATIENCE) for write in writes):
             assert (refused.status, refused.headers["retry-after"]) == (503, "5")
             assert NAME in json.loads(refused.body)["error"]
-        assert ordered.result().status == 200
+        assert ordered.result(PATIENCE).status == 200
     assert lab.node.post(f"{report}/installed", b"").status == 200
     assert [lab.is_refused(machine) for _ in range(4)] == [True] * 4
     assert lab.metric("answerd_outbox_messages") > 0

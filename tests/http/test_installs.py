@@ -22,7 +22,7 @@ from answerd.installs.tokens import token_fingerprint
 from tests.support.disks import fill
 from tests.support.replies import Reply, exchange, receive
 from tests.support.service import Service, run, write_tree
-from tests.support.waiting import wait_until
+from tests.support.waiting import PATIENCE, wait_until
 
 IPXE = "#!ipxe\n# answer: once\nkernel vmlinuz {{ report }}\n"
 
@@ -63,7 +63,7 @@ def test_a_report_is_in_force_in_every_worker_and_survives_kill_9(
         for _ in range(4):
             assert "exit 1" in service.send(sent("GET", f"/ipxe/node{n}")).text
     os.kill(service.process.pid, signal.SIGKILL)
-    service.process.wait()
+    service.process.wait(PATIENCE)
     again = serving(None, **settings)
     for n in range(8):
         assert f"node{n} is installed" in again.send(sent("GET", f"/ipxe/node{n}")).text
@@ -126,11 +126,11 @@ def test_a_report_is_taken_where_answers_are_shed(serving: Callable[..., Service
             """Twice in a row: the first time a worker may not have given back the place of the last request yet."""
             if all(service.get("/ipxe/node1").status == 503 for _ in range(2)):
                 return True
-            clients.enter_context(socket.create_connection(address)).sendall(b"GET ")
+            clients.enter_context(socket.create_connection(address, timeout=PATIENCE)).sendall(b"GET ")
             return False
 
         for _ in range(5):
-            clients.enter_context(socket.create_connection(address)).sendall(b"GET ")
+            clients.enter_context(socket.create_connection(address, timeout=PATIENCE)).sendall(b"GET ")
         wait_until(all_places_are_taken)
         assert service.send(sent("POST", f"{report}/installed", "Content-Length: 4", body="done")).body == b"OK\n"
         assert service.get("/ipxe/node1").status == 503
@@ -213,7 +213,9 @@ def test_machines_that_wait_for_one_write_are_all_given_their_answers_or_none_is
         """The answers to all, who wait for a program that writes; the disk is as the caller leaves it then."""
         with ExitStack() as stack, closing(sqlite3.connect(state, isolation_level=None)) as program:
             program.execute("BEGIN IMMEDIATE")
-            clients = [(name, stack.enter_context(socket.create_connection(address))) for name in names * 2]
+            clients = [
+                (name, stack.enter_context(socket.create_connection(address, timeout=PATIENCE))) for name in names * 2
+            ]
             for name, client in clients:
                 client.sendall(sent("GET", f"/ipxe?serial={name}", "Connection: close"))
             for _ in range(4):  # by each worker

@@ -21,7 +21,7 @@ from answerd.server.cells import Cells
 from answerd.server.peer import peer_address
 from tests.http.listener_harness import HOST, Server, resident_bytes, serving
 from tests.support.replies import Reply, chunked, post, receive
-from tests.support.waiting import PATIENCE, wait_until
+from tests.support.waiting import PATIENCE, PROGRAM_SECONDS, again_for, wait_until
 
 GET = b"GET / HTTP/1.1\r\nHost: s\r\n\r\n"
 TIMEOUT = 1.0  # seconds, of the listener whose deadlines are watched
@@ -238,7 +238,7 @@ def trickle(server: Server, first: bytes, drop: bytes) -> tuple[float, bytes]:
     with server.connect() as client:
         client.sendall(first)
         client.settimeout(0.05)
-        while time.monotonic() - began < PATIENCE:  # a deadline that starts anew with each byte never comes
+        for _ in again_for(PATIENCE):  # a deadline that starts anew with each byte never comes
             try:
                 received = client.recv(1000)
                 return time.monotonic() - began, received
@@ -532,7 +532,7 @@ def certificate(tmp_path_factory: pytest.TempPathFactory) -> str:
          "-days", "2", "-subj", "/CN=test"],
         check=True,
         capture_output=True,
-    )  # fmt: skip
+    timeout=PROGRAM_SECONDS)  # fmt: skip
     path.write_text(Path(f"{path}.key").read_text() + Path(f"{path}.crt").read_text())
     return str(path)
 

@@ -11,7 +11,7 @@ import pytest
 
 from tests.support.known_port import OnAKnownPort
 from tests.support.service import Service, write_tree
-from tests.support.waiting import wait_until
+from tests.support.waiting import PATIENCE, wait_until
 
 LONG = "a" * 1_400  # a target that soon fills a pipe
 
@@ -91,7 +91,7 @@ def test_a_storm_of_503s_is_a_line_a_second(answers: Path) -> None:
     seconds = 2.0
     with Service(SERVICE_ANSWERS_DIR=answers, SERVICE_MAX_CONNECTIONS=1) as service:
         assert service.address
-        with socket.create_connection(service.address):
+        with socket.create_connection(service.address, timeout=PATIENCE):
             began = time.monotonic()
             shed = 0
             while time.monotonic() < began + seconds or shed < 100:

@@ -22,7 +22,7 @@ from tests.support.console import Browser
 from tests.support.disks import fill
 from tests.support.postgres import MISSING, Cluster, binaries, clusters, home_of
 from tests.support.service import Service, run
-from tests.support.waiting import wait_until
+from tests.support.waiting import PATIENCE, wait_until
 
 pytestmark = pytest.mark.skipif(binaries() is None, reason=MISSING)
 
@@ -227,7 +227,7 @@ def test_a_report_to_one_node_closes_the_machines_gates_at_every_node(
     assert (elsewhere.returncode, b"cannot be reached" in elsewhere.stderr) == (1, True)
     assert metric(first, "answerd_outbox_messages") > 0
     first.process.kill()  # before anything is delivered
-    first.process.wait()
+    first.process.wait(PATIENCE)
     again = node("first", url)
     assert is_refused(again)
     assert again.get("/ready").status == 200
@@ -352,7 +352,7 @@ def test_a_second_node_on_one_replica_does_not_start(
     assert refused.returncode == 1
     assert b"belongs to another node" in refused.stderr
     first.process.kill()
-    first.process.wait()
+    first.process.wait(PATIENCE)
     again = node("only", url)  # at once: the processes of a node end with their parent
     wait_until(lambda: again.get("/ready").status == 200)
 
@@ -428,7 +428,7 @@ def test_each_node_lists_all_of_them_and_how_far_they_are(
     assert {one["node"].partition(" ")[0] for one in listed(first)} == {socket.gethostname()}
     assert len({one["node"] for one in listed(first)}) == 2  # on one host each has its id too
     second.process.send_signal(signal.SIGKILL)
-    second.process.wait()
+    second.process.wait(PATIENCE)
     assert put(first, "aabbccddee01", "lang C\n") == 200
     wait_until(lambda: sorted(one["behind"] for one in listed(first)) == [0, 1])  # the second one stays behind
     (gone,) = (one for one in listed(first) if one["behind"])

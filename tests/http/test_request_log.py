@@ -17,7 +17,7 @@ import pytest
 from answerd.server.request_log import RequestLog, escape
 from tests.http.listener_harness import serving
 from tests.support.known_port import OnAKnownPort
-from tests.support.waiting import wait_until
+from tests.support.waiting import PATIENCE, wait_until
 
 LINE = re.compile(
     r"(?P<time>\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ) (?P<peer>\S+) (?P<method>\S+) (?P<target>\S+) body=(?P<body>\d+) "
@@ -280,7 +280,7 @@ def program() -> Iterator[Callable[[str], "subprocess.Popen[bytes]"]]:
     yield start
     for process in running:
         process.kill()
-        process.communicate()
+        process.communicate(timeout=PATIENCE)
 
 
 Start = Callable[[str], "subprocess.Popen[bytes]"]
@@ -288,13 +288,13 @@ Start = Callable[[str], "subprocess.Popen[bytes]"]
 
 def test_no_line_is_lost_at_the_end_of_the_process(program: Start) -> None:
     process = program("[log.line(str(i)) for i in range(5000)]")
-    lines = process.communicate()[1].decode().splitlines()
+    lines = process.communicate(timeout=PATIENCE)[1].decode().splitlines()
     assert [line.split()[-1] for line in lines] == [str(i) for i in range(5000)]
 
 
 def test_a_descriptor_that_someone_made_non_blocking_loses_nothing(program: Start) -> None:
     process = program("os.set_blocking(2, False)\n[log.line('x' * 100) for i in range(4000)]\nlog.flush(600)")
-    assert len(process.communicate()[1].splitlines()) == 4_000
+    assert len(process.communicate(timeout=PATIENCE)[1].splitlines()) == 4_000
 
 
 def test_lines_of_several_workers_never_mix(program: Start) -> None:

@@ -272,7 +272,7 @@ def test_a_planned_document_does_not_bring_a_cell_to_light(filled: Lab) -> None:
 
 
 def opened(lab: Lab, address: tuple[str, int], headers: dict[str, str]) -> socket.socket:
-    stream = socket.create_connection(address)
+    stream = socket.create_connection(address, timeout=PATIENCE)
     stream.settimeout(PATIENCE)
     stream.sendall(request_bytes("GET", "/events", headers).replace(b"answers.example", lab.host.encode()))
     assert stream.recv(100).startswith(b"HTTP/1.1 200")

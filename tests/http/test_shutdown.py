@@ -11,6 +11,7 @@ import pytest
 
 from tests.support.probe import ask
 from tests.support.processes import children, is_alive, kill
+from tests.support.replies import pieces
 from tests.support.service import Service, write_tree
 from tests.support.waiting import PATIENCE, wait_until
 
@@ -34,7 +35,7 @@ def connect(service: Service) -> socket.socket:
 
 
 def status(client: socket.socket) -> bytes:
-    return b"".join(iter(lambda: client.recv(65_536), b""))[:12]
+    return b"".join(pieces(client))[:12]
 
 
 @pytest.mark.parametrize("workers", [1, 3])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
 import socket
 import subprocess
 from collections.abc import Callable, Iterator
@@ -13,6 +14,7 @@ from typing import Any
 import pytest
 
 from tests.support.service import PROGRAM, Service, environment, run, write_tree
+from tests.support.waiting import PROGRAM_SECONDS
 
 CHECKOUT = Path(__file__).parents[2]
 TOKEN = "sites-of-these-tests-0123456789"
@@ -45,13 +47,15 @@ def apply_to(sites: list[str], home: Path) -> subprocess.CompletedProcess[str]:
     (home / "sites.txt").write_text("# sites.txt\n\n" + "".join(f"{url}\n" for url in sites))
     (home / "bin").mkdir(exist_ok=True)
     program = home / "bin/answerd"
-    program.write_text("#!/bin/sh\nexec " + " ".join(PROGRAM) + ' "$@"\n')
+    program.write_text("#!/bin/sh\nexec " + shlex.join(PROGRAM) + ' "$@"\n')
     program.chmod(0o755)
     environ = environment(
         SERVICE_ADMIN_TOKEN=TOKEN, TRIES=2, PAUSE=0, PATH=f"{home / 'bin'}:{os.environ['PATH']}", PYTHONPATH=CHECKOUT
     )
     script = [str(CHECKOUT / "etc/apply-to-sites"), str(home / "sites.txt"), str(home / "documents"), "a note"]
-    return subprocess.run(script, env=environ, capture_output=True, text=True, check=False, cwd=home)
+    return subprocess.run(
+        script, env=environ, capture_output=True, text=True, check=False, cwd=home, timeout=PROGRAM_SECONDS
+    )
 
 
 def test_a_site_whose_line_is_down_is_tried_again_and_holds_up_no_other(

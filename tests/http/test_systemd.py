@@ -12,7 +12,6 @@ import socket
 import subprocess
 import sys
 import threading
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -22,7 +21,7 @@ from answerd.server import os_support
 from tests.support.processes import children
 from tests.support.replies import exchange, request_bytes
 from tests.support.service import CHECKOUTS, PROGRAM, environment, write_tree
-from tests.support.waiting import PATIENCE, wait_until
+from tests.support.waiting import PATIENCE, again_for, wait_until
 
 HOST = "127.0.0.1"
 # The number of the process that LISTEN_PID and WATCHDOG_PID name is known to it alone.
@@ -114,14 +113,13 @@ def test_a_restart_under_load_loses_no_request(tmp_path: Path, listening: socket
         for process in (first, second):
             if process is not None:
                 process.kill()
-                process.wait()
+                process.wait(PATIENCE)
         clients.end()
 
 
 def received(manager: socket.socket, wanted: str) -> str:
     """Return the first message that has a line like this."""
-    until = time.monotonic() + PATIENCE
-    while time.monotonic() < until:  # other messages come all the time
+    for _ in again_for(PATIENCE):  # other messages come all the time
         text = manager.recv(4_096).decode()
         if re.search(wanted, text, re.MULTILINE):
             return text
@@ -161,7 +159,7 @@ def test_the_manager_hears_of_readiness_reload_life_and_end(
         assert process.wait(PATIENCE) == 0
     finally:
         process.kill()
-        process.wait()
+        process.wait(PATIENCE)
 
 
 @pytest.mark.skipif(PROGRAM != CHECKOUTS, reason="changes the program")
@@ -176,7 +174,7 @@ def test_workers_beat_as_often_as_the_watchdog_needs(
             received(manager, "^WATCHDOG=1$")
     finally:
         process.kill()
-        process.wait()
+        process.wait(PATIENCE)
 
 
 # --- without a program ----------------------------------------------------------------------------------------------

@@ -12,9 +12,9 @@ from typing import Any, NamedTuple
 import pytest
 
 from tests.support.processes import is_alive, kill
-from tests.support.replies import REPLY_SECONDS
+from tests.support.replies import REPLY_SECONDS, pieces
 from tests.support.service import Service, run, write_tree
-from tests.support.waiting import wait_until
+from tests.support.waiting import PROGRAM_SECONDS, wait_until
 
 pytestmark = pytest.mark.skipif(shutil.which("openssl") is None, reason="no openssl to make certificates with")
 
@@ -43,7 +43,9 @@ class Pair(NamedTuple):
 
 
 def openssl(*arguments: str) -> str:
-    return subprocess.run(["openssl", *arguments], check=True, capture_output=True, text=True).stdout
+    return subprocess.run(
+        ["openssl", *arguments], check=True, capture_output=True, text=True, timeout=PROGRAM_SECONDS
+    ).stdout
 
 
 def make_pair(directory: Path, name: str) -> Pair:
@@ -90,7 +92,7 @@ def ask(service: Service, request: bytes = GET) -> bytes:
     """The response to one request."""
     with connected(service) as client:
         client.sendall(request)
-        return b"".join(iter(lambda: client.recv(65_536), b""))
+        return b"".join(pieces(client))
 
 
 def presented(service: Service) -> str:
@@ -105,7 +107,7 @@ def hashed(der: bytes) -> str:
     done = subprocess.run(
         ["openssl", "x509", "-inform", "der", "-noout", "-fingerprint", "-sha256"],
         input=der, capture_output=True, check=True,
-    )  # fmt: skip
+    timeout=PROGRAM_SECONDS)  # fmt: skip
     return done.stdout.decode().strip().rpartition("=")[2]
 
 
@@ -229,7 +231,7 @@ def test_what_is_no_tls_ends_its_own_connection_only(answers: Path, pair: Pair) 
                 client.sendall(data)
                 client.shutdown(socket.SHUT_WR)
                 try:
-                    assert b"HTTP/1.1 200" not in b"".join(iter(lambda: client.recv(65_536), b""))
+                    assert b"HTTP/1.1 200" not in b"".join(pieces(client))
                 except ConnectionResetError:
                     pass
         assert ask(service).endswith(SCRIPT)
@@ -246,7 +248,7 @@ def test_old_versions_of_tls_are_refused(answers: Path, pair: Pair) -> None:
             ["openssl", "s_client", "-connect", f"127.0.0.1:{service.address[1]}",
              "-tls1_1", "-cipher", "DEFAULT:@SECLEVEL=0"],
             input=GET, capture_output=True, check=False,
-        )  # fmt: skip
+        timeout=PROGRAM_SECONDS)  # fmt: skip
         assert SCRIPT not in done.stdout
         assert b"alert protocol version" in done.stderr
 
@@ -257,5 +259,5 @@ def test_draining_finishes_a_request_under_tls(answers: Path, pair: Pair) -> Non
         service.process.send_signal(signal.SIGTERM)
         service.wait_for_log("stopping")
         client.sendall(GET[-2:])
-        assert b"".join(iter(lambda: client.recv(65_536), b"")).endswith(SCRIPT)
+        assert b"".join(pieces(client)).endswith(SCRIPT)
         assert service.stop() == 0

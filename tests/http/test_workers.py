@@ -19,8 +19,9 @@ from tests.load.torture.workers import (
 from tests.support.known_port import OnAKnownPort
 from tests.support.probe import Probes, ask
 from tests.support.processes import children, is_alive, kill
+from tests.support.replies import pieces
 from tests.support.service import Service, run, write_tree
-from tests.support.waiting import PATIENCE, wait_until
+from tests.support.waiting import PATIENCE, again_for, wait_until
 
 BREATH = 0.5  # seconds between two births in one place
 WORKERS = 3
@@ -78,7 +79,7 @@ class StillLoading(OnAKnownPort):
 
 def is_listening(address: tuple[str, int]) -> bool:
     try:
-        socket.create_connection(address).close()
+        socket.create_connection(address, timeout=PATIENCE).close()
     except ConnectionRefusedError:
         return False
     return True
@@ -89,7 +90,7 @@ def test_who_connects_while_the_documents_are_loaded_waits_for_them(tmp_path: Pa
         client.sendall(b"GET /toml?h=node1 HTTP/1.1\r\nHost: s\r\n\r\n")
         assert children(service.process.pid) == []
         service.finish_loading()
-        assert b"".join(iter(lambda: client.recv(65_536), b"")).endswith(b"x = 1\n")
+        assert b"".join(pieces(client)).endswith(b"x = 1\n")
 
 
 def test_a_signal_to_stop_while_workers_load_stops_it(tmp_path: Path) -> None:
@@ -135,7 +136,7 @@ def test_clients_that_never_stop_asking_hardly_notice_kills(service: Service) ->
 def test_a_worker_that_dies_at_once_again_and_again_is_no_storm_of_forks(service: Service) -> None:
     seen: set[int] = set(children(service.process.pid))
     began = time.monotonic()
-    while time.monotonic() - began < 1.5:
+    for _ in again_for(1.5):
         born = children(service.process.pid)
         seen.update(born)
         for worker in born:
@@ -161,7 +162,7 @@ def test_two_workers_that_die_at_once_are_both_replaced(service: Service) -> Non
 def test_no_worker_outlives_a_killed_parent(service: Service) -> None:
     orphans = children(service.process.pid)
     service.process.kill()
-    service.process.wait()
+    service.process.wait(PATIENCE)
     wait_until(lambda: not any(is_alive(pid) for pid in orphans))
     assert service.address
     assert ask(service.address) == "ConnectionRefusedError"

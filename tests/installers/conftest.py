@@ -17,6 +17,8 @@ from typing import Protocol
 import pytest
 from _pytest.runner import runtestprotocol
 
+from tests.support.waiting import PROGRAM_SECONDS
+
 SYSTEM_PATH = "/usr/sbin:/usr/bin:/sbin:/bin"
 
 SYSTEM_PYTHON = "/usr/bin/python3"
@@ -117,7 +119,10 @@ def need_root() -> None:
     """Skip the test where this is not root, or a root that may not make namespaces."""
     if os.geteuid() != 0:
         pytest.skip("needs root")
-    if subprocess.run(["unshare", "-m", "true"], capture_output=True, check=False).returncode != 0:
+    if (
+        subprocess.run(["unshare", "-m", "true"], capture_output=True, check=False, timeout=PROGRAM_SECONDS).returncode
+        != 0
+    ):
         pytest.skip("needs the right to make namespaces")
 
 
@@ -178,7 +183,7 @@ def downloaded(package: str, options: list[str], where: Path) -> Path:
     files = list(where.glob("*.deb"))
     if not files:
         pytest.skip(f"apt-get download {package} does not work here")
-    subprocess.run(["dpkg-deb", "--extract", files[0], where / "tree"], check=True)
+    subprocess.run(["dpkg-deb", "--extract", files[0], where / "tree"], check=True, timeout=PROGRAM_SECONDS)
     files[0].unlink()
     return where / "tree"
 
@@ -211,7 +216,9 @@ def release_options(release: int, where: Path) -> list[str]:
 def mirror_of_apt() -> str:
     """The URL of the mirror of Debian that apt has, with a slash at its end; skips the test where it has none."""
     targets = ["apt-get", "indextargets", "--format", "$(REPO_URI) $(CODENAME)", "Created-By: Packages"]
-    output = subprocess.run(targets, capture_output=True, text=True, check=False).stdout.split("\n")
+    output = subprocess.run(targets, capture_output=True, text=True, check=False, timeout=PROGRAM_SECONDS).stdout.split(
+        "\n"
+    )
     mirrors = [line.split()[0] for line in output if line.endswith(f" {CODENAMES[INSTALLED]}")]
     if not mirrors:
         pytest.skip(f"apt has no mirror of {CODENAMES[INSTALLED]}")

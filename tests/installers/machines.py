@@ -19,6 +19,7 @@ from typing import Literal
 import pytest
 
 from tests.installers.conftest import OUT_OF_TIME, file_of, program
+from tests.support.waiting import PATIENCE
 
 LOADER_SECONDS = 150.0
 """Of a processor, from power-on to the end of iPXE's script: BIOS needs 5 to 10, UEFI 15 to 25."""
@@ -61,7 +62,7 @@ class Machine:
             self.process.wait(20)
         except subprocess.TimeoutExpired:
             self.process.kill()
-            self.process.wait()
+            self.process.wait(PATIENCE)
 
     @property
     def said(self) -> str:

@@ -18,6 +18,7 @@ from tests.installers.conftest import need_root, program
 from tests.installers.machines import Machine, Processor, need_tun
 from tests.support import service as running
 from tests.support.service import Service, write_tree
+from tests.support.waiting import PROGRAM_SECONDS
 
 ADDRESS = "192.0.2.10"
 OTHER_ADDRESS = "192.0.2.2"
@@ -113,7 +114,7 @@ def joined_network(ending: ExitStack) -> tuple[str, str]:
 
 
 def _ip(*words: str) -> None:
-    subprocess.run(["ip", *words], check=True, capture_output=True)
+    subprocess.run(["ip", *words], check=True, capture_output=True, timeout=PROGRAM_SECONDS)
 
 
 def start(ending: ExitStack, command: list[str]) -> None:

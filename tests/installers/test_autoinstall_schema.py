@@ -22,6 +22,7 @@ from answerd.store.files import FileStore
 from answerd.store.opening import loaded
 from tests.installers.conftest import SYSTEM_PYTHON, installer_source
 from tests.support.service import write_tree
+from tests.support.waiting import PROGRAM_SECONDS
 
 pytestmark = pytest.mark.quick
 
@@ -44,7 +45,12 @@ def judged(documents: dict[str, str]) -> dict[str, list[str]]:
     schema = installer_source("subiquity") / "autoinstall-schema.json"
     given = {name: yaml.safe_load(text)["autoinstall"] for name, text in documents.items()}
     done = subprocess.run(
-        [SYSTEM_PYTHON, "-c", JUDGE, schema], input=json.dumps(given), capture_output=True, text=True, check=False
+        [SYSTEM_PYTHON, "-c", JUDGE, schema],
+        input=json.dumps(given),
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=PROGRAM_SECONDS,
     )
     if "ModuleNotFoundError" in done.stderr:
         pytest.skip("the schema needs a validator: apt install python3-jsonschema")

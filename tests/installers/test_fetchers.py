@@ -16,6 +16,7 @@ import pytest
 from tests.installers.conftest import SYSTEM_PATH, SYSTEM_PYTHON, Unpack, file_of, need_root, program
 from tests.support.installer_pages import DASHES, MAC, PAGES, documents, without_states
 from tests.support.service import Service
+from tests.support.waiting import PROGRAM_SECONDS
 
 pytestmark = pytest.mark.quick
 
@@ -83,7 +84,9 @@ def test_ignition_takes_its_configuration_and_writes_the_unit(serving: Callable[
         inside = (
             f"mount --bind {tmp_path}/cmdline /proc/cmdline && exec timeout 30 {engine} -stage {stage} {common} {more}"
         )
-        done = subprocess.run(["unshare", "-m", "sh", "-c", inside], capture_output=True, text=True, check=False)
+        done = subprocess.run(
+            ["unshare", "-m", "sh", "-c", inside], capture_output=True, text=True, check=False, timeout=PROGRAM_SECONDS
+        )
         assert stage == "files" or done.returncode == 0, done.stdout[-2000:]  # "files" ends at relabelling
     unit = tmp_path / "root/etc/systemd/system/report-installed.service"
     assert "ExecStart=/usr/bin/curl" in unit.read_text()
@@ -98,7 +101,9 @@ def test_ignition_stops_at_a_machine_that_nobody_knows(serving: Callable[..., Se
     (tmp_path / "cmdline").write_text(line)
     common = ignition_options(tmp_path)
     inside = f"mount --bind {tmp_path}/cmdline /proc/cmdline && exec timeout 30 {engine} -stage fetch {common}"
-    done = subprocess.run(["unshare", "-m", "sh", "-c", inside], capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        ["unshare", "-m", "sh", "-c", inside], capture_output=True, text=True, check=False, timeout=PROGRAM_SECONDS
+    )
     assert done.returncode == 1
     assert "resource not found" in done.stdout
 
@@ -107,7 +112,9 @@ def test_ignition_validate_accepts_what_is_served(serving: Callable[..., Service
     judge = program("ignition-validate", "ignition")
     answer = serving(served("ignition")).get(f"/ignition?mac={MAC}")
     (tmp_path / "config.ign").write_bytes(answer.body)
-    done = subprocess.run([judge, tmp_path / "config.ign"], capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        [judge, tmp_path / "config.ign"], capture_output=True, text=True, check=False, timeout=PROGRAM_SECONDS
+    )
     assert done.returncode == 0, done.stdout + done.stderr
 
 
@@ -132,7 +139,9 @@ def test_anacondas_fetcher_sends_its_headers_and_pykickstart_reads_the_answer(
         set_http_header X-System-Serial-Number "7ABC-56 4d x"
         fetch_url {url(service, "/ks")} {tmp_path}/ks.cfg
     """
-    done = subprocess.run(["unshare", "-m", "bash", "-c", inside], capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        ["unshare", "-m", "bash", "-c", inside], capture_output=True, text=True, check=False, timeout=PROGRAM_SECONDS
+    )
     assert done.returncode == 0, done.stdout + done.stderr
     kickstart = tmp_path / "ks.cfg"
     assert "inst.repo" not in kickstart.read_text()
@@ -153,5 +162,7 @@ def test_the_report_line_of_the_kickstart_is_shell(tmp_path: Path) -> None:
     lines = [line.replace("--retry 5 --retry-connrefused", "") for line in text.splitlines() if line.startswith("curl")]
     assert len(lines) == 3
     for line in lines:
-        done = subprocess.run(["sh", "-ec", line], cwd=tmp_path, env=os.environ, capture_output=True, check=False)
+        done = subprocess.run(
+            ["sh", "-ec", line], cwd=tmp_path, env=os.environ, capture_output=True, check=False, timeout=PROGRAM_SECONDS
+        )
         assert done.returncode == 0

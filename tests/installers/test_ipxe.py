@@ -16,7 +16,7 @@ import pytest
 from tests.installers.disks import WORD, bios_disk, uefi_disk
 from tests.installers.machines import LOADER_SECONDS, Machine, bios, identity, uefi_with_stick, user_network
 from tests.support.service import Service, run, write_tree
-from tests.support.waiting import wait_until
+from tests.support.waiting import PATIENCE, wait_until
 
 MAC = "52:54:00:1e:00:01"
 NAME = "52-54-00-1e-00-01"
@@ -91,7 +91,7 @@ def test_a_machine_gets_its_own_script_and_a_second(
 def test_a_busy_service_is_asked_again(firmware: str, serving: Callable[..., Service], tmp_path: Path) -> None:
     service = serving({f"{NAME}.ipxe": SCRIPT}, SERVICE_MAX_CONNECTIONS=1, SERVICE_TIMEOUT_SECS=300)
     assert service.address
-    with socket.create_connection(service.address) as held:
+    with socket.create_connection(service.address, timeout=PATIENCE) as held:
         held.sendall(b"GET /")
         with machine(firmware, service, tmp_path) as started:
             started.wait_for("a 503", lambda: re.search(r" 503 shed ", "\n".join(service.log)))

@@ -13,6 +13,7 @@ import pytest
 from tests.installers.conftest import SYSTEM_PATH, Unpack, file_of, program
 from tests.support.installer_pages import DASHES, PAGES, documents, tutorial_files
 from tests.support.service import Service, environment, run, write_tree
+from tests.support.waiting import PROGRAM_SECONDS
 
 ROOT = Path(__file__).parents[2]
 BLOCK = re.compile(r"^```(?:sh|bat)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
@@ -60,7 +61,7 @@ def test_xmllint_and_cloud_inits_schema_accept_what_is_served(unpacked: Unpack, 
         write_tree(answers, documents(PAGES[page]))
         settings: dict[str, Any] = {"SERVICE_ANSWERS_DIR": answers, "SERVICE_STATE_PATH": tmp_path / f"{page}.db"}
         (tmp_path / f"{page}.answer").write_bytes(run("render", DASHES, "--format", extension, **settings).stdout)
-    subprocess.run([xmllint, "--noout", tmp_path / "autoyast.answer"], check=True)
+    subprocess.run([xmllint, "--noout", tmp_path / "autoyast.answer"], check=True, timeout=PROGRAM_SECONDS)
     tree = unpacked("cloud-init") / "usr/lib/python3/dist-packages"
     schema = [
         "/usr/bin/python3",
@@ -103,7 +104,14 @@ def test_the_lines_of_the_tutorial(unpacked: Unpack, tmp_path: Path) -> None:
     environ = environment() | {"PATH": f"{tmp_path / 'bin'}:{SYSTEM_PATH}", "PYTHONPATH": str(ROOT)}
     with Service(SERVICE_ENV_FILE=tmp_path / "etc/answerd.env"):  # the package starts it
         done = subprocess.run(
-            ["bash"], input=text, env=environ, cwd=tmp_path, capture_output=True, text=True, check=False
+            ["bash"],
+            input=text,
+            env=environ,
+            cwd=tmp_path,
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=PROGRAM_SECONDS,
         )
     assert done.returncode == 0, done.stdout + done.stderr
     assert "d-i netcfg/get_hostname string node-09\n" in done.stdout

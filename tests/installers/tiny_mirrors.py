@@ -17,6 +17,7 @@ from pathlib import Path
 import pytest
 
 from tests.installers.conftest import CODENAMES, mirror_of_apt
+from tests.support.waiting import PROGRAM_SECONDS
 
 ACCEPTED = """\
 d-i debian-installer/allow_unauthenticated boolean true
@@ -60,7 +61,9 @@ def tiny_mirror(files: Path, release: int, scratch: Path) -> None:
     packages = [_build(pool, scratch), _finish_install(pool, scratch)]
     entries = []
     for package in packages:
-        control = subprocess.run(["dpkg-deb", "--field", package], capture_output=True, text=True, check=True).stdout
+        control = subprocess.run(
+            ["dpkg-deb", "--field", package], capture_output=True, text=True, check=True, timeout=PROGRAM_SECONDS
+        ).stdout
         size, digest = package.stat().st_size, hashlib.sha256(package.read_bytes()).hexdigest()
         entries.append(f"{control.rstrip()}\nFilename: pool/{package.name}\nSize: {size}\nSHA256: {digest}\n")
     suite = root / "dists" / CODENAMES[release]
@@ -85,7 +88,7 @@ def _build(pool: Path, scratch: Path) -> Path:
     (control / "postinst").chmod(0o755)
     made = pool / "written-disk_1_all.udeb"
     command = ["dpkg-deb", "--build", "--root-owner-group", "-Zxz", str(control.parent), str(made)]
-    subprocess.run(command, check=True, capture_output=True)
+    subprocess.run(command, check=True, capture_output=True, timeout=PROGRAM_SECONDS)
     shutil.rmtree(control.parent)
     return made
 

@@ -18,7 +18,7 @@ from answerd.identity import Kind
 from answerd.store.sqlite import SqliteStore
 from tests.support.processes import kill
 from tests.support.service import Service
-from tests.support.waiting import PATIENCE
+from tests.support.waiting import PATIENCE, again_for
 from tests.support.writes import put
 
 TOKEN = "durability-token-0123456789"
@@ -230,8 +230,7 @@ def _refusals(writers: list[Writer]) -> int:
 
 def _acknowledges(writers: list[Writer], before: int) -> bool:
     """Wait until more than a write of each has been acknowledged since ``before``."""
-    until = time.monotonic() + PATIENCE
-    while time.monotonic() < until:
+    for _ in again_for(PATIENCE):
         if sum(writer.acknowledged for writer in writers) > before + WRITERS:
             return True
         time.sleep(0.01)

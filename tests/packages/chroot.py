@@ -11,6 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.waiting import BUILD_SECONDS
+
 CACHE = "ANSWERD_CHROOT_CACHE"
 """The variable that names a directory in which the fresh system is kept for the next run."""
 
@@ -41,6 +43,7 @@ class System:
             stderr=subprocess.STDOUT,
             text=True,
             check=False,
+            timeout=BUILD_SECONDS,
         )
         assert done.returncode == 0, f"{words}: {done.stdout}"
         return done.stdout
@@ -61,14 +64,14 @@ def fresh_system(kept: Path) -> Path:
     root = kept / codename
     if not (root / "var/lib/dpkg/status").exists():
         wanted = ["debootstrap", "--variant=minbase", "--include=python3,adduser,procps", codename, str(root)]
-        subprocess.run([*wanted, _mirror(codename)], check=True, stdout=subprocess.DEVNULL)
+        subprocess.run([*wanted, _mirror(codename)], check=True, stdout=subprocess.DEVNULL, timeout=BUILD_SECONDS)
     return root
 
 
 def _mirror(codename: str) -> str:
     """Return the URL that apt of this machine takes the main packages of a release from. Skip the test without one."""
     wanted = ["apt-get", "indextargets", "--format", "$(CODENAME) $(COMPONENT) $(REPO_URI)"]
-    listed = subprocess.run(wanted, check=True, stdout=subprocess.PIPE, text=True).stdout
+    listed = subprocess.run(wanted, check=True, stdout=subprocess.PIPE, text=True, timeout=BUILD_SECONDS).stdout
     urls = [line.split()[2] for line in listed.splitlines() if line.split()[:2] == [codename, "main"]]
     if not urls:
         pytest.skip(f"apt has no source for {codename} main: add one and run apt-get update")

@@ -12,6 +12,7 @@ import pytest
 
 from tests.packages import built
 from tests.packages.chroot import CACHE, System, fresh_system
+from tests.support.waiting import BUILD_SECONDS
 
 
 @pytest.fixture(scope="session")
@@ -32,7 +33,7 @@ def system(tmp_path_factory: pytest.TempPathFactory) -> Iterator[System]:
     """A fresh minimal Debian."""
     kept = fresh_system(Path(os.environ[CACHE]) if CACHE in os.environ else tmp_path_factory.mktemp("fresh"))
     root = tmp_path_factory.mktemp("system") / "root"
-    subprocess.run(["cp", "--archive", "--reflink=auto", kept, root], check=True)
+    subprocess.run(["cp", "--archive", "--reflink=auto", kept, root], check=True, timeout=BUILD_SECONDS)
     yield System(root)
     shutil.rmtree(root)
 

@@ -20,6 +20,7 @@ import answerd
 from tests.packages import CHECKOUT, built
 from tests.packages.chroot import System, needs_chroot
 from tests.support import service as running
+from tests.support.waiting import BUILD_SECONDS
 
 MAC = "98-fa-9b-50-d8-10"
 DOCUMENTATION = "usr/share/doc/answerd"
@@ -29,10 +30,14 @@ pytestmark = needs_chroot
 
 def with_version(package: Path, version: str, where: Path) -> Path:
     """The same package under another version."""
-    subprocess.run(["dpkg-deb", "--raw-extract", package, where / "root"], check=True)
+    subprocess.run(["dpkg-deb", "--raw-extract", package, where / "root"], check=True, timeout=BUILD_SECONDS)
     control = where / "root/DEBIAN/control"
     control.write_text(re.sub(r"^Version: .*$", f"Version: {version}", control.read_text(), flags=re.MULTILINE))
-    subprocess.run(["dpkg-deb", "--root-owner-group", "-Znone", "-b", where / "root", where / "new.deb"], check=True)
+    subprocess.run(
+        ["dpkg-deb", "--root-owner-group", "-Znone", "-b", where / "root", where / "new.deb"],
+        check=True,
+        timeout=BUILD_SECONDS,
+    )
     return where / "new.deb"
 
 
@@ -90,6 +95,7 @@ def test_systemd_accepts_the_unit(installed: System) -> None:
         capture_output=True,
         text=True,
         check=False,
+        timeout=BUILD_SECONDS,
     )
     assert [line for line in done.stderr.splitlines() if "answerd" in line] == []
 

@@ -23,6 +23,7 @@ import pytest
 from tests.packages import CHECKOUT
 from tests.support.ports import free_port
 from tests.support.service import Service
+from tests.support.waiting import BUILD_SECONDS, again_for
 
 SYSTEM_PATH = "/usr/sbin:/usr/bin:/sbin:/bin"
 MAC = "52:54:00:12:34:56"
@@ -41,7 +42,7 @@ COMMANDS = [
 
 
 def openssl(*arguments: str, cwd: Path) -> None:
-    subprocess.run(["openssl", *arguments], cwd=cwd, check=True, capture_output=True)
+    subprocess.run(["openssl", *arguments], cwd=cwd, check=True, capture_output=True, timeout=BUILD_SECONDS)
 
 
 @pytest.fixture(scope="module")
@@ -53,7 +54,7 @@ def tls(tmp_path_factory: pytest.TempPathFactory) -> Path:
     making = [command for command in COMMANDS if command.startswith("openssl ")]
     assert len(making) == 3
     for command in making:
-        subprocess.run(["sh", "-ec", command], cwd=where, check=True, capture_output=True)
+        subprocess.run(["sh", "-ec", command], cwd=where, check=True, capture_output=True, timeout=BUILD_SECONDS)
     (where / "answers.pem").write_text((where / "answers.crt").read_text() + (where / "answers.key").read_text())
     return where
 
@@ -159,7 +160,9 @@ def front(request: pytest.FixtureRequest, tls: Path, tmp_path_factory: pytest.Te
         config.write_text(proxy.adapted(ports, service, tls, scratch))
         words = {"config": str(config), "scratch": str(scratch)}
         environ = {"PATH": SYSTEM_PATH, "HOME": str(scratch), "XDG_DATA_HOME": str(scratch)}
-        subprocess.run([program, *[word.format(**words) for word in proxy.judge]], env=environ, check=True)
+        subprocess.run(
+            [program, *[word.format(**words) for word in proxy.judge]], env=environ, check=True, timeout=BUILD_SECONDS
+        )
         running = subprocess.Popen([program, *[word.format(**words) for word in proxy.run]], env=environ)
         try:
             wait_for(ports.plain, running)
@@ -171,8 +174,7 @@ def front(request: pytest.FixtureRequest, tls: Path, tmp_path_factory: pytest.Te
 
 def wait_for(port: int, process: subprocess.Popen[bytes]) -> None:
     """Wait until somebody listens on a port. Fails when the process ends before."""
-    until = time.monotonic() + UP_SECONDS
-    while time.monotonic() < until:
+    for _ in again_for(UP_SECONDS):
         assert process.poll() is None, "the proxy has ended"
         try:
             socket.create_connection(("127.0.0.1", port), timeout=1).close()
@@ -220,5 +222,6 @@ def test_the_request_of_the_page_is_answered(front: Front) -> None:
         env={"PATH": os.environ["PATH"], "TOKEN": TOKEN},
         capture_output=True,
         check=False,
+        timeout=BUILD_SECONDS,
     )
     assert (done.returncode, json.loads(done.stdout or "{}")) == (0, {"machine": ["52-54-00-12-34-56"]}), done.stderr

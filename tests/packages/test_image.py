@@ -17,6 +17,7 @@ import pytest
 from tests.packages import CHECKOUT, copy_commit
 from tests.support import service as running
 from tests.support.containers import instructions, values
+from tests.support.waiting import BUILD_SECONDS
 
 
 @pytest.fixture(scope="module")
@@ -36,7 +37,9 @@ def image(tmp_path_factory: pytest.TempPathFactory) -> Path:
         elif word == "RUN":
             python = f'"{sys.executable}" -m venv'
             step = rest.replace("/opt/", f"{where}/").replace("/build/a", f"{work}/a")
-            subprocess.run(["sh", "-ec", step.replace("python -m venv", python)], cwd=work, check=True)
+            subprocess.run(
+                ["sh", "-ec", step.replace("python -m venv", python)], cwd=work, check=True, timeout=BUILD_SECONDS
+            )
     return where / "answerd"
 
 

@@ -16,6 +16,7 @@ import pytest
 from tests.packages import CHECKOUT
 from tests.packages.chroot import System, needs_chroot
 from tests.support import service
+from tests.support.waiting import BUILD_SECONDS
 
 pytestmark = needs_chroot
 
@@ -63,6 +64,7 @@ def test_the_installed_program_passes(suite: str, installed: System) -> None:
         stderr=subprocess.STDOUT,
         text=True,
         check=False,
+        timeout=BUILD_SECONDS,
     )
     print(done.stdout[-3_000:])
     assert done.returncode == 0

@@ -15,6 +15,7 @@ import pytest
 
 from tests.packages import CHECKOUT, clean_environment
 from tests.support.containers import COMPOSE
+from tests.support.waiting import BUILD_SECONDS
 
 TOLERATED = {
     "bogus-mail-host": "the package has no address for mail",
@@ -35,7 +36,13 @@ def judges(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def judged(*command: str | Path) -> str:
     """What a judge says. Fails with that where it finds a fault."""
     done = subprocess.run(
-        command, cwd=CHECKOUT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False
+        command,
+        cwd=CHECKOUT,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        check=False,
+        timeout=BUILD_SECONDS,
     )
     assert done.returncode == 0, done.stdout
     return done.stdout
@@ -58,7 +65,11 @@ def test_kubernetes_accepts_the_manifest(judges: Path, name: str) -> None:
 @pytest.mark.skipif(shutil.which("lintian") is None, reason="lintian is not installed")
 def test_lintian_finds_no_other_error_in_the_debian_package(package: Path) -> None:
     done = subprocess.run(
-        ["lintian", "--allow-root", "--no-tag-display-limit", package], capture_output=True, text=True, check=False
+        ["lintian", "--allow-root", "--no-tag-display-limit", package],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=BUILD_SECONDS,
     )
     found = set(re.findall(r"^E: answerd: ([\w-]+)", done.stdout, re.MULTILINE))
     assert found - TOLERATED.keys() == set(), done.stdout

@@ -19,7 +19,7 @@ import pytest
 from tests.packages import CHECKOUT
 from tests.support import service as running
 from tests.support.service import Service, write_tree
-from tests.support.waiting import PATIENCE, wait_until
+from tests.support.waiting import BUILD_SECONDS, PATIENCE, wait_until
 
 SYSTEM_PATH = "/usr/sbin:/usr/bin:/sbin:/bin"
 KEEPALIVED = shutil.which("keepalived", path=SYSTEM_PATH)
@@ -46,7 +46,7 @@ class Node:
         return ["nsenter", f"--target={self.holder.pid}", "--net", *words]
 
     def run(self, *words: str) -> str:
-        done = subprocess.run(self.command(*words), capture_output=True, text=True, check=True)
+        done = subprocess.run(self.command(*words), capture_output=True, text=True, check=True, timeout=BUILD_SECONDS)
         return done.stdout
 
     def serve(self, answers: Path, monkeypatch: pytest.MonkeyPatch) -> Service:
@@ -89,7 +89,7 @@ class Node:
             "*",
             f"http://{SHARED}:8000/cfg?mac=52:54:00:00:00:01",
         )
-        done = subprocess.run(self.command(*words), capture_output=True, text=True, check=False)
+        done = subprocess.run(self.command(*words), capture_output=True, text=True, check=False, timeout=BUILD_SECONDS)
         return done.stdout.strip()
 
 
@@ -136,7 +136,7 @@ def test_the_address_is_where_a_node_is_ready(
         assert (first.has_address(), second.has_address()) == (True, False)
 
         service.process.kill()
-        service.process.wait()
+        service.process.wait(PATIENCE)
         print(f"after a node's program was killed: {answered_by(second, 2):.1f} s")
         assert (first.has_address(), second.has_address()) == (False, True)
 

@@ -19,7 +19,7 @@ import pytest
 from tests.packages import CHECKOUT
 from tests.support.known_port import OnAKnownPort
 from tests.support.service import write_tree
-from tests.support.waiting import wait_until
+from tests.support.waiting import BUILD_SECONDS, wait_until
 
 LOGROTATE = shutil.which("logrotate", path=f"{os.environ['PATH']}:/usr/sbin")
 ROTATIONS = 4
@@ -68,7 +68,9 @@ def test_no_line_is_lost_by_a_rotation_under_load(workers: int, tmp_path: Path) 
             for _ in range(ROTATIONS):
                 wanted = len(answered) + BETWEEN
                 wait_until(lambda wanted=wanted: len(answered) >= wanted)  # type: ignore[misc]
-                subprocess.run([LOGROTATE, "--force", "--state", tmp_path / "state", sample], check=True)
+                subprocess.run(
+                    [LOGROTATE, "--force", "--state", tmp_path / "state", sample], check=True, timeout=BUILD_SECONDS
+                )
         finally:
             ended.set()
             for client in clients:

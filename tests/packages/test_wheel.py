@@ -18,6 +18,7 @@ from packaging.utils import canonicalize_name
 
 import answerd
 from tests.packages import CHECKOUT, built, clean_environment
+from tests.support.waiting import BUILD_SECONDS
 
 EXAMPLES = CHECKOUT / "examples" / "answers"
 
@@ -33,6 +34,7 @@ def answers(programs: Path, home: Path) -> str:
         capture_output=True,
         text=True,
         check=True,
+        timeout=BUILD_SECONDS,
     )
     return done.stdout
 
@@ -43,6 +45,7 @@ def installed(programs: Path) -> dict[str, str]:
         [sys.executable, "-m", "pip", "--python", programs / "python", "list", "--format", "json"],
         capture_output=True,
         check=True,
+        timeout=BUILD_SECONDS,
     )
     return {canonicalize_name(package["name"]): package["version"] for package in json.loads(listed.stdout)}
 
@@ -72,7 +75,7 @@ def test_pipx_installs_the_wheel(dist: Path, tmp_path: Path, monkeypatch: pytest
     for name in ("PIPX_HOME", "PIPX_BIN_DIR", "PIPX_MAN_DIR"):
         monkeypatch.setenv(name, str(tmp_path / name.lower()))
     monkeypatch.setenv("PIP_CONSTRAINT", str(CHECKOUT / "requirements.txt"))
-    subprocess.run([pipx, "install", "--python", sys.executable, file], check=True)
+    subprocess.run([pipx, "install", "--python", sys.executable, file], check=True, timeout=BUILD_SECONDS)
     assert "root-password-hashed" in answers(tmp_path / "pipx_bin_dir", tmp_path / "home")
 
 
@@ -88,7 +91,13 @@ def test_the_wheel_holds_every_file_of_the_package(dist: Path) -> None:
     (file,) = dist.glob("*.whl")
     with zipfile.ZipFile(file) as opened:
         held = {name for name in opened.namelist() if name.startswith("answerd/")}
-    listed = subprocess.run(["git", "-C", CHECKOUT, "ls-files", "answerd"], capture_output=True, text=True, check=True)
+    listed = subprocess.run(
+        ["git", "-C", CHECKOUT, "ls-files", "answerd"],
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=BUILD_SECONDS,
+    )
     of_maintainers = "answerd/console/vendor/"  # scripts/vendor makes files of static/ from them
     assert held == {name for name in listed.stdout.splitlines() if not name.startswith(of_maintainers)}
 

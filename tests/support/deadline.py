@@ -15,7 +15,7 @@ import traceback
 from collections.abc import Iterator
 
 import pytest
-from greenlet import greenlet
+from greenlet import getcurrent, greenlet
 from pytest_timeout import Settings, is_debugging
 
 GIVEN: pytest.StashKey[Settings] = pytest.StashKey()
@@ -61,7 +61,5 @@ def _stacks() -> Iterator[str]:
         if ident != threading.get_ident():
             yield f"--- thread {names.get(ident, ident)}\n" + "".join(traceback.format_stack(frame))
     for found in gc.get_objects():
-        if isinstance(found, greenlet) and not found.dead:
-            stands = found.gr_frame
-            if stands is not None and stands is not sys._getframe():
-                yield f"--- greenlet {found!r}\n" + "".join(traceback.format_stack(stands))
+        if isinstance(found, greenlet) and found is not getcurrent() and (waits := found.gr_frame) is not None:
+            yield f"--- greenlet {found!r}\n" + "".join(traceback.format_stack(waits))

@@ -9,15 +9,19 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.waiting import PROGRAM_SECONDS
+
 
 @contextmanager
 def mounted(place: Path) -> Iterator[Path]:
     """Mount a file system of 4 MB. Skips the test where the system lets nobody mount."""
     place.mkdir()
-    if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=4m,mode=777", "none", place], check=False).returncode:
+    if subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", "size=4m,mode=777", "none", place], check=False, timeout=PROGRAM_SECONDS
+    ).returncode:
         pytest.skip("this system lets nobody mount")
     yield place
-    subprocess.run(["umount", "--lazy", place], check=True)
+    subprocess.run(["umount", "--lazy", place], check=True, timeout=PROGRAM_SECONDS)
 
 
 def fill(disk: Path) -> Path:

@@ -16,6 +16,8 @@ from collections import Counter
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from tests.support.replies import pieces
+
 REQUEST = b"GET /health HTTP/1.1\r\nHost: s\r\n\r\n"
 PATIENCE = 60.0  # seconds until a request that gets no answer has failed
 CHECKOUT = Path(__file__).parents[2]
@@ -70,7 +72,7 @@ def ask(address: tuple[str, int], request: bytes = REQUEST) -> str:
         with socket.create_connection(address, PATIENCE) as connection:
             connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             connection.sendall(request)
-            received = b"".join(iter(lambda: connection.recv(65_536), b""))
+            received = b"".join(pieces(connection, PATIENCE))
     except OSError as error:
         return type(error).__name__
     return received[9:12].decode("latin-1") if received else "closed"

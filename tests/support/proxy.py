@@ -8,6 +8,8 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from tests.support.waiting import PATIENCE
+
 
 class Proxy:
     """Passes bytes on between clients and one server.
@@ -76,7 +78,7 @@ class Proxy:
         self._ends[client] = None
         self._clients.add(client)
         if not self._is_silent:
-            server = socket.create_connection(("127.0.0.1", self._server))
+            server = socket.create_connection(("127.0.0.1", self._server), timeout=PATIENCE)
             self._ends |= {client: server, server: client}
 
     def _pass_on(self, ready: socket.socket) -> None:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import socket
-from collections.abc import Mapping
+import time
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -81,11 +82,26 @@ def chunked(path: str, *chunks: bytes) -> bytes:
     return head + b"".join(b"%x\r\n%b\r\n" % (len(chunk), chunk) for chunk in (*chunks, b""))
 
 
+def pieces(connection: socket.socket, seconds: float = REPLY_SECONDS) -> Iterator[bytes]:
+    """What comes over a connection until it ends, as it comes. Raise `TimeoutError` after so many seconds in all: a
+    stream that never ends, or a byte now and then, defeats the socket's own timeout, which begins anew with each."""
+    until = time.monotonic() + seconds
+    while True:
+        left = until - time.monotonic()
+        if left <= 0:
+            raise TimeoutError(f"the connection did not end within {seconds:g} seconds")
+        connection.settimeout(left)
+        piece = connection.recv(65_536)
+        if not piece:
+            return
+        yield piece
+
+
 def receive(client: socket.socket) -> Reply:
     """Read until the connection ends, however it ends."""
     raw = b""
     try:
-        while piece := client.recv(65536):
+        for piece in pieces(client):
             raw += piece
     except ConnectionResetError:
         return Reply.parse(raw, reset=True)
@@ -96,7 +112,7 @@ def exchange(address: tuple[str, int], request: bytes, patience: float = REPLY_S
     """Send a request and return its whole response. Raise `OSError` where the connection fails."""
     with socket.create_connection(address, timeout=patience) as connection:
         connection.sendall(request)
-        received = b"".join(iter(lambda: connection.recv(65_536), b""))
+        received = b"".join(pieces(connection, patience))
     assert received, "the connection was closed without a response"
     reply = Reply.parse(received)
     length = 0 if request.startswith(b"HEAD ") else int(reply.headers["content-length"])

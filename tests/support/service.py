@@ -81,7 +81,7 @@ class Service:
             self.wait_for_log(r"answerd \S+ listening on ", START_SECONDS)
         except BaseException:  # no caller has it, so no other code could end it
             self.process.kill()
-            self.process.wait()
+            self.process.wait(PATIENCE)
             raise
 
     def _collect(self) -> None:
@@ -158,7 +158,7 @@ class Service:
             self.stop()
         except subprocess.TimeoutExpired:
             self.process.kill()
-            self.process.wait()
+            self.process.wait(PATIENCE)
             raise
 
 

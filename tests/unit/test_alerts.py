@@ -14,6 +14,8 @@ from typing import Any
 import pytest
 import yaml
 
+from tests.support.waiting import PROGRAM_SECONDS
+
 ETC = Path(__file__).parents[2] / "etc"
 RULES = ETC / "answerd-alerts.yml"
 ALERTS: list[dict[str, Any]] = yaml.safe_load(RULES.read_text("utf-8"))["groups"][0]["rules"]
@@ -75,6 +77,7 @@ def judged(*arguments: str | Path) -> str:
         stderr=subprocess.STDOUT,
         text=True,
         check=False,
+        timeout=PROGRAM_SECONDS,
     )
     assert done.returncode == 0, done.stdout
     return done.stdout

@@ -18,6 +18,7 @@ import yaml
 from answerd.config import SETTINGS_BY_NAME
 from answerd.server.roles import parse_token_file
 from tests.support.containers import CHECKOUT, COMPOSE, DOCKERFILE, values
+from tests.support.waiting import PROGRAM_SECONDS
 
 KUBERNETES = CHECKOUT / "etc/kubernetes"
 MANIFESTS: dict[str, Any] = {
@@ -125,7 +126,9 @@ def test_a_pod_has_time_to_drain_before_it_is_killed() -> None:
 @pytest.mark.skipif(shutil.which("kubectl") is None, reason="kubectl is not installed")
 @pytest.mark.parametrize("folder", [KUBERNETES, KUBERNETES / "many-nodes"], ids=["one node", "many nodes"])
 def test_kustomize_makes_manifests_of_a_folder(folder: Path) -> None:
-    done = subprocess.run(["kubectl", "kustomize", folder], capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        ["kubectl", "kustomize", folder], capture_output=True, text=True, check=False, timeout=PROGRAM_SECONDS
+    )
     assert done.returncode == 0, done.stderr
     names = [(made["kind"], made["metadata"]["name"]) for made in yaml.safe_load_all(done.stdout)]
     assert ("Secret", "answerd-secrets") in names

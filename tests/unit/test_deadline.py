@@ -80,7 +80,7 @@ def test_one_that_hangs_ends_and_its_place_is_printed(hanging: str, side_by_side
     file.write_text(HEAD + hanging + AFTER)
     words = ["-m", "pytest", "-c", str(CHECKOUT / "pyproject.toml"), "-p", "tests.support.deadline", "--timeout=5"]
     done = subprocess.run(
-        [sys.executable, *words, *(["-n1"] if side_by_side else []), "-p", "no:cacheprovider", file],
+        [sys.executable, *words, *(["-n1"] if side_by_side else []), "-p", "no:cacheprovider", str(file)],
         cwd=CHECKOUT,
         env={name: value for name, value in os.environ.items() if not name.startswith("PYTEST_")},
         stdin=subprocess.DEVNULL,

@@ -13,6 +13,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.waiting import PROGRAM_SECONDS
+
 SCRIPTS = Path(__file__).parents[2] / "etc" / "debian"
 VERSION = "1.0.0"
 
@@ -53,7 +55,9 @@ class Package:
             r"(?<![\w.])/(?=(?:srv|etc|var|run|usr)/)", f"{self.root}/", (SCRIPTS / script).read_text("utf-8")
         )
         environ = {"PATH": f"{self.root / 'bin'}:{os.environ['PATH']}", "STATE": str(self.root / "state")}
-        subprocess.run(["sh", "-s", "--", *arguments], input=text, text=True, env=environ, check=True)
+        subprocess.run(
+            ["sh", "-s", "--", *arguments], input=text, text=True, env=environ, check=True, timeout=PROGRAM_SECONDS
+        )
 
     def units(self) -> list[str]:
         """What is enabled and what runs."""

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from answerd import manual
+from tests.support.waiting import PROGRAM_SECONDS
 
 CHECKOUT = Path(__file__).parents[2]
 
@@ -28,6 +29,7 @@ def test_the_manual_page_has_no_fault_that_man_reports() -> None:
         text=True,
         check=True,
         env={"MANWIDTH": "80", "LC_ALL": "C.UTF-8", "PATH": "/usr/bin:/bin"},
+        timeout=PROGRAM_SECONDS,
     )
     assert done.stderr == ""
     assert "answerd render [<id>]" in done.stdout
@@ -39,7 +41,11 @@ def test_the_shell_can_read_its_completion(shell: str, name: str) -> None:
     if not program:
         pytest.skip(f"{shell} is not installed")
     done = subprocess.run(
-        [program, "-n", str(CHECKOUT / "etc" / "completions" / name)], capture_output=True, text=True, check=False
+        [program, "-n", str(CHECKOUT / "etc" / "completions" / name)],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=PROGRAM_SECONDS,
     )
     assert (done.returncode, done.stderr) == (0, "")
 
@@ -63,5 +69,6 @@ def test_bash_completes(words: list[str], completed: set[str]) -> None:
         capture_output=True,
         text=True,
         check=True,
+        timeout=PROGRAM_SECONDS,
     )
     assert set(done.stdout.split()) == completed

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 import pytest
 
 from answerd.server.os_support import MOVED_BYTES, Trimmer
+from tests.support.waiting import PROGRAM_SECONDS
 
 MB = 1_048_576
 FAR = MOVED_BYTES // MB + 4
@@ -56,5 +57,7 @@ print(os_support.resident_bytes() - before)
 
 def test_what_threads_have_freed_between_what_is_still_in_use_is_returned() -> None:
     """60 MB are taken and freed, five times, and a thirtieth of it is kept: 10 MB."""
-    done = subprocess.run([sys.executable, "-c", PROGRAM], capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        [sys.executable, "-c", PROGRAM], capture_output=True, text=True, check=True, timeout=PROGRAM_SECONDS
+    )
     assert int(done.stdout) < 20 * MB

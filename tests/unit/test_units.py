@@ -13,6 +13,7 @@ import pytest
 
 from answerd.server import os_support
 from answerd.server.sockets import BACKLOG
+from tests.support.waiting import PROGRAM_SECONDS
 
 ETC = Path(__file__).parents[2] / "etc"
 HIGHEST_EXPOSURE = 1.5
@@ -45,6 +46,7 @@ def test_the_service_is_rated_as_well_confined() -> None:
         capture_output=True,
         text=True,
         check=False,
+        timeout=PROGRAM_SECONDS,
     )
     found = re.search(r"exposure level for answerd.service: (\d+\.\d+)", done.stdout)
     assert found, done.stderr
@@ -66,7 +68,7 @@ def test_logrotate_rotates_by_its_sample(tmp_path: Path) -> None:
     copy = tmp_path / "answerd"
     copy.write_text(text)
     copy.chmod(0o644)
-    subprocess.run([LOGROTATE, "--force", "--state", tmp_path / "state", copy], check=True)
+    subprocess.run([LOGROTATE, "--force", "--state", tmp_path / "state", copy], check=True, timeout=PROGRAM_SECONDS)
     assert (logs / "answerd.log.1").read_text() == "of last week\n"
     assert (logs / "answerd.log").stat().st_mode & 0o777 == 0o640
     assert reloads == 1

@@ -27,6 +27,7 @@ from answerd.store.sqlite import SqliteStore
 from answerd.store.watch import FULL_LOOK_SECONDS, Watch
 from tests.support.service import write_tree
 from tests.support.unprivileged import as_nobody, reachable
+from tests.support.waiting import PROGRAM_SECONDS
 from tests.support.writes import put
 
 
@@ -195,7 +196,10 @@ settle()
 
 def test_a_mount_below_is_polled_and_its_documents_outlive_it(tmp_path: Path, root: Path) -> None:
     unshare = ["unshare", "--mount", *(["--map-root-user"] if os.geteuid() else [])]
-    if shutil.which("unshare") is None or subprocess.run([*unshare, "true"], check=False).returncode:
+    if (
+        shutil.which("unshare") is None
+        or subprocess.run([*unshare, "true"], check=False, timeout=PROGRAM_SECONDS).returncode
+    ):
         pytest.skip("this system lets nobody mount")
     write_tree(tmp_path, {"answers/groups/g.ks": "first", "other/g.ks": "second"})
     script = [sys.executable, "-c", MOUNTING, str(root), str(tmp_path / "other")]

@@ -21,6 +21,7 @@ from hypothesis import strategies as st
 
 from answerd.validators import Finding, Tools, Verdict, kickstart, proxmox, proxmox_values, validate
 from answerd.validators.tools import PROGRAMS
+from tests.support.waiting import PATIENCE
 
 EXTENSIONS = ("toml", "yaml", "yml", "json", "ign", "xml", "autoyast", "unattend", "ks", "preseed", "seed", "ipxe")
 NEVER_JUDGED = ("cfg",)
@@ -492,11 +493,14 @@ def watched() -> Iterator[list[str]]:
 def test_the_trap_catches_who_walks_into_it(trap: Trap) -> None:
     """Else the tests below would hold of anything."""
     with watched() as log:
-        for walk_in in (trap.canary.open, lambda: socket.create_connection(trap.server.getsockname())):
+        for walk_in in (
+            trap.canary.open,
+            lambda: socket.create_connection(trap.server.getsockname(), timeout=PATIENCE),
+        ):
             with pytest.raises(PermissionError):
                 walk_in()
     assert log == ["open", "socket.getaddrinfo"]
-    socket.create_connection(trap.server.getsockname()).close()
+    socket.create_connection(trap.server.getsockname(), timeout=PATIENCE).close()
     assert trap.connections() == 1
 
 

@@ -21,6 +21,7 @@ from answerd.store import StoreError
 from answerd.store.file_io import make_directories
 from answerd.store.sqlite import SqliteFile, SqliteStore
 from tests.support.unprivileged import NOBODY
+from tests.support.waiting import PROGRAM_SECONDS
 from tests.unit.test_maintainer_scripts import Package
 
 CHECKOUT = Path(__file__).parents[2]
@@ -88,7 +89,7 @@ def test_no_script_of_the_checkout_imports_from_the_working_directory(tmp_path: 
     for module in ("venv", "ensurepip", "pip", "compileall"):
         (where / f"{module}.py").write_text(f"open({str(tmp_path / 'imported')!r}, 'a').write({module!r})\n")
     script = f'source "{CHECKOUT}/scripts/environment"; environment={tmp_path}/made; make_environment'
-    subprocess.run(["bash", "-euc", script], cwd=where, check=True, stdout=subprocess.DEVNULL)
+    subprocess.run(["bash", "-euc", script], cwd=where, check=True, stdout=subprocess.DEVNULL, timeout=PROGRAM_SECONDS)
     assert (tmp_path / "made/bin/python").exists()
     assert not (tmp_path / "imported").exists()
 

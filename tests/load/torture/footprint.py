@@ -10,6 +10,7 @@ from typing import Self
 
 from tests.load.torture.figures import Figure, measured, under
 from tests.support.processes import proportional_bytes
+from tests.support.waiting import again_for
 
 MB = 1_048_576
 POLL_SECONDS = 0.1
@@ -78,9 +79,8 @@ class Footprint(Peak):
 
 def steady_bytes(pid: int) -> int:
     """The memory of the service once it does not change any more."""
-    until = time.monotonic() + SETTLE_SECONDS
     last = proportional_bytes(pid)
-    while time.monotonic() < until:
+    for _ in again_for(SETTLE_SECONDS):
         time.sleep(5 * POLL_SECONDS)
         now = proportional_bytes(pid)
         if abs(now - last) < STEADY_BYTES:

@@ -31,7 +31,7 @@ from tests.support.ports import free_port
 from tests.support.processes import children, is_alive, kill, with_descendants
 from tests.support.replies import Reply, exchange, request_bytes
 from tests.support.service import Service
-from tests.support.waiting import wait_until
+from tests.support.waiting import PATIENCE, wait_until
 from tests.support.writes import put
 
 MACHINES = 200
@@ -263,7 +263,7 @@ def _kill_the_service(service: Service, choose: random.Random, restart: Restart)
         pids.reverse()
     for pid in pids:
         kill(pid)
-    service.process.wait()
+    service.process.wait(PATIENCE)
     wait_until(lambda: not any(is_alive(pid) for pid in pids))
     return restart()
 

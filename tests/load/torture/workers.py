@@ -18,7 +18,7 @@ from tests.load.torture.figures import Figure, exactly, measured, under
 from tests.support.probe import Probes
 from tests.support.processes import children, holders, kill
 from tests.support.service import Service
-from tests.support.waiting import PATIENCE, wait_until
+from tests.support.waiting import PATIENCE, again_for, wait_until
 
 START = b"GET /health HTTP/1.1\r\nHost: s\r\n"
 """A request that waits for its last line."""
@@ -126,8 +126,7 @@ def killing(scratch: Path, *, count: int = 4, seconds: float = 60.0, every: floa
     with workers(scratch / "answers", count, SERVICE_LOG="problems") as service:
         assert service.address
         with Probes(service.address, clients=2, interval=0.0) as probes:
-            until = time.monotonic() + seconds
-            while time.monotonic() < until:
+            for _ in again_for(seconds):
                 took.append(replaced_after(service, rng.choice(children(service.process.pid))))
                 time.sleep(max(0.0, every - took[-1]))
         held = kill_one_that_holds(service, 40)
