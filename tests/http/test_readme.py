@@ -162,7 +162,7 @@ class Newcomer:
             self.service = None
 
 
-@pytest.mark.skipif(not shutil.which("curl"), reason="curl is not installed")
+@pytest.mark.skipif(not shutil.which("curl"), reason="curl is not installed: apt install curl")
 def test_every_command_prints_what_is_shown_and_the_log_says_so(tmp_path: Path) -> None:
     newcomer = Newcomer(tmp_path)
     try:
