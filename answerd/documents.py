@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from codecs import BOM_UTF16_BE, BOM_UTF16_LE
 from collections.abc import Collection
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Final, NamedTuple
 
@@ -124,15 +124,13 @@ _NOT_KEPT: Final = Tree(object())
 """A placeholder for a tree that is not parsed yet, or was dropped."""
 
 
+@dataclass(slots=True, eq=False)
 class Stacks:
     """What was made of the stacks with one group on top, by the layers below it: trees that more is laid over, and
     answers. Both are bounded (`answerd.answers.compose`)."""
 
-    __slots__ = ("merged", "prepared")
-
-    def __init__(self) -> None:
-        self.merged: dict[tuple[Document, ...], Tree] = {}
-        self.prepared: dict[tuple[Document, ...], Prepared] = {}
+    merged: dict[tuple[Document, ...], Tree] = field(default_factory=dict)
+    prepared: dict[tuple[Document, ...], Prepared] = field(default_factory=dict)
 
 
 class Document:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import lru_cache
 from itertools import islice
 from typing import Any, Final
@@ -52,7 +53,7 @@ with the 7,000 that path, query and headers can hold. The largest body of a real
 SHORTEST_BODY_IDENTITY: Final = 4
 """Characters in identity form: the schema version ``1.0`` of a JSON body must not be the machine ``10``."""
 
-SIDE_FILES: Final[tuple[str, ...]] = ("meta-data", "vendor-data", "network-config")
+SIDE_FILES: Final = ("meta-data", "vendor-data", "network-config")
 """The files that cloud-init asks NoCloud's URL for besides ``user-data`` (docs/selection.md#noclouds-side-files)."""
 
 AUTOYAST_RULES: Final = "rules.xml"
@@ -70,6 +71,7 @@ _MAC_HEADER: Final = re.compile(r"x-rhn-provisioning-mac-\d+\Z")
 _FORM: Final = "application/x-www-form-urlencoded"
 
 
+@dataclass(slots=True, eq=False)
 class _Carried:
     """The identities that a request carries, with for each the text that gave it; empty for a text without letters.
 
@@ -77,16 +79,11 @@ class _Carried:
     those of a JSON body, among which are some that are too short.
     """
 
-    __slots__ = ("macs_at", "names", "names_in_body", "texts", "texts_in_body")
-
-    def __init__(
-        self, names: list[str], texts: list[str], macs_at: int, names_in_body: list[str], texts_in_body: list[str]
-    ) -> None:
-        self.names = names
-        self.texts = texts
-        self.macs_at = macs_at
-        self.names_in_body = names_in_body
-        self.texts_in_body = texts_in_body
+    names: list[str]
+    texts: list[str]
+    macs_at: int
+    names_in_body: list[str]
+    texts_in_body: list[str]
 
 
 class RequestPath:
@@ -125,6 +122,7 @@ _read_short_path = lru_cache(1_024)(RequestPath)
 """Most machines of a fleet send the same path."""
 
 
+@dataclass(slots=True, eq=False)
 class Request:
     """The parts of a request that hold facts, as they came.
 
@@ -133,29 +131,12 @@ class Request:
     names that the caller vouches for (``answerd render ID``).
     """
 
-    __slots__ = ("body", "headers", "identities", "path", "peer", "query")
-
-    def __init__(
-        self,
-        path: str = "/",
-        query: str = "",
-        headers: Sequence[tuple[str, str]] = (),
-        body: bytes = b"",
-        peer: str = "",
-        identities: Sequence[str] = (),
-    ) -> None:
-        self.path = path
-        self.query = query
-        self.headers = headers
-        self.body = body
-        self.peer = peer
-        self.identities = identities
-
-    def __repr__(self) -> str:
-        return (
-            f"Request({self.path!r}, {self.query!r}, {self.headers!r}, {self.body!r}, {self.peer!r}, "
-            f"{self.identities!r})"
-        )
+    path: str = "/"
+    query: str = ""
+    headers: Sequence[tuple[str, str]] = ()
+    body: bytes = b""
+    peer: str = ""
+    identities: Sequence[str] = ()
 
 
 class Facts:

@@ -47,7 +47,7 @@ SHARED_BY_MANY: Final = frozenset(
 RESERVED_MACHINES: Final = frozenset({"groups", "default", "inventory"})
 """Names that a machine cannot have, in any letter case: the file layout uses them."""
 
-_FILLING_DIGITS: Final[tuple[str, ...]] = ("0", "1", "f")
+_FILLING_DIGITS: Final = ("0", "1", "f")
 _IDENTIFIER: Final = re.compile(r"(?!\.)[A-Za-z0-9._:-]+\Z")
 _TO_LOWER: Final = bytes(ord(chr(code).lower()) if code < 128 else code for code in range(256))  # noqa: PLR2004 - ASCII
 _PUNCTUATION_IN_LINE: Final = bytes(code for code in range(128) if not chr(code).isalnum())

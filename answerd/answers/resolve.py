@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection
+from dataclasses import dataclass
 from typing import Final
 
 from answerd.answers.catalogue import Catalogue
@@ -27,6 +28,7 @@ NO_INSTANCE: Final = "nocloud"
 """The ``instance-id`` of a machine without a name (docs/selection.md#noclouds-side-files)."""
 
 
+@dataclass(slots=True, eq=False, repr=False)
 class Answer:
     """One answer. ``side_file`` names the file of NoCloud that the service made up, where it did; then ``body`` may be
     empty.
@@ -35,23 +37,12 @@ class Answer:
     refused the documents of ``selection``, where it was: then ``body`` is a script that the service makes up.
     """
 
-    __slots__ = ("body", "format", "refusal", "row", "selection", "side_file")
-
-    def __init__(
-        self,
-        body: bytes,
-        selection: Selection,
-        format: Format,
-        side_file: str | None = None,
-        row: Row | None = None,
-        refusal: str | None = None,
-    ) -> None:
-        self.body = body
-        self.selection = selection
-        self.format = format
-        self.side_file = side_file
-        self.row = row
-        self.refusal = refusal
+    body: bytes
+    selection: Selection
+    format: Format
+    side_file: str | None = None
+    row: Row | None = None
+    refusal: str | None = None
 
     @property
     def composition(self) -> str:

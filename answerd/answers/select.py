@@ -6,6 +6,7 @@ Raises instead of guessing: a claim by a broken document is never passed on to t
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import NamedTuple, TypeVar
 
 from answerd.answers.catalogue import Catalogue, GroupClaim, refuse_broken
@@ -30,25 +31,16 @@ def rank(key: Key, match: Sequence[Criterion], extensions: Sequence[str]) -> Ran
     return -len(match), key.identifier, extensions.index(key.format)
 
 
+@dataclass(slots=True, eq=False)
 class Selection:
     """The documents of one answer. ``layers`` are all of them, lowest first; ``overlays`` those that are laid over what
     ``group`` or ``default`` make, and below ``machine``."""
 
-    __slots__ = ("default", "group", "layers", "machine", "overlays")
-
-    def __init__(
-        self,
-        layers: tuple[Document, ...],
-        machine: Document | None = None,
-        group: Document | None = None,
-        default: Document | None = None,
-        overlays: tuple[Document, ...] = (),
-    ) -> None:
-        self.layers = layers
-        self.overlays = overlays
-        self.machine = machine
-        self.group = group
-        self.default = default
+    layers: tuple[Document, ...]
+    machine: Document | None = None
+    group: Document | None = None
+    default: Document | None = None
+    overlays: tuple[Document, ...] = ()
 
 
 Claim = tuple[Document, tuple[Criterion, ...]]
@@ -67,6 +59,7 @@ class Considered(NamedTuple):
     extensions: Sequence[str]
 
 
+@dataclass(slots=True, eq=False)
 class SelectionRequest:
     """What `select` is asked: the facts of a request, and which documents may answer it.
 
@@ -77,23 +70,13 @@ class SelectionRequest:
     makes to ``trace``, where that is a list.
     """
 
-    __slots__ = ("assumed", "extensions", "facts", "only_naming", "past_unreadable", "trace", "without_default")
-
-    def __init__(
-        self,
-        facts: Facts,
-        extensions: tuple[str, ...],
-        assumed: Collection[Document] = (),
-        only_naming: str | None = None,
-        without_default: bool = False,
-    ) -> None:
-        self.facts = facts
-        self.extensions = extensions
-        self.assumed = assumed
-        self.only_naming = only_naming
-        self.without_default = without_default
-        self.past_unreadable = False
-        self.trace: list[Considered] | None = None
+    facts: Facts
+    extensions: tuple[str, ...]
+    assumed: Collection[Document] = ()
+    only_naming: str | None = None
+    without_default: bool = False
+    past_unreadable: bool = False
+    trace: list[Considered] | None = None
 
     def holds_for(self, document: Document, match: Sequence[Criterion]) -> bool:
         """Return whether a document's ``match`` lets it claim the request."""

@@ -43,7 +43,7 @@ FORMATS: Final[dict[str, Format]] = {
 }
 """Every format by its extension, in the format order that decides ties."""
 
-ALL_EXTENSIONS: Final[tuple[str, ...]] = tuple(FORMATS)
+ALL_EXTENSIONS: Final = tuple(FORMATS)
 """The extensions that a request without an alias accepts."""
 
 

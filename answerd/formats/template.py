@@ -144,22 +144,11 @@ def _spelled(name: str, texts: tuple[str, ...]) -> str:
     return f"{name}({', '.join(quoted)})" if texts else name
 
 
+@dataclass(frozen=True, slots=True)
 class Template:
-    """A text with placeholders: constant parts and `Placeholder` in their order. Never modified."""
+    """A text with placeholders: constant parts and `Placeholder` in their order."""
 
-    __slots__ = ("parts",)
-
-    def __init__(self, parts: tuple[str | Placeholder, ...]) -> None:
-        self.parts = parts
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Template) and self.parts == other.parts
-
-    def __hash__(self) -> int:
-        return hash(self.parts)
-
-    def __repr__(self) -> str:
-        return f"Template({self.parts!r})"
+    parts: tuple[str | Placeholder, ...]
 
     def fill(self, lookup: Lookup) -> str:
         """Return the text for a request. Raises `CannotFill`, and `AnswerTooLarge` before it makes more than an answer
@@ -199,7 +188,7 @@ _LINE_END: Final = re.compile(r"[\r\n]")
 _SECRET_NAME: Final = re.compile(r"[A-Za-z0-9_-]+\Z")
 _LONGEST_SPELLING: Final = 200
 """Characters of a faulty placeholder with which it is searched for in its document."""
-_SPELLINGS: Final[tuple[tuple[str, str], ...]] = (("", ""), ('"', '\\"'), ("'", "''"), ('"', "&quot;"))
+_SPELLINGS: Final = (("", ""), ('"', '\\"'), ("'", "''"), ('"', "&quot;"))
 """How a document may spell the quotes in a value: (character, replacement)."""
 
 MOST_FILTERS: Final = 32

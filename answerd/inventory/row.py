@@ -21,7 +21,7 @@ from answerd.identity import (
 )
 from answerd.inventory.records import MOST_COLUMNS, CsvRecord, Syntax, UnreadableError
 
-IDENTITY_COLUMNS: Final[tuple[str, ...]] = ("id", "mac", "serial", "uuid")
+IDENTITY_COLUMNS: Final = ("id", "mac", "serial", "uuid")
 """Columns whose values identify a machine, in the order in which the first identity of a row is looked for."""
 
 RESERVED_COLUMNS: Final = frozenset(

@@ -12,7 +12,7 @@ from answerd.server.peer import is_within
 from answerd.server.roles import hash_of
 from answerd.server.statuses import FORBIDDEN, METHOD_NOT_ALLOWED, UNAUTHORIZED
 
-METHODS: Final[tuple[str, ...]] = ("GET", "POST")
+METHODS: Final = ("GET", "POST")
 
 
 class Access:

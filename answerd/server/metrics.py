@@ -38,13 +38,13 @@ class Counter:
         return [(self.name, *values) for values in self.series]
 
 
-ANSWERED: Final[tuple[str, ...]] = ("machine", "group", "default", "side_file")
+ANSWERED: Final = ("machine", "group", "default", "side_file")
 """The source of an answer: its top layer, or a file that the service makes up for NoCloud."""
 
 PROBE: Final = "probe"
 REPORT: Final = "report"
 
-BUCKETS: Final[tuple[float, ...]] = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
+BUCKETS: Final = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
 """Upper bounds in seconds of the histogram."""
 
 

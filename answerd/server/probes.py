@@ -13,8 +13,8 @@ from answerd.server.statuses import OK, SERVICE_UNAVAILABLE
 
 HEALTH: Final = "/health"
 READY: Final = "/ready"
-PROBES: Final[tuple[str, ...]] = (HEALTH, READY)
-METHODS: Final[tuple[str, ...]] = ("GET", "HEAD")
+PROBES: Final = (HEALTH, READY)
+METHODS: Final = ("GET", "HEAD")
 
 Readiness = Callable[[], str]
 """Why there is no set to answer from; empty where there is one."""

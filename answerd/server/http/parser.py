@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Final
 from urllib.parse import unquote_to_bytes
 
@@ -159,36 +160,23 @@ def _header_lines(block: bytes) -> list[tuple[str, str]]:
     return read.lines
 
 
+@dataclass(slots=True, eq=False, repr=False)
 class HttpRequest:
     """One request. Text is latin-1 of the bytes on the wire, nothing is percent-decoded.
 
-    ``target`` is in origin form (``/path?query``) whatever form was sent, but for ``*`` and a CONNECT's ``host:port``.
-    ``body`` is empty where ``body_too_large`` (it was not read, or not to its end) and where it is not wanted
-    (`BodyLimit`).
+    ``minor_version`` is that of HTTP/1, ``query`` what follows the first ``?``. ``target`` is in origin form
+    (``/path?query``) whatever form was sent, but for ``*`` and a CONNECT's ``host:port``. ``body`` is empty where
+    ``body_too_large`` (it was not read, or not to its end) and where it is not wanted (`BodyLimit`).
     """
 
-    __slots__ = ("body", "body_too_large", "header", "method", "minor_version", "path", "query", "target")
-
-    def __init__(
-        self,
-        method: str,
-        target: str,
-        path: str,
-        query: str,
-        minor_version: int,
-        header: HeaderBlock,
-        body: bytes = b"",
-        body_too_large: bool = False,
-    ) -> None:
-        """``minor_version``: of HTTP/1. ``query``: what follows the first ``?``."""
-        self.method = method
-        self.target = target
-        self.path = path
-        self.query = query
-        self.minor_version = minor_version
-        self.header = header
-        self.body = body
-        self.body_too_large = body_too_large
+    method: str
+    target: str
+    path: str
+    query: str
+    minor_version: int
+    header: HeaderBlock
+    body: bytes = b""
+    body_too_large: bool = False
 
     @property
     def headers(self) -> Headers:

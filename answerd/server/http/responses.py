@@ -84,6 +84,7 @@ def _always() -> bool:
     return True
 
 
+@dataclass(slots=True, eq=False, repr=False)
 class Exchange:
     """A request and its surroundings. An app reads all of it, and writes what follows ``client``.
 
@@ -100,23 +101,17 @@ class Exchange:
     greenlet, and returns why it could not be written, empty where it was.
     """
 
-    __slots__ = (
-        "caller", "client", "describe", "extension", "is_allowed", "kind", "outcome", "peer", "request", "settle",
-        "takeover",
-    )  # fmt: skip
-
-    def __init__(self, request: HttpRequest, peer: str, client: Client) -> None:
-        self.request = request
-        self.peer = peer
-        self.client = client
-        self.outcome = ""
-        self.describe: Callable[[], str] | None = None
-        self.extension = ""
-        self.kind = ""
-        self.caller: Any = None
-        self.is_allowed: Callable[[], bool] = _always
-        self.takeover: Callable[[Sink], object] | None = None
-        self.settle: Callable[[], str] | None = None
+    request: HttpRequest
+    peer: str
+    client: Client
+    outcome: str = ""
+    describe: Callable[[], str] | None = None
+    extension: str = ""
+    kind: str = ""
+    caller: Any = None
+    is_allowed: Callable[[], bool] = _always
+    takeover: Callable[[Sink], object] | None = None
+    settle: Callable[[], str] | None = None
 
     @property
     def words(self) -> str:
@@ -150,15 +145,13 @@ def environ_of(exchange: Exchange, base: dict[str, Any], port: int) -> dict[str,
 # --- the response -----------------------------------------------------------------------------------------------------
 
 
+@dataclass(slots=True, eq=False, repr=False)
 class Response:
     """An answer ready to be sent. ``body`` is empty for HEAD, ``head`` still has its length."""
 
-    __slots__ = ("body", "head", "status")
-
-    def __init__(self, status: int, head: bytes, body: bytes) -> None:
-        self.status = status
-        self.head = head
-        self.body = body
+    status: int
+    head: bytes
+    body: bytes
 
     @property
     def reason(self) -> str:
