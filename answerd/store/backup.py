@@ -394,17 +394,17 @@ def restore_states(backup: Path, shared: DatabaseStates) -> int:
     machine of which the database knows more keeps that. Raises `StoreError`."""
     file = SqliteFile(backup)
     with file.faults("read"), file.connected() as source:
-        with shared.writing() as database:
-            shared_key(database, setting(source, "key"))
+        with shared.writing() as log:
+            shared_key(log.database, setting(source, "key"))
         for rows in _rows_of_events(source):
-            with shared.writing() as database:
-                stored = store_events(database, rows)
+            with shared.writing() as log:
+                stored = store_events(log, rows)
                 if missing := len({row[0] for row in rows} - stored.keys()):
                     raise StoreError(f"{missing} of {len(rows)} events of installs were not stored")
         query = "SELECT machine, last, facts, asked FROM unknown_machines ORDER BY last"
         sightings = [Sighting(*row) for row in run(source, query).fetchall()]
-        with shared.writing() as database:
-            write_sightings(database, sightings)
+        with shared.writing() as log:
+            write_sightings(log.database, sightings)
         memory, _ = caught_up(source, InstallMemory(shared.rules), Position(), "")
     return len(memory)
 
@@ -420,7 +420,7 @@ def _rows_of_events(database: peewee.Database) -> Iterator[list[Sequence[Any]]]:
 
 def _copy_states(copy: peewee.SqliteDatabase, database: peewee.Database) -> None:
     for rows in _rows_of_events(database):
-        run_many(copy, INSERT, [(*row, OWN) for row in rows])
+        run_many(copy, INSERT, [(None, *row, OWN) for row in rows])
     columns = "identity, machine, first, last, asked, facts"
     marks = ", ".join("?" * 6)
     unknown = run(database, f"SELECT {columns} FROM unknown_machines").fetchall()  # noqa: S608 - no value

@@ -13,8 +13,8 @@ import orjson
 import peewee
 
 from answerd.installs.shown import timestamp
+from answerd.store.log import newest_write
 from answerd.store.state_tables import run
-from answerd.store.tables import counted_revision
 
 REPORT_SECONDS = 5.0
 """Seconds between two reports of a node."""
@@ -34,8 +34,8 @@ _FORGET = f"DELETE FROM install_settings WHERE name LIKE ? AND split_part(value,
 
 
 class NodeReport(NamedTuple):
-    """What a node says. ``name`` is its host's, ``revision`` the last change of documents that it has, ``waiting`` how
-    many events of installs it has not delivered."""
+    """What a node says. ``name`` is its host's, ``revision`` the number up to which it has every change, ``waiting``
+    how many events of installs it has not delivered."""
 
     name: str
     version: str
@@ -45,8 +45,8 @@ class NodeReport(NamedTuple):
 
 class Node(NamedTuple):
     """A node as the database knows it. Of several on one host the ``name`` has the id of the states file too.
-    ``silent`` is the time since its last report in seconds, ``behind`` how many changes of documents it does not have,
-    as far as it has said."""
+    ``silent`` is the time since its last report in seconds, ``behind`` how many changes (of documents, and events of
+    installs) it does not have, as far as it has said."""
 
     name: str
     version: str
@@ -72,7 +72,7 @@ def report_node(database: peewee.Database, source: str, report: NodeReport) -> N
 
 def nodes_in(database: peewee.Database) -> list[Node]:
     """Return the nodes that a database knows, sorted by name."""
-    newest = counted_revision(database)
+    newest = newest_write(database).revision
     found: list[tuple[str, Node]] = []
     for key, value, now in run(database, _LIST, (f"{_PREFIX}%",)).fetchall():
         at, _, said = value.partition(" ")

@@ -36,14 +36,13 @@ from answerd.store import (
 )
 from answerd.store.backup import copy_to_file
 from answerd.store.database import DatabaseStore, Found, Transaction, columns_of, unknown_formats
+from answerd.store.log import LogWriter
 from answerd.store.postgres_connection import (
-    CHANNEL,
     READ_COMMITTED,
     READ_SECONDS,
     WRITE_SECONDS,
     CommitUnknown,
     PostgresServer,
-    end_when_silent,
 )
 from answerd.store.replica import ROWS_AT_ONCE, Replica, position_in
 from answerd.store.replicator import Replicator
@@ -55,7 +54,6 @@ from answerd.store.tables import (
     ChangeRow,
     DocumentRow,
     StoredRow,
-    counted_revision,
     execute,
     rows_in_parts,
 )
@@ -70,9 +68,7 @@ _LOG_OF_ONE = (
 
 
 class PostgresTransaction(Transaction):
-    """Holds the lock of the one row of ``counter`` from its first moment, so writers of all nodes come one after the
-    other and numbers have no gaps: a number that is drawn before the lock could be committed after a higher one, and a
-    reader would never see it. Rules: docs/many-nodes.md#how-changes-are-numbered."""
+    """Holds the lock of all writers from its first moment (`answerd.store.log`)."""
 
     def __init__(self, server: PostgresServer, author: Author, wait: float, within: float = math.inf) -> None:
         """Take the lock. Raises `StoreError` when it is not free within ``wait`` seconds. The transaction waits for the
@@ -84,15 +80,12 @@ class PostgresTransaction(Transaction):
         try:
             with server.faults("written"):
                 database.begin(READ_COMMITTED)
-                execute(database, f"SET LOCAL lock_timeout = {int(wait * 1000)}")
-                end_when_silent(database, min(_LONGEST_SILENCE_SECONDS, within + 1))
-                before = counted_revision(database, "FOR UPDATE")
+                log = LogWriter(database, wait, min(_LONGEST_SILENCE_SECONDS, within + 1))
         except BaseException:
             database.close()
             raise
         super().__init__(database)
-        self._before = before
-        self._revision = self._before
+        self._log = log
 
     def faults(self, done: str) -> AbstractContextManager[None]:
         return self._server.faults(done)
@@ -103,11 +96,9 @@ class PostgresTransaction(Transaction):
         self.end()
 
     def number(self) -> None:
-        """Raise the counter to the last change of this transaction, and announce it. The last thing before `end`."""
+        """Note the numbers of this transaction, and announce them. The last thing before `end`."""
         with self.faults("written"):
-            if self._revision > self._before:
-                execute(self._database, "UPDATE counter SET revision = %s", (self._revision,))
-                execute(self._database, f"NOTIFY {CHANNEL}")
+            self._log.end()
 
     def end(self) -> None:
         """Commit. Raises `CommitUnknown`."""
@@ -120,12 +111,12 @@ class PostgresTransaction(Transaction):
             ) from None
 
     def change(self, found: Found, text: str) -> None:
-        self._log_one(found, text)
-        changed = DocumentRow.update(text=text, revision=self._revision).where(DocumentRow.id == found.id)
+        revision = self._log_one(found, text)
+        changed = DocumentRow.update(text=text, revision=revision).where(DocumentRow.id == found.id)
         changed.bind(self._database).execute()
 
     def insert(self, documents: Sequence[RawDocument]) -> None:
-        numbered = list(enumerate(documents, self._revision + 1))
+        numbered = [(self._log.next(), raw) for raw in documents]
         signed = {"at": self._at, "peer": self._author.peer, "author": self._author.name, "note": self._author.note}
         log = [
             {
@@ -143,19 +134,18 @@ class PostgresTransaction(Transaction):
         ChangeRow.insert_many(log).bind(self._database).execute()
         columns = [columns_of(raw) | {"revision": number} for number, raw in numbered]
         DocumentRow.insert_many(columns).bind(self._database).execute()
-        self._revision += len(documents)
 
     def remove(self, documents: Sequence[Found]) -> None:
         for found in documents:
             self._log_one(found, None)
             DocumentRow.delete().where(DocumentRow.id == found.id).bind(self._database).execute()
 
-    def _log_one(self, found: Found, text: str | None) -> None:
-        """Record that a stored document gets another text, or None."""
-        self._revision += 1
-        author = self._author
-        values = (self._revision, self._at, secrets.token_hex(8), text, author.peer, author.name, author.note, found.id)
+    def _log_one(self, found: Found, text: str | None) -> int:
+        """Record that a stored document gets another text, or None. Return the revision."""
+        revision, author = self._log.next(), self._author
+        values = (revision, self._at, secrets.token_hex(8), text, author.peer, author.name, author.note, found.id)
         execute(self._database, _LOG_OF_ONE, values)
+        return revision
 
 
 class PostgresStore(DatabaseStore):

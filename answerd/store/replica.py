@@ -23,7 +23,8 @@ import peewee
 from answerd.documents import Key
 from answerd.formats import FORMATS
 from answerd.identity import Kind, identity_of
-from answerd.store import WRITER_WAIT_SECONDS, StoreAway, StoreError
+from answerd.store import WRITER_WAIT_SECONDS, StoreAway, StoreError, Version
+from answerd.store.log import is_in_history, newest_write
 from answerd.store.postgres_connection import OlderServer, PostgresServer
 from answerd.store.schema import migrate
 from answerd.store.sqlite import FILE_MODE, SqliteFile, cause_of
@@ -33,10 +34,10 @@ from answerd.store.tables import (
     ChangeRow,
     DocumentRow,
     StoredRow,
-    counted_revision,
     deleted_since,
     execute,
-    revision_token,
+    fetched,
+    newest_revision,
     rows_in_parts,
 )
 
@@ -107,8 +108,8 @@ def _known_lineage(database: peewee.Database) -> Lineage | None:
 
 @dataclass(frozen=True, slots=True)
 class ReplicaPosition:
-    """The state of a replica: the last change it has, the random token of that change, and when the database was last
-    queried (seconds since 1970). ``revision`` is None for a replica that was never filled."""
+    """The state of a replica: the number and the random token of the last write of the database that it has, and when
+    the database was last queried (seconds since 1970). ``revision`` is None for a replica that was never filled."""
 
     revision: int | None = None
     token: str = ""
@@ -264,27 +265,21 @@ def _copy(database: peewee.Database, local: peewee.SqliteDatabase) -> bool:
     found = _known_lineage(database)
     _require(found, _newest(local))
     known = position_in(local)
-    newest = counted_revision(database)
-    if known.revision is not None and newest < known.revision and found is not None and _is_standby(database):
+    newest = newest_write(database)
+    if known.revision is not None and newest.revision < known.revision and found is not None and _is_standby(database):
         return False  # it has not got yet what this replica has
-    token = (revision_token(database, newest) or "") if newest else ""
-    has_changed = (newest, token) != (known.revision, known.token)
-    if has_changed and known.revision is not None and _is_in_history(database, known.revision, known.token, newest):
-        _copy_since(database, local, known.revision, newest)
+    has_changed = (newest.revision, newest.token) != (known.revision, known.token)
+    if has_changed and known.revision is not None and is_in_history(database, Version(known.revision, known.token)):
+        has_changed = _copy_since(database, local, known.revision)
     elif has_changed:
-        _copy_all(database, local, newest)
-    _note(local, newest, token)
+        _copy_all(database, local)
+    _note(local, newest)
     return has_changed
 
 
 def _is_standby(database: peewee.Database) -> bool:
     """Return whether a server that tells its lineage follows another one at this moment."""
     return bool(execute(database, "SELECT pg_is_in_recovery()").fetchone()[0])
-
-
-def _is_in_history(database: peewee.Database, revision: int, token: str, newest: int) -> bool:
-    """Return whether a change is one of the database's: a fail-over may have lost it, and used its number again."""
-    return revision == 0 or (revision <= newest and revision_token(database, revision) == token)
 
 
 def _forget_position_of_older_program(local: peewee.SqliteDatabase) -> None:
@@ -303,39 +298,42 @@ def position_in(local: peewee.SqliteDatabase) -> ReplicaPosition:
     return ReplicaPosition(*row) if row else ReplicaPosition()
 
 
-def _note(local: peewee.SqliteDatabase, revision: int, token: str) -> None:
+def _note(local: peewee.SqliteDatabase, position: Version) -> None:
     execute(
         local,
         "INSERT INTO replica (id, revision, token, asked) VALUES (1, ?, ?, ?) "
         "ON CONFLICT (id) DO UPDATE SET revision = excluded.revision, token = excluded.token, asked = excluded.asked",
-        (revision, token, time.time()),
+        (position.revision, position.token, time.time()),
     )
 
 
-def _copy_since(database: peewee.Database, local: peewee.SqliteDatabase, revision: int, newest: int) -> None:
-    """Copy the changes after ``revision``."""
+def _copy_since(database: peewee.Database, local: peewee.SqliteDatabase, revision: int) -> bool:
+    """Copy the changes of documents after ``revision``; return whether there were any."""
+    if not newest_revision(database) > revision:
+        return False
     for kind, name, extension in [(key.kind, key.identifier, key.format) for key in deleted_since(database, revision)]:
         _delete(local, Key(kind, name, extension))
     for part in rows_in_parts(database, revision, ROWS_AT_ONCE):
         for row in part:
             _delete(local, row.key)
         _insert(local, part)
-    _copy_log(database, local, revision, newest)
+    _copy_log(database, local, revision)
+    return True
 
 
-def _copy_all(database: peewee.Database, local: peewee.SqliteDatabase, newest: int) -> None:
+def _copy_all(database: peewee.Database, local: peewee.SqliteDatabase) -> None:
     """Copy every document: the replica is empty, or its last change is not one of the database's history."""
     DocumentRow.delete().bind(local).execute()
     ChangeRow.delete().bind(local).execute()
     for part in rows_in_parts(database, BEFORE_ALL, ROWS_AT_ONCE):
         _insert(local, part)
-    _copy_log(database, local, newest - _TEXTS_KEPT, newest)
+    _copy_log(database, local, _before_newest(database, _TEXTS_KEPT))
 
 
-def _copy_log(database: peewee.Database, local: peewee.SqliteDatabase, revision: int, newest: int) -> None:
+def _copy_log(database: peewee.Database, local: peewee.SqliteDatabase, revision: int) -> None:
     """Copy which documents changed after ``revision``: readers of the replica follow this log. Only the newest changes
     have their texts, for the history while the database is away."""
-    whole = newest - _TEXTS_KEPT
+    had_texts, whole = _before_newest(local, _TEXTS_KEPT), _before_newest(database, _TEXTS_KEPT)
     found = execute(
         database,
         "SELECT id, token, kind, identifier, format, peer, author, note, CASE WHEN id > %s THEN at ELSE '' END, "
@@ -347,13 +345,19 @@ def _copy_log(database: peewee.Database, local: peewee.SqliteDatabase, revision:
     insert = f"INSERT INTO changes ({names}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"  # noqa: S608 - no value
     while part := found.fetchmany(ROWS_AT_ONCE):
         run_many(local, insert, part)
-    ChangeRow.delete().where(ChangeRow.id <= newest - _CHANGES_KEPT).bind(local).execute()
+    ChangeRow.delete().where(ChangeRow.id <= _before_newest(local, _CHANGES_KEPT)).bind(local).execute()
     execute(
         local,
         "UPDATE changes SET at = '', text_before = NULL, text_after = CASE WHEN text_after IS NOT NULL THEN '' END "
         "WHERE id > ? AND id <= ?",
-        (revision - _TEXTS_KEPT, whole),
+        (had_texts, whole),
     )
+
+
+def _before_newest(database: peewee.Database, count: int) -> int:
+    """Return the revision after which there are ``count`` changes of documents; 0 where there are no more."""
+    query = ChangeRow.select(ChangeRow.id).order_by(ChangeRow.id.desc()).limit(1).offset(count)
+    return next((number for (number,) in fetched(query, database)), 0)
 
 
 def _delete(local: peewee.SqliteDatabase, key: Key) -> None:

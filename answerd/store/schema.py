@@ -131,11 +131,12 @@ _DOCUMENTS = (
 )
 
 # No triggers: a row trigger that numbers changes takes quadratic time in a large transaction. The transaction numbers
-# them itself (`answerd.store.postgres`), under the lock of the one row of ``counter``.
+# them itself (`answerd.store.log`), under the lock of the one row of ``counter``.
 _DOCUMENTS_OF_POSTGRES = (
     *(statement.format(serial="BIGSERIAL", integer="BIGINT", kinds="", numbered="") for statement in _DOCUMENT_TABLES),
     "CREATE TABLE counter (id INTEGER PRIMARY KEY CHECK (id = 1), revision BIGINT NOT NULL)",
     "INSERT INTO counter (id, revision) VALUES (1, 0)",
+    "CREATE TABLE log (revision BIGINT PRIMARY KEY, token TEXT NOT NULL)",
 )
 
 BARE_NAME = {
@@ -164,13 +165,10 @@ _INSTALLS = (
          unsent INTEGER NOT NULL DEFAULT 0)""",
     "CREATE INDEX unknown_by_time ON unknown_machines (last)",
     "CREATE TABLE install_settings (name TEXT PRIMARY KEY, value TEXT NOT NULL)",
-    "INSERT INTO install_settings (name, value) VALUES ('revision', '0')",
 )
 
-_INSTALLS_OF_POSTGRES = (
-    *(statement.replace(" INTEGER", " BIGINT").replace(" REAL", " DOUBLE PRECISION") for statement in _INSTALLS),
-    # A random token for each revision.
-    "CREATE TABLE install_revisions (revision BIGINT PRIMARY KEY, token TEXT NOT NULL)",
+_INSTALLS_OF_POSTGRES = tuple(
+    statement.replace(" INTEGER", " BIGINT").replace(" REAL", " DOUBLE PRECISION") for statement in _INSTALLS
 )
 
 _EVENT_COLUMNS = """
@@ -199,7 +197,7 @@ _EVENTS = (
 )
 
 _EVENTS_OF_POSTGRES = (
-    "CREATE TABLE events (revision BIGSERIAL PRIMARY KEY,"
+    "CREATE TABLE events (revision BIGINT PRIMARY KEY,"
     + _EVENT_COLUMNS.format(real="DOUBLE PRECISION", blob="BYTEA", unique=" UNIQUE"),
     *_EVENT_INDICES,
 )

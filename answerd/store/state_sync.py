@@ -3,9 +3,8 @@
 Rules: docs/many-nodes.md#states-of-installs.
 
 A node's file takes events first. `exchange` delivers those that the database does not have, and takes what other nodes
-have delivered. An event has an id, so it may be delivered twice, by two nodes, or from a copied file. Every write locks
-the row of the revision first: revisions are in the order of commits. A revision has a random token beside it: a node
-whose token is gone (a fail-over has lost the newest changes) compares everything.
+have delivered. An event has an id, so it may be delivered twice, by two nodes, or from a copied file. The database
+numbers events as it does changes of documents (`answerd.store.log`).
 """
 
 from __future__ import annotations
@@ -26,16 +25,15 @@ from answerd.installs.records import InstallMemory
 from answerd.installs.shown import UnknownMachine
 from answerd.installs.states import Order, Rules
 from answerd.installs.tokens import KEY_LENGTH
-from answerd.store import NewerSchema, StoreError, StoreLost
+from answerd.store import NewerSchema, StoreError, StoreLost, Version
+from answerd.store.log import LogWriter, is_in_history, newest_write
 from answerd.store.nodes import Node, nodes_in
 from answerd.store.postgres_connection import (
-    CHANNEL,
     READ_COMMITTED,
     READ_SECONDS,
     WRITE_SECONDS,
     CommitUnknown,
     PostgresServer,
-    end_when_silent,
 )
 from answerd.store.sqlite import SqliteFile
 from answerd.store.state_tables import (
@@ -52,6 +50,7 @@ from answerd.store.state_tables import (
     write_sightings,
 )
 from answerd.store.states import (
+    OWN,
     OrderedMachine,
     Position,
     StateFile,
@@ -73,9 +72,6 @@ ORDER_SECONDS = 2.0
 ROWS_AT_ONCE = 500
 """Events that are delivered or taken by one transaction."""
 
-TOKENS_KEPT = 10_000
-"""Revisions whose tokens are kept: a node that is further behind compares everything."""
-
 _LOCK_SECONDS = 5
 _SILENCE_SECONDS = 10.0
 """When the server ends a transaction whose node says nothing more."""
@@ -83,14 +79,13 @@ _SILENCE_SECONDS = 10.0
 _WRITE_WITHIN = 8.0
 """How long an order of the command line may take in all: less than the 10 s that an operator waits."""
 
-_INSERT = f"INSERT INTO events ({COLUMNS}, shared) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, 0) ON CONFLICT (id) DO NOTHING"  # noqa: S608
 _TAKE = f"{INSERT} ON CONFLICT (id) DO UPDATE SET shared = excluded.shared"
 _TO_DELIVER = f"SELECT {COLUMNS} FROM events WHERE shared IS NULL ORDER BY revision LIMIT {ROWS_AT_ONCE}"  # noqa: S608
 _DROP = """
     DELETE FROM events WHERE record = ANY(?) AND record NOT IN
     (SELECT record FROM events WHERE record = ANY(?)
      AND kind NOT IN ('given', 'refused', 'failed', 'progress'))"""
-_REVISION, _TOKEN = "events_revision", "events_token"
+_REVISION, _TOKEN = "revision", "token"
 
 _T = TypeVar("_T")
 
@@ -193,7 +188,7 @@ class NodeStates(StateFile):
             self._server.faults("written"),
             database.atomic(READ_COMMITTED),
         ):
-            lock_revision(database)
+            _lock(database)
             run(database, _DROP, (own, own))
 
     def wake_up(self) -> None:
@@ -205,11 +200,11 @@ class NodeStates(StateFile):
             while os.read(self.wake_up_descriptor, 4_096):
                 pass
 
-    def position(self) -> Position | None:
-        """Return the state of the database up to which this file has everything; None where it was never filled."""
+    def position(self) -> Version | None:
+        """Return the last write of the database that this file has; None where it was never filled."""
         with self.reading() as database:
             revision, token = (setting(database, name) for name in (_REVISION, _TOKEN))
-        return None if revision is None else Position(int(revision), token or "")
+        return None if revision is None else Version(int(revision), token or "")
 
 
 # --- between a node and the database ---------------------------------------------------------------------------------
@@ -288,12 +283,13 @@ def _deliver(node: NodeStates, database: peewee.PostgresqlDatabase) -> None:
         if not rows and not unknown:
             return
         with database.atomic(READ_COMMITTED):
-            lock_revision(database)
-            numbers = store_events(database, rows)
+            log = _lock(database)
+            numbers = store_events(log, rows)
             write_sightings(database, [Sighting(*row) for row in unknown])
             own = [row[0] for row in rows if row[2] == source]
             if own:
                 note(database, f"last {source}", own[-1])
+            log.end()
         with node.writing() as local:
             run_many(local, "UPDATE events SET shared = ? WHERE id = ?", [(numbers[row[0]], row[0]) for row in rows])
             sent = [(row[3], identity_of(row[0])) for row in unknown]
@@ -302,17 +298,18 @@ def _deliver(node: NodeStates, database: peewee.PostgresqlDatabase) -> None:
             return
 
 
-def store_events(database: peewee.PostgresqlDatabase, rows: Sequence[Sequence[Any]]) -> dict[str, int]:
-    """Store rows of events in the database, in the present transaction, which has locked the revision; return the
-    revision of each, by its id."""
+def store_events(log: LogWriter, rows: Sequence[Sequence[Any]]) -> dict[str, int]:
+    """Store rows of events in the database, in the present transaction; return the revision of each, by its id."""
     if not rows:
         return {}
-    run_many(database, _INSERT, rows)
-    ids = [row[0] for row in rows]
-    found = dict(run(database, "SELECT id, revision FROM events WHERE id = ANY(?)", (ids,)).fetchall())
-    tidy(database, {row[4] for row in rows}, 0)
-    _raise_revision(database, max(found.values()))
-    return found
+    database = log.database
+    query = "SELECT id, revision FROM events WHERE id = ANY(?)"
+    found = dict(run(database, query, ([row[0] for row in rows],)).fetchall())
+    new = {row[0]: row for row in rows if row[0] not in found}
+    numbered = [(log.next(), *row, OWN) for row in new.values()]
+    run_many(database, INSERT, numbered)
+    tidy(database, {row[4] for row in rows}, OWN, log.next)
+    return {**found, **{row[1]: row[0] for row in numbered}}
 
 
 def _take(node: NodeStates, database: peewee.PostgresqlDatabase) -> bool:
@@ -320,10 +317,10 @@ def _take(node: NodeStates, database: peewee.PostgresqlDatabase) -> bool:
     history. Return whether there was anything to take."""
     known = node.position()
     with database.atomic("REPEATABLE READ"):
-        newest = current_position(database)
+        newest = newest_write(database)
         if newest == known:
             return False
-        is_whole = known is None or known.revision > newest.revision or not _is_in_history(database, known)
+        is_whole = known is None or known.revision > newest.revision or not is_in_history(database, known)
         if is_whole:  # what the database turns out not to have is delivered
             with node.writing() as local:
                 run(local, "UPDATE events SET shared = NULL")
@@ -332,58 +329,20 @@ def _take(node: NodeStates, database: peewee.PostgresqlDatabase) -> bool:
         while part := run(database, query, (revision, ROWS_AT_ONCE)).fetchall():
             revision = part[-1][0]
             with node.writing() as local:
-                run_many(local, _TAKE, [(*row[1:], row[0]) for row in part])
+                run_many(local, _TAKE, [(None, *row[1:], row[0]) for row in part])
                 tidy(local, {row[5] for row in part}, None)
     with node.writing() as local:
         note(local, _REVISION, str(newest.revision))
-        note(local, _TOKEN, newest.epoch)
+        note(local, _TOKEN, newest.token)
     return True
 
 
 # --- the database ----------------------------------------------------------------------------------------------------
 
 
-def current_position(database: peewee.Database) -> Position:
-    revision = int(setting(database, "revision") or 0)
-    return Position(revision, _token_of(database, revision) or "")
-
-
-def _token_of(database: peewee.Database, revision: int) -> str | None:
-    row = run(database, "SELECT token FROM install_revisions WHERE revision = ?", (revision,)).fetchone()
-    return row[0] if row else None
-
-
-def _is_in_history(database: peewee.Database, known: Position) -> bool:
-    """Return whether a revision is one of the database's: a fail-over may have lost it, and used its number again."""
-    return not known.revision or _token_of(database, known.revision) == known.epoch
-
-
-def lock_revision(database: peewee.PostgresqlDatabase) -> None:
-    """Lock the revision until the end of the transaction."""
-    run(database, f"SET LOCAL lock_timeout = {_LOCK_SECONDS * 1000}")
-    end_when_silent(database, _SILENCE_SECONDS)
-    run(database, "SELECT value FROM install_settings WHERE name = 'revision' FOR UPDATE").fetchone()
-
-
-def _raise_revision(database: peewee.Database, revision: int) -> None:
-    """Give the present transaction a token, and announce it, where it has stored events. ``revision`` is the highest of
-    its events: one that the database had before, or one that may be removed again already."""
-    if revision <= int(setting(database, "revision") or 0):
-        return
-    note(database, "revision", str(revision))
-    run(
-        database,
-        "INSERT INTO install_revisions (revision, token) VALUES (?, ?) "
-        "ON CONFLICT (revision) DO UPDATE SET token = excluded.token",
-        (revision, secrets.token_hex(8)),
-    )
-    run(
-        database,
-        "DELETE FROM install_revisions WHERE revision < "
-        "(SELECT revision FROM install_revisions ORDER BY revision DESC OFFSET ? LIMIT 1)",
-        (TOKENS_KEPT,),
-    )
-    run(database, f"NOTIFY {CHANNEL}")
+def _lock(database: peewee.PostgresqlDatabase) -> LogWriter:
+    """Take the lock of all writers, in the present transaction."""
+    return LogWriter(database, _LOCK_SECONDS, _SILENCE_SECONDS)
 
 
 class DatabaseStates(States):
@@ -395,13 +354,13 @@ class DatabaseStates(States):
 
     def catch_up(self, memory: InstallMemory, position: Position) -> tuple[InstallMemory, Position]:
         with self.reading() as database:
-            newest = current_position(database)
-            if newest == position:
+            known, newest = Version(*position), newest_write(database)
+            if newest == known:
                 return memory, position
             # As an epoch of its own where the last revision is not in the database's history.
-            same = position.epoch if position.revision and _is_in_history(database, position) else newest.epoch
+            same = known.token if known.revision and is_in_history(database, known) else newest.token
             memory, _ = caught_up(database, memory, position, same)
-            return memory, newest
+            return memory, Position(newest.revision, newest.token)
 
     def order(self, machines: Sequence[OrderedMachine], order: Order, at: float, origin: str) -> list[str]:
         """Write an operator's order (`States.order`). Raises `StoreError`; then nothing is written, unless it is
@@ -412,9 +371,9 @@ class DatabaseStates(States):
             return self._order(machines, order, at, origin)
 
     def _order(self, machines: Sequence[OrderedMachine], order: Order, at: float, origin: str) -> list[str]:
-        with self.writing(_WRITE_WITHIN) as database:
-            events = ordered_in(database, machines, order, at, origin)
-            store_events(database, [row_of(event, "command") for event in events])
+        with self.writing(_WRITE_WITHIN) as log:
+            events = ordered_in(log.database, machines, order, at, origin)
+            store_events(log, [row_of(event, "command") for event in events])
         return [event.record for event in events]
 
     def nodes(self) -> Sequence[Node]:
@@ -436,11 +395,13 @@ class DatabaseStates(States):
             yield database
 
     @contextmanager
-    def writing(self, within: float = math.inf) -> Iterator[peewee.PostgresqlDatabase]:
+    def writing(self, within: float = math.inf) -> Iterator[LogWriter]:
+        """A transaction for the time of a block, which has the lock of all writers. Raises `StoreError`."""
         with self._server.connected(WRITE_SECONDS, within) as database, self._server.faults("written"):
             database.begin(READ_COMMITTED)
-            lock_revision(database)
-            yield database
+            log = _lock(database)
+            yield log
+            log.end()
             try:
                 database.commit()
             except (peewee.PeeweeException, OSError):

@@ -3,7 +3,8 @@
 Rules: docs/install-once.md#where-states-are-kept. Decides nothing: what events mean is in `answerd.installs.events`.
 The statements that make the tables are in `answerd.store.schema`.
 
-``events.revision`` is the order in which events were stored in this database. ``shared`` is the revision that an event
+``events.revision`` is the order in which events were stored in this database. SQLite numbers them itself; in PostgreSQL
+the transaction does (`answerd.store.log`). ``shared`` is the revision that an event
 has in the database that nodes share: null where it is not delivered yet, 0 in a service that shares nothing.
 """
 
@@ -11,7 +12,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 import peewee
@@ -44,7 +45,8 @@ ROWS_AT_ONCE = 500
 
 COLUMNS = "id, at, source, record, name, kind, attempt, content, body"
 
-INSERT = f"INSERT INTO events ({COLUMNS}, shared) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"  # noqa: S608 - no value
+INSERT = f"INSERT INTO events (revision, {COLUMNS}, shared) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"  # noqa: S608 - no value
+"""Without a revision, SQLite gives the next one."""
 
 SINCE = """
     SELECT revision, name, kind, at, attempt, content FROM events
@@ -144,9 +146,18 @@ def history_of(database: peewee.Database, name: str) -> list[Event]:
     return [event for event in shown if event.id not in left_out][-MOST_EVENTS:]
 
 
-def tidy(database: peewee.Database, names: Iterable[str], shared: int | None) -> None:
+Numbers = Callable[[], int | None]
+"""Returns the revision of the next event; None where SQLite gives one."""
+
+
+def _by_sqlite() -> None:
+    return None
+
+
+def tidy(database: peewee.Database, names: Iterable[str], shared: int | None, number: Numbers = _by_sqlite) -> None:
     """Remove what is not kept of some records to which events were just added: what was before a ``forget``, bodies of
-    reports above the bound, and events above the bound. ``shared`` is that of a summary. In the present transaction."""
+    reports above the bound, and events above the bound. ``shared`` and ``number`` are for a summary. In the present
+    transaction."""
     records = [*dict.fromkeys(identity_of(name) for name in names)]
     for at in range(0, len(records), NAMES_AT_ONCE):
         part = records[at : at + NAMES_AT_ONCE]
@@ -154,7 +165,7 @@ def tidy(database: peewee.Database, names: Iterable[str], shared: int | None) ->
         run(database, _BEFORE_FORGET.format(marks), part)
         run(database, _OLD_BODIES.format(marks), part)
         for (record,) in run(database, _MANY.format(marks), part).fetchall():
-            compact(database, record, shared)
+            compact(database, record, shared, number)
 
 
 _BEFORE_FORGET = """
@@ -167,7 +178,7 @@ _OLD_BODIES = f"""
 _MANY = f"SELECT record FROM events WHERE record IN ({{}}) GROUP BY record HAVING count(*) >= {COMPACTED_AT}"  # noqa: S608
 
 
-def compact(database: peewee.Database, record: str, shared: int | None) -> None:
+def compact(database: peewee.Database, record: str, shared: int | None, number: Numbers) -> None:
     """Replace all but the last events of a record, given as the identity of its name, by a summary. Events that are not
     delivered yet stay."""
     revisions = run(
@@ -179,13 +190,19 @@ def compact(database: peewee.Database, record: str, shared: int | None) -> None:
         return
     last = max(event.at for event in events)
     summary = Event(evidence.name, Kind.SUMMARY, last, evidence.attempt, evidence=evidence)
-    insert(database, [summary], shared)
+    insert(database, [summary], shared, number=number)
     statement = "DELETE FROM events WHERE revision = ? AND shared IS NOT NULL AND kind <> 'forgotten'"
     run_many(database, statement, revisions[:-MOST_EVENTS])
 
 
-def insert(database: peewee.Database, events: Iterable[Event], shared: int | None, source: str = "") -> None:
-    run_many(database, INSERT, [(*row_of(event, source), shared) for event in events])
+def insert(
+    database: peewee.Database,
+    events: Iterable[Event],
+    shared: int | None,
+    source: str = "",
+    number: Numbers = _by_sqlite,
+) -> None:
+    run_many(database, INSERT, [(number(), *row_of(event, source), shared) for event in events])
 
 
 # --- machines that nothing claims ------------------------------------------------------------------------------------

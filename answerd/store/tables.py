@@ -13,7 +13,7 @@ from answerd.documents import Key, NotText, RawDocument, decoded
 from answerd.formats import FORMATS
 from answerd.identity import Kind, identity_of
 from answerd.inventory import FORMAT as INVENTORY_FORMAT
-from answerd.store import DocumentEntry, StoreAway, StoredDocument, Version
+from answerd.store import DocumentEntry, StoredDocument, Version
 from answerd.store.file_io import largest
 
 
@@ -93,15 +93,6 @@ def revision_token(database: peewee.Database, revision: int) -> str | None:
     """Return the random token of a change, None where there is no such change (any more)."""
     token: str | None = ChangeRow.select(ChangeRow.token).where(ChangeRow.id == revision).bind(database).scalar()
     return token
-
-
-def counted_revision(database: peewee.Database, suffix: str = "") -> int:
-    """Return the number of the last change in PostgreSQL's table ``counter``. ``suffix`` ends the statement. Raises
-    `StoreAway` where the row is not there."""
-    row = execute(database, f"SELECT revision FROM counter {suffix}").fetchone()  # noqa: S608 - no text of others
-    if row is None:
-        raise StoreAway("the database has no counter of changes: is it being restored?")
-    return int(row[0])
 
 
 def version_of(database: peewee.Database) -> Version:

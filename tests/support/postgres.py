@@ -188,7 +188,8 @@ _FILLED = (
     "changes",
     "events",
     "unknown_machines",
-    "install_revisions",
+    "install_settings",
+    "log",
 )
 
 _shared: list[_Writable] = []
@@ -209,8 +210,6 @@ _EMPTY = "; ".join(
     [
         *(f"DELETE FROM {table}" for table in _FILLED),
         "UPDATE counter SET revision = 0",
-        "DELETE FROM install_settings WHERE name <> 'revision'",
-        "UPDATE install_settings SET value = '0'",
     ]
 )
 """Empties a database in one exchange. There are few rows: to delete them is faster than to truncate the tables."""

@@ -33,6 +33,7 @@ from answerd.server.live_states import LiveStates, SharedStates
 from answerd.server.request_log import RequestLog
 from answerd.server.write_guard import WriteGuard
 from answerd.store import StoreAway, StoreError, StoreLost, state_sync
+from answerd.store.log import LogWriter
 from answerd.store.opening import Loader, loaded
 from answerd.store.postgres import PostgresStore, PostgresTransaction, ReplicatedStore
 from answerd.store.postgres_connection import PostgresServer
@@ -158,8 +159,8 @@ def test_a_node_that_the_network_has_lost_holds_no_lock_for_long(cluster: Cluste
     for within, expected in ((9.0, "10s"), (math.inf, "10min")):
         with closing(store.begin(within=within)) as transaction:
             assert transaction._database.execute_sql(asked).fetchone() == (expected,)  # type: ignore[no-untyped-call]
-    with DatabaseStates(store.server, Rules()).writing() as database:
-        assert database.execute_sql(asked).fetchone() == ("10s",)  # type: ignore[no-untyped-call]
+    with DatabaseStates(store.server, Rules()).writing() as log:
+        assert log.database.execute_sql(asked).fetchone() == ("10s",)  # type: ignore[no-untyped-call]
 
 
 def test_an_order_whose_time_is_over_is_said_to_be_unknown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -229,14 +230,15 @@ def test_an_order_whose_connection_ends_before_its_commit_is_made_again_once(
     store = ReplicatedStore(cluster.database(), tmp_path / "replica.db")
     store.database.prepare()
     breaks = [True, False]
-    locked = state_sync.lock_revision
+    locked = state_sync._lock
 
-    def broken(database: peewee.PostgresqlDatabase) -> None:
-        locked(database)
+    def broken(database: peewee.PostgresqlDatabase) -> LogWriter:
+        log = locked(database)
         if breaks.pop(0):
             ended(store)
+        return log
 
-    monkeypatch.setattr(state_sync, "lock_revision", broken)
+    monkeypatch.setattr(state_sync, "_lock", broken)
     states = DatabaseStates(store.server, Rules())
     assert states.order([("web-01", {})], Order.ARM, 1.0, "") == ["web-01"]
     memory, _ = states.catch_up(InstallMemory(Rules()), Position())

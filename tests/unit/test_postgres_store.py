@@ -14,15 +14,18 @@ import pytest
 from answerd.documents import Key, RawDocument
 from answerd.formats import FORMATS
 from answerd.identity import Kind
+from answerd.installs.states import Order, Rules
 from answerd.server.answer_set import LiveAnswerSet, WriteCounter
 from answerd.server.write_guard import BreaksTheSet, WriteGuard
-from answerd.store import Author, NoSetYet, StoreAway, StoreError
+from answerd.store import Author, NoSetYet, StoreAway, StoreError, Version
+from answerd.store.log import newest_write
 from answerd.store.opening import Loader, loaded
 from answerd.store.postgres import PostgresStore, PostgresTransaction, ReplicatedStore
 from answerd.store.postgres_connection import CommitUnknown, PostgresServer, described, url_fault
 from answerd.store.replica import Replica
 from answerd.store.replicator import Replicator
 from answerd.store.schema import DOCUMENTS, POSTGRES, Schema, Step, migrate_postgres
+from answerd.store.state_sync import DatabaseStates
 from answerd.store.tables import execute
 from tests.support.admin import directly
 from tests.support.postgres import MISSING, Cluster, binaries, clusters, home_of
@@ -332,12 +335,71 @@ def test_a_database_that_lost_its_last_changes_is_compared_whole(node: Replicate
     with store.server.connected() as database:
         execute(database, "DELETE FROM documents WHERE revision = %s", (lost,))
         execute(database, "DELETE FROM changes WHERE id = %s", (lost,))
+        execute(database, "DELETE FROM log WHERE revision = %s", (lost,))
         execute(database, "UPDATE counter SET revision = %s", (lost - 1,))
     assert written(store, B, "instead = 1\n")[0] == lost
     assert copied(node)
     loader.refresh()
     names = {raw.key.identifier for raw in loader.catalogue.documents}
     assert names == {"m0", "m1", "m2", "rack"}
+
+
+def ordered(store: PostgresStore, times: int) -> None:
+    """Store so many events of installs."""
+    for _ in range(times):
+        DatabaseStates(store.server, Rules()).order([("web-01", {})], Order.ARM, 1.0, "")
+
+
+def newest(store: PostgresStore) -> Version:
+    with store.connected() as database:
+        return newest_write(database)
+
+
+def test_changes_and_events_are_one_log_and_have_one_position(node: ReplicatedStore, store: PostgresStore) -> None:
+    assert written(store, A, "x = 1\n")[0] == 1
+    ordered(store, 1)
+    assert newest(store).revision == 2
+    assert written(store, A, "x = 2\n")[0] == 3
+    node.catch_up(print)
+    replica = node.replica.position()
+    assert (replica.revision, replica.token) == (3, newest(store).token)
+    assert node.states.position() == newest(store)
+    ordered(store, 1)
+    assert copied(node) is False  # there is nothing new for those who answer from the replica
+    assert node.replica.position().revision == newest(store).revision == 4
+
+
+@pytest.mark.parametrize("is_new", [True, False], ids=["a new replica", "one that follows"])
+def test_events_push_no_change_of_a_document_out_of_the_replica(
+    node: ReplicatedStore, store: PostgresStore, monkeypatch: pytest.MonkeyPatch, is_new: bool
+) -> None:
+    monkeypatch.setattr("answerd.store.replica._TEXTS_KEPT", 2)
+    monkeypatch.setattr("answerd.store.replica._CHANGES_KEPT", 4)
+    for number in range(6):
+        written(store, A, f"x = {number}\n")
+        if not is_new:
+            copied(node)
+        ordered(store, 3)
+    copied(node)
+    with node.connected() as local:
+        found = execute(local, "SELECT text_after FROM changes ORDER BY id").fetchall()
+    kept = 2 if is_new else 4
+    assert found == [*[("",)] * (kept - 2), ("x = 4\n",), ("x = 5\n",)]
+    assert texts(node) == {A: "x = 5\n"}
+
+
+def test_the_tokens_of_the_newest_writes_are_kept(
+    node: ReplicatedStore, store: PostgresStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("answerd.store.log.TOKENS_KEPT", 2)
+    monkeypatch.setattr("answerd.store.log._FORGET_EVERY", 1)
+    node.catch_up(print)
+    for number in range(6):
+        written(store, A, f"x = {number}\n")
+    with store.connected() as database:
+        assert execute(database, "SELECT revision FROM log ORDER BY revision").fetchall() == [(4,), (5,), (6,)]
+    assert copied(node)  # a node that is further behind than that has everything all the same
+    assert texts(node) == {A: "x = 5\n"}
 
 
 def test_a_kind_that_only_a_newer_version_knows_is_left_out_also_where_it_is_removed(
@@ -351,6 +413,7 @@ def test_a_kind_that_only_a_newer_version_knows_is_left_out_also_where_it_is_rem
             "INSERT INTO changes (id, at, token, kind, identifier, format) VALUES (2, '', 't', 'future', 'f', 'toml')",
         )
         execute(database, "UPDATE counter SET revision = 2")
+        execute(database, "INSERT INTO log VALUES (2, 't')")
     put(store, A, "x = 2\n")
     node.catch_up(print)
     assert [raw.text for raw in loaded(node).documents] == ["x = 2\n"]

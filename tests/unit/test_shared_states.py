@@ -24,9 +24,10 @@ from answerd.server.report_app import take_report
 from answerd.server.request_log import RequestLog
 from answerd.store import StoreError
 from answerd.store.files import FileStore
+from answerd.store.log import newest_write
 from answerd.store.opening import open_states
 from answerd.store.postgres_connection import PostgresServer
-from answerd.store.state_sync import DatabaseStates, NodeStates, _deliver, current_position, exchange
+from answerd.store.state_sync import DatabaseStates, NodeStates, _deliver, exchange
 from answerd.store.state_tables import Sighting, run, run_many
 from answerd.store.states import Position, Waiting
 from answerd.store.tables import execute
@@ -38,7 +39,7 @@ pytestmark = pytest.mark.skipif(binaries() is None, reason=MISSING)
 
 RULES = Rules(starts=2)
 AWAY = PostgresServer("postgresql://answerd@127.0.0.1:1/none")
-TABLES = ("events", "unknown_machines", "install_settings", "install_revisions")
+TABLES = ("events", "unknown_machines", "install_settings", "counter", "log")
 
 
 class Node:
@@ -376,7 +377,7 @@ def test_an_event_that_is_removed_again_has_no_node_compare_everything(
     late.report(ReportKind.INSTALLED, 3.0)  # of the attempt before
     with server.connected() as database, server.faults("written"):
         _deliver(late.store, database)
-        after = current_position(database)
+        after = newest_write(database)
     assert before is not None
     assert after.revision > before.revision
     assert b.sync()
@@ -400,7 +401,7 @@ def test_records_that_are_dropped_go_from_the_database_unless_another_node_knows
 
 def test_what_the_driver_reports_in_a_batch_is_an_error_of_the_store(server: PostgresServer) -> None:
     with pytest.raises(StoreError), server.connected() as database, server.faults("written"):
-        run_many(database, "INSERT INTO install_revisions (revision, token) VALUES (?, ?)", [(1, "a"), (1, "b")])
+        run_many(database, "INSERT INTO log (revision, token) VALUES (?, ?)", [(1, "a"), (1, "b")])
 
 
 def test_a_state_path_has_no_effect_beside_a_database(place: Path) -> None:
@@ -422,8 +423,6 @@ def put_back(server: PostgresServer, tables: dict[str, list[Any]]) -> None:
             execute(database, f"DELETE FROM {name}")
             for row in rows:
                 execute(database, f"INSERT INTO {name} VALUES ({', '.join(['%s'] * len(row))})", row)
-        last = "(SELECT coalesce(max(revision), 0) + 1 FROM events)"
-        execute(database, f"SELECT setval('events_revision_seq', {last}, false)")
 
 
 def test_what_a_promoted_standby_did_not_have_comes_back(nodes: list[Node], server: PostgresServer) -> None:
