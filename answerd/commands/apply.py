@@ -26,7 +26,8 @@ Options:
 
 Exit status:
   0  it is done, or there is nothing to do
-  1  the change is refused; the problems are on stderr
+  1  the change is refused, and the problems are on stderr; or what answers is
+     no admin API
   2  the command line is wrong, or the service or the database cannot be reached
 
 Examples:
@@ -59,7 +60,7 @@ from answerd.commands.common import (
     settings,
     unread_env_file,
 )
-from answerd.commands.remote import AdminApi
+from answerd.commands.remote import AdminApi, Shape, fits
 from answerd.identity import printable
 from answerd.store import Author, Store, StoreError
 from answerd.store.opening import open_database, open_existing_database
@@ -71,6 +72,30 @@ if TYPE_CHECKING:
 Target = Callable[[bool, str | None], tuple[dict[str, Any], str]]
 """Makes the change, or tries it in a dry run, on the condition that the set has this ETag. Returns the JSON of the
 admin API and the set's ETag. Raises `CommandError`."""
+
+
+CHANGE_SECONDS = 600.0
+"""For a request to a service: a large change takes a while."""
+
+_COUNTS = ("new", "changed", "unchanged", "removed")
+_KEY: Shape = {"kind": str, "identifier": str, "format": str}
+_APPLIED: dict[str, Shape] = {
+    "status": "applied",
+    **dict.fromkeys(_COUNTS, int),
+    "problems": [str],
+    "documents": {"new": [_KEY], "changed": [_KEY], "removed": [_KEY]},
+}
+_TRIED: dict[str, Shape] = {
+    **_APPLIED,
+    "status": "dry run",
+    "answers": {
+        "compared": int,
+        "differences": [dict],
+        "changes": [{"change": str, "names": [str], "added": int, "removed": int, "diff": [str]}],
+        "notes": [str],
+    },
+}
+"""The results of a change and of a dry run (docs/admin-api.md#apply)."""
 
 
 def run(arguments: Arguments) -> int:
@@ -110,7 +135,7 @@ def _apply(arguments: Arguments, target: Target) -> int:
             print(*_summary(report), sep="\n")
         if arguments["--dry-run"] or not any(report[name] for name in ("new", "changed", "removed")):
             return 0
-        if input("Apply this? [y/N] ").strip().lower() not in ("y", "yes"):
+        if not said_yes("Apply this?"):
             raise CommandError("nothing was applied")
     report, _ = target(False, etag)
     if arguments["--json"]:
@@ -125,16 +150,19 @@ def _apply(arguments: Arguments, target: Target) -> int:
 def _target(arguments: Arguments, found: Directory) -> Target:
     prune, note = bool(arguments["--prune"]), arguments["--note"]
     if arguments["--to"]:
-        api = AdminApi.of(arguments["--to"], arguments["--ca"])
+        api = AdminApi.of(arguments["--to"], arguments["--ca"], "--to", CHANGE_SECONDS)
         puts = [
             {"kind": raw.key.kind.value, "identifier": raw.key.identifier, "format": raw.key.format, "text": raw.text}
             for raw in found.documents
         ]
 
         def through_the_api(dry_run: bool, etag: str | None) -> tuple[dict[str, Any], str]:
-            reply = api.apply({"put": puts, "prune": prune, "dry_run": dry_run}, note, etag)
-            if reply.status >= 400:  # noqa: PLR2004 - an error of HTTP
-                raise refusal(reply.content["error"], reply.content.get("problems", []))
+            change = {"put": puts, "prune": prune, "dry_run": dry_run}
+            reply = api.apply(change, note, etag, _TRIED if dry_run else _APPLIED)
+            if reply.is_error:
+                raise refusal(
+                    reply.error, reply.content["problems"] if fits(reply.content, {"problems": [str]}) else []
+                )
             return reply.content, reply.etag
 
         return through_the_api
@@ -195,6 +223,15 @@ def local_guard(store: Store) -> WriteGuard:
     return WriteGuard(store, LiveAnswerSet(loader, WriteCounter(), run=directly), run=directly)
 
 
+def said_yes(question: str) -> bool:
+    """Ask a person. No answer, because the input has ended, is a no."""
+    try:
+        return input(f"{question} [y/N] ").strip().lower() in ("y", "yes")
+    except EOFError:
+        print()
+        return False
+
+
 def user_name() -> str | None:
     """Return the name of the user who runs the command, for the history."""
     try:
@@ -209,7 +246,7 @@ def own_author(note: str | None) -> Author:
 
 
 def _counts(report: dict[str, Any]) -> str:
-    counts = ", ".join(f"{report[name]} {name}" for name in ("new", "changed", "unchanged", "removed"))
+    counts = ", ".join(f"{report[name]} {name}" for name in _COUNTS)
     return f"{report['status']}: {counts}; {counted(len(report['problems']), 'problem')}"
 
 
@@ -225,7 +262,7 @@ def _summary(report: dict[str, Any]) -> Iterator[str]:
     for change in answers["changes"]:
         names = change["names"]
         more = f" and {len(names) - 1} more with the same change" if len(names) > 1 else ""
-        line = f"{change['change']}: {names[0]}{more}  +{change['added']} -{change['removed']}"
+        line = f"{change['change']}: {names[0] if names else ''}{more}  +{change['added']} -{change['removed']}"
         yield coloured(printable_line(line), "bold")
         yield from map(diff_line, change["diff"])
     for note in answers["notes"]:

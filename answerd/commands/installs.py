@@ -72,7 +72,7 @@ from answerd.commands.common import (
     settings,
     state_named,
 )
-from answerd.commands.remote import AdminApi
+from answerd.commands.remote import AdminApi, Shape
 from answerd.installs.records import InstallMemory, Remembered
 from answerd.installs.sentences import shown_name
 from answerd.installs.shown import MOST_LISTED, event_as_json, record_as_json, unknown_as_json
@@ -92,6 +92,33 @@ ANSWERED = " (answered by the default)"
 MOST_ASKED_AT_ONCE = 16
 SITE_SECONDS = 30.0
 """How long a site has for each of its responses: behind a bad line it is not worth waiting longer for a list."""
+
+MOST_OF_A_SITE = 1_000_000
+"""Machines that a site may have."""
+
+_TEXT: Shape = (str, None)
+_RECORD: Shape = {
+    "machine": str,
+    "state": str,
+    "silent": bool,
+    "since": _TEXT,
+    "heard": _TEXT,
+    "last_step": _TEXT,
+    "starts": int,
+    "group": _TEXT,
+    "message": _TEXT,
+    "percent": (int, float, None),
+    "identities": [str],
+}
+_UNKNOWN: Shape = {
+    "machine": str,
+    "first": str,
+    "last": str,
+    "asked": int,
+    "facts": dict,
+    "answered_by_default": bool,
+}
+"""A machine of a list (docs/install-once.md#the-admin-api)."""
 
 
 @dataclass
@@ -190,10 +217,15 @@ def _print_sites(arguments: Arguments, state: str | None) -> int:
 
 
 def _all_pages(site: AdminApi, path: str, what: str, query: dict[str, str]) -> list[dict[str, Any]]:
-    found: list[dict[str, Any]] = site.get(path, **query)[what]
-    page = found
+    """Return the machines of a site. Raises `CommandError`."""
+    shape: Shape = {what: [_RECORD if what == "installs" else _UNKNOWN]}
+    page: list[dict[str, Any]] = site.get(path, shape, **query)[what]
+    found = page
     while path == "/installs" and len(page) == MOST_LISTED:
-        page = site.get(path, **query, after=page[-1]["machine"])[what]
+        last = page[-1]["machine"]
+        page = site.get(path, shape, **query, after=last)[what]
+        if len(found) >= MOST_OF_A_SITE or any(machine["machine"] <= last for machine in page):
+            raise CommandError(f"{site.site} is no admin API: its list of machines does not end")
         found = [*found, *page]
     return found
 
@@ -223,7 +255,8 @@ def _message(record: dict[str, Any]) -> str:
 
 
 def _path(machine: dict[str, Any]) -> str:
-    path = str(next(iter(machine["facts"].get("path") or ()), ""))
+    paths = machine["facts"].get("path")
+    path = str(paths[0]) if isinstance(paths, list) and paths else ""
     return path + (ANSWERED if machine["answered_by_default"] else "")
 
 

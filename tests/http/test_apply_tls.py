@@ -21,7 +21,13 @@ from tests.support.waiting import PROGRAM_SECONDS
 pytestmark = pytest.mark.skipif(shutil.which("openssl") is None, reason="no openssl to make certificates with")
 
 TOKEN = "apply-over-tls-token-0123456789"
-APPLIED = {"status": "applied", "new": 1, "changed": 0, "unchanged": 0, "removed": 0, "problems": []}
+APPLIED = {
+    "status": "applied",
+    **dict.fromkeys(("changed", "unchanged", "removed"), 0),
+    "new": 1,
+    "problems": [],
+    "documents": {"new": [], "changed": [], "removed": []},
+}
 
 
 class Proxy(ThreadingHTTPServer):
