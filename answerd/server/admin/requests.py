@@ -22,7 +22,7 @@ from answerd.identity import Kind, identifier_fault, printable
 from answerd.inventory import FORMAT as INVENTORY_FORMAT
 from answerd.server.http.bodies import Content
 from answerd.server.http.responses import Client, Exchange, exchange_of, reason_line
-from answerd.server.roles import NEEDED, may
+from answerd.server.roles import NEEDED, Role, may
 from answerd.server.statuses import NOT_MODIFIED, OK
 from answerd.server.write_guard import ConditionFailed, Conditions, WrittenDocument
 from answerd.store import Author
@@ -47,7 +47,8 @@ _PARAMETER = re.compile(r"<(\w+)(?::re:([^>]+))?>")
 class Route:
     """One row of docs/admin-api.md#requests. ``path`` is a rule of Bottle's router.
 
-    A body may have ``body_limit`` bytes, and is ``what`` in the error that says so.
+    A body may have ``body_limit`` bytes, and is ``what`` in the error that says so; of a role below admin
+    ``limit_below_admin``, where that is given.
     """
 
     method: str
@@ -55,6 +56,12 @@ class Route:
     handler: Callable[..., bottle.HTTPResponse]
     body_limit: int = DOCUMENT_LIMIT
     what: str = "a document"
+    limit_below_admin: int | None = None
+
+    def limit_for(self, role: Role | None) -> int:
+        """Return how many bytes a body of a role may have."""
+        is_admin = role is not None and role.may(Role.ADMIN)
+        return self.body_limit if is_admin or self.limit_below_admin is None else self.limit_below_admin
 
     @property
     def name(self) -> str:
