@@ -10,14 +10,14 @@ what they claim.
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final, TypeVar
 
 from answerd.answers.copy_on_write import CopyOnWriteMap
 from answerd.answers.inventory_index import Inventory, inventory_after
 from answerd.answers.selectors import SelectorIndex
-from answerd.documents import Document, Key, NameInKind, RawDocument
+from answerd.documents import Document, DocumentName, Key, NameInKind, RawDocument
 from answerd.errors import BrokenDocument
 from answerd.facts import Facts
 from answerd.formats.control import Criterion
@@ -105,6 +105,26 @@ class Catalogue:
             if document is not None:
                 yield document
 
+    def raws(self) -> Iterator[RawDocument]:
+        """Yield every document, inventories too, as a store holds it."""
+        yield from self.documents
+        if self.inventory is not None:
+            yield from self.inventory.tables.keys() | self.inventory.unreadable.keys()
+
+    def raw_of(self, name: DocumentName) -> RawDocument | None:
+        """Return the document of a name as a store holds it; None where there is none."""
+        kind, identity, extension = name
+        if kind is Kind.INVENTORY:
+            tables = () if self.inventory is None else self.inventory.tables.keys() | self.inventory.unreadable.keys()
+            return next((raw for raw in tables if raw.key.name == name), None)
+        if kind is Kind.MACHINE:
+            found = self.machines.get(identity, ())
+        else:
+            found = (
+                self.groups.get((identity, extension), ()) if kind is Kind.GROUP else self.defaults.get(extension, ())
+            )
+        return next((document.raw for document in found if document.key.format == extension), None)
+
     def facts(self, facts: Facts) -> Facts:
         """Return the facts of a request with those of its row. Raises `BrokenDocument`, as `Inventory.facts` does."""
         return facts if self.inventory is None else self.inventory.facts(facts)
@@ -116,9 +136,13 @@ class Catalogue:
         unlisted: tuple[str, ...] = (),
         *,
         faults: tuple[str, ...] = (),
+        seen: Callable[[Document], object] | None = None,
     ) -> Catalogue:
-        """Return a catalogue without ``removed`` and with ``added``. The cost grows with the change only."""
-        return _Change(self).made(added, removed, unlisted, faults)
+        """Return a catalogue without ``removed`` and with ``added``. The cost grows with the change only.
+
+        ``seen`` is called with each document that was added, before the next is; what it raises ends the change.
+        """
+        return _Change(self).made(added, removed, unlisted, faults, seen)
 
     def group(self, name: str, extension: str) -> Document:
         """Return the group that ``extends`` names. Raises `BrokenDocument` when there is none, or two."""
@@ -218,6 +242,7 @@ class _Change:
         removed: Iterable[RawDocument],
         unlisted: tuple[str, ...],
         faults: tuple[str, ...],
+        seen: Callable[[Document], object] | None,
     ) -> Catalogue:
         inventory = self.before.inventory
         tables_added: list[RawDocument] = []
@@ -231,7 +256,9 @@ class _Change:
             if raw.key.kind is Kind.INVENTORY:
                 tables_added.append(raw)
                 continue
-            self._add(raw)
+            document = self._add(raw)
+            if seen is not None:
+                seen(document)
         if tables_added or tables_removed:
             inventory = inventory_after(inventory, tables_added, tables_removed, self.before.columns)
         return Catalogue(
@@ -272,7 +299,7 @@ class _Change:
         else:
             _drop(self.defaults, raw.key.format, document)
 
-    def _add(self, raw: RawDocument) -> None:
+    def _add(self, raw: RawDocument) -> Document:
         document = Document(raw, has_states=self.before.has_states)
         self.documents[raw] = document
         kind = raw.key.kind
@@ -289,6 +316,7 @@ class _Change:
                 self.unreadable[document] = None
         else:
             _append(self.defaults, raw.key.format, document)
+        return document
 
     def _enter(self, claim: GroupClaim) -> None:
         members = self.members if claim.overlay is None else self.overlay_members

@@ -10,13 +10,14 @@ frees a document that refers to itself, and it does not look at documents (`answ
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Final, TypeVar
 
 from answerd.answers.catalogue import Catalogue
 from answerd.answers.select import SelectionRequest, rank, sound_overlays
 from answerd.documents import LARGE_TEXT, Document, RawDocument, Stacks
-from answerd.errors import AnswerError, BrokenDocument, EmptyAnswer
+from answerd.errors import AnswerError, AnswerTooLarge, BrokenDocument, EmptyAnswer
 from answerd.facts import facts_of
 from answerd.formats.family import MergeError, Once, Prepared, Tree
 from answerd.identity import Kind, join_limited
@@ -42,6 +43,10 @@ _MOST_CHARACTERS_OF_TREES: Final = 1024 * 1024
 """Characters of the layers of these: a tree takes some twenty times the memory of its text."""
 
 
+MOST_LOOKED_AT: Final = 2 * 1024 * 1024
+"""Characters of documents whose trees are there at a time, where answers are made to be compared."""
+
+
 def prepared_answer(layers: Layers, *, may_be_blank: bool = False) -> Prepared:
     """Return the answer of a stack, lowest layer first, ready to be filled.
 
@@ -58,6 +63,59 @@ def prepared_answer(layers: Layers, *, may_be_blank: bool = False) -> Prepared:
     if prepared.is_blank and not may_be_blank:
         raise EmptyAnswer(f"the answer of {layer_names(layers)} is empty")
     return prepared
+
+
+class PassingAnswers:
+    """Makes answers that are looked at once: nothing is kept on their documents, but for the trees of the groups that
+    were used last.
+
+    A tree takes up to a hundred times the memory of its text, so those of thousands of documents are made and dropped
+    one after the other.
+    """
+
+    def __init__(self) -> None:
+        self._groups: OrderedDict[Document, int] = OrderedDict()
+        self._characters = 0
+        self.refused = 0
+        """Answers that were not made because their documents are too large together."""
+
+    def prepared(self, layers: Layers) -> Prepared:
+        """Return what `prepared_answer` does. Raises as it does, and `AnswerTooLarge` where the layers together have
+        more than `MOST_LOOKED_AT` characters."""
+        if _size(layers) > MOST_LOOKED_AT:
+            self.refused += 1
+            raise AnswerTooLarge(
+                f"the documents of {layer_names(layers)} have more than {MOST_LOOKED_AT:,} characters together: their "
+                "answer is not made here"
+            )
+        top = layers[-1]
+        kept = top.prepared
+        try:
+            return prepared_answer(layers)
+        finally:
+            top.prepared = kept
+            for layer in layers:
+                if layer.is_shared:
+                    self._note(layer)
+                else:
+                    layer.forget_tree()
+            self._forget(MOST_LOOKED_AT)
+
+    def end(self) -> None:
+        """Drop all trees."""
+        self._forget(0)
+
+    def _note(self, group: Document) -> None:
+        self._characters -= self._groups.pop(group, 0)
+        size = self._groups[group] = len(group.raw.text)
+        self._characters += size
+
+    def _forget(self, most: int) -> None:
+        while self._groups and self._characters > most:
+            group, size = self._groups.popitem(last=False)
+            self._characters -= size
+            group.forget_tree()
+            group.stacks = None
 
 
 def _of_stack(layers: Layers) -> Prepared:
@@ -128,9 +186,9 @@ def _merged(layers: Layers) -> Tree:
         top = layers[at]
         tree = _laid_over(tree, top, layers[at - 1])
         if top.is_shared:
-            top.stacks = top.stacks or Stacks()
+            stacks = top.stacks = top.stacks or Stacks()
             most = min(_MOST_TREES, _MOST_CHARACTERS_OF_TREES // (_size(layers[: at + 1]) + 1))
-            _keep(top.stacks.merged, layers[:at], tree, most)
+            _keep(stacks.merged, layers[:at], tree, most)
     return tree
 
 

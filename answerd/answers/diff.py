@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from hashlib import sha256
 from typing import Any, NoReturn
 
 from answerd.answers.cases import (
@@ -20,7 +21,7 @@ from answerd.answers.cases import (
     unaffected_names,
 )
 from answerd.answers.catalogue import Catalogue
-from answerd.answers.compose import prepared_answer
+from answerd.answers.compose import MOST_LOOKED_AT, Layers, PassingAnswers, prepared_answer
 from answerd.answers.line_diff import unified
 from answerd.answers.redaction import NO_LABELS, named_values, redacted_pair, secrets_of
 from answerd.answers.select import Selection, SelectionRequest, select
@@ -64,6 +65,10 @@ class Side:
         """The names of its documents."""
         return tuple(str(layer.key) for layer in self.layers)
 
+    def without_text(self) -> Side:
+        """Return the side with an empty text where it has one."""
+        return Side(None if self.text is None else "", self.reason, self.layers)
+
     def secrets(self) -> Iterator[str]:
         """Yield what its text may hold of secrets that only its documents, or the row, name like one."""
         yield from self.named
@@ -99,6 +104,11 @@ class Difference:
         lines = unified(before.split("\n"), after.split("\n"))
         return lines or ["(secrets have changed places, or white space at the end)"]
 
+    def without_texts(self) -> Difference:
+        """Return it as far as it is told without the texts of the answers: empty ones stand in their place."""
+        sides = [None if side is None else side.without_text() for side in (self.before, self.after)]
+        return replace(self, before=sides[0], after=sides[1])
+
     def secrets(self) -> set[str]:
         """Return the secrets that its texts do not name like one by themselves."""
         return {secret for side in (self.before, self.after) if side for secret in side.secrets()}
@@ -108,11 +118,13 @@ class Difference:
 class Change:
     """Differences that are the same change: their lines that begin with ``+`` or ``-`` are equal.
 
-    ``lines`` is the unified diff of the first, including its context lines.
+    ``lines`` is the unified diff of the first, including its context lines; nothing where `Changes` has no room for it.
+    ``counts``: how many lines are added and how many are removed, in each answer.
     """
 
     differences: tuple[Difference, ...]
     lines: tuple[str, ...]
+    counts: tuple[int, int]
 
     @property
     def first(self) -> Difference:
@@ -128,48 +140,90 @@ class Change:
         shown = ", ".join(names) if len(names) <= MOST_NAMED else f"{names[0]} … {names[-1]}"
         return f"{len(names)} machines: {shown} ({self.first.format})"
 
-    @property
-    def counts(self) -> tuple[int, int]:
-        """Return how many lines are added and how many are removed, in each answer."""
-        added, removed = (sum(line.startswith(sign) for line in self.lines) for sign in "+-")
-        return added, removed
-
 
 MOST_NAMED = 5
 """Machines of a change that are all named; of more, the first and the last."""
 
 
+class Changes:
+    """Differences as they are found, grouped by change, in the order of their first names.
+
+    To hide secrets takes longer than to make two answers, and a changed group is the same change for each of its
+    machines. So secrets are hidden in the first of those whose lines are equal before, and may hold the same of the
+    secrets that other lines or documents tell.
+    """
+
+    def __init__(self, *, show_secrets: bool = False, most: int | None = None) -> None:
+        """``most``: characters of all diffs together that are kept; None: all are, and the texts of the answers."""
+        self._show_secrets = show_secrets
+        self._room = most
+        self._groups: dict[bytes, tuple[list[Difference], tuple[str, ...], tuple[int, int]]] = {}
+        self._alike: dict[bytes, bytes] = {}
+        self.without_lines = 0
+        """Changes whose lines are not kept."""
+
+    def add(self, difference: Difference) -> None:
+        """Add the next difference."""
+        lines = difference.unified(show_secrets=True)
+        edits = _edits(difference, lines)
+        secrets = () if self._show_secrets else sorted(_possibly_in("\n".join(edits), difference.secrets()))
+        alike = _digest((*edits, "", *secrets))
+        key = self._alike.get(alike)
+        if key is None:
+            if not self._show_secrets:
+                lines = difference.unified()
+                edits = _edits(difference, lines)
+            key = self._alike[alike] = _digest(edits)
+            if key not in self._groups:
+                added, removed = (sum(line.startswith(sign) for line in lines) for sign in "+-")
+                self._groups[key] = [], self._kept(lines), (added, removed)
+        self._groups[key][0].append(difference if self._room is None else difference.without_texts())
+
+    def _kept(self, lines: Sequence[str]) -> tuple[str, ...]:
+        if self._room is not None:
+            # Of a short line its object takes more than its characters.
+            size = sum(max(len(line), _LEAST_OF_A_LINE) for line in lines)
+            if size > self._room:
+                self.without_lines += 1
+                return ()
+            self._room -= size
+        return tuple(lines)
+
+    def found(self) -> list[Change]:
+        """Return the changes."""
+        return [Change(tuple(differences), lines, counts) for differences, lines, counts in self._groups.values()]
+
+
+_LEAST_OF_A_LINE = 50
+"""Characters that a line of a diff counts at least."""
+
+
+def _digest(parts: Iterable[str]) -> bytes:
+    digest = sha256()
+    for part in parts:
+        digest.update(part.encode("utf-8", "surrogatepass") + b"\0")
+    return digest.digest()
+
+
 @dataclass(frozen=True, slots=True)
 class Comparison:
     """The result of a comparison: how many answers were compared, which differ (sorted), and notes about those that
-    could not be tried."""
+    could not be tried. ``made``: the changes, where they were made at once, without secrets; then the differences have
+    no texts any more."""
 
     compared: int
     differences: tuple[Difference, ...]
     notes: tuple[str, ...]
+    made: tuple[Change, ...] | None = None
 
     def changes(self, *, show_secrets: bool = False) -> list[Change]:
-        """Return the differences, grouped by change, in the order of their first names.
-
-        To hide secrets takes longer than to make two answers, and a changed group is the same change for each of its
-        machines. So secrets are hidden in the first of those whose lines are equal before, and may hold the same of
-        the secrets that other lines or documents tell.
-        """
-        hidden: dict[tuple[tuple[str, ...], frozenset[str]], list[str]] = {}
-        same: dict[tuple[str, ...], list[Difference]] = {}
-        shown: dict[tuple[str, ...], list[str]] = {}
+        """Return the differences, grouped by change (`Changes`)."""
+        if self.made is not None:
+            return [*self.made]
+        changes = Changes(show_secrets=show_secrets)
         for difference in self.differences:
-            lines = difference.unified(show_secrets=True)
-            if not show_secrets:
-                edits = _edits(difference, lines)
-                alike = edits, _possibly_in("\n".join(edits), difference.secrets())
-                if alike not in hidden:
-                    hidden[alike] = difference.unified()
-                lines = hidden[alike]
-            key = _edits(difference, lines)
-            same.setdefault(key, []).append(difference)
-            shown.setdefault(key, lines)
-        return [Change(tuple(differences), tuple(shown[key])) for key, differences in same.items()]
+            changes.add(difference)
+        return changes.found()
 
     def as_json(self, *, show_secrets: bool = False, summary: bool = False) -> dict[str, Any]:
         """Return the comparison as JSON (docs/explain.md#what-a-change-would-change); ``summary``: without diffs."""
@@ -225,23 +279,48 @@ def compare(
     before: Catalogue,
     after: Catalogue,
     progress: Progress | None = None,
+    *,
+    most: int | None = None,
 ) -> Comparison:
     """Compare the answers of two sets, each name in each format once; only those that can differ are made.
 
     ``progress`` gets the number of compared answers and the total, and may end the comparison by an exception.
+    ``most``: no more is kept than this number of characters of diffs without secrets; trees and texts of answers are
+    dropped as soon as they were compared. Without it everything is kept.
     """
     affected = Affected(before, after)
     tried = [dict(_tried(catalogue, affected)) if affected else {} for catalogue in (before, after)]
     names = sorted(tried[0].keys() | tried[1].keys())
     unaffected = unaffected_names(after, affected) - tried[0].keys() - tried[1].keys()
+    passing = PassingAnswers() if most is not None else None
+    prepare = prepared_answer if passing is None else passing.prepared
+    changes = Changes(most=most)
     differences = []
     for count, name in enumerate(names, 1):
-        difference = _difference(name, before, tried[0].get(name), after, tried[1].get(name))
+        difference = _difference(name, before, tried[0].get(name), after, tried[1].get(name), prepare)
         if difference is not None:
+            if most is not None:
+                changes.add(difference)
+                difference = difference.without_texts()
             differences.append(difference)
         if progress:
             progress(count, len(names))
-    return Comparison(len(names) + len(unaffected), tuple(differences), tuple(sorted(set(_notes(before, after)))))
+    notes = {*_notes(before, after)}
+    if passing is not None:
+        passing.end()
+        if passing.refused:
+            notes.add(
+                f"{passing.refused:,} answers were not made: their documents have more than {MOST_LOOKED_AT:,} "
+                "characters together"
+            )
+        if changes.without_lines:
+            notes.add(f"of {changes.without_lines:,} changes the lines are left out: they are too many")
+    return Comparison(
+        len(names) + len(unaffected),
+        tuple(differences),
+        tuple(sorted(notes)),
+        None if most is None else tuple(changes.found()),
+    )
 
 
 def _tried(catalogue: Catalogue, affected: Affected) -> Iterator[tuple[NameInKind, CheckCase | Document]]:
@@ -266,6 +345,7 @@ def _difference(
     asked_before: CheckCase | Document | None,
     after: Catalogue,
     asked_after: CheckCase | Document | None,
+    prepare: Callable[[Layers], Prepared],
 ) -> Difference | None:
     """Return the difference between the answers of a name in both sets; None where they are equal.
 
@@ -275,7 +355,7 @@ def _difference(
     first, second = _Chosen.by(before, asked_before), _Chosen.by(after, asked_after)
     if first is not None and second is not None and first.is_the_same(second):
         return None
-    sides = [None if chosen is None else chosen.side() for chosen in (first, second)]
+    sides = [None if chosen is None else chosen.side(prepare) for chosen in (first, second)]
     if sides[0] is not None and sides[1] is not None:
         was, would_be = sides[0], sides[1]
         if (was.text, was.reason) == (would_be.text, would_be.reason):
@@ -324,12 +404,12 @@ class _Chosen:
             and self.selection.group is other.selection.group
         )
 
-    def side(self) -> Side:
+    def side(self, prepare: Callable[[Layers], Prepared]) -> Side:
         selection, facts = self.selection, self.facts
         if selection is None or facts is None:
             return Side(None, self.reason)
         try:
-            prepared, lookup = prepared_answer(selection.layers), FilterBudget(Values(selection, facts, _UNFILLED))
+            prepared, lookup = prepare(selection.layers), FilterBudget(Values(selection, facts, _UNFILLED))
             text = _filled(prepared, lookup)
         except AnswerError as error:
             return Side(None, error.reason)

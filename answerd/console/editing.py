@@ -28,6 +28,7 @@ from answerd.inventory.records import UnreadableError
 from answerd.inventory.row import Row, judged
 from answerd.inventory.table import Table, read_table
 from answerd.long_work import run_long
+from answerd.server.admin.changes import DIFF_CHARACTERS
 from answerd.server.admin.documents import RowEdits, line_of
 from answerd.server.admin.requests import CannotRender, InvalidRequest, NotThere
 from answerd.server.write_guard import (
@@ -347,7 +348,7 @@ def _saved(written: WrittenDocument) -> Saved:
 def _compared(
     before: Catalogue, after: Catalogue, own: Callable[[], list[str]], progress: Callable[[int, int], None]
 ) -> Consequences:
-    found = compare(before, after, progress)
+    found = compare(before, after, progress, most=DIFF_CHARACTERS)
 
     def affected(difference: Difference) -> Affected:
         return Affected(_spelled(difference.identifier, before, after), difference.format)

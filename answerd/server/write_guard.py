@@ -2,7 +2,8 @@
 
 Rules: docs/admin-api.md#what-a-write-guarantees.
 
-A change is a set of writes; a single PUT or DELETE is a set of one.
+A change is a set of writes; a single PUT or DELETE is a set of one. A dry run is judged in the same way, over the set
+in force: it asks for no lock, so no write waits for it.
 
 Nothing can change between the two checks: within the process a lock admits one change at a time, and across processes
 the database's write lock is held from the first check to the commit. Earlier writes of other programs are loaded once
@@ -43,6 +44,7 @@ from answerd.store import (
     Version,
     WriteResult,
 )
+from answerd.store.database import refuse_faulty
 
 if TYPE_CHECKING:
     from answerd.store.database import Transaction
@@ -222,6 +224,8 @@ class Turn:
 
 _PATIENT = PatientClient()
 
+FOR_A_LATE_DRY_RUN = "raise SERVICE_ADMIN_TIMEOUT_SECS, or use answerd apply --dry-run on the database"
+
 
 class WriteGuard:
     """Changes of one database. One object in the whole service: in the process with the admin listener."""
@@ -289,13 +293,39 @@ class WriteGuard:
         *,
         dry_run: bool = False,
     ) -> AppliedChange:
-        """Make many writes at once, all or none. ``conditions`` are about the set. Raises as `put` does."""
+        """Make many writes at once, all or none. ``conditions`` are about the set. Raises as `put` does; a dry run
+        where it took until ``client`` must have its response."""
         self.run(_refuse_repeated, changes)
+        if dry_run:
+            return self._tried(changes, conditions, client)
 
         def check(transaction: Transaction) -> None:
             _judge(conditions.fault(set_etag(self.run(transaction.version)), "the set"))
 
-        return self._change(changes, author, check, client, dry_run=dry_run)
+        return self._change(changes, author, check, client)
+
+    def _tried(self, changes: ChangeSet, conditions: Conditions, client: Client) -> AppliedChange:
+        """Return what a change would be. Where another program writes at this moment, ``etag`` is that of the set
+        before it, so that nobody makes the change by it."""
+        version: Version = self.run(self.store.version)
+        _judge(conditions.fault(set_etag(version), "the set"))
+        self.follower.refresh()
+        catalogue = self.follower.loader.catalogue
+
+        def seen(_: Document) -> None:
+            if monotonic() >= client.respond_by:
+                raise StoreError(f"the documents were looked at when the time was up: {FOR_A_LATE_DRY_RUN}")
+
+        def judge() -> tuple[WriteResult, ProblemIndex, ProblemIndex]:
+            before = self._problems.after(catalogue)
+            written, difference = _planned(catalogue, changes, version)
+            return written, before, _judged(before, catalogue, difference, seen)
+
+        with gc_paused(makes_many=len(changes.puts) > _MANY):
+            written, before, after = self.run(judge)
+        return AppliedChange(
+            written, set_etag(version), tuple(after.listed()), tuple(before.listed()), catalogue, after.catalogue
+        )
 
     def warm_up(self, problems: ProblemIndex | None = None) -> None:
         """Check the whole set, so that no write has to wait for that; called when the set was loaded.
@@ -306,18 +336,16 @@ class WriteGuard:
             self._problems = problems or self._problems
             self._current_problems(self.follower.loader.catalogue)
 
-    def _change(
-        self, changes: ChangeSet, author: Author, check: Check, client: Client, *, dry_run: bool = False
-    ) -> AppliedChange:
+    def _change(self, changes: ChangeSet, author: Author, check: Check, client: Client) -> AppliedChange:
         turn = Turn(client, self._late_error)
         with turn.of(self._one_writer, "the writes before it"):
             self._current_problems(self.follower.loader.catalogue)
             try:
-                return self._changed(changes, author, check, turn, dry_run=dry_run)
+                return self._changed(changes, author, check, turn)
             except StoreLost:  # a database that fails over: the next connection may have the new one
-                return self._changed(changes, author, check, turn, dry_run=dry_run)
+                return self._changed(changes, author, check, turn)
 
-    def _changed(self, changes: ChangeSet, author: Author, check: Check, turn: Turn, *, dry_run: bool) -> AppliedChange:
+    def _changed(self, changes: ChangeSet, author: Author, check: Check, turn: Turn) -> AppliedChange:
         """Make a change, which has the turn. Raises `answerd.store.StoreLost` where nothing of it has happened."""
         with (
             self._transaction(author, turn.seconds_left()) as transaction,
@@ -328,7 +356,6 @@ class WriteGuard:
             catalogue = self.follower.loader.catalogue
             before = self._current_problems(catalogue)
             check(transaction)
-            version: Version = self.run(transaction.version)
             write = partial(
                 transaction.write, changes.puts, changes.deletes, prune=changes.prune, rewrite=changes.rewrite
             )
@@ -338,13 +365,10 @@ class WriteGuard:
             with gc_paused():
                 after: ProblemIndex = self.run(_judged, before, catalogue, difference)
             turn.check_deadline()
-            if not dry_run:
-                self.run(transaction.commit)
-                self._put_in_force(difference, written.version, after)
-                version = written.version
-        return AppliedChange(
-            written, set_etag(version), tuple(after.listed()), tuple(before.listed()), catalogue, after.catalogue
-        )
+            self.run(transaction.commit)
+            self._put_in_force(difference, written.version, after)
+        etag = set_etag(written.version)
+        return AppliedChange(written, etag, tuple(after.listed()), tuple(before.listed()), catalogue, after.catalogue)
 
     @contextmanager
     def _transaction(self, author: Author, wait: float) -> Iterator[Transaction]:
@@ -379,10 +403,48 @@ def restore_document(
     return guard.put(entry.key, entry.after, signed, conditions, client)
 
 
-def _judged(before: ProblemIndex, catalogue: Catalogue, changes: Changes) -> ProblemIndex:
+def _ignored(_: Document) -> None: ...
+
+
+def _planned(catalogue: Catalogue, changes: ChangeSet, version: Version) -> tuple[WriteResult, Changes]:
+    """Return what a transaction would return that makes some changes of a set, and the differences. Raises
+    `CannotBeStored`."""
+    wanted = {raw.key.name: raw for raw in changes.puts}
+    if changes.prune:
+        stored = {raw.key.name: raw for raw in catalogue.raws()}
+    else:
+        names = (*wanted, *(key.name for key in changes.deletes))
+        stored = {name: raw for name in names if (raw := catalogue.raw_of(name)) is not None}
+    new = tuple(raw for name, raw in wanted.items() if name not in stored)
+    changed, unchanged = [], []
+    for name, raw in wanted.items():
+        before = stored.get(name)
+        if before is not None and before.text == raw.text:
+            unchanged.append(before.key)
+        elif before is not None:
+            changed.append(raw if raw.key == before.key else RawDocument(before.key, raw.text))
+    refuse_faulty([*changed, *new])
+    removed = tuple(raw for name, raw in stored.items() if name not in wanted)
+    replaced = tuple(stored[raw.key.name] for raw in changed)
+    written = WriteResult(new, tuple(changed), tuple(unchanged), tuple(raw.key for raw in removed), version)
+    return written, Changes((*new, *changed), (*replaced, *removed))
+
+
+def _judged(
+    before: ProblemIndex, catalogue: Catalogue, changes: Changes, seen: Callable[[Document], object] = _ignored
+) -> ProblemIndex:
     """Return the problems of a catalogue after some changes, with that catalogue. Raises `InvalidDocument` and
-    `BreaksTheSet`. Called in a thread."""
-    trial = catalogue.changed(changes.added, changes.removed, catalogue.unlisted)
+    `BreaksTheSet`. Called in a thread. ``seen`` is called with each document that is new.
+
+    A tree takes up to a hundred times the memory of its text, so each is dropped once its document was judged.
+    """
+
+    def judge(document: Document) -> None:
+        seen(document)
+        _ = document.content
+        document.forget_tree()
+
+    trial = catalogue.changed(changes.added, changes.removed, catalogue.unlisted, seen=judge)
     after = before.after(trial, changes.added, changes.removed)
     _refuse_faulty(trial.documents_of(changes.added))
     inventory = trial.inventory

@@ -129,7 +129,7 @@ class Transaction(ABC):
             known = [(stored, wanted[name]) for name, stored in found.items() if name in wanted]
             changed = [(stored, raw) for stored, raw in known if rewrite or not stored.is_same]
             removed = [stored for name, stored in found.items() if name not in wanted]
-            _refuse_faulty([*(raw for _, raw in changed), *new])
+            refuse_faulty([*(raw for _, raw in changed), *new])
             self.remove(removed)
             done = len(known) - len(changed)
             for stored, raw in changed:
@@ -174,7 +174,8 @@ class Transaction(ABC):
         yield from (found(row) for row in rows(self._database, None) if prune or row.key.name in named)
 
 
-def _refuse_faulty(documents: Sequence[RawDocument]) -> None:
+def refuse_faulty(documents: Sequence[RawDocument]) -> None:
+    """Raise `CannotBeStored` for a document that no store takes."""
     for raw in documents:
         fault = key_fault(raw.key) or (NUL_FAULT if "\0" in raw.text else None)
         if fault is None and is_too_large(raw.text, largest(raw.key)):

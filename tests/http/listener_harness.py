@@ -122,6 +122,13 @@ def application(environ: dict[str, Any], start_response: Any) -> Iterable[bytes]
     elif path == "/slow":
         sleep(float(query))
         body = b"slow\n"
+    elif path == "/block":  # the whole loop
+        from gevent.monkey import get_original
+
+        sys.stderr.write("blocked\n")
+        sys.stderr.flush()
+        get_original("time", "sleep")(float(query))
+        body = b"blocked\n"
     elif path in _LOOKS:
         body = _LOOKS[path]()
     elif path == "/stream":

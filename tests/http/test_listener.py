@@ -299,11 +299,26 @@ def test_a_stream_whose_client_does_not_read_is_cut(impatient: Server) -> None:
 def test_an_app_that_takes_too_long_is_counted_once_as_what_its_client_got() -> None:
     with serving(limits={"timeout": TIMEOUT}) as server:
         response = server.send(b"GET /slow?1.5 HTTP/1.1\r\nHost: s\r\n\r\n")
-        assert (response.status, response.reset) == (500, False)
-        assert " 500 the service had no answer before the deadline" in server.wait_for_line("/slow")
-        assert server.send(b"GET /slow?1 HTTP/1.1\r\nHost: s\r\n\r\n").status == 500  # the first app has ended now
+        assert (response.status, response.reset) == (503, False)
+        assert response.headers["retry-after"] == "2"
+        assert " 503 the service had no answer before the deadline" in server.wait_for_line("/slow")
+        assert server.send(b"GET /slow?1 HTTP/1.1\r\nHost: s\r\n\r\n").status == 503  # the first app has ended now
         counted = json.loads(server.send(b"GET /counted HTTP/1.1\r\nHost: s\r\n\r\n").body)
-    assert counted == [500, 500]
+    assert counted == [503, 503]
+
+
+def test_a_request_that_the_loop_did_not_come_to_is_not_cut_off() -> None:
+    """Its bytes are there, unread or in a row, when its deadline comes: the service was slow, and not its client."""
+    with serving(limits={"timeout": TIMEOUT}) as server:
+        blocking, *waiting = [server.connect() for _ in range(6)]
+        server.send(GET)  # by now the others are accepted
+        blocking.sendall(b"GET /block?%d HTTP/1.1\r\nHost: s\r\n\r\n" % (2 * TIMEOUT))
+        server.wait_for_line("blocked")
+        for client in waiting:
+            client.sendall(GET)
+        replies = [receive(client) for client in (blocking, *waiting)]
+    statuses = {(reply.status, reply.headers.get("retry-after")) for reply in replies}
+    assert statuses <= {(200, None), (503, "2")}
 
 
 def test_idle_connections_cost_little_and_keep_no_other_client_from_its_answer() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from answerd import captures, documents, errors, identity
-from answerd.answers import catalogue
+from answerd.answers import catalogue, compose
 from answerd.formats import control, family, filters, template, xml_read, yaml_read
 from answerd.installs import records as install_records
 from answerd.inventory import records
@@ -32,6 +32,13 @@ TABLE = {cells[0]: cells[1] for name in ("http", "limits") for cells in rows(pag
         ("columns of an inventory", f"{records.MOST_COLUMNS:,} columns"),
         ("addresses of one `mac` cell", f"{inventory_row.MOST_ADDRESSES:,} addresses"),
         ("body of `POST /apply`", f"{changes.BODY_LIMIT:,} bytes"),
+        (
+            "body of `POST /apply` from a role below `admin`, which may only try",
+            f"{changes.DRY_RUN_LIMIT:,} bytes",
+        ),
+        ("documents of one `POST /apply`", f"{changes.MOST_DOCUMENTS:,}"),
+        ("the documents of one answer that a dry run compares, together", f"{compose.MOST_LOOKED_AT:,} characters"),
+        ("the diffs in the response to a dry run, together", f"{changes.DIFF_CHARACTERS:,} characters"),
         ("identifier", f"{identity.IDENTIFIER_LENGTH} characters"),
         ("nesting (TOML, YAML, JSON, XML)", f"{family.DEEPEST} levels"),
         ("the expansion of all aliases of a YAML document together", f"{yaml_read.MOST_ALIASED:,} nodes"),

@@ -142,7 +142,7 @@ def make_gate(app: bottle.Bottle, tokens: AdminTokens, block: FailureBlock) -> G
         except bottle.HTTPError:
             return 0
         route: Route = found.config[ROUTE]
-        return route.body_limit if caller is not None and may(caller.role, route.name) else 0
+        return route.limit_for(caller.role) if caller is not None and may(caller.role, route.name) else 0
 
     return body_limit
 
@@ -209,8 +209,9 @@ def _errors_as_responses(route: Route, log: Callable[[str], None]) -> Callable[.
         request = exchange.request
         try:
             requests.require(route.name)
-            if request.body_too_large or len(request.body) > route.body_limit:
-                return error_response(CONTENT_TOO_LARGE, f"{route.what} has at most {route.body_limit} bytes")
+            limit = route.limit_for(requests.role())
+            if request.body_too_large or len(request.body) > limit:
+                return error_response(CONTENT_TOO_LARGE, f"{route.what} has at most {limit} bytes")
             response = route.handler(*arguments, **named)
             if (caller := requests.caller()) is not None and caller.name:
                 exchange.outcome += f" by {caller.name}"

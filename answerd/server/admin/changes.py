@@ -6,8 +6,10 @@ Rules: docs/admin-api.md#apply, docs/admin-api.md#history.
 from __future__ import annotations
 
 import json
+import math
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from time import monotonic
 from typing import Any
 
@@ -30,9 +32,11 @@ from answerd.server.admin.requests import (
     json_response,
     note_outcome,
 )
+from answerd.server.roles import may
 from answerd.server.statuses import OK
-from answerd.server.write_guard import AppliedChange, ChangeSet, WriteGuard, restore_document
-from answerd.store import HistoryEntry, HistoryFilter, StoreError
+from answerd.server.threads import Lock
+from answerd.server.write_guard import FOR_A_LATE_DRY_RUN, AppliedChange, ChangeSet, WriteGuard, restore_document
+from answerd.store import HistoryEntry, HistoryFilter, StoreAway, StoreError
 from answerd.store.history import beginning
 from answerd.store.tables import key_fault
 
@@ -52,6 +56,16 @@ HISTORY_BYTES = 4_194_304
 BODY_LIMIT = 67_108_864
 """Bytes of a body: 64 MB."""
 
+DRY_RUN_LIMIT = 16_777_216
+"""Bytes of a body of a role that may only try a change: 16 MB."""
+
+MOST_DOCUMENTS = 250_000
+"""Documents of a change. Each takes some 1.5 KB of memory beside its text."""
+
+DIFF_CHARACTERS = 4_194_304
+"""Characters of all diffs in the response to a dry run; of the changes after these only the numbers of lines are
+there."""
+
 _ARRAYS = ("put", "delete")
 _FLAGS = ("prune", "dry_run")
 _HALF_OF_A_PAIR = re.compile("[\ud800-\udfff]")
@@ -61,9 +75,12 @@ class ChangeHandlers:
     def __init__(self, guard: WriteGuard) -> None:
         self.guard = guard
         self.store = guard.store
+        self._one_dry_run = Lock()
 
     def routes(self) -> Iterable[Route]:
-        yield Route("POST", "/apply", self.apply, body_limit=BODY_LIMIT, what="a change")
+        yield Route(
+            "POST", "/apply", self.apply, body_limit=BODY_LIMIT, what="a change", limit_below_admin=DRY_RUN_LIMIT
+        )
         yield Route("GET", "/history", self.history)
         yield Route("POST", "/history/<revision>/restore", self.restore)
 
@@ -71,22 +88,42 @@ class ChangeHandlers:
         """Make a change of many documents, or return its effect in a dry run."""
         if requests.query():
             raise InvalidRequest(f"POST /apply takes no parameters: {' and '.join(_FLAGS)} are fields of the body")
+        if not may(requests.role(), "POST /apply without dry_run"):
+            with self._dry_run():
+                return self._applied()
+        return self._applied()
+
+    def _applied(self) -> bottle.HTTPResponse:
         body = requests.body()
         changes, dry_run = self.guard.run(read_change, body)
         if not isinstance(body, bytes):
             self.guard.run(body.close)
         if not dry_run:
             requests.require("POST /apply without dry_run")
-        for raw in changes.puts:
-            requests.refuse_masked(raw.text, str(raw.key))
-        client = requests.client()
-        applied = self.guard.apply(changes, requests.author(), requests.conditions(), client, dry_run=dry_run)
-        fields = applied_as_json(applied, dry_run=dry_run)
-        if dry_run:
-            fields["answers"] = self.guard.run(self._compared, applied, client.respond_by)
+        self.guard.run(_refuse_masked, changes.puts)
+        if not dry_run:
+            applied = self.guard.apply(changes, requests.author(), requests.conditions(), requests.client())
+            fields = applied_as_json(applied, dry_run=False)
+        else:
+            with self._dry_run():
+                applied = self.guard.apply(
+                    changes, requests.author(), requests.conditions(), requests.client(), dry_run=True
+                )
+                fields = applied_as_json(applied, dry_run=True)
+                fields["answers"] = self.guard.run(self._compared, applied, requests.client().respond_by)
         counts = ", ".join(f"{fields[name]} {name}" for name in ("new", "changed", "unchanged", "removed"))
         note_outcome(f"{fields['status']}: {counts}")
         return json_response(OK, fields, {"ETag": applied.etag})
+
+    @contextmanager
+    def _dry_run(self) -> Iterator[None]:
+        """Wait for the dry runs before this one: each may take much memory. Raises `StoreAway`."""
+        if not self._one_dry_run.acquire(timeout=_seconds_until(requests.client().respond_by)):
+            raise StoreAway("the dry runs before this one took until its time was up")
+        try:
+            yield
+        finally:
+            self._one_dry_run.release()
 
     def _compared(self, applied: AppliedChange, respond_by: float) -> dict[str, Any]:
         """Return the answers that would change. Raises `StoreError` where that takes until the response is due."""
@@ -94,11 +131,9 @@ class ChangeHandlers:
         def check_deadline(done: int, total: int) -> None:
             if monotonic() >= respond_by:
                 reason = f"{done} of {total} answers were compared when the time was up"
-                raise StoreError(
-                    f"{reason}: raise SERVICE_ADMIN_TIMEOUT_SECS, or use answerd apply --dry-run on the database"
-                )
+                raise StoreError(f"{reason}: {FOR_A_LATE_DRY_RUN}")
 
-        return compare(applied.before, applied.after, check_deadline).as_json()
+        return compare(applied.before, applied.after, check_deadline, most=DIFF_CHARACTERS).as_json()
 
     def history(self) -> bottle.HTTPResponse:
         wanted = _filter(requests.query("machine", "group", "kind", "format", "since", "before", "limit"))
@@ -117,6 +152,11 @@ class ChangeHandlers:
         restored = restore_document(self.guard, found[0], requests.author(), requests.conditions(), requests.client())
         note_outcome(f"restored {restored.key} of revision {int(revision)}")
         return json_response(OK, {"status": "restored", "problems": [*restored.problems]}, {"ETag": restored.etag})
+
+
+def _seconds_until(moment: float) -> float | None:
+    """Return how long to wait for a lock; None for ever."""
+    return None if moment == math.inf else max(0.0, moment - monotonic())
 
 
 def applied_as_json(applied: AppliedChange, *, dry_run: bool) -> dict[str, Any]:
@@ -202,18 +242,46 @@ def read_change(body: bytes) -> tuple[ChangeSet, bool]:
         elements = fields.get(name, [])
         if not isinstance(elements, list) or not all(isinstance(element, dict) for element in elements):
             raise InvalidRequest(f'"{name}" is no list of objects')
-        documents[name] = [_document(name, f"{name}[{at}]", element) for at, element in enumerate(elements)]
+        elements.reverse()
+        # Each is dropped once it was read: together they take more memory than the documents.
+        documents[name] = [_document(name, f"{name}[{at}]", elements.pop()) for at in range(len(elements))]
     for name in _FLAGS:
         if not isinstance(fields.get(name, False), bool):
             raise InvalidRequest(f'"{name}" is neither true nor false')
+    if len(documents["put"]) + len(documents["delete"]) > MOST_DOCUMENTS:
+        raise InvalidRequest(f"a change has at most {MOST_DOCUMENTS:,} documents: make it in parts")
     deletes = tuple(raw.key for raw in documents["delete"])
     return ChangeSet(tuple(documents["put"]), deletes, fields.get("prune", False)), fields.get("dry_run", False)
+
+
+def _refuse_masked(documents: Iterable[RawDocument]) -> None:
+    for raw in documents:
+        requests.refuse_masked(raw.text, str(raw.key))
+
+
+_STRUCTURE = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"|[\[{,]', re.DOTALL)
+_MOST_PIECES = 8 * MOST_DOCUMENTS
+"""Values of a body: a document has four, and is one."""
+
+
+def _refuse_many(text: str) -> None:
+    """Raise `InvalidRequest` where a text of JSON has more values than a change has: each takes up to a hundred bytes
+    of memory, and a body of 64 MB may have thirty million."""
+    if sum(map(text.count, "[{,")) <= _MOST_PIECES:
+        return
+    pieces = 0
+    for found in _STRUCTURE.finditer(text):
+        pieces += found[0] in "[{,"
+        if pieces > _MOST_PIECES:
+            raise InvalidRequest(f"a change has at most {MOST_DOCUMENTS:,} documents: make it in parts")
 
 
 def _parsed(body: bytes) -> Any:
     """Return the value of a body. The standard library's parser is the one that says when a key is there twice."""
     try:
-        return json.loads(str(body, "utf-8"), object_pairs_hook=_object, parse_constant=_refuse_constant)
+        text = str(body, "utf-8")
+        _refuse_many(text)
+        return json.loads(text, object_pairs_hook=_object, parse_constant=_refuse_constant)
     except UnicodeDecodeError as error:
         raise InvalidRequest(f"the body is no JSON: byte {error.start} is not UTF-8") from None
     except json.JSONDecodeError as error:

@@ -21,7 +21,7 @@ from answerd.formats import FORMATS
 from answerd.identity import Kind, identifier_fault, printable
 from answerd.inventory import FORMAT as INVENTORY_FORMAT
 from answerd.server.http.responses import Client, Exchange, exchange_of, reason_line
-from answerd.server.roles import NEEDED, Caller, may
+from answerd.server.roles import NEEDED, Caller, Role, may
 from answerd.server.statuses import NOT_MODIFIED, OK
 from answerd.server.write_guard import ConditionFailed, Conditions, WrittenDocument
 from answerd.store import Author
@@ -46,7 +46,8 @@ _PARAMETER = re.compile(r"<(\w+)(?::re:([^>]+))?>")
 class Route:
     """One row of docs/admin-api.md#requests. ``path`` is a rule of Bottle's router.
 
-    A body may have ``body_limit`` bytes, and is ``what`` in the error that says so.
+    A body may have ``body_limit`` bytes, and is ``what`` in the error that says so; of a role below admin
+    ``limit_below_admin``, where that is given.
     """
 
     method: str
@@ -54,6 +55,12 @@ class Route:
     handler: Callable[..., bottle.HTTPResponse]
     body_limit: int = DOCUMENT_LIMIT
     what: str = "a document"
+    limit_below_admin: int | None = None
+
+    def limit_for(self, role: Role | None) -> int:
+        """Return how many bytes a body of a role may have."""
+        is_admin = role is not None and role.may(Role.ADMIN)
+        return self.body_limit if is_admin or self.limit_below_admin is None else self.limit_below_admin
 
     @property
     def name(self) -> str:
@@ -93,10 +100,16 @@ def caller() -> Caller | None:
     return known
 
 
+def role() -> Role | None:
+    """Return what the client may do; None for a probe."""
+    asking = caller()
+    return asking.role if asking is not None else None
+
+
 def sees_secrets() -> bool:
     """Return whether the client is shown documents and answers as they are."""
-    asking = caller()
-    return asking is not None and asking.role.sees_secrets
+    allowed = role()
+    return allowed is not None and allowed.sees_secrets
 
 
 def require(request: str) -> None:

@@ -549,8 +549,8 @@ class Handler:
     # --- the end ------------------------------------------------------------------------------------------------------
 
     def overdue(self) -> None:
-        """Handle the deadline: cut a slow client off; send an error where the app is slow. In the loop."""
-        if self.stage == ASKING:
+        """Handle the deadline: cut a slow client off; send an error where the service is slow. In the loop."""
+        if self.stage in (READY, ASKING) or (self.stage == WAITING and self.server.tls is None and self._has_unread()):
             self._outcome = LATE
             self._count(self.server.late.status)
             self.response = self.server.late

@@ -42,7 +42,7 @@ from answerd.server.http.responses import Response, plain_text
 from answerd.server.request_feed import RequestFeed
 from answerd.server.request_log import RequestLog
 from answerd.server.sockets import BACKLOG
-from answerd.server.statuses import INTERNAL_ERROR, SERVICE_UNAVAILABLE
+from answerd.server.statuses import SERVICE_UNAVAILABLE
 
 ACCEPT_AT_ONCE: Final = 2_000  # connections accepted before others get a turn; with 500 a stampede overflowed the queue
 READ_AT_ONCE: Final = 32  # fresh connections that are read before those among them that are ready are answered
@@ -212,7 +212,7 @@ class HttpServer(WSGIServer):
             error(SERVICE_UNAVAILABLE, f"the service is at its limit of {what}, try again in 2 seconds", _RETRY)
             for what in ("connections", "memory")
         )
-        self.late = error(INTERNAL_ERROR, LATE, ())
+        self.late = error(SERVICE_UNAVAILABLE, LATE, _RETRY)
         self._fresh: deque[Handler] = deque()  # accepted, not yet looked at
         self._row: deque[Handler] = deque()  # their requests are there
         self._answered: list[Handler] = []  # their responses are to be sent

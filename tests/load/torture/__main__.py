@@ -29,6 +29,7 @@ PARTS: dict[str, list[Callable[[Path], list[Figure]]]] = {
         memory.blocked_addresses,
         memory.group_versions,
         memory.refused_puts,
+        memory.dry_runs,
         memory.large_files,
         memory.changed_files,
         memory.changed_rows,

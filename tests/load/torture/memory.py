@@ -36,6 +36,11 @@ SLACK = 16 * MB
 LARGEST_BODY = 1_048_576
 LARGEST_PUT = 262_144
 LARGEST_FILE = 1_048_576
+LARGEST_CHANGE = 67_108_864
+MOST_DOCUMENTS = 250_000
+MOST_OF_A_DRY_RUN = 512 * MB
+"""Bytes that a dry run may take beside those of the idle service."""
+
 TOKEN = "torture-admin-token-0123456789"
 WARM = 32
 """Connections that do the same before anything is measured."""
@@ -243,6 +248,31 @@ def refused_puts(scratch: Path, *, count: int = 2_000) -> list[Figure]:
             outcomes = ask_all(service.admin, [request] * count, stop=lambda: memory.runs_away)
         return [
             exactly(proof, "refused with 413", outcomes["413"], count),
+            *memory.figures(proof),
+            _healthy(proof, service),
+        ]
+
+
+def dry_runs(scratch: Path, *, size: int = LARGEST_CHANGE, document: int = 240_000) -> list[Figure]:
+    """Dry runs of the largest body: once large documents, whose trees take a hundred times their text, once as many
+    small ones as it holds."""
+    proof = f"dry runs of {size:,} bytes"
+
+    def body(text: str) -> bytes:
+        element = {"kind": "machine", "format": "yaml", "text": text}
+        count = min(MOST_DOCUMENTS, size // (len(json.dumps(element)) + 40))
+        puts = [{**element, "identifier": f"m{number}"} for number in range(count)]
+        return json.dumps({"put": puts, "dry_run": True}).encode()
+
+    flow = "a: [" + "1," * (document // 2) + "]\n"
+    with _database(scratch, SERVICE_ADMIN_TIMEOUT_SECS=600) as service:
+        statuses = []
+        with Footprint(service.process.pid, bound=MOST_OF_A_DRY_RUN, returned=MOST_OF_A_DRY_RUN // 4) as memory:
+            for text in (flow, "{}"):
+                reply = service.ask_admin("POST", "/apply", body(text), Authorization=f"Bearer {TOKEN}")
+                statuses.append(reply.status)
+        return [
+            exactly(proof, "made", statuses.count(200), len(statuses)),
             *memory.figures(proof),
             _healthy(proof, service),
         ]
