@@ -30,7 +30,7 @@ from answerd.answers.lint import (
 )
 from answerd.answers.near_misses import join_shortened
 from answerd.answers.problems import load_problems
-from answerd.answers.redaction import hiding
+from answerd.answers.redaction import known_values
 from answerd.answers.resolve import Answer, known_facts, resolve
 from answerd.answers.select import select, selection_request
 from answerd.answers.sources import NO_SOURCES, REPORT, Sources, Values
@@ -132,13 +132,10 @@ def _by_number(text: str) -> list[str | int]:
 
 def _file_verdict(found: Oversights, judge: _Judge, trial: CheckCase, answer: Answer, sources: Sources) -> None:
     """Record what the installer would say to an answer."""
-    verdict = judge.verdict(answer)
-    if not (verdict.findings or verdict.warnings):
-        return
-    hide = hiding(judge.catalogue, answer, trial.facts, sources)
+    verdict = judge.verdict(answer, lambda: known_values(judge.catalogue, answer, trial.facts, sources))
     for finding in judge.placed(verdict.findings, answer):
-        _file(found, f"{trial.label}: {hide(finding)}", trial)
-    found.notes.update(f"{trial.label}: {hide(warning)}" for warning in judge.placed(verdict.warnings, answer))
+        _file(found, f"{trial.label}: {finding}", trial)
+    found.notes.update(f"{trial.label}: {warning}" for warning in judge.placed(verdict.warnings, answer))
 
 
 class _SilentInstalls:
@@ -283,23 +280,24 @@ class _Judge:
         self._tool_runs: dict[str, int] = {}
         self._verdicts: dict[tuple[str, bytes], Verdict] = {}
 
-    def verdict(self, answer: Answer) -> Verdict:
-        """Return an installer's verdict on the answer. Answers with the same text are judged once."""
+    def verdict(self, answer: Answer, secrets: Callable[[], Collection[str]]) -> Verdict:
+        """Return an installer's verdict on the answer. Answers with the same text are judged once. ``secrets`` is as
+        for `validate`."""
         extension = answer.format.extension
         name = extension, hashlib.sha256(answer.body).digest()
         if name not in self._verdicts:
-            verdict = self._verdicts[name] = self._judged(extension, answer.body.decode())
+            verdict = self._verdicts[name] = self._judged(extension, answer.body.decode(), secrets)
             self.notes.update(f"{extension}: {note}" for note in verdict.notes)
         return self._verdicts[name]
 
-    def _judged(self, extension: str, text: str) -> Verdict:
+    def _judged(self, extension: str, text: str, secrets: Callable[[], Collection[str]]) -> Verdict:
         runs = self._tool_runs[extension] = self._tool_runs.get(extension, 0) + 1
         if runs <= TOOL_RUNS:
-            return validate(text, extension, tools=self.tools)
+            return validate(text, extension, tools=self.tools, secrets=secrets)
         tool = TOOL_OF_FORMAT.get(extension)
         if tool in self.tools.paths:
             self.notes.add(f"{extension}: {tool} was asked about {TOOL_RUNS} answers only")
-        return validate(text, extension, tools=Tools.none())
+        return validate(text, extension, tools=Tools.none(), secrets=secrets)
 
     def placed(self, findings: tuple[Finding, ...], answer: Answer) -> list[str]:
         """Return findings with the document and line that each is about."""

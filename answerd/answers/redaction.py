@@ -128,7 +128,7 @@ def redacted_answer(catalogue: Catalogue, answer: Answer, facts: Facts, sources:
 
     ``answer`` is what `answerd.answers.resolve.resolve` made of the other arguments.
     """
-    known = _known_values(catalogue, answer, facts, sources)
+    known = known_values(catalogue, answer, facts, sources)
     text = answer.body.decode("utf-8", "replace")
     if any(map(_is_secret, _placeholders(_slots(answer)))):
         lookup = _lookup(catalogue, answer, facts, sources)
@@ -137,18 +137,17 @@ def redacted_answer(catalogue: Catalogue, answer: Answer, facts: Facts, sources:
     return redacted(text, answer.format.extension, known)
 
 
-def hiding(catalogue: Catalogue, answer: Answer, facts: Facts, sources: Sources) -> Callable[[str], str]:
-    """Return a function that removes the secrets of an answer from a message, whatever program wrote it."""
-    found = _known_values(catalogue, answer, facts, sources)
-    reading = _Reading(answer.body.decode("utf-8", "replace"), answer.format.extension)
-    secrets = _variants(found) | {text for text in reading.values if len(text) >= _SHORTEST_ELSEWHERE}
-    ordered = sorted((text for text in secrets if len(text) >= _SHORTEST_IN_A_MESSAGE), key=len, reverse=True)
+def hiding(text: str, extension: str, known: Iterable[str] = ()) -> Callable[[str], str]:
+    """Return a function that hides the secrets of an answer in what another program says of it. ``known`` are those
+    that the text does not show by itself (`known_values`)."""
+    reading = _Reading(text, extension)
+    spans = [span for span in reading.hidden if _TAKES_NOTHING_ELSE.match("".join(span.under[-1:]))]
+    hidden = [word for span in spans for word in text[span.start : span.end].split()]
+    words = {word.partition("=")[2] if word.startswith("-") else word for word in hidden}
+    search = _Search({*reading.values, *_variants([*known, *words])}, _SHORTEST_IN_A_MESSAGE)
 
     def hide(message: str) -> str:
-        for secret in ordered:
-            if secret in message:
-                message = message.replace(secret, SECRET)
-        return message
+        return _replaced(message, [Hidden(*span, ()) for span in search.found_in(message)], lambda _: SECRET)
 
     return hide
 
@@ -162,7 +161,7 @@ def redacted_install(record: Mapping[str, Any], catalogue: Catalogue, sources: S
     for extension in FORMATS:
         with suppress(AnswerError):
             answer = resolve(catalogue, facts, (extension,), sources=sources)
-            known |= _known_values(catalogue, answer, facts, sources)
+            known |= known_values(catalogue, answer, facts, sources)
             known |= _Reading(answer.body.decode("utf-8", "replace"), extension).values
 
     def hide(text: str | None) -> str | None:
@@ -176,8 +175,11 @@ def redacted_install(record: Mapping[str, Any], catalogue: Catalogue, sources: S
     return shown
 
 
+_TAKES_NOTHING_ELSE = re.compile(r"(?:rootpw|sshpw)\b")
+"""Commands whose every argument is taken for the password in a message: a reader that expects one quotes the others."""
+
 _SHORTEST_IN_A_MESSAGE = 3
-"""Characters of the shortest secret that is replaced in messages: a shorter one is part of many words."""
+"""Characters of the shortest secret that is hidden in a message of another program, where it is a whole word."""
 
 
 def named_values(slots: Iterable[Slot], lookup: Lookup) -> set[str]:
@@ -190,7 +192,7 @@ def named_values(slots: Iterable[Slot], lookup: Lookup) -> set[str]:
     return found
 
 
-def _known_values(catalogue: Catalogue, answer: Answer, facts: Facts, sources: Sources) -> set[str]:
+def known_values(catalogue: Catalogue, answer: Answer, facts: Facts, sources: Sources) -> set[str]:
     """Return the values that placeholders of secrets have in an answer, the secrets of its documents, and the values of
     facts that are named like one: a column of an inventory."""
     found = named_values(_slots(answer), _lookup(catalogue, answer, facts, sources))
@@ -284,7 +286,7 @@ class _Reading:
         cannot be told."""
         folded = self.source.casefold()
         if NAMED_LIKE_A_SECRET.search(folded) or "chpasswd" in folded or next(_by_form(self.source), None):
-            self.hidden.append(Hidden(0, len(self.source), ()))
+            self._hide(0, len(self.source), (), self.source)
         else:
             self._texts = [ValueSpan((), 0, len(self.source), self.source)]
 
@@ -477,6 +479,7 @@ def _variants(texts: Iterable[str]) -> set[str]:
                 if re.search(r"[^\w/+=.$:-]", said):
                     found |= {
                         json.dumps(said, ensure_ascii=False)[1:-1],
+                        repr(said)[1:-1],
                         html.escape(said),
                         html.escape(said, quote=False),
                         said.replace("\\", ""),
@@ -489,12 +492,13 @@ def _variants(texts: Iterable[str]) -> set[str]:
 class _Search:
     """Searches texts for hidden values, in one pass whose cost does not depend on their number."""
 
-    def __init__(self, values: Iterable[str]) -> None:
+    def __init__(self, values: Iterable[str], shortest: int = _SHORTEST_ELSEWHERE) -> None:
+        self._shortest = shortest
         self._by_beginning: dict[str, dict[int, set[str]]] = {}
         for value in values:
-            if len(value) >= _SHORTEST_ELSEWHERE and "\n" not in value and not TELLS_NOTHING.match(value):
+            if len(value) >= shortest and "\n" not in value and not TELLS_NOTHING.match(value):
                 compared = value[:_LONGEST_COMPARED]
-                lengths = self._by_beginning.setdefault(value[:_SHORTEST_ELSEWHERE], {})
+                lengths = self._by_beginning.setdefault(value[:shortest], {})
                 lengths.setdefault(len(compared), set()).add(compared)
 
     def __bool__(self) -> bool:
@@ -504,7 +508,7 @@ class _Search:
         """Yield where values occur, from start to end."""
         done = 0
         for at in self._beginnings_in(text):
-            values = self._by_beginning.get(text[at : at + _SHORTEST_ELSEWHERE], {}) if at >= done else {}
+            values = self._by_beginning.get(text[at : at + self._shortest], {}) if at >= done else {}
             for length in sorted(values, reverse=True):
                 if text[at : at + length] in values[length] and _is_whole(text, at, at + length):
                     done = _line_end(text, at) if length == _LONGEST_COMPARED else at + length
@@ -514,7 +518,7 @@ class _Search:
     def _beginnings_in(self, text: str) -> Iterable[int]:
         """Return the places where a value may begin, in order."""
         if len(self._by_beginning) > _FEW_BEGINNINGS:
-            return range(len(text) - _SHORTEST_ELSEWHERE + 1)
+            return range(len(text) - self._shortest + 1)
         return sorted(at for beginning in self._by_beginning for at in _occurrences(text, beginning))
 
 
@@ -811,58 +815,3 @@ def _in_elements(text: str) -> Iterator[_Found]:
             end = closed if closed >= 0 else _line_end(text, at)
             yield _Found(at, end)
             at = end
-
-
-# Messages of other programs, which quote an answer although it holds passwords.
-
-HIDDEN = "…"
-
-_PARTS = re.compile(
-    r"\b(?:lines?|col|column|row|char|character|position|offset)\W{0,2}\d+"  # a place
-    r"|answer\.\w+(?::\d+)*"  # the copy that a program was given, and a place in it
-    r"|(?P<word>\w+)|(?P<signs>[^\w\s]{4,})",
-    re.IGNORECASE,
-)
-_SEVERAL = re.compile(rf"{HIDDEN}(?:[^\w\s]*{HIDDEN})+")
-_SHORT = 3
-"""Characters of the shortest word that is also searched for within the words of the answer: programs cut words."""
-
-_WORDS = """
-a additional after all allowed an and any are argument arguments as at be because been before between bool boolean
-but by can cannot character characters choice choose closing column command config could data declared deprecated
-did does document duplicate during each either element empty end error errors exactly exit expected expecting
-expects extra failed field file files first following for format found from general given got has have if ignored
-in int integer invalid is it its json key keys kickstart length level less line lines list many match may missing
-more must name namespace need needs no non none not null number object occurred of on once one only opening option
-options or out parse parsed parser parsing part problem properties property provided quotation read reason refused
-removed required schema section sections should single skipping specified start status string successfully such
-supported syntax table tag than that the there this to token toml too try type types unable unclosed unexpected
-unique unknown unrecognized unsupported until use used valid value values version warning was were when while will
-with without wrong xml yaml you
-"""
-_OF_MESSAGES = frozenset(_WORDS.split())
-"""Words of usual messages; a password that is one of these words is not masked."""
-
-
-def hiding_words(answer: str, known: Collection[str] = ()) -> Callable[[str], str]:
-    """Return a function that hides every word of ``answer`` in a message about it, but for words of usual messages and
-    those in ``known`` (lower case: names of keys, commands and options).
-
-    A program may have dropped quotes and backslashes, or cut a word.
-    """
-    folded = answer.casefold()
-    bare = re.sub(r"[\"'\\]", "", folded)
-    words = {*re.findall(r"\w+", folded), *re.findall(r"\w+", bare)}
-    kept = _OF_MESSAGES.union(known)
-
-    def is_of_answer(part: re.Match[str]) -> bool:
-        if part["signs"]:
-            return part["signs"] in folded
-        word = (part["word"] or "").casefold()
-        is_part = len(word) >= _SHORT and (word in folded or word in bare)
-        return bool(word) and word not in kept and (word in words or is_part)
-
-    def hide(message: str) -> str:
-        return _SEVERAL.sub(HIDDEN, _PARTS.sub(lambda part: HIDDEN if is_of_answer(part) else part[0], message))
-
-    return hide

@@ -51,7 +51,7 @@ from answerd import captures
 from answerd.answers.catalogue import Catalogue
 from answerd.answers.explain import Placing, explained, explanation, origins
 from answerd.answers.near_misses import with_hints
-from answerd.answers.redaction import hiding, redacted_answer
+from answerd.answers.redaction import known_values, redacted_answer
 from answerd.answers.resolve import Answer, resolve
 from answerd.answers.sources import Sources
 from answerd.answers.why import reasoning
@@ -102,12 +102,18 @@ def _judge(answer: Answer, facts: Facts, catalogue: Catalogue, sources: Sources)
         return
     release, product = facts.first("iso.release"), facts.first("product.product")
     text = answer.body.decode()
-    verdict = validate(text, answer.format.extension, release=release, product=product, tools=Tools.none())
+    verdict = validate(
+        text,
+        answer.format.extension,
+        release=release,
+        product=product,
+        tools=Tools.none(),
+        secrets=lambda: known_values(catalogue, answer, facts, sources),
+    )
     placing = Placing(answer, origins(answer, catalogue.inventory) if verdict.findings or verdict.warnings else ())
-    hide = hiding(catalogue, answer, facts, sources)
     for kind, findings in (("invalid", verdict.findings), ("warning", verdict.warnings)):
         for finding in findings:
-            say(f"# {kind}: {hide(placing.placed(finding.message, finding.path, finding.line))}")
+            say(f"# {kind}: {placing.placed(finding.message, finding.path, finding.line)}")
 
 
 def request_of(arguments: Arguments) -> Request:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from answerd.answers.catalogue import Catalogue
 from answerd.answers.explain import LONGEST_PLACE, Origin, Place, Placing, origins
 from answerd.answers.near_misses import shortened, with_hints
-from answerd.answers.redaction import hiding, redacted_answer
+from answerd.answers.redaction import known_values, redacted_answer
 from answerd.answers.resolve import Answer, resolve
 from answerd.answers.sources import Sources
 from answerd.answers.why import Step, reasoning
@@ -111,11 +111,15 @@ class Resolver:
         """Return the findings and the warnings of the built-in rules."""
         if answer.side_file:
             return (), ()
-        verdict = validate(answer.body.decode("utf-8", "replace"), answer.format.extension, tools=Tools.none())
+        verdict = validate(
+            answer.body.decode("utf-8", "replace"),
+            answer.format.extension,
+            tools=Tools.none(),
+            secrets=lambda: known_values(self._catalogue, answer, facts, self._sources),
+        )
         placing = Placing(answer, found)
-        hide = hiding(self._catalogue, answer, facts, self._sources)
         findings, warnings = (
-            tuple(hide(placing.placed(finding.message, finding.path, finding.line)) for finding in judged)
+            tuple(placing.placed(finding.message, finding.path, finding.line) for finding in judged)
             for judged in (verdict.findings, verdict.warnings)
         )
         return findings, warnings

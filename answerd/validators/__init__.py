@@ -10,9 +10,11 @@ made it. A second reader (tomllib, json, expat) also finds what `answerd.formats
 
 from __future__ import annotations
 
+import functools
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 
+from answerd.answers.redaction import hiding
 from answerd.validators import cloud_config, ignition, kickstart, preseed, proxmox, xml_document
 from answerd.validators.tools import ToolRequest, Tools
 from answerd.validators.verdict import Finding, JudgedAnswer, Remarks, Verdict
@@ -27,6 +29,7 @@ def validate(
     release: str | None = None,
     product: str | None = None,
     tools: Tools | None = None,
+    secrets: Callable[[], Collection[str]] = tuple,
 ) -> Verdict:
     """Judge an answer by the built-in rules of its format and by the tools that are installed.
 
@@ -35,10 +38,18 @@ def validate(
     known. ``tools``: None looks on PATH now; ``Tools.none()`` for built-in rules only, as a check of thousands of
     machines wants (each tool is a process).
 
+    ``secrets`` returns those secrets of the answer that its text does not show by itself. It is called where another
+    program has something to say: its words are listed with the answer's secrets hidden.
+
     A tool's consent never overrides a built-in finding. Raises nothing, whatever an answer contains.
     """
-    remarks = Remarks()
     extension = format_extension.lower().lstrip(".")
+
+    @functools.cache
+    def hide() -> Callable[[str], str]:
+        return hiding(text, extension, secrets())
+
+    remarks = Remarks(hide)
     answer = JudgedAnswer(text.removeprefix("\ufeff"), text, extension, release, product)
     judge = _JUDGES.get(extension)
     if judge is None:

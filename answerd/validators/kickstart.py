@@ -18,7 +18,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
-from answerd.answers.redaction import hiding_words
 from answerd.validators.time_zones import unknown_zone
 from answerd.validators.tools import ToolRequest
 from answerd.validators.verdict import Finding, JudgedAnswer, Remarks
@@ -100,9 +99,9 @@ def judge(answer: JudgedAnswer, remarks: Remarks) -> ToolRequest:
         return unjudged
     remarks.judged_by(f"pykickstart ({best.dialect} syntax)")
     for finding in best.findings:
-        remarks.refuse(finding.message, line=finding.line)
+        remarks.quote_refusal(finding.message, finding.line)
     for warning in best.warnings:
-        remarks.warn(warning.message, line=warning.line)
+        remarks.quote_warning(warning.message, warning.line)
     is_its_default = best.dialect == dialects[0] and not stated
     return unjudged if is_its_default else replace(unjudged, arguments=("-v", best.dialect))
 
@@ -176,21 +175,11 @@ def _read(text: str, dialect: str, parser: Any) -> Reading:
     if any(isinstance(error, AttributeError) for error in reader.errors):  # one command looked at another, not built
         reader, caught = _parse(text, parser(handler_class()))
     about = [warning.message for warning in caught if warning.category.__module__.startswith("pykickstart.")]
-    if not (reader.errors or about):
-        return Reading(dialect, (), ())
-    mask = hiding_words(text, {*commands, *_option_words(reader)})
     return Reading(
         dialect,
-        tuple(Finding(mask(_sentence(error)), line=getattr(error, "lineno", None)) for error in reader.errors),
-        tuple(Finding(mask(_sentence(message))) for message in about),
+        tuple(Finding(_sentence(error), line=getattr(error, "lineno", None)) for error in reader.errors),
+        tuple(Finding(_sentence(message)) for message in about),
     )
-
-
-def _option_words(reader: Any) -> Iterator[str]:
-    """Yield the words of the options of a text's commands: names, which a message may contain."""
-    for command in reader.handler.commands.values():
-        for option in getattr(getattr(command, "op", None), "_option_string_actions", ()):
-            yield from re.findall(r"\w+", option.casefold())
 
 
 def _parse(text: str, reader: Any) -> tuple[Any, list[warnings.WarningMessage]]:

@@ -25,14 +25,7 @@ def judge(answer: JudgedAnswer, remarks: Remarks) -> ToolRequest:
         if selection.strip() and not selection.lstrip().startswith("#"):
             _judge_selection(line, selection, goes_on, remarks)
     remarks.judged_by("preseed line grammar")
-    return ToolRequest("debconf-set-selections", answer.text, answer.format, known=known_words(answer.text))
-
-
-def known_words(text: str) -> frozenset[str]:
-    """Return the words, in lower case, of the questions that a preseed answers: names, which a message may contain."""
-    found = map(_SELECTION.fullmatch, text.splitlines())
-    questions = [parts["question"] for parts in found if parts and parts["type"] in TYPES and "/" in parts["question"]]
-    return frozenset(word.casefold() for question in questions for word in re.findall(r"\w+", question))
+    return ToolRequest("debconf-set-selections", answer.text, answer.format)
 
 
 def logical_lines(text: str, remarks: Remarks) -> Iterator[tuple[int, str, bool]]:

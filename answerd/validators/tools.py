@@ -21,7 +21,6 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import NamedTuple
 
-from answerd.answers.redaction import hiding_words
 from answerd.validators.verdict import Remarks
 
 TIMEOUT_SECONDS = 30.0
@@ -42,8 +41,6 @@ class ToolRequest:
     text: str
     format: str
     arguments: tuple[str, ...] = ()
-    known: frozenset[str] = frozenset()
-    """Words in lower case that messages may contain although the answer has them: the names of its keys."""
 
 
 @dataclass(frozen=True)
@@ -124,12 +121,11 @@ class Tools:
         except OSError as error:
             remarks.warn(f"{name} could not be run: {error.strerror or error}")
         else:
-            mask = hiding_words(request.text, {*request.known, *re.findall(r"\w+", name)})
             said = PROGRAMS[name].read(outcome)
-            for add, lines in ((remarks.refuse, said.refused), (remarks.warn, said.warned)):
+            for add, lines in ((remarks.quote_refusal, said.refused), (remarks.quote_warning, said.warned)):
                 for line in lines[:LINE_LIMIT]:
                     place = _LINE_NUMBER.search(line)
-                    add(mask(f"{name}: {line}"), line=int(place[1] or place[2]) if place else None)
+                    add(f"{name}: {line}", int(place[1] or place[2]) if place else None)
                 if len(lines) > LINE_LIMIT:
                     add(f"{name}: and {len(lines) - LINE_LIMIT} lines more")
             if said.note:

@@ -7,8 +7,9 @@ is not installed, a release that is not known.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from answerd.identity import brief
 from answerd.suggestion import did_you_mean
@@ -68,21 +69,40 @@ MOST_REMARKS = 20
 """Findings, and warnings, of one answer that are listed; the others are counted."""
 
 
-class Remarks:
-    """Collects the remarks of a verdict while an answer is read. No message quotes a value of the answer."""
+class _Remark(NamedTuple):
+    """A finding or a warning before it is listed. ``is_quoted``: ``message`` is of another program, and may quote the
+    answer."""
 
-    def __init__(self) -> None:
-        self._findings: list[Finding] = []
-        self._warnings: list[Finding] = []
+    message: str
+    path: str
+    line: int | None
+    is_quoted: bool
+
+
+class Remarks:
+    """Collects the remarks of a verdict while an answer is read. No message of ours quotes a value of the answer; in
+    those of other programs the function that ``hiding`` returns hides its secrets, once they are listed."""
+
+    def __init__(self, hiding: Callable[[], Callable[[str], str]]) -> None:
+        self._hiding = hiding
+        self._findings: list[_Remark] = []
+        self._warnings: list[_Remark] = []
         self._notes: dict[str, None] = {}
         self._judges: dict[str, None] = {}
 
     def refuse(self, message: str, path: str = "", line: int | None = None) -> None:
         """Add a finding: why the answer is invalid. The message names the path before it, where there is one."""
-        self._findings.append(_finding(message, path, line))
+        self._findings.append(_Remark(message, path, line, False))
 
     def warn(self, message: str, path: str = "", line: int | None = None) -> None:
-        self._warnings.append(_finding(message, path, line))
+        self._warnings.append(_Remark(message, path, line, False))
+
+    def quote_refusal(self, message: str, line: int | None = None) -> None:
+        """Add a finding in the words of another program."""
+        self._findings.append(_Remark(message, "", line, True))
+
+    def quote_warning(self, message: str, line: int | None = None) -> None:
+        self._warnings.append(_Remark(message, "", line, True))
 
     def note(self, text: str) -> None:
         self._notes[brief(text, MESSAGE_LIMIT)] = None
@@ -95,9 +115,22 @@ class Remarks:
         return bool(self._findings)
 
     def verdict(self) -> Verdict:
-        return Verdict(
-            _listed(self._findings, "findings"), _listed(self._warnings, "warnings"), (*self._notes,), (*self._judges,)
-        )
+        findings, warnings = self._listed(self._findings, "findings"), self._listed(self._warnings, "warnings")
+        return Verdict(findings, warnings, (*self._notes,), (*self._judges,))
+
+    def _listed(self, found: list[_Remark], what: str) -> tuple[Finding, ...]:
+        """Return the first findings, each once, and how many more there are."""
+        more = len(found) - MOST_REMARKS
+        unlisted = [Finding(f"and {more:,} more {what}")] if more > 0 else []
+        return (*dict.fromkeys(map(self._finding, found[:MOST_REMARKS])), *unlisted)
+
+    def _finding(self, remark: _Remark) -> Finding:
+        message, path, line, is_quoted = remark
+        if is_quoted:
+            message = self._hiding()(message)
+        if path:
+            message = f"{path} {message}" if message.startswith("is missing") else f"{path}: {message}"
+        return Finding(brief(message, MESSAGE_LIMIT), brief(path, MESSAGE_LIMIT), line)
 
     @property
     def is_full(self) -> bool:
@@ -107,16 +140,3 @@ class Remarks:
     def did_you_mean(self, name: str, known: Iterable[str]) -> str:
         """Return `did_you_mean`, or nothing where a further remark would not be listed."""
         return "" if self.is_full else did_you_mean(name, known)
-
-
-def _finding(message: str, path: str, line: int | None) -> Finding:
-    if path:
-        message = f"{path} {message}" if message.startswith("is missing") else f"{path}: {message}"
-    return Finding(brief(message, MESSAGE_LIMIT), brief(path, MESSAGE_LIMIT), line)
-
-
-def _listed(found: list[Finding], what: str) -> tuple[Finding, ...]:
-    """Return the first findings, each once, and how many more there are."""
-    more = len(found) - MOST_REMARKS
-    unlisted = [Finding(f"and {more:,} more {what}")] if more > 0 else []
-    return (*dict.fromkeys(found[:MOST_REMARKS]), *unlisted)
