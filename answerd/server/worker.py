@@ -110,20 +110,20 @@ class Process:
         if secrets.directory is None:
             return
         said = {*secrets.warnings(), *secrets.problems()}
-        while True:
-            gevent.sleep(POLL_SECONDS)
+        while True:  # at once: the kernel reports to this process only what comes after its first look
             try:
-                if not in_thread(secrets.poll) or not self.reports:
-                    continue
+                is_new = in_thread(secrets.poll)
             except Exception as error:  # any fault: the secrets in force stay and the next poll comes
                 self.shared.log.line(f"warning: the secrets cannot be looked at: {type(error).__name__}")
-                continue
-            now = {f"warning: {warning}": warning for warning in secrets.warnings()}
-            now |= {f"problem: {problem}": problem for problem in secrets.problems()}
-            for line, sentence in now.items():
-                if sentence not in said:
-                    self.shared.log.line(line)
-            said = set(now.values())
+                is_new = False
+            if is_new and self.reports:
+                now = {f"warning: {warning}": warning for warning in secrets.warnings()}
+                now |= {f"problem: {problem}": problem for problem in secrets.problems()}
+                for line, sentence in now.items():
+                    if sentence not in said:
+                        self.shared.log.line(line)
+                said = set(now.values())
+            gevent.sleep(POLL_SECONDS)
 
     def _install_signal_handlers(self) -> None:
         gevent.signal_handler(signal.SIGTERM, self.stopping.set)
