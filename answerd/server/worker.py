@@ -58,6 +58,7 @@ class Process:
             counters=shared.cells,
         )
         self.installs = LiveStates(shared.installs, shared.log) if shared.installs is not None else None
+        self._said_of_secrets = {*shared.secrets.warnings(), *shared.secrets.problems()}
 
     def run(self) -> int:
         """Serve until a signal or the end of the parent ends it. Return the exit status."""
@@ -69,6 +70,7 @@ class Process:
         if self.installs is not None:
             gevent.spawn(self.installs.watch)
             gevent.spawn(self.installs.keep_up)
+        self._look_at_secrets()  # first: the kernel reports to this process only what comes after it
         gevent.spawn(self._watch_secrets)
         for listener in self.listeners:
             listener.start()
@@ -107,24 +109,24 @@ class Process:
 
     def _watch_secrets(self) -> None:
         """Look at the secrets for ever, in a thread; a change is in force within a second."""
-        secrets = self.shared.secrets
-        if secrets.directory is None:
-            return
-        said = {*secrets.warnings(), *secrets.problems()}
-        while True:
+        while self.shared.secrets.directory is not None:
             gevent.sleep(POLL_SECONDS)
-            try:
-                if not in_thread(secrets.poll) or not self.reports:
-                    continue
-            except Exception as error:  # any fault: the secrets in force stay and the next poll comes
-                self.shared.log.line(f"warning: the secrets cannot be looked at: {type(error).__name__}")
-                continue
-            now = {f"warning: {warning}": warning for warning in secrets.warnings()}
-            now |= {f"problem: {problem}": problem for problem in secrets.problems()}
-            for line, sentence in now.items():
-                if sentence not in said:
-                    self.shared.log.line(line)
-            said = set(now.values())
+            self._look_at_secrets()
+
+    def _look_at_secrets(self) -> None:
+        secrets = self.shared.secrets
+        try:
+            if not in_thread(secrets.poll) or not self.reports:
+                return
+        except Exception as error:  # any fault: the secrets in force stay and the next poll comes
+            self.shared.log.line(f"warning: the secrets cannot be looked at: {type(error).__name__}")
+            return
+        now = {f"warning: {warning}": warning for warning in secrets.warnings()}
+        now |= {f"problem: {problem}": problem for problem in secrets.problems()}
+        for line, sentence in now.items():
+            if sentence not in self._said_of_secrets:
+                self.shared.log.line(line)
+        self._said_of_secrets = set(now.values())
 
     def _install_signal_handlers(self) -> None:
         gevent.signal_handler(signal.SIGTERM, self.stopping.set)

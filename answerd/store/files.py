@@ -30,7 +30,7 @@ from answerd.store import (
 from answerd.store.file_io import Signature, State, link_fault, read_document, state_of, unopened, write_atomically
 from answerd.store.layout import counts, flat_name, ignored_reason, is_groups, is_inventories, key_of, may_own_documents
 from answerd.store.looks import Looks
-from answerd.store.watch import Watch, device_and_inode, mounts_below
+from answerd.store.watch import WRITING_SECONDS, Watch, device_and_inode, mounts_below
 
 _TOKEN_DIGITS = 16
 
@@ -52,6 +52,7 @@ class FileStore(ReadOnlyStore):
         self._attached: dict[str, tuple[tuple[int, int], bool]] = {}
         self._unlisted: tuple[str, ...] = ()
         self._faults: tuple[str, ...] = ()
+        self._closed_directories: tuple[str, ...] = ()
         self._watch = Watch(self.directory)
         self.ignored: Mapping[str, str] = {}
         """The files and directories that hold no documents, and why, as the last look at everything has seen them."""
@@ -105,6 +106,7 @@ class FileStore(ReadOnlyStore):
         before = self._unlisted, self._faults
         if scan.only is None:
             self._take_directories(scan)
+        self._faults = (*self._closed_directories, *self._overdue())
         has_changed = is_first or added or removed or before != (self._unlisted, self._faults)
         return Changes(tuple(added), tuple(removed), self._unlisted, self._faults) if has_changed else None
 
@@ -112,10 +114,17 @@ class FileStore(ReadOnlyStore):
         """Take what a look at everything has found out about directories."""
         never_listed = {name: why for name, why in scan.failed.items() if scan.was_never_listed(name)}
         self._unlisted = tuple(sorted(why for name, why in never_listed.items() if _is_shared(name)))
-        self._faults = tuple(sorted(why for name, why in scan.failed.items() if name not in never_listed))
+        self._closed_directories = tuple(sorted(why for name, why in scan.failed.items() if name not in never_listed))
         self.closed = [why for name, why in sorted(scan.failed.items()) if name not in scan.refused]
         self.ignored, self._attached = scan.ignored, scan.attached
         self._listed_before = (scan.failed.keys() - never_listed.keys()) | scan.listed
+
+    def _overdue(self) -> Iterator[str]:
+        for name in sorted(self._watch.overdue & self._files.names):
+            yield (
+                f"{printable(name)} has been open for writing for {WRITING_SECONDS:.0f} s and is read as it is: "
+                "write beside it and rename"
+            )
 
     def _read(self, name: str, seen: State) -> tuple[Signature | None, RawDocument]:
         key = self._keys.pop(name, None) or key_of(name)
@@ -378,6 +387,9 @@ class _Scan:
                 self.ignored[name] = ignored_reason(name)
                 return
             self.keys[name] = key
+        if self._watch.is_held(name):  # half written: the version before stays in force
+            self.kept |= {name} & self._files.names
+            return
         state = self._state(entry)
         if state is None:
             return

@@ -21,7 +21,7 @@ from answerd.formats.template import SECRETS
 from answerd.identity import Kind, brief, identifier_fault, identity_of, join_limited, printable
 from answerd.store.file_io import Signature, State, link_fault, read_file, state_of, write_atomically
 from answerd.store.looks import Looks
-from answerd.store.watch import Watch, device_and_inode
+from answerd.store.watch import WRITING_SECONDS, Watch, device_and_inode
 
 SETTING = "SERVICE_SECRETS_DIR"
 
@@ -194,7 +194,9 @@ class SecretFiles:
             self.version += is_new
             return is_new
         before, self._before = self._before or seen, seen
-        added, removed = self._files.look(dict(seen.files))
+        held = set(filter(self._watch.is_held, seen.files))  # half written: the secrets before stay in force
+        settled = {place: state for place, state in seen.files.items() if place not in held}
+        added, removed = self._files.look(settled, kept=held)
         contents = dict(self._files.contents())
         in_force = SecretSet(
             {place: secret.text for place, secret in contents.items() if secret.text},
@@ -202,7 +204,7 @@ class SecretFiles:
             _by_identity(_folders(seen, before)),
             seen.faults,
         )
-        warnings = tuple(_warnings(root, seen))
+        warnings = (*_warnings(root, seen), *self._overdue(seen))
         is_new = bool(self._fault or added or removed) or (in_force, warnings) != (self.in_force, self._warnings)
         self._fault = ""
         self._is_at_rest = seen == before and not (is_new or self._files.unsettled)
@@ -210,6 +212,15 @@ class SecretFiles:
             self.in_force, self._warnings = in_force, warnings
             self.version += 1
         return is_new
+
+    def _overdue(self, seen: _SecretScan) -> Iterator[str]:
+        """Yield a sentence about the files that somebody has had open for writing for too long."""
+        if late := self._watch.overdue & seen.files.keys():
+            named = join_limited([printable(place) for place in sorted(late)], MOST_NAMED)
+            yield (
+                f"secrets: open for writing for {WRITING_SECONDS:.0f} s, and read as they are: {named}: write beside "
+                "and rename"
+            )
 
     def _scan(self, root: Path) -> _SecretScan:
         """Look at everything. Raises OSError where the directory cannot be listed, or is another one and empty."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import re
+import stat
 import time
 from collections.abc import Iterator
 from ctypes import CDLL
@@ -24,6 +25,10 @@ inotify_simple._libc = CDLL(None, use_errno=True)
 FULL_LOOK_SECONDS = 60.0
 """The most time between two looks at everything, and until the kernel is tried again where it could not be relied
 on."""
+
+WRITING_SECONDS = 10.0
+"""How long a file that is open for writing is left alone: a writer that never closes it must not keep it out for
+ever."""
 
 _LOCAL_FILE_SYSTEMS = frozenset({"ext2", "ext3", "ext4", "xfs", "btrfs", "zfs", "f2fs", "tmpfs", "ramfs"})
 """File systems on which every change passes through this kernel. On others (NFS, CIFS, 9p, FUSE, and overlay, whose
@@ -44,13 +49,16 @@ _WATCHED = (
     | flags.ONLYDIR
 )
 _READ_SIZE = 65_536
+_WRITTEN = flags.CLOSE_WRITE | flags.MOVED_TO | flags.MOVED_FROM | flags.DELETE
 _STRUCTURE = flags.ISDIR | flags.DELETE_SELF | flags.MOVE_SELF | flags.Q_OVERFLOW | flags.IGNORED | flags.UNMOUNT
 
 
 class Watch:
     """The changes below one root. A look at everything is between `begin` and `settle`; it gives `add` each directory
     before it lists it, so that no change falls between the two, and takes ``is_whole`` away where a change would not
-    be reported."""
+    be reported.
+
+    ``overdue`` are files that have been open for writing for longer than `WRITING_SECONDS`."""
 
     def __init__(self, directory: Path) -> None:
         self.is_whole = False
@@ -64,6 +72,8 @@ class Watch:
         self._full_look_due = 0.0
         self._begin_due = 0.0
         self._is_asked_for_everything = False
+        self._writing: dict[str, float] = {}  # since when, for each file that somebody has written to and not closed
+        self.overdue: set[str] = set()
 
     def ask_for_everything(self) -> None:
         """Have the next look be at everything, whatever the kernel reports. May be called from any thread."""
@@ -79,7 +89,8 @@ class Watch:
         Waits for nothing.
 
         Everything is to be looked at where a directory has come, gone or moved, where another one has taken the root's
-        place, where anything was mounted, and after a fork, when the parent would get half of the events.
+        place, where anything was mounted, and after a fork, when the parent would get half of the events. A file that
+        is being written (`is_held`) is named when it is closed, or overdue.
         """
         if self._inotify is None:
             return set()
@@ -87,7 +98,16 @@ class Watch:
         names = None if is_another or mount_table() != self._table else self._reported()
         if names is None:
             self.close()
-        return names or set()
+            names = set()
+        now = time.monotonic()
+        late = {name for name, since in self._writing.items() if now - since > WRITING_SECONDS} - self.overdue
+        self.overdue |= late
+        return {name for name in names if not self.is_held(name)} | late
+
+    def is_held(self, name: str) -> bool:
+        """Return whether a file is half written, as far as the kernel has reported: somebody has written to it and has
+        not closed it."""
+        return name in self._writing and name not in self.overdue
 
     def begin(self) -> None:
         """Begin a look at everything."""
@@ -99,11 +119,14 @@ class Watch:
             self._begin_due = now + FULL_LOOK_SECONDS
         self._full_look_due = now + FULL_LOOK_SECONDS
         self.is_whole = self._inotify is not None
+        if not self.is_whole:
+            self._forget_writing()
 
     def settle(self) -> None:
         """End a look: the kernel is relied on only if it reports every change."""
         if not self.is_whole:
             self._end()
+            self._forget_writing()
 
     def add(self, name: str) -> None:
         """Watch another directory, by its name below the root (empty: the root)."""
@@ -128,6 +151,11 @@ class Watch:
         self._inotify = None
         self._directories, self._watched = {}, set()
 
+    def _forget_writing(self) -> None:
+        """Hold no file any more: nobody would report that it is closed."""
+        self._writing.clear()
+        self.overdue.clear()
+
     def _open(self) -> None:
         root, table = device_and_inode(self._directory), mount_table()
         is_local = _file_system_of(self._directory, table) in _LOCAL_FILE_SYSTEMS
@@ -149,8 +177,18 @@ class Watch:
             if directory is None or event.mask & _STRUCTURE or event.name.startswith(".."):
                 is_any = True
             elif event.name:
-                names.add(f"{directory}/{event.name}" if directory else event.name)
+                name = f"{directory}/{event.name}" if directory else event.name
+                names.add(name)
+                self._note_writing(name, event.mask)
         return None if is_any else names
+
+    def _note_writing(self, name: str, mask: int) -> None:
+        # A new file is open where it is empty; one that has content may be a link, which nobody closes.
+        if mask & flags.MODIFY or (mask & flags.CREATE and _is_empty(f"{self._directory}/{name}")):
+            self._writing.setdefault(name, time.monotonic())
+        elif mask & _WRITTEN:
+            self._writing.pop(name, None)
+            self.overdue.discard(name)
 
     def _events(self) -> Iterator[inotify_simple.Event]:
         # Read by hand: INotify.read uses poll, which gevent has monkey-patched.
@@ -160,6 +198,14 @@ class Watch:
             except BlockingIOError:
                 return
             yield from parse_events(data)
+
+
+def _is_empty(path: str) -> bool:
+    try:
+        status = os.lstat(path)
+    except OSError:
+        return False
+    return stat.S_ISREG(status.st_mode) and not status.st_size
 
 
 def device_and_inode(directory: Path) -> tuple[int, int] | None:
