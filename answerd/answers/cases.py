@@ -252,8 +252,7 @@ class Affected:
     def __init__(self, before: Catalogue, after: Catalogue) -> None:
         self.identities: set[str] | None = None
         if (
-            before.unlisted != after.unlisted
-            or before.has_states != after.has_states
+            before.has_states != after.has_states
             or {*_contents(before.unreadable)} != {*_contents(after.unreadable)}
             or _unknown_rows(before.inventory) != _unknown_rows(after.inventory)
         ):

@@ -63,9 +63,8 @@ class GroupClaim:
 class Catalogue:
     """All documents of one moment. Its mappings are read-only; see `changed`.
 
-    ``unreadable`` are the groups that have not been readable since the start, which might claim anything. ``unlisted``
-    says which part of the store has never been listed, for the same reason. ``faults`` says which part could be listed
-    before and cannot be now: a problem, but the claims are known. ``gone`` has what removed groups claimed, for the
+    ``unreadable`` are the groups that have not been readable since the start, which might claim anything. ``faults``
+    are problems of the store itself (`answerd.store.Changes`). ``gone`` has what removed groups claimed, for the
     case that a group returns and cannot be read. ``inventory`` has the rows of all inventories, None where there is
     none. ``has_states``: whether the service keeps states of installs. ``columns`` are the labels of inventories'
     columns that have other names (`answerd.inventory.row.Layout`). ``overlay_members`` and ``overlay_selectors``
@@ -83,7 +82,6 @@ class Catalogue:
     overlay_selectors: SelectorIndex[GroupClaim] = field(default_factory=SelectorIndex)
     has_overlays: bool = False
     unreadable: tuple[Document, ...] = ()
-    unlisted: tuple[str, ...] = ()
     gone: Mapping[NameInKind, Claimed] = field(default_factory=dict)
     faults: tuple[str, ...] = ()
     inventory: Inventory | None = None
@@ -133,7 +131,6 @@ class Catalogue:
         self,
         added: Iterable[RawDocument],
         removed: Iterable[RawDocument] = (),
-        unlisted: tuple[str, ...] = (),
         *,
         faults: tuple[str, ...] = (),
         seen: Callable[[Document], object] | None = None,
@@ -142,7 +139,7 @@ class Catalogue:
 
         ``seen`` is called with each document that was added, before the next is; what it raises ends the change.
         """
-        return _Change(self).made(added, removed, unlisted, faults, seen)
+        return _Change(self).made(added, removed, faults, seen)
 
     def group(self, name: str, extension: str) -> Document:
         """Return the group that ``extends`` names. Raises `BrokenDocument` when there is none, or two."""
@@ -240,7 +237,6 @@ class _Change:
         self,
         added: Iterable[RawDocument],
         removed: Iterable[RawDocument],
-        unlisted: tuple[str, ...],
         faults: tuple[str, ...],
         seen: Callable[[Document], object] | None,
     ) -> Catalogue:
@@ -273,7 +269,6 @@ class _Change:
             overlay_selectors=self.overlay_selectors,
             has_overlays=not self.overlay_members.is_empty or len(self.overlay_selectors) > 0,
             unreadable=tuple(sorted(self.unreadable, key=_order)),
-            unlisted=unlisted,
             gone=self._gone(),
             faults=faults,
             inventory=inventory,

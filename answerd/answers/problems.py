@@ -106,7 +106,7 @@ class ProblemIndex:
         return sorted(found)
 
     def _of_the_documents(self) -> set[str]:
-        found = {*self.catalogue.unlisted, *self.catalogue.faults, *self.of_extends.values(), *self.of_groups}
+        found = {*self.catalogue.faults, *self.of_extends.values(), *self.of_groups}
         for filed in (self.of_documents, self.of_names):
             for sentences in filed.values():
                 found.update(sentences)

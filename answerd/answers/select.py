@@ -14,7 +14,7 @@ from answerd.answers.copy_on_write import CopyOnWriteMap
 from answerd.answers.near_misses import unclaimed
 from answerd.answers.selectors import holds
 from answerd.documents import Document, Key
-from answerd.errors import BrokenDocument, NotClaimed, UnreadableClaim
+from answerd.errors import NotClaimed, UnreadableClaim
 from answerd.facts import Facts
 from answerd.formats.control import Criterion
 
@@ -118,8 +118,6 @@ def selection_request(
 
 def select(catalogue: Catalogue, request: SelectionRequest) -> Selection:
     """Return the documents that answer. Raises `NotClaimed` or `BrokenDocument`, with the reason for the console."""
-    if catalogue.unlisted:
-        raise BrokenDocument(f"any group or row might claim this request: {catalogue.unlisted[0]}")
     machine = _best_machine(catalogue, request)
     if machine:
         return _with_its_group(catalogue, request, machine)

@@ -208,8 +208,6 @@ class _Selecting:
         if request.only_naming:
             heading = "rules" if self.facts.asks_for_rules else "side file"
             self._add(heading, f"only documents whose match names {request.only_naming!r} may claim it")
-        for reason in catalogue.unlisted:
-            self._add("unreadable", f"{reason}: any group or row might claim this request")
         self.trace = {considered.step: considered for considered in request.trace}
         for considered in request.trace:
             _SENTENCES[considered.step](self, considered)

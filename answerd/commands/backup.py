@@ -16,8 +16,8 @@ SERVICE_STORE=files the documents are written into the directory, and the states
 into SERVICE_STATE_PATH. With SERVICE_STORE=postgres the documents are stored as
 an import would, without their history, and the states are merged with those
 that are there: a machine that is known to be installed stays so. For one
-document, see `answerd restore-document`. A file that is no backup of answerd, or
-whose rows do not all arrive, changes nothing.
+document, see `answerd restore-document`. A file that is no backup of answerd
+changes nothing.
 
 Options:
   --force    Replace what is there: FILE; the database; in a directory, files of

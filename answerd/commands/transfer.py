@@ -21,8 +21,8 @@ is given.
 Options:
   --prune         Remove the documents of the database that DIR or FILE does not
                   have.
-  --follow-links  Read what links lead to out of DIR; else such a document is one
-                  that could not be taken.
+  --follow-links  Read what links lead to out of DIR; else such a document
+                  could not be taken.
   --from-db FILE  Take the documents of a database file in place of a directory.
   --force         Export into a directory that is not empty; files of the same
                   names are replaced.

@@ -444,7 +444,7 @@ def _judged(
         _ = document.content
         document.forget_tree()
 
-    trial = catalogue.changed(changes.added, changes.removed, catalogue.unlisted, seen=judge)
+    trial = catalogue.changed(changes.added, changes.removed, seen=judge)
     after = before.after(trial, changes.added, changes.removed)
     _refuse_faulty(trial.documents_of(changes.added))
     inventory = trial.inventory

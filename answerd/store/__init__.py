@@ -57,20 +57,19 @@ class StoreFull(StoreAway):
 
 
 class NoSetYet(StoreError):
-    """The store was never read, so it is not known which documents there are. Nothing can be answered: 503, not 404."""
+    """The store was never read as a whole, so it is not known which documents there are. Nothing can be answered: 503,
+    not 404."""
 
 
 @dataclass(frozen=True, slots=True)
 class Changes:
     """The differences from the documents that the store returned before. A document that changed is in both: the former
-    object in ``removed``, its successor in ``added``. ``unlisted`` are sentences about parts of the store that were
-    never listed, so that they may hold any group. ``faults`` are sentences about parts that could be listed before and
-    cannot be now: problems that do not affect a claim.
+    object in ``removed``, its successor in ``added``. ``faults`` are sentences about the store itself: problems that
+    affect no claim.
     """
 
     added: tuple[RawDocument, ...] = ()
     removed: tuple[RawDocument, ...] = ()
-    unlisted: tuple[str, ...] = ()
     faults: tuple[str, ...] = ()
 
 

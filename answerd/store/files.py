@@ -10,17 +10,17 @@ from __future__ import annotations
 import hashlib
 import os
 import stat
-from collections.abc import Callable, Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Iterator, Mapping, Set
 from pathlib import Path
 
 from answerd.documents import Key, RawDocument
-from answerd.formats import ALL_EXTENSIONS
-from answerd.identity import Kind, identifier_fault, printable
+from answerd.identity import Kind, printable
 from answerd.store import (
     Changes,
     DocumentEntry,
     HistoryEntry,
     HistoryFilter,
+    NoSetYet,
     ReadOnlyStore,
     StoredDocument,
     StoreError,
@@ -30,7 +30,7 @@ from answerd.store import (
 from answerd.store.file_io import Signature, State, link_fault, read_document, state_of, unopened, write_atomically
 from answerd.store.layout import counts, flat_name, ignored_reason, is_groups, is_inventories, key_of, may_own_documents
 from answerd.store.looks import Looks
-from answerd.store.watch import WRITING_SECONDS, Watch, device_and_inode, mounts_below
+from answerd.store.watch import WRITING_SECONDS, Watch, device_and_inode
 
 _TOKEN_DIGITS = 16
 
@@ -48,16 +48,11 @@ class FileStore(ReadOnlyStore):
         self.follows_links = follows_links
         self._files: Looks[RawDocument] = Looks(self._read, _is_same)
         self._keys: dict[str, Key] = {}
-        self._listed_before: set[str] = set()
-        self._attached: dict[str, tuple[tuple[int, int], bool]] = {}
-        self._unlisted: tuple[str, ...] = ()
+        self._listed: set[str] = set()  # the directories that the last look at everything has listed
         self._faults: tuple[str, ...] = ()
-        self._closed_directories: tuple[str, ...] = ()
         self._watch = Watch(self.directory)
         self.ignored: Mapping[str, str] = {}
         """The files and directories that hold no documents, and why, as the last look at everything has seen them."""
-        self.closed: Sequence[str] = ()
-        """Why directories could not be listed then."""
         self._root: tuple[int, int] | None = None  # device and inode of the directory that the documents came from
 
     @property
@@ -66,7 +61,8 @@ class FileStore(ReadOnlyStore):
 
     def warnings(self) -> list[str]:
         fault = self.fault()
-        return [f"{fault}: every request gets 404 until that changes"] if fault else []
+        status = 503 if self.directory.is_dir() else 404
+        return [f"{fault}: every request gets {status} until that changes"] if fault else []
 
     def fault(self) -> str | None:
         """Return why the directory cannot be read; None where it can."""
@@ -84,7 +80,7 @@ class FileStore(ReadOnlyStore):
     def absence(self) -> str:
         """Return why the documents of the directory are not in force yet, as the last scan has seen it; empty where
         they are."""
-        if "" not in self._listed_before:
+        if "" not in self._listed:
             return self.fault() or "the documents are being read"
         return "the documents are being read" if self._files.has_unread else ""
 
@@ -94,8 +90,9 @@ class FileStore(ReadOnlyStore):
     def changes(self) -> Changes | None:
         """Look for changes. A changed or removed file takes effect when two scans in a row agree about it.
 
-        Costs microseconds where the kernel says that nothing happened. Raises `StoreError` when the directory itself
-        cannot be listed, is no longer there, or is another directory and empty.
+        Costs microseconds where the kernel says that nothing happened. Raises `StoreError`, and changes nothing, when
+        the directory or a part of it cannot be listed, is no longer there, or is another directory and empty;
+        `NoSetYet` where a part could not be listed since the start.
         """
         is_first = not self._files.looked_before
         scan = self._scan()
@@ -103,21 +100,11 @@ class FileStore(ReadOnlyStore):
             return None
         self._keys = scan.keys
         added, removed = self._files.look(scan.seen, scan.only, scan.kept)
-        before = self._unlisted, self._faults
         if scan.only is None:
-            self._take_directories(scan)
-        self._faults = (*self._closed_directories, *self._overdue())
-        has_changed = is_first or added or removed or before != (self._unlisted, self._faults)
-        return Changes(tuple(added), tuple(removed), self._unlisted, self._faults) if has_changed else None
-
-    def _take_directories(self, scan: _Scan) -> None:
-        """Take what a look at everything has found out about directories."""
-        never_listed = {name: why for name, why in scan.failed.items() if scan.was_never_listed(name)}
-        self._unlisted = tuple(sorted(why for name, why in never_listed.items() if _is_shared(name)))
-        self._closed_directories = tuple(sorted(why for name, why in scan.failed.items() if name not in never_listed))
-        self.closed = [why for name, why in sorted(scan.failed.items()) if name not in scan.refused]
-        self.ignored, self._attached = scan.ignored, scan.attached
-        self._listed_before = (scan.failed.keys() - never_listed.keys()) | scan.listed
+            self.ignored, self._listed = scan.ignored, scan.listed
+        before, self._faults = self._faults, tuple(self._overdue())
+        has_changed = is_first or added or removed or before != self._faults
+        return Changes(tuple(added), tuple(removed), self._faults) if has_changed else None
 
     def _overdue(self) -> Iterator[str]:
         for name in sorted(self._watch.overdue & self._files.names):
@@ -169,18 +156,16 @@ class FileStore(ReadOnlyStore):
         return scan
 
     def _refuse_vanished(self, root: tuple[int, int] | None, scan: _Scan) -> None:
-        """Raise `StoreError` where the answers directory cannot be listed, is gone, or is the empty place of a mount.
+        """Raise `StoreError` where the answers directory is gone, or is the empty place of a mount.
 
         An unmounted disk must not turn a rack's answers into 404. A directory that was emptied is another matter: it is
         the same directory as before.
         """
         directory = f"the answers directory {printable(str(self.directory))}"
-        if "" in scan.failed:
-            raise StoreError(scan.failed[""])
-        if "" not in scan.listed and "" in self._listed_before:
+        if "" not in scan.listed and "" in self._listed:
             state = "is not a directory" if self.directory.exists() else "does not exist"
             raise StoreError(f"{directory} {state} any more: mount it, or put it back")
-        is_empty = not (scan.seen or scan.kept or scan.failed)
+        is_empty = not (scan.seen or scan.kept)
         if is_empty and self._files.names and root != self._root:
             raise StoreError(
                 f"{directory} is empty and is not the one that was there before: is its file system mounted? "
@@ -245,12 +230,9 @@ class _Scan:
     """One scan of all files, or of some of them. Lists directories and asks for the state of files; opens no file.
 
     ``seen`` maps the name of each file that counts to its signature, or why it has none; ``keys`` has the keys of those
-    that were not known. ``kept`` are the known files that did not change, and those whose documents stay in force
-    because their directory cannot be listed. ``only`` are the names that were looked for, None for all. ``ignored`` are
-    files and directories that hold no documents, and why. ``listed`` are the directories that could be listed,
-    ``failed`` those that could not, and why; of these ``refused`` are never entered. ``attached`` are directories with
-    documents that are mount points or reached by a link, and may become others at any moment: the device and inode of
-    each, and whether it is a mount point. All are names below the root.
+    that were not known. ``kept`` are the known files that did not change. ``only`` are the names that were looked for,
+    None for all. ``ignored`` are files and directories that hold no documents, and why. ``listed`` are the directories
+    that were listed. All are names below the root.
     """
 
     def __init__(self, store: FileStore) -> None:
@@ -258,32 +240,18 @@ class _Scan:
         self._follows_links = store.follows_links
         self._files = store._files
         self._watch = store._watch
-        self._listed_before = store._listed_before
-        self._attached_before = store._attached
-        self._mounts: Set[str] = frozenset()
-        self._kept_directories: set[str] = set()
-        self._lost: set[str] = set()
+        self._listed_before = store._listed
         self.only: Set[str] | None = None
         self.seen: dict[str, State] = {}
         self.keys: dict[str, Key] = {}
         self.kept: set[str] = set()
         self.listed: set[str] = set()
-        self.failed: dict[str, str] = {}
-        self.refused: dict[str, str] = {}
         self.ignored: dict[str, str] = {}
-        self.attached: dict[str, tuple[tuple[int, int], bool]] = {}
 
     def run(self) -> None:
-        """Look at everything."""
-        self._mounts = mounts_below(self._root)
+        """Look at everything. Raises `StoreError` where a part cannot be listed: nobody knows what it holds."""
         for entry in self._entries(str(self._root), ""):
             self._take_entry(entry, entry.name, self._take_groups if is_groups(entry.name) else self._take_owner)
-        for name, (_, was_mount) in self._attached_before.items():
-            if was_mount and name not in self.attached and not os.path.lexists(self._root / name):
-                # The mount point was removed together with its mount.
-                self._keep(name, "it is gone: is its file system mounted?")
-        if self.failed:
-            self._check_failed()
 
     def run_only(self, names: Set[str]) -> None:
         """Look at these files alone."""
@@ -294,70 +262,28 @@ class _Scan:
                 self._watch.is_whole = self._watch.is_whole and not path.is_symlink()
                 self._record(path, name)
 
-    def was_never_listed(self, directory: str) -> bool:
-        """Return whether a directory may hold anything."""
-        return directory not in self._listed_before or directory in self._lost
-
     def _take_entry(self, entry: os.DirEntry[str], name: str, enter: Callable[[str, str], None]) -> None:
         """Look at a file, or ``enter`` a directory by its path and name."""
-        is_mount, is_attached = name in self._mounts, entry.is_symlink() or name in self._mounts
-        if not _is_directory(entry):
-            was_attached = name in self._attached_before
-            if is_attached and not os.path.exists(entry) and (was_attached or _is_shared(name)):
-                if was_attached:
-                    self._keep(name, "the link leads nowhere")
-                else:  # where it leads now was never listed, whatever was here before
-                    self._fail(name, "the link leads nowhere")
-                    self._lost.add(name)
-            else:
-                self._record(entry, name)
-            return
-        before = len(self.seen) + len(self.kept)
-        refusal = self._link_fault(entry) if is_attached else None
-        if refusal:
-            self.refused[name] = refusal
-            self._fail(name, refusal)
+        if _is_directory(entry):
+            fault = self._link_fault(entry) if entry.is_symlink() else None
+            if fault and may_own_documents(name):
+                raise self._unlisted(name, fault)
+            if not fault:
+                enter(entry.path, name)
+        elif self._was_directory(name) and entry.is_symlink() and not os.path.exists(entry):
+            raise self._unlisted(name, "the link leads nowhere")
         else:
-            enter(entry.path, name)
-        if name in self.failed and not _is_shared(name):
-            self._assume_every_format(name)
-        if is_attached or name in self._attached_before:
-            has_documents = len(self.seen) + len(self.kept) > before
-            self._judge_attached(Path(entry.path), name, has_documents=has_documents, is_mount=is_mount)
+            self._record(entry, name)
 
-    def _judge_attached(self, path: Path, name: str, *, has_documents: bool, is_mount: bool) -> None:
-        """Distinguish a directory that was emptied from one whose file system is gone: that keeps its documents in
-        force."""
-        directory, before = device_and_inode(path), self._attached_before.get(name)
-        if name in self.failed:
-            if before:
-                self.attached[name] = before
-        elif has_documents and directory:
-            self.attached[name] = directory, is_mount
-        elif before and directory != before[0]:
-            self._keep(name, "it is empty and was not before: is its file system mounted?")
+    def _was_directory(self, name: str) -> bool:
+        """Return whether a link of this name that leads nowhere has led to documents, or may have."""
+        return name in self._listed_before or is_groups(name) or is_inventories(name)
 
-    def _keep(self, name: str, reason: str) -> None:
-        """Keep the documents of a directory that had some in force, as they were last read."""
-        self._fail(name, reason)
-        self._kept_directories.add(name)
-        self.attached[name] = self._attached_before[name]
-
-    def _check_failed(self) -> None:
-        """Look at the known files of directories that cannot be listed, by their names.
-
-        Whether one can still be opened is a question to the file; nothing is taken to be gone because it is not listed.
-        """
-        for name in self._files.names - self.seen.keys() - self.kept:
-            directory = next((folder for folder in self.failed if name.startswith(f"{folder}/")), None)
-            if directory is None:
-                continue
-            if directory in self._kept_directories:
-                self.kept.add(name)
-            elif directory in self.refused:
-                self.seen[name] = self.refused[directory]
-            else:
-                self._record(self._root / name, name)
+    def _unlisted(self, name: str, reason: str) -> StoreError:
+        """Return the error of a directory that cannot be listed."""
+        shown = f"directory {printable(name)}" if name else f"the answers directory {printable(str(self._root))}"
+        error = StoreError if self._files.looked_before else NoSetYet
+        return error(f"{shown} cannot be listed: {reason}")
 
     def _take_groups(self, directory: str, name: str) -> None:
         for entry in self._entries(directory, name):
@@ -370,15 +296,6 @@ class _Scan:
                 self.ignored[f"{name}/{entry.name}"] = "a directory here holds no documents"
             else:
                 self._record(entry, f"{name}/{entry.name}")
-
-    def _assume_every_format(self, name: str) -> None:
-        """Take an owner's directory that was never listed to hold a document of each format that cannot be opened."""
-        if name in self._listed_before:
-            return
-        for extension in ALL_EXTENSIONS:
-            key = key_of(f"{name}/*.{extension}")
-            if key and not (key.identifier and identifier_fault(key.kind, key.identifier)):
-                self.seen[f"{name}/*.{extension}"] = self.failed[name]
 
     def _record(self, entry: os.DirEntry[str] | Path, name: str) -> None:
         if name not in self._files.names:
@@ -432,14 +349,10 @@ class _Scan:
         except (FileNotFoundError, NotADirectoryError):
             return
         except OSError as error:
-            if may_own_documents(name) or name in self._listed_before:  # lost+found is rarely readable, and holds none
-                self._fail(name, error.strerror or str(error))
+            if may_own_documents(name):  # lost+found is rarely readable, and holds none
+                raise self._unlisted(name, error.strerror or str(error)) from None
             return
         self.listed.add(name)
-
-    def _fail(self, name: str, reason: str) -> None:
-        self._watch.is_whole = False
-        self.failed[name] = f"directory {printable(name) or printable(str(self._root))} cannot be listed: {reason}"
 
 
 def _is_directory(entry: os.DirEntry[str]) -> bool:
@@ -447,11 +360,6 @@ def _is_directory(entry: os.DirEntry[str]) -> bool:
         return entry.is_dir()
     except OSError:
         return False
-
-
-def _is_shared(name: str) -> bool:
-    """Return whether the documents in a directory below the root are about more than one machine."""
-    return is_groups(name) or is_inventories(name)
 
 
 def _is_same(one: RawDocument, other: RawDocument) -> bool:

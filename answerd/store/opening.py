@@ -220,7 +220,7 @@ class Loader:
 
     def apply(self, changes: Changes) -> None:
         """Put changes in force."""
-        self.catalogue = self.catalogue.changed(changes.added, changes.removed, changes.unlisted, faults=changes.faults)
+        self.catalogue = self.catalogue.changed(changes.added, changes.removed, faults=changes.faults)
 
     def refresh(self) -> bool:
         """`poll` and `apply`; return whether anything changed. Raises `answerd.store.StoreError`."""

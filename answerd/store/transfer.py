@@ -181,9 +181,10 @@ def _documents_below(root: Path, *, follow_links: bool = True) -> tuple[FileStor
     except OSError as error:
         raise StoreError(f"{printable(str(root))} cannot be read: {error.strerror}") from None
     store = FileStore(root, follows_links=follow_links)
-    changes = store.changes() or Changes()
-    if closed := (*changes.unlisted, *changes.faults, *store.closed):
-        raise StoreError(f"nothing was imported from {printable(str(root))}: {closed[0]}")
+    try:
+        changes = store.changes() or Changes()
+    except StoreError as error:
+        raise StoreError(f"{printable(str(root))}: {error}") from None
     return store, changes.added
 
 

@@ -24,7 +24,7 @@ def test_an_overlay_and_a_secret_that_break_stop_nothing_else(serving: Serving, 
     secrets = tmp_path / "secrets"
     secrets.mkdir(0o700)
     (secrets / "root").write_text("sound")
-    service = serving(DOCUMENTS, SERVICE_SECRETS_DIR=secrets, SERVICE_WORKERS=2)
+    service = serving(DOCUMENTS, SERVICE_SECRETS_DIR=secrets, SERVICE_WORKERS=1)
     answers = tmp_path / "answers"
 
     def asked(target: str) -> Reply:
@@ -57,3 +57,32 @@ def test_an_overlay_and_a_secret_that_break_stop_nothing_else(serving: Serving, 
     told = [line for line in service.log if "problem" in line or "failed" in line or "Error" in line]
     assert len([line for line in told if 'group "over"' in line and " 500 " not in line]) == 2, told
     assert not [line for line in told if "preparing" in line or "AttributeError" in line]
+
+
+def test_a_part_that_cannot_be_listed_is_503_at_the_start_and_changes_nothing_later(
+    serving: Serving, tmp_path: Path
+) -> None:
+    answers = tmp_path / "answers"
+    answers.mkdir()
+    (answers / "groups").symlink_to("nowhere")
+    service = serving({"default.yaml": "d: 1\n"}, SERVICE_WORKERS=1)
+
+    def said() -> list[str]:
+        return [line for line in service.log if "answers stay as they are: directory groups cannot be listed" in line]
+
+    for target in ("/yaml?id=m1", "/ready"):
+        reply = service.get(target)
+        assert reply.status == 503
+        assert "directory groups cannot be listed: the link leads nowhere" in reply.text
+    (answers / "groups").unlink()
+    wait_until(lambda: service.get("/yaml?id=m1").text == "d: 1\n")
+    wait_until(lambda: service.get("/ready").status == 200)
+
+    (answers / "groups").symlink_to("nowhere")
+    wait_until(lambda: len(said()) == 2)
+    (answers / "default.yaml").write_text("d: 2\n")
+    assert (service.get("/yaml?id=m1").text, service.get("/ready").status) == ("d: 1\n", 200)
+    (answers / "groups").unlink()
+    wait_until(lambda: service.get("/yaml?id=m1").text == "d: 2\n")
+    assert service.stop() == 0
+    assert len(said()) == 2

@@ -16,7 +16,7 @@ from hypothesis import HealthCheck, event, example, given, settings
 from hypothesis import strategies as st
 
 from answerd.formats import ALL_EXTENSIONS
-from answerd.store import watch
+from answerd.store import StoreError, watch
 from answerd.store.files import FileStore
 from answerd.store.opening import Loader
 from tests.support.thorough import examples
@@ -28,10 +28,14 @@ FAULT = None
 LOOKS = 6
 """Two looks believe a change, two more what it was found with, and a hard link asks for a look at everything."""
 
-CLAIMING = ("groups", "inventory")
-"""Directories whose documents may claim any request: one that was never listed refuses them all."""
+LEADING = ("groups", "inventory")
+"""A link of such a name that leads nowhere may have led to documents."""
 
 Found = dict[str, str | None]
+
+
+class Unlisted(Exception):
+    """A part of the tree cannot be listed."""
 
 
 @dataclass
@@ -41,65 +45,40 @@ class Oracle:
     root: Path
     found: Found = field(default_factory=dict)
     listed: set[str] = field(default_factory=set)
-    attached: dict[str, tuple[int, int]] = field(default_factory=dict)
-    any_claim: bool = False
+    is_unlisted: bool = False
 
     def settle(self) -> Found:
-        """Walk the tree."""
-        before = Oracle(self.root, self.found, self.listed, self.attached)
-        self.found, self.listed, self.attached, self.any_claim = {}, set(), {}, False
-        for name in self._names("", before):
-            self._entry(name, before, may_nest=name.lower() == "groups")
+        """Walk the tree. Where a part of it cannot be listed, all stays as it was."""
+        walk = Oracle(self.root)
+        try:
+            for name in walk._names(""):
+                walk._entry(name, self.listed, may_nest=name.lower() == "groups")
+        except Unlisted:
+            self.is_unlisted = True
+        else:
+            self.found, self.listed, self.is_unlisted = walk.found, walk.listed, False
         return self.found
 
-    def _entry(self, name: str, before: Oracle, *, may_nest: bool) -> None:
+    def _entry(self, name: str, before: set[str], *, may_nest: bool) -> None:
         path = self.root / name
-        is_dangling = path.is_symlink() and not path.exists()
-        if is_dangling and name in before.attached:
-            self._keep(name, before)
-        elif is_dangling and name.lower() in CLAIMING:
-            self.any_claim = True
-        elif not path.is_dir():
+        if path.is_symlink() and not path.exists() and (name in before or name.lower() in LEADING):
+            raise Unlisted
+        if not path.is_dir():
             self._file(name)
-        else:
-            for below in self._names(name, before):
-                if may_nest:
-                    self._entry(f"{name}/{below}", before, may_nest=False)
-                elif not (path / below).is_dir():
-                    self._file(f"{name}/{below}")
-            is_failed = name not in self.listed or (name in before.attached and not os.access(path, os.R_OK))
-            has_documents = any(source.startswith(f"{name}/") for source in self.found)
-            identity = path.stat().st_dev, path.stat().st_ino
-            if is_failed and name in before.attached:
-                self.attached[name] = before.attached[name]
-            elif path.is_symlink() or name in before.attached:
-                if has_documents and not is_failed:
-                    self.attached[name] = identity
-                elif before.attached.get(name, identity) != identity:
-                    self._keep(name, before)
+            return
+        for below in self._names(name):
+            if may_nest:
+                self._entry(f"{name}/{below}", before, may_nest=False)
+            elif not (path / below).is_dir():
+                self._file(f"{name}/{below}")
 
-    def _keep(self, name: str, before: Oracle) -> None:
-        self.found |= {source: text for source, text in before.found.items() if source.startswith(f"{name}/")}
-        self.listed |= {listed for listed in before.listed if f"{listed}/".startswith(f"{name}/")}
-        self.attached[name] = before.attached[name]
-
-    def _names(self, name: str, before: Oracle) -> list[str]:
+    def _names(self, name: str) -> list[str]:
         try:
             names = os.listdir(self.root / name)
         except PermissionError:
-            self._closed(name, before)
-            return []
+            raise Unlisted from None
         self.listed.add(name)
         return sorted(entry for entry in names if not entry.startswith(".") and not entry.endswith("~"))
-
-    def _closed(self, name: str, before: Oracle) -> None:
-        if name in before.listed:
-            self.listed.add(name)
-            self.found |= {source: FAULT for source in before.found if source.startswith(f"{name}/")}
-        elif name.lower() in CLAIMING:
-            self.any_claim = True
-        else:
-            self.found |= {f"{name}/*.{extension}": FAULT for extension in ALL_EXTENSIONS}
 
     def _file(self, name: str) -> None:
         stem, dot, extension = name.rpartition("/")[2].rpartition(".")
@@ -201,11 +180,15 @@ def remove(path: Path) -> None:
 
 
 def in_force(loader: Loader) -> tuple[Found, bool]:
-    """What the store has handed out, and whether a directory of `CLAIMING` was never listed."""
+    """What the store has handed out, and whether it says that a part cannot be listed."""
+    is_unlisted = False
     for _ in range(LOOKS):
-        loader.refresh()
+        try:
+            loader.refresh()
+        except StoreError as error:
+            is_unlisted = "cannot be listed" in str(error)
     found = {raw.source: FAULT if raw.fault else raw.text for raw in loader.catalogue.documents}
-    return found, bool(loader.catalogue.unlisted)
+    return found, is_unlisted
 
 
 @pytest.fixture
@@ -243,7 +226,7 @@ def test_what_is_in_force_is_what_a_literal_walk_finds(
         (home / "out" / "file.ks").write_text("#" * next(_numbers))
         (home / "out" / "d1" / "x.ks").write_text("#" * next(_numbers))
         loader, oracle = Loader(FileStore(root)), Oracle(root)
-        assert in_force(loader) == (oracle.settle(), oracle.any_claim)
+        assert in_force(loader) == (oracle.settle(), oracle.is_unlisted)
         for (what, name, other), settles in [*steps, (("chmod", "groups", 0o700), True)]:
             try:
                 operate(root, what, name, other)
@@ -251,7 +234,7 @@ def test_what_is_in_force_is_what_a_literal_walk_finds(
             except OSError:
                 continue
             if settles:
-                assert in_force(loader) == (oracle.settle(), oracle.any_claim)
+                assert in_force(loader) == (oracle.settle(), oracle.is_unlisted)
 
     with as_nobody():
         follow()
