@@ -21,6 +21,7 @@ from answerd.errors import AnswerError
 from answerd.facts import LARGE, Facts, Request
 from answerd.formats import ALL_EXTENSIONS
 from answerd.installs.shown import UnknownMachine
+from answerd.installs.tokens import without_tokens
 
 _NOT_SENT_AS_VALUES = frozenset({"path", "file", "segment", "peer", "user_agent"})
 
@@ -54,7 +55,7 @@ def facts_as_json(facts: Facts) -> str:
     if len(facts.request.body) > LARGE:
         return "{}"
     labels = {
-        label: [redacted_cell(label, value) for value in values if value.isprintable()]
+        label: [without_tokens(redacted_cell(label, value)) for value in values if value.isprintable()]
         for label, values in facts.labels.items()
     }
     try:

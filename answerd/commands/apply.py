@@ -55,6 +55,7 @@ from answerd.commands.common import (
     print_json,
     printable_line,
     progress,
+    said_yes,
     say,
     say_each,
     settings,
@@ -221,15 +222,6 @@ def local_guard(store: Store) -> WriteGuard:
 
     loader = Loader(store, has_states=True, columns=settings().labels_of_columns)
     return WriteGuard(store, LiveAnswerSet(loader, WriteCounter(), run=directly), run=directly)
-
-
-def said_yes(question: str) -> bool:
-    """Ask a person. No answer, because the input has ended, is a no."""
-    try:
-        return input(f"{question} [y/N] ").strip().lower() in ("y", "yes")
-    except EOFError:
-        print()
-        return False
 
 
 def user_name() -> str | None:

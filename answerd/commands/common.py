@@ -144,6 +144,26 @@ def one_of(what: str, text: str, known: Iterable[str]) -> None:
         raise CommandError(f"no such {what}: the {what}s are {', '.join(names)}{near}", WRONG_USAGE)
 
 
+MOST_DIGITS = 18
+"""Digits of a number on the command line: every such number fits the integers of a database."""
+
+
+def whole_number(option: str, text: str) -> int:
+    """Return the command line's whole number above zero. Raises `CommandError`."""
+    if not (text.isascii() and text.isdigit() and len(text) <= MOST_DIGITS and int(text)):
+        raise CommandError(f"{option} is a whole number above zero, of at most {MOST_DIGITS} digits", WRONG_USAGE)
+    return int(text)
+
+
+def said_yes(question: str) -> bool:
+    """Ask a person. No answer, because the input has ended, is a no."""
+    try:
+        return input(f"{question} [y/N] ").strip().lower() in ("y", "yes")
+    except EOFError:
+        print()
+        return False
+
+
 # --- output ----------------------------------------------------------------------------------------------------------
 
 

@@ -53,6 +53,7 @@ from answerd.commands.common import (
     print_json,
     printable_line,
     settings,
+    whole_number,
 )
 from answerd.formats import ALL_EXTENSIONS
 from answerd.identity import Kind
@@ -68,15 +69,13 @@ def run(arguments: Arguments) -> int:
 
 
 def print_history(arguments: Arguments) -> int:
-    limit, since = arguments["--limit"], arguments["--since"]
-    if not (limit.isascii() and limit.isdigit() and int(limit)):
-        raise CommandError("--limit is a number above zero", WRONG_USAGE)
+    limit, since = whole_number("--limit", arguments["--limit"]), arguments["--since"]
     try:
         since = beginning(since) if since else None
     except ValueError:
         raise CommandError("--since is a time of UTC, such as 2026-11-21 or 2026-11-21T09:14", WRONG_USAGE) from None
     kind, identifier, extension = parse_document_name(arguments["KEY"]) if arguments["KEY"] else (None, None, None)
-    entries = database().history(HistoryFilter(kind, identifier, extension, since, limit=int(limit)))
+    entries = database().history(HistoryFilter(kind, identifier, extension, since, limit=limit))
     labels, show_secrets = settings().labels_of_columns, bool(arguments["--show-secrets"])
     found = [_as_json(entry, labels, show_secrets) for entry in entries]
     if arguments["--json"]:
@@ -133,17 +132,15 @@ def put_back(arguments: Arguments) -> int:
     """Restore a document. Exit status 1 where that is refused."""
     from answerd.server.write_guard import UNCONDITIONAL, WriteRefused, restore_document  # noqa: PLC0415
 
-    number = arguments["--revision"]
-    if not (number.isascii() and number.isdigit()):
-        raise CommandError("--revision is a number", WRONG_USAGE)
+    number = whole_number("--revision", arguments["--revision"])
     kind, identifier, extension = parse_document_name(arguments["KEY"])
     store = database()
-    found = store.history(HistoryFilter(kind, identifier, extension, revision=int(number)))
+    found = store.history(HistoryFilter(kind, identifier, extension, revision=number))
     if not found:
-        raise CommandError(f"revision {int(number)} is no change of {arguments['KEY']}: answerd history lists them")
+        raise CommandError(f"revision {number} is no change of {arguments['KEY']}: answerd history lists them")
     try:
         stored = restore_document(local_guard(store), found[0], own_author(arguments["--note"]), UNCONDITIONAL)
     except WriteRefused as refused:
         raise refusal(refused.reason, refused.problems) from None
-    print(printable_line(f"{flat_name(stored.key)} is what it was in revision {int(number)}"))
+    print(printable_line(f"{flat_name(stored.key)} is what it was in revision {number}"))
     return 0

@@ -52,8 +52,8 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
+from threading import Thread
 from typing import Any
 
 from answerd.answers.catalogue import Catalogue
@@ -195,21 +195,24 @@ def _print_sites(arguments: Arguments, state: str | None) -> int:
     sites = [AdminApi.of(url, arguments["--ca"], "--from", SITE_SECONDS) for url in arguments["--from"]]
     query = {name: value for name, value in (("state", state), ("group", arguments["--group"])) if value is not None}
     path, what = ("/unknown", "unknown") if arguments["--unknown"] else ("/installs", "installs")
-    machines: list[dict[str, Any]] = []
-    faults: list[CommandError] = []
+    answers: list[list[dict[str, Any]] | CommandError] = [CommandError(f"{site.site} was not asked") for site in sites]
+    waiting = iter(enumerate(sites))
 
-    def asked(site: AdminApi) -> list[dict[str, Any]] | CommandError:
-        try:
-            return [{"site": site.site, **machine} for machine in _all_pages(site, path, what, query)]
-        except CommandError as error:
-            return error
+    def ask() -> None:
+        for at, site in waiting:
+            try:
+                answers[at] = [{"site": site.site, **machine} for machine in _all_pages(site, path, what, query)]
+            except CommandError as error:
+                answers[at] = error
 
-    with ThreadPoolExecutor(MOST_ASKED_AT_ONCE) as pool:  # a site that is away holds up no other
-        for answer in pool.map(asked, sites):
-            if isinstance(answer, CommandError):
-                faults.append(answer)
-            else:
-                machines += answer
+    # A site that is away holds up no other, and no interrupt: the end of the program waits for no such thread.
+    threads = [Thread(target=ask, daemon=True) for _ in range(min(MOST_ASKED_AT_ONCE, len(sites)))]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    machines = [machine for answer in answers if isinstance(answer, list) for machine in answer]
+    faults = [answer for answer in answers if isinstance(answer, CommandError)]
     _print_list(arguments, machines)
     for fault in faults:
         say(f"answerd: {fault}")

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import hmac
+import re
 from base64 import urlsafe_b64decode, urlsafe_b64encode
 from typing import NamedTuple
 
@@ -18,6 +19,7 @@ _SIGNED = 16
 """Bytes of the signature: 128 bits."""
 
 _MOST_ATTEMPT_DIGITS = 15
+_FORM = re.compile(r"(?<![\w-])[\w-]+\.\d{1,15}\.[\w-]{22}(?![\w-])", re.ASCII)
 WORTHLESS = bytes(KEY_LENGTH)
 """A key that no service has: for tokens that are shown and never taken."""
 
@@ -48,6 +50,11 @@ def subject_of(token: str, key: bytes) -> TokenSubject | None:
 def token_fingerprint(token: str) -> str:
     """Return the fingerprint that logs and errors show in place of a token: 6 characters of its SHA-256."""
     return hashlib.sha256(token.encode("utf-8", "replace")).hexdigest()[:6]
+
+
+def without_tokens(text: str) -> str:
+    """Return a text with the fingerprint in place of everything that has the form of a token, wherever it stands."""
+    return _FORM.sub(lambda found: token_fingerprint(found[0]), text) if "." in text else text
 
 
 def _signature(subject: TokenSubject, key: bytes) -> str:

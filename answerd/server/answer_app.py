@@ -25,6 +25,7 @@ from answerd.answers.sources import NO_SOURCES, Sources
 from answerd.answers.unclaimed import is_known
 from answerd.errors import AnswerError, GateClosed, NotClaimed, NothingLoaded
 from answerd.facts import LARGE, Facts, Request
+from answerd.installs.tokens import without_tokens
 from answerd.long_work import run_long
 from answerd.server.access import METHODS, Access
 from answerd.server.answer_statuses import OF_ERRORS
@@ -258,9 +259,12 @@ def _record(exchange: Exchange, recorder: Recorder) -> None:
     target, headers, body = request.target, request.headers, request.body
     shown = without_token(target)
     if shown != target:  # a report: nothing that is kept may speak for a machine
-        token, mark = token_in(request.path)
-        body = body.replace(token.encode(), mark.encode())
-        headers = tuple((name, value.replace(token, mark)) for name, value in headers)
+        token, mark = token_in(request.path) if is_report(request.path) else ("", "")
+        if token:
+            body = body.replace(token.encode(), mark.encode())
+            headers = tuple((name, value.replace(token, mark)) for name, value in headers)
+        body = without_tokens(body.decode("latin-1")).encode("latin-1")
+        headers = tuple((name, without_tokens(value)) for name, value in headers)
     recorder.record(
         exchange.peer,
         f"{request.method} {shown} HTTP/1.{request.minor_version}",
@@ -305,7 +309,7 @@ def _say_when_to_retry(status: int) -> None:
 
 def _refuse(exchange: Exchange, status: int, reason: str) -> bytes:
     """Return the body of an error: one plain line for the installer's console, the same words for the log."""
-    line = reason_line(reason)
+    line = without_tokens(reason_line(reason))  # it may quote the path
     exchange.outcome = line
     bottle.response.status = status
     bottle.response.content_type = PLAIN_TEXT

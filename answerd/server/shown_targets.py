@@ -7,7 +7,7 @@ from typing import Final
 from urllib.parse import quote, unquote
 
 from answerd.answers.secret_names import SECRET, redacted_cell
-from answerd.installs.tokens import token_fingerprint
+from answerd.installs.tokens import token_fingerprint, without_tokens
 
 REPORT: Final = "report"
 """The first segment of the path of a report, in any letter case."""
@@ -19,8 +19,9 @@ def shown_target(target: str) -> str:
     path, mark, query = target.partition("?")
     place = _place_of_token(path)
     if place is not None:
-        return _with_fingerprint(*place) + ("?..." if query else mark)
-    return path + mark + _without_secrets(_without_quoted_tokens(query)) if query else target
+        return _without_tokens(_with_fingerprint(*place)) + ("?..." if query else mark)
+    path = _without_tokens(path)
+    return path + mark + _without_secrets(_without_quoted_tokens(query)) if query else path + mark
 
 
 def without_token(target: str) -> str:
@@ -30,12 +31,12 @@ def without_token(target: str) -> str:
     query = _without_quoted_tokens(query)
     place = _place_of_token(path)
     if place is None:
-        return path + mark + query
+        return _without_tokens(path) + mark + query
     token = unquote(place[0][place[1]])
     if token not in query and token in (decoded := _decoded(query)):
         query = quote(decoded, safe=_IN_QUERIES)
     # A message may quote the token alone.
-    return _with_fingerprint(*place) + mark + query.replace(token, token_fingerprint(token))
+    return _without_tokens(_with_fingerprint(*place)) + mark + query.replace(token, token_fingerprint(token))
 
 
 def _place_of_token(path: str) -> tuple[list[str], int] | None:
@@ -79,11 +80,18 @@ _IN_QUERIES: Final = "/?&=:+,;@~!$'()*"
 
 def _without_quoted_tokens(query: str) -> str:
     """Return a query without the tokens of the URLs of reports in it, however often they are percent-encoded."""
-    if "%" not in query and REPORT not in query.lower():
+    if "%" not in query and "." not in query and REPORT not in query.lower():
         return query
     decoded = _decoded(query)
-    hidden = _QUOTED_TOKEN.sub(lambda found: token_fingerprint(found[1]), decoded)
+    hidden = without_tokens(_QUOTED_TOKEN.sub(lambda found: token_fingerprint(found[1]), decoded))
     return query if hidden == decoded else quote(hidden, safe=_IN_QUERIES)
+
+
+def _without_tokens(path: str) -> str:
+    """Return a path without what has the form of a report's token, however often it is percent-encoded."""
+    decoded = _decoded(path) if "%" in path else path
+    hidden = without_tokens(decoded)
+    return path if hidden == decoded else quote(hidden, safe=_IN_QUERIES)
 
 
 def _without_secrets(query: str) -> str:

@@ -4,14 +4,20 @@ from __future__ import annotations
 
 import json
 import os
+import pty
+import select
+import signal
+import socket
 import subprocess
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from answerd.store.sqlite import SqliteStore
 from tests.support.service import PROGRAM, environment, run, write_tree
 
+CHECKOUT = Path(__file__).parents[2]
 TERMINALS = {
     "ascii": {"PYTHONIOENCODING": "ascii"},
     "the C locale": {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"},
@@ -99,3 +105,112 @@ def test_a_set_that_says_nothing_strange_is_shown_as_it_is(tmp_path: Path) -> No
     done = run("check", "--json", SERVICE_ANSWERS_DIR=tmp_path, PYTHONIOENCODING="utf-8")
     assert any("caf\u00e9" in problem for problem in json.loads(done.stdout)["problems"])
     assert "caf\u00e9".encode() in done.stdout
+
+
+NUMBERS = {
+    "19 digits": "9" * 19,
+    "20 digits": "9" * 20,
+    "5,000 digits": "9" * 5_000,
+    "2 to the 63rd": str(2**63),
+    "below zero": "-1",
+    "zero": "0",
+    "a fraction": "1.5",
+    "with an exponent": "1e3",
+    "of another script": "٣",
+    "superscript": "²",
+    "no number": "x",
+    "empty": "",
+}
+TAKING_NUMBERS = {
+    "history": ["history", "--limit"],
+    "restore-document": ["restore-document", "x.ks", "--revision"],
+    "wait": ["wait", "x", "--timeout"],
+}
+
+
+@pytest.mark.parametrize("number", NUMBERS.values(), ids=list(NUMBERS))
+@pytest.mark.parametrize("command", TAKING_NUMBERS.values(), ids=TAKING_NUMBERS)
+def test_a_number_of_the_command_line_has_a_bound_and_a_sentence(
+    place: Path, command: list[str], number: str, in_memory: Path
+) -> None:
+    settings: dict[str, Any] = {"SERVICE_STORE": "sqlite", "SERVICE_DB_PATH": in_memory / "answers.db"}
+    write_tree(in_memory / "few", {"x.ks": "lang en\n"})
+    run("import", str(in_memory / "few"), **settings)
+    done = run(*command[:-1], f"{command[-1]}={number}", **settings)
+    if command[0] == "wait" and number in ("0", "1.5", "٣"):  # times
+        assert done.returncode == 3
+        return
+    assert done.returncode == 2
+    sentence = done.stderr.decode().splitlines()[-1]
+    assert sentence.startswith(f"answerd: {command[-1]} ")
+
+
+QUESTIONS = {
+    "Ctrl-D": (b"\x04", 1),
+    "Ctrl-C": (b"\x03", 130),
+    "no": (b"no\n", 1),
+    "nothing": (b"\n", 1),
+    "yes": (b"y\n", 0),
+}
+"""What a person types at a question, and the exit status."""
+
+
+def read_until(terminal: int, wanted: bytes | None) -> bytes:
+    """Read what a program writes to a terminal, up to a text or to its end."""
+    said = b""
+    while wanted is None or wanted not in said:
+        readable, _, _ = select.select([terminal], [], [], 60)
+        assert readable, said
+        try:
+            said += os.read(terminal, 1_000)
+        except OSError:  # the program has ended
+            assert wanted is None, said
+            break
+    return said
+
+
+@pytest.mark.parametrize(("typed", "status"), QUESTIONS.values(), ids=QUESTIONS)
+def test_a_question_takes_any_key(typed: bytes, status: int, tmp_path: Path) -> None:
+    write_tree(tmp_path / "answers", {"x.ks": "lang en\n"})
+    SqliteStore(tmp_path / "answers.db").close()
+    ours, theirs = pty.openpty()
+    environ = environment(SERVICE_STORE="sqlite", SERVICE_DB_PATH=tmp_path / "answers.db")
+    with subprocess.Popen(
+        [*PROGRAM, "apply", str(tmp_path / "answers")],
+        env=environ | {"PYTHONPATH": str(CHECKOUT)},
+        stdin=theirs,
+        stdout=theirs,
+        stderr=theirs,
+    ) as command:
+        os.close(theirs)
+        said = read_until(ours, b"[y/N] ")
+        if typed == b"\x03":  # this process's terminal is another
+            command.send_signal(signal.SIGINT)
+        else:
+            os.write(ours, typed)
+        said += read_until(ours, None)
+        assert command.wait(60) == status
+    os.close(ours)
+    assert b"Traceback" not in said
+    assert (b"nothing was applied" in said) == (status == 1)
+    assert len(SqliteStore(tmp_path / "answers.db").keys()) == (status == 0)
+
+
+@pytest.mark.parametrize("asks", [["apply", "--yes", "--to", "URL", "answers"], ["installs", "--from", "URL"]])
+def test_an_interrupt_ends_a_command_that_waits_for_a_service(asks: list[str], tmp_path: Path) -> None:
+    write_tree(tmp_path / "answers", {"x.ks": "lang en\n"})
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        url = f"http://127.0.0.1:{silent.getsockname()[1]}"
+        with subprocess.Popen(
+            [*PROGRAM, *(url if word == "URL" else word for word in asks)],
+            env=environment(SERVICE_ADMIN_TOKEN="token-0123456789abcdef", PYTHONPATH=CHECKOUT),
+            cwd=tmp_path,
+            stderr=subprocess.PIPE,
+            text=True,
+        ) as command:
+            with silent.accept()[0] as client:
+                client.recv(1)
+                command.send_signal(signal.SIGINT)
+                assert command.wait(60) == 130
+            assert command.stderr
+            assert command.stderr.read() == ""

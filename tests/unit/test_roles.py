@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from urllib.parse import quote
+from urllib.parse import quote, unquote
 
 import pytest
 
 from answerd.config import ConfigError, read_config
 from answerd.console.page_request import redirect
-from answerd.installs.tokens import token_fingerprint
+from answerd.installs.tokens import TokenSubject, report_token, token_fingerprint
 from answerd.server.roles import MAY, NEEDED, Role
 from answerd.server.shown_targets import shown_target, without_token
 from tests.support.pages import page, rows, words
@@ -115,3 +115,35 @@ def test_a_redirect_can_be_sent_wherever_it_leads(where: str) -> None:
     assert location.isascii()
     assert location.isprintable()
     assert redirect("/console/machines?q=a%20b&page=2").headers[0][1] == "/console/machines?q=a%20b&page=2"
+
+
+REAL = report_token(TokenSubject("web-01", 3), bytes(32))
+MARK = token_fingerprint(REAL)
+
+
+@pytest.mark.parametrize("twice", [False, True], ids=["", "encoded"])
+@pytest.mark.parametrize(
+    "target",
+    [
+        "/x/report/{}",
+        "/x/report/{}/installed",
+        "/{}",
+        "/ks/{}",
+        "/reports/{}/done",
+        "/report/x/{}",
+        "/a.b.c/{}.ks",
+        "/ks?mac=1&x={}",
+        "/ks?x=https://a.example/x/{}",
+        "/report/x?y={}",
+    ],
+)
+def test_a_token_in_any_path_or_query_is_shown_as_its_fingerprint(target: str, twice: bool) -> None:
+    token = "".join(f"%{ord(sign):02X}" for sign in REAL) if twice else REAL
+    for shown in (without_token(target.format(token)), shown_target(target.format(token))):
+        assert REAL not in unquote(shown)
+        assert MARK in shown or shown.endswith("?...")
+
+
+def test_what_only_resembles_a_token_stays() -> None:
+    for target in ("/ks/node-1.rack-2.example.org", "/1.2.3/x?release=9.1.2", "/fedora-41.1.2-server-of-the-lab/ks"):
+        assert without_token(target) == shown_target(target) == target
