@@ -333,10 +333,20 @@ REAL_BAD = {
 """xmllint is missing: what it could refuse, it is never handed."""
 
 
+FROM = {
+    "proxmox-auto-install-assistant": "only Proxmox's own repository has it",
+    "ksvalidator": "pip install pykickstart",
+    "cloud-init": "apt install cloud-init",
+    "debconf-set-selections": "apt install debconf",
+    "ignition-validate": "apt install ignition",
+    "xmllint": "apt install libxml2-utils",
+}
+
+
 def real(name: str) -> Tools:
     found = Tools.find(REAL_PATH)
     if name not in found.paths:
-        pytest.skip(f"{name} is not installed")
+        pytest.skip(f"{name} is not installed: {FROM[name]}")
     return found
 
 
