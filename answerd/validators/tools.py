@@ -14,6 +14,7 @@ import re
 import shutil
 import signal
 import subprocess
+import sys
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -31,6 +32,14 @@ LINE_LIMIT = 20
 """Lines of a tool's output that become findings."""
 
 PROXMOX_CONSENT = "The answer file was parsed successfully, no errors found!"
+
+
+def _started_by(program: str) -> tuple[str, ...]:
+    """Return the words that start a program. A script of this Python's own environment is given to this Python: pip
+    writes its path into the first line, of which the kernel takes the part before the first blank."""
+    with open(program, "rb") as file:
+        first = file.readline(1_000)
+    return (sys.executable, program) if first.strip() == b"#!" + os.fsencode(sys.executable) else (program,)
 
 
 @dataclass(frozen=True)
@@ -143,7 +152,7 @@ class Tools:
             arguments = [part.replace("{file}", str(copy)) for part in PROGRAMS[request.tool].arguments]
             with Path(folder, "stdout").open("x+b") as stdout, Path(folder, "stderr").open("x+b") as stderr:
                 process = subprocess.Popen(  # noqa: S603 - a fixed argument list, no shell
-                    [*self.isolation, program, *arguments, *request.arguments],
+                    [*self.isolation, *_started_by(program), *arguments, *request.arguments],
                     stdin=subprocess.DEVNULL,
                     stdout=stdout,
                     stderr=stderr,

@@ -9,11 +9,15 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 from tests.console.lab import Lab
+from tests.support.waiting import PATIENCE
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page, Playwright
 
 Scheme = Literal["light", "dark"]
+
+MILLISECONDS = 1000 * PATIENCE
+"""What each step in a window has."""
 
 SWITCHES = ["--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--force-color-profile=srgb"]
 """Root cannot have Chromium's sandbox; only pages of this service are opened."""
@@ -35,7 +39,7 @@ def chromium() -> str | None:
 
 def start(playwright: Playwright) -> Browser:
     """Start Chromium without a window."""
-    return playwright.chromium.launch(executable_path=chromium(), args=SWITCHES)
+    return playwright.chromium.launch(executable_path=chromium(), args=SWITCHES, timeout=MILLISECONDS)
 
 
 def retype(page: Page, line: str, end: str, new: str) -> None:
@@ -87,7 +91,7 @@ def open_page(browser: Browser, lab: Lab, look: Look) -> Page:
         device_scale_factor=look.scale,
         reduced_motion="reduce",
     )
-    context.set_default_timeout(10_000)
+    context.set_default_timeout(MILLISECONDS)
     if look.scripts:
         context.add_init_script(REPORT)
     return context.new_page()

@@ -13,6 +13,7 @@ from tests.console.browsing import Windows
 from tests.console.corpus import CORPUS, as_rows
 from tests.console.lab import DOCUMENTS, Lab
 from tests.support.thorough import is_thorough
+from tests.support.waiting import PATIENCE, again_for
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Dialog, Page
@@ -95,7 +96,7 @@ def test_no_text_that_somebody_else_wrote_is_markup(watched: Page, place: str) -
     reply = watched.goto(PLACES[place])
     assert reply is not None
     assert reply.status == 200
-    for _ in range(20):  # machines that nothing claims are written behind their requests
+    for _ in again_for(PATIENCE):  # machines that nothing claims are written behind their requests
         if "alert" in watched.content() or place == "check":
             break
         watched.wait_for_timeout(100)

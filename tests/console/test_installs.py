@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.console.browsing import Windows
+from tests.console.browsing import MILLISECONDS, Windows
 from tests.console.lab import NODES, Lab
 from tests.support.thorough import is_thorough
 
@@ -80,7 +80,7 @@ def test_a_stretch_is_selected_with_the_shift_key_and_the_table_keeps_still_mean
     before = state.inner_text()
     path = installing.install("node-50")
     installing.service.get(f"{path}/progress?message=packages&percent=20")
-    with operator.expect_event("console", lambda message: message.text == "still", timeout=30_000):
+    with operator.expect_event("console", lambda message: message.text == "still", timeout=MILLISECONDS):
         operator.evaluate(
             """document.addEventListener("htmx:beforeRequest", (event) =>
                 setTimeout(() => event.defaultPrevented && console.log("still")))"""

@@ -134,14 +134,13 @@ ADMIN = f"Authorization: Bearer {ADMIN_TOKEN}"
         ("HEAD /health", [CHUNKED], 200),
     ],
 )
-@pytest.mark.parametrize("body", [b"", b"zz\r\n"], ids=["header alone", "and a bad beginning of a body"])
 def test_the_answer_endpoint_judges_the_header_before_the_body(
-    admin: Service, asked: str, headers: list[str], status: int, body: bytes
+    admin: Service, asked: str, headers: list[str], status: int
 ) -> None:
     method, target = asked.split()
-    if body and status == 100:
-        pytest.skip("the body is read, and bad")
-    assert waiting(admin.address, method, target, *headers, body=body).startswith(b"HTTP/1.1 %d " % status)
+    bad_beginning = [b"zz\r\n"] if status != 100 else []  # where the body is wanted, it is read
+    for body in (b"", *bad_beginning):
+        assert waiting(admin.address, method, target, *headers, body=body).startswith(b"HTTP/1.1 %d " % status)
 
 
 @pytest.mark.parametrize(

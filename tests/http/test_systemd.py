@@ -5,6 +5,7 @@ The test is the manager: it holds the listening socket, and a datagram socket fo
 
 from __future__ import annotations
 
+import fcntl
 import os
 import re
 import signal
@@ -24,6 +25,8 @@ from tests.support.service import CHECKOUTS, PROGRAM, environment, write_tree
 from tests.support.waiting import PATIENCE, again_for, wait_until
 
 HOST = "127.0.0.1"
+ABOVE_ALL = 600
+"""No descriptor of a test has this number."""
 # The number of the process that LISTEN_PID and WATCHDOG_PID name is known to it alone.
 START = 'exec 3<&"$1"; shift; export LISTEN_PID=$$ LISTEN_FDS=1 WATCHDOG_PID=$$; exec "$@"'
 BEATS_ONCE = """
@@ -186,12 +189,17 @@ def test_sockets_of_another_process_are_not_taken(monkeypatch: pytest.MonkeyPatc
     assert environ == {"OTHER": "x"}
 
 
+def in_a_row(bound: socket.socket) -> socket.socket:
+    """The socket with a number above all that are in use, so that several have numbers in a row."""
+    with bound:
+        return socket.socket(fileno=fcntl.fcntl(bound, fcntl.F_DUPFD_CLOEXEC, ABOVE_ALL))
+
+
 def test_sockets_are_given_by_name(monkeypatch: pytest.MonkeyPatch) -> None:
-    sockets = [socket.create_server((HOST, 0)) for _ in range(3)]
-    first = min(bound.fileno() for bound in sockets)
+    sockets = [in_a_row(socket.create_server((HOST, 0))) for _ in range(3)]
+    first = sockets[0].fileno()
     by_number = {bound.fileno(): bound for bound in sockets}
-    if sorted(by_number) != list(range(first, first + 3)):
-        pytest.skip("the descriptors are not in a row")
+    assert sorted(by_number) == list(range(first, first + 3))
     monkeypatch.setattr(os_support, "FIRST_DESCRIPTOR", first)
     environ = {"LISTEN_PID": str(os.getpid()), "LISTEN_FDS": "3", "LISTEN_FDNAMES": "answerd.socket:admin:metrics"}
     taken = os_support.take_sockets(environ)

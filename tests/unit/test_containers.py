@@ -123,7 +123,7 @@ def test_a_pod_has_time_to_drain_before_it_is_killed() -> None:
     assert pod["terminationGracePeriodSeconds"] > int(drain) + int(timeout)
 
 
-@pytest.mark.skipif(shutil.which("kubectl") is None, reason="kubectl is not installed")
+@pytest.mark.skipif(shutil.which("kubectl") is None, reason="kubectl is not installed: apt install kubernetes-client")
 @pytest.mark.parametrize("folder", [KUBERNETES, KUBERNETES / "many-nodes"], ids=["one node", "many nodes"])
 def test_kustomize_makes_manifests_of_a_folder(folder: Path) -> None:
     done = subprocess.run(

@@ -21,7 +21,7 @@ def test_the_committed_file_is_current(name: str) -> None:
 
 def test_the_manual_page_has_no_fault_that_man_reports() -> None:
     if not (man := shutil.which("man")):
-        pytest.skip("man is not installed")
+        pytest.skip("man is not installed: apt install man-db")
     done = subprocess.run(
         [man, "--warnings=all", "-l", "-"],
         input=manual.manual_page(),
@@ -39,7 +39,7 @@ def test_the_manual_page_has_no_fault_that_man_reports() -> None:
 def test_the_shell_can_read_its_completion(shell: str, name: str) -> None:
     program = shutil.which(shell)
     if not program:
-        pytest.skip(f"{shell} is not installed")
+        pytest.skip(f"{shell} is not installed: apt install {shell}")
     done = subprocess.run(
         [program, "-n", str(CHECKOUT / "etc" / "completions" / name)],
         capture_output=True,

@@ -39,7 +39,9 @@ def test_the_socket_is_the_answer_endpoints() -> None:
     assert int(socket["Backlog"]) == BACKLOG
 
 
-@pytest.mark.skipif(shutil.which("systemd-analyze") is None, reason="there is no systemd-analyze")
+@pytest.mark.skipif(
+    shutil.which("systemd-analyze") is None, reason="systemd-analyze is not installed: apt install systemd"
+)
 def test_the_service_is_rated_as_well_confined() -> None:
     done = subprocess.run(
         ["systemd-analyze", "security", "--offline=true", "--no-pager", ETC / "answerd.service"],
@@ -56,7 +58,7 @@ def test_the_service_is_rated_as_well_confined() -> None:
 LOGROTATE = shutil.which("logrotate", path=f"{os.environ['PATH']}:/usr/sbin")
 
 
-@pytest.mark.skipif(LOGROTATE is None, reason="there is no logrotate")
+@pytest.mark.skipif(LOGROTATE is None, reason="logrotate is not installed: apt install logrotate")
 def test_logrotate_rotates_by_its_sample(tmp_path: Path) -> None:
     assert LOGROTATE
     logs = tmp_path / "logs"

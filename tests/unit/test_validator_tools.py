@@ -333,10 +333,20 @@ REAL_BAD = {
 """xmllint is missing: what it could refuse, it is never handed."""
 
 
+FROM = {
+    "proxmox-auto-install-assistant": "only Proxmox's own repository has it",
+    "ksvalidator": "pip install pykickstart",
+    "cloud-init": "apt install cloud-init",
+    "debconf-set-selections": "apt install debconf",
+    "ignition-validate": "apt install ignition",
+    "xmllint": "apt install libxml2-utils",
+}
+
+
 def real(name: str) -> Tools:
     found = Tools.find(REAL_PATH)
     if name not in found.paths:
-        pytest.skip(f"{name} is not installed")
+        pytest.skip(f"{name} is not installed: {FROM[name]}")
     return found
 
 
@@ -366,3 +376,16 @@ def test_the_real_cloud_init_takes_an_autoinstall() -> None:
     verdict = validate("#cloud-config\nautoinstall:\n  version: 1\n", "yaml", tools=real("cloud-init"))
     assert verdict.valid
     assert "cloud-init" in verdict.judged_by
+
+
+def test_a_script_of_an_environment_in_a_path_with_a_blank_is_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    place = tmp_path / "a clone" / "bin"
+    place.mkdir(parents=True)
+    (place / "python").symlink_to(sys.executable)
+    (place / "ksvalidator").write_text(f"#!{place}/python\nprint('asked')\n")
+    (place / "ksvalidator").chmod(0o755)
+    monkeypatch.setattr(sys, "executable", str(place / "python"))
+    verdict = ask(Tools.find(f"{place}{os.pathsep}{REAL_PATH}"), "ksvalidator")
+    assert [finding.message for finding in (*verdict.findings, *verdict.warnings)] == ["ksvalidator: asked"]

@@ -1,0 +1,100 @@
+"""The rows of CONTRIBUTING.md name every place that has to know of what is added."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import re
+import textwrap
+from pathlib import Path
+
+from answerd import facts
+from answerd.answers import lint
+from answerd.console import proposals
+from answerd.formats import FORMATS
+from tests.support.pages import CHECKOUT, rows
+
+ROWS = {what: f"{where} {more}" for what, where, more in rows((CHECKOUT / "CONTRIBUTING.md").read_text("utf-8"), 3)}
+
+PROGRAM = ("answerd", "docs", "etc", "examples")
+"""The folders that hold what users get. The tables of the tests tell by themselves what they miss."""
+
+MADE_BY = {
+    "etc/completions/answerd.bash": "scripts/manpage",
+    "etc/completions/answerd.fish": "scripts/manpage",
+    "etc/completions/_answerd": "scripts/manpage",
+    "answerd/console/static/vendor/editor.min.js": "scripts/vendor",
+}
+"""Files that a script writes: it is named in place of them."""
+
+
+def shipped(suffixes: tuple[str, ...] = ()) -> list[Path]:
+    """The files of `PROGRAM`, with one of these suffixes."""
+    found = [path for folder in PROGRAM for path in (CHECKOUT / folder).rglob("*") if "__pycache__" not in path.parts]
+    return [path for path in found if path.is_file() and (not suffixes or path.suffix in suffixes)]
+
+
+def test_the_row_of_a_format_names_each_place_that_has_all_formats() -> None:
+    started = {path.suffix.removeprefix(".") for path in proposals.STARTS.iterdir()}
+    assert started <= set(FORMATS)  # the others are spellings of these, and start as they do
+    assert {"toml", "ks", "unattend"} <= started
+    places = set()
+    for path in shipped():
+        text = path.read_text("utf-8", "replace")
+        if all(re.search(rf"\b{extension}\b", text) for extension in started):
+            name = str(path.relative_to(CHECKOUT))
+            places.add(MADE_BY.get(name, name))
+    assert {"answerd/server/admin/openapi.yaml", "docs/formats.md", "scripts/manpage"} <= places
+    row = ROWS["a format of a family that exists"]
+    assert {place for place in places if place not in row} == set()
+
+
+def test_the_row_of_a_format_names_each_folder_that_has_a_file_of_all() -> None:
+    folders: dict[Path, set[str]] = {}
+    for path in shipped():
+        if (extension := path.suffix.removeprefix(".")) in FORMATS:
+            folders.setdefault(path.parent, set()).add(extension)
+    full = {str(folder.relative_to(CHECKOUT)) for folder, found in folders.items() if 2 * len(found) > len(FORMATS)}
+    assert {"answerd/console/starts", "examples/answers"} <= full
+    row = ROWS["a format of a family that exists"]
+    assert {folder for folder in full if folder not in row} == set()
+
+
+def test_the_row_of_a_label_from_a_header_names_each_place_that_has_these_labels() -> None:
+    labels = labels_of_headers()
+    assert {"mac", "serial"} <= labels
+    assert labels <= lint.ALL_SENT, "SENT has no client that sends it"
+    row = ROWS["a label that comes in a header"]
+    for name, module in {"_header_facts": facts, "SENT": lint}.items():
+        assert f"`{name}` (`{module_file(module)}`)" in row
+    places = {
+        str(path.relative_to(CHECKOUT))
+        for path in shipped((".md",))
+        if labels <= labels_listed(path.read_text("utf-8"))
+    }
+    assert {"docs/templates.md", "docs/selection.md"} <= places
+    assert {place for place in places if place not in row} == set()
+
+
+def labels_listed(page: str) -> set[str]:
+    """The words of the second column of tables, in rows whose first column tells of headers or of their client."""
+    return {
+        word
+        for first, second in rows(page, 2)
+        if re.match("(?i)headers? |Anaconda,", first)
+        for word in re.findall(r"`(\w+)`", second)
+    }
+
+
+def labels_of_headers() -> set[str]:
+    """The labels that `_header_facts` gives to values: the first part of each pair that it appends."""
+    tree = ast.parse(textwrap.dedent(inspect.getsource(facts._header_facts)))
+    return {
+        str(node.elts[0].value)
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Tuple) and len(node.elts) == 2 and isinstance(node.elts[0], ast.Constant)
+    }
+
+
+def module_file(module: object) -> str:
+    return str(Path(inspect.getfile(module)).relative_to(CHECKOUT))  # type: ignore[arg-type]
