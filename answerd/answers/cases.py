@@ -7,7 +7,7 @@ There is a case for each machine, each member of a group, each row of an invento
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from itertools import chain
@@ -92,8 +92,9 @@ def check_cases(catalogue: Catalogue, affected: Affected | None = None) -> Itera
             yield CheckCase(f'{document.key} for member "{member}"', member, document.key.format, document)
 
 
-def unaffected_names(catalogue: Catalogue, affected: Affected) -> set[NameInKind]:
-    """Return the names of the answers of a set that are not ``affected``."""
+def unaffected_names(catalogue: Catalogue, affected: Affected, at_each: Callable[[], object]) -> set[NameInKind]:
+    """Return the names of the answers of a set that are not ``affected``. ``at_each`` is called for each row, and may
+    end this by an exception."""
     names = {
         (document.identity, document.key.format)
         for document in catalogue.documents.values()
@@ -104,6 +105,7 @@ def unaffected_names(catalogue: Catalogue, affected: Affected) -> set[NameInKind
             names.add((member, document.key.format))
     for row in catalogue.inventory.rows() if catalogue.inventory is not None else ():
         if row.names and not affected.has_any(row.names):
+            at_each()
             try:
                 claims = claims_of(catalogue, row)
             except AnswerError:

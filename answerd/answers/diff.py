@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from hashlib import sha256
 from typing import Any, NoReturn
 
@@ -289,9 +290,10 @@ def compare(
     dropped as soon as they were compared. Without it everything is kept.
     """
     affected = Affected(before, after)
-    tried = [dict(_tried(catalogue, affected)) if affected else {} for catalogue in (before, after)]
+    at_each = partial(progress, 0, 0) if progress else _nothing
+    tried = [dict(_tried(catalogue, affected, at_each)) if affected else {} for catalogue in (before, after)]
     names = sorted(tried[0].keys() | tried[1].keys())
-    unaffected = unaffected_names(after, affected) - tried[0].keys() - tried[1].keys()
+    unaffected = unaffected_names(after, affected, at_each) - tried[0].keys() - tried[1].keys()
     passing = PassingAnswers() if most is not None else None
     prepare = prepared_answer if passing is None else passing.prepared
     changes = Changes(most=most)
@@ -323,7 +325,12 @@ def compare(
     )
 
 
-def _tried(catalogue: Catalogue, affected: Affected) -> Iterator[tuple[NameInKind, CheckCase | Document]]:
+def _nothing() -> None: ...
+
+
+def _tried(
+    catalogue: Catalogue, affected: Affected, at_each: Callable[[], object]
+) -> Iterator[tuple[NameInKind, CheckCase | Document]]:
     """Yield the affected cases of a set, by name. A document that cannot be read is yielded itself: its reason is its
     answer."""
     for document in catalogue.documents.values():
@@ -335,6 +342,7 @@ def _tried(catalogue: Catalogue, affected: Affected) -> Iterator[tuple[NameInKin
     for trial in sorted(check_cases(catalogue, affected), key=lambda trial: trial.label, reverse=True):
         yield (identity_of(trial.identifier), trial.extension), trial
     for of_row in row_cases(catalogue, affected=affected):
+        at_each()
         for trial in of_row.cases:
             yield (identity_of(trial.identifier), trial.extension), trial
 

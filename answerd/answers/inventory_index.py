@@ -175,15 +175,13 @@ class Inventory:
             if number:
                 yield f"{printable(source)}: and {number:,} more problems like these"
 
-    def problem_items(self) -> Iterator[tuple[Hashable, str]]:
-        """Yield the subject of each problem, which stays the same when rows above it are added or removed, and its
-        sentence."""
+    def _items(self) -> Iterator[tuple[Hashable, str]]:
+        """Yield the subject of each problem but for those of rows with one identity, which stays the same when rows
+        above it are added or removed, and its sentence."""
         yield from self._items_of_documents()
         by_place = [(self.position(row), row, fault) for row, fault in self.faulty.items()]
         for (source, line), row, fault in sorted(by_place, key=lambda item: item[0]):
             yield row, f"{source}:{line}: {fault}"
-        for about, rows in {frozenset(rows): rows for rows in self.shared.values()}.items():
-            yield about, self._shared_problem(rows)
 
     def _items_of_documents(self) -> Iterator[tuple[Hashable, str]]:
         for document, fault in self.unreadable.items():
@@ -197,9 +195,12 @@ class Inventory:
 
     def problems_since(self, before: Inventory | None) -> list[str]:
         """Return the problems that ``before`` did not have. The problem of a row that only moved to another line is not
-        new."""
-        known = {part for item in (before.problem_items() if before else ()) for part in item}
-        return [sentence for about, sentence in self.problem_items() if about not in known and sentence not in known]
+        new; rows with one identity are one where there were fewer of them."""
+        known = {part for item in (before._items() if before else ()) for part in item}
+        found = [sentence for about, sentence in self._items() if about not in known and sentence not in known]
+        shared = {} if before is None else before.shared
+        more = [rows for identity, rows in self.shared.items() if len(rows) > len(shared.get(identity, ()))]
+        return [*found, *map(self._shared_problem, {frozenset(rows): rows for rows in more}.values())]
 
     def _refuse_unknown(self) -> None:
         for document, fault in sorted(self.unreadable.items(), key=lambda item: item[1]):
@@ -207,7 +208,8 @@ class Inventory:
                 raise BrokenDocument(f"any row might claim this request, and an inventory cannot be read: {fault}")
 
     def _shared_problem(self, rows: Sequence[Row]) -> str:
-        columns = [brief(column) for column in shared_columns(*rows[:2])]
+        first = sorted(rows[:_LOOKED_AT_FOR_PLACES], key=self.position)[:2]  # whatever order they were read in
+        columns = [brief(column) for column in shared_columns(*first)]
         where = f"column{'s' if len(columns) > 1 else ''} {' and '.join(columns)}"
         return f"{self._places(rows)}: rows with one identity ({where}), so none of them counts"
 

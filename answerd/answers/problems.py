@@ -3,13 +3,16 @@
 Sorted, stable sentences, each with kind, identifier and format. A problem that depends on a request is not reported
 here.
 
+Beside its sentence a problem has an identity: what is wrong with which document, name or row. In two sets it is the
+same problem while its identity is the same, whatever its sentence lists.
+
 Each document is judged once, when it comes. What groups are to each other (cycles, chains that are too long, groups
 that are missing) is found anew when a group came, went or changed: milliseconds for thousands of groups.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from answerd.answers.catalogue import (
@@ -38,20 +41,20 @@ class ProblemIndex:
     """The problems of one catalogue. Never modified: `after` makes the index of the next catalogue.
 
     ``of_extends`` are those of documents that extend what they cannot, ``of_groups`` cycles and chains that are too
-    long.
+    long, by their identities.
     """
 
     catalogue: Catalogue
     of_documents: Mapping[Document, tuple[str, ...]]
     of_names: Mapping[DocumentName, tuple[str, ...]]
     of_extends: Mapping[Document, str]
-    of_groups: tuple[str, ...]
+    of_groups: Mapping[Hashable, str]
 
     @classmethod
     def of(cls, catalogue: Catalogue) -> ProblemIndex:
         """Return the index of a catalogue from scratch: check every document, and parse it where it was not yet
         parsed."""
-        return cls(Catalogue(), {}, {}, {}, ()).after(catalogue)
+        return cls(Catalogue(), {}, {}, {}, {}).after(catalogue)
 
     def after(
         self,
@@ -87,29 +90,35 @@ class ProblemIndex:
             of_extends.pop(document, None)
             if sentence := _of_extends(catalogue, document):
                 of_extends[document] = sentence
-        of_groups = tuple(_of_groups(catalogue)) if groups else self.of_groups
+        of_groups = dict(_of_groups(catalogue)) if groups else self.of_groups
         return ProblemIndex(catalogue, of_documents, of_names, of_extends, of_groups)
 
     def sentences(self) -> frozenset[str]:
         """Return every problem, each once."""
-        found = self._of_the_documents()
+        found = {*self._of_the_documents().values()}
         if self.catalogue.inventory is not None:
             found.update(self.catalogue.inventory.problems())
         return frozenset(found)
 
     def introduced_after(self, before: ProblemIndex) -> list[str]:
-        """Return the problems that the set ``before`` did not have, sorted. The problem of a row that only moved to
-        another line is not new."""
-        found = self._of_the_documents() - before._of_the_documents()
+        """Return the problems that the set ``before`` did not have, sorted. One that was there is not new because its
+        sentence is: a row moved to another line, or one of three rows with one identity is gone."""
+        known = before._of_the_documents()
+        found = {sentence for about, sentence in self._of_the_documents().items() if about not in known}
         if self.catalogue.inventory is not None:
             found.update(self.catalogue.inventory.problems_since(before.catalogue.inventory))
         return sorted(found)
 
-    def _of_the_documents(self) -> set[str]:
-        found = {*self.catalogue.faults, *self.of_extends.values(), *self.of_groups}
-        for filed in (self.of_documents, self.of_names):
-            for sentences in filed.values():
-                found.update(sentences)
+    def _of_the_documents(self) -> dict[Hashable, str]:
+        """Return the problems but for those of inventories, by their identities."""
+        found: dict[Hashable, str] = {reason: reason for reason in self.catalogue.faults}
+        for document, sentences in self.of_documents.items():
+            found |= {("document", document.key, sentence): sentence for sentence in sentences}
+        for name, sentences in self.of_names.items():
+            found |= {("name", name, at): sentence for at, sentence in enumerate(sentences)}
+        for document, sentence in self.of_extends.items():
+            found["extends", document.key, extended_name(document)] = sentence
+        found |= self.of_groups
         return found
 
     def listed(self) -> list[str]:
@@ -149,9 +158,9 @@ def _of_duplicates(catalogue: Catalogue, name: DocumentName) -> Iterator[str]:
             yield duplicate_problem(duplicates)
 
 
-def _of_groups(catalogue: Catalogue) -> Iterator[str]:
-    """Yield the problems of groups that extend one another in a cycle, once for each, and of groups that extend too
-    many others. Each group is visited once."""
+def _of_groups(catalogue: Catalogue) -> Iterator[tuple[Hashable, str]]:
+    """Yield the identity and the sentence of each problem of groups that extend one another in a cycle, or that extend
+    too many others. Each group is visited once."""
     heights: dict[NameInKind, int] = {}  # 0 where a group leads into a cycle, or to a name that no single group has
     for group in catalogue.groups:
         trail: dict[NameInKind, Document] = {}
@@ -166,12 +175,12 @@ def _of_groups(catalogue: Catalogue) -> Iterator[str]:
         leads_on = name is None or bool(heights.get(name))
         if name in trail:
             cycle = list(trail.values())[list(trail).index(name) :]
-            yield cycle_problem(cycle)
+            yield ("cycle", frozenset(cycled.key for cycled in cycle)), cycle_problem(cycle)
         height = 0 if name is None else heights.get(name, 0)
         for below, document in reversed(trail.items()):
             height = heights[below] = height + 1 if leads_on else 0
             if height > MOST_GROUPS:
-                yield height_problem(document)
+                yield ("height", document.key), height_problem(document)
 
 
 def _only(catalogue: Catalogue, name: NameInKind) -> Document | None:

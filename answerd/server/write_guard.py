@@ -224,6 +224,9 @@ class Turn:
 
 _PATIENT = PatientClient()
 
+MOST_ROWS_TRIED = 500_000
+"""Lines of the inventories of a dry run. A row takes some 350 bytes of memory, and 16 MB may have millions."""
+
 FOR_A_LATE_DRY_RUN = "raise SERVICE_ADMIN_TIMEOUT_SECS, or use answerd apply --dry-run on the database"
 
 
@@ -307,6 +310,9 @@ class WriteGuard:
     def _tried(self, changes: ChangeSet, conditions: Conditions, client: Client) -> AppliedChange:
         """Return what a change would be. Where another program writes at this moment, ``etag`` is that of the set
         before it, so that nobody makes the change by it."""
+        lines = sum(raw.text.count("\n") for raw in changes.puts if raw.key.kind is Kind.INVENTORY)
+        if lines > MOST_ROWS_TRIED:
+            raise InvalidDocument(f"a dry run tries at most {MOST_ROWS_TRIED:,} lines of inventories, not {lines:,}")
         version: Version = self.run(self.store.version)
         _judge(conditions.fault(set_etag(version), "the set"))
         self.follower.refresh()

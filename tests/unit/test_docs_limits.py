@@ -10,7 +10,7 @@ from answerd.formats import control, family, filters, template, xml_read, yaml_r
 from answerd.installs import records as install_records
 from answerd.inventory import records
 from answerd.inventory import row as inventory_row
-from answerd.server import answer_app, capture, request_log
+from answerd.server import answer_app, capture, request_log, write_guard
 from answerd.server.admin import changes, requests
 from answerd.server.http import bodies, handler, parser, server
 from answerd.store import secrets
@@ -37,6 +37,7 @@ TABLE = {cells[0]: cells[1] for name in ("http", "limits") for cells in rows(pag
             f"{changes.DRY_RUN_LIMIT:,} bytes",
         ),
         ("documents of one `POST /apply`", f"{changes.MOST_DOCUMENTS:,}"),
+        ("lines of the inventories of a dry run", f"{write_guard.MOST_ROWS_TRIED:,} lines"),
         ("the documents of one answer that a dry run compares, together", f"{compose.MOST_LOOKED_AT:,} characters"),
         ("the diffs in the response to a dry run, together", f"{changes.DIFF_CHARACTERS:,} characters"),
         ("identifier", f"{identity.IDENTIFIER_LENGTH} characters"),

@@ -14,10 +14,11 @@ from answerd.answers.catalogue import Catalogue
 from answerd.answers.diff import compare
 from answerd.documents import _NOT_KEPT, Key, RawDocument
 from answerd.identity import Kind
+from answerd.server import write_guard
 from answerd.server.admin import changes as admin_changes
 from answerd.server.http.responses import PatientClient
 from answerd.server.roles import Role, new_token
-from answerd.server.write_guard import ChangeSet
+from answerd.server.write_guard import ChangeSet, WriteRefused
 from answerd.store import CannotBeStored, StoreError
 from tests.support.admin import Admin
 
@@ -85,6 +86,28 @@ def test_a_dry_run_ends_with_its_time(admin: Admin) -> None:
     with pytest.raises(StoreError, match="SERVICE_ADMIN_TIMEOUT_SECS"):
         admin.guard.apply(change, client=PatientClient(respond_by=monotonic()), dry_run=True)
     assert admin.guard.apply(change, client=PatientClient(respond_by=monotonic() + 600), dry_run=True).written.new
+
+
+def test_a_comparison_ends_with_its_time_among_rows_that_nothing_claims(admin: Admin) -> None:
+    table = RawDocument(Key(Kind.INVENTORY, "default", "csv"), "id\n" + "".join(f"row-{at}\n" for at in range(50)))
+    tried = admin.guard.apply(ChangeSet((table,)), dry_run=True)
+    asked: list[int] = []
+
+    def end(_done: int, _total: int) -> None:
+        asked.append(1)
+        if len(asked) == 5:
+            raise TimeoutError
+
+    with pytest.raises(TimeoutError):
+        compare(tried.before, tried.after, end, most=1_000)
+
+
+def test_a_dry_run_of_more_rows_than_it_may_have_is_refused(admin: Admin, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(write_guard, "MOST_ROWS_TRIED", 5)
+    tables = [RawDocument(Key(Kind.INVENTORY, name, "csv"), f"id\n{name}-1\n{name}-2\n") for name in ("a", "b")]
+    assert admin.guard.apply(ChangeSet((tables[0],)), dry_run=True).written.new
+    with pytest.raises(WriteRefused, match="at most 5 "):
+        admin.guard.apply(ChangeSet(tuple(tables)), dry_run=True)
 
 
 # --- memory -----------------------------------------------------------------------------------------------------------

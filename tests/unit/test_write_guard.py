@@ -15,12 +15,19 @@ from gevent.lock import RLock
 from answerd.answers.catalogue import Catalogue
 from answerd.answers.problems import ProblemIndex
 from answerd.answers.resolve import resolve
-from answerd.documents import Key
+from answerd.documents import Key, RawDocument
 from answerd.facts import facts_of
 from answerd.identity import Kind
 from answerd.server import write_guard
 from answerd.server.answer_set import LiveAnswerSet, WriteCounter
-from answerd.server.write_guard import BreaksTheSet, ConditionFailed, Conditions, NoSuchDocument, WriteGuard
+from answerd.server.write_guard import (
+    BreaksTheSet,
+    ConditionFailed,
+    Conditions,
+    NoSuchDocument,
+    WriteGuard,
+    WriteRefused,
+)
 from answerd.store import Author, Changes, StoreError
 from answerd.store.opening import Loader
 from answerd.store.sqlite import SqliteStore, SqliteTransaction
@@ -315,3 +322,80 @@ def test_a_write_that_is_ready_after_its_deadline_is_undone(admin: Admin, monkey
     with pytest.raises(StoreError, match="was undone"):
         admin.guard.put(NODE, "x = 1\n", PEER, client=client)
     assert in_store(admin) == in_catalogue(admin) == {}
+
+
+# --- what is new ------------------------------------------------------------------------------------------------------
+
+TABLE = Key(Kind.INVENTORY, "default", "csv")
+LAB = Key(Kind.INVENTORY, "lab", "csv")
+
+
+def unguarded(admin: Admin, texts: dict[Key, str]) -> None:
+    """Have a program that knows no guard write documents."""
+    with admin.store.writing() as transaction:
+        transaction.write([RawDocument(key, text) for key, text in texts.items()])
+        transaction.commit()
+
+
+def is_taken(admin: Admin, key: Key, text: str) -> bool:
+    try:
+        admin.guard.put(key, text, PEER)
+    except WriteRefused:
+        return False
+    return True
+
+
+def test_to_take_away_one_of_three_rows_with_one_identity_is_no_new_problem(admin: Admin) -> None:
+    unguarded(admin, {TABLE: "id,note\nX-1,a\nY-2,b\nX-1,c\n", LAB: "serial,note\nX-1,a\n"})
+    assert is_taken(admin, TABLE, "id,note\nX-1,a\nY-2,b\n")
+    assert is_taken(admin, TABLE, "id,note\nX-1,changed\nY-2,b\n")
+    assert not is_taken(admin, TABLE, "id,note\nX-1,a\nY-2,b\nX-1,c\n")
+    assert is_taken(admin, TABLE, "id,note\nY-2,b\n")
+    assert not is_taken(admin, TABLE, "id,note\nX-1,a\nY-2,b\n")
+
+
+def test_the_sentence_about_rows_with_one_identity_is_the_same_whichever_was_read_first(admin: Admin) -> None:
+    unguarded(admin, {TABLE: "id,note\nX-1,a\n", LAB: "serial,note\nX-1,a\n"})
+    said = []
+    for number in range(3):
+        said.append(admin.guard.put(TABLE, f"id,note\nX-1,{number}\n", PEER).problems)
+        said.append(admin.guard.put(LAB, f"serial,note\nX-1,{number}\n", PEER).problems)
+    assert len(set(said)) == 1
+    assert "columns id and serial" in said[0][0]
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_a_table_is_refused_where_more_rows_have_one_identity_than_before(admin: Admin, seed: int) -> None:
+    rng = random.Random(seed)
+
+    def drawn() -> list[tuple[str, str]]:
+        return [(rng.choice(["", "n1", "n2"]), rng.choice(["", "S-1", "S-2"])) for _ in range(rng.randrange(5))]
+
+    def counts(rows: list[tuple[str, str]]) -> dict[str, int]:
+        """How many rows have each identity that several have."""
+        found = {name: sum(name in row for row in rows) for name in ("n1", "n2", "S-1", "S-2")}
+        return {name: count for name, count in found.items() if count > 1}
+
+    def text(rows: list[tuple[str, str]]) -> str:
+        return "id,serial,note\n" + "".join(f"{name},{serial},{rng.random()}\n" for name, serial in rows)
+
+    for _ in range(30):
+        before, after = ([row for row in drawn() if any(row)] for _ in range(2))
+        if rng.random() < 0.5:  # most tables are edited, not replaced
+            after = [row for row in before if rng.random() < 0.8]
+        unguarded(admin, {TABLE: text(before)})
+        known = counts(before)
+        expected = all(count <= known.get(name, 0) for name, count in counts(after).items())
+        assert is_taken(admin, TABLE, text(after)) == expected, (before, after)
+
+
+def test_a_problem_of_documents_is_the_same_while_what_is_wrong_with_which_is(admin: Admin) -> None:
+    cycle = {Key(Kind.GROUP, f"g{at}", "toml"): f'extends = "g{(at + 1) % 3}"\n' for at in range(3)}
+    lost = Key(Kind.MACHINE, "lost", "toml")
+    unguarded(admin, cycle | {lost: 'extends = "none"\n'})
+    first = next(iter(cycle))
+    assert is_taken(admin, first, 'extends = "g1"\nx = 1\n')
+    assert is_taken(admin, lost, 'extends = "none"\nx = 1\n')
+    assert not is_taken(admin, lost, 'extends = "another"\n')
+    assert is_taken(admin, first, "x = 1\n")
+    assert not is_taken(admin, first, 'extends = "g1"\n')

@@ -59,8 +59,8 @@ BODY_LIMIT = 67_108_864
 DRY_RUN_LIMIT = 16_777_216
 """Bytes of a body of a role that may only try a change: 16 MB."""
 
-MOST_DOCUMENTS = 250_000
-"""Documents of a change. Each takes some 1.5 KB of memory beside its text."""
+MOST_DOCUMENTS = 200_000
+"""Documents of a change. Each takes some 1.8 KB of memory beside its text."""
 
 DIFF_CHARACTERS = 4_194_304
 """Characters of all diffs in the response to a dry run; of the changes after these only the numbers of lines are

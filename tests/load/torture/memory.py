@@ -37,7 +37,7 @@ LARGEST_BODY = 1_048_576
 LARGEST_PUT = 262_144
 LARGEST_FILE = 1_048_576
 LARGEST_CHANGE = 67_108_864
-MOST_DOCUMENTS = 250_000
+MOST_DOCUMENTS = 200_000
 MOST_OF_A_DRY_RUN = 512 * MB
 """Bytes that a dry run may take beside those of the idle service."""
 
