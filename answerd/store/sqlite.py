@@ -25,7 +25,7 @@ import peewee
 
 from answerd.documents import Key, RawDocument
 from answerd.store import NOBODY, WRITER_WAIT_SECONDS, Author, Changes, StoreError, StoreFull, Version
-from answerd.store.database import ROWS_AT_ONCE, DatabaseStore, Found, Transaction, columns_of
+from answerd.store.database import ROWS_AT_ONCE, DatabaseStore, DatabaseTransaction, Found, columns_of
 from answerd.store.file_io import give_to_owner_of, make_directories, refuse_link_of_another, sync_directory
 from answerd.store.schema import DOCUMENTS, Schema, migrate
 from answerd.store.tables import ChangeRow, DocumentRow, deleted_since, execute, revision_token, rows, version_of
@@ -314,7 +314,7 @@ def _close_before_fork() -> None:
 os.register_at_fork(before=_close_before_fork)
 
 
-class SqliteTransaction(Transaction):
+class SqliteTransaction(DatabaseTransaction):
     """Holds the database's write lock from its first moment."""
 
     def __init__(self, file: SqliteFile, author: Author, wait: float) -> None:
