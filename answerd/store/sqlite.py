@@ -28,7 +28,7 @@ from answerd.store import NOBODY, WRITER_WAIT_SECONDS, Author, Changes, StoreErr
 from answerd.store.database import ROWS_AT_ONCE, DatabaseStore, DatabaseTransaction, Found, columns_of
 from answerd.store.file_io import give_to_owner_of, make_directories, refuse_link_of_another, sync_directory
 from answerd.store.schema import DOCUMENTS, Schema, migrate
-from answerd.store.tables import ChangeRow, DocumentRow, deleted_since, execute, revision_token, rows, version_of
+from answerd.store.tables import ChangeRow, DocumentRow, deleted_since, revision_token, rows, version_of
 
 _POLL_SECONDS = 0.001
 
@@ -338,7 +338,7 @@ class SqliteTransaction(DatabaseTransaction):
             self._database.commit()
 
     def change(self, found: Found, text: str) -> None:
-        execute(self._database, "UPDATE documents SET text = ? WHERE id = ?", (text, found.id))
+        DocumentRow.update(text=text).where(DocumentRow.id == found.id).bind(self._database).execute()
 
     def insert(self, documents: Sequence[RawDocument]) -> None:
         DocumentRow.insert_many([columns_of(raw) for raw in documents]).bind(self._database).execute()
