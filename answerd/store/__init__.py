@@ -7,16 +7,13 @@ the stores uses these and no particular store.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol, runtime_checkable
+from typing import Protocol, runtime_checkable
 
 from answerd.documents import Key, RawDocument
 from answerd.identity import Kind
-
-if TYPE_CHECKING:
-    from answerd.store.database import Transaction
 
 WRITER_WAIT_SECONDS = 5
 """How long a write waits for that of another program to end; a client waits 10 s for its response."""
@@ -112,7 +109,7 @@ NOBODY = Author()
 
 @dataclass(frozen=True, slots=True)
 class WriteResult:
-    """The result of a write (`answerd.store.database`). All keys have the spelling that is stored.
+    """The result of a write (`Transaction.write`). All keys have the spelling that is stored.
 
     ``new`` and ``changed`` are stored as they are here, ``unchanged`` had the same text before, ``removed`` are gone.
     """
@@ -169,6 +166,41 @@ class HistoryFilter:
     limit: int | None = None
     most_bytes: int | None = None
     texts: bool = True
+
+
+@runtime_checkable
+class Transaction(Protocol):
+    """A change that is being made. It holds the database's write lock, and leaves no trace unless it is committed.
+    Methods raise `StoreError`."""
+
+    def find(self, key: Key) -> StoredDocument | None:
+        """Return the document of exactly this identifier, else of this identity."""
+
+    def version(self) -> Version:
+        """Return the state of the database as the transaction has made it."""
+
+    def write(
+        self,
+        puts: Sequence[RawDocument],
+        deletes: Sequence[Key] = (),
+        *,
+        prune: bool = False,
+        rewrite: bool = False,
+        progress: Progress = no_progress,
+    ) -> WriteResult:
+        """Store documents and remove others, each identity and format once. Called once in a transaction.
+
+        What is stored under an identity and format is replaced and keeps its spelling, or is left alone where it has
+        the same text. A document to remove that does not exist is no error. ``prune`` removes every document that is
+        not among ``puts``. ``rewrite``: the same text is stored again, as a change with a revision of its own.
+        ``progress`` gets the number that is done and the total.
+        """
+
+    def commit(self) -> None:
+        """Make it durable: on return it survives a crash and a power failure. Where it raises, nothing is stored."""
+
+    def close(self) -> None:
+        """Undo changes that were not committed, and release the lock."""
 
 
 class Store(Protocol):

@@ -11,13 +11,11 @@ from __future__ import annotations
 import os
 import sqlite3
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence, Set
+from collections.abc import Mapping, Set
 from contextlib import closing
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
-
-import peewee
+from typing import TYPE_CHECKING
 
 from answerd.identity import printable
 from answerd.installs.records import InstallMemory
@@ -32,12 +30,12 @@ from answerd.store import (
     no_progress,
 )
 from answerd.store.file_io import make_directories
+from answerd.store.postgres_copy import TRIGGERS, rows_of_events
 from answerd.store.schema import DOCUMENTS, STATES, migrate
 from answerd.store.sqlite import FILE_MODE, SqliteFile, SqliteStore
 from answerd.store.state_sync import DatabaseStates, shared_key, store_events
-from answerd.store.state_tables import COLUMNS, INSERT, Sighting, note, run, run_many, setting, write_sightings
-from answerd.store.states import OWN, Position, caught_up
-from answerd.store.tables import ChangeRow, DocumentRow, execute
+from answerd.store.state_tables import Sighting, run, setting, write_sightings
+from answerd.store.states import Position, caught_up
 from answerd.store.transfer import (
     Directory,
     ImportSummary,
@@ -54,11 +52,6 @@ _DOCUMENT_TABLES = {"documents", "changes"}
 
 _STATES = "events"
 """The table whose rows are states of installs, in databases that have it."""
-
-ROWS_AT_ONCE = 200
-"""Rows that are read by one statement."""
-
-_TRIGGERS = "SELECT name, sql FROM main.sqlite_master WHERE type = 'trigger' ORDER BY rowid"
 
 _NEW_EPOCH = "INSERT OR REPLACE INTO install_settings (name, value) VALUES ('epoch', lower(hex(randomblob(8))))"
 """Has every process of a running service read the states, and their key, as a whole (`answerd.store.states`)."""
@@ -316,7 +309,7 @@ def _copy_rows(database: sqlite3.Connection, besides: Set[str] = frozenset()) ->
     """Replace the rows of the tables that the attached database ``source`` has too, in one transaction. Triggers, which
     would number changes anew, are away meanwhile. Raises `StoreError` where a row did not arrive."""
     tables = _tables(database, "main") & _tables(database, "source") - besides
-    triggers = database.execute(_TRIGGERS).fetchall()
+    triggers = database.execute(TRIGGERS).fetchall()
     database.execute("BEGIN IMMEDIATE")
     for name, _ in triggers:
         database.execute(f"DROP TRIGGER {name}")
@@ -364,31 +357,6 @@ def _new_file(path: str | Path, force: bool) -> Path:
 # --- PostgreSQL -------------------------------------------------------------------------------------------------------
 
 
-def copy_to_file(database: peewee.Database, path: Path) -> None:
-    """Copy documents, inventories, their history and the states of installs to a database file, which is there whole or
-    not at all and takes the place of one that was there. Raises `StoreError`, and what the engine of ``database`` does.
-
-    Numbers and tokens of changes stay what they are: the triggers, which would count anew, are away meanwhile.
-    """
-    with tempfile.TemporaryDirectory(prefix=".answerd-backup-", dir=path.parent) as scratch:
-        file = SqliteFile(Path(scratch) / "copy.db")
-        with file.faults("written"):
-            file.create()
-            with file.connected(WRITER_WAIT_SECONDS) as copy:
-                migrate(copy, file.path)
-                with copy.atomic("IMMEDIATE"):
-                    triggers = list(execute(copy, _TRIGGERS).fetchall())
-                    for name, _ in triggers:
-                        execute(copy, f"DROP TRIGGER {name}")
-                    for table in (DocumentRow, ChangeRow):
-                        for part in _parts(database, table):
-                            table.insert_many(part).bind(copy).execute()
-                    _copy_states(copy, database)
-                    for _, statement in triggers:
-                        execute(copy, statement)
-            file.copy_to(path)
-
-
 def restore_states(backup: Path, shared: DatabaseStates) -> int:
     """Add the events in a backup to those that are in a database. Return how many machines have a record in it. A
     machine of which the database knows more keeps that. Raises `StoreError`."""
@@ -396,7 +364,7 @@ def restore_states(backup: Path, shared: DatabaseStates) -> int:
     with file.faults("read"), file.connected() as source:
         with shared.writing() as log:
             shared_key(log.database, setting(source, "key"))
-        for rows in _rows_of_events(source):
+        for rows in rows_of_events(source):
             with shared.writing() as log:
                 stored = store_events(log, rows)
                 if missing := len({row[0] for row in rows} - stored.keys()):
@@ -407,36 +375,3 @@ def restore_states(backup: Path, shared: DatabaseStates) -> int:
             write_sightings(log.database, sightings)
         memory, _ = caught_up(source, InstallMemory(shared.rules), Position(), "")
     return len(memory)
-
-
-def _rows_of_events(database: peewee.Database) -> Iterator[list[Sequence[Any]]]:
-    """Yield all rows of events as `COLUMNS`, some at a time."""
-    revision = 0
-    query = f"SELECT revision, {COLUMNS} FROM events WHERE revision > ? ORDER BY revision LIMIT 50"  # noqa: S608
-    while part := run(database, query, (revision,)).fetchall():
-        revision = part[-1][0]
-        yield [row[1:] for row in part]
-
-
-def _copy_states(copy: peewee.SqliteDatabase, database: peewee.Database) -> None:
-    for rows in _rows_of_events(database):
-        run_many(copy, INSERT, [(None, *row, OWN) for row in rows])
-    columns = "identity, machine, first, last, asked, facts"
-    marks = ", ".join("?" * 6)
-    unknown = run(database, f"SELECT {columns} FROM unknown_machines").fetchall()  # noqa: S608 - no value
-    run_many(copy, f"INSERT INTO unknown_machines ({columns}) VALUES ({marks})", unknown)  # noqa: S608
-    key = setting(database, "key")
-    if key is not None:
-        note(copy, "key", key)
-
-
-def _parts(database: peewee.Database, table: type[DocumentRow] | type[ChangeRow]) -> Iterator[list[dict[str, Any]]]:
-    """Yield the rows of a table, some at a time."""
-    last = 0
-    while True:
-        query = table.select().where(table.id > last).order_by(table.id).limit(ROWS_AT_ONCE)
-        part = list(query.dicts().execute(database))
-        if not part:
-            return
-        yield part
-        last = part[-1]["id"]

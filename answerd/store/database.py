@@ -29,6 +29,7 @@ from answerd.store import (
     Progress,
     Store,
     StoredDocument,
+    Transaction,
     Version,
     WriteResult,
     no_progress,
@@ -68,8 +69,8 @@ class Found:
     is_same: bool
 
 
-class Transaction(ABC):
-    """A change that is being made. It holds the database's write lock, and leaves no trace unless it is committed."""
+class DatabaseTransaction(Transaction, ABC):
+    """Which rows a change affects. An engine's own says how they are changed."""
 
     def __init__(self, database: peewee.Database) -> None:
         """``database``: a connection that has the write lock."""
@@ -89,12 +90,7 @@ class Transaction(ABC):
     @abstractmethod
     def remove(self, documents: Sequence[Found]) -> None: ...
 
-    @abstractmethod
-    def commit(self) -> None:
-        """Make it durable: on return it survives a crash and a power failure. Raises `StoreError`; then nothing is
-        stored."""
-
-    def sign(self, before: int) -> None:  # noqa: B027 - PostgreSQL signs each
+    def sign(self, before: int) -> None:
         """Record the author of the changes after the one of this number."""
 
     def find(self, key: Key) -> StoredDocument | None:
@@ -114,13 +110,6 @@ class Transaction(ABC):
         rewrite: bool = False,
         progress: Progress = no_progress,
     ) -> WriteResult:
-        """Store documents and remove others, each identity and format once. Called once in a transaction.
-
-        What is stored under an identity and format is replaced and keeps its spelling, or is left alone where it has
-        the same text. A document to remove that does not exist is no error. ``prune`` removes every document that is
-        not among ``puts``. ``rewrite``: the same text is stored again, as a change with a revision of its own.
-        ``progress`` gets the number that is done and the total.
-        """
         wanted = {raw.key.name: raw for raw in puts}
         with self.faults("written"):
             before = newest_revision(self._database)
@@ -151,7 +140,6 @@ class Transaction(ABC):
         )
 
     def close(self) -> None:
-        """Undo changes that were not committed, and release the lock."""
         try:
             self._database.rollback()
         except (peewee.PeeweeException, sqlite3.Error, OSError):

@@ -9,7 +9,6 @@ database and follows the node's replica. `ReplicaReader` reads a node's replica 
 from __future__ import annotations
 
 import math
-import mmap
 import secrets
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -34,8 +33,7 @@ from answerd.store import (
     StoredDocument,
     StoreError,
 )
-from answerd.store.backup import copy_to_file
-from answerd.store.database import DatabaseStore, Found, Transaction, columns_of, unknown_formats
+from answerd.store.database import DatabaseStore, DatabaseTransaction, Found, columns_of, unknown_formats
 from answerd.store.log import LogWriter
 from answerd.store.postgres_connection import (
     READ_COMMITTED,
@@ -44,8 +42,9 @@ from answerd.store.postgres_connection import (
     CommitUnknown,
     PostgresServer,
 )
+from answerd.store.postgres_copy import copy_to_file
 from answerd.store.replica import ROWS_AT_ONCE, Replica, position_in
-from answerd.store.replicator import Replicator
+from answerd.store.replicator import Replicator, SharedSentence
 from answerd.store.schema import migrate_postgres, refuse_newer_postgres, require_postgres
 from answerd.store.sqlite import SqliteFile, SqliteReader
 from answerd.store.state_sync import NodeStates, exchange, states_path
@@ -67,7 +66,7 @@ _LOG_OF_ONE = (
 )
 
 
-class PostgresTransaction(Transaction):
+class PostgresTransaction(DatabaseTransaction):
     """Holds the lock of all writers from its first moment (`answerd.store.log`)."""
 
     def __init__(self, server: PostgresServer, author: Author, wait: float, within: float = math.inf) -> None:
@@ -292,21 +291,6 @@ class ReplicaReader(ReadOnlyStore, SqliteReader):
         return states
 
 
-class _SharedSentence:
-    """A sentence that one process of a node writes and all of them read. To be made before they are forked."""
-
-    _BYTES = 1024
-
-    def __init__(self) -> None:
-        self._cells = mmap.mmap(-1, self._BYTES)
-
-    def get(self) -> str:
-        return self._cells[:].rstrip(b"\0").decode("utf-8", "replace")
-
-    def set(self, text: str) -> None:
-        self._cells[:] = text.encode()[: self._BYTES].ljust(self._BYTES, b"\0")
-
-
 _AWAY_AFTER_SECONDS = 2.0
 """The replicator asks the database every half second. One that it has not reached for so long is not waited for."""
 
@@ -322,7 +306,7 @@ class ReplicatedStore(SqliteReader):
         super().__init__(self.replica.file)
         self.database = PostgresStore(url)
         self.server = self.database.server = PostgresServer(url, self._check)
-        self.refused, self.away = _SharedSentence(), _SharedSentence()
+        self.refused, self.away = SharedSentence(), SharedSentence()
         """Why the replicator has this node take no write, and why it cannot follow the database; empty where it can."""
         self._rules = rules or Rules()
         self.states = NodeStates(states_path(replica_path), self.server, self._rules, self.refusal)

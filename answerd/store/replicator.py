@@ -9,6 +9,7 @@ is made again at once, then after 0.1 s, doubling to 1 s.
 
 from __future__ import annotations
 
+import mmap
 import random
 import select
 import socket
@@ -16,7 +17,7 @@ import sqlite3
 import time
 from collections.abc import Callable
 from contextlib import suppress
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 import peewee
 
@@ -24,13 +25,11 @@ from answerd import __version__
 from answerd.fault_log import FaultLog
 from answerd.store import NewerSchema, StoreError, StoreFull
 from answerd.store.nodes import REPORT_SECONDS, NodeReport, forget_silent_nodes, report_node
-from answerd.store.postgres_connection import CHANNEL, READ_SECONDS, raw_connection
+from answerd.store.postgres_connection import CHANNEL, READ_SECONDS, PostgresServer, raw_connection
+from answerd.store.replica import Replica
 from answerd.store.schema import migrate_postgres, refuse_newer_postgres
-from answerd.store.state_sync import exchange
+from answerd.store.state_sync import NodeStates, exchange
 from answerd.store.tables import execute
-
-if TYPE_CHECKING:
-    from answerd.store.postgres import ReplicatedStore
 
 POLL_SECONDS = 0.5
 """Seconds between two polls of the counter without a notice."""
@@ -41,25 +40,50 @@ LONGEST_RETRY_SECONDS = 1.0
 _FAULTS = (StoreError, peewee.PeeweeException, sqlite3.Error, OSError)
 
 
+class SharedSentence:
+    """A sentence that one process of a node writes and all of them read. To be made before they are forked."""
+
+    _BYTES = 1024
+
+    def __init__(self) -> None:
+        self._cells = mmap.mmap(-1, self._BYTES)
+
+    def get(self) -> str:
+        return self._cells[:].rstrip(b"\0").decode("utf-8", "replace")
+
+    def set(self, text: str) -> None:
+        self._cells[:] = text.encode()[: self._BYTES].ljust(self._BYTES, b"\0")
+
+
+class FollowingNode(Protocol):
+    """The parts of a node that its replicator works on. ``refused`` is why it is to take no write, ``away`` why it
+    cannot follow the database; ``not_reached`` is when a start did not reach it (seconds since 1970)."""
+
+    server: PostgresServer
+    replica: Replica
+    states: NodeStates
+    refused: SharedSentence
+    away: SharedSentence
+    not_reached: float | None
+
+
 class Replicator:
     """Follows the database. Plain blocking code: it has its process to itself."""
 
-    def __init__(
-        self, store: ReplicatedStore, log: Callable[[str], None], changed: Callable[[], None], stop: int
-    ) -> None:
+    def __init__(self, node: FollowingNode, log: Callable[[str], None], changed: Callable[[], None], stop: int) -> None:
         """``log`` takes a line about the service; ``changed`` is called when the replica has something new; the
         replicator ends once the file descriptor ``stop`` can be read from."""
-        self._store = store
-        self._server = store.server
-        self._replica = store.replica
-        self._states = store.states
+        self._node = node
+        self._server = node.server
+        self._replica = node.replica
+        self._states = node.states
         self._log = log
         self._changed = changed
         self._stop = stop
         self._newer_schema = ""
         self._disk_fault = ""
         # The start has logged that it is away; a replicator that takes the place of a dead one may find it long back.
-        not_reached = store.not_reached
+        not_reached = node.not_reached
         self._is_away = not_reached is not None and self._replica.position().asked < not_reached
         self._is_prepared = False
         self._next_report = 0.0
@@ -163,7 +187,7 @@ class Replicator:
         return bool(select.select([self._stop], [], [], spread)[0])
 
     def _note_away(self, error: Exception) -> None:
-        self._store.away.set(str(error))
+        self._node.away.set(str(error))
         if not self._is_away:
             self._log(f"warning: {error}; answers come from the replica {self._replica.file.path}")
         self._is_away = True
@@ -183,7 +207,7 @@ class Replicator:
             self._disk_fault = str(full)
         except StoreError:
             pass
-        self._store.refused.set(self._newer_schema or self._disk_fault)
+        self._node.refused.set(self._newer_schema or self._disk_fault)
 
     def _restore_replica(self) -> None:
         if self._replica.restore():
@@ -195,11 +219,11 @@ class Replicator:
         self._refused_log.note(f"warning: the database {self._server.described}: {refused}" if refused else "")
 
     def _note_back(self) -> None:
-        self._store.away.set("")
+        self._node.away.set("")
         if self._is_away:
             self._log(f"the database {self._server.described} can be reached again")
         self._is_away = False
         if self._newer_schema or self._disk_fault:
             self._newer_schema = self._disk_fault = ""
             self._replica.note_newer_schema("")
-            self._store.refused.set("")
+            self._node.refused.set("")

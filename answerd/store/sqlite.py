@@ -25,10 +25,10 @@ import peewee
 
 from answerd.documents import Key, RawDocument
 from answerd.store import NOBODY, WRITER_WAIT_SECONDS, Author, Changes, StoreError, StoreFull, Version
-from answerd.store.database import ROWS_AT_ONCE, DatabaseStore, Found, Transaction, columns_of
+from answerd.store.database import ROWS_AT_ONCE, DatabaseStore, DatabaseTransaction, Found, columns_of
 from answerd.store.file_io import give_to_owner_of, make_directories, refuse_link_of_another, sync_directory
 from answerd.store.schema import DOCUMENTS, Schema, migrate
-from answerd.store.tables import ChangeRow, DocumentRow, deleted_since, execute, revision_token, rows, version_of
+from answerd.store.tables import ChangeRow, DocumentRow, deleted_since, revision_token, rows, version_of
 
 _POLL_SECONDS = 0.001
 
@@ -314,7 +314,7 @@ def _close_before_fork() -> None:
 os.register_at_fork(before=_close_before_fork)
 
 
-class SqliteTransaction(Transaction):
+class SqliteTransaction(DatabaseTransaction):
     """Holds the database's write lock from its first moment."""
 
     def __init__(self, file: SqliteFile, author: Author, wait: float) -> None:
@@ -338,7 +338,7 @@ class SqliteTransaction(Transaction):
             self._database.commit()
 
     def change(self, found: Found, text: str) -> None:
-        execute(self._database, "UPDATE documents SET text = ? WHERE id = ?", (text, found.id))
+        DocumentRow.update(text=text).where(DocumentRow.id == found.id).bind(self._database).execute()
 
     def insert(self, documents: Sequence[RawDocument]) -> None:
         DocumentRow.insert_many([columns_of(raw) for raw in documents]).bind(self._database).execute()

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from answerd.documents import Key, RawDocument
-from answerd.store import Store, StoredDocument
-from answerd.store.database import Transaction
+from answerd.store import Store, StoredDocument, Transaction
 from answerd.store.files import FileStore
 
 

@@ -233,7 +233,7 @@ def test_a_backup_that_fails_leaves_no_file_and_one_that_is_replaced_is_whole(
 ) -> None:
     assert shell("backup", "backup.db").status == 0
     with monkeypatch.context() as broken:
-        broken.setattr("answerd.store.backup.ROWS_AT_ONCE", "no number")
+        broken.setattr("answerd.store.postgres_copy.ROWS_AT_ONCE", "no number")
         assert shell("backup", "failed.db").status != 0
         assert shell("backup", "--force", "backup.db").status != 0
     assert not [path.name for path in shell.place.iterdir() if "failed" in path.name or "partial" in path.name]
