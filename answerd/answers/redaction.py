@@ -658,15 +658,16 @@ _RARE = (
     *("suseconnect", "attach", "slmgr", "securestring", "cryptsetup", "kinit", "realm", "sudo", "identified", "bearer"),
     *("authorization", "-----begin ", "pbkdf2", "assword", "assphrase", "pass:", "pass=", "-u"),
 )
-_OFTEN_NONE = re.compile(rf"{NAMED_LIKE_A_SECRET.pattern}|\$[\w-]+\$|net[\s\\]+user|://[^\s@]*+@")
-"""Every text that holds a secret by its form has, case-folded, one of these parts, or matches the pattern."""
+_OFTEN_NONE = re.compile(rf"{NAMED_LIKE_A_SECRET.pattern}|\$[\w-]+\$|net[\s\\]+user")
+_AFTER_SCHEME = re.compile(r"://[^\s@]*+(?P<at>@)?")
+"""Every text that holds a secret by its form has, case-folded, one of these parts, or matches one of the patterns."""
 
 
 def _may_hold_one(text: str) -> bool:
     folded = text.casefold()  # a third of the time of a pattern that ignores case
     return any(part in folded for part in _RARE) or (
         any(part in folded for part in ("$", "net", "://", *PARTS_OF_SECRET_NAMES))
-        and _OFTEN_NONE.search(folded) is not None
+        and (_OFTEN_NONE.search(folded) is not None or any(url["at"] for url in _AFTER_SCHEME.finditer(folded)))
     )
 
 

@@ -19,6 +19,9 @@ from answerd.formats import FORMATS
 from answerd.long_work import run_long
 from answerd.validators import Tools, validate
 
+LONGEST_JUDGED = 65_536
+"""Bytes of an answer that a page judges: of 64 KB of kickstart sections pykickstart takes 4 s."""
+
 
 @dataclass(frozen=True, slots=True)
 class Line:
@@ -111,6 +114,8 @@ class Resolver:
         """Return the findings and the warnings of the built-in rules."""
         if answer.side_file:
             return (), ()
+        if len(answer.body) > LONGEST_JUDGED:
+            return (), (f"it has more than {LONGEST_JUDGED:,} bytes: it is not judged here, but by `answerd check`",)
         verdict = validate(
             answer.body.decode("utf-8", "replace"),
             answer.format.extension,

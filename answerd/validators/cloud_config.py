@@ -415,7 +415,7 @@ def _judge_hash(password: Node | None, where: str, remarks: Remarks) -> None:
 
 
 def _judge_zone(node: Node, where: str, remarks: Remarks) -> None:
-    if isinstance(node, Scalar) and (wrong := unknown_zone(str(node.text))):
+    if isinstance(node, Scalar) and (wrong := unknown_zone(str(node.text), remarks)):
         remarks.refuse(wrong, where, node.line)
 
 

@@ -70,7 +70,7 @@ def _judge_selection(line: int, selection: str, goes_on: bool, remarks: Remarks)
         return
     if value[:1].isspace() and not goes_on:
         remarks.warn("only one blank may precede the value, the others belong to it", question, line)
-    if question == "time/zone" and value.strip() and (wrong := unknown_zone(value.strip())):
+    if question == "time/zone" and value.strip() and (wrong := unknown_zone(value.strip(), remarks)):
         remarks.refuse(wrong, question, line)
     if type_ == "boolean" and value.strip() not in ("true", "false"):
         remarks.warn("a boolean is true or false", question, line)

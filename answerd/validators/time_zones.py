@@ -9,7 +9,7 @@ import zoneinfo
 from collections.abc import Iterable
 from typing import Any
 
-from answerd.suggestion import did_you_mean
+from answerd.validators.verdict import Remarks
 
 
 @functools.lru_cache(maxsize=1)
@@ -35,9 +35,10 @@ def canonical_zones() -> frozenset[str]:
     return frozenset()
 
 
-def unknown_zone(name: str) -> str | None:
-    """Return a sentence's end that says that a zone does not exist, with the nearest one; None where it exists."""
+def unknown_zone(name: str, remarks: Remarks) -> str | None:
+    """Return a sentence's end that says that a zone does not exist, with the nearest one if the remark is going to be
+    listed; None where it exists."""
     zones = known_zones()
     if not zones or name in zones:
         return None
-    return f"there is no such time zone{did_you_mean(name, zones)}"
+    return f"there is no such time zone{remarks.did_you_mean(name, zones)}"

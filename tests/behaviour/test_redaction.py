@@ -30,7 +30,7 @@ from answerd.answers.secret_names import NAMED_LIKE_A_SECRET, PARTS_OF_SECRET_NA
 from answerd.answers.sources import NO_SOURCES, Sources
 from answerd.answers.why import reasoning
 from answerd.check import check
-from answerd.console.answers import Resolver
+from answerd.console.answers import LONGEST_JUDGED, Resolver
 from answerd.documents import Key, RawDocument
 from answerd.errors import AnswerError
 from answerd.facts import facts_of
@@ -491,3 +491,11 @@ def test_the_console_shows_the_origin_of_lines_below_a_secret_of_several_lines(e
     assert len(shown.lines) == len(
         resolve(found, facts_of(["m1"]), sources=sources).body.decode().rstrip("\n").split("\n")
     )
+
+
+def test_a_page_judges_no_answer_that_takes_long() -> None:
+    line = "langg x\n"
+    for lines, is_judged in ((10, True), (LONGEST_JUDGED // len(line) + 1, False)):
+        shown = Resolver(catalogue({"m1.ks": line * lines}), NO_SOURCES).resolved(facts_of(["m1"]))
+        assert bool(shown.findings) == is_judged
+        assert bool(shown.warnings) != is_judged
