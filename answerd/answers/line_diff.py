@@ -13,11 +13,10 @@ from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
-_SHORT = 40_000
-"""Lines of one text times lines of the other, up to which the standard library compares whole texts."""
-
-_SHORT_BETWEEN_ANCHORS = 4_096
-"""The same for the stretch between two anchors, of which there may be many."""
+_SHORT = 1_024
+"""Lines of one text times lines of the other, up to which the standard library compares them: whole texts, or the
+stretches between two anchors. Where all lines are alike its work grows with the cube: 0.4 ms for 32 lines each, and
+70 ms for 190."""
 
 
 class _Matcher(difflib.SequenceMatcher[str]):
@@ -87,7 +86,7 @@ def _between(before: list[str], after: list[str], old: tuple[int, int], new: tup
     while end - same > begin and new_end - same > new_begin and before[end - same - 1] == after[new_end - same - 1]:
         same += 1
     end, new_end = end - same, new_end - same
-    if 0 < (end - begin) * (new_end - new_begin) <= _SHORT_BETWEEN_ANCHORS:
+    if 0 < (end - begin) * (new_end - new_begin) <= _SHORT:
         matcher = difflib.SequenceMatcher(None, before[begin:end], after[new_begin:new_end])
         for block in matcher.get_matching_blocks():
             yield begin + block.a, new_begin + block.b, block.size

@@ -22,6 +22,9 @@ from answerd.validators import Tools, validate
 LONGEST_JUDGED = 65_536
 """Bytes of an answer that a page judges: of 64 KB of kickstart sections pykickstart takes 4 s."""
 
+LINES_ON_A_PAGE = 500
+"""Lines of an answer that a page has: each takes some 250 bytes more than its text, and an answer may have 250,000."""
+
 
 @dataclass(frozen=True, slots=True)
 class Line:
@@ -35,19 +38,38 @@ class Line:
 
 @dataclass(frozen=True, slots=True)
 class Resolved:
-    """One answer, or the ``reason`` why there is none. ``format`` is the extension that was asked for, empty for any.
+    """One answer, laid out, or the ``reason`` why there is none. ``format`` is the extension that was asked for, empty
+    for any.
 
-    ``findings`` are those of the built-in rules, ``warnings`` their warnings.
+    ``lines`` are those of page number ``page``, of ``pages``. ``findings`` are those of the built-in rules,
+    ``warnings`` their warnings.
     """
 
     format: str
     composition: str = ""
     lines: Sequence[Line] = ()
+    page: int = 1
+    pages: int = 1
     findings: Sequence[str] = ()
     warnings: Sequence[str] = ()
     reason: str = ""
-    default_only: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Tried:
+    """An answer that is not laid out, or the ``reason`` why there is none. ``format`` is the extension that was asked
+    for, empty for any."""
+
+    format: str
+    answer: Answer | None = None
+    reason: str = ""
     is_unclaimed: bool = False
+
+    @property
+    def default_only(self) -> bool:
+        """Whether only the default answers."""
+        selection = self.answer.selection if self.answer else None
+        return selection is not None and selection.default is not None and not (selection.machine or selection.group)
 
 
 class Resolver:
@@ -58,51 +80,60 @@ class Resolver:
         self._sources = sources
         self._show_secrets = show_secrets
 
-    def resolved(self, facts: Facts, extension: str = "") -> Resolved:
-        """Return the answer to a request, in one format or in any. Long work runs in a thread."""
-        extensions = (extension,) if extension else None
+    def resolved(self, facts: Facts, page: int = 1) -> Resolved:
+        """Return the answer to a request, laid out. Long work runs in a thread."""
+        return self.laid_out(self._tried(facts), facts, page)
 
-        def resolve_and_lay_out() -> Resolved:
-            answer = resolve(self._catalogue, facts, extensions, sources=self._sources)
-            return self._laid_out(answer, facts, extension)
-
-        try:
-            return run_long(resolve_and_lay_out)
-        except AnswerError as error:
-            return Resolved(extension, reason=with_hints(error, facts), is_unclaimed=isinstance(error, NotClaimed))
-
-    def in_each_format(self, facts: Facts) -> list[Resolved]:
+    def in_each_format(self, facts: Facts) -> list[Tried]:
         """Return the answers in every format in which a document other than a default claims the request."""
-        tried = [self.resolved(facts, extension) for extension in FORMATS]
+        tried = [self._tried(facts, extension) for extension in FORMATS]
         return [answer for answer in tried if not answer.is_unclaimed and not answer.default_only]
+
+    def _tried(self, facts: Facts, extension: str = "") -> Tried:
+        extensions = (extension,) if extension else None
+        try:
+            answer = run_long(lambda: resolve(self._catalogue, facts, extensions, sources=self._sources))
+        except AnswerError as error:
+            return Tried(extension, reason=with_hints(error, facts), is_unclaimed=isinstance(error, NotClaimed))
+        return Tried(extension, answer)
+
+    def laid_out(self, tried: Tried, facts: Facts, page: int = 1) -> Resolved:
+        """Return an answer with one page of its lines; the last for a number beyond it. Long work runs in a thread."""
+        answer = tried.answer
+        if answer is None:
+            return Resolved(tried.format, reason=tried.reason)
+        try:
+            return run_long(lambda: self._laid_out(answer, facts, tried.format, page))
+        except AnswerError as error:
+            return Resolved(tried.format, reason=with_hints(error, facts))
 
     def steps(self, facts: Facts, extension: str = "") -> Sequence[Step]:
         """Return the reasoning behind an answer in one format or in any, step by step (`answerd.answers.why`)."""
         extensions = (extension,) if extension else None
         return run_long(lambda: reasoning(self._catalogue, facts, extensions, sources=self._sources).steps)
 
-    def _laid_out(self, answer: Answer, facts: Facts, extension: str) -> Resolved:
+    def _laid_out(self, answer: Answer, facts: Facts, extension: str, page: int) -> Resolved:
         inventory = self._catalogue.inventory
         found = origins(answer, inventory)
         of_row = _row_place(self._catalogue, answer)
+        texts = self._text(answer, facts).rstrip("\n").split("\n")
+        pages = -(-len(texts) // LINES_ON_A_PAGE)
+        page = min(max(page, 1), pages)
+        shown = range((page - 1) * LINES_ON_A_PAGE, min(page * LINES_ON_A_PAGE, len(texts)))
         by_line: dict[int, Sequence[tuple[str, str]]] = {}
         for origin in found:
-            if origin.answer_line is not None and origin.place is not None:
-                by_line.setdefault(origin.answer_line, _places(origin, origin.place, of_row))
+            number = origin.answer_line
+            if number is not None and number - 1 in shown and origin.place is not None and number not in by_line:
+                by_line[number] = _places(origin, origin.place, of_row)
         findings, warnings = self._judged(answer, facts, found)
-        selection = answer.selection
-        default_only = selection.default is not None and selection.machine is None and selection.group is None
-        lines = tuple(
-            Line(number, line, by_line.get(number, ()))
-            for number, line in enumerate(self._text(answer, facts).rstrip("\n").split("\n"), 1)
-        )
         return Resolved(
             extension or answer.format.extension,
             answer.composition,
-            lines,
+            tuple(Line(at + 1, texts[at], by_line.get(at + 1, ())) for at in shown),
+            page,
+            pages,
             findings,
             warnings,
-            default_only=default_only,
         )
 
     def _text(self, answer: Answer, facts: Facts) -> str:

@@ -21,7 +21,7 @@ from answerd.console.answers import Resolver
 from answerd.console.backend import Backend
 from answerd.console.inventories import format_asked_for
 from answerd.console.machines import MachinesPages
-from answerd.console.page_request import PageReply, PageRequest, redirect
+from answerd.console.page_request import PageReply, PageRequest, number_in, redirect
 from answerd.console.rendering import link, page
 from answerd.documents import Key
 from answerd.errors import AnswerError
@@ -62,6 +62,7 @@ class MachinePage:
         answers = answering.in_each_format(facts)
         chosen = next((answer for answer in answers if answer.format == request.get("answer")), None)
         chosen = chosen or next(iter(answers), None)
+        page_number = number_in(request.get("page")) or 1
         row = _row_of(catalogue, facts, show_secrets=show_secrets)
         documents = list(_documents_of(catalogue, name, row))
         identities = {identity_of(name), *facts.identities, *(row.identities if row is not None else ())}
@@ -70,7 +71,13 @@ class MachinePage:
             "machine",
             request=request,
             name=name,
-            where=link("/console/machine", id=name, answer=request.get("answer"), secrets="1" if show_secrets else ""),
+            where=link(
+                "/console/machine",
+                id=name,
+                answer=request.get("answer"),
+                page=request.get("page"),
+                secrets="1" if show_secrets else "",
+            ),
             state=state,
             identities=sorted(identities),
             row=row,
@@ -84,7 +91,7 @@ class MachinePage:
             asked=format_asked_for(visitor["facts"]) if visitor else "",
             tries=_try_again(visitor["facts"]) if visitor else "",
             answers=answers,
-            chosen=chosen,
+            chosen=answering.laid_out(chosen, facts, page_number) if chosen else None,
             steps=answering.steps(facts, chosen.format if chosen else ""),
             has_recordings=backend.captures is not None,
             recorded=in_thread(_recorded, backend.captures, name) if request.get("recordings") == "1" else None,

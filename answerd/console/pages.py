@@ -104,13 +104,14 @@ class Pages(DocumentPages):
                 "body": recorded.body.decode("utf-8", "replace"),
             }
         show_secrets = request.get("secrets") == "1" and request.sees_secrets
-        return self._try(request, given, is_asked=any(given.values()), show_secrets=show_secrets)
+        return self._try(request, given, 1, is_asked=any(given.values()), show_secrets=show_secrets)
 
     def tried(self, request: PageRequest) -> PageReply:
         """Return the answer to the request that a form describes."""
         given = {name: request.field(name) for name in ("path", "query", "headers", "body")}
         show_secrets = request.field("secrets") == "1" and request.sees_secrets
-        return self._try(request, given, is_asked=True, show_secrets=show_secrets)
+        page_number = number_in(request.field("page")) or 1
+        return self._try(request, given, page_number, is_asked=True, show_secrets=show_secrets)
 
     def check(self, request: PageRequest) -> PageReply:
         """Return every problem that the last check found, and how far the present one is."""
@@ -188,13 +189,15 @@ class Pages(DocumentPages):
         lines = feed.last(REQUESTS_SHOWN) if feed else ()
         return {"lines": [shown_request(line) for line in lines], "rate": feed.rate() if feed else ()}
 
-    def _try(self, request: PageRequest, given: dict[str, str], *, is_asked: bool, show_secrets: bool) -> PageReply:
+    def _try(
+        self, request: PageRequest, given: dict[str, str], page_number: int, *, is_asked: bool, show_secrets: bool
+    ) -> PageReply:
         answering = Resolver(self._backend.catalogue(), self._backend.sources, show_secrets=show_secrets)
         facts = Facts(_request_of(given)) if is_asked else None
         return _html(
             request,
             "try",
-            answer=answering.resolved(facts) if facts else None,
+            answer=answering.resolved(facts, page_number) if facts else None,
             steps=answering.steps(facts) if facts else (),
             show_secrets=show_secrets,
             **given,

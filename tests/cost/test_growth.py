@@ -39,7 +39,7 @@ SIZE = 3_072
 
 TIMES = 4
 BAR = 8.0
-"""Times as long: as far from 4, of a linear step, as from 16. The diff of up to 200 lines compares all with all."""
+"""Times as long: as far from 4, of a linear step, as from 16."""
 
 WORTH_MEASURING = 0.003
 """Seconds that a step has to take at the larger size for its growth to be told."""

@@ -89,6 +89,47 @@ def test_answers_are_tabs_of_which_one_is_shown(operator: Browser) -> None:
     assert page_of(operator, answer="none").status == 200
 
 
+LINES = 20_000
+MOST_BYTES = 400_000
+"""Bytes of a page; with all lines it has 7 MB."""
+
+
+def lines_of(page: Reply) -> list[tuple[int, str, int]]:
+    """Number, text and number of origins of each line of an answer that a page has."""
+    rows = re.findall(r'<tr><td class="num">(\d+)</td><td>(.*?)</td><td class="from">(.*?)</td></tr>', page.text, re.S)
+    return [(int(number), unescape(text), origins.count("<a ")) for number, text, origins in rows]
+
+
+def followed(browser: Browser, page: Reply, way: str) -> Reply:
+    """The page that ``prev`` or ``next`` of a page leads to."""
+    where = re.search(rf'href="([^"]+)" rel="{way}"', page.text)
+    assert where
+    return browser.get(unescape(where[1]).partition("#")[0])
+
+
+def test_a_long_answer_is_shown_page_by_page(operator: Browser, tmp_path: Path) -> None:
+    (tmp_path / "answers" / "m7.ks").write_text("".join(f"langg {number}\n" for number in range(1, LINES + 1)))
+    wait_until(lambda: page_of(operator, "m7").status == 200)
+    first, last = page_of(operator, "m7"), page_of(operator, "m7", page="999999")
+    pages = [first, followed(operator, first, "next"), followed(operator, last, "prev"), last]
+    for page in pages:
+        assert len(page.body) < MOST_BYTES
+        number = lines_of(page)[0][0]
+        assert lines_of(page) == [(at, f"langg {at}", 1) for at in range(number, number + len(lines_of(page)))]
+    begins, ends = zip(*((lines_of(page)[0][0], lines_of(page)[-1][0]) for page in pages), strict=True)
+    assert (begins[0], ends[3]) == (1, LINES)
+    assert (begins[1], begins[3]) == (ends[0] + 1, ends[2] + 1)
+    assert 'rel="next"' not in last.text
+
+    fields = {"csrf": operator.csrf, "path": "/ks", "query": "id=m7", "headers": "", "body": ""}
+    tried = operator.post("/console/try", fields)
+    assert lines_of(tried)[0] == (1, "langg 1", 1)
+    button = re.search(r'<button form="request" name="page" value="(\d+)">Next', tried.text)
+    assert button
+    following_page = operator.post("/console/try", {**fields, "page": button[1]})
+    assert lines_of(following_page)[0][0] == lines_of(tried)[-1][0] + 1
+
+
 def test_an_origin_leads_to_the_line_of_the_document_and_of_the_row(operator: Browser) -> None:
     places = re.findall(r'<a href="([^"]+)" title="([^"]+)">', page_of(operator).text)
     assert [(unescape(where), place) for where, place in places] == [

@@ -58,13 +58,22 @@ class System:
         return self.run("stat", "-c", "%U:%G %a", path).strip()
 
 
-def fresh_system(kept: Path) -> Path:
-    """Return a minimal system of the release that this machine has, below `kept`; make it where it is missing."""
+def this_release() -> str:
+    """Return the code name of the release that this machine has, such as ``bookworm``."""
     codename: str = re.findall(r"^VERSION_CODENAME=(\w+)", Path("/etc/os-release").read_text("utf-8"), re.MULTILINE)[0]
+    return codename
+
+
+def fresh_system(kept: Path, codename: str = "", packages: str = "python3,adduser,procps") -> Path:
+    """Return a minimal system of a release, by default of the one that this machine has, below `kept`; make it where it
+    is missing. ``packages`` are separated by commas. Skips the test where apt of this machine has no source for it."""
+    here = this_release()
+    codename = codename or here
+    # Debian's archive has all its releases under one URL; other distributions are not asked for Debian's.
     root = kept / codename
     if not (root / "var/lib/dpkg/status").exists():
-        wanted = ["debootstrap", "--variant=minbase", "--include=python3,adduser,procps", codename, str(root)]
-        subprocess.run([*wanted, _mirror(codename)], check=True, stdout=subprocess.DEVNULL, timeout=BUILD_SECONDS)
+        wanted = ["debootstrap", "--variant=minbase", f"--include={packages}", codename, str(root)]
+        subprocess.run([*wanted, _mirror(here)], check=True, stdout=subprocess.DEVNULL, timeout=BUILD_SECONDS)
     return root
 
 

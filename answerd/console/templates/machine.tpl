@@ -157,13 +157,14 @@ Write a file <code>{{name}}.toml</code>, or of another format, in the answers di
   % for answer in answers:
   % address = link('/console/machine', id=name, answer=answer.format, secrets='1' if show_secrets else '')
     <a href="{{address}}#answers" hx-get="{{address}}" hx-select="#answers" hx-target="#answers" hx-swap="outerHTML show:none" hx-push-url="true"{{!' aria-current="true"' if answer.format == chosen.format else ''}}>{{answer.format}}
-    % if answer.reason or answer.findings:
+    % if answer.reason or (answer.format == chosen.format and chosen.findings):
     <span class="state problem">problem</span>
     % end
     </a>
   % end
   </nav>
   % include('answer', answer=chosen)
+  % include('paging', at=chosen.page, pages=chosen.pages, what='lines', address=lambda number: link('/console/machine', id=name, answer=chosen.format, page=number, secrets='1' if show_secrets else '') + '#answers')
   <details class="why"><summary>Why <span class="muted">what was considered, and why it won or lost</span></summary>
   % include('steps', steps=steps, label='Reasoning, ' + chosen.format)
   </details>

@@ -1,6 +1,6 @@
 % rebase('layout', title='Try', current='/console/try')
 <div class="head"><h1>Try a request</h1><span class="sub">Exactly what the server would answer; nothing is changed or counted.</span></div>
-<form class="card" method="post" action="/console/try">
+<form class="card" id="request" method="post" action="/console/try">
   <input type="hidden" name="csrf" value="{{request.session.csrf}}">
   <div class="row">
     <div class="field"><label for="path">Path</label><input id="path" name="path" value="{{path}}" placeholder="/proxmox"></div>
@@ -22,6 +22,16 @@
 % if answer is not None:
 <section class="card" aria-labelledby="answer"><h2 id="answer">{{'No answer' if answer.reason else 'Answer'}}</h2>
 % include('answer', answer=answer)
+% if answer.pages > 1:
+<div class="actions">
+  % for word, number in (('Previous', answer.page - 1), ('Next', answer.page + 1)):
+  % if 1 <= number <= answer.pages:
+  <button form="request" name="page" value="{{number}}">{{word}}</button>
+  % end
+  % end
+  <span class="muted">Page {{format(answer.page, ',')}} of {{format(answer.pages, ',')}}</span>
+</div>
+% end
 </section>
 <section class="card" aria-labelledby="why"><h2 id="why">Why</h2>
 % include('steps', steps=steps, label='Reasoning')
