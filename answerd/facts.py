@@ -15,7 +15,7 @@ from typing import Any, Final
 from urllib.parse import unquote_to_bytes
 
 from answerd.formats import ALIASES, ALL_EXTENSIONS, formats_of_name, split_extension
-from answerd.formats.control import NormalizedValues
+from answerd.formats.patterns import ComparedValues, form_under
 from answerd.formats.template import SECRETS
 from answerd.identity import (
     LONGEST_VALUE,
@@ -179,7 +179,7 @@ class Facts:
         self._labels: Mapping[str, Sequence[str]] | None = None
         self._firsts: dict[str, str | None] | None = None
         self._values: dict[str, Sequence[str]] = {}
-        self._forms: dict[str, NormalizedValues] = {}
+        self._forms: dict[str, ComparedValues] = {}
         self._for_user_data: Facts | None = None
         self.found: dict[object, Any] | None = {} if len(request.body) > LARGE else None
         """What indexes found for a large request, by the index or its method: it is looked up in a thread first."""
@@ -219,11 +219,11 @@ class Facts:
                 firsts[label] = None if self._json is None or label.startswith(SECRETS) else self._json.first(label)
         return firsts[label]
 
-    def forms(self, label: str) -> NormalizedValues:
+    def forms(self, label: str) -> ComparedValues:
         """Return the values of a label as patterns compare them, each once."""
         forms = self._forms.get(label)
         if forms is None:
-            forms = self._forms[label] = NormalizedValues(dict.fromkeys(map(normalize, self.values(label))))
+            forms = self._forms[label] = ComparedValues(dict.fromkeys(map(form_under(label), self.values(label))))
         return forms
 
     @property
