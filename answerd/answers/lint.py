@@ -303,16 +303,21 @@ class MissingLabels:
     def __init__(self, catalogue: Catalogue) -> None:
         self._known = {*ALL_SENT, *_labels_of_set(catalogue)}
         self._needed: dict[str, dict[str, Document]] = defaultdict(dict)  # label → machine → its lowest document
-        self._own: dict[Document, frozenset[str]] = {}
+        self._own: dict[Document, frozenset[tuple[str, ...]]] = {}
 
     def record(self, layers: Layers, machine: str, has: Callable[[str], bool]) -> list[str]:
         """Record the labels that an answer needs. Return those that it lacks and that a request can have."""
-        lacking = [label for label in _labels_in(layers) if not has(label)]
-        for label in lacking:
-            if not self._is_known(label):
-                document = next((layer for layer in layers if label in self._labels_of(layer)), layers[-1])
-                self._needed[label].setdefault(machine, document)
-        return [label for label in lacking if self._is_known(label)]
+        lacking: dict[str, None] = {}
+        for labels in _labels_in(layers):
+            if any(map(has, labels)):
+                continue
+            for label in labels:
+                if self._is_known(label):
+                    lacking[label] = None
+                else:
+                    document = next((layer for layer in layers if labels in self._labels_of(layer)), layers[-1])
+                    self._needed[label].setdefault(machine, document)
+        return list(lacking)
 
     def record_untried(self, layers: Layers) -> None:
         """Record the labels of a group that selects by ``match``: which machines it claims depends on requests."""
@@ -322,7 +327,7 @@ class MissingLabels:
         """Return whether a client is known to send a case-folded label."""
         return label in self._known or label.startswith(SECRETS) or _PLACE.sub("N", label) in self._known
 
-    def _labels_of(self, document: Document) -> frozenset[str]:
+    def _labels_of(self, document: Document) -> frozenset[tuple[str, ...]]:
         labels = self._own.get(document)
         if labels is None:
             # Not by `prepared_answer`, which would keep an answer of this document alone in place of the answer it
@@ -350,19 +355,20 @@ class MissingLabels:
                 found.machines[sentence] |= hit
 
 
-def _labels_in(layers: Layers) -> Iterable[str]:
-    """Return the labels of an answer's placeholders; none where the answer cannot be made, which is reported
-    elsewhere."""
+def _labels_in(layers: Layers) -> Iterable[tuple[str, ...]]:
+    """Return the labels of an answer's placeholders as `_labels_of` does; none where the answer cannot be made, which
+    is reported elsewhere."""
     try:
         return _labels_of(prepared_answer(layers, may_be_blank=True))
     except AnswerError:
         return ()
 
 
-def _labels_of(prepared: Prepared) -> Iterable[str]:
-    """Return the labels of the placeholders without a default, each once. No default fills a missing secret."""
+def _labels_of(prepared: Prepared) -> Iterable[tuple[str, ...]]:
+    """Return the labels of each placeholder without a default text, of which it needs one. No default fills a missing
+    secret."""
     return dict.fromkeys(
-        placeholder.label
+        (placeholder.label,) if placeholder.is_secret else placeholder.labels
         for slot in prepared.slots
         for placeholder in slot.template.parts
         if isinstance(placeholder, Placeholder)

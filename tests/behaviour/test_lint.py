@@ -36,7 +36,10 @@ PROBLEMS: dict[str, tuple[Mapping[str, str], str]] = {
     "a network with a wildcard": ({"groups/g.ks": "# answer: match peer=10.*/16\nx\n"}, "is no network"),
     "a network with a prefix that is too long": ({"groups/g.ks": "# answer: match peer=::/129\nx\n"}, "is no network"),
     "the second pattern of two": ({"groups/g.yaml": "match: {peer: [::1, x]}\nx: 1\n"}, "match peer, pattern 2"),
-    "a path with a slash before it": ({"groups/g.ks": "# answer: match path=/ks/*\nx\n"}, "without slashes at its ends"),
+    "a path with a slash before it": (
+        {"groups/g.ks": "# answer: match path=/ks/*\nx\n"},
+        "without slashes at its ends",
+    ),
     "a file with a slash": ({"groups/g.ks": "# answer: match file=ks/second\nx\n"}, "match path has the whole path"),
     "a state that there is not": ({"groups/g.ks": "# answer: match state=done\nx\n"}, "none of the states new, armed"),
     "a label that the service sets": ({"groups/g.ks": "# answer: match group=web\nx\n"}, "after the documents"),
