@@ -15,7 +15,7 @@ from typing import Any, Final
 from urllib.parse import unquote_to_bytes
 
 from answerd.formats import ALIASES, ALL_EXTENSIONS, formats_of_name, split_extension
-from answerd.formats.control import NormalizedValues
+from answerd.formats.patterns import ComparedValues, form_under
 from answerd.formats.template import SECRETS
 from answerd.identity import (
     LONGEST_VALUE,
@@ -33,6 +33,9 @@ from answerd.json_body import JsonBody, filed, read_json
 
 OWN_LABELS: Final = frozenset({"peer", "user_agent"})
 """Labels that the service sets: a request's own values for them are ignored."""
+
+MAC: Final = "mac"
+"""The label of MAC addresses. One in the path is its value too, after those that the request names."""
 
 STATE: Final = "state"
 """The label of the state of an install."""
@@ -93,10 +96,10 @@ class RequestPath:
     ``extensions`` are the formats that may answer, in the order that decides ties. The first alias decides; where there
     is none, a well-known name as the last segment. ``may_be_narrowed``: only some documents may claim some files of
     these formats. ``labels`` are pairs of label and value, ``names`` the texts whose identity counts, ``macs`` the MAC
-    addresses anywhere in the path.
+    addresses anywhere in the path, but for those after PXELINUX's prefix, which ``own_macs`` has too.
     """
 
-    __slots__ = ("extensions", "labels", "macs", "may_be_narrowed", "names", "segments", "word")
+    __slots__ = ("extensions", "labels", "macs", "may_be_narrowed", "names", "own_macs", "segments", "word")
 
     def __init__(self, path: str) -> None:
         self.segments = segments = tuple([_decoded(segment) for segment in path.split("/") if segment])
@@ -116,6 +119,8 @@ class RequestPath:
                 names += [segment, stem] if extension else [segment]
         self.names = tuple([name for name in names if len(name) <= LONGEST_VALUE])
         self.macs = tuple(find_macs(_decoded(path).encode("utf-8", "replace")))
+        prefixed = [bare for name in names if (bare := without_pxelinux_prefix(name))]
+        self.own_macs = tuple(dict.fromkeys((*prefixed, *self.macs)))
 
 
 _read_short_path = lru_cache(1_024)(RequestPath)
@@ -179,7 +184,7 @@ class Facts:
         self._labels: Mapping[str, Sequence[str]] | None = None
         self._firsts: dict[str, str | None] | None = None
         self._values: dict[str, Sequence[str]] = {}
-        self._forms: dict[str, NormalizedValues] = {}
+        self._forms: dict[str, ComparedValues] = {}
         self._for_user_data: Facts | None = None
         self.found: dict[object, Any] | None = {} if len(request.body) > LARGE else None
         """What indexes found for a large request, by the index or its method: it is looked up in a thread first."""
@@ -217,13 +222,15 @@ class Facts:
                 firsts[label] = next(iter(self._own(label)), None)
             else:
                 firsts[label] = None if self._json is None or label.startswith(SECRETS) else self._json.first(label)
+                if label == MAC and firsts[label] is None and self.path.own_macs:
+                    firsts[label] = self.path.own_macs[0]
         return firsts[label]
 
-    def forms(self, label: str) -> NormalizedValues:
+    def forms(self, label: str) -> ComparedValues:
         """Return the values of a label as patterns compare them, each once."""
         forms = self._forms.get(label)
         if forms is None:
-            forms = self._forms[label] = NormalizedValues(dict.fromkeys(map(normalize, self.values(label))))
+            forms = self._forms[label] = ComparedValues(dict.fromkeys(map(form_under(label), self.values(label))))
         return forms
 
     @property
@@ -234,6 +241,8 @@ class Facts:
             for label, sent in (self._json.labels() if self._json else {}).items():
                 if not _is_set_here(label):
                     found.setdefault(label, []).extend(sent)
+            if macs := self._macs_of_path(found.get(MAC, ())):
+                found.setdefault(MAC, []).extend(macs)
             labels = {label: _kept(values) for label, values in found.items()}
             own = {label: values for label in sorted(OWN_LABELS) if (values := self.values(label))}
             self._labels = labels | own
@@ -262,7 +271,16 @@ class Facts:
         if _is_set_here(label):
             return self._own(label)
         found = self.values_before_json(label)
-        return found if self._json is None else found + self._json.values(label)
+        if self._json is not None:
+            found = found + self._json.values(label)
+        return found + self._macs_of_path(found) if label == MAC and self.path.own_macs else found
+
+    def _macs_of_path(self, named: Iterable[str]) -> list[str]:
+        """Return the MAC addresses of the path that are none of those that the request names."""
+        if not self.path.own_macs:
+            return []
+        known = {mac_digits(value) for value in named}
+        return [mac for mac in self.path.own_macs if mac_digits(mac) not in known]
 
     def _before_json(self) -> list[tuple[str, str]]:
         """Return the labels, case-folded, and values of URL, query, headers and form, but for those that are set
@@ -442,7 +460,7 @@ class Facts:
         from."""
         for label in ("mac", "serial"):
             value = self.first(label)
-            if value:
+            if value and not value.isspace():
                 return f"{label}={value[:_LONGEST_SHOWN]}"
         for identity, text in islice(self.identities.items(), MOST_VALUES):
             if mac_digits(identity):

@@ -10,7 +10,7 @@ import unicodedata
 from collections.abc import Sequence
 from enum import StrEnum
 from functools import lru_cache
-from ipaddress import IPv6Address, ip_address
+from ipaddress import IPv4Address, IPv6Address, ip_address
 from typing import Final, NamedTuple
 
 
@@ -153,7 +153,7 @@ def _has_long_line(text: bytes) -> bool:
 
 
 def normalize(text: str) -> str:
-    """Return ``text`` case-folded, with everything but (Unicode) letters and digits removed, as patterns compare it."""
+    """Return ``text`` case-folded, with everything but (Unicode) letters and digits removed."""
     if text.isascii():
         return text.encode().translate(_TO_LOWER, _PUNCTUATION_IN_LINE).decode()
     # A Mac's files spell an umlaut as a letter and a mark, which is no letter.
@@ -209,6 +209,18 @@ def join_limited(texts: Sequence[str], most: int, joint: str = ", ") -> str:
 
 
 def _canonical_address(text: str) -> str | None:
+    address = _address(text)
+    return None if address is None else str(address)
+
+
+def address_of(text: str) -> tuple[int, int] | None:
+    """Return the number of bits of an IP address and the address as a number; None for a text that is none. IPv4 mapped
+    into IPv6 is the IPv4 address."""
+    address = _address(text)
+    return None if address is None else (address.max_prefixlen, int(address))
+
+
+def _address(text: str) -> IPv4Address | IPv6Address | None:
     # Asking ipaddress costs microseconds and an exception; most values are plainly no address.
     colons = text.count(":")
     if colons == 0:
@@ -223,8 +235,8 @@ def _canonical_address(text: str) -> str | None:
     except ValueError:
         return None
     if isinstance(address, IPv6Address) and address.ipv4_mapped:
-        return str(address.ipv4_mapped)
-    return str(address)
+        return address.ipv4_mapped
+    return address
 
 
 def mac_digits(text: str) -> str | None:

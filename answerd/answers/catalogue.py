@@ -20,7 +20,7 @@ from answerd.answers.selectors import SelectorIndex
 from answerd.documents import Document, DocumentName, Key, NameInKind, RawDocument
 from answerd.errors import BrokenDocument
 from answerd.facts import Facts
-from answerd.formats.control import Criterion
+from answerd.formats.patterns import Criterion
 from answerd.identity import Kind, identifier_fault, identity_of, printable
 
 _K = TypeVar("_K")

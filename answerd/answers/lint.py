@@ -18,12 +18,14 @@ from answerd.answers.compose import Layers, prepared_answer
 from answerd.answers.gates import is_loader
 from answerd.answers.inventory_index import Inventory
 from answerd.answers.near_misses import join_shortened
+from answerd.answers.never_holds import never_holding
 from answerd.answers.select import rank
 from answerd.documents import Document
 from answerd.errors import AnswerError
 from answerd.formats import ALL_EXTENSIONS
 from answerd.formats.control import CONTROL_KEYS
 from answerd.formats.family import Path, Prepared
+from answerd.formats.patterns import ComparedValues, form_under
 from answerd.formats.positions import MARKINGS
 from answerd.formats.template import SECRETS, Placeholder
 from answerd.identity import Kind, brief, identity_of, mac_digits, normalize, printable, without_pxelinux_prefix
@@ -82,6 +84,7 @@ def of_documents(catalogue: Catalogue, at_each: Callable[[], None] = lambda: Non
         if document.control.extends
     }
     labels = frozenset((*_OF_MACHINES, *_labels_of_set(catalogue)))
+    columns = _columns(catalogue)
     found.notes.update(_almost_in_a_table(catalogue))
     for document in catalogue.documents.values():
         at_each()
@@ -95,6 +98,8 @@ def of_documents(catalogue: Catalogue, at_each: Callable[[], None] = lambda: Non
                 _judge_name(f'{document.key}: member "{brief(member)}"', member, found)
             if (document.identity, document.key.format) not in extended:
                 _judge_unused_group(document, found)
+        for sentence, is_certain in never_holding(document, columns):
+            (found.problems if is_certain else found.notes).add(sentence)
         _judge_keys(catalogue, document, found)
         _judge_text(document, labels, found)
         if EXAMPLE_HASH in document.raw.text:
@@ -178,7 +183,7 @@ def unmet(catalogue: Catalogue, groups: Sequence[Document]) -> dict[Document, st
     inventory = catalogue.inventory
     if inventory is None or inventory.unreadable:
         return {}
-    columns = {label for layout in inventory.by_layout for label in layout.labels}
+    columns = _columns(catalogue)
     rows: dict[str, dict[str, Row]] = {  # the first row that has a value, by its form, for each column that is asked
         criterion.label: {} for group in groups for criterion in group.control.match if criterion.label in columns
     }
@@ -186,7 +191,8 @@ def unmet(catalogue: Catalogue, groups: Sequence[Document]) -> dict[Document, st
         for label, values in row.values().items():
             if label in rows:
                 for value in values:
-                    rows[label].setdefault(normalize(value), row)
+                    rows[label].setdefault(form_under(label)(value), row)
+    compared = {label: ComparedValues(forms) for label, forms in rows.items()}
     found = {}
     for group in groups:
         for criterion in group.control.match:
@@ -196,21 +202,28 @@ def unmet(catalogue: Catalogue, groups: Sequence[Document]) -> dict[Document, st
                 if label not in ALL_SENT:
                     found[group] = f"no table has a column {brief(label)}{did_you_mean(label, columns)}"
                 continue
-            if not any(map(criterion.holds_for, forms)):
-                exact = [pattern.exact for pattern in criterion.patterns if pattern.exact is not None]
+            if not criterion.holds(compared[label]):
+                exact = [pattern.exact for pattern in criterion.patterns if pattern.exact and pattern.network is None]
                 near = [forms[other] for form in exact for other in one_edit_from(form) if other in forms]
+                if not near:
+                    bare = {normalize(form) for form in exact}
+                    near = [row for form, row in forms.items() if normalize(form) in bare]
                 meant = f"; did you mean that of {inventory.place(near[0])}?" if len(near) == 1 else ""
                 found[group] = f"no row has its value of {brief(label)}{meant}"
     return found
+
+
+def _columns(catalogue: Catalogue) -> frozenset[str]:
+    """Return the labels that tables have."""
+    layouts = catalogue.inventory.by_layout if catalogue.inventory is not None else ()
+    return frozenset(label for layout in layouts for label in layout.labels)
 
 
 def _labels_of_set(catalogue: Catalogue) -> Iterator[str]:
     """Yield the labels that a ``match`` or a column of a table names."""
     for document in catalogue.documents.values():
         yield from (criterion.label for criterion in document.control.match)
-    if catalogue.inventory is not None:
-        for layout in catalogue.inventory.by_layout:
-            yield from layout.labels
+    yield from _columns(catalogue)
 
 
 def _judge_text(document: Document, labels: frozenset[str], found: Oversights) -> None:
@@ -290,16 +303,21 @@ class MissingLabels:
     def __init__(self, catalogue: Catalogue) -> None:
         self._known = {*ALL_SENT, *_labels_of_set(catalogue)}
         self._needed: dict[str, dict[str, Document]] = defaultdict(dict)  # label → machine → its lowest document
-        self._own: dict[Document, frozenset[str]] = {}
+        self._own: dict[Document, frozenset[tuple[str, ...]]] = {}
 
     def record(self, layers: Layers, machine: str, has: Callable[[str], bool]) -> list[str]:
         """Record the labels that an answer needs. Return those that it lacks and that a request can have."""
-        lacking = [label for label in _labels_in(layers) if not has(label)]
-        for label in lacking:
-            if not self._is_known(label):
-                document = next((layer for layer in layers if label in self._labels_of(layer)), layers[-1])
-                self._needed[label].setdefault(machine, document)
-        return [label for label in lacking if self._is_known(label)]
+        lacking: dict[str, None] = {}
+        for labels in _labels_in(layers):
+            if any(map(has, labels)):
+                continue
+            for label in labels:
+                if self._is_known(label):
+                    lacking[label] = None
+                else:
+                    document = next((layer for layer in layers if labels in self._labels_of(layer)), layers[-1])
+                    self._needed[label].setdefault(machine, document)
+        return list(lacking)
 
     def record_untried(self, layers: Layers) -> None:
         """Record the labels of a group that selects by ``match``: which machines it claims depends on requests."""
@@ -309,7 +327,7 @@ class MissingLabels:
         """Return whether a client is known to send a case-folded label."""
         return label in self._known or label.startswith(SECRETS) or _PLACE.sub("N", label) in self._known
 
-    def _labels_of(self, document: Document) -> frozenset[str]:
+    def _labels_of(self, document: Document) -> frozenset[tuple[str, ...]]:
         labels = self._own.get(document)
         if labels is None:
             # Not by `prepared_answer`, which would keep an answer of this document alone in place of the answer it
@@ -337,19 +355,20 @@ class MissingLabels:
                 found.machines[sentence] |= hit
 
 
-def _labels_in(layers: Layers) -> Iterable[str]:
-    """Return the labels of an answer's placeholders; none where the answer cannot be made, which is reported
-    elsewhere."""
+def _labels_in(layers: Layers) -> Iterable[tuple[str, ...]]:
+    """Return the labels of an answer's placeholders as `_labels_of` does; none where the answer cannot be made, which
+    is reported elsewhere."""
     try:
         return _labels_of(prepared_answer(layers, may_be_blank=True))
     except AnswerError:
         return ()
 
 
-def _labels_of(prepared: Prepared) -> Iterable[str]:
-    """Return the labels of the placeholders without a default, each once. No default fills a missing secret."""
+def _labels_of(prepared: Prepared) -> Iterable[tuple[str, ...]]:
+    """Return the labels of each placeholder without a default text, of which it needs one. No default fills a missing
+    secret."""
     return dict.fromkeys(
-        placeholder.label
+        (placeholder.label,) if placeholder.is_secret else placeholder.labels
         for slot in prepared.slots
         for placeholder in slot.template.parts
         if isinstance(placeholder, Placeholder)

@@ -17,7 +17,7 @@ from answerd.documents import Document
 from answerd.errors import AnswerError, CannotFill, NotClaimed
 from answerd.facts import AUTOYAST_RULES, Facts
 from answerd.formats import ALL_EXTENSIONS
-from answerd.formats.control import Criterion
+from answerd.formats.patterns import Criterion
 from answerd.identity import identity_of, mac_digits
 from answerd.suggestion import one_edit_from
 

@@ -16,7 +16,7 @@ from answerd.answers.selectors import holds
 from answerd.documents import Document, Key
 from answerd.errors import NotClaimed, UnreadableClaim
 from answerd.facts import Facts
-from answerd.formats.control import Criterion
+from answerd.formats.patterns import Criterion
 
 _Filed = TypeVar("_Filed", Document, GroupClaim)
 

@@ -1,8 +1,8 @@
 """Find which of many selectors hold for a request.
 
 A selector can hold only for a request with a value that its patterns allow. So it is filed under the texts that such a
-value is, or begins with, where one of its criteria has them for each of its patterns; all others (``*-rack7``) are
-tried one by one, in requests that have the label.
+value is, or begins with, or under the networks that it is in, where one of its criteria has them for each of its
+patterns; all others (``*-rack7``) are tried one by one, in requests that have the label.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from collections.abc import Hashable, Iterable, Iterator, Mapping
 from typing import Final, Generic, NamedTuple, TypeVar
 
 from answerd.facts import Facts
-from answerd.formats.control import Criterion
+from answerd.formats.patterns import Criterion, Pattern
 
 Owner = TypeVar("Owner", bound=Hashable)
 Selector = tuple[Criterion, ...]
@@ -26,14 +26,26 @@ def holds(match: Iterable[Criterion], facts: Facts) -> bool:
 
 
 class _Place(NamedTuple):
-    """What a selector is filed by: the first ``length`` characters of a label's values, or the whole values."""
+    """What a selector is filed by: the first ``length`` characters of a label's values, or the whole values; with
+    ``bits``, the networks of so many bits with a prefix of this length that the values are in."""
 
     label: str
     length: int
+    bits: int = 0
 
 
 _WHOLE: Final = 0
 """The length of a place that stands for whole values."""
+
+_Key = str | int
+"""The text that a selector is filed under, or the number of a network."""
+
+
+def _filed_by(label: str, pattern: Pattern) -> tuple[_Place, _Key]:
+    network = pattern.network
+    if network is not None:
+        return _Place(label, network.prefix, network.bits), network.number
+    return _Place(label, _WHOLE if pattern.exact else len(pattern.beginning)), pattern.beginning
 
 
 class SelectorIndex(Generic[Owner]):
@@ -41,9 +53,9 @@ class SelectorIndex(Generic[Owner]):
 
     def __init__(self, selectors: Iterable[tuple[Owner, Selector]] = ()) -> None:
         self._selectors: dict[Owner, Selector] = {}
-        self._filed: dict[_Place, dict[str, dict[Owner, None]]] = {}
-        self._own: set[tuple[_Place, str]] = set()  # of which the owners are shared with no other index
-        self._places: dict[Owner, tuple[tuple[_Place, str], ...]] = {}
+        self._filed: dict[_Place, dict[_Key, dict[Owner, None]]] = {}
+        self._own: set[tuple[_Place, _Key]] = set()  # of which the owners are shared with no other index
+        self._places: dict[Owner, tuple[tuple[_Place, _Key], ...]] = {}
         self._tried: dict[str, dict[Owner, None]] = {}  # by the label of their first criterion
         for owner, match in selectors:
             self.add(owner, match)
@@ -62,19 +74,19 @@ class SelectorIndex(Generic[Owner]):
         """File the selector of an owner that has none yet."""
         self._selectors[owner] = match
         places = self._places[owner] = self._chosen(match)
-        for place, text in places:
-            self._owners(place, text)[owner] = None
+        for place, key in places:
+            self._owners(place, key)[owner] = None
         if not places:
             self._tried.setdefault(match[0].label, {})[owner] = None
 
     def discard(self, owner: Owner) -> None:
         """Remove an owner's selector, if it has one."""
         match = self._selectors.pop(owner, ())
-        for place, text in self._places.pop(owner, ()):
-            owners, filed = self._owners(place, text), self._filed[place]
+        for place, key in self._places.pop(owner, ()):
+            owners, filed = self._owners(place, key), self._filed[place]
             del owners[owner]
             if not owners:
-                del filed[text]
+                del filed[key]
             if not filed:
                 del self._filed[place]
         if match and owner in (tried := self._tried.get(match[0].label, {})):
@@ -82,13 +94,13 @@ class SelectorIndex(Generic[Owner]):
             if not tried:
                 del self._tried[match[0].label]
 
-    def _owners(self, place: _Place, text: str) -> dict[Owner, None]:
-        """Return the owners filed under a text, to be changed: an index shares them with its copy until then."""
+    def _owners(self, place: _Place, key: _Key) -> dict[Owner, None]:
+        """Return the owners filed under a key, to be changed: an index shares them with its copy until then."""
         filed = self._filed.setdefault(place, {})
-        if text not in filed or (place, text) not in self._own:
-            filed[text] = dict(filed.get(text, {}))
-            self._own.add((place, text))
-        return filed[text]
+        if key not in filed or (place, key) not in self._own:
+            filed[key] = dict(filed.get(key, {}))
+            self._own.add((place, key))
+        return filed[key]
 
     def items(self) -> Iterator[tuple[Owner, Selector]]:
         yield from self._selectors.items()
@@ -111,29 +123,31 @@ class SelectorIndex(Generic[Owner]):
 
     def _candidates(self, facts: Facts) -> Mapping[Owner, None]:
         found: dict[Owner, None] = {}
-        for (label, length), filed in self._filed.items():
-            for form in facts.forms(label).values:
+        for (label, length, bits), filed in self._filed.items():
+            values = facts.forms(label)
+            if bits:
+                for number in values.numbers(bits, length):
+                    if owners := filed.get(number):
+                        found.update(owners)
+                continue
+            for form in values.forms:
                 owners = filed.get(form[:length] if length else form)
                 if owners:
                     found.update(owners)
         for label, tried in self._tried.items():
-            if facts.forms(label).values:
+            if facts.forms(label).forms:
                 found.update(tried)
         return found
 
-    def _chosen(self, match: Selector) -> tuple[tuple[_Place, str], ...]:
-        """Return the texts of one criterion, one for each of its patterns, with their places: of the criteria that have
-        them, the one whose texts the fewest selectors share. None where no criterion has them."""
+    def _chosen(self, match: Selector) -> tuple[tuple[_Place, _Key], ...]:
+        """Return the keys of one criterion, one for each of its patterns, with their places: of the criteria that have
+        them, the one whose keys the fewest selectors share. None where no criterion has them."""
         choices = []
         for criterion in match:
-            label = criterion.label
-            texts = dict.fromkeys(
-                (_Place(label, _WHOLE if pattern.exact else len(pattern.beginning)), pattern.beginning)
-                for pattern in criterion.patterns
-            )
-            if all(text for _, text in texts):
-                choices.append(tuple(texts))
+            keys = dict.fromkeys(_filed_by(criterion.label, pattern) for pattern in criterion.patterns)
+            if all(key != "" for _, key in keys):
+                choices.append(tuple(keys))
         return min(choices, key=self._sharers, default=())
 
-    def _sharers(self, texts: Iterable[tuple[_Place, str]]) -> int:
-        return max(len(self._filed.get(place, {}).get(text, ())) for place, text in texts)
+    def _sharers(self, keys: Iterable[tuple[_Place, _Key]]) -> int:
+        return max(len(self._filed.get(place, {}).get(key, ())) for place, key in keys)

@@ -22,8 +22,9 @@ from answerd.answers.sources import NO_SOURCES, Sources
 from answerd.documents import Document
 from answerd.errors import AnswerError, CannotFill, NotClaimed, UnreadableClaim
 from answerd.facts import Facts
-from answerd.formats.control import Control, Criterion
+from answerd.formats.control import Control
 from answerd.formats.family import Once, Path
+from answerd.formats.patterns import Criterion
 from answerd.identity import Kind, brief, identifier_fault, printable
 
 MOST_PATHS = 10

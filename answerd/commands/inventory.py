@@ -45,9 +45,9 @@ from answerd.commands import FAILED, WRONG_USAGE, Arguments, CommandError
 from answerd.commands.common import print_json, print_table, printable_line, read_bytes, read_documents, say, settings
 from answerd.documents import Key, RawDocument
 from answerd.errors import AnswerError
-from answerd.formats.control import Pattern
+from answerd.formats.patterns import Pattern, form_under
 from answerd.hardware import Hardware, NotHardwareError, hardware_of_request, hardware_of_text
-from answerd.identity import Kind, folded, identifier_fault, normalize
+from answerd.identity import Kind, folded, identifier_fault
 from answerd.inventory import DEFAULT_NAME, FORMAT
 from answerd.inventory.editing import in_columns, with_rows_added
 from answerd.inventory.records import UnreadableError, written_record
@@ -94,13 +94,13 @@ def _filters(written: Sequence[str], inventory: Inventory) -> dict[str, list[Pat
     wanted: dict[str, list[Pattern]] = {}
     for text in written:
         column, equals, pattern = text.partition("=")
+        label = folded(column)
         try:
-            matching = Pattern(pattern)
+            matching = Pattern(pattern, label)
         except ValueError:
             matching = None
         if not equals or not column or matching is None:
             raise CommandError(f"{text!r} is no filter: write COLUMN=PATTERN, role=db", WRONG_USAGE)
-        label = folded(column)
         if label not in columns and columns:
             near = did_you_mean(label, columns, shown=str)
             raise CommandError(f"no inventory has a column {column!r}{near}", WRONG_USAGE)
@@ -111,7 +111,7 @@ def _filters(written: Sequence[str], inventory: Inventory) -> dict[str, list[Pat
 def _meets(row: Row, wanted: dict[str, list[Pattern]]) -> bool:
     values = row.values()
     return all(
-        any(pattern.matches(normalize(value)) for pattern in patterns for value in values.get(label, ()))
+        any(pattern.matches(form_under(label)(value)) for pattern in patterns for value in values.get(label, ()))
         for label, patterns in wanted.items()
     )
 

@@ -5,15 +5,15 @@ Each family has its own spelling (`RawControl`); this module reads all of them, 
 
 from __future__ import annotations
 
-import fnmatch
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from numbers import Number
 from typing import Final
 
 from answerd.formats.family import Once, Path, RawControl, RawValue
-from answerd.identity import Kind, brief, folded, identifier_fault, identity_of, normalize
+from answerd.formats.patterns import Criterion, Pattern
+from answerd.identity import Kind, brief, folded, identifier_fault, identity_of
 
 CONTROL_KEYS: Final[dict[str, frozenset[Kind]]] = {
     "extends": frozenset(Kind),
@@ -41,91 +41,6 @@ UNKNOWN_OVERLAY: Final = 0
 
 LONGEST_PATTERN: Final = 65_536
 """Characters of a pattern or a label in a ``match``: no header of a request is longer."""
-
-_A_FEW: Final = 8
-"""Up to this many values are tried one by one, which is faster than a search in all of them."""
-
-
-class Pattern:
-    """``*`` any run, ``?`` one character; everything but letters and digits is ignored on both sides.
-
-    ``text`` is the pattern as it was written. ``exact`` is the only form that satisfies it, None with wildcards;
-    ``beginning`` what every such form begins with, ``runs`` the texts in it that follow a wildcard.
-    """
-
-    __slots__ = ("_anchor", "_is_anchor_enough", "_matches", "beginning", "exact", "runs", "text")
-
-    def __init__(self, text: str) -> None:
-        """Raises ValueError for a pattern of only punctuation."""
-        form = "".join(c for c in folded(text) if c in "*?" or c.isalnum())
-        if not form:
-            raise ValueError("the pattern is nothing but punctuation")
-        self.text = text
-        self.beginning, *runs = re.split(r"[*?]+", form)
-        self.runs = tuple(filter(None, runs))
-        self.exact: str | None = form if self.beginning == form else None
-        self._matches = re.compile(fnmatch.translate(form)).match if self.exact is None else form.__eq__
-        # The longest text of the pattern as it is in `NormalizedValues.joined`, where line ends delimit a value.
-        texts = re.split(r"[*?]+", f"\n{form}\n")
-        longest = max(texts, key=lambda text: len(text.strip("\n")))
-        self._anchor = longest if longest.strip("\n") else ""
-        self._is_anchor_enough = "?" not in form and sum(map(bool, (self.beginning, *self.runs))) == 1
-
-    def matches(self, form: str) -> bool:
-        """Return whether the pattern holds for a value in `answerd.identity.normalize`."""
-        return bool(self._matches(form))
-
-    def matches_any(self, forms: NormalizedValues) -> bool:
-        """Return whether the pattern holds for any of a label's values.
-
-        Of many values, only those with the longest text of the pattern are tried; one search finds them all.
-        """
-        if len(forms.values) <= _A_FEW or not self._anchor:
-            return any(map(self._matches, forms.values))
-        joined, anchor = forms.joined, self._anchor
-        at = joined.find(anchor)
-        if self._is_anchor_enough:
-            return at >= 0
-        while at >= 0:
-            begin = at + 1 if anchor[0] == "\n" else joined.rfind("\n", 0, at) + 1
-            end = joined.find("\n", begin)
-            if self._matches(joined[begin:end]):
-                return True
-            at = joined.find(anchor, end)
-        return False
-
-
-class NormalizedValues:
-    """The values of one label as patterns compare them (`answerd.identity.normalize`)."""
-
-    __slots__ = ("_joined", "values")
-
-    def __init__(self, values: Iterable[str]) -> None:
-        self.values = list(values)
-        self._joined: str | None = None
-
-    @property
-    def joined(self) -> str:
-        """All of them, each between two line ends. Computed once."""
-        if self._joined is None:
-            self._joined = "\n".join(["", *self.values, ""])
-        return self._joined
-
-
-@dataclass(frozen=True, slots=True)
-class Criterion:
-    """One label of a ``match`` and its patterns, any of which may hold."""
-
-    label: str
-    patterns: tuple[Pattern, ...]
-
-    def holds(self, values: NormalizedValues) -> bool:
-        """Return whether any of the label's values satisfies any of the patterns."""
-        return any(pattern.matches_any(values) for pattern in self.patterns)
-
-    def holds_for(self, form: str) -> bool:
-        """Return whether one value, in `answerd.identity.normalize`, satisfies any of the patterns."""
-        return any(pattern.matches(form) for pattern in self.patterns)
 
 
 @dataclass(frozen=True, slots=True)
@@ -225,29 +140,31 @@ def _match(written: RawValue) -> tuple[Criterion, ...]:
         raise _Wrong("is empty: name a label and a pattern, or leave the key out")
     criteria: dict[str, list[Pattern]] = {}
     for label, patterns in value.items():
-        if not isinstance(label, str) or not label.strip():
+        if not isinstance(label, str):
             raise _Wrong(f"must have texts for labels, and one is {_described(label)}")
+        if not label.strip():
+            raise _Wrong("has an empty label: name what the pattern is compared with")
         if len(label) > LONGEST_PATTERN:
             raise _Wrong(f"has a label of more than {LONGEST_PATTERN} characters")
         name = folded(label.strip())
-        criteria.setdefault(name, []).extend(_patterns(label, patterns))
+        criteria.setdefault(name, []).extend(_patterns(label, name, patterns))
     return tuple(Criterion(label, tuple(patterns)) for label, patterns in criteria.items())
 
 
-def _patterns(label: str, value: object) -> tuple[Pattern, ...]:
+def _patterns(written: str, label: str, value: object) -> tuple[Pattern, ...]:
     patterns = value if isinstance(value, list) else [value]
     if not patterns:
-        raise _Wrong(f"has no pattern for {brief(label)!r}")
+        raise _Wrong(f"has no pattern for {brief(written)!r}")
     read = []
     for pattern in patterns:
         if not isinstance(pattern, str):
-            raise _Wrong(f"must have a text or a list of texts for {brief(label)!r}, not {_described(pattern)}")
+            raise _Wrong(f"must have a text or a list of texts for {brief(written)!r}, not {_described(pattern)}")
         if len(pattern) > LONGEST_PATTERN:
-            raise _Wrong(f"has a pattern of more than {LONGEST_PATTERN} characters for {brief(label)!r}")
-        if not normalize(pattern) and not set(pattern) & {"*", "?"}:
-            what = "a pattern of nothing but punctuation" if pattern.strip() else "an empty pattern"
-            raise _Wrong(f"has {what} for {brief(label)!r}")
-        read.append(Pattern(pattern))
+            raise _Wrong(f"has a pattern of more than {LONGEST_PATTERN} characters for {brief(written)!r}")
+        try:
+            read.append(Pattern(pattern, label))
+        except ValueError as error:
+            raise _Wrong(f"has {error} for {brief(written)!r}") from None
     return tuple(read)
 
 

@@ -286,7 +286,7 @@ class Prepared:
     def labels(self) -> set[str]:
         """Return the labels, case-folded, that a request has to fill."""
         parts = (part for slot in self.slots for part in slot.template.parts)
-        return {part.label for part in parts if not isinstance(part, str)}
+        return {label for part in parts if not isinstance(part, str) for label in part.labels}
 
     @property
     def _constant(self) -> bytes:

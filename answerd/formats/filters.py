@@ -4,22 +4,24 @@ raises ValueError, which names the expected kind of value and never quotes the v
 
 from __future__ import annotations
 
+import base64
 import ipaddress
 import re
 from collections.abc import Callable, Iterable, Sequence
 from typing import Final, Protocol
+from urllib.parse import quote
 
 from answerd.errors import AnswerTooLarge
-from answerd.identity import mac_digits
+from answerd.identity import folded, mac_digits
 
 Filter = tuple[str, tuple[str, ...]]
 """A filter as a placeholder has it: its name and the texts in its parentheses."""
 
 LONGEST_FILTERED: Final = 65_536
-"""The most characters that ``replace`` and ``join`` make, as many as a secret has. Repeated filters could double a
+"""The most characters that a filter of `GROWING` makes, as many as a secret has. Repeated filters could double a
 value each time."""
 
-GROWING: Final = frozenset({"replace", "join"})
+GROWING: Final = frozenset({"replace", "join", "base64", "urlencode"})
 """The filters that can make a value longer."""
 
 MOST_REPLACED: Final = 8_388_608
@@ -29,7 +31,7 @@ COST: Final = dict.fromkeys(("host", "prefix", "netmask", "network", "broadcast"
 """The cost of a filter for each value, as a multiple of the usual cost. Filters that are not here cost 1."""
 
 MOST_PIECES: Final = 1_000
-"""The most values that ``split`` makes, as many as a label has."""
+"""The most values that ``split`` and ``lines`` make, as many as a label has."""
 
 _NO_SLUG: Final = re.compile(r"[^a-z0-9]+")
 _LONGEST_SLUG: Final = 63
@@ -37,6 +39,11 @@ _LONGEST_SLUG: Final = 63
 _NUMBER: Final = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?\Z")
 _PREFIXED: Final = re.compile(r"[0-9A-Fa-f:.]+/(?:0|[1-9][0-9]{0,2})\Z")
 _TRUTHS: Final = dict.fromkeys(("true", "yes", "on", "1"), "true") | dict.fromkeys(("false", "no", "off", "0"), "false")
+
+_LINE_END: Final = re.compile(r"\r\n|\r|\n")
+_LENGTH: Final = re.compile(r"[1-9][0-9]{0,4}\Z")
+_ESCAPES: Final = (("\\n", "\n"), ("\\t", "\t"))
+"""What ``split`` and ``join`` understand in their text."""
 
 _Interface = ipaddress.IPv4Interface | ipaddress.IPv6Interface
 
@@ -94,6 +101,20 @@ def _bool(value: str) -> str:
     return truth
 
 
+def _base64(value: str) -> str:
+    return _bounded(base64.b64encode(value.encode()).decode())
+
+
+def _urlencode(value: str) -> str:
+    return _bounded(quote(value, safe=""))
+
+
+def _bounded(made: str) -> str:
+    if len(made) > LONGEST_FILTERED:
+        raise ValueError(f"would have more than {LONGEST_FILTERED} characters")
+    return made
+
+
 FILTERS: Final[dict[str, Callable[[str], str]]] = {
     "bare": _separated_by(""),
     "colons": _separated_by(":"),
@@ -106,37 +127,85 @@ FILTERS: Final[dict[str, Callable[[str], str]]] = {
     "netmask": _of_ipv4(lambda interface: interface.netmask),
     "network": _of_interface(lambda interface: interface.network.network_address),
     "broadcast": _of_ipv4(lambda interface: interface.network.broadcast_address),
+    "base64": _base64,
+    "urlencode": _urlencode,
     "number": _number,
     "bool": _bool,
 }
 """The filters without arguments that change a text."""
 
-TEXTS: Final = {"default": 1, "replace": 2, "split": 1, "join": 1}
+TEXTS: Final = {"default": 1, "replace": 2, "split": 1, "join": 1, "truncate": 1}
 """The filters with arguments, and how many."""
+
+OF_VALUES: Final = frozenset({"list", "first", "last", "lines"})
+"""The filters without arguments that change how many values there are."""
+
+FALLBACK: Final = "default of"
+"""The name under which ``default(label)`` is kept: its argument is the label of another fact."""
 
 TYPES: Final = frozenset({"number", "bool", "list"})
 """The filters that replace the string of a structured document by another type. Each is the last of its placeholder."""
 
-GATHERING: Final = frozenset({"join", "list"})
+GATHERING: Final = frozenset({"join", "list", "first", "last"})
 """The filters that use all values of a label. Without these, a placeholder uses the first value."""
 
-KNOWN: Final = ", ".join(
-    sorted([*FILTERS, "list", 'default("text")', 'replace("a", "b")', 'split(",")', 'join(" ")'], key=str.lower)
+_WITH_ARGUMENTS: Final = (
+    'default("text")',
+    "default(label)",
+    'replace("a", "b")',
+    'split(",")',
+    'join(" ")',
+    "truncate(15)",
 )
+KNOWN: Final = ", ".join(sorted([*FILTERS, *OF_VALUES, *_WITH_ARGUMENTS], key=str.lower))
 """Every filter, as a sentence lists them."""
 
+_NO_FALLBACK: Final = ("secret.", "report")
+"""The beginnings of labels that no ``default(label)`` takes: what they hold is never replaced, and replaces nothing."""
 
-def fault(name: str, texts: Sequence[str]) -> str:
-    """Return the fault of a filter as it is written; empty where there is none."""
-    if name not in FILTERS and name not in TEXTS and name != "list":
-        return f"has an unknown filter; the filters are {KNOWN}"
+
+def read(name: str, written: Sequence[str]) -> Filter:
+    """Return a filter of its name and its arguments as they are written, texts with their quotes. Raises ValueError,
+    which says what is wrong with it."""
+    if name not in FILTERS and name not in TEXTS and name not in OF_VALUES:
+        raise ValueError(f"has an unknown filter; the filters are {KNOWN}")
     wanted = TEXTS.get(name, 0)
-    if len(texts) != wanted:
+    if len(written) != wanted:
         how_many = {0: "no text", 1: "one text", 2: "two texts"}[wanted]
-        return f"has a filter with the wrong number of texts: {name} takes {how_many}"
+        raise ValueError(f"has a filter with the wrong number of texts: {name} takes {how_many}")
+    if name == "truncate":
+        if not _LENGTH.match(written[0]):
+            raise ValueError("has the filter truncate without a number of characters: truncate(15)")
+        return name, (written[0],)
+    if name == "default" and written[0][0] not in "\"'":
+        label = folded(written[0])
+        if label.isdecimal():
+            raise ValueError("has a default that is not in quotes")
+        if label.startswith(_NO_FALLBACK):
+            raise ValueError("has a default that takes a secret or the URL of reports, which replace nothing")
+        return FALLBACK, (label,)
+    if any(text[0] not in "\"'" for text in written):
+        raise ValueError(f"has a filter with a text that is not in quotes: {name}")
+    texts = tuple(text[1:-1] for text in written)
+    if name in ("split", "join"):
+        for escape, character in _ESCAPES:
+            texts = tuple(text.replace(escape, character) for text in texts)
     if name in ("split", "replace") and not texts[0]:
-        return f"has an empty text to {name} at"
-    return ""
+        raise ValueError(f"has an empty text to {name} at")
+    return name, texts
+
+
+def spelled(name: str, texts: Sequence[str]) -> str:
+    """Return a filter as a document may write it."""
+    if name == FALLBACK:
+        return f"default({texts[0]})"
+    if name == "truncate":
+        return f"truncate({texts[0]})"
+    if name in ("split", "join"):
+        for escape, character in _ESCAPES:
+            texts = tuple(text.replace(character, escape) for text in texts)
+    quoted = [f"'{text}'" if '"' in text else f'"{text}"' for text in texts]
+    return f"{name}({', '.join(quoted)})" if texts else name
 
 
 def apply_filter(name: str, texts: tuple[str, ...], value: str | None) -> str | None:
@@ -147,8 +216,10 @@ def apply_filter(name: str, texts: tuple[str, ...], value: str | None) -> str | 
         return value
     if name == "replace":
         return _replaced(value, *texts)
-    if name == "split":
-        return next(iter(_pieces(value, *texts)), None)
+    if name in CUTTING:
+        return next(iter(CUTTING[name](value, *texts)), None)
+    if name == "truncate":
+        return value[: int(texts[0])]
     return FILTERS[name](value)
 
 
@@ -160,8 +231,12 @@ def apply_to_all(name: str, texts: tuple[str, ...], values: Sequence[str]) -> Se
         return [_joined(texts[0], values)] if values else values
     if name == "list":
         return values
-    if name == "split":
-        pieces = [piece for value in values for piece in _pieces(value, *texts)]
+    if name == "first":
+        return values[:1]
+    if name == "last":
+        return values[-1:]
+    if name in CUTTING:
+        pieces = [piece for value in values for piece in CUTTING[name](value, *texts)]
         if len(pieces) > MOST_PIECES:
             raise ValueError(f"has more than {MOST_PIECES} pieces")
         return pieces
@@ -174,6 +249,17 @@ def _pieces(value: str, separator: str) -> Iterable[str]:
     if value.count(separator) >= MOST_PIECES:
         raise ValueError(f"has more than {MOST_PIECES} pieces")
     return filter(None, value.split(separator))
+
+
+def _lines(value: str) -> Iterable[str]:
+    lines = [line for line in _LINE_END.split(value) if line]
+    if len(lines) > MOST_PIECES:
+        raise ValueError(f"has more than {MOST_PIECES} lines")
+    return lines
+
+
+CUTTING: Final[dict[str, Callable[..., Iterable[str]]]] = {"split": _pieces, "lines": _lines}
+"""The filters that make several values of one."""
 
 
 def _replaced(value: str, old: str, new: str) -> str:

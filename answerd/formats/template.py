@@ -13,7 +13,17 @@ from typing import Final
 
 from answerd.errors import MOST_PROBLEMS, CannotFill
 from answerd.formats import filters
-from answerd.formats.filters import FILTERS, LARGEST_ANSWER, Filter, FilterBudget, Lookup, apply_filter, too_large
+from answerd.formats.filters import (
+    CUTTING,
+    FALLBACK,
+    FILTERS,
+    LARGEST_ANSWER,
+    Filter,
+    FilterBudget,
+    Lookup,
+    apply_filter,
+    too_large,
+)
 from answerd.identity import brief, folded
 from answerd.memo import remembered
 
@@ -48,26 +58,32 @@ class Placeholder:
 
     def __str__(self) -> str:
         """Return it as a document may write it."""
-        return "{{ " + " | ".join([self.label, *(_spelled(name, texts) for name, texts in self.filters)]) + " }}"
+        return "{{ " + " | ".join([self.label, *(filters.spelled(name, texts) for name, texts in self.filters)]) + " }}"
 
     def value(self, lookup: Lookup) -> str:
         """Return the value for a request. Raises `CannotFill` when it has no such fact or the fact cannot be used."""
         if self.gathers:
             return self.values(lookup)[0]
         value = lookup.first(self.label)
-        if value is not None and not value.isprintable():
+        if value is not None and not value.isprintable() and not self._cuts_first:
             self._refuse_unusable(value)
         if self.filters:
             meter = lookup if isinstance(lookup, FilterBudget) else None
             for name, texts in self.filters:
+                if name == FALLBACK:
+                    value = self._fallback(texts[0], lookup) if value is None else value
+                    continue
                 try:
                     if meter is not None and value is not None:
                         meter.spend(name, len(value), 1)
-                    value = apply_filter(name, texts, value) if texts or value is None else FILTERS[name](value)
+                    plain = FILTERS.get(name) if value is not None else None
+                    value = apply_filter(name, texts, value) if plain is None or value is None else plain(value)
                 except ValueError as error:
                     raise self._refused_by(name, error) from None
+                if value is not None and name in CUTTING and not value.isprintable():
+                    self._refuse_unusable(value)
             if value is not None and not value.isprintable():  # the text of a default
-                self._refuse_unusable(value)
+                self._refuse_unusable(value, _NOT_IN_A_SECRET)
         if value is None:
             raise self._missing()
         return value
@@ -75,28 +91,40 @@ class Placeholder:
     def values(self, lookup: Lookup) -> Sequence[str]:
         """Return all values for a request, at least one. Raises `CannotFill` as `value` does."""
         if not isinstance(lookup, FilterBudget):
-            return self._values(lookup.values(self.label), None)
+            return self._values(lookup, None)
         made = lookup.made.get(id(self))
         if made is None:
-            made = lookup.made[id(self)] = self._values(lookup.values(self.label), lookup)
+            made = lookup.made[id(self)] = self._values(lookup, lookup)
         return made
 
-    def _values(self, values: Sequence[str], meter: FilterBudget | None) -> Sequence[str]:
+    def _fallback(self, label: str, lookup: Lookup) -> str | None:
+        """Return the first value of the fact that ``default(label)`` names."""
+        value = lookup.first(label)
+        if value is not None and not value.isprintable():
+            self._refuse_unusable(value)
+        return value
+
+    def _values(self, lookup: Lookup, meter: FilterBudget | None) -> Sequence[str]:
+        values = lookup.values(self.label)
         name = self.filters[0][0] if self.filters else ""
         try:
             _count(meter, "", values)
-            for value in values:
-                if not value.isprintable():
-                    self._refuse_unusable(value)
+            if not self._cuts_first:
+                self._refuse_any_unusable(values)
             for name, texts in self.filters:
                 _count(meter, name, values)
+                if name == FALLBACK:
+                    if not values:
+                        values = lookup.values(texts[0])
+                        self._refuse_any_unusable(values)
+                    continue
                 values = filters.apply_to_all(name, texts, values)
+                if name in CUTTING:
+                    self._refuse_any_unusable(values)
             _count(meter, "", values)
         except ValueError as error:
             raise self._refused_by(name, error) from None
-        for value in values:
-            if not value.isprintable():
-                self._refuse_unusable(value)
+        self._refuse_any_unusable(values, _NOT_IN_A_SECRET)
         if not values:
             raise self._missing()
         return values
@@ -109,14 +137,31 @@ class Placeholder:
         reason = f"{{{{ {self._shown} | {name} }}}}: the value {error}"
         return CannotFill(reason, self._shown, missing=False)
 
-    def _refuse_unusable(self, value: str) -> None:
-        """Raise `CannotFill` for a value that no answer may contain. Called before any filter, which could hide it."""
-        if (_NOT_IN_A_SECRET if self.is_secret else _CONTROL_CHARACTER).search(value):
+    @property
+    def _cuts_first(self) -> bool:
+        """Whether the first filter cuts values at line ends or tabs, so that its pieces are looked at."""
+        name, texts = self.filters[0] if self.filters else ("", ())
+        return name == "lines" or (name == "split" and not texts[0].isprintable())
+
+    def _refuse_any_unusable(self, values: Sequence[str], unusable: re.Pattern[str] = _CONTROL_CHARACTER) -> None:
+        for value in values:
+            if not value.isprintable():
+                self._refuse_unusable(value, unusable)
+
+    def _refuse_unusable(self, value: str, unusable: re.Pattern[str] = _CONTROL_CHARACTER) -> None:
+        """Raise `CannotFill` for a value that no answer may contain. Called before any filter, which could hide it; and
+        after them, when line ends and tabs are those of the document's ``join``."""
+        if (_NOT_IN_A_SECRET if self.is_secret else unusable).search(value):
             reason = f"the value of {self._shown!r} holds a control character, which no answer may take"
             raise CannotFill(reason, self._shown, missing=False)
         if _LONE_SURROGATE.search(value):
             reason = f"the value of {self._shown!r} is not valid Unicode, which no answer may take"
             raise CannotFill(reason, self._shown, missing=False)
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """Its label, and those of its ``default(label)``."""
+        return (self.label, *(texts[0] for name, texts in self.filters if name == FALLBACK))
 
     @property
     def type(self) -> str | None:
@@ -137,11 +182,6 @@ def _count(meter: FilterBudget | None, name: str, values: Sequence[str]) -> None
     """Count the work on all values of a label. Raises ValueError when it is too much."""
     if meter is not None:
         meter.spend(name, sum(map(len, values)), len(values))
-
-
-def _spelled(name: str, texts: tuple[str, ...]) -> str:
-    quoted = [f"'{text}'" if '"' in text else f'"{text}"' for text in texts]
-    return f"{name}({', '.join(quoted)})" if texts else name
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,12 +218,13 @@ class Template:
 _STRING: Final = r'"[^"\r\n]*"|\'[^\'\r\n]*\''
 _LABEL: Final = "[\\w$@][\\w\u0300-\u036f$@.:-]*"
 """With the marks that follow letters in decomposed text: labels are compared as composed text."""
-_FILTER: Final = rf"[A-Za-z_]\w*(?:[ \t]*\([ \t]*(?:{_STRING})(?:[ \t]*,[ \t]*(?:{_STRING}))*[ \t]*\))?"
+_ARGUMENT: Final = f"(?:{_STRING}|{_LABEL})"
+_FILTER: Final = rf"[A-Za-z_]\w*(?:[ \t]*\([ \t]*{_ARGUMENT}(?:[ \t]*,[ \t]*{_ARGUMENT})*[ \t]*\))?"
 _PLACEHOLDER: Final = re.compile(
     rf"\{{\{{[ \t]*(?P<subject>{_STRING}|{_LABEL})(?P<filters>(?:[ \t]*\|[ \t]*{_FILTER})*)[ \t]*\}}\}}"
 )
-_ONE_FILTER: Final = re.compile(rf"\|[ \t]*(?P<name>[A-Za-z_]\w*)(?:[ \t]*\((?P<texts>(?:{_STRING}|[ \t,])*)\))?")
-_ONE_TEXT: Final = re.compile(_STRING)
+_ONE_FILTER: Final = re.compile(rf"\|[ \t]*(?P<name>[A-Za-z_]\w*)(?:[ \t]*\((?P<texts>(?:{_STRING}|[^\"'()|]++)*)\))?")
+_ONE_ARGUMENT: Final = re.compile(_ARGUMENT)
 _LINE_END: Final = re.compile(r"[\r\n]")
 _SECRET_NAME: Final = re.compile(r"[A-Za-z0-9_-]+\Z")
 _LONGEST_SPELLING: Final = 200
@@ -266,7 +307,7 @@ class TemplateReader:
         if problem:
             self._note(text, found.start(), problem)
         elif isinstance(placeholder, Placeholder):
-            self.labels.add(placeholder.label)
+            self.labels.update(placeholder.labels)
         return placeholder
 
     def refuse(self, text: str, problem: str) -> None:
@@ -310,11 +351,10 @@ def _read(written: str) -> tuple[str | Placeholder, str]:
     subject, written_filters = found["subject"], found["filters"]
     read: list[Filter] = []
     for found in _ONE_FILTER.finditer(written_filters):
-        texts = tuple(text[0][1:-1] for text in _ONE_TEXT.finditer(found["texts"] or ""))
-        problem = filters.fault(found["name"], texts)
-        if problem:
-            return "", problem
-        read.append((found["name"], texts))
+        try:
+            read.append(filters.read(found["name"], _ONE_ARGUMENT.findall(found["texts"] or "")))
+        except ValueError as error:
+            return "", str(error)
     if len(read) > MOST_FILTERS:
         return "", f"{subject}: {len(read)} filters are too many, a placeholder has at most {MOST_FILTERS}"
     if any(name in filters.TYPES for name, _ in read[:-1]):
@@ -343,6 +383,8 @@ def _filtered(literal: str, read: list[Filter]) -> str:
     refuses it."""
     values: Sequence[str] = [literal]
     for name, texts in read:
+        if name == FALLBACK:
+            continue
         if name in filters.TYPES:
             raise ValueError(f"needs no filter {name}: write the value itself")
         values = filters.apply_to_all(name, texts, values)

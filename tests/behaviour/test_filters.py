@@ -55,6 +55,20 @@ MADE: dict[str, tuple[list[str], str, str]] = {
     "a default after": ([], 'split(" ") | join(",") | default("none")', "none"),
     "a default where pieces have nothing": ([",,"], 'split(",") | default("none")', "none"),
     "a default for all values": (["a", "b"], 'default("none") | join(",")', "a,b"),
+    "the first of several": (["a", "b"], "first", "a"),
+    "the last of several": (["a", "b"], "last", "b"),
+    "the last piece": (["a-b-c"], 'split("-") | last', "c"),
+    "the first of nothing": ([], 'first | default("none")', "none"),
+    "lines": (["a\n\r\nb c\rd"], 'lines | join(",")', "a,b c,d"),
+    "the first line": (["a\nb"], "lines", "a"),
+    "the last line": (["a\nb\n"], "lines | last", "b"),
+    "pieces between line ends": (["a\nb"], 'split("\\n") | join("+")', "a+b"),
+    "pieces between tabs": (["a\tb"], 'split("\\t") | last', "b"),
+    "joined with line ends": (["a", "b"], 'join("\\n")', "a\nb"),
+    "joined with a tab": (["a", "b"], 'join("\\t") | upper', "A\tB"),
+    "all values of another fact": ([], 'default(others) | join(",")', "o,p"),
+    "the first value of another fact": ([], "default(others)", "o"),
+    "the last value of another fact": ([], "default(others) | last", "p"),
     "blanks between": (["a"], ' replace ( "a" , "b" ) ', "b"),
 }
 
@@ -69,7 +83,7 @@ def template_of(filters: str) -> Template:
 
 @pytest.mark.parametrize(("values", "filters", "made"), MADE.values(), ids=MADE.keys())
 def test_a_filter_makes_of_the_values(values: list[str], filters: str, made: str) -> None:
-    assert template_of(filters).fill(Said({"x": values})) == made
+    assert template_of(filters).fill(Said({"x": values, "others": ["o", "p"]})) == made
 
 
 REFUSED: dict[str, tuple[list[str], str, str]] = {
@@ -84,6 +98,12 @@ REFUSED: dict[str, tuple[list[str], str, str]] = {
     "a name": (["web-01"], "network", "is not an address with a prefix"),
     "a netmask of IPv6": (["2001:db8::5/64"], "netmask", "is an IPv6 address"),
     "a broadcast address of IPv6": (["2001:db8::5/64"], "broadcast", "is an IPv6 address"),
+    "a control character beside a line end": (["a\nb\x1b"], "lines | last", "control character"),
+    "a carriage return between tabs": (["a\tb\rc"], 'split("\\t") | last', "control character"),
+    "a line end where nothing cuts": (["a\nb"], 'replace("b", "c")', "control character"),
+    "a line end that is cut too late": (["a\nb"], "upper | lines", "control character"),
+    "what base64 makes too long": (["a" * 65_000], "base64", "more than 65536"),
+    "what urlencode makes too long": (["%" * 65_000], "urlencode", "more than 65536"),
     "the second value, where all count": (["10.0.0.5/24", "x"], 'host | join(" ")', "is not an address"),
     "a number with a zero before it": (["042"], "number", "is not an integer"),
     "a number with a plus": (["+1"], "number", "is not an integer"),

@@ -30,6 +30,20 @@ PROBLEMS: dict[str, tuple[Mapping[str, str], str]] = {
     "a MAC address with 11 digits": ({"98-fa-9b-50-d8-1.toml": "x = 1\n"}, "11 hexadecimal digits and not 12"),
     "a MAC address with 13 digits": ({"98-fa-9b-500-d8-10.toml": "x = 1\n"}, "13 hexadecimal digits and not 12"),
     "a machine's file among the groups": ({"groups/98-fa-9b-50-d8-10.toml": "x = 1\n"}, "move it out of groups/"),
+    "an address that is no peer": ({"groups/g.ks": "# answer: match peer=lab-7\nx\n"}, "no IP address"),
+    "a name with a wildcard that is no peer": ({"groups/g.ks": "# answer: match peer=lab-*\nx\n"}, "no IP address"),
+    "a network with bits beyond its prefix": ({"groups/g.ks": "# answer: match peer=10.0.0.7/8\nx\n"}, "bits beyond"),
+    "a network with a wildcard": ({"groups/g.ks": "# answer: match peer=10.*/16\nx\n"}, "is no network"),
+    "a network with a prefix that is too long": ({"groups/g.ks": "# answer: match peer=::/129\nx\n"}, "is no network"),
+    "the second pattern of two": ({"groups/g.yaml": "match: {peer: [::1, x]}\nx: 1\n"}, "match peer, pattern 2"),
+    "a path with a slash before it": (
+        {"groups/g.ks": "# answer: match path=/ks/*\nx\n"},
+        "without slashes at its ends",
+    ),
+    "a file with a slash": ({"groups/g.ks": "# answer: match file=ks/second\nx\n"}, "match path has the whole path"),
+    "a state that there is not": ({"groups/g.ks": "# answer: match state=done\nx\n"}, "none of the states new, armed"),
+    "a label that the service sets": ({"groups/g.ks": "# answer: match group=web\nx\n"}, "after the documents"),
+    "in a machine's document": ({"node1.toml": 'x = 1\nmatch.peer = "node1"\n'}, "can never hold"),
     "extend in TOML": ({"node1.toml": 'extend = "lab"\n', "groups/lab.toml": "x = 1\n"}, "did you mean extends?"),
     "extend in YAML": ({"node1.yaml": "extend: lab\n", "groups/lab.yaml": "x: 1\n"}, "did you mean extends?"),
     "extend in JSON": ({"node1.json": '{"extnds": "lab"}\n', "groups/lab.json": "{}\n"}, "did you mean extends?"),
@@ -44,6 +58,9 @@ NOTES: dict[str, tuple[Mapping[str, str], str]] = {
     "a MAC address without separators and with a letter O": ({"98fa9b5Od810.toml": "x = 1\n"}, "write 0 or 1"),
     "a member with 11 digits": ({"groups/g.toml": 'members = ["98fa9b50d81"]\nx = 1\n'}, "11 hexadecimal digits"),
     "extend of what is no group": ({"node1.toml": 'extend = "nothing"\n'}, "did you mean extends?"),
+    "a part of a MAC address": ({"groups/g.ks": "# answer: match mac=52:54:00\nx\n"}, "for a part of one write *"),
+    "no hexadecimal digit": ({"groups/g.ks": "# answer: match mac=52:54:OO:*\nx\n"}, "no other letters than a to f"),
+    "an address with a prefix": ({"groups/g.ks": "# answer: match ip=10.0.0.7/8\nx\n"}, "compared as a text"),
     "the hash of the examples": ({"node1.ks": "rootpw --iscrypted $6$EXAMPLE$x\n"}, "openssl passwd -6"),
 }
 
@@ -54,6 +71,17 @@ SOUND: dict[str, Mapping[str, str]] = {
     "a default": {"node1.toml": "x = \"{{ usr | default('root') }}\"\n"},
     "a label that a match names": {"node1.toml": 'x = "{{ usr }}"\n', "groups/g.toml": 'match.usr = "*"\ny = 1\n'},
     "a column of the inventory": {"node1.toml": 'x = "{{ usr }}"\n', "inventory.csv": "id,usr\nnode9,a\n"},
+    "patterns of addresses": {
+        "groups/g.yaml": "match: {peer: [10.0.0.0/8, '10.*', '2001:db8::*', '2001:DB8::/32', '::1', '*']}\nx: 1\n"
+    },
+    "patterns of what the service knows": {
+        "groups/g.yaml": "match: {path: [ks/*, ks], file: second, segment: k?, state: [NEW, arm*]}\nx: 1\n"
+    },
+    "patterns of MAC addresses": {"groups/g.yaml": "match: {mac: [52-54-00-*, 525400ABCDEF, '*9']}\nx: 1\n"},
+    "addresses with prefixes of a table": {
+        "groups/g.ks": "# answer: match addr=10.0.0.7/8\nx\n",
+        "inventory.csv": "id,addr\nnode9,10.0.0.7/8\n",
+    },
     "a MAC address": {"98-fa-9b-50-d8-10.toml": "x = 1\n", "98fa9b50d811.ks": "x\n"},
     "a serial number of 11 digits": {"12345678901.toml": "x = 1\n"},
     "a host name": {"office-lab-01.toml": "x = 1\n", "deadbeef.toml": "x = 1\n"},

@@ -10,6 +10,8 @@ import re
 import string
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
+from ipaddress import ip_interface, ip_network
 from pathlib import Path
 from random import Random
 
@@ -137,15 +139,26 @@ class Asked:
 
 
 def holds(doc: Doc, asked: Asked) -> bool:
-    for label, patterns in doc.match:
-        regular = [re.sub(r"[*]", ".*", plain_pattern(pattern)).replace("?", ".") for pattern in patterns]
-        if not any(re.fullmatch(pattern, plain(value)) for pattern in regular for value in asked.values(label)):
-            return False
-    return True
+    return all(
+        any(fits(label, pattern, value) for pattern in patterns for value in asked.values(label))
+        for label, patterns in doc.match
+    )
 
 
-def plain_pattern(pattern: str) -> str:
-    return "".join(sign for sign in pattern.lower() if sign in string.ascii_lowercase + string.digits + "*?")
+def fits(label: str, pattern: str, value: str) -> bool:
+    """Whether one value of a label satisfies a pattern."""
+    if label.endswith(("mac", "serial", "uuid", "asset_tag")):
+        wildcards = "".join(sign for sign in pattern.lower() if sign in string.ascii_lowercase + string.digits + "*?")
+        return fnmatchcase(plain(value), wildcards)
+    wanted, said = " ".join(pattern.lower().split()), " ".join(value.lower().split())
+    try:
+        network = ip_network(wanted)
+    except ValueError:
+        return fnmatchcase(said, wanted)
+    try:
+        return ip_interface(said).ip in network
+    except ValueError:
+        return False
 
 
 def rank(doc: Doc, formats: Sequence[str]) -> tuple[int, str, int]:
@@ -358,7 +371,9 @@ def directives_of(doc: Doc) -> str:
 
 FORMATS = ["toml", "toml", "yaml", "yaml", "yml", "xml", "autoyast", "ks", "cfg"]
 NAMES = ["n1", "n1", "N-2", "CAFE"]
-PATTERNS = ["*", "n*", "n?", "N-1", "meta*", "rules.xml", "?afe", "user-data"]
+PATTERNS = ["*", "n*", "n?", "N1", "N-?", "meta*", "rules.xml", "?afe", "user-data"]
+OF_ADDRESSES = ["10.1.0.0/16", "10.1.*", "10.1.2.3", "10.0.0.0/8", "2001:DB8::/32", "2001:db8:0::1", "*.3", "?0.12.*"]
+ADDRESSES = ["10.1.2.3", "10.12.0.3", "10.1.2.3/24", "2001:db8::1", "101.2.3.4"]
 SEGMENTS = [
     *("pve", "Ubuntu", "suse", "suse", "ks", "xml", "seed", "n1", "n2.ks", "CAFE", "rules.xml", "rules", "x"),
     *("user-data", "meta-data", "vendor-data", "install.conf", "n1-install.conf", "autoinst.xml"),
@@ -378,13 +393,15 @@ def fleet_of(dice: Random) -> list[Doc]:
     for _ in range(dice.randint(2, 12)):
         kind = dice.choice(["machine", "machine", "machine", "group", "group", "group", "default"])
         fault = dice.choice(faults)
-        labels = dice.choice([(), (), (), ("h",), ("file",), ("s",), ("h", "file"), ("h", "s")])
+        labels = dice.choice([(), (), (), ("h",), ("file",), ("serial",), ("ip",), ("h", "file"), ("h", "serial")])
         doc = Doc(
             kind,
             dice.choice({"machine": [*NAMES, "pve"], "group": ["g1", "g2", "g3", "g4"], "default": [""]}[kind]),
             dice.choice(formats),
             some(dice, NAMES, 2) if kind == "group" and dice.random() < 0.5 else (),
-            tuple((label, some(dice, PATTERNS, 2)) for label in labels) if kind != "default" else (),
+            tuple((label, some(dice, OF_ADDRESSES if label == "ip" else PATTERNS, 2)) for label in labels)
+            if kind != "default"
+            else (),
             dice.choice(["", "", "", "", "g1", "g2", "G-3", "ghost"]),
             # What is unknown in a document that is no group is a problem of it, no more: its claims are as written.
             "other" if fault == "verb" and kind != "group" else fault,
@@ -398,8 +415,9 @@ def request_of(dice: Random) -> Asked:
     path = some(dice, SEGMENTS, 3) if dice.random() < 0.6 else ()
     if dice.random() < 0.2:
         path = dice.choice(["suse", "ubuntu", "seed"]), dice.choice(["CAFE", "rules.xml", "meta-data", "user-data"])
-    labels = dice.choice([("h",), ("h", "s"), ("h", "file"), ("s", "file"), ()])
-    return Asked(path, {label: dice.choice(["n1", "n1", "n-2", "meta-data"]) for label in labels})
+    labels = dice.choice([("h",), ("h", "serial"), ("h", "file"), ("serial", "file"), ("ip", "h"), ()])
+    values = ["n1", "n1", "n-2", "meta-data"]
+    return Asked(path, {label: dice.choice(ADDRESSES if label == "ip" else values) for label in labels})
 
 
 @pytest.mark.parametrize("store", sorted(STORES))

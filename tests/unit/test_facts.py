@@ -380,3 +380,50 @@ def test_what_asks_for_a_side_file_asks_for_user_data_in_its_place() -> None:
     asked = facts("/cloud-init/meta-data?File=meta%2Ddata&x=meta-data&file=other&y=1").asking_for_user_data()
     assert asked.request.path == "/cloud-init/user-data"
     assert asked.request.query == "File=user-data&x=meta-data&file=other&y=1"
+
+
+PATHS = {
+    "a segment": ("/ubuntu/98-fa-9b-50-d8-10/user-data", ["98-fa-9b-50-d8-10"]),
+    "a segment without separators": ("/autoyast/98FA9B50D810", ["98FA9B50D810"]),
+    "with an extension": ("/ks/98:fa:9b:50:d8:10.ks", ["98:fa:9b:50:d8:10"]),
+    "after PXELINUX's prefix": ("/pxelinux.cfg/01-98-fa-9b-50-d8-10", ["98-fa-9b-50-d8-10"]),
+    "after a word": ("/ks/mac=98-fa-9b-50-d8-10", ["98-fa-9b-50-d8-10"]),
+    "percent-encoded": ("/ks/98%3Afa%3A9b%3A50%3Ad8%3A10", ["98:fa:9b:50:d8:10"]),
+    "before OpenBSD's ending": ("/98:fa:9b:50:d8:10-install.conf", ["98:fa:9b:50:d8:10"]),
+    "twice": ("/52-54-00-00-00-01/98-fa-9b-50-d8-10", ["52-54-00-00-00-01", "98-fa-9b-50-d8-10"]),
+    "a UUID": ("/ks/0f3e0f2c-5a0b-4c55-9d2a-98fa9b50d810", []),
+}
+
+
+@pytest.mark.parametrize(("path", "macs"), PATHS.values(), ids=PATHS.keys())
+def test_a_mac_address_in_the_path_is_a_fact(path: str, macs: list[str]) -> None:
+    facts = Facts(Request(path))
+    assert list(facts.values("mac")) == macs
+    assert Facts(Request(path)).first("mac") == next(iter(macs), None)
+    assert list(facts.labels.get("mac", [])) == macs
+    assert facts.described == (f"mac={macs[0]}" if macs else "a request that names no machine")
+
+
+def test_a_mac_address_in_the_path_comes_after_those_that_are_named() -> None:
+    path = "/ks/98-fa-9b-50-d8-10"
+    for request in (
+        Request(path, "mac=52:54:00:00:00:01"),
+        Request(path, headers=[("x-rhn-provisioning-mac-0", "eno1 52:54:00:00:00:01")]),
+        Request(path, body=b'{"nics": [{"mac": "52:54:00:00:00:01"}]}'),
+    ):
+        facts = Facts(request)
+        assert Facts(request).first("mac") == "52:54:00:00:00:01"
+        assert list(facts.values("mac")) == ["52:54:00:00:00:01", "98-fa-9b-50-d8-10"]
+        assert facts.labels["mac"] == ["52:54:00:00:00:01", "98-fa-9b-50-d8-10"]
+
+
+def test_a_mac_address_that_is_named_is_no_other_in_the_path() -> None:
+    facts = Facts(Request("/ks/98-fa-9b-50-d8-10", "mac=98:FA:9B:50:D8:10"))
+    assert list(facts.values("mac")) == ["98:FA:9B:50:D8:10"]
+    assert facts.labels["mac"] == ["98:FA:9B:50:D8:10"]
+
+
+@pytest.mark.parametrize("blank", ["", " ", "\t \n"])
+def test_a_blank_value_names_nobody(blank: str) -> None:
+    facts = Facts(Request(body=json.dumps({"mac": blank, "serial": "S-1"}).encode()))
+    assert facts.described == "serial=S-1"
