@@ -22,7 +22,7 @@ from answerd.answers.never_holds import never_holding
 from answerd.answers.select import rank
 from answerd.documents import Document
 from answerd.errors import AnswerError
-from answerd.formats import ALL_EXTENSIONS
+from answerd.formats import ALL_EXTENSIONS, user_data
 from answerd.formats.control import CONTROL_KEYS
 from answerd.formats.family import Path, Prepared
 from answerd.formats.patterns import ComparedValues, form_under
@@ -229,7 +229,13 @@ def _labels_of_set(catalogue: Catalogue) -> Iterator[str]:
 def _judge_text(document: Document, labels: frozenset[str], found: Oversights) -> None:
     """Report placeholders in single braces, and comments that look like directives and are none."""
     text = document.text
-    if "{" in text and document.control.template:
+    is_template = document.family.name == "yaml" and user_data.kind_of(text) is user_data.TEMPLATE
+    if is_template:
+        found.notes.add(
+            f"{document.key}: begins with '## template: jinja', so its {{{{ }}}} are left to cloud-init"
+            + (", and it is no layer" if user_data.is_served_whole(text) else "")
+        )
+    elif "{" in text and document.control.template:
         for match in _SINGLE_BRACES.finditer(text):
             if match[1].casefold() in labels:
                 found.notes.add(
@@ -237,7 +243,7 @@ def _judge_text(document: Document, labels: frozenset[str], found: Oversights) -
                     f"machine gets as it is written: write {{{{ {match[1]} }}}}"
                 )
     if "answer" in text:
-        is_text = document.family.name == "text"
+        is_text = document.family.name == "text" or (document.family.name == "yaml" and user_data.is_served_whole(text))
         for match in (_NO_COLON if is_text else _NO_DIRECTIVE).finditer(text):
             verb = match[1]
             remedy = f"write '# answer: {verb} …'" if is_text else f"in this format {_KEYS.get(verb, verb)} is a key"

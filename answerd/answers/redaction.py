@@ -38,6 +38,7 @@ from answerd.formats.family import ParseError, Path, Slot
 from answerd.formats.filters import FilterBudget, Lookup
 from answerd.formats.spans import ValueSpan, value_spans, written_spans
 from answerd.formats.template import Placeholder
+from answerd.formats.user_data import is_program
 from answerd.identity import folded
 from answerd.inventory import FORMAT as INVENTORY_FORMAT
 from answerd.inventory.records import BYTE_ORDER_MARK, Syntax, UnreadableError, records, separator_of
@@ -255,7 +256,7 @@ class _Reading:
                 self._hide(leaf.start, leaf.end, leaf.path, leaf.text)
             else:
                 self._texts.append(leaf)
-        self._texts += _between(source, leaves, _family(extension))
+        self._texts += _between(source, leaves, _family(extension, source))
         for text in self._texts:
             if not _may_hold_one(text.text):
                 continue
@@ -337,16 +338,16 @@ class _Reading:
         return known
 
 
-def _family(extension: str) -> str:
+def _family(extension: str, source: str) -> str:
     known = FORMATS.get(extension)
-    return known.family.name if known else "text"
+    return known.family.name if known and not (known.family.name == "yaml" and is_program(source)) else "text"
 
 
 def _leaves(source: str, extension: str, labels: Mapping[str, str]) -> list[ValueSpan]:
     """Return the values of a document, an answer or an inventory. Raises `ParseError`, `UnreadableError`."""
     if extension == INVENTORY_FORMAT:
         return list(_cells(source, labels))
-    return value_spans(_family(extension), source)
+    return value_spans(_family(extension, source), source)
 
 
 def _cells(source: str, labels: Mapping[str, str]) -> Iterator[ValueSpan]:

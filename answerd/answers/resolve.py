@@ -19,13 +19,15 @@ from answerd.formats import FORMATS, Format
 from answerd.formats.family import LONG, Once, is_blank
 from answerd.formats.filters import LARGEST_ANSWER
 from answerd.formats.yaml import escape
+from answerd.identity import identity_of, is_shared_by_many, mac_digits
 from answerd.inventory.row import Row
 from answerd.long_work import run_long
 
 _LONE_SURROGATE: Final = re.compile(r"[\ud800-\udfff]")
 
 NO_INSTANCE: Final = "nocloud"
-"""The ``instance-id`` of a machine without a name (docs/selection.md#noclouds-side-files)."""
+"""The ``instance-id`` of a machine that has neither a name nor a hardware identity
+(docs/selection.md#noclouds-side-files)."""
 
 
 @dataclass(slots=True, eq=False, repr=False)
@@ -186,13 +188,28 @@ def _side_file(catalogue: Catalogue, request: SelectionRequest, side_file: str, 
     return Answer(body, selection, user_data.format, side_file, facts.row)
 
 
+_HARDWARE: Final = ("mac", "serial", "uuid")
+
+
+def _hardware(facts: Facts) -> tuple[str, str] | None:
+    """Return the first hardware identity of a request that many machines do not share, and its text: a MAC address as
+    ``52:54:00:aa:00:04`` however it was sent, so that the name stays."""
+    carried = [(identity_of(value), value) for label in _HARDWARE for value in facts.values(label)]
+    macs = [(identity, sent) for identity, sent in facts.identities.items() if mac_digits(sent) is not None]
+    for identity, sent in [*carried, *macs]:
+        if identity and not is_shared_by_many(identity):
+            digits = mac_digits(sent)
+            return identity, sent if digits is None else ":".join(re.findall("..", digits))
+    return None
+
+
 def _instance(catalogue: Catalogue, selection: Selection, facts: Facts) -> str | None:
     """Return the instance name of a machine for cloud-init; None where it has none."""
     if selection.machine:
         return selection.machine.key.identifier
     if facts.row and (name := facts.row.name):
         return name
-    member = claimed_member(catalogue, selection, facts)
+    member = claimed_member(catalogue, selection, facts) or _hardware(facts)
     if member is None:
         return None
     identity, sent = member

@@ -143,6 +143,9 @@ class _Yaml:
 
     def mark(self, source: str, layer: int) -> Marked:
         _, tree = yaml_family.control(yaml_family.parse(source))
+        if isinstance(tree, yaml_family.Whole):
+            marked = text_family.control(_marked_lines(source, layer))[1]
+            return tree._replace(pieces=tuple(str(part) for one in marked for part in (one.interpreter, one.body)))
         if isinstance(tree, yaml_family.Stream):
             return tree._replace(roots=tuple(root and _marked_node(root, layer) for root in tree.roots))
         return tree if tree.root is None else tree._replace(root=_marked_node(tree.root, layer))
@@ -150,6 +153,8 @@ class _Yaml:
     def leaves(self, tree: Marked) -> Iterator[Leaf]:
         """Yield the scalars and the empty collections. The documents of a stream are counted like the items of a
         list."""
+        if isinstance(tree, yaml_family.Whole):
+            return _line_leaves("".join(map(str, tree.pieces)))
         if not isinstance(tree, yaml_family.Stream):
             return _node_leaves(tree.root, ()) if tree.root is not None else iter(())
         numbered = ((str(position), root) for position, root in enumerate(tree.roots) if root is not None)
@@ -251,22 +256,30 @@ class _Text:
 
     def mark(self, source: str, layer: int) -> Marked:
         """Return the layer with a mark at the end of each line."""
-        lines = source.split("\n")
-        for at, line in enumerate(lines):
-            if line or at < len(lines) - 1:
-                end = "\r" if line.endswith("\r") else ""
-                lines[at] = f"{line.removesuffix(end)}\0{layer}:{at + 1}{end}"
-        return text_family.control("\n".join(lines))[1]
+        return text_family.control(_marked_lines(source, layer))[1]
 
     def leaves(self, tree: Marked) -> Iterator[Leaf]:
         """Yield the lines of the text that the layers make."""
-        static = text_family.prepare(tree).static or b""
-        lines = static.decode().split("\n")
-        for number, line in enumerate(lines, 1):
-            said, marked, mark = line.removesuffix("\r").rpartition("\0")
-            if marked:
-                layer, _, at = mark.partition(":")
-                yield Leaf((str(number),), int(layer), int(at), said)
+        return _line_leaves((text_family.prepare(tree).static or b"").decode())
+
+
+def _marked_lines(source: str, layer: int) -> str:
+    """Return a text with a mark at the end of each line."""
+    lines = source.split("\n")
+    for at, line in enumerate(lines):
+        if line or at < len(lines) - 1:
+            end = "\r" if line.endswith("\r") else ""
+            lines[at] = f"{line.removesuffix(end)}\0{layer}:{at + 1}{end}"
+    return "\n".join(lines)
+
+
+def _line_leaves(text: str) -> Iterator[Leaf]:
+    """Yield the marked lines of a text."""
+    for number, line in enumerate(text.split("\n"), 1):
+        said, marked, mark = line.removesuffix("\r").rpartition("\0")
+        if marked:
+            layer, _, at = mark.partition(":")
+            yield Leaf((str(number),), int(layer), int(at), said)
 
 
 MARKINGS: dict[str, Marking] = {

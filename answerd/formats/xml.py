@@ -38,7 +38,18 @@ from answerd.formats.family import (
     branches,
 )
 from answerd.formats.template import Placeholder, Template, TemplateReader
-from answerd.formats.xml_read import META, Element, Instruction, Namespaces, Shape, Text, XmlDocument, read, shape
+from answerd.formats.xml_read import (
+    META,
+    WHITE,
+    Element,
+    Instruction,
+    Namespaces,
+    Shape,
+    Text,
+    XmlDocument,
+    read,
+    shape,
+)
 from answerd.identity import brief, join_limited
 from answerd.suggestion import did_you_mean
 
@@ -166,30 +177,41 @@ class ElementPath(NamedTuple):
         return " ".join(reversed(steps))
 
 
-def merged(
-    lower: Element, upper: Element, parent: ElementPath | None = None, *, appended: Collection[int] = ()
-) -> Element:
-    """Merge ``upper`` over ``lower``, the same element; ``parent`` is its place. Raises `MergeError`.
+class _Layering(NamedTuple):
+    """How two layers are merged.
 
-    ``appended`` are the ``id()`` of elements in ``upper`` whose content is appended to that of the list below them.
+    ``appended`` are the ``id()`` of elements in the upper one whose content is appended to that of the list below them.
+    ``is_profile``: they are AutoYaST's, so elements have types.
     """
-    attributes = {**lower.attributes, **upper.attributes} if upper.attributes else lower.attributes
-    content = _content(lower, upper, attributes, ElementPath(parent, lower), appended)
+
+    appended: Collection[int] = ()
+    is_profile: bool = False
+
+
+def merged(lower: Element, upper: Element, parent: ElementPath | None, layering: _Layering) -> Element:
+    """Merge ``upper`` over ``lower``, the same element; ``parent`` is its place. Raises `MergeError`."""
+    if layering.is_profile and parent is not None:
+        attributes = _with_one_type(lower, upper)
+    else:
+        attributes = {**lower.attributes, **upper.attributes} if upper.attributes else lower.attributes
+    content = _content(lower, upper, attributes, ElementPath(parent, lower), layering)
     return Element(lower.name, attributes, content, lower.line)  # not `replace`, which takes four times as long
 
 
 def _content(
-    lower: Element, upper: Element, attributes: Attributes, place: ElementPath, appended: Collection[int]
+    lower: Element, upper: Element, attributes: Attributes, place: ElementPath, layering: _Layering
 ) -> tuple[Element | Text | Instruction, ...]:
     above = shape(upper)
     if above is Shape.EMPTY:
         return lower.content
-    if id(upper) in appended and is_list(lower.attributes) and is_list(upper.attributes):
+    if id(upper) in layering.appended and is_list(lower.attributes) and is_list(upper.attributes):
         return (*lower.content, *upper.content)
     if above is Shape.TEXT or is_list(attributes):
         return upper.content
     below = shape(lower)
     if below in (Shape.EMPTY, Shape.TEXT):
+        return upper.content
+    if layering.is_profile and place.parent is not None and _changes_kind(lower, upper):
         return upper.content
     if Shape.MIXED in (above, below):
         which = "both layers" if above is below else "the lower layer" if below is Shape.MIXED else "the upper layer"
@@ -197,7 +219,79 @@ def _content(
             f"{place}: in {which} it holds text between elements (or a processing instruction), into which "
             "nothing can be merged: put text of its own over it, or unset it first"
         )
-    return _Children(lower, upper, place, appended).merged()
+    return _Children(lower, upper, place, layering).merged()
+
+
+# AutoYaST's reader (XML.rb of yast2) removes all namespaces, so that ``config:type``, ``type`` and ``t`` are one
+# attribute to it. It stops at an element with two of them, at a value that is not of its type, and at text beside
+# elements where there is no type.
+
+_PROFILE_NAMESPACES = ("http://www.suse.com/1.0/yast2ns", "http://www.suse.com/1.0/configns")
+_OF_TEXTS: dict[str, Callable[[str], bool]] = {
+    "string": lambda _: True,
+    "disksize": lambda _: True,
+    "symbol": bool,
+    "integer": lambda text: any(sign in "0123456789" for sign in text),
+    "boolean": lambda text: text in ("true", "false"),
+}
+"""AutoYaST's types of texts, each with whether a text is of it to the reader."""
+_OF_ELEMENTS = ("list", "map")
+"""AutoYaST's types of elements."""
+
+
+def _is_profile(document: XmlDocument) -> bool:
+    """Return whether a document is one of AutoYaST's, by its namespaces, or without any by its root's name."""
+    known = {meaning for meanings in document.namespaces.values() for meaning in meanings}
+    return not known.isdisjoint(_PROFILE_NAMESPACES) or document.root.name == "profile"
+
+
+def _type_labels(attributes: Attributes) -> list[str]:
+    """Return the attributes that state AutoYaST's type, in any of its spellings."""
+    return [label for label in attributes if label == "t" or label.rpartition(":")[2] == _LIST_ATTRIBUTE]
+
+
+def _type(attributes: Attributes) -> str | Template | None:
+    """Return the type that is stated in any spelling; None where none is."""
+    return next((attributes[label] for label in _type_labels(attributes)), None)
+
+
+def _untyped(attributes: Attributes) -> Attributes:
+    types = _type_labels(attributes)
+    return {label: value for label, value in attributes.items() if label not in types}
+
+
+def _with_one_type(lower: Element, upper: Element) -> Attributes:
+    """Return the merged attributes with the type of the content that is left: the upper layer's spelling replaces the
+    lower one's, and a type goes with the content that it described."""
+    below, above = lower.attributes, upper.attributes
+    stated, asked = _type(below), _type(above)
+    if asked is None:
+        stays = stated is None or shape(upper) is Shape.EMPTY or _is_of(stated, upper)
+        return {**(below if stays else _untyped(below)), **above}
+    if shape(upper) is Shape.EMPTY and shape(lower) is not Shape.EMPTY:  # the lower content stays
+        is_same = _is_of(asked, lower) if stated is None else asked == stated
+        if not is_same:
+            return {**below, **_untyped(above)}
+    return {**_untyped(below), **above}
+
+
+def _is_of(stated: str | Template | None, element: Element) -> bool:
+    """Return whether an element's content is of a type, as AutoYaST's reader sees it. Where a request fills a
+    placeholder in it, it is taken to be so."""
+    if not isinstance(stated, str):
+        return True
+    texts = [item for item in element.content if isinstance(item, Text)]
+    is_filled = any(isinstance(item.value, Template) for item in texts)
+    text = "".join([str(item.value) if item.cdata else str(item.value).strip(WHITE) for item in texts])
+    if stated in _OF_ELEMENTS:
+        return bool(element.elements()) and not text
+    is_of = _OF_TEXTS.get(stated)
+    return is_of is None or (not element.elements() and (is_filled or is_of(text)))
+
+
+def _changes_kind(lower: Element, upper: Element) -> bool:
+    """Return whether elements of one type are laid over those of another: of two maps the children are merged."""
+    return _type(lower.attributes) not in (None, "map") or _type(upper.attributes) not in (None, "map")
 
 
 def is_list(attributes: Attributes) -> bool:
@@ -219,8 +313,8 @@ def is_item(attributes: Attributes) -> bool:
 class _Children:
     """The children of two elements, paired name by name. Positions count elements only."""
 
-    def __init__(self, lower: Element, upper: Element, place: ElementPath, appended: Collection[int]) -> None:
-        self.lower, self.upper, self.place, self.appended = lower, upper, place, appended
+    def __init__(self, lower: Element, upper: Element, place: ElementPath, layering: _Layering) -> None:
+        self.lower, self.upper, self.place, self.layering = lower, upper, place, layering
         self.below, self.above = lower.elements(), upper.elements()
         self.replaced: dict[int, tuple[Element, ...]] = {}
         self.paired: set[int] = set()
@@ -257,7 +351,7 @@ class _Children:
     def pair(self, below: int, above: int) -> None:
         """Merge two children into the lower one's place."""
         lower, upper = self.below[below], self.above[above]
-        self.replaced[below] = (merged(lower, upper, self.place, appended=self.appended),)
+        self.replaced[below] = (merged(lower, upper, self.place, self.layering),)
         self.paired.add(above)
 
     def pair_distinguished(self, below: list[int], above: list[int]) -> None:
@@ -288,7 +382,7 @@ class _Children:
         if len(above) == 1 and not lone.attributes and shape(lone) is Shape.EMPTY:
             return
         self.lists.append((self.lower, self.below, below))
-        if any(id(self.above[at]) in self.appended for at in above):
+        if any(id(self.above[at]) in self.layering.appended for at in above):
             self.replaced[below[-1]] = (self.below[below[-1]], *(self.above[at] for at in above))
             return
         self.replaced.update(dict.fromkeys(below, ()))
@@ -727,7 +821,8 @@ def merge(lower: XmlDocument, upper: XmlDocument, append: Collection[Path] = ())
         above, below = brief(upper.root.name), brief(lower.root.name)
         raise MergeError(f"the root elements differ: <{above}> cannot be laid over <{below}>")
     appended = {moved.get(id(element), id(element)) for found in named.values() for element in found}
-    root = merged(lower.root, upper.root, appended=appended)
+    layering = _Layering(appended, _is_profile(lower) or _is_profile(upper))
+    root = merged(lower.root, upper.root, None, layering)
     return XmlDocument({**lower.around, **upper.around}, root, lower.namespaces)
 
 

@@ -6,7 +6,8 @@ PyYAML's serializer resolves by YAML 1.1 what a consumer may read under YAML 1.2
 document are kept in a merge; anchors and directives (``%YAML``) are not.
 
 A text of several documents (Talos, Kubernetes manifests) is never merged: it is served as it is written, and only the
-scalars with placeholders are written again, each in its place.
+scalars with placeholders are written again, each in its place. User-data of cloud-init that is no cloud-config, such as
+a script, is served as it is written, too (`answerd.formats.user_data`).
 """
 
 from __future__ import annotations
@@ -17,10 +18,12 @@ from collections.abc import Callable, Collection, Iterable, Iterator
 from typing import NamedTuple, TypeGuard
 from urllib.parse import quote
 
+from answerd.formats import text as text_family
 from answerd.formats.control import CONTROL_KEYS, overlay_number
 from answerd.formats.family import (
     NO_BRANCHES,
     Branches,
+    ControlFault,
     MergeError,
     ParseError,
     Path,
@@ -34,6 +37,7 @@ from answerd.formats.family import (
     typed_slot_of,
 )
 from answerd.formats.template import Template, TemplateReader
+from answerd.formats.user_data import CONFIG, TEMPLATE, Kind, is_served_whole, kind_of
 from answerd.formats.yaml_read import (
     BOOLEAN,
     NULL,
@@ -339,18 +343,18 @@ name = "yaml"
 
 _COMMENT = re.compile("(#[^\r\n\x85\u2028\u2029]*)(?:\r\n|[\r\n\x85\u2028\u2029]|\\Z)")
 """A line that is a comment: libyaml ends a line at the same characters."""
-_SIGNIFICANT_COMMENT = re.compile(r"^(?:#cloud-config|##[ \t]*template:)", re.MULTILINE)
 _TRUE = ("true", "yes", "on")
 
 
 class YamlDocument(NamedTuple):
     """A layer, or several merged: the comment lines at its top (each with its newline), and its content.
 
-    ``root`` is None where the text has nothing but comments.
+    ``root`` is None where the text has nothing but comments. ``is_template``: cloud-init fills it, so ``{{`` is text.
     """
 
     opening: str
     root: Node | None
+    is_template: bool = False
 
 
 class Stream(NamedTuple):
@@ -360,7 +364,18 @@ class Stream(NamedTuple):
     pieces: tuple[str | Slot, ...]
 
 
-YamlTree = YamlDocument | Stream
+class Whole(NamedTuple):
+    """User-data that is no cloud-config: its text, cut at its placeholders. Never merged.
+
+    ``is_filled``: a directive asks for placeholders to be read.
+    """
+
+    kind: Kind
+    pieces: tuple[str | Slot, ...]
+    is_filled: bool = False
+
+
+YamlTree = YamlDocument | Stream | Whole
 """The tree of this family."""
 
 
@@ -372,22 +387,30 @@ def spells_overlay(text: str) -> bool:
 
 
 def parse(text: str) -> YamlTree:
-    """Return the nodes of a text and the comment lines from its very first line on; a `Stream` where it has several
-    documents. Raises `ParseError`."""
-    opening = "".join(_opening_comments(text)) if text.startswith("#") else ""
-    roots = read(text)
+    """Return the nodes of a text and the comment lines that it begins with; a `Stream` where it has several documents,
+    a `Whole` where it is user-data and no cloud-config. Raises `ParseError`."""
+    kind = kind_of(text)
+    if kind is not None and is_served_whole(text):
+        return Whole(kind, (text,))
+    try:
+        roots = read(text)
+    except ParseError:
+        if kind is TEMPLATE:  # YAML only once cloud-init has filled it
+            return Whole(kind, (text,))
+        raise
     if len(roots) > 1:
         return _stream(text, roots)
     root = roots[0] if roots else None
     if isinstance(root, Scalar) and not (root.text or root.style or root.tag):
         root = None  # only "---"
-    return YamlDocument(opening, root)
+    return YamlDocument("".join(_opening_comments(text)), root, kind is TEMPLATE)
 
 
 def _opening_comments(text: str) -> list[str]:
-    """Return the comment lines from the first line on, each with a newline."""
+    """Return the comment lines from the first line on, each with a newline. Blanks before the first are no line, as for
+    cloud-init."""
     lines: list[str] = []
-    at = 0
+    at = len(text) - len(text.lstrip())
     while found := _COMMENT.match(text, at):
         lines.append(found[1] + "\n")
         at = found.end()
@@ -409,7 +432,9 @@ def _stream(text: str, roots: list[Node | None]) -> Stream:
 
 def control(tree: YamlTree) -> tuple[RawControl, YamlTree]:
     """Return the control keys at the top of the document, numbers and dates by their text."""
-    if isinstance(tree, Stream) or not isinstance(tree.root, Mapping):
+    if isinstance(tree, Whole):
+        return _directives(tree)
+    if not isinstance(tree, YamlDocument) or not isinstance(tree.root, Mapping):
         return RawControl(), tree
     root = tree.root
     found = {key: root.pairs[STRING, key][1] for key in CONTROL_KEYS if (STRING, key) in root.pairs}
@@ -420,6 +445,35 @@ def control(tree: YamlTree) -> tuple[RawControl, YamlTree]:
     }
     rest = {key: pair for key, pair in root.pairs.items() if key[0] != STRING or key[1] not in found}
     return RawControl(written), tree._replace(root=root._replace(pairs=rest))
+
+
+_NO_LAYER = ("extends", "overlay", "append", "unset")
+_KEY_LINE = re.compile(rf"^(?P<key>{'|'.join(CONTROL_KEYS)})[ \t]*:(?:[ \t]|$)", re.MULTILINE)
+
+
+def _directives(tree: Whole) -> tuple[RawControl, Whole]:
+    """Return the directives among the comments of user-data that is no cloud-config, and the text without them."""
+    text = "".join(map(str, tree.pieces))
+    if not tree.kind.has_comments:
+        return RawControl(), tree
+    written, layers = text_family.control(text)
+    faults = list(written.faults)
+    for key in _NO_LAYER:
+        if key in written.values:
+            reason = f"has no meaning in {tree.kind.described}: no layer is laid over or under it"
+            faults.append(ControlFault(key, f"{reason} ({written.values[key].place})"))
+    if tree.kind is TEMPLATE:
+        for found in _KEY_LINE.finditer(text):
+            line = text.count("\n", 0, found.start()) + 1
+            reason = (
+                f"is no control key in a template that is no YAML before cloud-init has filled it (line {line}): write "
+                "it as a comment, as in '# answer: match file=user-data'"
+            )
+            faults.append(ControlFault(found["key"], reason, hides_claims=True))
+    kept = {key: value for key, value in written.values.items() if key not in _NO_LAYER}
+    is_filled = kept["template"].value is True if "template" in kept else False
+    rest = "".join([str(part) for layer in layers for part in (layer.interpreter, layer.body)])
+    return RawControl(kept, tuple(faults)), tree._replace(pieces=(rest,), is_filled=is_filled)
 
 
 def _truth(value: Node) -> object:
@@ -449,9 +503,14 @@ def _texts(node: Node) -> object:
 
 def placeholders(tree: YamlTree, reader: TemplateReader) -> YamlTree:
     """Replace values that have placeholders by templates, with a tag too. Keys are unchanged."""
+    if isinstance(tree, Whole):
+        read = reader("".join(map(str, tree.pieces)), open_is_text=True) if tree.is_filled else None
+        return tree if read is None else tree._replace(pieces=tuple(fragments(read, str)))
     if isinstance(tree, Stream):
         return tree._replace(pieces=_cut(tree, "".join(map(str, tree.pieces)), reader))
-    return tree if tree.root is None else tree._replace(root=_placeholders(tree.root, reader))
+    if tree.root is None or tree.is_template:
+        return tree
+    return tree._replace(root=_placeholders(tree.root, reader))
 
 
 def _placeholders(node: Node, reader: TemplateReader) -> Node:
@@ -466,7 +525,7 @@ def _placeholders(node: Node, reader: TemplateReader) -> Node:
 
 
 def unset(tree: YamlTree, paths: Collection[Path]) -> YamlTree:
-    if isinstance(tree, Stream) or not isinstance(tree.root, Mapping):
+    if not isinstance(tree, YamlDocument) or not isinstance(tree.root, Mapping):
         return tree
     root = _unset(tree.root, branches(paths))
     return tree if root is tree.root else tree._replace(root=root)
@@ -487,7 +546,7 @@ def _unset(node: Mapping, gone: Branches) -> Mapping:
 
 
 def not_arrays(tree: YamlTree, paths: Collection[Path]) -> Collection[Path]:
-    root = None if isinstance(tree, Stream) else tree.root
+    root = tree.root if isinstance(tree, YamlDocument) else None
     return [path for path in paths if not any(isinstance(node, Sequence) for node in _at(root, path))]
 
 
@@ -509,16 +568,37 @@ def merge(lower: YamlTree, upper: YamlTree, append: Collection[Path] = ()) -> Ya
     """Merge maps key by key; any other value is replaced whole, including its style, except that a list at a path in
     ``append`` is appended to the list below it. A document with only comments changes nothing.
 
-    Raises `MergeError` where one of the two is a stream.
+    Raises `MergeError` where one of the two is a stream, or user-data and no cloud-config.
     """
-    if isinstance(lower, Stream) or isinstance(upper, Stream):
-        which = "the upper" if isinstance(upper, Stream) else "the lower"
+    if not (isinstance(lower, YamlDocument) and isinstance(upper, YamlDocument)):
+        which, tree = ("the lower", lower) if isinstance(upper, YamlDocument) else ("the upper", upper)
+        if isinstance(tree, Whole):
+            raise MergeError(
+                f"{which} text is {tree.kind.described}, which is served alone or not at all: let no group and no "
+                "overlay of this format claim that machine"
+            )
         raise MergeError(f"{which} text holds several YAML documents, which are served alone or not at all")
-    takes_upper = bool(_SIGNIFICANT_COMMENT.search(upper.opening)) or not _SIGNIFICANT_COMMENT.search(lower.opening)
-    opening = upper.opening if upper.opening and takes_upper else lower.opening
+    opening, is_template = _opening(lower, upper), lower.is_template or upper.is_template
     if lower.root is None or upper.root is None:
-        return YamlDocument(opening, lower.root if upper.root is None else upper.root)
-    return YamlDocument(opening, _merge(lower.root, upper.root, branches(append)))
+        return YamlDocument(opening, lower.root if upper.root is None else upper.root, is_template)
+    return YamlDocument(opening, _merge(lower.root, upper.root, branches(append)), is_template)
+
+
+def _opening(lower: YamlDocument, upper: YamlDocument) -> str:
+    """Return the comments at the top of a merged document: those of the upper layer, unless only the lower one's have a
+    header. Headers stand first, as cloud-init wants them: a template's, of either layer, before that of the config."""
+    opening = lower.opening
+    if upper.opening and (_headers(upper) or not _headers(lower)):
+        opening = upper.opening
+    headers = _headers(lower) | _headers(upper)
+    first = [headers[kind] for kind in (TEMPLATE, CONFIG) if kind in headers]
+    return "".join([*first, *(line for line in opening.splitlines(keepends=True) if kind_of(line) not in headers)])
+
+
+def _headers(document: YamlDocument) -> dict[Kind, str]:
+    """Return the comment lines at the top that tell cloud-init what the text is."""
+    kinds = {kind_of(line): line for line in reversed(document.opening.splitlines(keepends=True))}
+    return {kind: line for kind, line in kinds.items() if kind in (TEMPLATE, CONFIG)}
 
 
 def _merge(lower: Node, upper: Node, append: Branches | None) -> Node:
@@ -543,8 +623,8 @@ def _merge(lower: Node, upper: Node, append: Branches | None) -> Node:
 
 
 def prepare(tree: YamlTree) -> Prepared:
-    """Return the comments at the top and the document in block style, with flow collections kept; a stream as it is
-    written."""
-    if isinstance(tree, Stream):
+    """Return the comments at the top and the document in block style, with flow collections kept; any other text as it
+    is written."""
+    if not isinstance(tree, YamlDocument):
         return Prepared(list(tree.pieces))
     return Prepared([tree.opening, *(write(tree.root) if tree.root is not None else ())])

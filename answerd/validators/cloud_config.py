@@ -13,14 +13,13 @@ from collections.abc import Mapping
 
 from answerd.formats import yaml_read
 from answerd.formats.family import ParseError
+from answerd.formats.user_data import CONFIG, TEMPLATE, is_served_whole, kind_of
 from answerd.formats.yaml_read import NULL, STANDARD, STRING, Node, Scalar, Sequence, scalar_tag
 from answerd.validators.time_zones import unknown_zone
 from answerd.validators.tools import ToolRequest
 from answerd.validators.verdict import JudgedAnswer, Remarks
 
 HEADER = "#cloud-config"
-TEMPLATE_HEADER = "## template:"
-"""The first line of a text that cloud-init fills before it reads it; ``#cloud-config`` is then the second."""
 
 _TYPE_NAMES = {
     STANDARD + "map": "a mapping",
@@ -261,11 +260,14 @@ _NEAR = 0.8
 
 
 def judge(answer: JudgedAnswer, remarks: Remarks) -> ToolRequest | None:
-    """Judge a YAML text; cloud-init is to judge one whose first line is ``#cloud-config`` too."""
-    first, second = ([*answer.text.splitlines(), "", ""])[:2]
-    is_cloud_config, is_template = first.rstrip() == HEADER, first.startswith(TEMPLATE_HEADER)
-    has_header = is_cloud_config or (is_template and second.rstrip() == HEADER)
-    request = ToolRequest("cloud-init", answer.text, answer.format) if is_cloud_config else None
+    """Judge a YAML text; cloud-init is to judge one that begins with ``#cloud-config`` too."""
+    kind = kind_of(answer.text)
+    if kind is not None and is_served_whole(answer.text):
+        remarks.note(f"user-data that is {kind.described}: not judged")
+        return None
+    is_template = kind is TEMPLATE
+    has_header = kind is CONFIG or (is_template and kind_of(answer.text.lstrip().partition("\n")[2]) is CONFIG)
+    request = ToolRequest("cloud-init", answer.text, answer.format) if kind is CONFIG else None
     try:
         roots = yaml_read.read(answer.text)
     except ParseError as error:

@@ -212,7 +212,7 @@ def test_made_up_meta_data_names_the_machine_document_then_the_row(fleet: Fleet)
     assert fleet.text("/nocloud/98-fa-9b-50-d8-10/meta-data") == 'instance-id: "web-01"\n'
     assert fleet.text("/nocloud/98-fa-9b-50-d8-11/meta-data") == 'instance-id: "98fa9b50d811"\n'
     assert fleet.text("/nocloud/98-fa-9b-50-d8-12/meta-data") == 'instance-id: "98fa9b50d812"\n'
-    assert fleet.text("/nocloud/98-fa-9b-50-d8-13/meta-data") == 'instance-id: "nocloud"\n'
+    assert fleet.text("/nocloud/98-fa-9b-50-d8-13/meta-data") == 'instance-id: "98:fa:9b:50:d8:13"\n'
     assert fleet.text("/nocloud/98-fa-9b-50-d8-10/vendor-data") == ""
 
 

@@ -282,13 +282,23 @@ OPENINGS = {
         ["## template: jinja\n#cloud-config\na: 1\n", "# n\nb: 2\n"],
         "## template: jinja\n#cloud-config\n",
     ),
-    "a template line above": (["#cloud-config\na: 1\n", "##template: jinja\nb: 2\n"], "##template: jinja\n"),
+    "a template line above": (
+        ["#cloud-config\na: 1\n", "## template: jinja\nb: 2\n"],
+        "## template: jinja\n#cloud-config\n",
+    ),
+    "a template line below": (
+        ["## template: jinja\n#cloud-config\n# low\na: 1\n", "#cloud-config\n# high\nb: 2\n"],
+        "## template: jinja\n#cloud-config\n# high\n",
+    ),
     "the highest of those that do not tell": (["# low\na: 1\n", "# high\nb: 2\n", "c: 3\n"], "# high\n"),
-    "one that tells in a later line": (["# site\n#cloud-config\na: 1\n", "# n\nb: 2\n"], "# site\n#cloud-config\n"),
+    "one that tells in a later line": (["# site\n#cloud-config\na: 1\n", "# n\nb: 2\n"], "#cloud-config\n# site\n"),
     "comments after an empty line are no opening": (
         ["#cloud-config\n\n# later\na: 1\n", "\n# x\nb: 2\n"],
         "#cloud-config\n",
     ),
+    "one that tells after empty lines": (["\n \n  #cloud-config\n# low\na: 1\n", "b: 2\n"], "#cloud-config\n# low\n"),
+    "one in other letters": (["#Cloud-Config\na: 1\n", "# n\nb: 2\n"], "#Cloud-Config\n"),
+    "one with a text after it": (["#cloud-config  # web\na: 1\n", "# n\nb: 2\n"], "#cloud-config  # web\n"),
     "carriage returns": (["#cloud-config\r\na: 1\r\n", "b: 2\r\n"], "#cloud-config\n"),
 }
 
