@@ -10,7 +10,12 @@ import pytest
 from answerd.console.rendering import STATIC
 
 VENDOR = STATIC / "vendor"
+SOURCE = STATIC.parent / "vendor"
 FILES = json.loads((VENDOR / "vendor.json").read_text("utf-8"))["files"]
+
+
+LOCK = json.loads((SOURCE / "package-lock.json").read_text("utf-8"))["packages"]
+"""By the folder of a package; the empty one is what package.json asks for."""
 
 
 @pytest.mark.parametrize("entry", FILES, ids=lambda entry: entry["file"])
@@ -27,3 +32,12 @@ def test_every_file_is_named_with_licences() -> None:
     packages = [package for entry in FILES for package in entry["packages"]]
     assert [package["name"] for package in packages if f"== {package['name']}\n" not in licences] == []
     assert {package["license"] for package in packages} <= {"MIT", "0BSD"}
+
+
+def test_each_package_is_the_one_that_the_lock_names_by_its_hash() -> None:
+    assert [
+        folder for folder, package in LOCK.items() if folder and not package["integrity"].startswith("sha512-")
+    ] == []
+    used = {package["name"]: package["version"] for entry in FILES for package in entry["packages"]}
+    assert used == {name: LOCK[f"node_modules/{name}"]["version"] for name in used}
+    assert LOCK[""]["dependencies"] == json.loads((SOURCE / "package.json").read_text("utf-8"))["dependencies"]

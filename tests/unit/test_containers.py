@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 import shutil
 import subprocess
+import tomllib
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +32,23 @@ def test_what_the_image_copies_exists_and_is_not_ignored() -> None:
     copied = {name.removeprefix("./") for rest in values("COPY") if "--from" not in rest for name in rest.split()[:-1]}
     assert {name for name in copied if not (CHECKOUT / name).exists()} == set()
     assert copied == set(re.findall(r"^!(.+)$", IGNORED, re.MULTILINE))
+
+
+def test_nothing_gets_into_the_image_without_its_hash() -> None:
+    """What pip installs, and what builds the wheel: in an environment of pip's own making it would have no hash."""
+    steps = [
+        step for rest in values("RUN") for step in rest.split("&&") if re.search(r"/pip .*\b(install|wheel)\b", step)
+    ]
+    files = [re.search(r"--require-hashes\s+-r (\S+)", step) for step in steps]
+    assert {found[1] for found in files if found} == {"requirements-hashes.txt", "requirements-build.txt"}
+    others = [step for step, found in zip(steps, files, strict=True) if not found]
+    assert all("--no-deps" in step for step in others)
+    assert all("--no-build-isolation" in step for step in others if " wheel " in step)
+    pinned = re.findall(
+        r"^([\w.-]+==\S+) \\\n +--hash=", (CHECKOUT / "requirements-build.txt").read_text("utf-8"), re.M
+    )
+    project = tomllib.loads((CHECKOUT / "pyproject.toml").read_text("utf-8"))
+    assert pinned == project["build-system"]["requires"]
 
 
 def test_the_image_does_not_run_as_root() -> None:
