@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Final, Protocol
 
 from answerd.errors import AnswerTooLarge
-from answerd.identity import mac_digits
+from answerd.identity import address_digits
 
 Filter = tuple[str, tuple[str, ...]]
 """A filter as a placeholder has it: its name and the texts in its parentheses."""
@@ -43,7 +43,7 @@ _Interface = ipaddress.IPv4Interface | ipaddress.IPv6Interface
 
 def _separated_by(separator: str) -> Callable[[str], str]:
     def spell(value: str) -> str:
-        digits = mac_digits(value)
+        digits = address_digits(value)
         if digits is None:
             raise ValueError("is not a MAC address")
         return bytes.fromhex(digits).hex(separator) if separator else digits
