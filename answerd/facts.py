@@ -18,8 +18,10 @@ from answerd.formats import ALIASES, ALL_EXTENSIONS, formats_of_name, split_exte
 from answerd.formats.patterns import ComparedValues, form_under
 from answerd.formats.template import SECRETS
 from answerd.identity import (
+    INFINIBAND_DIGITS,
     LONGEST_VALUE,
     SHORTEST_MAC,
+    address_identity,
     find_macs,
     identities_of,
     identity_of,
@@ -399,6 +401,8 @@ class Facts:
         for label, value in (*self.parameters, *(self._form or ())):
             if label not in OWN_LABELS:
                 texts.append(value)
+                if label == "mac" and len(value) == INFINIBAND_DIGITS and (port := address_identity(value)):
+                    texts.append(port)
         texts += [bare for text in texts if (bare := without_pxelinux_prefix(text))]
         return texts
 

@@ -59,6 +59,17 @@ _MAC: Final = re.compile(
     r"|[0-9A-Fa-f]{12}|[0-9A-Fa-f]{4}(?:\.[0-9A-Fa-f]{4}){2}"
 )
 
+_EUI_64: Final = re.compile(
+    r"[0-9A-Fa-f]{2}(?::[0-9A-Fa-f]{2}){7}|[0-9A-Fa-f]{2}(?:-[0-9A-Fa-f]{2}){7}"
+    r"|[0-9A-Fa-f]{16}|[0-9A-Fa-f]{4}(?:\.[0-9A-Fa-f]{4}){3}"
+)
+_INFINIBAND: Final = re.compile(r"[0-9A-Fa-f]{2}(?::[0-9A-Fa-f]{2}){19}|[0-9A-Fa-f]{2}(?:-[0-9A-Fa-f]{2}){19}")
+_INFINIBAND_LENGTH: Final = 59
+INFINIBAND_DIGITS: Final = 40
+"""Hex digits of InfiniBand's 20 bytes."""
+_PORT_DIGITS: Final = 16
+"""The last 8 of InfiniBand's 20 bytes are the port's own; those before are a queue pair's and the network's."""
+
 
 def identifier_fault(kind: Kind, identifier: str) -> str | None:
     """Return the fault of ``identifier`` as the name of a document of ``kind``; None when there is none."""
@@ -82,7 +93,10 @@ def identity_of(text: str) -> str:
 
     An IP address is its own identity in canonical form, dots and colons included, because 192.168.1.11 is not
     192.168.11.1; a text form of another address is never equal to it. IPv4 mapped into IPv6 is the IPv4 address.
+    InfiniBand's 20 bytes are the last 8, those of the port.
     """
+    if len(text) == _INFINIBAND_LENGTH and _INFINIBAND.fullmatch(text):
+        return normalize(text)[-_PORT_DIGITS:]
     if ":" in text or "." in text:
         address = _canonical_address(text)
         if address is not None:
@@ -115,6 +129,8 @@ def identified(texts: Sequence[str]) -> tuple[list[str], list[str]]:
             shape = shape.replace(line, blank)
         if _may_have_addresses(data, shape):
             _put_addresses(texts, found)
+        if any(address in shape for address in _INFINIBAND_SHAPES):
+            _put_ports(texts, found)
         return found, _macs_in(data, shape)
     return [identity_of(text) if len(text) <= LONGEST_VALUE else "" for text in texts], find_macs(data)
 
@@ -139,6 +155,13 @@ def _put_addresses(texts: Sequence[str], found: list[str]) -> None:
             address = _canonical_address(text)
             if address is not None:
                 found[at] = address
+
+
+def _put_ports(texts: Sequence[str], found: list[str]) -> None:
+    """Replace the normal forms in ``found`` that are of InfiniBand addresses by their identities."""
+    for at, text in enumerate(texts):
+        if len(text) == _INFINIBAND_LENGTH:
+            found[at] = identity_of(text)
 
 
 def _has_long_line(text: bytes) -> bool:
@@ -244,6 +267,26 @@ def mac_digits(text: str) -> str | None:
     return text.lower().replace(":", "").replace("-", "").replace(".", "") if _MAC.fullmatch(text) else None
 
 
+def address_digits(text: str) -> str | None:
+    """Return the lower-case hex digits of a hardware address: a MAC address of 48 bits, an EUI-64, or InfiniBand's 20
+    bytes. None when it is none. Where nothing says that a text is one, 16 or 40 digits may be anything else."""
+    if _MAC.fullmatch(text) or _EUI_64.fullmatch(text) or _INFINIBAND.fullmatch(text):
+        return normalize(text)
+    return text.lower() if len(text) == INFINIBAND_DIGITS and _HEX_DIGITS.fullmatch(text) else None
+
+
+def address_identity(text: str) -> str | None:
+    """Return the identity of a hardware address: its digits, of InfiniBand's those of the port. None when it is
+    none."""
+    digits = address_digits(text)
+    return digits if digits is None else port_of(digits)
+
+
+def port_of(digits: str) -> str:
+    """Return the digits by which a hardware address identifies its machine, given all of them."""
+    return digits[-_PORT_DIGITS:] if len(digits) == INFINIBAND_DIGITS else digits
+
+
 def is_mac(text: str) -> bool:
     """Return whether a text is a MAC address in any of its spellings."""
     return _MAC.fullmatch(text) is not None
@@ -255,6 +298,8 @@ def without_pxelinux_prefix(text: str) -> str | None:
         return text[3:]
     return None
 
+
+_HEX_DIGITS: Final = re.compile(r"[0-9A-Fa-f]+")
 
 # A text is drawn as a map of its characters, so that bytes.find (a memmem) can look for a shape: a regular
 # expression over 3 KB costs 60 microseconds, the map and four searches cost 5.
@@ -285,6 +330,12 @@ _SPELLINGS: Final[tuple[tuple[bytes, _Spelling], ...]] = (
 )
 """Each spelling with the map of an address in it."""
 
+_INFINIBAND_SHAPES: Final = (b":".join([b"hh"] * 20), b"-".join([b"hh"] * 20))
+_PORT_AT: Final = 36
+"""Where the port's 8 bytes begin in an InfiniBand address."""
+_PXELINUX_INFINIBAND: Final = b"20-"
+"""What PXELINUX puts before an InfiniBand address: its ARP type."""
+
 _MAC_LINES: Final = ((b"\nhh:hh:hh:hh:hh:hh\n", bytes(19)), (b"\nhh-hh-hh-hh-hh-hh\n", bytes(19)))
 """The shape of a line that is a MAC address, with what replaces it."""
 
@@ -307,9 +358,9 @@ def find_macs(data: bytes) -> list[str]:
     """Return every MAC address in ``data``, as it is spelled there (docs/selection.md).
 
     Six octets with one separator throughout, or none, or in Cisco's three groups; with no further hex digit
-    adjoining, no further two-digit group beside it with the same separator (an InfiniBand address is none) and no
-    group of four or more hex digits beside it (the tail of a UUID is none). A group is a whole word of hex digits: the
-    ``ac`` of ``mac-98-fa-…`` is none.
+    adjoining, no further two-digit group beside it with the same separator and no group of four or more hex digits
+    beside it (the tail of a UUID is none). A group is a whole word of hex digits: the ``ac`` of ``mac-98-fa-…`` is
+    none. Of InfiniBand's twenty octets the last eight, those of the port, are one.
     """
     if len(data) <= _SHORT and len(data.translate(None, _NO_HEX_DIGITS)) < SHORTEST_MAC:
         return []
@@ -330,6 +381,9 @@ def _macs_in(data: bytes, shape: bytes) -> list[str]:
                 if not shape.startswith(_UUID_BEFORE, max(0, start - len(_UUID_BEFORE))):
                     for at in _addresses_in_run(data, shape, start, end, spelling):
                         found.append(data[at : at + spelling.length].decode("ascii"))
+                    if end - start >= _INFINIBAND_LENGTH and spelling.width == _OCTET:
+                        for at in _infiniband_in_run(data, shape, start, end, spelling):
+                            found.append(data[at + _PORT_AT : at + _INFINIBAND_LENGTH].decode("ascii"))
             start = shape.find(wanted, end)
     return found
 
@@ -354,6 +408,16 @@ def _addresses_in_run(data: bytes, shape: bytes, start: int, end: int, spelling:
         return (second,) if word_before and word_after else ()
     found = (start,) if word_after and not _is_group_before(data, shape, start, separator) else ()
     return (*found, second) if word_before and not _is_group_after(data, shape, end, separator) else found
+
+
+def _infiniband_in_run(data: bytes, shape: bytes, start: int, end: int, spelling: _Spelling) -> tuple[int, ...]:
+    """Return where InfiniBand addresses begin in a run of octets, as `_addresses_in_run` does."""
+    found = _addresses_in_run(data, shape, start, end, spelling._replace(length=_INFINIBAND_LENGTH))
+    bare = start + len(_PXELINUX_INFINIBAND)
+    if bare in found or end - bare != _INFINIBAND_LENGTH or not data.startswith(_PXELINUX_INFINIBAND, start):
+        return found
+    free = not _is_group_before(data, shape, start, b"-") and not _is_group_after(data, shape, end, b"-")
+    return (*found, bare) if free else found
 
 
 def _is_group_before(data: bytes, shape: bytes, start: int, separator: bytes) -> bool:

@@ -9,9 +9,9 @@ Usage:
 the machines of the group that have none, and with --state new all that a row, a
 document or a member names: they are new.
 
-`install` prints what one machine was given and what it reported. ID is a name
-of a record, a row, a document or a member, any identity of the machine, or a
-MAC address.
+`install` prints what one machine was given and what it reported, of each
+report's body the last 30 lines. ID is a name of a record, a row, a document or
+a member, any identity of the machine, or a MAC address.
 
 Options:
   --group G       The machines of a group: its members, the machines that extend
@@ -27,7 +27,7 @@ Options:
   --ca FILE       Certificates (PEM) that are trusted for --from, in place of
                   the system's.
   --show-secrets  Do not mask secrets in what the machine reported.
-  --json          For programs; of one machine with the beginning of each
+  --json          For programs; of one machine with all that is kept of each
                   report's body.
   -h --help       This text.
 
@@ -75,7 +75,7 @@ from answerd.commands.common import (
 from answerd.commands.remote import AdminApi, Shape
 from answerd.installs.records import InstallMemory, Remembered
 from answerd.installs.sentences import shown_name
-from answerd.installs.shown import MOST_LISTED, event_as_json, record_as_json, unknown_as_json
+from answerd.installs.shown import MOST_LISTED, event_as_json, last_lines, record_as_json, unknown_as_json
 from answerd.installs.states import STATE_WORDS, Rules, State
 from answerd.store.opening import install_rules, open_existing_states
 from answerd.store.states import Position, States
@@ -329,5 +329,8 @@ def _print_one(record: dict[str, Any]) -> None:
         origin = f" from {printable_line(event['from'])}" if event["from"] else ""
         detail = f": {printable_line(event['detail'])}" if event["detail"] else ""
         print(f"    {event['at']}  {event['event']}{detail}{origin}{'' if event['counts'] else ' (changed nothing)'}")
-        for line in event["body"].splitlines():
+        before, last = last_lines(event["body"])
+        if before:
+            print(f"        | ({counted(len(before.splitlines()), 'line')} before these; --json has them)")
+        for line in last.splitlines():
             print(f"        | {printable_line(line)}")

@@ -40,6 +40,7 @@ from answerd.console.session import (
 from answerd.documents import LARGEST_DOCUMENT
 from answerd.server.admin.requests import DOCUMENT_LIMIT, INVENTORY_LIMIT
 from answerd.server.console_parts import ConsoleParts
+from answerd.server.http.bodies import Ends
 from answerd.server.http.parser import HttpRequest
 from answerd.server.http.responses import exchange_of
 from answerd.server.http.server import Gate
@@ -119,7 +120,7 @@ class Console:
         start_response(f"{reply.status} {HTTPStatus(reply.status).phrase}", headers)
         return [reply.body]
 
-    def body_limit(self, request: HttpRequest, peer: str) -> int:
+    def body_limit(self, request: HttpRequest, peer: str) -> int | Ends:
         """Return how many bytes the body of a request may have (`answerd.server.http.server.Gate`)."""
         path = request.path
         if path not in ("/console", "/console/") and not path.startswith("/console/"):

@@ -15,6 +15,7 @@ from urllib.parse import quote, urlencode
 import bottle
 
 from answerd.identity import is_mac
+from answerd.installs.shown import last_lines
 
 HERE = Path(__file__).parent
 TEMPLATES = HERE / "templates"
@@ -195,6 +196,7 @@ _FUNCTIONS: Mapping[str, Any] = {
     "ago": ago,
     "as_json": as_json,
     "counted": counted,
+    "last_lines": last_lines,
     "diff_class": diff_class,
     "document_link": document_link,
     "exact": exact,

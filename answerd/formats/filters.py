@@ -12,7 +12,7 @@ from typing import Final, Protocol
 from urllib.parse import quote
 
 from answerd.errors import AnswerTooLarge
-from answerd.identity import folded, mac_digits
+from answerd.identity import address_digits, folded
 
 Filter = tuple[str, tuple[str, ...]]
 """A filter as a placeholder has it: its name and the texts in its parentheses."""
@@ -50,7 +50,7 @@ _Interface = ipaddress.IPv4Interface | ipaddress.IPv6Interface
 
 def _separated_by(separator: str) -> Callable[[str], str]:
     def spell(value: str) -> str:
-        digits = mac_digits(value)
+        digits = address_digits(value)
         if digits is None:
             raise ValueError("is not a MAC address")
         return bytes.fromhex(digits).hex(separator) if separator else digits

@@ -5,17 +5,15 @@ Rules: docs/install-once.md#reports. Content decides and not the header, because
 
 from __future__ import annotations
 
+import codecs
 import re
 from collections.abc import Iterable, Mapping
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 from urllib.parse import parse_qsl
 
 import orjson
 
 from answerd.installs.states import ReportKind
-
-LONGEST_KEPT_BODY = 65_536
-"""Bytes of a report's body that are kept with it: the last lines of a log show why an install failed."""
 
 LONGEST_MESSAGE = 500
 """Characters of a message that are kept: it is shown in a line of a table."""
@@ -27,6 +25,17 @@ _FORM = "application/x-www-form-urlencoded"
 _A_FIELD = re.compile(rb"(?:state|message|reason|percent)=", re.IGNORECASE)
 """How a form begins that a client sends without a ``Content-Type``."""
 
+_STRING: Final = rb'"(?:[^"\\]|\\.)*+'
+_PAIR: Final = _STRING + rb'"\s*:\s*(?:' + _STRING + rb'"|[-+.0-9eE]++|true|false|null)\s*'
+_TOKENS: Final = re.compile(_STRING + rb'("?)|[{}\[\],]', re.DOTALL)
+_LAST_PAIRS: Final = re.compile(rb",\s*(" + _PAIR + rb"(?:,\s*" + _PAIR + rb")*+)\}\s*\Z", re.DOTALL)
+_LONGEST_LAST_PAIRS: Final = 4_096
+"""Bytes at the end of a long JSON object in which its last pairs are looked for: those that are short."""
+
+_CONTINUATION: Final = bytes(range(0x80, 0xC0))
+"""The bytes of a UTF-8 character after its first."""
+_LONGEST_REST_OF_A_CHARACTER: Final = 3
+
 _MOST_PERCENT = 100
 _SHUTDOWN = "subiquity/Shutdown/shutdown"
 _INSTALL = "subiquity/Install/install"
@@ -36,8 +45,8 @@ _PROXMOX_ONLY = ("debian-version", "machine-id", "ssh-public-host-keys", "kernel
 
 
 class Report(NamedTuple):
-    """A machine's report about its install. ``summary`` is one line for the history; ``kept`` is the beginning of the
-    body."""
+    """A machine's report about its install. ``summary`` is one line for the history; ``kept`` is what is kept of the
+    body (`joined`)."""
 
     word: ReportKind
     message: str | None = None
@@ -46,16 +55,25 @@ class Report(NamedTuple):
     kept: bytes = b""
 
 
+class Body(NamedTuple):
+    """The body of a report: its first bytes, how many are left out, and its last bytes: the last lines of a log show
+    why an install failed. Of one without a gap, ``first`` is all."""
+
+    first: bytes
+    left_out: int = 0
+    last: bytes = b""
+
+
 WORDS: Mapping[str, ReportKind] = {word.value: word for word in ReportKind}
 """The words that may follow a token in a path, and the values of ``state``."""
 
 
-def read_report(word: ReportKind | None, query: str, headers: Iterable[tuple[str, str]], body: bytes) -> Report:
+def read_report(word: ReportKind | None, query: str, headers: Iterable[tuple[str, str]], body: Body) -> Report:
     """Return the report in a request. ``word`` is that of the path, None where it has none; ``query`` is undecoded.
     Never raises: a body of an unknown form is news.
     """
     of_query = _fields(query)
-    value = _json(body)
+    value = _json_of_ends(body) if body.left_out else _json(body.first)
     form = {} if value is not None else _form(headers, body)
     sent = _of_json(value) if isinstance(value, dict) else form
     fields = sent | of_query
@@ -66,14 +84,26 @@ def read_report(word: ReportKind | None, query: str, headers: Iterable[tuple[str
     found = word or meaning[0] or ReportKind.PROGRESS
     message = fields.get("message") or fields.get("reason") or meaning[1]
     if not message and value is None and not _is_fields(form):
-        message = _first_line(body)
+        is_log = found is ReportKind.FAILED and len(body.first) > LONGEST_MESSAGE
+        message = _line(body.last or body.first, is_last=True) if is_log else _line(body.first)
     return Report(
         found,
         _shortened(message) or None,
         _percent(fields.get("percent")),
         _event_line(value),
-        body[:LONGEST_KEPT_BODY],
+        joined(*body),
     )
+
+
+def joined(first: bytes, left_out: int = 0, last: bytes = b"") -> bytes:
+    """Return the kept parts of a body as one text, with a line between them that says how many bytes are left out. What
+    a cut left of a UTF-8 character is left out too."""
+    if not left_out:
+        return first
+    whole = first[: codecs.utf_8_decode(first, "replace", False)[1]]
+    rest = last[:_LONGEST_REST_OF_A_CHARACTER].lstrip(_CONTINUATION) + last[_LONGEST_REST_OF_A_CHARACTER:]
+    left_out += len(first) - len(whole) + len(last) - len(rest)
+    return b"%b\n[%b bytes left out]\n%b" % (whole, f"{left_out:,}".encode(), rest)
 
 
 def _meaning(value: Any, form: Mapping[str, str]) -> tuple[ReportKind | None, str]:
@@ -119,18 +149,52 @@ def _json(body: bytes) -> Any:
         return None
 
 
+def _json_of_ends(body: Body) -> dict[str, Any] | None:
+    """Return what can be read of a JSON object without its middle: its pairs that are whole in the beginning, and the
+    scalars that are its last pairs. None where it is no object."""
+    first = body.first.removeprefix(b"\xef\xbb\xbf").lstrip()
+    if not first.startswith(b"{"):
+        return None
+    end = _end_of_whole_pairs(first)
+    found = _json(first[:end] + b"}") if end else {}
+    last_pairs = _LAST_PAIRS.search(body.last[-_LONGEST_LAST_PAIRS:])
+    ending = _json(b"{" + last_pairs[1] + b"}") if last_pairs else {}
+    if not isinstance(found, dict):
+        return None
+    return found | ending if isinstance(ending, dict) else found
+
+
+def _end_of_whole_pairs(text: bytes) -> int:
+    """Return where the last comma between two pairs of the JSON object is that a text begins with; 0 where none is."""
+    depth, end = 0, 0
+    for token in _TOKENS.finditer(text):
+        sign = token[0]
+        if sign[:1] == b'"':
+            if not token[1]:  # the string does not end in this text
+                break
+        elif sign == b",":
+            end = token.start() if depth == 1 else end
+        else:
+            depth += 1 if sign in b"{[" else -1
+    return end
+
+
 def _of_json(value: Mapping[str, Any]) -> dict[str, str]:
     """Return the scalars at the top of a JSON body, by case-folded name."""
     kept = {name.casefold(): field for name, field in value.items() if isinstance(field, str | int | float)}
     return {name: str(field) for name, field in kept.items() if not isinstance(field, bool)}
 
 
-def _form(headers: Iterable[tuple[str, str]], body: bytes) -> dict[str, str]:
-    """Return the fields of a body that is sent as a form, or without a type and is one; none where it is not."""
+def _form(headers: Iterable[tuple[str, str]], body: Body) -> dict[str, str]:
+    """Return the fields of a body that is sent as a form, or without a type and is one; none where it is not. Of one
+    without its middle also those that are whole in its end."""
     types = [value.partition(";")[0].strip().lower() for name, value in headers if name == "content-type"]
-    if _FORM in types or (not types and _A_FIELD.match(body)):
-        return _fields(body[:LONGEST_KEPT_BODY].decode("latin-1").strip("\r\n"))
-    return {}
+    if _FORM not in types and (types or not _A_FIELD.match(body.first)):
+        return {}
+    fields = _fields(body.first.decode("latin-1").strip("\r\n"))
+    if body.left_out and _is_fields(fields):
+        fields = _fields(body.last.partition(b"&")[2].decode("latin-1").strip("\r\n")) | fields
+    return fields
 
 
 def _is_fields(form: Mapping[str, str]) -> bool:
@@ -147,9 +211,10 @@ def _fields(text: str) -> dict[str, str]:
     return found
 
 
-def _first_line(body: bytes) -> str:
-    text = body[:LONGEST_KEPT_BODY].decode("utf-8", "replace")
-    return next((line.strip() for line in text.splitlines() if line.strip()), "")
+def _line(body: bytes, *, is_last: bool = False) -> str:
+    """Return the first line that is not blank, or the last one: a log ends in its error."""
+    lines = body.decode("utf-8", "replace").splitlines()
+    return next((line.strip() for line in (reversed(lines) if is_last else lines) if line.strip()), "")
 
 
 def _shortened(text: str) -> str:

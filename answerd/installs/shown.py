@@ -15,6 +15,16 @@ MOST_LISTED = 10_000
 """Records of one response of the admin API; ``after=`` asks for those that follow."""
 
 
+LINES_SHOWN = 30
+"""Lines of a report's body that are shown at once, the last ones: the error is in the last lines of a log."""
+
+
+def last_lines(text: str) -> tuple[str, str]:
+    """Return the part of a report's body that comes before its last `LINES_SHOWN` lines, and these."""
+    lines = text.splitlines(keepends=True)
+    return "".join(lines[:-LINES_SHOWN]), "".join(lines[-LINES_SHOWN:])
+
+
 def timestamp(at: float) -> str:
     """Return a time in UTC to the second: ``2026-11-21T09:14:05Z``."""
     return datetime.fromtimestamp(at, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")

@@ -10,14 +10,15 @@ from typing import Final, NamedTuple
 from answerd.identity import (
     RESERVED_MACHINES,
     Kind,
+    address_identity,
     brief,
     folded,
     identifier_fault,
     identity_of,
     is_label,
     is_shared_by_many,
-    mac_digits,
     normalize,
+    port_of,
 )
 from answerd.inventory.records import MOST_COLUMNS, CsvRecord, Syntax, UnreadableError
 
@@ -166,7 +167,7 @@ def identities_of_sound(layout: Layout, cells: Sequence[str]) -> dict[str, str]:
     for column, at in layout.identifying:
         cell = cells[at]
         for value in cell.split() if column == "mac" else (cell,):
-            identity = identity_of(value) if column in ("id", "serial") else normalize(value)
+            identity = identity_of(value) if column in ("id", "serial") else port_of(normalize(value))
             if identity and not is_shared_by_many(identity):
                 found.setdefault(identity, value)
     return found
@@ -258,8 +259,8 @@ def _id(value: str) -> tuple[str, str | None]:
 
 
 def _mac(value: str) -> tuple[str, str | None]:
-    digits = mac_digits(value)
-    return (digits, None) if digits else ("", "a value is no MAC address")
+    identity = address_identity(value)
+    return (identity, None) if identity else ("", "a value is no MAC address")
 
 
 def _serial(value: str) -> tuple[str, str | None]:

@@ -25,20 +25,22 @@ from answerd.answers.sources import NO_SOURCES, Sources
 from answerd.answers.unclaimed import is_known
 from answerd.errors import AnswerError, GateClosed, NotClaimed, NothingLoaded
 from answerd.facts import LARGE, Facts, Request
+from answerd.installs.reports import joined
 from answerd.installs.tokens import without_tokens
 from answerd.long_work import run_long
 from answerd.server.access import METHODS, Access
 from answerd.server.answer_statuses import OF_ERRORS
 from answerd.server.bottle_locals import use_context_variables
 from answerd.server.capture import Recorder
+from answerd.server.http.bodies import Ends
 from answerd.server.http.parser import HttpRequest
 from answerd.server.http.responses import PLAIN_TEXT, Exchange, exchange_of, reason_line
 from answerd.server.http.server import Gate
 from answerd.server.live_states import LiveStates
 from answerd.server.metrics import PROBE, REPORT
 from answerd.server.probes import PROBES, Probes, Readiness, is_probe
+from answerd.server.report_app import BODY_OF_REPORT, is_report, refusal_of_report, take_report, token_in
 from answerd.server.report_app import METHODS as REPORT_METHODS
-from answerd.server.report_app import REPORT_LIMIT, is_report, refusal_of_report, take_report, token_in
 from answerd.server.shown_targets import without_token
 from answerd.server.statuses import (
     CONTENT_TOO_LARGE,
@@ -124,9 +126,9 @@ def make_gate(access: Access, *, has_states: bool = False) -> Gate:
     """Return the gate of the bodies of requests: one is not worth reading where `make_answer_app` refuses the request
     by its header, and of ``/health`` and ``/ready``. ``has_states``: reports are taken, which need no token."""
 
-    def body_limit(request: HttpRequest, peer: str) -> int:
+    def body_limit(request: HttpRequest, peer: str) -> int | Ends:
         if has_states and is_report(request.path):
-            return REPORT_LIMIT if refusal_of_report(request) is None else 0
+            return BODY_OF_REPORT if refusal_of_report(request) is None else 0
         return 0 if is_probe(request) or access.fault(request, peer) is not None else LARGEST_BODY
 
     return body_limit
@@ -257,6 +259,8 @@ def _record(exchange: Exchange, recorder: Recorder) -> None:
         return
     request = exchange.request
     target, headers, body = request.target, request.headers, request.body
+    if request.left_out:
+        body = joined(request.body, request.left_out, request.body_end)
     shown = without_token(target)
     if shown != target:  # a report: nothing that is kept may speak for a machine
         token, mark = token_in(request.path) if is_report(request.path) else ("", "")

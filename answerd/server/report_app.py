@@ -11,9 +11,10 @@ from urllib.parse import unquote_to_bytes
 
 from answerd.errors import StatesUnknown
 from answerd.identity import printable
-from answerd.installs.reports import WORDS, read_report
+from answerd.installs.reports import WORDS, Body, read_report
 from answerd.installs.states import ReportKind
 from answerd.installs.tokens import TokenSubject, subject_of, token_fingerprint
+from answerd.server.http.bodies import Ends
 from answerd.server.http.parser import HttpRequest
 from answerd.server.live_states import LiveStates
 from answerd.server.shown_targets import REPORT
@@ -27,8 +28,9 @@ from answerd.server.statuses import (
 )
 from answerd.store import StoreAway, StoreError
 
-REPORT_LIMIT = 65_536
-"""Bytes that the body of a report may have."""
+BODY_OF_REPORT = Ends(limit=1_048_576, first=16_384, last=49_152)
+"""Bytes that the body of a report may have, and those of its beginning and its end that are kept while it is read: as
+many as each connection may hold (`answerd.server.admission.SHARE`), so a report is never refused for lack of memory."""
 
 METHODS = ("GET", "POST", "HEAD")
 """The methods of a report. ``GET`` is for clients that have no ``POST``; ``HEAD`` changes nothing."""
@@ -71,7 +73,7 @@ def refusal_of_report(request: HttpRequest) -> int | None:
 def take_report(request: HttpRequest, peer: str, installs: LiveStates) -> ReportReply:
     """Store a report and return the response, once it is on the disk."""
     if request.body_too_large:
-        return _refused(CONTENT_TOO_LARGE, f"the body of a report is larger than {REPORT_LIMIT} bytes")
+        return _refused(CONTENT_TOO_LARGE, f"the body of a report is larger than {BODY_OF_REPORT.limit} bytes")
     try:
         path = _read_path(request.path, installs.key)
     except StatesUnknown as error:
@@ -82,8 +84,8 @@ def take_report(request: HttpRequest, peer: str, installs: LiveStates) -> Report
         return ReportReply(OK, _DONE, f"nothing reported for {printable(path.subject.name)}")
     shown = token_fingerprint(path.token)
     query = request.query.replace(path.token, shown)  # what failed may quote the URL
-    body = request.body.replace(path.token.encode(), shown.encode())
-    report = read_report(path.word, query, request.headers, body)
+    first, last = (part.replace(path.token.encode(), shown.encode()) for part in (request.body, request.body_end))
+    report = read_report(path.word, query, request.headers, Body(first, request.left_out, last))
     detail = " ".join(
         part for part in (report.message, report.summary if report.summary != report.message else "") if part
     )

@@ -31,8 +31,9 @@ MOST_NEWS = 50
 COMPACTED_AT = 400
 """Events of a record at which all but `MOST_EVENTS` become a summary."""
 
-MOST_BODY_BYTES = 65_536
-"""Bytes of reports' bodies that are kept for one record, the last ones: strangers can make records."""
+MOST_BODY_BYTES = 132_096
+"""Bytes of reports' bodies that are kept for one record, the last ones: two of the longest, so that the log of a failed
+start is still there while the next one reports. Strangers can make records."""
 
 MOST_UNKNOWN = 1_000
 """Machines that nothing claims which are kept."""

@@ -16,6 +16,8 @@ from tests.support.fleet import Fleet
 FORM = "application/x-www-form-urlencoded"
 UUID = "12345678-1234-5678-9abc-98fa9b50d810"
 
+INFINIBAND = "80:00:02:08:fe:80:00:00:00:00:00:00:f4:52:14:03:00:7b:cb:a1"
+
 CLAIMS: dict[str, tuple[str, dict[str, Any]]] = {
     "a path segment": ("98fa9b50d810", {"target": "/x/98-FA-9B-50-D8-10/y"}),
     "a path segment with an extension": ("node.1", {"target": "/node.1.ks"}),
@@ -53,6 +55,29 @@ CLAIMS: dict[str, tuple[str, dict[str, Any]]] = {
     "the first of two values of one key": ("98fa9b50d810", {"body": b'{"m": "98:fa:9b:50:d8:10", "m": 1}'}),
     "an object called peer": ("98fa9b50d810", {"json": {"peer": {"mac": "98:fa:9b:50:d8:10"}}}),
     "a JSON body with a number beyond a double": ("7ABC", {"body": b'{"x": 1e400, "serial": "7abc"}'}),
+    "an InfiniBand address": ("f4521403007bcba1", {"target": f"/?mac={INFINIBAND}"}),
+    "an InfiniBand address without separators": (
+        "f4-52-14-03-00-7b-cb-a1",
+        {"target": f"/?mac={INFINIBAND.replace(':', '')}"},
+    ),
+    "an InfiniBand address in a segment": ("f4521403007bcba1", {"target": f"/x/{INFINIBAND.replace(':', '-')}.ipxe"}),
+    "an InfiniBand address in PXELINUX's file name": (
+        "f4521403007bcba1",
+        {"target": f"/pxelinux.cfg/20-{INFINIBAND.replace(':', '-')}"},
+    ),
+    "an InfiniBand address in JSON": ("f4521403007bcba1", {"json": {"nics": [{"mac": INFINIBAND.upper()}]}}),
+    "an InfiniBand address in anaconda's header": (
+        "f4521403007bcba1",
+        {"X_RHN_Provisioning_MAC_0": f"ib0 {INFINIBAND}"},
+    ),
+    "all of an InfiniBand address, of another queue pair": (
+        "80-00-00-48-fe-80-00-00-00-00-00-00-f4-52-14-03-00-7b-cb-a1",
+        {"target": f"/?mac={INFINIBAND}"},
+    ),
+    "the port of an InfiniBand address": (
+        "80-00-00-48-fe-80-00-00-00-00-00-00-f4-52-14-03-00-7b-cb-a1",
+        {"target": "/?mac=f4:52:14:03:00:7b:cb:a1"},
+    ),
     "an EUI-64": ("00-11-22-33-44-55-66-77", {"target": "/?guid=00:11:22:33:44:55:66:77"}),
 }
 
@@ -83,6 +108,9 @@ UNKNOWN: dict[str, tuple[str, dict[str, Any]]] = {
     "the tail of a UUID": ("98fa9b50d810", {"target": f"/?uuid={UUID}"}),
     "the tail of a UUID in JSON": ("98fa9b50d810", {"json": {"uuid": UUID}}),
     "a part of an InfiniBand address": ("001122334455", {"target": "/?g=00:11:22:33:44:55:66:77"}),
+    "the network's part of an InfiniBand address": ("fe80000000000000", {"target": f"/?mac={INFINIBAND}"}),
+    "another port": ("f4521403007bcba2", {"target": f"/?mac={INFINIBAND}"}),
+    "40 digits that are no address": ("f4521403007bcba1", {"target": f"/?sha1={INFINIBAND.replace(':', '')}"}),
     "a part of a longer hex number": ("98fa9b50d810", {"target": "/?x=98fa9b50d8100"}),
     "mixed separators": ("98fa9b50d810", {"body": b"x 98:fa-9b:50-d8:10"}),
     "another address of the same digits": ("192.168.11.1", {"target": "/?ip=192.168.1.11"}),

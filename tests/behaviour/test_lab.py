@@ -20,7 +20,7 @@ from answerd.check import check
 from answerd.commands.common import configured_sources
 from answerd.errors import GateClosed, NotClaimed
 from answerd.facts import Facts, Request
-from answerd.installs.reports import read_report
+from answerd.installs.reports import Body, read_report
 from answerd.installs.states import ReportKind
 from answerd.inventory.row import Row
 from answerd.store.files import FileStore
@@ -129,7 +129,7 @@ def test_each_kind_installs_once_and_reports_at_its_end(catalogue: Catalogue, so
     found = re.search(r"http://10\.20\.0\.2:8000/report/[\w.-]+", text)
     assert found is not None
     assert done.written.format(found[0]) in text
-    report = read_report(done.word, "", (), done.body)
+    report = read_report(done.word, "", (), Body(done.body))
     installs.report(found[0], report.word)
     assert report.word is ReportKind.INSTALLED
     script = answer(catalogue, remembering, row, "/ipxe")

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -28,6 +29,27 @@ web-01,98:fa:9b:50:d8:10 98:fa:9b:50:d8:20,7ABC123,web,10.0.0.5
 db-01,98:fa:9b:50:d8:11,7ABC124,db,
 """
 SAYS_ID = '{{ id | default("none") }} {{ role | default("none") }}\n'
+
+
+INFINIBAND = "80:00:02:08:fe:80:00:00:00:00:00:00:f4:52:14:03:00:7b:cb:a1"
+
+
+@pytest.mark.parametrize(
+    "cell", [INFINIBAND, INFINIBAND.replace(":", ""), "80" + INFINIBAND[2:].upper(), "f4:52:14:03:00:7b:cb:a1"]
+)
+@pytest.mark.parametrize(
+    "asked",
+    [
+        {"target": f"/ks?mac={INFINIBAND}"},
+        {"target": f"/ks?mac={INFINIBAND.replace('80:00:02', '80:00:48')}"},  # another queue pair
+        {"target": "/ks?mac=F452.1403.007B.CBA1"},
+        {"target": f"/ks/20-{INFINIBAND.replace(':', '-')}"},
+        {"target": "/ks", "json": {"nics": [{"mac": INFINIBAND}]}},
+    ],
+)
+def test_a_row_is_found_by_the_port_of_its_infiniband_address(fleet: Fleet, cell: str, asked: dict[str, Any]) -> None:
+    fleet.write({"inventory.csv": f"id,mac\nib-01,{cell}\nib-02,f4:52:14:03:00:7b:cb:a2\n", "default.ks": "{{ id }}\n"})
+    assert fleet.text(**asked) == "ib-01\n"
 
 
 def refused(fleet: Fleet, target: str, **request: object) -> str:

@@ -20,7 +20,7 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from answerd.installs.tokens import token_fingerprint
 from tests.support.disks import fill
-from tests.support.replies import Reply, exchange, receive
+from tests.support.replies import Reply, chunked, exchange, post, receive
 from tests.support.service import Service, run, write_tree
 from tests.support.waiting import PATIENCE, wait_until
 
@@ -142,10 +142,49 @@ def test_the_methods_and_the_size_of_reports(serving: Callable[..., Service], tm
     refused = service.send(sent("PUT", f"{report}/installed"))
     assert (refused.status, refused.headers["allow"]) == (405, "GET, POST")
     assert service.send(sent("HEAD", f"{report}/installed")).status == 200
-    for size, status in ((65_536, 200), (65_537, 413), (1_000_000, 413)):
+    for size, status in ((65_536, 200), (65_537, 200), (1_048_576, 200), (1_048_577, 413)):
         reply = service.post(f"{report}/progress", b"x" * size)
         assert reply.status == status
-        assert status == 200 or b"65536 bytes" in reply.body
+        assert status == 200 or b"1048576 bytes" in reply.body
+
+
+def test_the_log_of_a_failure_is_kept_from_both_ends_and_read_from_its_end(
+    serving: Callable[..., Service], tmp_path: Path
+) -> None:
+    state = tmp_path / "state.db"
+    service = serving({"node1.ipxe": IPXE, "node2.ipxe": IPXE}, SERVICE_STATE_PATH=state)
+    log = "".join(f"line {number}\n" for number in range(70_000)).encode() + b"no disk\n"
+    answers = tmp_path / "answers"
+    chunks = [log[at : at + 10_000] for at in range(0, len(log), 10_000)]
+    for node in (1, 2):
+        path = f"{url_in(service.send(sent('GET', f'/ipxe/node{node}')).text)}/failed"
+        assert service.send(post(path, log) if node == 1 else chunked(path, *chunks)).status == 200
+        shown = run("install", f"node{node}", "--json", SERVICE_STATE_PATH=state, SERVICE_ANSWERS_DIR=answers)
+        (failed,) = [event for event in json.loads(shown.stdout)["events"] if event["event"] == "failed"]
+        first, _, last = failed["body"].partition(f"\n[{len(log) - 65_536:,} bytes left out]\n")
+        assert (first, last) == (log[:16_384].decode(), log[-49_152:].decode())
+        assert json.loads(shown.stdout)["message"] == "no disk"
+        plain = run("install", f"node{node}", SERVICE_STATE_PATH=state, SERVICE_ANSWERS_DIR=answers).stdout.decode()
+        lines = [line.partition("| ")[2] for line in plain.splitlines() if "        | " in line]
+        assert lines[-2:] == ["line 69999", "no disk"]
+        assert "line 69960" not in lines
+
+
+def test_many_long_reports_at_once_are_all_taken(serving: Callable[..., Service], tmp_path: Path) -> None:
+    """Whole, they would be ten times what the bodies of this service may take."""
+    settings = {"SERVICE_STATE_PATH": tmp_path / "state.db", "SERVICE_MAX_CONNECTIONS": 64}
+    service = serving({"node1.ipxe": IPXE}, **settings)
+    address = service.address
+    assert address
+    report = f"{url_in(service.send(sent('GET', '/ipxe/node1')).text)}/progress"
+    request = post(report, b"x" * 1_048_576)
+    with ExitStack() as clients:
+        waiting = [clients.enter_context(socket.create_connection(address, timeout=PATIENCE)) for _ in range(40)]
+        for client in waiting:
+            client.sendall(request[:-1])
+        for client in waiting:
+            client.sendall(request[-1:])
+        assert Counter(receive(client).status for client in waiting) == {200: 40}
 
 
 def test_a_state_file_that_vanishes_stops_reports_and_keeps_what_is_known(

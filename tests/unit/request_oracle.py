@@ -49,6 +49,22 @@ def macs_in(text: str) -> list[str]:
                 continue
             if all(map(is_hex, groups)) and _stands_alone(text, begin, end, separator):
                 found.append(text[begin:end])
+    return found + ports_in(text)
+
+
+def ports_in(text: str) -> list[str]:
+    """The last eight octets of every InfiniBand address in a text, which PXELINUX writes behind ``20-``."""
+    found = []
+    for begin in range(len(text)):
+        for separator in ":-":
+            octets = text[begin : begin + 59].split(separator)
+            if len(octets) != 20 or any(len(octet) != 2 or not is_hex(octet) for octet in octets):
+                continue
+            end = begin + 59
+            is_pxelinux = separator == "-" and text[max(0, begin - 3) : begin] == "20-"
+            before = begin - 3 if is_pxelinux and not text[: begin - 3][-1:].isalnum() else begin
+            if _stands_alone(text, begin, end, separator) or _stands_alone(text, before, end, separator):
+                found.append(separator.join(octets[12:]))
     return found
 
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from answerd.server.http.bodies import OVERHEAD_ALLOWED
+from answerd.server.http.bodies import OVERHEAD_ALLOWED, Ends
 from answerd.server.http.parser import BadRequest, HttpRequest, RequestReader
 from tests.support.thorough import examples
 
@@ -73,3 +73,53 @@ def test_a_body_nobody_wants_is_not_read_and_not_judged() -> None:
             assert (reader.request.body, reader.sent_more) == (b"", True)
     with pytest.raises(BadRequest):
         RequestReader(lambda _: LIMIT).receive(HEAD + b"zz\r\n")
+
+
+# --- bodies of which only the ends are kept --------------------------------------------------------------------------
+
+ENDS = Ends(limit=400, first=20, last=30)
+
+
+@settings(max_examples=examples(300))
+@given(
+    body=st.binary(max_size=200),
+    chunks=st.none() | st.integers(1, 60),
+    cuts=st.sets(st.integers(1, 900), max_size=30) | st.just(set(range(2_000))),
+)
+def test_the_ends_of_a_body_are_kept_however_the_stream_is_cut(body: bytes, chunks: int | None, cuts: set[int]) -> None:
+    if chunks is None:
+        stream = b"POST / HTTP/1.1\r\nHost: s\r\nContent-Length: %d\r\n\r\n" % len(body) + body
+    else:
+        parts = [body[at : at + chunks] for at in range(0, len(body), chunks)]
+        stream = HEAD + b"".join(b"%x\r\n%b\r\n" % (len(part), part) for part in (*parts, b""))
+    reader = RequestReader(lambda _: ENDS)
+    places = sorted({0, len(stream)} | {cut for cut in cuts if cut < len(stream)})
+    for begin, end in pairwise(places):
+        is_complete = reader.receive(stream[begin:end])
+        assert reader.held <= ENDS.first + ENDS.last + len(b"3c\r\n\r\n0\r\n\r\n")
+    request = reader.request
+    assert request is not None
+    assert is_complete
+    if request.left_out:
+        assert (request.body, request.body_end) == (body[: ENDS.first], body[-ENDS.last :])
+    else:
+        assert (request.body, request.body_end) == (body, b"")
+    assert request.body_size == len(body)
+
+
+def test_a_body_of_which_the_ends_are_kept_has_a_limit_too() -> None:
+    for stream in (
+        b"POST / HTTP/1.1\r\nHost: s\r\nContent-Length: 401\r\n\r\n",
+        HEAD + b"191\r\n" + b"x" * 401 + b"\r\n0\r\n\r\n",
+    ):
+        reader = RequestReader(lambda _: ENDS)
+        assert reader.receive(stream)
+        assert reader.request is not None
+        assert (reader.request.body_too_large, reader.request.body, reader.request.body_end) == (True, b"", b"")
+
+
+def test_a_trailer_is_held_also_where_only_the_ends_of_the_body_are() -> None:
+    reader = RequestReader(lambda _: ENDS)
+    assert not reader.receive(HEAD + b"1\r\nx\r\n0\r\nA: ")
+    assert not reader.receive(b"b" * 300)
+    assert reader.held >= 300

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from answerd.installs.reports import LONGEST_KEPT_BODY, LONGEST_MESSAGE, Report, read_report
+from answerd.installs.reports import LONGEST_MESSAGE, Body, Report, joined, read_report
 from answerd.installs.states import ReportKind
 
 FORM = [("content-type", "application/x-www-form-urlencoded")]
@@ -24,7 +25,7 @@ def report(
 ) -> Report:
     """A report with this body."""
     sent = body.encode() if isinstance(body, str) else body
-    return read_report(word, query, headers or [], sent)
+    return read_report(word, query, headers or [], Body(sent))
 
 
 PROXMOX: dict[str, Any] = {
@@ -176,11 +177,82 @@ def test_the_query_goes_before_the_body() -> None:
     assert found.message == "query"
 
 
-def test_what_is_kept_of_a_body_is_bounded() -> None:
-    found = report(b"x" * (LONGEST_KEPT_BODY + 1), ReportKind.FAILED)
-    assert len(found.kept) == LONGEST_KEPT_BODY
+def test_a_message_is_bounded() -> None:
+    found = report(b"x" * 65_536, ReportKind.FAILED)
     assert found.message is not None
     assert len(found.message) == LONGEST_MESSAGE + 1
+
+
+def test_a_log_without_a_message_is_told_by_its_last_line_where_the_install_failed() -> None:
+    log = f"Starting\n{'x' * LONGEST_MESSAGE}\nTraceback:\nOSError: disk sda: not found\n\n"
+    assert report(log, ReportKind.FAILED).message == "OSError: disk sda: not found"
+    assert report(log, ReportKind.PROGRESS).message == "Starting"
+
+
+# --- bodies of which the middle is left out --------------------------------------------------------------------------
+
+
+def cut(body: bytes | str, first: int = 200, last: int = 200) -> Body:
+    """A body as it arrives where only its ends are kept."""
+    sent = body.encode() if isinstance(body, str) else body
+    assert len(sent) > first + last
+    return Body(sent[:first], len(sent) - first - last, sent[-last:])
+
+
+LOG = "\n".join(f"line {number}: \u00fc\u00fc\u00fc" for number in range(100)) + "\nOSError: no disk\n"
+CURTIN_FAILED = {"name": "subiquity/Install/install", "event_type": "finish", "origin": "curtin", "result": "FAIL"}
+
+
+@pytest.mark.parametrize(
+    ("sent", "headers", "word", "message"),
+    [
+        (json.dumps({"state": "failed", "message": "no disk", "log": LOG}), JSON, "failed", "no disk"),
+        (json.dumps({"log": LOG, "state": "failed", "message": "no disk"}), JSON, "failed", "no disk"),
+        (json.dumps({"state": "failed", "files": [{"content": LOG}], "message": "no"}, indent=1), [], "failed", "no"),
+        (json.dumps({"log": LOG + '", "state": "installed"}', "state": "failed"}), JSON, "failed", None),
+        (json.dumps({"log": {"of": LOG, "state": "installed"}}), JSON, "progress", None),
+        (json.dumps([{"state": "failed"}, LOG]), JSON, "progress", None),
+        (json.dumps(CURTIN_FAILED | {"files": [{"content": LOG}]}), JSON, "failed", None),
+        (f"state=failed&message=no+disk&log={LOG}", FORM, "failed", "no disk"),
+        (f"message=no+disk&log={LOG}&state=failed", [], "failed", "no disk"),
+        (f"{LOG}http://192.0.2.1/?a=1&state=installed&b=2", FORM, "progress", None),
+        (LOG, [], "progress", "line 0: \u00fc\u00fc\u00fc"),
+    ],
+)
+def test_a_report_says_the_same_with_a_log_in_its_middle(
+    sent: str, headers: list[tuple[str, str]], word: str, message: str | None
+) -> None:
+    found = read_report(None, "", headers, cut(sent))
+    assert found.word.value == word
+    if message is not None:
+        assert found.message == message
+
+
+def test_a_failure_whose_log_is_cut_is_told_by_its_last_line() -> None:
+    found = read_report(ReportKind.FAILED, "", [], cut(LOG, first=600))
+    assert found.message == "OSError: no disk"
+
+
+@given(text=st.text(min_size=30, max_size=60), first=st.integers(1, 12), last=st.integers(1, 12))
+def test_a_cut_leaves_no_part_of_a_character_and_says_how_many_bytes_are_left_out(
+    text: str, first: int, last: int
+) -> None:
+    sent = text.encode()
+    kept = joined(*cut(sent, first, last)).decode()  # strict: no part of a character is left
+    found = re.fullmatch(r"(.*)\n\[([\d,]+) bytes left out\]\n(.*)", kept, re.DOTALL)
+    assert found is not None
+    head, between, tail = found.groups()
+    assert text.startswith(head)
+    assert text.endswith(tail)
+    assert len(head.encode()) > first - 4
+    assert len(tail.encode()) > last - 4
+    assert len(head.encode()) + int(between.replace(",", "")) + len(tail.encode()) == len(sent)
+
+
+@given(body=st.binary(min_size=40, max_size=300), word=st.none() | st.sampled_from(list(ReportKind)))
+def test_no_cut_body_fails(body: bytes, word: ReportKind | None) -> None:
+    for sent in (body, b'{"a": "' + body + b'"}', b"state=" + body):
+        assert read_report(word, "", [], cut(sent, 16, 16)).word in ReportKind
 
 
 @given(
@@ -192,7 +264,7 @@ def test_what_is_kept_of_a_body_is_bounded() -> None:
 def test_no_request_is_too_odd_to_be_a_report(
     body: bytes, query: str, word: ReportKind | None, headers: list[tuple[str, str]]
 ) -> None:
-    found = read_report(word, query, headers, body)
+    found = read_report(word, query, headers, Body(body))
     assert word is None or found.word is word
     assert found.message is None or found.message.isprintable()
 

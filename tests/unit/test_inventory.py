@@ -121,6 +121,12 @@ def judge(text: str) -> tuple[dict[str, str], str | None]:
         ("id,mac\nweb-01,98:FA:9B:50:D8:10\n", ["web01", "98fa9b50d810"]),
         ("mac\n98fa.9b50.d810  98-FA-9B-50-D8-11 98fa9b50d812\n", ["98fa9b50d810", "98fa9b50d811", "98fa9b50d812"]),
         ("mac\n00:00:00:00:00:00 ff:ff:ff:ff:ff:ff 98:fa:9b:50:d8:10\n", ["98fa9b50d810"]),
+        ("mac\n80:00:00:48:fe:80:00:00:00:00:00:00:f4:52:14:03:00:7b:cb:a1\n", ["f4521403007bcba1"]),
+        (
+            "mac\n8000004800000000000000000000000000000001 00:11:22:33:44:55:66:77\n",
+            ["0" * 15 + "1", "0011223344556677"],
+        ),
+        ("mac\n0011.2233.4455.6677 8899aabbccddeeff\n", ["0011223344556677", "8899aabbccddeeff"]),
         ("serial\nVMware-56 4d x\n", ["vmware564dx"]),
         ("serial,id\nTo be filled by O.E.M.,a1\n", ["a1"]),
         ("uuid\n4C4C4544-0042-4210-8056-B4C04F4E4B33\n", ["4c4c454400424210" + "8056b4c04f4e4b33"]),
@@ -143,6 +149,7 @@ def test_what_a_row_identifies(text: str, identities: list[str]) -> None:
     ("text", "fault", "identities"),
     [
         ("id,mac\nweb-01,98:fa:9b:50:d8:zz\n", "column mac", ["web01"]),
+        ("id,mac\nweb-01,98:fa:9b:50:d8:10:11\n", "column mac", ["web01"]),
         ("id,mac\nweb-01,98:fa:9b:50:d8:10 x\n", "column mac", ["web01", "98fa9b50d810"]),
         ("id,mac\nweb 01,98:fa:9b:50:d8:10\n", "column id", ["98fa9b50d810"]),
         ("id,mac\nInventory,98:fa:9b:50:d8:10\n", "column id", ["98fa9b50d810"]),

@@ -49,7 +49,11 @@ Write a file <code>{{name}}.toml</code>, or of another format, in the answers di
 <p class="why-it-failed">{{failure['why'] or 'It did not say why.'}}</p>
 % if failure['log']:
 <h3>What it sent with the report</h3>
-<pre tabindex="0" role="region" aria-label="Log of the failure">{{failure['log']}}</pre>
+% before, last = last_lines(failure['log'])
+<pre tabindex="0" role="region" aria-label="Log of the failure">{{last}}</pre>
+% if before:
+<details><summary>{{counted(len(before.splitlines()), 'line')}} before these</summary><pre tabindex="0" role="region" aria-label="Log before the failure">{{before}}</pre></details>
+% end
 % end
 </section>
 % elif record and record.get('silent'):
@@ -104,7 +108,12 @@ Write a file <code>{{name}}.toml</code>, or of another format, in the answers di
 <span class="muted">(changed nothing)</span>
 % end
 % if event['body']:
-<details><summary class="muted">what came with it</summary><pre tabindex="0" role="region" aria-label="Body of the report">{{event['body']}}</pre></details>
+% before, last = last_lines(event['body'])
+<details><summary class="muted">what came with it</summary><pre tabindex="0" role="region" aria-label="Body of the report">{{last}}</pre>
+% if before:
+<details><summary class="muted">{{counted(len(before.splitlines()), 'line')}} before these</summary><pre tabindex="0" role="region" aria-label="Body of the report before that">{{before}}</pre></details>
+% end
+</details>
 % end
 </span></li>
 % end

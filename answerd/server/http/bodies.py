@@ -2,11 +2,53 @@
 
 from __future__ import annotations
 
-from typing import Final, Protocol
+from typing import Final, NamedTuple, Protocol
 
 from httptools import HttpParserError, HttpRequestParser
 
 from answerd.server.admission import SHARE, Admission
+
+# --- bodies of which the middle is left out ---------------------------------------------------------------------------
+
+
+class Ends(NamedTuple):
+    """The limit of a body of which only the ends are kept. All are bytes."""
+
+    limit: int
+    first: int
+    last: int
+
+
+class EndsOfBody:
+    """Collects the ends of a body as it arrives: takes the place of a bytearray."""
+
+    __slots__ = ("_first", "_last", "_rule", "size")
+
+    def __init__(self, rule: Ends) -> None:
+        self._rule = rule
+        self.clear()
+
+    def extend(self, piece: bytes) -> None:
+        self.size += len(piece)
+        wanted = self._rule.first - len(self._first)
+        self._first.extend(piece[:wanted])
+        self._last.extend(piece[wanted:])
+        del self._last[: -self._rule.last]
+
+    def clear(self) -> None:
+        self._first = bytearray()
+        self._last = bytearray()
+        self.size = 0
+
+    def __len__(self) -> int:
+        return len(self._first) + len(self._last)
+
+    def parts(self) -> tuple[bytes, int, bytes]:
+        """Return the first bytes, how many are left out, and the last bytes; all of it as the first where none is."""
+        left_out = self.size - len(self)
+        first, last = bytes(self._first), bytes(self._last)
+        return (first, left_out, last) if left_out else (first + last, 0, b"")
+
 
 # --- chunks (RFC 9112, 7.1) -------------------------------------------------------------------------------------------
 
@@ -33,7 +75,7 @@ class _Chunks:
 
     __slots__ = ("body", "complete", "limit", "size", "too_large")
 
-    def __init__(self, limit: int, body: bytearray) -> None:
+    def __init__(self, limit: int, body: bytearray | EndsOfBody) -> None:
         self.limit = limit
         self.size = 0
         self.body = body
@@ -54,13 +96,14 @@ class ChunkedBody:
     """A chunked body as it arrives. ``received``: bytes on the wire; ``sent_more``: whether the client has sent bytes
     after the body."""
 
-    __slots__ = ("_chunks", "_most", "_parser", "received", "sent_more")
+    __slots__ = ("_chunks", "_most", "_parser", "received", "sent_more", "since_body")
 
-    def __init__(self, limit: int, body: bytearray) -> None:
+    def __init__(self, limit: int, body: bytearray | EndsOfBody) -> None:
         """``limit``: bytes that the body may have; ``body`` collects it."""
         self._chunks = _Chunks(limit, body)
         self._most = _ON_THE_WIRE_PER_BYTE * limit + OVERHEAD_ALLOWED
         self.received = 0
+        self.since_body = 0  # bytes on the wire since the body last grew: the parser keeps a trailer
         self.sent_more = False
         self._parser = HttpRequestParser(self._chunks)
         self._parser.feed_data(_CHUNKED_HEAD)
@@ -75,12 +118,14 @@ class ChunkedBody:
         chunks = self._chunks
         taken = data[: self._most - self.received]
         self.received += len(taken)
+        size = chunks.size
         try:
             self._parser.feed_data(taken)
         except HttpParserError as error:
             if not chunks.complete and not chunks.too_large:  # it was too large before it was malformed
                 raise MalformedChunks(parser_reason(error)) from None
             self.sent_more = chunks.complete  # what follows the body does not belong to it
+        self.since_body = self.since_body + len(taken) if chunks.size == size else 0
         self.sent_more = self.sent_more or len(taken) < len(data)
         chunks.too_large = chunks.too_large or (self.received == self._most and not chunks.complete)
         if chunks.too_large:

@@ -34,6 +34,7 @@ from gevent import getcurrent
 from greenlet import greenlet
 
 from answerd.server.admission import SharedCount
+from answerd.server.http.bodies import Ends
 from answerd.server.http.parser import BadRequest, HttpRequest, RequestReader
 from answerd.server.http.responses import Exchange, Response, Sink, environ_of, respond, without_length
 from answerd.server.peer import forwarded_for, peer_address, with_port
@@ -229,7 +230,7 @@ class Handler:
         if self.place is None and not self._finds_place(reader):
             return self.stage == ANSWERED
         if is_complete and reader.request is not None:
-            size = len(reader.request.body)
+            size = len(reader.request.body) + len(reader.request.body_end)
             if (size > UNCOUNTED_BODY or self.body_held) and not self._has_memory_for(size):
                 return True
             self.stage = READY
@@ -254,7 +255,7 @@ class Handler:
         self.server.answered(self)
         return False
 
-    def _body_limit(self, request: HttpRequest) -> int:
+    def _body_limit(self, request: HttpRequest) -> int | Ends:
         return self.server.body_limit(request, self._peer(request))
 
     def _has_memory_for(self, size: int) -> bool:
@@ -300,7 +301,7 @@ class Handler:
             return
         request = reader.request
         self.stage = ASKING
-        self._body_size = len(request.body)
+        self._body_size = request.body_size
         exchange = Exchange(request, self._peer(request), self)
         try:
             response = respond(server.application, environ_of(exchange, server.environ, self.address[1]))
@@ -310,7 +311,7 @@ class Handler:
             server.request_log.line(f"an app failed on {failed}: {describe_error(error)}")
             outcome = "the service failed unexpectedly"
             response = server.error(INTERNAL_ERROR, "the service failed unexpectedly, its log says why", ())
-        request.body = b""
+        request.body = request.body_end = b""
         if self.body_held:
             server.memory.hold_body(self, 0)
         if exchange.settle is None:
@@ -483,7 +484,7 @@ class Handler:
         reader = self._reader
         request = reader.request if reader is not None else None
         method, target = reader.line if reader is not None else ("-", "-")
-        body = 0 if request is None else self._body_size or len(request.body)
+        body = 0 if request is None else self._body_size or request.body_size
         if not isinstance(outcome, str):
             outcome = outcome()
         if not outcome and self.response is not None:

@@ -20,6 +20,8 @@ from httptools import HttpParserError, HttpParserUpgrade, HttpRequestParser
 from answerd.server.http.bodies import (
     PLACEHOLDER_LINE,
     ChunkedBody,
+    Ends,
+    EndsOfBody,
     MalformedChunks,
     parser_reason,
 )
@@ -166,7 +168,8 @@ class HttpRequest:
 
     ``minor_version`` is that of HTTP/1, ``query`` what follows the first ``?``. ``target`` is in origin form
     (``/path?query``) whatever form was sent, but for ``*`` and a CONNECT's ``host:port``. ``body`` is empty where
-    ``body_too_large`` (it was not read, or not to its end) and where it is not wanted (`BodyLimit`).
+    ``body_too_large`` (it was not read, or not to its end) and where it is not wanted (`BodyLimit`). Of a long one with
+    `Ends`, ``body`` is its beginning and ``body_end`` its end; ``left_out`` bytes are between them.
     """
 
     method: str
@@ -177,6 +180,13 @@ class HttpRequest:
     header: HeaderBlock
     body: bytes = b""
     body_too_large: bool = False
+    left_out: int = 0
+    body_end: bytes = b""
+
+    @property
+    def body_size(self) -> int:
+        """Bytes that the body has, those that are left out among them."""
+        return len(self.body) + self.left_out + len(self.body_end)
 
     @property
     def headers(self) -> Headers:
@@ -187,9 +197,9 @@ class HttpRequest:
         return unquote_to_bytes(self.path.encode("latin-1")).decode("latin-1") if "%" in self.path else self.path
 
 
-BodyLimit = Callable[[HttpRequest], int]
+BodyLimit = Callable[[HttpRequest], int | Ends]
 """Bytes that the body of a request may have, judged from its header; 0 where it is not worth reading: a request that is
-refused whatever its body holds must not fill the memory."""
+refused whatever its body holds must not fill the memory. `Ends` where a long one is kept without its middle."""
 
 
 class RequestReader:
@@ -212,7 +222,7 @@ class RequestReader:
         self._line: tuple[str, str, int] | None = None  # method, target, minor version
         self._start = 0  # of the header lines in the buffer
         self._missing = 0  # bytes of an identity body still to come
-        self._body: bytearray | None = None
+        self._body: bytearray | EndsOfBody | None = None
         self._chunks: ChunkedBody | None = None
         self.request: HttpRequest | None = None
         self.sent_more = True
@@ -245,8 +255,10 @@ class RequestReader:
     @property
     def held(self) -> int:
         """Bytes of an incomplete body that are kept, at most: the parser keeps a trailer of a chunked one."""
-        if self._chunks is not None:
+        if self._chunks is not None and not isinstance(self._body, EndsOfBody):
             return self._chunks.received
+        if self._chunks is not None and self._body is not None:
+            return len(self._body) + self._chunks.since_body
         return len(self._body) if self._body is not None else 0
 
     def drop_body(self) -> None:
@@ -254,7 +266,7 @@ class RequestReader:
         self._body = self._chunks = None
         self.sent_more = True
         if self.request is not None:
-            self.request.body = b""
+            self.request.body = self.request.body_end = b""
 
     @property
     def line(self) -> tuple[str, str]:
@@ -332,11 +344,12 @@ class RequestReader:
             self.sent_more = len(rest) > length
             request.body = rest[:length]
             return True
-        limit = self._body_limit(request)
+        rule = self._body_limit(request)
+        limit = rule.limit if isinstance(rule, Ends) else rule
         request.body_too_large = length > limit > 0
         if length > limit or not limit:
             return True
-        body = bytearray()
+        body = EndsOfBody(rule) if isinstance(rule, Ends) else bytearray()
         if header.is_chunked:
             self._chunks = ChunkedBody(limit, body)
         self._body = body
@@ -366,7 +379,10 @@ class RequestReader:
                 return False
             self.sent_more = self._missing < 0
         self._body = self._chunks = None
-        request.body = bytes(body)
+        if isinstance(body, EndsOfBody):
+            request.body, request.left_out, request.body_end = body.parts()
+        else:
+            request.body = bytes(body)
         return True
 
 

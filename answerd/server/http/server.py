@@ -35,7 +35,7 @@ from gevent.pywsgi import WSGIServer
 
 from answerd.addresses import Network
 from answerd.server.admission import LINGERING, Admission, SharedCount
-from answerd.server.http.bodies import ConnectionMemory
+from answerd.server.http.bodies import ConnectionMemory, Ends
 from answerd.server.http.handler import LATE, WAITING, Handler, Shed
 from answerd.server.http.parser import Headers, HttpRequest
 from answerd.server.http.responses import Response, plain_text
@@ -77,7 +77,7 @@ class Limits:
     idle_give_way: bool = False
 
 
-Gate = Callable[[HttpRequest, str], int]
+Gate = Callable[[HttpRequest, str], int | Ends]
 """Bytes that the body of a request from this address may have, judged from its header; 0 where it is not worth reading
 (`answerd.server.http.parser.BodyLimit`)."""
 
