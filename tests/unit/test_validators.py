@@ -163,7 +163,7 @@ INVALID: list[tuple[str, str, str, str, int | None]] = [
     ("network-config of version 3", "yaml", "version: 3\nethernets: {}\n", "version", 1),
     ("a preseed line of two words", "preseed", "# a\nd-i passwd/root-login\n", "", 2),
     ("a preseed line of one word, further down", "seed", "d-i a/b string \\\n  x\nd-i\n", "", 3),
-    ("JSON with a comma too many", "json", '{\n"a": 1,\n}', "", 3),
+    ("JSON with a comma too many", "json", '{\n"a": 1,\n}', "", 2),
     ("JSON with a key twice", "json", '{"a": {"b": 1, "b": 2}}', "", 1),
     ("JSON with NaN", "json", '{"a": NaN}', "", 1),
     ("JSON that is nested without end", "json", "[" * 100_000, "", 1),
