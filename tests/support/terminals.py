@@ -12,4 +12,4 @@ def new_terminal() -> tuple[int, int]:
     try:
         return pty.openpty()
     except OSError as error:
-        pytest.skip(f"no terminal can be had: mount -t devpts devpts /dev/pts ({error.strerror})")
+        pytest.skip(f"no terminal can be had: mount -t devpts devpts /dev/pts ({error})")
