@@ -38,6 +38,9 @@ placeholders = dict_tree.placeholders
 TOKEN = re.compile(r'"[^"\\]*+(?:\\.[^"\\]*+)*"|[{}\[\]:,]|[^\s{}\[\]",:]+', re.DOTALL)
 """The tokens of a text that is JSON, or nearly."""
 _COLON = re.compile(r"\s*:")
+_BLANKS = re.compile(r"[ \t\r\n]*")
+_WORD = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?|true|false|null|NaN|-?Infinity")
+_IN_TEXT = re.compile(r'(?P<control>[\x00-\x1f])|\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4}|(?P<wrong>))')
 _ANY_SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
 _ESCAPES = re.compile(
     r"\\(?:u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|(?P<lone>u[dD][89a-fA-F][0-9a-fA-F]{2})|.)",
@@ -84,16 +87,82 @@ def parse(text: str) -> Value:
         tree: Value = _DECODER.decode(text)
         if dict_tree.is_too_deep(tree):
             raise _RefusedError
-    except json.JSONDecodeError as error:
-        raise ParseError(fixed_sentence(error.msg), error.lineno, error.colno) from None
+    except json.JSONDecodeError:
+        raise syntax_error(text) from None
     except (_RefusedError, RecursionError):
         _refuse(text)
     return tree
 
 
-def fixed_sentence(message: str) -> str:
-    """Return the json module's message without the character that it may quote at its end."""
-    return re.split(r" at$|: '| '[^:,]", message, maxsplit=1)[0]
+def syntax_error(text: str) -> ParseError:
+    """Return what is wrong, and where, with a text that the standard module refuses. Its own sentences and places are
+    others with each release of Python, and some quote the text."""
+    reason, at = _first_fault(text)
+    return ParseError(reason, *line_and_column(text, at))
+
+
+_VALUE, _FIRST_VALUE, _NEXT_VALUE = "a value", "a value or the end of the array", "another value"
+_FIRST_NAME, _NEXT_NAME = (
+    "a property name in double quotes or the end of the object",
+    "a property name in double quotes",
+)
+_COLON_OF_NAME, _NO_MORE = "a colon after the property name", "a comma or the end"
+_NAMES = (_FIRST_NAME, _NEXT_NAME)
+_PARTS = {"{": ("object", "}", _FIRST_NAME, _NEXT_NAME), "[": ("array", "]", _FIRST_VALUE, _NEXT_VALUE)}
+
+
+def _first_fault(text: str) -> tuple[str, int]:
+    """Return what is missing or wrong first, and the place in the text."""
+    wanted, comma, at = _VALUE, 0, 0
+    inside: list[str] = []
+    while True:
+        at = _BLANKS.match(text, at).end()  # type: ignore[union-attr]
+        first = text[at : at + 1]
+        if wanted is _NO_MORE and not inside:
+            return "text follows the end of the value" if first else "it cannot be read", at
+        what, end, first_part, next_part = _PARTS[inside[-1]] if inside else ("", "", "", "")
+        if not first:
+            return f"it ends, and {wanted}{f' of the {what}' if wanted is _NO_MORE else ''} is missing", at
+        if first == end and wanted in (_NO_MORE, first_part):
+            inside.pop()
+            wanted, at = _NO_MORE, at + 1
+        elif first == end and wanted is next_part:
+            return f"a comma stands before the end of the {what}", comma
+        elif wanted is _NO_MORE:
+            if first != ",":
+                return f"a comma or the end of the {what} is missing", at
+            wanted, comma, at = next_part, at, at + 1
+        elif wanted is _COLON_OF_NAME:
+            if first != ":":
+                return f"{wanted} is missing", at
+            wanted, at = _VALUE, at + 1
+        elif first in _PARTS and wanted not in _NAMES:
+            inside.append(first)
+            wanted, at = _PARTS[first][2], at + 1
+        else:
+            fault, at = _fault_of_leaf(text, at, wanted)
+            if fault:
+                return fault, at
+            wanted = _COLON_OF_NAME if wanted in _NAMES else _NO_MORE
+
+
+def _fault_of_leaf(text: str, at: int, wanted: str) -> tuple[str, int]:
+    """Return what is wrong with the name, the text, the number or the word at a place, and where; nothing, and its end,
+    where it is right."""
+    token = TOKEN.match(text, at)
+    if text[at] == '"':
+        if token is None:
+            return "a text does not end", at
+        for part in _IN_TEXT.finditer(text, at + 1, token.end() - 1):
+            if part["control"]:
+                return "a text has a control character, such as a line break, that is not escaped", part.start()
+            if part["wrong"] is not None:
+                return "a text has a backslash that begins no escape of JSON", part.start()
+    elif wanted in _NAMES or token is None or token[0] in "{}[]:,":
+        return f"{wanted} is missing", at
+    elif not _WORD.fullmatch(token[0]):
+        return "this is no value of JSON: texts stand in double quotes", at
+    return "", token.end()
 
 
 def _map(pairs: list[tuple[str, Any]]) -> dict_tree.Map:

@@ -100,6 +100,7 @@ class FileStore(ReadOnlyStore):
             return None
         self._keys = scan.keys
         added, removed = self._files.look(scan.seen, scan.only, scan.kept)
+        added.sort(key=lambda raw: raw.source)  # a file system lists in an order of its own; on tmpfs, the latest first
         if scan.only is None:
             self.ignored, self._listed = scan.ignored, scan.listed
         before, self._faults = self._faults, tuple(self._overdue())

@@ -13,7 +13,7 @@ from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
 from answerd.formats.family import ParseError
-from answerd.formats.json import fixed_sentence, parse
+from answerd.formats.json import parse
 from answerd.validators.tools import ToolRequest
 from answerd.validators.verdict import JudgedAnswer, Remarks
 
@@ -74,10 +74,7 @@ def judge(answer: JudgedAnswer, remarks: Remarks) -> ToolRequest | None:
     text = answer.text
     try:
         document = json.loads(text, object_pairs_hook=_object, parse_constant=_constant)
-    except json.JSONDecodeError as error:
-        remarks.refuse(f"not JSON: {fixed_sentence(error.msg)} (column {error.colno})", line=error.lineno)
-        return None
-    except (_Refused, RecursionError):
+    except (json.JSONDecodeError, _Refused, RecursionError):
         _refuse_with_place(text, remarks)
         return None
     except ValueError:

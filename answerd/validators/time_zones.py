@@ -14,8 +14,25 @@ from answerd.validators.verdict import Remarks
 
 @functools.lru_cache(maxsize=1)
 def known_zones() -> frozenset[str]:
-    """Return all zones and aliases; empty where no database is installed. Read once: it walks the whole database."""
-    return frozenset(zoneinfo.available_timezones())
+    """Return all zones and aliases; empty where no database is installed. Read once: it walks the whole database.
+
+    The aliases are those of ``tzdata.zi`` too: from Debian 13 on, those like ``US/Eastern`` are in a package of their
+    own (tzdata-legacy), and an installer may know what this system does not have.
+    """
+    zones = zoneinfo.available_timezones()
+    return frozenset(zones | _links() if zones else zones)
+
+
+def _links() -> set[str]:
+    """Return the aliases in the source of the zone database, whose lines are ``L TARGET ALIAS``."""
+    found: set[str] = set()
+    for folder in zoneinfo.TZPATH:
+        try:
+            lines = (pathlib.Path(folder) / "tzdata.zi").read_text("utf-8").splitlines()
+        except (OSError, UnicodeDecodeError):
+            continue
+        found.update(alias for line in lines if line.startswith("L ") for alias in line.split()[2:3])
+    return found
 
 
 @functools.lru_cache(maxsize=1)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-import pty
 import re
 import subprocess
 import tomllib
@@ -15,6 +14,7 @@ import pytest
 
 from tests.support.admin import Admin
 from tests.support.service import PROGRAM, environment, run, write_tree
+from tests.support.terminals import new_terminal
 from tests.support.waiting import PATIENCE
 
 BASE = '[global]\nkeyboard = "de"\ncountry = "at"\nfqdn = "{{ machine }}.example.com"\nmailto = "a@example.com"\n'
@@ -95,7 +95,7 @@ def test_check_names_key_layer_and_rule_of_a_finding(answers: Path) -> None:
 
 def on_a_terminal(*arguments: str, **settings: object) -> str:
     """What a command prints to a terminal."""
-    leader, follower = pty.openpty()
+    leader, follower = new_terminal()
     environ = {
         "TERM": "xterm",
         **{name: value for name, value in environment(**settings).items() if name != "NO_COLOR"},

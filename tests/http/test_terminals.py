@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import pty
 import select
 import signal
 import socket
@@ -16,6 +15,7 @@ import pytest
 
 from answerd.store.sqlite import SqliteStore
 from tests.support.service import PROGRAM, environment, run, write_tree
+from tests.support.terminals import new_terminal
 
 CHECKOUT = Path(__file__).parents[2]
 TERMINALS = {
@@ -173,7 +173,7 @@ def read_until(terminal: int, wanted: bytes | None) -> bytes:
 def test_a_question_takes_any_key(typed: bytes, status: int, tmp_path: Path) -> None:
     write_tree(tmp_path / "answers", {"x.ks": "lang en\n"})
     SqliteStore(tmp_path / "answers.db").close()
-    ours, theirs = pty.openpty()
+    ours, theirs = new_terminal()
     environ = environment(SERVICE_STORE="sqlite", SERVICE_DB_PATH=tmp_path / "answers.db")
     with subprocess.Popen(
         [*PROGRAM, "apply", str(tmp_path / "answers")],

@@ -17,6 +17,7 @@ import pytest
 
 from tests.packages import copy_commit
 from tests.packages.chroot import CACHE, System, fresh_system, needs_chroot
+from tests.support.waiting import BUILD_SECONDS
 
 pytestmark = needs_chroot
 
@@ -53,7 +54,9 @@ def release(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFac
     kept = Path(os.environ[CACHE]) / "python" if CACHE in os.environ else tmp_path_factory.mktemp("fresh")
     kept.mkdir(exist_ok=True)
     root = tmp_path_factory.mktemp("system") / "root"
-    subprocess.run(["cp", "--archive", fresh_system(kept, request.param, PACKAGES), root], check=True)
+    subprocess.run(
+        ["cp", "--archive", fresh_system(kept, request.param, PACKAGES), root], check=True, timeout=BUILD_SECONDS
+    )
     trusted = Path(
         "/etc/ssl/certs/ca-certificates.crt"
     )  # this machine may reach the package index by a proxy of its own

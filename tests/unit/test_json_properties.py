@@ -5,7 +5,7 @@ from __future__ import annotations
 import json as standard
 from typing import Any
 
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from answerd.formats import json as json_family
@@ -91,3 +91,31 @@ def test_any_text_is_read_as_the_standard_module_does_or_refused(text: str) -> N
         assert error.line is not None  # noqa: PT017 - most texts are refused, and none must be
         return
     assert ordered(standard.loads(emitted(document))) == ordered(standard.loads(text))
+
+
+nearly = st.lists(
+    st.sampled_from(
+        [*'{}[]:,"\\ \n\x01', '"a"', '"b":', "1", "-0.5e3", "01", "true", "nul", "NaN", "\\n", "\\u00e9", "\u00a0"]
+    )
+).map("".join)
+
+
+@quick
+@given(nearly)
+@example('{"a":[1,{"b":[]}],"b":"\\n"}')
+@example('{"a":1,}')
+def test_a_fault_is_found_in_what_the_standard_module_refuses_and_in_nothing_else(text: str) -> None:
+    fault = json_family.syntax_error(text)
+    assert (fault.reason == "it cannot be read") == is_json(text)
+    assert fault.line is not None
+    assert 1 <= fault.line <= text.count("\n") + 1
+    assert fault.column is not None
+    assert 1 <= fault.column <= len(text.split("\n")[fault.line - 1]) + 1
+
+
+def is_json(text: str) -> bool:
+    try:
+        standard.loads(text)
+    except standard.JSONDecodeError:
+        return False
+    return True

@@ -19,6 +19,7 @@ from answerd.answers.diff import compare, diff_lines
 from answerd.answers.redaction import redacted
 from answerd.documents import Key, RawDocument
 from answerd.formats import FORMATS
+from answerd.formats.json import syntax_error
 from answerd.identity import IDENTIFIER_LENGTH, Kind
 from answerd.inventory import FORMAT as INVENTORY_FORMAT
 from answerd.server.admin import requests
@@ -284,8 +285,8 @@ def _parsed(body: bytes) -> Any:
         return json.loads(text, object_pairs_hook=_object, parse_constant=_refuse_constant)
     except UnicodeDecodeError as error:
         raise InvalidRequest(f"the body is no JSON: byte {error.start} is not UTF-8") from None
-    except json.JSONDecodeError as error:
-        raise InvalidRequest(f"the body is no JSON: {error.msg} (line {error.lineno} column {error.colno})") from None
+    except json.JSONDecodeError:
+        raise InvalidRequest(f"the body is no JSON: {syntax_error(text)}") from None
     except (RecursionError, ValueError):  # an integer of thousands of digits
         raise InvalidRequest("the body is nested deeper than a change is, or a number in it is too long") from None
 
