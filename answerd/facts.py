@@ -14,7 +14,15 @@ from itertools import islice
 from typing import Any, Final
 from urllib.parse import unquote_to_bytes
 
-from answerd.formats import ALIASES, ALL_EXTENSIONS, formats_of_name, split_extension
+from answerd.formats import (
+    ALIASES,
+    ASKED_BY_NAME,
+    FORMATS,
+    GRUB_FILE,
+    PXELINUX_DIRECTORY,
+    formats_asked_for,
+    split_extension,
+)
 from answerd.formats.patterns import ComparedValues, form_under
 from answerd.formats.template import SECRETS
 from answerd.identity import (
@@ -69,6 +77,13 @@ _MANY: Final = 32
 _YAML: Final = ALIASES["yaml"]
 _AUTOYAST: Final = ALIASES["autoyast"]
 _LONGEST_HEX_ADDRESS: Final = 8
+OF_XML: Final = frozenset(extension for extension, form in FORMATS.items() if form.family.name == "xml")
+"""The formats of XML."""
+
+_LOADERS: Final = tuple((extension,) for extension in ASKED_BY_NAME)
+_PXELINUX_DEFAULT: Final = (PXELINUX_DIRECTORY, "default")
+_HOST_SCRIPT: Final = re.compile(r"hostname-(.+)\.ipxe\Z", re.IGNORECASE)
+"""The name by which netboot.xyz asks for the script of a host."""
 _SHORT_PATH: Final = 128
 """Characters of a path that is remembered."""
 _SET_HERE: Final = OWN_LABELS | RESERVED_LABELS
@@ -95,28 +110,48 @@ class RequestPath:
     """What the path of a request says.
 
     ``segments`` are decoded. ``word`` is the segment, lower-cased, that asks for a format, None where there is none;
-    ``extensions`` are the formats that may answer, in the order that decides ties. The first alias decides; where there
-    is none, a well-known name as the last segment. ``may_be_narrowed``: only some documents may claim some files of
-    these formats. ``labels`` are pairs of label and value, ``names`` the texts whose identity counts, ``macs`` the MAC
-    addresses anywhere in the path, but for those after PXELINUX's prefix, which ``own_macs`` has too.
+    ``extensions`` are the formats that may answer, in the order that decides ties (`formats_asked_for`).
+    ``may_be_narrowed``: only some documents may claim some files of these formats. ``asks_loader``: PXELINUX or GRUB
+    asks for its configuration; ``has_default``: a default may answer. ``has_xml_parts``: in a format of XML the path is
+    that of AutoYaST's rules or classes. ``labels`` are pairs of label and value, ``names`` the texts whose identity
+    counts, ``macs`` the MAC addresses anywhere in the path, but for those after PXELINUX's prefix, which ``own_macs``
+    has too.
     """
 
-    __slots__ = ("extensions", "labels", "macs", "may_be_narrowed", "names", "own_macs", "segments", "word")
+    __slots__ = (
+        "asks_loader",
+        "extensions",
+        "has_default",
+        "has_xml_parts",
+        "labels",
+        "macs",
+        "may_be_narrowed",
+        "names",
+        "own_macs",
+        "segments",
+        "word",
+    )
 
     def __init__(self, path: str) -> None:
         self.segments = segments = tuple([_decoded(segment) for segment in path.split("/") if segment])
-        words = [segment.lower() for segment in segments]
-        word = next((word for word in words if word in ALIASES), words[-1] if words else "")
-        asked = ALIASES.get(word) or formats_of_name(word)
-        self.word = word if asked else None
-        self.extensions = asked or ALL_EXTENSIONS
-        self.may_be_narrowed = self.extensions in (_YAML, _AUTOYAST)
+        words = tuple([segment.lower() for segment in segments])
+        self.word, self.extensions = formats_asked_for(words)
+        self.asks_loader = self.extensions in _LOADERS
+        self.has_default = not self.asks_loader or words[-1] == GRUB_FILE or words[-2:] == _PXELINUX_DEFAULT
+        has_parts = "classes" in words or "rules" in words[:-1]
+        self.has_xml_parts = has_parts and not OF_XML.isdisjoint(self.extensions)
+        self.may_be_narrowed = self.extensions in (_YAML, _AUTOYAST) or not self.has_default or self.has_xml_parts
         labels = [("path", _decoded(path.strip("/"))), ("file", segments[-1])] if segments else []
         labels += [("segment", segment) for segment in segments]
         self.labels = tuple([(label, value) for label, value in labels if len(value) <= LONGEST_VALUE])
         names: list[str] = []
         for segment in segments:
             if segment.lower() not in ALIASES:
+                if self.asks_loader and segment is segments[-1]:
+                    names += _named_by_loader(segment)
+                    continue
+                if of_host := _HOST_SCRIPT.match(segment):
+                    names.append(of_host[1])
                 stem, extension = split_extension(segment)
                 names += [segment, stem] if extension else [segment]
         self.names = tuple([name for name in names if len(name) <= LONGEST_VALUE])
@@ -439,6 +474,11 @@ class Facts:
         """Whether this is one of AutoYaST's next probes: its IPv4 address in hex, then with fewer and fewer digits."""
         return self.extensions == _AUTOYAST and _is_hex_address(self.path.segments[-1])
 
+    @property
+    def asks_for_xml_parts(self) -> bool:
+        """Whether AutoYaST asks for a file of its rules or classes, and not for a machine's profile."""
+        return self.asks_for_rules or self.path.has_xml_parts
+
     def asking_for_user_data(self) -> Facts:
         """Return the facts of the same request for NoCloud's ``user-data`` in place of a side file. Always the same
         object."""
@@ -472,6 +512,14 @@ class Facts:
         if self.request.identities:
             return self.request.identities[0][:_LONGEST_SHOWN]
         return f"peer={self.request.peer}" if self.request.peer else "a request that names no machine"
+
+
+def _named_by_loader(name: str) -> list[str]:
+    """Return the names of a machine in the file name that PXELINUX or GRUB asks for: ``01-`` and a MAC address, or a
+    UUID. An address in hexadecimal digits names nobody."""
+    if name[: len(GRUB_FILE)].lower() == GRUB_FILE:
+        name = name[len(GRUB_FILE) :].lstrip("-")
+    return [] if not name or _is_hex_address(name) else [name]
 
 
 def _is_hex_address(name: str) -> bool:

@@ -27,13 +27,11 @@ from answerd.identity import (
     without_pxelinux_prefix,
 )
 from answerd.installs.events import Event
+from answerd.installs.loader_scripts import LOADERS
 from answerd.installs.records import MOST_COLLECTED, Decision, InstallMemory, Remembered, Visitor
 from answerd.installs.sentences import script, sentence
 from answerd.installs.states import Gate, Record, Refusal, Requested, is_repeated
 from answerd.installs.tokens import TokenSubject, report_token
-
-IPXE: Final = "ipxe"
-"""The format whose documents are a boot loader's."""
 
 _BURNED_IN: Final = frozenset("014589cdCD")
 """The second digits of MAC addresses that a maker of adapters has given: the bit 2 is not set."""
@@ -95,7 +93,7 @@ class Gates:
         """
         memory = self.source.current()
         top = selection.layers[-1].key
-        gate = Gate.LOADER if once is Once.LOADER or top.format == IPXE else Gate.ANSWERS
+        gate = Gate.LOADER if once is Once.LOADER or is_loader(top.format) else Gate.ANSWERS
         asked = Requested(str(top), gate, once, self.source.now(), without_start)
         own = _own_name(selection, facts)
         known = memory.by_name.get(record_identity(own)) if own is not None else None
@@ -187,7 +185,7 @@ def _nameless(what: str, *, has_shared: bool) -> CannotFill:
 
 def is_loader(extension: str) -> bool:
     """Return whether documents of a format are a boot loader's scripts."""
-    return extension == IPXE
+    return extension in LOADERS
 
 
 def refusal_sentence(once_request: OnceRequest) -> str:
@@ -195,10 +193,10 @@ def refusal_sentence(once_request: OnceRequest) -> str:
     return sentence(*_refusal(once_request))
 
 
-def script_of(once_request: OnceRequest) -> bytes:
-    """Return the script that a boot loader gets instead of a refused document. Raises `ValueError` where the document
-    is not refused."""
-    return script(*_refusal(once_request))
+def script_of(once_request: OnceRequest, extension: str) -> bytes:
+    """Return the script that the boot loader of a format gets instead of a refused document. Raises `ValueError` where
+    the document is not refused."""
+    return script(*_refusal(once_request), extension)
 
 
 def _refusal(once_request: OnceRequest) -> tuple[Record, Refusal]:

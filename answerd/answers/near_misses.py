@@ -15,7 +15,7 @@ from answerd.answers.catalogue import Catalogue
 from answerd.answers.secret_names import is_secret_name, redacted_cell
 from answerd.documents import Document
 from answerd.errors import AnswerError, CannotFill, NotClaimed
-from answerd.facts import AUTOYAST_RULES, Facts
+from answerd.facts import Facts
 from answerd.formats import ALL_EXTENSIONS
 from answerd.formats.patterns import Criterion
 from answerd.identity import identity_of, mac_digits
@@ -65,7 +65,7 @@ def unclaimed(catalogue: Catalogue, request: SelectionRequest, overlays: Sequenc
     if overlays:
         names = join_shortened([f"{overlay.key.identifier} ({overlay.key.format})" for overlay in overlays])
         parts.append(f"overlays hold, but are only laid over the answer of a group, a default or a machine: {names}")
-    if request.only_naming is None:
+    if not request.only_naming:
         near = nearest_miss(catalogue, request)
         parts += [near] if near else []
     secret = _secret_identities(facts)
@@ -97,8 +97,12 @@ def _is_no_mac(name: str) -> bool:
 
 def _why_no_default(request: SelectionRequest) -> str:
     facts = request.facts
-    if facts.asks_for_rules:
-        return f"{AUTOYAST_RULES} is answered only by a document whose match names file"
+    if facts.asks_for_xml_parts:
+        asked = shortened(facts.path.segments[-1])
+        return f"{asked} of AutoYaST's rules or classes is answered only by a document whose match names file or path"
+    if not facts.path.has_default:
+        asked = shortened(facts.path.segments[-1])
+        return f"a default never answers {asked}, which a loader asks for before its default"
     if facts.asks_by_hex_address:
         return (
             f"a default never answers {shortened(facts.path.segments[-1])}, which AutoYaST tries before its MAC address"

@@ -157,14 +157,16 @@ def _refused(
     """Return the answer to a machine that is refused: a document of the same format whose ``match`` names the state,
     but never the next best claim; else the sentence, or for a boot loader a script that shows it."""
     extension = selection.layers[-1].key.format
-    narrowed = SelectionRequest(request.facts, (extension,), request.assumed, only_naming="state", without_default=True)
+    narrowed = SelectionRequest(
+        request.facts, (extension,), request.assumed, only_naming=("state",), without_default=True
+    )
     try:
         return _answer(catalogue, narrowed, sources, after_refusal=True)
     except NotClaimed:
         reason = refusal_sentence(once_request)
     if not is_loader(extension):
         raise GateClosed(reason)
-    return Answer(script_of(once_request), selection, FORMATS[extension], None, request.facts.row, reason)
+    return Answer(script_of(once_request, extension), selection, FORMATS[extension], None, request.facts.row, reason)
 
 
 def _side_file(catalogue: Catalogue, request: SelectionRequest, side_file: str, sources: Sources) -> Answer:

@@ -15,7 +15,8 @@ from answerd.answers.near_misses import unclaimed
 from answerd.answers.selectors import holds
 from answerd.documents import Document, Key
 from answerd.errors import NotClaimed, UnreadableClaim
-from answerd.facts import Facts
+from answerd.facts import OF_XML, Facts
+from answerd.formats import ASKED_BY_NAME
 from answerd.formats.patterns import Criterion
 
 _Filed = TypeVar("_Filed", Document, GroupClaim)
@@ -65,7 +66,9 @@ class SelectionRequest:
 
     ``extensions`` are the formats that may answer, in the order that decides ties. The ``match`` of a document in
     ``assumed`` is taken to hold (``check`` renders machines that have not asked). With ``only_naming`` set, only
-    documents whose ``match`` names that label may claim. ``without_default``: a default never answers.
+    documents whose ``match`` names one of these labels may claim; where ``narrowed`` is not empty, that is so for
+    documents of these formats, which have no overlays and no default then. ``without_default``: a default never
+    answers.
     ``past_unreadable``: groups that were never readable are taken to claim nothing. `select` adds the choices that it
     makes to ``trace``, where that is a list.
     """
@@ -73,14 +76,15 @@ class SelectionRequest:
     facts: Facts
     extensions: tuple[str, ...]
     assumed: Collection[Document] = ()
-    only_naming: str | None = None
+    only_naming: tuple[str, ...] = ()
+    narrowed: frozenset[str] = frozenset()
     without_default: bool = False
     past_unreadable: bool = False
     trace: list[Considered] | None = None
 
     def holds_for(self, document: Document, match: Sequence[Criterion]) -> bool:
         """Return whether a document's ``match`` lets it claim the request."""
-        if self.only_naming is not None and not self.is_named_by(match):
+        if self.only_naming and not self.is_named_by(document, match):
             return False
         return not match or document in self.assumed or holds(match, self.facts)
 
@@ -90,8 +94,8 @@ class SelectionRequest:
             return "its name is a URL segment that asks for a format, so it claims nothing"
         if document.key.format not in extensions:
             return f"its format is not one of {', '.join(extensions)}"
-        if not self.is_named_by(match):
-            return f"its match does not name {self.only_naming!r}"
+        if not self.is_named_by(document, match):
+            return f"its match does not name {' or '.join(map(repr, self.only_naming))}"
         return None if self.holds_for(document, match) else "its match does not hold"
 
     def record(self, step: str, claims: Iterable[Claim], extensions: Sequence[str]) -> None:
@@ -99,9 +103,17 @@ class SelectionRequest:
         if self.trace is not None:
             self.trace.append(Considered(step, tuple(claims), extensions))
 
-    def is_named_by(self, match: Sequence[Criterion]) -> bool:
-        """Return whether a ``match`` names the required label; True where no label is required."""
-        return self.only_naming is None or any(criterion.label == self.only_naming for criterion in match)
+    def is_named_by(self, document: Document, match: Sequence[Criterion]) -> bool:
+        """Return whether a document's ``match`` names a required label; True where none is required of its format."""
+        if not self.only_naming or (self.narrowed and document.key.format not in self.narrowed):
+            return True
+        return any(criterion.label in self.only_naming for criterion in match)
+
+    def may_have_default(self, extension: str) -> bool:
+        """Return whether a default of a format may answer."""
+        if self.without_default or extension in self.narrowed:
+            return False
+        return len(self.extensions) == 1 or extension not in ASKED_BY_NAME
 
 
 def selection_request(
@@ -110,9 +122,12 @@ def selection_request(
     """Return what to select for a request. Some file names are requested before, or beside, the machine's own answer,
     so fewer documents may claim them: NoCloud's side files, and what AutoYaST tries in a directory."""
     if facts.path.may_be_narrowed:
-        if facts.side_file is not None or facts.asks_for_rules:
-            return SelectionRequest(facts, extensions, assumed, only_naming="file", without_default=True)
-        return SelectionRequest(facts, extensions, assumed, without_default=facts.asks_by_hex_address)
+        if facts.side_file is not None:
+            return SelectionRequest(facts, extensions, assumed, only_naming=("file",), without_default=True)
+        if facts.asks_for_xml_parts:
+            return SelectionRequest(facts, extensions, assumed, only_naming=("file", "path"), narrowed=OF_XML)
+        without_default = facts.asks_by_hex_address or not facts.path.has_default
+        return SelectionRequest(facts, extensions, assumed, without_default=without_default)
     return SelectionRequest(facts, extensions, assumed)
 
 
@@ -164,7 +179,7 @@ def overlays_holding(catalogue: Catalogue, request: SelectionRequest, extensions
     if request.trace is not None:
         overlays = sorted((claim for claim in catalogue.claims.values() if claim.overlay is not None), key=_height)
         request.record("overlays", map(_claim_of, overlays), tuple(extensions))
-    if not catalogue.has_overlays:
+    if not catalogue.has_overlays or (request.narrowed and request.narrowed.issuperset(extensions)):
         return []
     members = catalogue.overlay_members
     found: dict[GroupClaim, None] = {}
@@ -174,7 +189,7 @@ def overlays_holding(catalogue: Catalogue, request: SelectionRequest, extensions
                 if claim.document.key.format in extensions and request.holds_for(claim.document, claim.match):
                     found[claim] = None
     for claim in catalogue.overlay_selectors.holding(request.facts):
-        if claim.document.key.format in extensions and request.is_named_by(claim.match):
+        if claim.document.key.format in extensions and request.is_named_by(claim.document, claim.match):
             found[claim] = None
     return sorted(found, key=_height) if len(found) > 1 else list(found)
 
@@ -264,7 +279,7 @@ def _best_group(
     matching = [
         claim
         for claim in catalogue.selectors.holding(request.facts)
-        if claim.document.key.format in extensions and request.is_named_by(claim.match)
+        if claim.document.key.format in extensions and request.is_named_by(claim.document, claim.match)
     ]
     if len(matching) > 1:
         return _best(matching, extensions), False
@@ -313,7 +328,7 @@ def _default(catalogue: Catalogue, request: SelectionRequest) -> Selection:
         request.record("default", ((default, ()) for default in found), request.extensions)
     for extension in request.extensions:
         defaults = catalogue.defaults.get(extension)
-        if defaults and not request.without_default:
+        if defaults and request.may_have_default(extension):
             catalogue.refuse_duplicates(defaults)
             default = defaults[0]
             refuse_broken(default)

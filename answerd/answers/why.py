@@ -207,8 +207,10 @@ class _Selecting:
         except AnswerError as error:
             self.outcome = error.with_traceback(None)
         if request.only_naming:
-            heading = "rules" if self.facts.asks_for_rules else "side file"
-            self._add(heading, f"only documents whose match names {request.only_naming!r} may claim it")
+            heading = "rules" if self.facts.asks_for_xml_parts else "side file"
+            self._add(
+                heading, f"only documents whose match names {' or '.join(map(repr, request.only_naming))} may claim it"
+            )
         self.trace = {considered.step: considered for considered in request.trace}
         for considered in request.trace:
             _SENTENCES[considered.step](self, considered)
@@ -246,7 +248,7 @@ class _Selecting:
         for default, _ in considered.claims:
             if default is chosen:
                 fate = "answers, as nothing else claims the request"
-            elif self.request.without_default:
+            elif not self.request.may_have_default(default.key.format):
                 fate = f"is no answer to {shortened(self.facts.side_file or self.facts.path.segments[-1])}"
             else:
                 fate = "is not needed" if chosen else "would answer"

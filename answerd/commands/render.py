@@ -60,7 +60,7 @@ from answerd.commands.captures import capture_named
 from answerd.commands.common import configured_sources, print_json, read_bytes, read_documents, say, state_named
 from answerd.errors import AnswerError
 from answerd.facts import Facts, Request
-from answerd.formats import ALIASES, FORMATS
+from answerd.formats import ALIASES, FORMATS, GRUB, GRUB_FILE, PXELINUX, PXELINUX_DIRECTORY
 from answerd.installs.states import State
 from answerd.suggestion import did_you_mean
 from answerd.validators import Tools, validate
@@ -128,7 +128,7 @@ def request_of(arguments: Arguments) -> Request:
         headers.append((name.strip().lower(), value.strip()))
     path = paths[0] if paths else "/"
     if arguments["--format"]:
-        path = f"/{_alias_of(arguments['--format'])}{path if paths else ''}"
+        path = _path_of(arguments["--format"], path if paths else "")
     return Request(
         path=path,
         query="&".join(piece for piece in pieces if piece.partition("=")[0] != "path"),
@@ -138,14 +138,20 @@ def request_of(arguments: Arguments) -> Request:
     )
 
 
-def _alias_of(name: str) -> str:
-    """Return the URL segment that asks for a format. Raises `CommandError`."""
+_FILES = {PXELINUX: f"{PXELINUX_DIRECTORY}/default", GRUB: GRUB_FILE}
+"""The file that a loader asks for last. No word asks for its format."""
+
+
+def _path_of(name: str, path: str) -> str:
+    """Return a path that asks for a format. Raises `CommandError`."""
     asked = name.lower().lstrip(".")
+    if asked in _FILES:
+        return f"{path.rstrip('/')}/{_FILES[asked]}"
     alias = "preseed" if asked == "seed" else asked  # an extension that is no segment
     if alias not in ALIASES:
         near = did_you_mean(asked, [*FORMATS, *ALIASES], shown=str)
         raise CommandError(f"--format {name!r} is no format{near}; there are {', '.join(FORMATS)}", WRONG_USAGE)
-    return alias
+    return f"/{alias}{path}"
 
 
 def _native(text: str) -> str:

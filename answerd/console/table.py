@@ -24,7 +24,7 @@ from gevent.threadpool import ThreadPool
 
 from answerd.answers.cases import groups_matching
 from answerd.answers.catalogue import Catalogue
-from answerd.answers.gates import IPXE
+from answerd.answers.gates import is_loader
 from answerd.answers.secret_names import is_secret_name, redacted_cell
 from answerd.console.backend import CurrentStates, names_sent
 from answerd.console.background import patience_for
@@ -616,7 +616,7 @@ def _groups_of_rows(catalogue: Catalogue) -> Callable[[Row, Sequence[str]], Sequ
                 keys = [document.key for document in groups_matching(catalogue, row)]
             except AnswerError:
                 return ()
-            found = sorted(keys, key=lambda key: (key.format == IPXE, key.identifier, key.format))
+            found = sorted(keys, key=lambda key: (is_loader(key.format), key.identifier, key.format))
             if len(known) >= _KINDS_KEPT:
                 known.clear()
             known[kind] = found

@@ -39,6 +39,7 @@ FORMATS: Final[dict[str, Format]] = {
         *_formats(json_family, "application/json", "json", "ign"),
         *_formats(xml_family, "application/xml; charset=utf-8", "xml", "autoyast", "unattend"),
         *_formats(text_family, "text/plain; charset=utf-8", "ks", "preseed", "seed", "cfg", "ipxe"),
+        *_formats(text_family, "text/plain; charset=utf-8", "pxelinux", "grub", "erb", "jsonnet"),
     )
 }
 """Every format by its extension, in the format order that decides ties."""
@@ -58,12 +59,14 @@ ALIASES: Final[dict[str, tuple[str, ...]]] = _aliases(
         "rhel centos fedora alma rocky kickstart ks": "ks",
         "ubuntu autoinstall cloudinit nocloud yaml yml": "yaml yml",
         "flatcar coreos ignition ign": "ign json",
-        "suse opensuse autoyast": "autoyast xml",
+        "suse opensuse autoyast": "autoyast xml erb",
         "windows unattend": "unattend xml",
-        "json": "json ign",
+        "json": "json ign jsonnet",
         "xml": "xml",
         "cfg": "cfg",
         "ipxe": "ipxe",
+        "erb": "erb",
+        "jsonnet": "jsonnet",
     }
 )
 """A path segment (lower-cased) and the extensions it restricts a request to, in their order of preference."""
@@ -71,22 +74,66 @@ ALIASES: Final[dict[str, tuple[str, ...]]] = _aliases(
 WELL_KNOWN_NAMES: Final[dict[str, tuple[str, ...]]] = _aliases(
     {
         "user-data meta-data vendor-data network-config": "yaml yml",
-        "install.conf upgrade.conf": "cfg",
+        "install.conf upgrade.conf *-install.conf *-upgrade.conf": "cfg",
         "autounattend.xml": "unattend xml",
-        "autoinst.xml": "autoyast xml",
+        "autoinst.xml": "autoyast xml erb",
+        "preseed.cfg": "preseed seed cfg",
+        "autoexec.ipxe boot.ipxe mac-*.ipxe hostname-*.ipxe": "ipxe",
+        "pxelinux.cfg/*": "pxelinux",
+        "grub.cfg*": "grub",
+        "*.erb": "erb autoyast xml",
+        "*.jsonnet": "jsonnet json",
     }
 )
-"""A last path segment (lower-cased) that restricts a request like an alias. Installers request these names by
-default."""
+"""The end of a path (lower-cased) that restricts a request like an alias; ``*`` is any text within a segment.
+Installers and loaders request these names by default."""
 
-_WELL_KNOWN_ENDINGS: Final = ("-install.conf", "-upgrade.conf")
-"""OpenBSD puts the machine's MAC address or host name before these."""
+_OVER_ALIASES: Final = frozenset({"preseed.cfg", "autoexec.ipxe", "boot.ipxe", "mac-*.ipxe", "hostname-*.ipxe"}) | {
+    "pxelinux.cfg/*",
+    "grub.cfg*",
+    "*.erb",
+    "*.jsonnet",
+}
+"""The names that decide whatever alias stands before them, apart from ``cfg``: a mirror has directories that are called
+``debian`` and ``fedora``."""
+
+PXELINUX: Final = "pxelinux"
+GRUB: Final = "grub"
+ASKED_BY_NAME: Final = frozenset({PXELINUX, GRUB})
+"""Formats for which there is no alias, and whose defaults answer only the name that a loader asks for last."""
+
+PXELINUX_DIRECTORY: Final = "pxelinux.cfg"
+"""The directory in which PXELINUX looks for its configuration."""
+
+GRUB_FILE: Final = "grub.cfg"
+"""The name that GRUB asks for last, and with which the names before it begin."""
 
 
-def formats_of_name(name: str) -> tuple[str, ...] | None:
-    """Return the extensions that a well-known name (lower-cased) restricts a request to; None for any other name."""
-    found = WELL_KNOWN_NAMES.get(name)
-    return WELL_KNOWN_NAMES["install.conf"] if found is None and name.endswith(_WELL_KNOWN_ENDINGS) else found
+_PATTERNS: Final = tuple((name, *name.partition("*")[::2]) for name in WELL_KNOWN_NAMES if "*" in name)
+
+
+def well_known_name(words: tuple[str, ...]) -> str | None:
+    """Return the key of `WELL_KNOWN_NAMES` by which the segments of a path (lower-cased) end; None where there is
+    none."""
+    last = words[-1] if words else ""
+    if words[-2:-1] == (PXELINUX_DIRECTORY,):
+        return f"{PXELINUX_DIRECTORY}/*"
+    if last in WELL_KNOWN_NAMES and "*" not in last:
+        return last
+    for name, beginning, end in _PATTERNS:
+        if len(last) >= len(name) - 1 and last.startswith(beginning) and last.endswith(end):
+            return name
+    return None
+
+
+def formats_asked_for(words: tuple[str, ...]) -> tuple[str | None, tuple[str, ...]]:
+    """Return the segment of a path (lower-cased) that asks for formats, None where none does, and the extensions of
+    the documents that may answer, in the order that decides ties."""
+    alias = next((word for word in words if word in ALIASES), None)
+    name = well_known_name(words)
+    if name is not None and (alias is None or (name in _OVER_ALIASES and alias != "cfg")):
+        return words[-1], WELL_KNOWN_NAMES[name]
+    return alias, ALIASES[alias] if alias is not None else ALL_EXTENSIONS
 
 
 def split_extension(name: str) -> tuple[str, str | None]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from datetime import UTC, datetime
 
+from answerd.installs.loader_scripts import LOADERS
 from answerd.installs.states import Record, Refusal, State
 
 _UNSAFE = re.compile(r"[^A-Za-z0-9 ._:@+-]")
@@ -30,19 +31,15 @@ def sentence(record: Record, refusal: Refusal) -> str:
     return f'{name} {_reason(record, refusal)}; "answerd arm {name}" lets it install{_again(record, refusal)}'
 
 
-def script(record: Record, refusal: Refusal) -> bytes:
-    """Return a script for iPXE that says why and goes on with the next boot device, on BIOS and UEFI.
-
-    It is plain words: ``;`` and quotation marks mean something to iPXE.
-    """
+def script(record: Record, refusal: Refusal, extension: str) -> bytes:
+    """Return a script for a boot loader, by the format of its documents, that says why and goes on with the next boot
+    device."""
     name = shown_name(record.name)
-    lines = [
-        "#!ipxe",
-        f"echo {name} {_reason(record, refusal)}",
-        f"echo To let it install{_again(record, refusal)}: answerd arm {name}",
-        "exit 1",
+    shown = [
+        f"{name} {_reason(record, refusal)}",
+        f"To let it install{_again(record, refusal)}: answerd arm {name}",
     ]
-    return "\n".join([*lines, ""]).encode()
+    return "\n".join([*LOADERS[extension](shown), ""]).encode()
 
 
 def _again(record: Record, refusal: Refusal) -> str:

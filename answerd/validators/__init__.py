@@ -110,4 +110,5 @@ _JUDGES: dict[str, Callable[[JudgedAnswer, Remarks], ToolRequest | None]] = {
     "seed": preseed.judge,
     "ipxe": _judge_ipxe,
 }
-"""Extension to its judge, which returns the request to a tool, or None. ``cfg`` is absent: nothing can judge it."""
+"""Extension to its judge, which returns the request to a tool, or None. Nothing can judge the formats
+that are absent: ``cfg``, the loaders' but iPXE's, and programs that make an answer (``erb``, ``jsonnet``)."""

@@ -59,6 +59,34 @@ def lab(fleet: Fleet) -> Lab:
     return Lab(fleet, RememberedInstalls())
 
 
+LOADERS = {
+    "pxelinux": (
+        "/pxelinux.cfg/01-52-54-00-00-00-01",
+        "# answer: once\nDEFAULT x\n# {{ report }}\n",
+        ["DEFAULT disk", "LABEL disk", "  LOCALBOOT -1"],
+        ["SAY {}"],
+    ),
+    "grub": ("/grub.cfg-01-52-54-00-00-00-01", "# answer: once\nboot\n# {{ report }}\n", ["exit"], ["echo '{}'"]),
+}
+
+
+@pytest.mark.parametrize(("path", "document", "end", "shown"), LOADERS.values(), ids=LOADERS)
+def test_a_loader_that_is_refused_shows_why_and_goes_on_with_the_next_device(
+    lab: Lab, path: str, document: str, end: list[str], shown: list[str]
+) -> None:
+    extension = path[1:].partition(".")[0]
+    lab.write({f"525400000001.{extension}": document})
+    lab.installs.report(lab.text(path).split()[-1])
+    why = "525400000001 is installed since 2026-11-21T09:14Z"
+    lines = lab.text(path).splitlines()
+    assert lines[0] == f"# {why}"
+    assert lines[2] == shown[0].format(why)
+    assert lines[3] == shown[0].format("To let it install again: answerd arm 525400000001")
+    assert lines[-len(end) :] == end
+    lab.write({f"groups/out.{extension}": "# answer: match state=installed\nown\n"})
+    assert lab.text(path) == "own\n"
+
+
 def test_given_while_it_installs_and_closed_by_the_report(lab: Lab) -> None:
     lab.write({"node1.ipxe": IPXE + "set password {{ token | default('swordfish') }}\n", "node1.ks": KS})
     url = lab.url("/ipxe/node1")

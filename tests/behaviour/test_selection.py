@@ -47,6 +47,8 @@ ONE_OF_EACH = {
     "default.seed": "marker seed\n",
     "default.cfg": "marker cfg\n",
     "default.ipxe": "marker ipxe\n",
+    "default.erb": "marker erb\n",
+    "default.jsonnet": "marker jsonnet\n",
 }
 ORDER = list(ONE_OF_EACH)
 
@@ -56,12 +58,14 @@ ALIASES = {
     "rhel centos fedora alma rocky kickstart ks": ["ks"],
     "ubuntu autoinstall cloudinit nocloud yaml yml": ["yaml", "yml"],
     "flatcar coreos ignition ign": ["ign", "json"],
-    "suse opensuse autoyast": ["autoyast", "xml"],
+    "suse opensuse autoyast": ["autoyast", "xml", "erb"],
     "windows unattend": ["unattend", "xml"],
-    "json": ["json", "ign"],
+    "json": ["json", "ign", "jsonnet"],
     "xml": ["xml"],
     "cfg": ["cfg"],
     "ipxe": ["ipxe"],
+    "erb": ["erb"],
+    "jsonnet": ["jsonnet"],
 }
 
 

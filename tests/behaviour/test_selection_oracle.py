@@ -24,6 +24,7 @@ from tests.support.fleet import STORES, Fleet
 from tests.support.thorough import examples
 
 ORDER = ["toml", "yaml", "yml", "json", "ign", "xml", "autoyast", "unattend", "ks", "preseed", "seed", "cfg", "ipxe"]
+ORDER += ["pxelinux", "grub", "erb", "jsonnet"]
 
 
 def table(**formats: str) -> dict[str, list[str]]:
@@ -34,7 +35,7 @@ def table(**formats: str) -> dict[str, list[str]]:
 WORDS = table(
     proxmox_pve_toml="toml",
     ubuntu_nocloud_yaml="yaml yml",
-    suse_opensuse_autoyast="autoyast xml",
+    suse_opensuse_autoyast="autoyast xml erb",
     rhel_ks="ks",
     cfg="cfg",
     xml="xml",
@@ -46,8 +47,9 @@ LAST_NAMES = {
     "network-config": ["yaml", "yml"],
     "install.conf": ["cfg"],
     "upgrade.conf": ["cfg"],
-    "autoinst.xml": ["autoyast", "xml"],
+    "autoinst.xml": ["autoyast", "xml", "erb"],
 }
+XML = ["xml", "autoyast", "unattend"]
 SIDE_FILES = ["meta-data", "vendor-data", "network-config"]
 
 
@@ -108,7 +110,10 @@ class Asked:
     def __post_init__(self) -> None:
         words = [segment.lower() for segment in self.path if segment.lower() in WORDS]
         last = self.path[-1].lower() if self.path else ""
-        if words:
+        over_words = self.formats_over_words(last) if "cfg" not in words[:1] else []
+        if over_words:
+            self.formats, words = over_words, []
+        elif words:
             self.formats = WORDS[words[0]]
         elif last in LAST_NAMES:
             self.formats = LAST_NAMES[last]
@@ -118,6 +123,29 @@ class Asked:
             self.formats = ORDER
         self.word = words[0] if words else ""
 
+    def formats_over_words(self, last: str) -> list[str]:
+        """The formats of a file name that decides whatever word stands before it."""
+        if len(self.path) > 1 and self.path[-2].lower() == "pxelinux.cfg":
+            return ["pxelinux"]
+        if last.startswith("grub.cfg"):
+            return ["grub"]
+        if last == "preseed.cfg":
+            return ["preseed", "seed", "cfg"]
+        if last in ("autoexec.ipxe", "boot.ipxe") or re.fullmatch("(mac|hostname)-.*[.]ipxe", last):
+            return ["ipxe"]
+        return {"erb": ["erb", "autoyast", "xml"], "jsonnet": ["jsonnet", "json"]}.get(last.rpartition(".")[2], [])
+
+    @property
+    def is_loaders(self) -> bool:
+        return self.formats in (["pxelinux"], ["grub"])
+
+    @property
+    def own_name(self) -> str:
+        """What a loader says of its machine in the name of a file; empty where that is an address."""
+        last = self.path[-1]
+        last = re.sub("^grub[.]cfg-*", "", last, flags=re.IGNORECASE)
+        return "" if re.fullmatch("[0-9A-F]{0,8}", last) else last
+
     def values(self, label: str) -> list[str]:
         found = {"file": self.path[-1:], "segment": list(self.path), "path": ["/".join(self.path)] if self.path else []}
         return [*found.get(label, []), *([self.query[label]] if label in self.query else [])]
@@ -125,10 +153,14 @@ class Asked:
     @property
     def identities(self) -> set[str]:
         texts = [*self.query.values()]
-        for segment in self.path:
+        for segment in self.path[:-1] if self.is_loaders else self.path:
+            if host := re.fullmatch("hostname-(.+)[.]ipxe", segment, re.IGNORECASE):
+                texts.append(host[1])
             if segment.lower() not in WORDS:
                 stem, dot, extension = segment.rpartition(".")
                 texts += [segment, *([stem] if dot and extension.lower() in ORDER else [])]
+        if self.is_loaders:
+            texts += [self.own_name, self.own_name.removeprefix("01-")]
         return {plain(text) for text in texts} - {""}
 
     @property
@@ -177,15 +209,20 @@ class Oracle:
         self.only_file = only_file
         autoyast = asked.word in ("suse", "opensuse", "autoyast")
         last = asked.path[-1] if asked.path else ""
-        if autoyast and last == "rules.xml":
-            self.only_file = True
+        segments = [segment.lower() for segment in asked.path]
+        self.xml_parts = (autoyast and last == "rules.xml") or "classes" in segments or "rules" in segments[:-1]
         self.no_default = self.only_file or (autoyast and bool(re.fullmatch("[0-9A-F]{1,8}", last)))
+        if asked.is_loaders and segments[-2:] != ["pxelinux.cfg", "default"] and segments[-1] != "grub.cfg":
+            self.no_default = True
 
     def of(self, kind: str, formats: Sequence[str]) -> Iterator[Doc]:
         return (doc for doc in self.docs if doc.kind == kind and doc.format in formats)
 
     def may_claim(self, doc: Doc) -> bool:
         names_file = any(label == "file" for label, _ in doc.match)
+        names_path = any(label == "path" for label, _ in doc.match)
+        if self.xml_parts and doc.format in XML and not (names_file or names_path):
+            return False
         return (names_file or not self.only_file) and holds(doc, self.asked)
 
     def selected(self) -> list[Doc]:
@@ -206,7 +243,9 @@ class Oracle:
             return [*self.chain(group), *self.overlays(group.format)]
         for extension in self.asked.formats:
             for default in self.of("default", [extension]):
-                if not self.no_default:
+                if self.asked.formats == ORDER and extension in ("pxelinux", "grub"):
+                    continue
+                if not self.no_default and not (self.xml_parts and extension in XML):
                     return [*self.chain(default), *self.overlays(extension)]
         raise Unclaimed
 
@@ -222,7 +261,7 @@ class Oracle:
     def overlays(self, extension: str) -> list[Doc]:
         """What is laid over an answer of a format: whatever holds, by number, then by name."""
         found = []
-        for doc in self.of("group", [extension]):
+        for doc in self.of("group", [extension] if not (self.xml_parts and extension in XML) else []):
             named = {plain(member) for member in doc.members} & self.asked.identities
             if doc.overlay and doc.readable and (named or (doc.match and not doc.members)) and self.may_claim(doc):
                 if doc.fault or doc.extends:
@@ -369,7 +408,7 @@ def directives_of(doc: Doc) -> str:
 
 # --- what is tried ---
 
-FORMATS = ["toml", "toml", "yaml", "yaml", "yml", "xml", "autoyast", "ks", "cfg"]
+FORMATS = ["toml", "toml", "yaml", "yaml", "yml", "xml", "autoyast", "ks", "cfg", "pxelinux", "grub", "ipxe", "erb"]
 NAMES = ["n1", "n1", "N-2", "CAFE"]
 PATTERNS = ["*", "n*", "n?", "N1", "N-?", "meta*", "rules.xml", "?afe", "user-data"]
 OF_ADDRESSES = ["10.1.0.0/16", "10.1.*", "10.1.2.3", "10.0.0.0/8", "2001:DB8::/32", "2001:db8:0::1", "*.3", "?0.12.*"]
@@ -377,6 +416,8 @@ ADDRESSES = ["10.1.2.3", "10.12.0.3", "10.1.2.3/24", "2001:db8::1", "101.2.3.4"]
 SEGMENTS = [
     *("pve", "Ubuntu", "suse", "suse", "ks", "xml", "seed", "n1", "n2.ks", "CAFE", "rules.xml", "rules", "x"),
     *("user-data", "meta-data", "vendor-data", "install.conf", "n1-install.conf", "autoinst.xml"),
+    *("classes", "pxelinux.cfg", "default", "grub.cfg", "grub.cfg-n1", "grub.cfg-CAFE", "Preseed.cfg"),
+    *("boot.ipxe", "HOSTNAME-n1.ipxe", "x.erb", "pc.jsonnet"),
 ]
 FAULTS = ["", "", "", "parse", "verb", "other"]
 
@@ -393,7 +434,9 @@ def fleet_of(dice: Random) -> list[Doc]:
     for _ in range(dice.randint(2, 12)):
         kind = dice.choice(["machine", "machine", "machine", "group", "group", "group", "default"])
         fault = dice.choice(faults)
-        labels = dice.choice([(), (), (), ("h",), ("file",), ("serial",), ("ip",), ("h", "file"), ("h", "serial")])
+        labels = dice.choice(
+            [(), (), (), ("h",), ("file",), ("path",), ("serial",), ("ip",), ("h", "file"), ("h", "serial")]
+        )
         doc = Doc(
             kind,
             dice.choice({"machine": [*NAMES, "pve"], "group": ["g1", "g2", "g3", "g4"], "default": [""]}[kind]),
@@ -415,6 +458,11 @@ def request_of(dice: Random) -> Asked:
     path = some(dice, SEGMENTS, 3) if dice.random() < 0.6 else ()
     if dice.random() < 0.2:
         path = dice.choice(["suse", "ubuntu", "seed"]), dice.choice(["CAFE", "rules.xml", "meta-data", "user-data"])
+    elif dice.random() < 0.2:
+        directory = dice.choice(
+            [("pxelinux.cfg",), ("suse", "pxelinux.cfg"), ("rules",), ("x", "classes"), ("cfg", "x")]
+        )
+        path = (*directory, dice.choice(["CAFE", "default", "n1", "N-2", "grub.cfg", "grub.cfg-N-2", "rules.xml"]))
     labels = dice.choice([("h",), ("h", "serial"), ("h", "file"), ("serial", "file"), ("ip", "h"), ()])
     values = ["n1", "n1", "n-2", "meta-data"]
     return Asked(path, {label: dice.choice(ADDRESSES if label == "ip" else values) for label in labels})

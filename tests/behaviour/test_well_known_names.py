@@ -28,6 +28,10 @@ EVERY_FORMAT = {
     "default.seed": "seed\n",
     "default.cfg": "cfg\n",
     "default.ipxe": "ipxe\n",
+    "default.pxelinux": "pxelinux\n",
+    "default.grub": "grub\n",
+    "default.erb": "erb\n",
+    "default.jsonnet": "jsonnet\n",
 }
 
 RESTRICTED = {
@@ -42,7 +46,21 @@ RESTRICTED = {
     "OpenBSD upgrade of a host": ("/openbsd/web-01-upgrade.conf", ["cfg"]),
     "Windows": ("/autounattend.xml", ["unattend", "xml"]),
     "Windows, as it is written on a medium": ("/x/Autounattend.xml", ["unattend", "xml"]),
-    "AutoYaST": ("/autoinst.xml", ["autoyast", "xml"]),
+    "AutoYaST": ("/autoinst.xml", ["autoyast", "xml", "erb"]),
+    "debian-installer": ("/d-i/bookworm/./preseed.cfg", ["preseed", "seed", "cfg"]),
+    "debian-installer below a word": ("/debian/preseed.cfg", ["preseed", "seed", "cfg"]),
+    "iPXE": ("/autoexec.ipxe", ["ipxe"]),
+    "iPXE below a word": ("/debian/boot.ipxe", ["ipxe"]),
+    "netboot.xyz by address": ("/MAC-525400aa0004.ipxe", ["ipxe"]),
+    "netboot.xyz by name": ("/x/HOSTNAME-web-01.ipxe", ["ipxe"]),
+    "PXELINUX": ("/pxelinux.cfg/default", ["pxelinux"]),
+    "PXELINUX below a word": ("/fedora/boot/pxelinux.cfg/default", ["pxelinux"]),
+    "PXELINUX below cfg": ("/cfg/pxelinux.cfg/default", ["cfg"]),
+    "GRUB": ("/grub.cfg", ["grub"]),
+    "GRUB in its directory": ("/debian-installer/amd64/grub/grub.cfg", ["grub"]),
+    "GRUB below a word": ("/ubuntu/grub.cfg", ["grub"]),
+    "a profile of ERB": ("/autoyast/dynamic.erb", ["erb", "autoyast", "xml"]),
+    "a profile of Jsonnet": ("/agama/profile.jsonnet", ["jsonnet", "json"]),
 }
 
 
@@ -171,6 +189,114 @@ def test_why_tells_what_was_asked_for(tmp_path: Path) -> None:
     done = run("render", "--query", "path=/autoyast/C0A8", "--why", SERVICE_ANSWERS_DIR=tmp_path)
     assert done.returncode == 1
     assert "is no answer to C0A8" in done.stderr.decode()
+
+
+# --- files of AutoYaST's rules and classes ---
+
+PARTS = {
+    **AUTOYAST,
+    "groups/any.xml": '<p><answer-meta><match mac="*"/></answer-meta>any</p>',
+    "groups/room.autoyast": '<p><answer-meta><match path="*classes/room/sw.xml"/></answer-meta><c>room</c></p>',
+    "groups/web.autoyast": '<p><answer-meta><match file="web.xml"/></answer-meta><c>web</c></p>',
+    "groups/over.autoyast": '<p><answer-meta overlay="5"><match mac="*"/></answer-meta><c>over</c></p>',
+    "groups/over2.autoyast": '<p><answer-meta overlay="6"><match path="*"/></answer-meta><c>over</c></p>',
+}
+
+
+@pytest.mark.parametrize(
+    ("path", "says"),
+    [
+        ("/classes/room/sw.xml", "room"),
+        ("/autoyast/classes/room/sw.xml", "room"),
+        ("/xml/classes/web.xml", "web"),
+        ("/autoyast/rules/web.xml", "web"),
+        ("/classes/hall/sw.xml", ""),
+        ("/autoyast/CLASSES/hall/sw.xml", ""),
+        ("/autoyast/rules/x.xml", ""),
+        (f"/autoyast/classes/{MAC}", ""),
+        ("/windows/classes/x", ""),
+    ],
+)
+def test_a_part_of_a_profile_is_answered_by_who_names_it_alone_and_without_overlays(
+    fleet: Fleet, path: str, says: str
+) -> None:
+    fleet.write(PARTS)
+    if says:
+        answer = fleet.ask(f"{path}?mac={MAC}")
+        assert f"<c>{says}</c>" in answer.body.decode()
+        assert answer.selection.overlays == ()
+        return
+    with pytest.raises(NotClaimed, match="names file or path"):
+        fleet.ask(f"{path}?mac={MAC}")
+
+
+def test_such_a_path_restricts_no_other_format(fleet: Fleet) -> None:
+    fleet.write({**PARTS, f"{NAME}.yaml": "a: 1\n", "groups/o.yaml": "overlay: 3\nmatch: {mac: '*'}\nb: 2\n"})
+    assert yaml.safe_load(fleet.text(f"/classes/x?mac={MAC}")) == {"a": 1, "b": 2}
+
+
+# --- what loaders ask for ---
+
+UUID = "4c4c4544-0042-4d10-8052-b4c04f4d3332"
+
+
+@pytest.mark.parametrize("extension", ["pxelinux", "grub"])
+@pytest.mark.parametrize("name", ["01-52-54-00-aa-00-04", "01-52-54-00-AA-00-04", UUID, "52-54-00-aa-00-04"])
+def test_a_loader_finds_the_document_of_its_machine(fleet: Fleet, extension: str, name: str) -> None:
+    document = f"{UUID if name == UUID else NAME}.{extension}"
+    fleet.write({document: "machine\n", f"default.{extension}": "default\n", "default.toml": "a = 1\n"})
+    path = {"pxelinux": f"/boot/pxelinux.cfg/{name}", "grub": f"/boot/grub/grub.cfg-{name}"}[extension]
+    assert fleet.text(path) == "machine\n"
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/pxelinux.cfg/01-52-54-00-aa-00-99",
+        f"/pxelinux.cfg/{UUID}",
+        "/pxelinux.cfg/C0A8010B",
+        "/pxelinux.cfg/C",
+        "/pxelinux.cfg/defaults",
+        "/grub.cfg-01-52-54-00-aa-00-99",
+        "/grub/grub.cfg-C0A8010B",
+        "/grub.cfg-",
+        "/grub.cfg.bak",
+    ],
+)
+def test_no_default_ends_the_search_of_a_loader(fleet: Fleet, path: str) -> None:
+    fleet.write(EVERY_FORMAT)
+    with pytest.raises(NotClaimed, match="a default never answers"):
+        fleet.ask(path)
+
+
+def test_a_default_of_a_loader_answers_no_other_request(fleet: Fleet) -> None:
+    fleet.write({f"default.{extension}": "x\n" for extension in ("pxelinux", "grub")})
+    for path in ("/", "/boot/grub/x86_64-efi/normal.mod", "/pxelinux", "/grub"):
+        with pytest.raises(NotClaimed):
+            fleet.ask(path)
+
+
+@pytest.mark.parametrize("path", ["/pxelinux.cfg/CAFE0001", "/grub.cfg-CAFE0001", "/grub/grub.cfg-CAFE0001"])
+def test_an_address_in_hexadecimal_digits_names_nobody(fleet: Fleet, path: str) -> None:
+    fleet.write({f"CAFE0001.{extension}": "x\n" for extension in ("pxelinux", "grub")})
+    with pytest.raises(NotClaimed):
+        fleet.ask(path)
+
+
+def test_a_group_may_answer_what_a_loader_tries_first(fleet: Fleet) -> None:
+    fleet.write({"groups/g.pxelinux": "# answer: match file=C0A801*\nsubnet\n", "groups/g.grub": GROUP})
+    assert fleet.text("/pxelinux.cfg/C0A80105") == "subnet\n"
+    assert fleet.text("/grub.cfg-01-52-54-00-aa-00-04") == "52:54:00:aa:00:04\n"
+
+
+GROUP = "# answer: match mac=52:54:00:*\n{{ mac | colons }}\n"
+
+
+def test_netboot_xyz_finds_a_machine_by_its_name(fleet: Fleet) -> None:
+    fleet.write({"web-01.ipxe": "#!ipxe\nweb\n", f"{NAME}.ipxe": "#!ipxe\nmac\n", "default.ipxe": "#!ipxe\n"})
+    assert fleet.text("/HOSTNAME-Web-01.ipxe") == "#!ipxe\nweb\n"
+    assert fleet.text("/MAC-525400AA0004.ipxe") == "#!ipxe\nmac\n"
+    assert fleet.text("/HOSTNAME-web-02.ipxe") == "#!ipxe\n"
 
 
 # --- unreadable groups of other formats ---

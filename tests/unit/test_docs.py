@@ -31,7 +31,7 @@ def test_every_word_of_a_path_stands_in_the_table_with_its_extensions() -> None:
     text = page("formats").partition("## Which format a request asks for")[2].partition("\n## ")[0]
     table = {word: words(extensions) for row, extensions in rows(text, 2) for word in words(row)}
     assert table == ALIASES
-    names = {word: words(extensions) for row, _, extensions in rows(text, 3) for word in words(row) if word[0] != "-"}
+    names = {word: words(extensions) for row, _, extensions in rows(text, 3) for word in words(row)}
     assert names == WELL_KNOWN_NAMES
 
 

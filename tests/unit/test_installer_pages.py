@@ -34,6 +34,8 @@ REQUESTS: dict[str, list[tuple[str, dict[str, Any], str]]] = {
     "openbsd": [(f"/{MAC}-install.conf", {}, "cfg"), (f"/cfg/site?mac={MAC}", {}, "cfg")],
     "xenserver": [(f"/xml/answer?mac={MAC}", {}, "xml"), (f"/cfg/complete?mac={MAC}", {}, "cfg")],
     "talos": [("/yaml/talos?mac=52%3A54%3A00%3A12%3A34%3A56&uuid=12345678-1234-5678-9abc-def012345678", {}, "yaml")],
+    "pxelinux": [(f"/pxelinux.cfg/01-{DASHES}", {}, "pxelinux"), ("/boot/pxelinux.cfg/default", {}, "pxelinux")],
+    "grub": [(f"/grub.cfg-01-{MAC}", {}, "grub"), (f"/grub.cfg-01-{DASHES}", {}, "grub"), ("/grub.cfg", {}, "grub")],
     "ipxe": [(f"/ipxe?mac={MAC}", {}, "ipxe"), ("/ipxe?mac=00:00:5e:00:53:01", {}, "ipxe")],
 }
 """What each installer asks: target, rest of the request, and the format of the answer that it takes."""
@@ -80,8 +82,8 @@ def test_a_machine_that_nobody_means_to_install_gets_no_installation(fleet: Flee
 
 
 def test_the_page_has_a_script_that_installs_once(page: str) -> None:
-    scripts = [text for name, text in documents(PAGES[page]).items() if name.endswith(".ipxe")]
-    installing = [text for text in scripts if re.search(r"^kernel ", text, re.MULTILINE)]
+    scripts = [text for name, text in documents(PAGES[page]).items() if name.endswith((".ipxe", ".pxelinux", ".grub"))]
+    installing = [text for text in scripts if re.search(r"^ *(kernel|KERNEL|linux) ", text, re.MULTILINE)]
     if page in ("cloud-init", "openbsd"):
         assert installing == []
     else:
@@ -91,7 +93,7 @@ def test_the_page_has_a_script_that_installs_once(page: str) -> None:
 
 def test_the_page_says_how_the_installation_is_reported(page: str) -> None:
     text = "".join(documents(PAGES[page]).values())
-    if page == "ipxe":
+    if page in ("ipxe", "pxelinux", "grub"):
         return  # the installer reports
     assert ("{{ report }}" in text) != (page in SILENT)
 

@@ -1,0 +1,4 @@
+{
+  product: { id: "Leap_16.0" },
+  root: { password: "{{ secret.root-hash }}", hashedPassword: true },
+}
