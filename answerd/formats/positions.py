@@ -226,7 +226,8 @@ def _marked_element(element: Element, layer: int) -> Element:
         for item in element.content
     )
     attributes = {label: word(value) for label, value in element.attributes.items()}
-    return Element(element.name, attributes, content, _Line.of(element.line, layer))
+    line = _Line.of(element.line, layer)
+    return Element(element.name, attributes, content, line, element.declared, element.scope)
 
 
 def _element_leaves(element: Element, path: Path) -> Iterator[Leaf]:

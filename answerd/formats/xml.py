@@ -1,7 +1,7 @@
 """The XML family: AutoYaST profiles, unattend.xml and similar documents, merged element by element (docs/xml.md).
 
-`answerd.formats.xml_read` reads a text into elements. Here are, in this order: the namespaces of two layers, the merge,
-the control keys, and the functions of a family, which write answers. ``docs/xml.md`` lists which parts of a document
+`answerd.formats.xml_read` reads a text into elements. Here are, in this order: the merge, the control keys, and the
+functions of a family, which write answers. ``docs/xml.md`` lists which parts of a document
 are kept.
 
     <answer-meta extends="base" once="true" template="false">
@@ -9,12 +9,13 @@ are kept.
       <append>software/packages</append> <unset>general/mode</unset>
     </answer-meta>
 
-In one answer a prefix means one namespace, wherever it is declared. Two layers may use two prefixes for one namespace:
-then the names of both are rewritten to the first of them, which the root declares.
+Names are compared by namespace. Elements keep the prefixes and the declarations that they have in their layer; where an
+element comes to stand below others, what is missing there is declared at it.
 """
 
 from __future__ import annotations
 
+import itertools
 import operator
 import re
 from bisect import bisect_left, bisect_right
@@ -40,10 +41,11 @@ from answerd.formats.family import (
 from answerd.formats.template import Placeholder, Template, TemplateReader
 from answerd.formats.xml_read import (
     META,
+    OUTERMOST,
     WHITE,
     Element,
     Instruction,
-    Namespaces,
+    Scope,
     Shape,
     Text,
     XmlDocument,
@@ -52,101 +54,6 @@ from answerd.formats.xml_read import (
 )
 from answerd.identity import brief, join_limited
 from answerd.suggestion import did_you_mean
-
-_Prefixes = Mapping[str, str]
-"""The prefixes that are rewritten, each with the one in its place."""
-
-
-def aligned(lower: XmlDocument, upper: XmlDocument) -> tuple[XmlDocument, XmlDocument, dict[int, int]]:
-    """Return both layers with one prefix for each namespace, and the ``id()`` of each element of ``upper`` that was
-    rewritten with that of the new one.
-
-    Raises `MergeError` where a prefix, or names without one, would mean two namespaces in the answer.
-    """
-    if lower.namespaces == upper.namespaces and _is_simple(lower.namespaces):
-        return lower, upper, {}
-    together = dict(lower.namespaces)
-    for prefix, meanings in upper.namespaces.items():
-        together[prefix] = tuple(dict.fromkeys((*together.get(prefix, ()), *meanings)))
-    for prefix, meanings in together.items():
-        if len(meanings) > 1:
-            raise MergeError(_conflict(prefix, meanings))
-    of_elements, of_attributes = _rewritten(together)
-    moved: dict[int, int] = {}
-    if of_elements or of_attributes:
-        root = _with_prefixes(lower.root, of_elements, of_attributes, {})
-        used = {*of_elements.values(), *of_attributes.values()}
-        declared = {f"xmlns:{prefix}" if prefix else "xmlns": together[prefix][0] for prefix in sorted(used)}
-        missing = {label: value for label, value in declared.items() if label not in root.attributes}
-        lower = replace(lower, root=replace(root, attributes={**root.attributes, **missing}) if missing else root)
-        upper = replace(upper, root=_with_prefixes(upper.root, of_elements, of_attributes, moved))
-    return replace(lower, namespaces=together), replace(upper, namespaces=together), moved
-
-
-def _is_simple(namespaces: Namespaces) -> bool:
-    """Return whether each prefix means one namespace, and no two mean the same."""
-    meanings = [meaning for known in namespaces.values() for meaning in known]
-    return len(meanings) == len(namespaces) == len(set(meanings))
-
-
-def _conflict(prefix: str, meanings: tuple[str, ...]) -> str:
-    first, second = [repr(brief(meaning)) if meaning else "none" for meaning in meanings[:2]]
-    if prefix:
-        return (
-            f"the prefix {brief(prefix)} would mean two namespaces, {first} and {second}: "
-            "use another prefix for one of them"
-        )
-    return (
-        f"names without a prefix would be in two namespaces, {first} and {second}: write the same xmlns at the root of "
-        "each layer, and a prefix for any other namespace"
-    )
-
-
-def _rewritten(namespaces: Namespaces) -> tuple[_Prefixes, _Prefixes]:
-    """Return the prefixes of elements, and those of attributes, that are not the first of their namespace. An attribute
-    without a prefix is in no namespace, whatever ``xmlns`` says."""
-    of_elements: dict[str, str] = {}
-    of_attributes: dict[str, str] = {}
-    first: dict[str, str] = {}
-    first_of_attributes: dict[str, str] = {}
-    for prefix, (meaning, *_) in sorted(namespaces.items(), key=lambda item: item[0] != ""):
-        if first.setdefault(meaning, prefix) != prefix:
-            of_elements[prefix] = first[meaning]
-        if prefix and first_of_attributes.setdefault(meaning, prefix) != prefix:
-            of_attributes[prefix] = first_of_attributes[meaning]
-    return of_elements, of_attributes
-
-
-def _with_prefixes(
-    element: Element, of_elements: _Prefixes, of_attributes: _Prefixes, moved: dict[int, int]
-) -> Element:
-    """Return an element with other prefixes; the same one where nothing in it changes."""
-    name = _renamed(element.name, of_elements)
-    attributes: Mapping[str, str | Template] = element.attributes
-    if any(":" in label for label in attributes):
-        attributes = {
-            label if label.startswith("xmlns:") else _renamed(label, of_attributes): value
-            for label, value in attributes.items()
-        }
-    content: list[Element | Text | Instruction] = [
-        _with_prefixes(item, of_elements, of_attributes, moved) if isinstance(item, Element) else item
-        for item in element.content
-    ]
-    is_same = name == element.name and attributes.keys() == element.attributes.keys()
-    if is_same and all(new is old for new, old in zip(content, element.content, strict=True)):
-        return element
-    changed = replace(element, name=name, attributes=attributes, content=tuple(content))
-    moved[id(element)] = id(changed)
-    return changed
-
-
-def _renamed(name: str, prefixes: _Prefixes) -> str:
-    prefix, colon, local = name.partition(":")
-    other = prefixes.get(prefix) if colon else None
-    if other is None:
-        return name
-    return f"{other}:{local}" if other else local
-
 
 # --- merging ----------------------------------------------------------------------------------------------------------
 
@@ -190,12 +97,40 @@ class _Layering(NamedTuple):
 
 def merged(lower: Element, upper: Element, parent: ElementPath | None, layering: _Layering) -> Element:
     """Merge ``upper`` over ``lower``, the same element; ``parent`` is its place. Raises `MergeError`."""
+    below, above = lower.attributes, upper.attributes
     if layering.is_profile and parent is not None:
-        attributes = _with_one_type(lower, upper)
+        below, above = _with_one_type(lower, upper)
+    scope = lower.scope
+    if any(":" in label for label in above):
+        attributes, scope = _with_their_prefixes(lower, upper, below, above)
     else:
-        attributes = {**lower.attributes, **upper.attributes} if upper.attributes else lower.attributes
+        attributes = {**below, **above} if above else below
+    declared = {**lower.declared, **upper.declared, **lower.declared} if upper.declared else lower.declared
     content = _content(lower, upper, attributes, ElementPath(parent, lower), layering)
-    return Element(lower.name, attributes, content, lower.line)  # not `replace`, which takes four times as long
+    return Element(lower.name, attributes, content, lower.line, declared, scope)
+
+
+def _with_their_prefixes(
+    lower: Element, upper: Element, below: Attributes, above: Attributes
+) -> tuple[Attributes, Scope]:
+    """Return the attributes of both, each once, and what their prefixes mean: an attribute of the upper layer has the
+    lower one's label for it, else its own, unless its prefix means something else there."""
+    written = {lower.full_label(label): label for label in below if ":" in label}
+    together = dict(below)
+    added: dict[str, str] = {}
+    for label, value in above.items():
+        prefix, colon, local = label.rpartition(":")
+        meaning = upper.scope.meaning(prefix) if colon else None
+        known = label if meaning is None else written.get(upper.full_label(label))
+        if meaning is not None and known is None:
+            number = 0
+            while added.get(prefix, lower.scope.meaning(prefix)) not in (None, meaning):
+                number += 1
+                prefix = f"n{number}"
+            added[prefix] = meaning
+            known = f"{prefix}:{local}"
+        together[known or label] = value
+    return together, Scope(added, lower.scope) if added else lower.scope
 
 
 def _content(
@@ -239,10 +174,9 @@ _OF_ELEMENTS = ("list", "map")
 """AutoYaST's types of elements."""
 
 
-def _is_profile(document: XmlDocument) -> bool:
-    """Return whether a document is one of AutoYaST's, by its namespaces, or without any by its root's name."""
-    known = {meaning for meanings in document.namespaces.values() for meaning in meanings}
-    return not known.isdisjoint(_PROFILE_NAMESPACES) or document.root.name == "profile"
+def _is_profile(root: Element) -> bool:
+    """Return whether a document is one of AutoYaST's, by a namespace of its root, or by the root's name."""
+    return root.name == "profile" or not set(root.declared.values()).isdisjoint(_PROFILE_NAMESPACES)
 
 
 def _type_labels(attributes: Attributes) -> list[str]:
@@ -260,19 +194,19 @@ def _untyped(attributes: Attributes) -> Attributes:
     return {label: value for label, value in attributes.items() if label not in types}
 
 
-def _with_one_type(lower: Element, upper: Element) -> Attributes:
-    """Return the merged attributes with the type of the content that is left: the upper layer's spelling replaces the
-    lower one's, and a type goes with the content that it described."""
+def _with_one_type(lower: Element, upper: Element) -> tuple[Attributes, Attributes]:
+    """Return the attributes of both with only the type of the content that is left: the upper layer's spelling replaces
+    the lower one's, and a type goes with the content that it described."""
     below, above = lower.attributes, upper.attributes
     stated, asked = _type(below), _type(above)
     if asked is None:
         stays = stated is None or shape(upper) is Shape.EMPTY or _is_of(stated, upper)
-        return {**(below if stays else _untyped(below)), **above}
+        return (below if stays else _untyped(below)), above
     if shape(upper) is Shape.EMPTY and shape(lower) is not Shape.EMPTY:  # the lower content stays
         is_same = _is_of(asked, lower) if stated is None else asked == stated
         if not is_same:
-            return {**below, **_untyped(above)}
-    return {**_untyped(below), **above}
+            return below, _untyped(above)
+    return _untyped(below), above
 
 
 def _is_of(stated: str | Template | None, element: Element) -> bool:
@@ -419,7 +353,7 @@ def _has_item(elements: list[Element], positions: list[int]) -> bool:
 def _by_name(elements: list[Element]) -> dict[str, list[int]]:
     positions: dict[str, list[int]] = {}
     for at, element in enumerate(elements):
-        positions.setdefault(element.name, []).append(at)
+        positions.setdefault(element.full_name, []).append(at)
     return positions
 
 
@@ -554,12 +488,10 @@ class _Reading:
         key = child.name
         if not self.is_only_text(key, child):
             return
-        path = read_path(child.text())
-        if path is None:
-            reason = "it is no path of names below the root, as in general/mode or a[@name='b']/c/@d"
-            self.fault(key, reason, child)
-        else:
-            self.add(key, path, child)
+        try:
+            self.add(key, read_path(child.text(), child.scope), child)
+        except ValueError as error:
+            self.fault(key, str(error), child)
 
     def take_match(self, child: Element) -> None:
         """Read ``<match label="pattern" …/>``; several elements add up, a repeated label means any of its patterns."""
@@ -610,29 +542,59 @@ _CLAIMING = ("member", "members", "match", "overlay")
 
 
 def _attributes(element: Element) -> dict[str, str]:
-    """Return the attributes without namespace declarations."""
-    return {
-        label: str(value)
-        for label, value in element.attributes.items()
-        if label != "xmlns" and not label.startswith("xmlns:")
-    }
+    return {label: str(value) for label, value in element.attributes.items()}
 
 
-def read_path(text: str) -> Path | None:
-    """Return the steps of ``a/b[@name="c"]/d`` or ``a/@b``, below the root; None where the text is no path."""
+class Step(str):
+    """A step of a path, as it is written; and what it means.
+
+    ``attribute``: the label of an attribute, else empty. ``names``: the names under which `_Steps` files the step of an
+    element. ``tests``: labels and values of attributes. Labels and names have namespaces in place of prefixes.
+    """
+
+    attribute: str
+    names: tuple[str, ...]
+    tests: list[_Test]
+
+    @classmethod
+    def of(cls, found: re.Match[str], scope: Scope) -> Step:
+        """Return the step of a match of `_ELEMENT_STEP` or `_ATTRIBUTE_STEP`. Raises ValueError."""
+        step = cls(found[0])
+        step.attribute, step.names, step.tests = "", (), []
+        name = found[1]
+        if found[0][0] == "@":
+            step.attribute = _resolved(name, scope)
+        else:
+            step.tests = [(_resolved(label, scope), one or two) for label, one, two in _TEST.findall(found[2])]
+            namespace = scope.meaning("")
+            bare = (f":{{{namespace}}}{name}" if namespace else f":{name}", f"::{name}")
+            step.names = (_resolved(name, scope),) if ":" in name else bare
+        return step
+
+
+def read_path(text: str, scope: Scope) -> Path:
+    """Return the steps of ``a/b[@name="c"]/d`` or ``a/@b``, below the root; each is a `Step`. Raises ValueError where
+    the text is no path, and for a prefix that is declared nowhere."""
     steps: list[str] = []
     at = 0
     while True:
-        step = _ELEMENT_STEP.match(text, at) or _ATTRIBUTE_STEP.match(text, at)
-        if not step:
-            return None
-        steps.append(step[0])
-        at = step.end()
-        if at == len(text):
+        found = _ELEMENT_STEP.match(text, at) or _ATTRIBUTE_STEP.match(text, at)
+        if not found or (found.end() < len(text) and text[found.end()] != "/"):
+            raise ValueError("it is no path of names below the root, as in general/mode or a[@name='b']/c/@d")
+        steps.append(Step.of(found, scope))
+        if found.end() == len(text):
             return tuple(steps)
-        if text[at] != "/":
-            return None
-        at += 1
+        at = found.end() + 1
+
+
+def _resolved(name: str, scope: Scope) -> str:
+    prefix, colon, local = name.rpartition(":")
+    if not colon or prefix == "xml":
+        return name
+    meaning = scope.meaning(prefix)
+    if meaning is None:
+        raise ValueError(f"the prefix {brief(prefix)} is not declared here: write xmlns:{brief(prefix)} at the root")
+    return f"{{{meaning}}}{local}"
 
 
 def without(element: Element, paths: Iterable[Path]) -> Element:
@@ -674,9 +636,10 @@ def _collect(element: Element, steps: _Steps, ends: dict[int, Path], found: dict
 
 class _Steps:
     """The steps of many paths at one level, with the steps that follow each, filed by the test that an element must
-    pass.
+    pass. A step that tests attributes is filed under the test that the fewest steps have.
 
-    A step that tests attributes is filed under the test that the fewest steps have.
+    A step without a prefix means elements of the default namespace, and those that are written without a prefix. So it
+    is filed with a colon before its full name, for elements with a prefix, and with two before its bare name.
     """
 
     def __init__(self, levels: list[Branches]) -> None:
@@ -686,16 +649,15 @@ class _Steps:
         self.testing: dict[tuple[str, str, str], list[tuple[list[_Test], Branches | None]]] = {}
         tested: list[tuple[str, list[_Test], Branches | None]] = []
         for step, below in ((step, below) for level in levels for step, below in level.items()):
-            attribute = _ATTRIBUTE_STEP.match(step)
-            found = None if attribute else _ELEMENT_STEP.match(step)
-            if attribute:
-                self.attributes.add(attribute[1])
-            elif found:
-                tests = [(label, single or double) for label, single, double in _TEST.findall(found[2])]
-                if tests:
-                    tested.append((found[1], tests, below))
+            if not isinstance(step, Step):
+                continue  # no path of this family
+            if step.attribute:
+                self.attributes.add(step.attribute)
+            for name in step.names:
+                if step.tests:
+                    tested.append((name, step.tests, below))
                 else:
-                    self.plain.setdefault(found[1], []).append(below)
+                    self.plain.setdefault(name, []).append(below)
         sharers = Counter((name, *test) for name, tests, _ in tested for test in tests)
         for name, tests, below in tested:
             needed = min(tests, key=lambda test: sharers[name, *test])
@@ -703,10 +665,12 @@ class _Steps:
 
     def after(self, element: Element) -> list[Branches | None]:
         """Return the steps that follow those that select an element; None where the element is to be removed."""
-        name, attributes = element.name, element.attributes
-        followed = list(self.plain.get(name, ()))
+        full = element.full_name
+        names = (full, f":{full}" if ":" in element.name else f"::{element.name}")
+        followed = [below for name in names for below in self.plain.get(name, ())]
         if self.testing:
-            for label, value in attributes.items():
+            attributes = {element.full_label(label): value for label, value in element.attributes.items()}
+            for name, (label, value) in itertools.product(names, attributes.items()):
                 for tests, below in self.testing.get((name, label, value), ()) if isinstance(value, str) else ():
                     if all(attributes.get(other) == wanted for other, wanted in tests):
                         followed.append(below)
@@ -722,9 +686,11 @@ class _Steps:
 
 
 def _without(element: Element, steps: _Steps) -> Element:
-    if not steps.attributes.isdisjoint(element.attributes):
-        left = {label: value for label, value in element.attributes.items() if label not in steps.attributes}
-        element = replace(element, attributes=left)
+    if steps.attributes:
+        gone = [label for label in element.attributes if element.full_label(label) in steps.attributes]
+        if gone:
+            left = {label: value for label, value in element.attributes.items() if label not in gone}
+            element = replace(element, attributes=left)
     content: list[Element | Text | Instruction] = []
     for item in element.content:
         followed = steps.after(item) if isinstance(item, Element) else ()
@@ -790,7 +756,7 @@ def _read_placeholders(element: Element, reader: TemplateReader) -> Element:
         else:
             content.append(Text(_template(item.value, reader), item.cdata) if isinstance(item, Text) else item)
     attributes = {label: _template(value, reader) for label, value in element.attributes.items()}
-    return Element(element.name, attributes, tuple(content), element.line)
+    return Element(element.name, attributes, tuple(content), element.line, element.declared, element.scope)
 
 
 def _template(value: str | Template, reader: TemplateReader) -> str | Template:
@@ -815,22 +781,28 @@ def _may_append(element: Element) -> bool:
 def merge(lower: XmlDocument, upper: XmlDocument, append: Collection[Path] = ()) -> XmlDocument:
     """Merge the roots; the upper declaration, doctype and instructions replace the lower ones. The content of a list at
     a path in ``append``, or the items that it names, are appended to those of the list below."""
+    if lower.root.full_name != upper.root.full_name:
+        raise MergeError(_differing_roots(lower.root, upper.root))
     named = elements_named(upper.root, append) if append else {}
-    lower, upper, moved = aligned(lower, upper)
-    if lower.root.name != upper.root.name:
-        above, below = brief(upper.root.name), brief(lower.root.name)
-        raise MergeError(f"the root elements differ: <{above}> cannot be laid over <{below}>")
-    appended = {moved.get(id(element), id(element)) for found in named.values() for element in found}
-    layering = _Layering(appended, _is_profile(lower) or _is_profile(upper))
-    root = merged(lower.root, upper.root, None, layering)
-    return XmlDocument({**lower.around, **upper.around}, root, lower.namespaces)
+    appended = {id(element) for found in named.values() for element in found}
+    layering = _Layering(appended, _is_profile(lower.root) or _is_profile(upper.root))
+    return XmlDocument({**lower.around, **upper.around}, merged(lower.root, upper.root, None, layering))
+
+
+def _differing_roots(lower: Element, upper: Element) -> str:
+    sentence = f"the root elements differ: <{brief(upper.name)}> cannot be laid over <{brief(lower.name)}>"
+    namespaces = [root.full_name.rpartition("}")[0][1:] for root in (upper, lower)]
+    if namespaces[0] == namespaces[1]:
+        return sentence
+    above, below = [repr(brief(namespace)) if namespace else "none" for namespace in namespaces]
+    return f"{sentence}, they are in two namespaces, {above} and {below}: write the same xmlns at the root of both"
 
 
 def prepare(tree: XmlDocument) -> Prepared:
     """Return the document: elements on lines of their own, texts exactly as they are."""
     around = sorted(tree.around.items(), key=lambda item: item[0] != "xml")  # the declaration must be first
     written: _Written = [f"{source}\n" for kind, sources in around if kind[0] != ">" for source in sources]
-    _write(tree.root, "\n", written, verbatim=False)
+    _write(tree.root, "\n", written, OUTERMOST, verbatim=False)
     written.append("\n")
     written += [f"{source}\n" for kind, sources in around if kind[0] == ">" for source in sources]
     return Prepared(written)
@@ -840,13 +812,31 @@ _Written = list[str | Slot]
 """A list to append to: nested generators cost twice as much, and every answer is written here."""
 
 
-def _write(element: Element, line: str, written: _Written, *, verbatim: bool) -> None:
+def _missing(element: Element, outer: Scope) -> Mapping[str, str]:
+    """Return the prefixes that an element has to declare where it stands: those that it declares in its layer, and
+    those in its names that mean something else there."""
+    declared = dict(element.declared)
+    for name in (element.name, *[label for label in element.attributes if ":" in label]):
+        prefix = name.rpartition(":")[0]
+        meaning = element.scope.meaning(prefix)
+        if meaning is not None:
+            declared[prefix] = meaning
+    return {prefix: meaning for prefix, meaning in declared.items() if outer.meaning(prefix) != meaning}
+
+
+def _write(element: Element, line: str, written: _Written, outer: Scope, *, verbatim: bool) -> None:
     """Write an element whose further lines begin with ``line``: a newline and the indentation.
+
+    ``outer`` is what prefixes mean around it.
 
     ``verbatim``: all white space inside is significant, because it is in mixed content or under ``xml:space``.
     """
     put = written.append
     put(f"<{element.name}")
+    missing = _missing(element, outer)
+    for prefix, namespace in missing.items():
+        put(f' xmlns{":" if prefix else ""}{prefix}="{namespace.translate(_IN_ATTRIBUTE)}"')
+    inner = Scope(missing, outer) if missing else outer
     for label, value in element.attributes.items():
         put(f' {label}="')
         _write_value(value, _IN_ATTRIBUTE, written)
@@ -862,7 +852,7 @@ def _write(element: Element, line: str, written: _Written, *, verbatim: bool) ->
         verbatim = verbatim or holds is Shape.MIXED
         for item in element.content:
             if isinstance(item, Element):
-                _write(item, line, written, verbatim=verbatim)
+                _write(item, line, written, inner, verbatim=verbatim)
             elif isinstance(item, Instruction):
                 put(item.source)
             elif item.cdata and isinstance(item.value, str):
@@ -872,7 +862,7 @@ def _write(element: Element, line: str, written: _Written, *, verbatim: bool) ->
     else:
         for child in element.elements():
             put(line + _INDENT)
-            _write(child, line + _INDENT, written, verbatim=False)
+            _write(child, line + _INDENT, written, inner, verbatim=False)
         put(line)
     put(f"</{element.name}>")
 

@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import Enum
 from html.entities import name2codepoint
-from typing import NoReturn
+from typing import NamedTuple, NoReturn
 from xml.parsers import expat
 
 from answerd.formats.family import DEEPEST, ParseError, line_and_column
@@ -39,14 +39,54 @@ class Instruction:
     source: str
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Scope:
+    """What prefixes mean at an element: those that it declares, and what they mean around it. The empty prefix is that
+    of names without one."""
+
+    declared: Mapping[str, str]
+    outer: Scope | None = None
+
+    def meaning(self, prefix: str) -> str | None:
+        """Return the namespace of a prefix, empty for none; None where it is declared nowhere."""
+        scope: Scope | None = self
+        while scope is not None:  # at most as many steps as there are levels
+            found = scope.declared.get(prefix)
+            if found is not None:
+                return found
+            scope = scope.outer
+        return None
+
+
+NO_DECLARATIONS: Mapping[str, str] = {}
+OUTERMOST = Scope({"": ""})
+
+
 @dataclass(frozen=True, slots=True)
 class Element:
-    """An element: its name as written (prefix included), attributes and content, all in their order."""
+    """An element: its name as written (prefix included), attributes and content, all in their order.
+
+    ``declared`` are the prefixes that it declares, which are no attributes; ``scope`` gives those in its name and its
+    attributes their meaning.
+    """
 
     name: str
     attributes: Mapping[str, str | Template]
     content: tuple[Element | Text | Instruction, ...]
     line: int = field(default=0, compare=False)
+    declared: Mapping[str, str] = field(default_factory=dict)
+    scope: Scope = field(default=OUTERMOST, compare=False)
+
+    @property
+    def full_name(self) -> str:
+        """The name with its namespace in place of its prefix."""
+        prefix, colon, local = self.name.rpartition(":")
+        return _full(self.name, self.scope.meaning(prefix if colon else ""), local)
+
+    def full_label(self, label: str) -> str:
+        """Return an attribute's label in the same way: without a prefix it is in no namespace."""
+        prefix, colon, local = label.rpartition(":")
+        return _full(label, self.scope.meaning(prefix), local) if colon else label
 
     def elements(self) -> list[Element]:
         return [item for item in self.content if isinstance(item, Element)]
@@ -57,9 +97,9 @@ class Element:
         return "".join(runs).strip(WHITE)
 
 
-Namespaces = Mapping[str, tuple[str, ...]]
-"""The namespaces that each prefix means somewhere in a document; usually one. The empty prefix is that of names without
-one, and the empty namespace is none."""
+def _full(written: str, namespace: str | None, local: str) -> str:
+    return f"{{{namespace}}}{local}" if namespace else written
+
 
 META = "answer-meta"
 """The element that has a document's control keys."""
@@ -75,7 +115,6 @@ class XmlDocument:
 
     around: Mapping[str, tuple[str, ...]]
     root: Element
-    namespaces: Namespaces = field(default_factory=dict)
 
 
 class Shape(Enum):
@@ -137,9 +176,15 @@ def read(text: str) -> XmlDocument:
     return document
 
 
-def _has_bare_name(element: Element) -> bool:
-    """Return whether an element in a tree has a name without a prefix."""
-    return ":" not in element.name or any(map(_has_bare_name, element.elements()))
+class _Open(NamedTuple):
+    """An element whose end has not been read yet."""
+
+    name: str
+    attributes: dict[str, str]
+    content: list[Element | Text | Instruction]
+    line: int
+    declared: Mapping[str, str]
+    scope: Scope
 
 
 class _Reader:
@@ -149,12 +194,11 @@ class _Reader:
         self.source = text
         self.around: dict[str, list[str]] = {}
         self.declared = 0
-        self.namespaces: dict[str, tuple[str, ...]] = {}
-        self.declarations = text.count("xmlns")  # at most so many are still to come
+        self.declares = "xmlns" in text
         self.doctype_span = (0, 0)
         self.leads_elsewhere = False
         self.root: Element | None = None
-        self.open: list[tuple[str, dict[str, str], list[Element | Text | Instruction], int]] = []
+        self.open: list[_Open] = []
         self.runs: list[str] = []
         self.in_cdata = False
         parser = self.parser = expat.ParserCreate("utf-8")  # the text is decoded already, whatever it declares
@@ -185,10 +229,8 @@ class _Reader:
         finally:
             del self.parser  # its handlers refer to this reader: only the garbage collector would free that cycle
         assert self.root is not None  # noqa: S101 - expat finds a root, or it has raised
-        if "" not in self.namespaces and _has_bare_name(self.root):
-            self.namespaces[""] = ("",)
         around = {kind: tuple(sources) for kind, sources in self.around.items()}
-        return XmlDocument(around, self.root, self.namespaces)
+        return XmlDocument(around, self.root)
 
     def fault(self, error: expat.ExpatError) -> ParseError:
         """Return the `ParseError` for expat's error. Names nothing but HTML's entities: a word that looks like a tag or
@@ -201,7 +243,7 @@ class _Reader:
             shown = f"the entity &{name};" if name in name2codepoint else "this entity"
             reason = f"{shown} is not defined, and none is ever read from a DTD: write &amp; for a plain &"
         elif self.open and error.code == expat.errors.codes[expat.errors.XML_ERROR_TAG_MISMATCH]:
-            reason = f"the tag does not close the element that is open, which began on line {self.open[-1][3]}"
+            reason = f"the tag does not close the element that is open, which began on line {self.open[-1].line}"
         return ParseError(reason, error.lineno, error.offset + 1)
 
     def refuse(self, reason: str) -> NoReturn:
@@ -236,34 +278,27 @@ class _Reader:
         if self.open:
             self.close_run()
         elif self.root is None:
-            if ":" not in name and "xmlns" not in attributes:
-                self.namespaces[""] = ("",)
             self.read_prolog(self.source.encode()[: self.parser.CurrentByteIndex].decode())
         if len(self.open) == DEEPEST:
             self.refuse(f"it is nested more than {DEEPEST} levels deep")
-        if self.declarations:
-            for label, value in attributes.items():
-                if label.startswith("xmlns"):
-                    self.declare(label, value, name)
-        self.open.append((name, attributes, [], self.parser.CurrentLineNumber))
-
-    def declare(self, label: str, namespace: str, element: str) -> None:
-        """Note a namespace that ``xmlns`` or ``xmlns:prefix`` declares; what the control keys' element declares is not
-        served."""
-        self.declarations -= 1
-        _, colon, prefix = label.partition(":")
-        if element != META and (label == "xmlns" or colon):
-            known = self.namespaces.get(prefix, ())
-            if len(known) <= 1 and namespace not in known:  # a second one cannot be merged, and no third is told
-                self.namespaces[prefix] = (*known, namespace)
+        scope = self.open[-1].scope if self.open else OUTERMOST
+        declared = NO_DECLARATIONS
+        if self.declares and any(label.startswith("xmlns") for label in attributes):
+            declared = {}
+            for label in [label for label in attributes if label == "xmlns" or label.startswith("xmlns:")]:
+                declared[label.partition(":")[2]] = attributes.pop(label)
+            scope = Scope(declared, scope)
+        self.open.append(_Open(name, attributes, [], self.parser.CurrentLineNumber, declared, scope))
 
     def end(self, _name: str) -> None:
         """Close an element."""
         self.close_run()
-        name, attributes, content, line = self.open.pop()
-        element = Element(name, attributes, tuple(content), line)
+        opened = self.open.pop()
+        element = Element(
+            opened.name, opened.attributes, tuple(opened.content), opened.line, opened.declared, opened.scope
+        )
         if self.open:
-            self.open[-1][2].append(element)
+            self.open[-1].content.append(element)
         else:
             self.root = element
 
@@ -275,7 +310,7 @@ class _Reader:
     def close_run(self) -> None:
         """Make one `Text` of the text since the last element: comments and expat's own pieces do not divide it."""
         if self.runs:
-            self.open[-1][2].append(Text("".join(self.runs), self.in_cdata))
+            self.open[-1].content.append(Text("".join(self.runs), self.in_cdata))
             self.runs.clear()
 
     def instruction(self, target: str, data: str) -> None:
@@ -283,7 +318,7 @@ class _Reader:
         source = f"<?{target} {data}?>" if data else f"<?{target}?>"
         if self.open:
             self.close_run()
-            self.open[-1][2].append(Instruction(source))
+            self.open[-1].content.append(Instruction(source))
         elif self.root is not None:
             self.around.setdefault(f">{target}", []).append(source)
 

@@ -94,8 +94,9 @@ class _Reader:
     def _start(self, name: str, attributes: dict[str, str]) -> None:
         namespace, _, local = name.rpartition(" ")
         element = Element(namespace, local, attributes, self._parser.CurrentLineNumber)
-        self._above[-1].children.append(element)
-        self._above.append(element)
+        if len(self._above) == 1 or namespace in ("", self.root.namespace):
+            self._above[-1].children.append(element)
+        self._above.append(element)  # one of a foreign namespace is in no tree: the installer does not look at it
 
     def _text(self, text: str) -> None:
         self._above[-1].texts.append(text)

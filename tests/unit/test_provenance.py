@@ -402,7 +402,6 @@ UPPER_XML = """<profile>
 def test_attributes_and_texts_of_one_element_may_come_from_two_documents() -> None:
     answer = answer_to({"groups/base.autoyast": LOWER_XML, "m1.autoyast": UPPER_XML}, "m1", "autoyast")
     assert places(answer) == {
-        "profile.@xmlns:config": "groups/base.autoyast:1",
         "profile.general.mode.confirm.@config:type": "groups/base.autoyast:4",
         "profile.general.mode.confirm": "m1.autoyast:4",
         "profile.general.mode.final": "m1.autoyast:5",

@@ -48,6 +48,12 @@ GOOD = {
     "a prefix": unattend(
         "<u:TimeZone>UTC</u:TimeZone>", namespaces=f'{NAMESPACES} xmlns:u="urn:schemas-microsoft-com:unattend"'
     ),
+    "an element of another schema beside the passes": unattend("").replace(
+        "</unattend>", '<Extensions xmlns="urn:x"><settings pass="x"><File>a</File></settings></Extensions></unattend>'
+    ),
+    "an element of another schema with a namesake inside": unattend(
+        '<x:note><TimeZone xmlns="urn:y">a</TimeZone></x:note>', namespaces=f'{NAMESPACES} xmlns:x="urn:x"'
+    ),
     "an element of another schema": unattend("<x:note>a</x:note>", namespaces=f'{NAMESPACES} xmlns:x="urn:x"'),
 }
 
