@@ -48,10 +48,6 @@ class Client(Protocol):
     def deadline(self) -> float:
         """When the connection is closed."""
 
-    def is_gone(self) -> bool:
-        """Return whether it has closed its connection, as far as can be known without writing to it. A client that has
-        only finished sending looks the same: ask this of a client that has been waiting."""
-
 
 @dataclass(frozen=True, slots=True)
 class PatientClient:
@@ -59,10 +55,6 @@ class PatientClient:
 
     respond_by: float = math.inf
     deadline: float = math.inf
-
-    def is_gone(self) -> bool:
-        """Return False."""
-        return False
 
 
 class Sink(Protocol):
