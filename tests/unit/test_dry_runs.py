@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import json
+import math
 import random
 from pathlib import Path
 from time import monotonic
 
+import gevent
 import pytest
 
 from answerd import write_guard
 from answerd.answers import compose
 from answerd.answers.catalogue import Catalogue
 from answerd.answers.diff import compare
+from answerd.console.editing import Consequences, Editing
 from answerd.documents import _NOT_KEPT, Key, RawDocument
 from answerd.identity import Kind
 from answerd.server.admin import changes as admin_changes
@@ -20,6 +23,7 @@ from answerd.server.roles import Role, new_token
 from answerd.store import CannotBeStored, StoreError
 from answerd.write_guard import ChangeSet, Times, WriteRefused
 from tests.support.admin import Admin
+from tests.support.waiting import PATIENCE
 
 NODE = Key(Kind.MACHINE, "node1", "toml")
 
@@ -107,6 +111,35 @@ def test_a_dry_run_of_more_rows_than_it_may_have_is_refused(admin: Admin, monkey
     assert admin.guard.tried(ChangeSet((tables[0],))).written.new
     with pytest.raises(WriteRefused, match="at most 5 "):
         admin.guard.tried(ChangeSet(tuple(tables)))
+
+
+# --- previews of the console ---
+
+
+def ended(editing: Editing, found: Consequences) -> Consequences:
+    """The preview when it has come to its end."""
+    now: Consequences | None = found
+    with gevent.Timeout(PATIENCE):
+        while now is not None and now.is_pending:
+            gevent.sleep(0.001)
+            now = editing.previewed(found.name)
+    assert now is not None
+    return now
+
+
+def test_a_preview_waits_for_the_dry_run_before_it(admin: Admin) -> None:
+    editing = Editing(admin.writes, PATIENCE)
+    with admin.writes.dry_run(math.inf):
+        found = editing.preview(NODE, "x = 1\n")
+        assert found.is_pending
+    assert [effect.sentence for effect in ended(editing, found).effects] == ["1 machine gets its first answer"]
+
+
+def test_a_preview_ends_with_its_time(admin: Admin) -> None:
+    editing = Editing(admin.writes, 0.0)
+    assert "SERVICE_ADMIN_TIMEOUT_SECS" in ended(editing, editing.preview(NODE, "x = 1\n")).refused
+    with admin.writes.dry_run(math.inf):
+        assert "the dry runs before this one" in ended(editing, editing.preview(NODE, "x = 1\n")).refused
 
 
 # --- memory -----------------------------------------------------------------------------------------------------------
