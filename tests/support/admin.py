@@ -11,11 +11,12 @@ from answerd.server.answer_set import LiveAnswerSet, WriteCounter
 from answerd.server.bearer import FailureBlock
 from answerd.server.document_writes import DocumentWrites
 from answerd.server.http.parser import HeaderBlock, HttpRequest
-from answerd.server.http.responses import Client, Exchange, PatientClient, environ_of
+from answerd.server.http.responses import Client, Exchange, environ_of
 from answerd.server.roles import AdminTokens, NamedToken
 from answerd.store import Store
 from answerd.store.opening import Loader
 from answerd.store.sqlite import SqliteStore
+from tests.support.clients import PatientClient
 from tests.support.replies import Reply
 
 TOKEN = "a-token-for-tests-0123456789"

@@ -27,7 +27,6 @@ from answerd.identity import Kind
 from answerd.installs.records import InstallMemory
 from answerd.installs.states import Order, Rules, State
 from answerd.server.admin.app import late_for_shared_database
-from answerd.server.http.responses import PatientClient
 from answerd.server.live_states import LiveStates, SharedStates
 from answerd.server.request_log import RequestLog
 from answerd.store import StoreAway, StoreError, StoreLost, state_sync
@@ -39,6 +38,7 @@ from answerd.store.replica import Lineage, Replica, lineage_of
 from answerd.store.state_sync import DatabaseStates
 from answerd.store.states import EventWriter, Position, open_state_file
 from answerd.write_guard import OwnSet, Times, WriteGuard
+from tests.support.clients import PatientClient
 from tests.support.nodes import ThreadedNode
 from tests.support.postgres import MISSING, Cluster, binaries, clusters, home_of
 from tests.support.proxy import proxy_to

@@ -4,7 +4,6 @@ docs/http.md#response-headers). In pywsgi this is `get_environ`, `start_response
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
@@ -47,14 +46,6 @@ class Client(Protocol):
     @property
     def deadline(self) -> float:
         """When the connection is closed."""
-
-
-@dataclass(frozen=True, slots=True)
-class PatientClient:
-    """A client that waits as long as it takes."""
-
-    respond_by: float = math.inf
-    deadline: float = math.inf
 
 
 class Sink(Protocol):
