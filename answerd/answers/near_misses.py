@@ -44,6 +44,9 @@ LONGEST_LABEL = 100
 
 _MAC_DIGITS = 12
 
+MOST_SEGMENTS, MOST_SLASHES = 16, 3
+"""Segments of a path, and slashes between them, that are tried as one name."""
+
 LONGEST_NAME = 120
 """Characters of the description of who asked."""
 
@@ -114,9 +117,10 @@ def nearest_miss(catalogue: Catalogue, request: SelectionRequest) -> str | None:
     """Return the document that comes nearest to answering, and why it does not; None when nothing comes near.
 
     Machine documents come before members of groups, in the order in which the request has its identities; then a
-    default.
+    serial number that the path cuts, then a default.
     """
     misses = [*_machines(catalogue, request), *_members(catalogue, request)]
+    misses = misses or [*_cut_at_slashes(catalogue, request)]
     if not (misses or request.without_default):
         misses = list(_defaults(catalogue, request))
     if not misses:
@@ -199,6 +203,16 @@ def _members(catalogue: Catalogue, request: SelectionRequest) -> Iterator[str]:
                 narrowed = _narrowed(claim.match, request.facts)
                 if narrowed:
                     yield f"{named} but {narrowed}"
+
+
+def _cut_at_slashes(catalogue: Catalogue, request: SelectionRequest) -> Iterator[str]:
+    """Yield what is named by segments of the path together: a serial number may hold a slash."""
+    segments = request.facts.path.segments[:MOST_SEGMENTS]
+    for first in range(len(segments)):
+        for end in range(first + 2, min(len(segments), first + MOST_SLASHES + 1) + 1):
+            whole = "/".join(segments[first:end])
+            for known in _known_as(catalogue, identity_of(whole)):
+                yield f'{known} is named like "{shortened(whole)}" of the path: write / within a name as %2F'
 
 
 def _order(document: Document) -> tuple[str, int]:

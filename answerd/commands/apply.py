@@ -68,7 +68,7 @@ from answerd.store.opening import open_database, open_existing_database
 from answerd.store.transfer import Directory, read_directory
 
 if TYPE_CHECKING:
-    from answerd.server.write_guard import WriteGuard
+    from answerd.write_guard import WriteGuard
 
 Target = Callable[[bool, str | None], tuple[dict[str, Any], str]]
 """Makes the change, or tries it in a dry run, on the condition that the set has this ETag. Returns the JSON of the
@@ -182,7 +182,7 @@ def _target(arguments: Arguments, found: Directory) -> Target:
 
 def _in_the_database(store: Store, found: Directory, prune: bool, note: str | None) -> Target:
     from answerd.server.admin.changes import applied_as_json  # noqa: PLC0415
-    from answerd.server.write_guard import UNCONDITIONAL, ChangeSet, Conditions, WriteRefused  # noqa: PLC0415
+    from answerd.write_guard import UNCONDITIONAL, ChangeSet, Conditions, WriteRefused  # noqa: PLC0415
 
     announce_store(store)
     guard = local_guard(store)
@@ -192,7 +192,7 @@ def _in_the_database(store: Store, found: Directory, prune: bool, note: str | No
     def to_the_database(dry_run: bool, etag: str | None) -> tuple[dict[str, Any], str]:
         conditions = Conditions(if_match=etag) if etag else UNCONDITIONAL
         try:
-            applied = guard.apply(changes, author, conditions, dry_run=dry_run)
+            applied = guard.tried(changes, conditions) if dry_run else guard.apply(changes, author, conditions)
         except WriteRefused as refused:
             raise refusal(refused.reason, refused.problems) from None
         report = applied_as_json(applied, dry_run=dry_run)
@@ -211,17 +211,12 @@ def refusal(reason: str, problems: Iterable[str]) -> CommandError:
 
 
 def local_guard(store: Store) -> WriteGuard:
-    """Return a guard of a database for this command. gevent and the service's modules take long to import, and few
-    commands need them."""
-    from answerd.server.answer_set import LiveAnswerSet, WriteCounter  # noqa: PLC0415
-    from answerd.server.write_guard import WriteGuard  # noqa: PLC0415
+    """Return a guard of a database for this command."""
     from answerd.store.opening import Loader  # noqa: PLC0415
-
-    def directly(function: Callable[..., Any], *arguments: Any) -> Any:
-        return function(*arguments)  # in the service in a thread: a command has no requests that wait
+    from answerd.write_guard import OwnSet, WriteGuard  # noqa: PLC0415
 
     loader = Loader(store, has_states=True, columns=settings().labels_of_columns)
-    return WriteGuard(store, LiveAnswerSet(loader, WriteCounter(), run=directly), run=directly)
+    return WriteGuard(store, OwnSet(loader))
 
 
 def user_name() -> str | None:

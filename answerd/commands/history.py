@@ -130,7 +130,7 @@ def _as_json(entry: HistoryEntry, labels: Mapping[str, str], show_secrets: bool)
 
 def put_back(arguments: Arguments) -> int:
     """Restore a document. Exit status 1 where that is refused."""
-    from answerd.server.write_guard import UNCONDITIONAL, WriteRefused, restore_document  # noqa: PLC0415
+    from answerd.write_guard import UNCONDITIONAL, WriteRefused, restore_document  # noqa: PLC0415
 
     number = whole_number("--revision", arguments["--revision"])
     kind, identifier, extension = parse_document_name(arguments["KEY"])

@@ -275,7 +275,7 @@ def _backend(parts: ConsoleParts) -> Backend:
         version=f"answerd {__version__}",
         settings=[(name, value, SETTINGS_BY_NAME[name].meaning) for name, value, _ in describe(config)],
         warnings=config.warnings,
-        editing=Editing(parts.guard) if parts.guard is not None else None,
+        editing=Editing(parts.writes, config.admin_timeout_seconds) if parts.writes is not None else None,
         installs=Installs(installs, parts.follower.current, sources) if installs is not None else None,
         feed=parts.feed,
         captures=Path(config.capture_dir) if config.capture_dir else None,

@@ -8,6 +8,7 @@ from __future__ import annotations
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
 from functools import partial
 from secrets import token_urlsafe
@@ -21,6 +22,7 @@ from answerd.answers.catalogue import Catalogue
 from answerd.answers.sources import Sources
 from answerd.check import check
 from answerd.server.threads import in_pool
+from answerd.store import StoreError
 from answerd.validators import Tools
 
 MOST_KEPT = 4
@@ -93,8 +95,8 @@ class Job(Generic[_T]):
 Work = Callable[[Callable[[int, int], None]], _T]
 """Does the work in a thread: calls its argument with how many steps are done and with their total."""
 
-Begin = Callable[[], Work[_T]]
-"""Does in a greenlet of the loop what has to be done before the work, and returns that."""
+Turn = Callable[[], AbstractContextManager[object]]
+"""Waits, in a greenlet of the loop, until the work may begin."""
 
 
 def patience_for(catalogue: Catalogue) -> float:
@@ -111,16 +113,16 @@ class BackgroundWork(Generic[_T]):
         self._kept: OrderedDict[Hashable, Job[_T]] = OrderedDict()
         self._pool: ThreadPool | None = None
 
-    def job(self, about: Hashable, begin: Begin[_T], patience: float = 0.0) -> Job[_T]:
-        """Return the job that is about this; begin it where there is none, or it has failed. Wait up to
-        ``patience`` seconds for its end, so that small work needs no second look."""
+    def job(self, about: Hashable, work: Work[_T], patience: float = 0.0, turn: Turn = nullcontext) -> Job[_T]:
+        """Return the job that is about this; begin it, when it is its ``turn``, where there is none, or it has failed.
+        Wait up to ``patience`` seconds for its end, so that small work needs no second look."""
         job = self._kept.get(about)
         if job is None or job.fault:
             job = self._kept[about] = Job()
             while len(self._kept) > self._most_kept:
                 _, dropped = self._kept.popitem(last=False)
                 dropped.is_wanted = False
-            gevent.spawn(self._carry_out, job, begin)
+            gevent.spawn(self._carry_out, job, work, turn)
         self._kept.move_to_end(about)
         if patience > 0:
             job.finished.wait(patience)
@@ -130,13 +132,16 @@ class BackgroundWork(Generic[_T]):
         """Return the job of a name; None where it is not kept any more."""
         return next((job for job in self._kept.values() if job.name == name), None)
 
-    def _carry_out(self, job: Job[_T], begin: Begin[_T]) -> None:
+    def _carry_out(self, job: Job[_T], work: Work[_T], turn: Turn) -> None:
         if self._pool is None:
             self._pool = ThreadPool(1)
         try:
-            job.result = in_pool(self._pool, begin(), job.progress)
+            with turn():
+                job.result = in_pool(self._pool, work, job.progress)
         except Ended:
             job.fault = "it was given up for newer work"
+        except StoreError as error:
+            job.fault = str(error)
         except Exception as error:
             job.fault = f"{type(error).__name__}: {error}"
         job.at = time.time()
@@ -189,7 +194,7 @@ class CheckInBackground:
         if begun is not None and begun.job.is_finished and time.time() - begun.job.at >= again_after:
             begun = begun if is_current(begun) and not begun.job.fault else None
         if begun is None:
-            job = self._work.job(object(), lambda: partial(self._check, catalogue), patience_for(catalogue))
+            job = self._work.job(object(), partial(self._check, catalogue), patience_for(catalogue))
             begun = _Check(job, catalogue, version)
         self._begun, job = begun, begun.job
         if job.result is not None:

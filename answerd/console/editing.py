@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import partial
 from hashlib import sha256
+from time import monotonic
 from typing import Any, NamedTuple
 
 from answerd.answers.catalogue import Catalogue
@@ -16,7 +17,7 @@ from answerd.answers.diff import Difference, compare
 from answerd.answers.line_diff import unified
 from answerd.answers.redaction import redacted_pair
 from answerd.answers.secret_names import is_secret_name, redacted_cell, why_masked
-from answerd.console.background import BackgroundWork, Job, Work, patience_for
+from answerd.console.background import BackgroundWork, Job, patience_for
 from answerd.console.proposals import NEW_INVENTORY
 from answerd.console.rendering import counted
 from answerd.documents import Key, RawDocument
@@ -28,20 +29,23 @@ from answerd.inventory.records import UnreadableError
 from answerd.inventory.row import Row, judged
 from answerd.inventory.table import Table, read_table
 from answerd.long_work import run_long
-from answerd.server.admin.changes import DIFF_CHARACTERS
+from answerd.server.admin.changes import DIFF_CHARACTERS, refuse_late
 from answerd.server.admin.documents import RowEdits, line_of
 from answerd.server.admin.requests import CannotRender, InvalidRequest, NotThere
-from answerd.server.write_guard import (
+from answerd.server.document_writes import DocumentWrites
+from answerd.server.threads import in_thread
+from answerd.store import Author, HistoryEntry, HistoryFilter, StoreError, Version
+from answerd.write_guard import (
     UNCONDITIONAL,
+    WHENEVER,
     ChangeSet,
     ConditionFailed,
     Conditions,
-    WriteGuard,
+    Times,
     WriteRefused,
     WrittenDocument,
     etag,
 )
-from answerd.store import Author, HistoryEntry, HistoryFilter, StoreError, Version
 
 CHANGES_SHOWN = 20
 CHANGES_LISTED = 100
@@ -160,15 +164,18 @@ class Saved(NamedTuple):
 class Editing:
     """Documents of a database. Every method raises `NotSaved` with the reason when it did not happen."""
 
-    def __init__(self, guard: WriteGuard) -> None:
-        self._guard = guard
-        self._rows = RowEdits(guard)
+    def __init__(self, writes: DocumentWrites, seconds: float) -> None:
+        """A preview takes at most so many ``seconds``, as a dry run of the admin API."""
+        self._writes = writes
+        self._guard = writes.guard
+        self._rows = RowEdits(writes)
+        self._seconds = seconds
         self._comparisons: BackgroundWork[Consequences] = BackgroundWork()
 
     def find(self, key: Key) -> DocumentVersion | None:
         """Return a document, by its exact identifier or its identity."""
         with _as_not_saved():
-            found = self._guard.run(self._guard.store.find, key)
+            found = in_thread(self._writes.store.find, key)
         if found is None:
             return None
         return DocumentVersion(found.key, found.body.decode("utf-8", "replace"), etag(found.revision, found.token))
@@ -180,21 +187,34 @@ class Editing:
             return Consequences(refused=reason)
         stored = self.find(key)
         with _as_not_saved():
-            version: Version = self._guard.run(self._guard.store.version)
+            version: Version = in_thread(self._writes.store.version)
         digest = sha256((text or "").encode("utf-8", "replace")).digest()
         own = partial(_difference, stored.text if stored else None, text, key.format, self._labels)
-        patience = patience_for(self._guard.follower.loader.catalogue)
-        about, begin = (key, text is None, digest, version), partial(self._tried, key, text, own)
-        return _so_far(self._comparisons.job(about, begin, patience))
+        patience = patience_for(self._writes.follower.catalogue)
+        times = Times(begin_by=monotonic() + self._seconds)
+        work = partial(self._tried, key, text, own, times)
+        turn = partial(self._writes.dry_run, times.begin_by)
+        return _so_far(self._comparisons.job((key, text is None, digest, version), work, patience, turn))
 
-    def _tried(self, key: Key, text: str | None, own: Callable[[], list[str]]) -> Work[Consequences]:
+    def _tried(
+        self,
+        key: Key,
+        text: str | None,
+        own: Callable[[], list[str]],
+        times: Times,
+        progress: Callable[[int, int], None],
+    ) -> Consequences:
         change = ChangeSet((RawDocument(key, text),)) if text is not None else ChangeSet(deletes=(key,))
         try:
-            applied = self._guard.apply(change, dry_run=True)
+            applied = self._guard.tried(change, times=times)
         except WriteRefused as error:
-            refused = Consequences(refused=error.reason, problems=error.problems)
-            return lambda _: replace(refused, own=own())
-        return partial(_compared, applied.before, applied.after, own)
+            return Consequences(refused=error.reason, problems=error.problems, own=own())
+
+        def in_time(done: int, total: int) -> None:
+            progress(done, total)
+            refuse_late(done, total, times)
+
+        return _compared(applied.before, applied.after, own, in_time)
 
     def previewed(self, name: str) -> Consequences | None:
         """Return the consequences that a preview has found, or how far it is; None where it is not kept any more."""
@@ -207,18 +227,20 @@ class Editing:
             raise NotSaved(reason)
         with _as_not_saved():
             conditions = Conditions(if_match=etag) if etag else Conditions(if_none_match="*")
-            return _saved(self._guard.put(key, text, by, conditions))
+            return _saved(self._writes.make(WHENEVER, self._guard.put, key, text, by, conditions))
 
     def delete(self, key: Key, etag: str, by: Author) -> None:
         """Remove a document."""
         with _as_not_saved():
-            self._guard.delete(key, by, Conditions(if_match=etag) if etag else UNCONDITIONAL)
+            conditions = Conditions(if_match=etag) if etag else UNCONDITIONAL
+            self._writes.make(WHENEVER, self._guard.delete, key, by, conditions)
 
     def preview_row(self, key: Key, edit: RowEdit) -> Consequences:
         """Return the consequences of changing a row, or that they are being found."""
         with _as_not_saved():
             try:
-                text, _ = self._rows.tried(key, edit.identity, partial(_with_edit, edit, self._labels))
+                changed = partial(_with_edit, edit, self._labels)
+                text, _ = in_thread(self._rows.tried, key, edit.identity, changed)
             except NotThere:
                 text = self._first_row(key, edit)
         return self.preview(key, text)
@@ -227,14 +249,17 @@ class Editing:
         """Change, add or remove a row of an inventory; the first row makes the inventory."""
         with _as_not_saved():
             try:
-                return _saved(self._rows.edited(key, edit.identity, partial(_with_edit, edit, self._labels), by))
+                changed = partial(_with_edit, edit, self._labels)
+                made = self._writes.make(WHENEVER, self._rows.edited, key, edit.identity, changed, by, UNCONDITIONAL)
             except NotThere:
                 text = self._first_row(key, edit)
-                return _saved(self._guard.put(key, text, by, Conditions(if_none_match="*")))
+                is_new = Conditions(if_none_match="*")
+                made = self._writes.make(WHENEVER, self._guard.put, key, text, by, is_new)
+            return _saved(made)
 
     @property
     def _labels(self) -> Mapping[str, str]:
-        return self._guard.follower.loader.catalogue.columns
+        return self._writes.follower.catalogue.columns
 
     def _first_row(self, key: Key, edit: RowEdit) -> str:
         if edit.identity or edit.cells is None:
@@ -273,7 +298,7 @@ class Editing:
 
     def _changes(self, **wanted: Any) -> Sequence[DocumentChange]:
         with _as_not_saved():
-            entries: list[HistoryEntry] = self._guard.run(self._guard.store.history, HistoryFilter(**wanted))
+            entries: list[HistoryEntry] = in_thread(self._writes.store.history, HistoryFilter(**wanted))
         return [_change(entry) for entry in entries]
 
 

@@ -18,6 +18,7 @@ from answerd.server.admin.changes import BODY_LIMIT
 from answerd.server.admission import Admission
 from answerd.server.bearer import FailureBlock
 from answerd.server.console_parts import ConsoleParts
+from answerd.server.document_writes import DocumentWrites
 from answerd.server.exposition import Exposition, make_metrics_app
 from answerd.server.http.server import Gate, HttpServer, Limits
 from answerd.server.metrics import AdminCounts
@@ -25,7 +26,6 @@ from answerd.server.shared import Shared
 from answerd.server.shown_targets import shown_target
 from answerd.server.threads import in_thread
 from answerd.server.worker import Process
-from answerd.server.write_guard import WriteGuard
 from answerd.store import ReplicatingStore, Store, StoreError
 
 ADMIN_ACCEPTS_AT_ONCE = 32
@@ -52,7 +52,7 @@ class Administration(Process):
 
     def __init__(self, shared: Shared, parent_pipe: int, *, reports: bool, is_replacement: bool) -> None:
         super().__init__(shared, parent_pipe, reports=reports, is_replacement=is_replacement)
-        self.guard = WriteGuard(shared.loader.store, self.answers.follower)
+        self.writes = DocumentWrites(self.answers.follower)
         self.can_write = shared.config.store != "files" and bool(shared.admin_socket or shared.console_socket)
         self.listeners = [*self._listeners()]
 
@@ -62,11 +62,11 @@ class Administration(Process):
             return
         gevent.spawn(self._warm_guard)
         if self.shared.config.history_days is not None:
-            gevent.spawn(_prune_for_ever, self.guard.store, self.shared.config.history_days, self.shared.log.line)
+            gevent.spawn(_prune_for_ever, self.writes.store, self.shared.config.history_days, self.shared.log.line)
 
     def _warm_guard(self) -> None:
         self.answers.warm.wait()
-        self.guard.warm_up(self.answers.preparation.problems)
+        self.writes.warm_up(self.answers.preparation.problems)
 
     def _listeners(self) -> Iterator[HttpServer]:
         shared = self.shared
@@ -79,7 +79,7 @@ class Administration(Process):
             time.monotonic, count=partial(counters.add, "answerd_authentication_failures_total", "admin")
         )
         api = make_admin_app(
-            self.guard,
+            self.writes,
             shared.admin_tokens,
             block,
             shared.log.line,
@@ -106,7 +106,7 @@ class Administration(Process):
             config=lambda: shared.config,
             store=shared.loader.store,
             follower=self.answers.follower,
-            guard=self.guard if self.can_write else None,
+            writes=self.writes if self.can_write else None,
             tokens=shared.admin_tokens,
             sources=shared.sources,
             secrets=shared.secrets,

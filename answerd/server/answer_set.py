@@ -6,7 +6,9 @@ A load or a preparation runs in one thread beside the loop, which the interprete
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import math
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Final
@@ -23,10 +25,11 @@ from answerd.server.cells import Cells
 from answerd.server.http.responses import reason_line
 from answerd.server.os_support import gc_paused
 from answerd.server.request_log import RequestLog
-from answerd.server.threads import Lock, in_thread, release_gradually
+from answerd.server.threads import Lock, in_thread, native_lock, release_gradually
 from answerd.store import NoSetYet, StoreError
 from answerd.store.files import FileStore
 from answerd.store.opening import Loader
+from answerd.write_guard import NotFree
 
 WRITES: Final = ("writes",)
 """The cell in which a process counts the writes that it has announced."""
@@ -59,7 +62,8 @@ class WriteCounter:
 class LiveAnswerSet:
     """The answer set of one process, kept up to date: the only place where its loader looks and takes.
 
-    Made in the worker, after forking. ``lock`` is held while the set changes; a request takes it only to load a write.
+    Made in the worker, after forking. Requests wait for one another, so that one of them loads a write; what changes
+    the set does so in a thread, with a lock of threads.
     """
 
     def __init__(
@@ -71,7 +75,8 @@ class LiveAnswerSet:
         """``run`` runs what waits for the store, and what builds the next set, beside the loop."""
         self.loader = loader
         self._run = run
-        self.lock = Lock()
+        self._one_look = Lock()
+        self._changing = native_lock()
         self._writes = writes
         self._seen = -1  # nothing: the set that was loaded before forking may be older than a write since
 
@@ -82,7 +87,7 @@ class LiveAnswerSet:
         regularly, reports the reason.
         """
         if self._seen != self._writes.value:
-            with self.lock:
+            with self._one_look:
                 if self._seen != self._writes.value:  # else another request has loaded it meanwhile
                     try:
                         self.refresh()
@@ -90,21 +95,44 @@ class LiveAnswerSet:
                         self._seen = self._writes.value
         return self.loader.catalogue
 
+    @property
+    def catalogue(self) -> Catalogue:
+        return self.loader.catalogue
+
     def refresh(self) -> bool:
-        """Bring the set up to date with the store; return whether anything changed. Raises
+        """Bring the set up to date with the store, beside the loop; return whether anything changed. Raises
         `answerd.store.StoreError`."""
-        with self.lock:
-            seen = self._writes.value
-            with gc_paused():
-                has_changed: bool = self._run(self.loader.refresh)
-            self._seen = seen
+        with self._one_look:
+            has_changed: bool = self._run(self.load)
             return has_changed
 
-    def replace(self, catalogue: Catalogue) -> None:
-        """Put a set in force that this process has written to the store itself, and announce it to the others.
+    def load(self) -> bool:
+        """`refresh`, in a thread beside the loop."""
+        with self._changing:
+            return self._loaded()
 
-        Called with ``lock`` held, after the commit and without yielding in between.
-        """
+    def _loaded(self) -> bool:
+        seen = self._writes.value
+        with gc_paused():
+            has_changed = self.loader.refresh()
+        self._seen = seen
+        return has_changed
+
+    @contextmanager
+    def held(self, seconds: float) -> Iterator[None]:
+        """Keep others from changing the set in a block, at whose beginning it is brought up to date. In a thread beside
+        the loop. Raises `NotFree` where they take more than so many seconds, and `answerd.store.StoreError`."""
+        if not self._changing.acquire(timeout=-1 if seconds == math.inf else max(0.0, seconds)):
+            raise NotFree
+        try:
+            self._loaded()
+            yield
+        finally:
+            self._changing.release()
+
+    def replace(self, catalogue: Catalogue) -> None:
+        """Put a set in force that this process has written to the store itself, and announce it to the others. Called
+        after the commit by who has the set `held`."""
         self.loader.catalogue = catalogue
         self._seen = self._writes.bump()
 

@@ -10,18 +10,18 @@ from answerd.answers.sources import Sources
 from answerd.config import Config
 from answerd.server.answer_set import LiveAnswerSet
 from answerd.server.bearer import FailureBlock
+from answerd.server.document_writes import DocumentWrites
 from answerd.server.http.server import Gate
 from answerd.server.live_states import LiveStates
 from answerd.server.request_feed import RequestFeed
 from answerd.server.roles import AdminTokens
-from answerd.server.write_guard import WriteGuard
 from answerd.store import Store
 from answerd.store.secrets import SecretFiles
 
 
 @dataclass(frozen=True, slots=True)
 class ConsoleParts:
-    """What the console is given of a running service. ``guard`` is None for a store of files.
+    """What the console is given of a running service. ``writes`` is None for a store of files.
 
     ``problems`` returns those of the set in force. ``config`` returns the settings, which a signal may have changed.
     ``api`` is the admin API, and ``api_gate`` its gate. ``installs`` is None where the service keeps no states;
@@ -31,7 +31,7 @@ class ConsoleParts:
     config: Callable[[], Config]
     store: Store
     follower: LiveAnswerSet
-    guard: WriteGuard | None
+    writes: DocumentWrites | None
     tokens: AdminTokens
     sources: Sources
     secrets: SecretFiles

@@ -6,13 +6,14 @@ thread delays a request by a few of these, however long it takes.
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable
 from contextvars import ContextVar
 from typing import Any, TypeVar, cast
 
 import gevent
-from gevent.lock import BoundedSemaphore, RLock
+from gevent.lock import RLock
 from gevent.monkey import get_original
 from gevent.threadpool import ThreadPool
 
@@ -25,7 +26,8 @@ waiting_client: ContextVar[Client | None] = ContextVar("waiting_client", default
 _T = TypeVar("_T")
 _Tried = tuple[_T | None, Exception | None]
 _thread_now: Callable[[], int] = get_original("_thread", "get_ident")  # gevent's version identifies greenlets
-_lock = get_original("_thread", "allocate_lock")
+native_lock: Callable[[], Any] = get_original("_thread", "allocate_lock")
+"""A lock for threads. The loop must not wait for it."""
 
 
 class Lock(RLock):
@@ -78,7 +80,7 @@ def on_loop(hub: Any, function: Callable[..., _T], *arguments: Any) -> _T:
     if _thread_now() == hub.thread_ident:
         return function(*arguments)
     results: list[_Tried[_T]] = []
-    done = _lock()
+    done = native_lock()
     done.acquire()
 
     def run() -> None:
@@ -103,6 +105,26 @@ class TooLate(Exception):
     """The thread was not free before the client's deadline: the work was dropped."""
 
 
+class OneThread:
+    """A thread beside the loop, which does one piece of work after the other, in the order in which it was asked."""
+
+    def __init__(self) -> None:
+        """After forking."""
+        self._pool = ThreadPool(1)
+        self._turn = Lock()
+
+    def __call__(self, until: float, work: Callable[..., _T], *arguments: Any) -> _T:
+        """Return what ``work`` returns, or raise what it raises. Raises `TooLate` where it could not begin ``until``
+        a moment of the monotonic clock, before which it waits for other work."""
+        if not self._turn.acquire(timeout=None if until == math.inf else max(0.0, until - time.monotonic())):
+            raise TooLate
+        try:
+            result: _T = in_pool(self._pool, work, *arguments)
+            return result
+        finally:
+            self._turn.release()
+
+
 class LongWork:
     """Does work on one large document, answer or request in a thread of its own, while the caller's greenlet waits.
 
@@ -113,8 +135,7 @@ class LongWork:
     def __init__(self) -> None:
         """In the thread of the loop, after forking."""
         self._loop_thread = _thread_now()
-        self._pool = ThreadPool(1)
-        self._turn = BoundedSemaphore(1)
+        self._thread = OneThread()
 
     def __call__(self, work: Callable[[], _T]) -> _T:
         """Return what ``work`` returns, or raise what it raises.
@@ -124,14 +145,8 @@ class LongWork:
         if _thread_now() != self._loop_thread:
             return work()
         client = waiting_client.get()
-        timeout = None if client is None else max(0.0, client.respond_by - time.monotonic())
-        if not self._turn.acquire(timeout=timeout):
-            raise TooLate
-        try:
-            result: _T = in_pool(self._pool, _uncollected, work)
-            return result
-        finally:
-            self._turn.release()
+        result: _T = self._thread(math.inf if client is None else client.respond_by, _uncollected, work)
+        return result
 
 
 def _uncollected(work: Callable[[], Any]) -> Any:

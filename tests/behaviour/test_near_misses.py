@@ -84,6 +84,20 @@ def test_the_reason_names_the_nearest_miss(fleet: Fleet, files: dict[str, str], 
     assert expected in reason
 
 
+@pytest.mark.parametrize(
+    ("path", "whole", "known"),
+    [
+        pytest.param("/proxmox/SN/12/7", "SN/12/7", 'a member of group "rack-a" (toml)', id="a member"),
+        pytest.param("/ks/x/AB/12", "AB/12", 'machine "AB-12" (ks)', id="a machine, after another segment"),
+    ],
+)
+def test_a_name_whose_slashes_are_those_of_the_path_is_near(fleet: Fleet, path: str, whole: str, known: str) -> None:
+    fleet.write({"groups/rack-a.toml": 'members = ["SN/12/7"]\na = 1\n', "AB-12.ks": "lang en\n"})
+    assert f'{known} is named like "{whole}" of the path: write / within a name as %2F' in refusal(fleet, path)
+    prefix = path.removesuffix(whole)
+    assert fleet.text(prefix + whole.replace("/", "%2F"))
+
+
 def test_nothing_near_is_told_as_nothing(fleet: Fleet) -> None:
     fleet.write({"525400000001.toml": TOML})
     assert refusal(fleet, f"/proxmox?mac={MAC}") == f"no document claims mac={MAC}, and there is no default in toml"

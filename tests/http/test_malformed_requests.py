@@ -3,11 +3,13 @@
 The table is judged twice: by the reader alone, whole and byte by byte, and by a running listener over a socket.
 """
 
+import re
 import socket
 from collections.abc import Iterator
 
 import pytest
 
+from answerd.server.http.parser import BadRequest, RequestReader
 from tests.http.fuzz_listener import Outcome, fuzz, judge
 from tests.http.listener_harness import Server, serving
 
@@ -244,3 +246,22 @@ def test_a_body_that_breaks_off_is_400(server: Server) -> None:
 
 def test_random_streams_are_judged_alike_however_they_are_cut() -> None:
     fuzz(examples=300)
+
+
+@pytest.mark.parametrize(
+    ("line", "reason"),
+    [
+        pytest.param("GET /ks?serial=AB 12&x=1 HTTP/1.1", "the URL has a blank: write it as %20", id="a blank"),
+        pytest.param("GET /ks/AB 12/x HTTP/1.0", "the URL has a blank: write it as %20", id="in the path"),
+        pytest.param("GET /ks/A  HTTP/1.1", "the URL has a blank: write it as %20", id="at its end"),
+        pytest.param("GET /ks?x=A\tB HTTP/1.1", "the URL has a control character: write it as %09", id="a tab"),
+        pytest.param("GET /ks?x=A\x00 HTTP/1.1", "the URL has a control character: write it as %00", id="NUL"),
+        pytest.param("GET /ks?x=A", "wanted METHOD TARGET HTTP/1.1", id="no version"),
+        pytest.param("GET  HTTP/1.1", "wanted METHOD TARGET HTTP/1.1", id="no target"),
+        pytest.param("G\tT /a b HTTP/1.1", "wanted METHOD TARGET HTTP/1.1", id="a method that is none"),
+    ],
+)
+def test_the_reason_names_what_a_url_must_not_have(line: str, reason: str) -> None:
+    with pytest.raises(BadRequest, match=re.escape(reason)) as refused:
+        RequestReader(lambda _: 0).receive(f"{line}\r\nHost: s\r\n\r\n".encode("latin-1"))
+    assert refused.value.status == 400

@@ -8,6 +8,7 @@ import re
 import signal
 import socket
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -21,6 +22,7 @@ from answerd.store.tables import execute
 from tests.support.console import Browser
 from tests.support.disks import fill
 from tests.support.postgres import MISSING, Cluster, binaries, clusters, home_of
+from tests.support.replies import Reply
 from tests.support.service import Service, run
 from tests.support.waiting import PATIENCE, wait_until
 
@@ -312,6 +314,41 @@ def test_a_full_disk_is_said_as_such_and_a_node_takes_no_write_until_there_is_sp
     wait_until(lambda: all(service.get("/ready").status == 200 for _ in range(6)))
     assert service.post(f"{report}/installed", b"").status == 200
     assert is_refused(service)
+
+
+def test_while_the_database_stands_still_each_request_is_answered_or_asked_to_come_back(
+    cluster: Cluster, node: Callable[..., Service]
+) -> None:
+    """The server's processes are stopped where they are: connections stay, and nothing is said on them."""
+    service = node("only", cluster.database(), SERVICE_WORKERS=2, SERVICE_TIMEOUT_SECS=4, SERVICE_ADMIN_TIMEOUT_SECS=4)
+    put_script(service)
+    report = install(service)
+    change = json.dumps({"put": [{"kind": "group", "identifier": "g", "format": "ks", "text": "x\n"}], "dry_run": True})
+    requests = [
+        *[("PUT", f"/machines/aabbccddee{at:02}?format=ks", b"x\n") for at in range(10, 16)],
+        ("DELETE", "/machines/aabbccddee02?format=ks", b""),
+        ("POST", "/apply", change.encode()),
+        *[("GET", path, b"") for path in ("/machines", "/machines?detail=1", "/history", "/check", "/installs")],
+        ("POST", f"/installs/{MACHINE.rpartition('=')[2]}/arm", b""),
+    ]
+
+    def reported(number: int) -> Reply:
+        return service.post(f"{report}/progress?percent={number % 100}", b"")
+
+    def administered(request: tuple[str, str, bytes]) -> Reply:
+        return service.ask_admin(*request, Authorization=f"Bearer {TOKEN}")
+
+    cluster.pause()
+    try:
+        with ThreadPoolExecutor(40) as clients:
+            administering = clients.map(administered, requests)
+            replies = [*clients.map(reported, range(200)), *administering]
+    finally:
+        cluster.resume()
+    statuses = {(reply.status, reply.headers.get("retry-after")) for reply in replies}
+    assert statuses <= {(200, None), (404, None), (503, "5"), (503, "2")}
+    wait_until(lambda: put(service, "aabbccddee02", "# new\n") == 200)
+    assert service.post(f"{report}/installed", b"").status == 200
 
 
 def test_a_replica_that_was_removed_is_made_again(

@@ -71,7 +71,7 @@ def test_every_route_is_described_and_every_description_has_a_route(tmp_path: Pa
     admin = Admin(tmp_path / "answers.db")
     shared = SharedStates(StateFile(SqliteFile(tmp_path / "answers.db"), Rules()), Config(store="sqlite"))
     installs = LiveStates(shared, RequestLog("stderr", "off"))
-    app = make_admin_app(admin.guard, AdminTokens(["x"], ()), admin.block, admin.log.append, installs=installs)
+    app = make_admin_app(admin.writes, AdminTokens(["x"], ()), admin.block, admin.log.append, installs=installs)
     described = {
         (method.upper(), path)
         for path, operations in description()["paths"].items()

@@ -50,8 +50,8 @@ class System:
 
     def install(self, package: Path) -> str:
         """Install or upgrade a package from a file."""
-        shutil.copy(package, self.root / package.name)
-        return self.run("dpkg", "--install", f"/{package.name}")
+        shutil.copy(package, self.root / "tmp" / package.name)
+        return self.run("dpkg", "--install", f"/tmp/{package.name}")
 
     def owner(self, path: str) -> str:
         """Return owner, group and mode of a file, by the names of that system."""

@@ -9,13 +9,14 @@ from typing import Any, Generic, TypeVar
 from answerd.server.admin.app import make_admin_app
 from answerd.server.answer_set import LiveAnswerSet, WriteCounter
 from answerd.server.bearer import FailureBlock
+from answerd.server.document_writes import DocumentWrites
 from answerd.server.http.parser import HeaderBlock, HttpRequest
-from answerd.server.http.responses import Client, Exchange, PatientClient, environ_of
+from answerd.server.http.responses import Client, Exchange, environ_of
 from answerd.server.roles import AdminTokens, NamedToken
-from answerd.server.write_guard import WriteGuard
 from answerd.store import Store
 from answerd.store.opening import Loader
 from answerd.store.sqlite import SqliteStore
+from tests.support.clients import PatientClient
 from tests.support.replies import Reply
 
 TOKEN = "a-token-for-tests-0123456789"
@@ -42,16 +43,21 @@ _Store = TypeVar("_Store", bound=Store)
 class AdminOf(Generic[_Store]):
     """The admin application over a store, and everything that it is made of."""
 
-    def __init__(self, store: _Store, named: Iterable[NamedToken] = ()) -> None:
+    def __init__(self, store: _Store, named: Iterable[NamedToken] = (), *, in_threads: bool = False) -> None:
         self.store = store
         self.generation = WriteCounter()
-        self.follower = LiveAnswerSet(Loader(self.store), self.generation, run=directly)
-        self.guard = WriteGuard(self.store, self.follower, run=directly)
+        if in_threads:
+            self.follower = LiveAnswerSet(Loader(self.store), self.generation)
+            self.writes = DocumentWrites(self.follower)
+        else:
+            self.follower = LiveAnswerSet(Loader(self.store), self.generation, run=directly)
+            self.writes = DocumentWrites(self.follower, lambda _until, work, *arguments: work(*arguments))
+        self.guard = self.writes.guard
         self.clock = Clock()
         self.block = FailureBlock(self.clock)
         self.log: list[str] = []
         self.named = tuple(named)
-        self.app = make_admin_app(self.guard, AdminTokens([TOKEN], self.named), self.block, self.log.append)
+        self.app = make_admin_app(self.writes, AdminTokens([TOKEN], self.named), self.block, self.log.append)
 
     def ask(
         self,
@@ -97,5 +103,5 @@ class AdminOf(Generic[_Store]):
 class Admin(AdminOf[SqliteStore]):
     """The same over a new database."""
 
-    def __init__(self, path: Path, named: Iterable[NamedToken] = ()) -> None:
-        super().__init__(SqliteStore(path), named)
+    def __init__(self, path: Path, named: Iterable[NamedToken] = (), *, in_threads: bool = False) -> None:
+        super().__init__(SqliteStore(path), named, in_threads=in_threads)

@@ -11,11 +11,12 @@ from answerd.server.access import Access
 from answerd.server.answer_app import make_answer_app, make_gate
 from answerd.server.answer_set import AnswerSet, Preparation, WriteCounter
 from answerd.server.http.parser import HeaderBlock, HttpRequest
-from answerd.server.http.responses import Exchange, PatientClient, environ_of, respond
+from answerd.server.http.responses import Exchange, environ_of, respond
 from answerd.server.peer import is_within
 from answerd.server.request_log import RequestLog
 from answerd.store.files import FileStore
 from answerd.store.opening import Loader
+from tests.support.clients import PatientClient
 
 TOKEN = "an-answer-token-0123456789"
 NETWORKS = parse_networks("10.0.0.0/8, fd00::/8")

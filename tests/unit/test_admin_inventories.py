@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from pathlib import Path
 from urllib.parse import quote
 
@@ -192,15 +191,9 @@ def test_resolve_and_check_take_the_inventory_along(admin: Admin) -> None:
     assert admin.get("/check").json == {"problems": []}
 
 
-def test_clients_that_edit_rows_at_once_wait_for_each_other(admin: Admin, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_clients_that_edit_rows_at_once_wait_for_each_other(tmp_path: Path) -> None:
+    admin = Admin(tmp_path / "answers.db", in_threads=True)
     admin.put("/inventory/default", "id,role\n")
-    run = admin.guard.run
-
-    def slowly(function: Callable[..., object], *arguments: object) -> object:
-        gevent.sleep(0)
-        return run(function, *arguments)
-
-    monkeypatch.setattr(admin.guard, "run", slowly)
     names = [f"web-{number}" for number in range(12)]
     writes = [gevent.spawn(put_row, admin, name, id=name) for name in names]
     gevent.joinall(writes, raise_error=True)

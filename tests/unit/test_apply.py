@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import json
+from functools import partial
 from pathlib import Path
+from time import monotonic
 from typing import Any
 
 import pytest
 
+from answerd.answers.diff import compare
 from answerd.documents import Key, RawDocument
 from answerd.identity import Kind
-from answerd.server.admin.changes import ChangeHandlers
+from answerd.server.admin.changes import refuse_late
 from answerd.server.roles import Role, TokensError, new_token, parse_token_file
-from answerd.server.write_guard import ChangeSet
 from answerd.store import HistoryFilter, StoreError
+from answerd.write_guard import ChangeSet, Times
 from tests.support import writes
 from tests.support.admin import Admin
 from tests.support.replies import Reply
@@ -350,7 +353,7 @@ def test_a_line_that_is_no_token_is_named_and_not_quoted(line: str, reason: str)
 
 
 def test_a_comparison_that_takes_too_long_says_so(admin: Admin) -> None:
-    applied = admin.guard.apply(ChangeSet((RawDocument(Key(Kind.DEFAULT, "", "ks"), "x"),)), dry_run=True)
-
+    applied = admin.guard.tried(ChangeSet((RawDocument(Key(Kind.DEFAULT, "", "ks"), "x"),)))
+    late = partial(refuse_late, times=Times(monotonic()))
     with pytest.raises(StoreError, match=r"\d+ of \d+ answers were compared .* SERVICE_ADMIN_TIMEOUT_SECS"):
-        ChangeHandlers(admin.guard)._compared(applied, -1.0)
+        compare(applied.before, applied.after, late)

@@ -40,20 +40,20 @@ class Held:
 
 def test_work_is_begun_once_shown_while_it_goes_on_and_kept() -> None:
     work, held = BackgroundWork[str](), Held()
-    first = work.job("one", lambda: held, patience=0.05)
+    first = work.job("one", held, patience=0.05)
     assert [first.result, first.is_finished] == [None, False]
     assert (first.done, first.total) == (1, 2)
-    assert work.job("one", lambda: held) is first is work.named(first.name)
+    assert work.job("one", held) is first is work.named(first.name)
     held.release.set()
     assert first.finished.wait(PATIENT)
-    assert work.job("one", lambda: held).result == "found"
+    assert work.job("one", held).result == "found"
     assert held.begun == 1
 
 
 def test_the_oldest_work_gives_way_and_is_ended() -> None:
     work, held = BackgroundWork[str](most_kept=1), Held()
-    old = work.job("old", lambda: held, patience=0.01)
-    new = work.job("new", lambda: lambda progress: "new")
+    old = work.job("old", held, patience=0.01)
+    new = work.job("new", lambda progress: "new")
     assert old.finished.wait(PATIENT)
     assert new.finished.wait(PATIENT)
     assert (old.result, new.result) == (None, "new")
@@ -69,9 +69,9 @@ def test_a_fault_is_a_sentence_and_the_work_is_begun_again_when_it_is_asked_for(
         return "found"
 
     work = BackgroundWork[str]()
-    job = work.job("one", lambda: fail_once, PATIENT)
+    job = work.job("one", fail_once, PATIENT)
     assert (job.result, job.fault) == (None, "ValueError: no such thing")
-    assert work.job("one", lambda: fail_once, PATIENT).result == "found"
+    assert work.job("one", fail_once, PATIENT).result == "found"
 
 
 # --- checks -----------------------------------------------------------------------------------------------------------

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from answerd import captures, documents, errors, identity
+from answerd import captures, documents, errors, identity, write_guard
 from answerd.answers import catalogue, compose
 from answerd.formats import control, family, filters, template, xml_read, yaml_read
 from answerd.installs import records as install_records
 from answerd.inventory import records
 from answerd.inventory import row as inventory_row
-from answerd.server import answer_app, capture, request_log, write_guard
+from answerd.server import answer_app, capture, request_log
 from answerd.server.admin import changes, requests
 from answerd.server.http import bodies, handler, parser, server
 from answerd.store import secrets

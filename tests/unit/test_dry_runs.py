@@ -3,24 +3,27 @@
 from __future__ import annotations
 
 import json
+import math
 import random
 from pathlib import Path
 from time import monotonic
 
+import gevent
 import pytest
 
+from answerd import write_guard
 from answerd.answers import compose
 from answerd.answers.catalogue import Catalogue
 from answerd.answers.diff import compare
+from answerd.console.editing import Consequences, Editing
 from answerd.documents import _NOT_KEPT, Key, RawDocument
 from answerd.identity import Kind
-from answerd.server import write_guard
 from answerd.server.admin import changes as admin_changes
-from answerd.server.http.responses import PatientClient
 from answerd.server.roles import Role, new_token
-from answerd.server.write_guard import ChangeSet, WriteRefused
 from answerd.store import CannotBeStored, StoreError
+from answerd.write_guard import ChangeSet, Times, WriteRefused
 from tests.support.admin import Admin
+from tests.support.waiting import PATIENCE
 
 NODE = Key(Kind.MACHINE, "node1", "toml")
 
@@ -33,7 +36,7 @@ def admin(in_memory: Path) -> Admin:
 def applied(admin: Admin, *puts: RawDocument, deletes: tuple[Key, ...] = (), prune: bool = False) -> object:
     """What a dry run says of a change; then the change is made, which has to say the same."""
     changes = ChangeSet(puts, deletes, prune)
-    tried, made = (admin.guard.apply(changes, dry_run=dry_run) for dry_run in (True, False))
+    tried, made = admin.guard.tried(changes), admin.guard.apply(changes)
     said, is_so = (
         {
             "new": {raw.key: raw.text for raw in one.written.new},
@@ -71,26 +74,26 @@ def test_a_dry_run_says_what_the_change_then_does(admin: Admin) -> None:
 
 def test_a_dry_run_needs_no_lock_and_delays_no_write(admin: Admin) -> None:
     change = ChangeSet((RawDocument(NODE, "x = 1\n"),))
-    with admin.store.writing(), admin.guard._one_writer:
-        assert len(admin.guard.apply(change, dry_run=True).written.new) == 1
+    with admin.store.writing():
+        assert len(admin.guard.tried(change).written.new) == 1
 
 
 def test_a_document_that_no_store_takes_is_refused_in_a_dry_run_too(admin: Admin) -> None:
     key = Key(Kind.MACHINE, "node1", "ks")
     with pytest.raises(CannotBeStored):
-        admin.guard.apply(ChangeSet((RawDocument(key, "a" * 2_000_000),)), dry_run=True)
+        admin.guard.tried(ChangeSet((RawDocument(key, "a" * 2_000_000),)))
 
 
 def test_a_dry_run_ends_with_its_time(admin: Admin) -> None:
     change = ChangeSet(tuple(RawDocument(Key(Kind.MACHINE, f"n{at}", "toml"), "x = 1\n") for at in range(5)))
     with pytest.raises(StoreError, match="SERVICE_ADMIN_TIMEOUT_SECS"):
-        admin.guard.apply(change, client=PatientClient(respond_by=monotonic()), dry_run=True)
-    assert admin.guard.apply(change, client=PatientClient(respond_by=monotonic() + 600), dry_run=True).written.new
+        admin.guard.tried(change, times=Times(monotonic()))
+    assert admin.guard.tried(change, times=Times(monotonic() + 600)).written.new
 
 
 def test_a_comparison_ends_with_its_time_among_rows_that_nothing_claims(admin: Admin) -> None:
     table = RawDocument(Key(Kind.INVENTORY, "default", "csv"), "id\n" + "".join(f"row-{at}\n" for at in range(50)))
-    tried = admin.guard.apply(ChangeSet((table,)), dry_run=True)
+    tried = admin.guard.tried(ChangeSet((table,)))
     asked: list[int] = []
 
     def end(_done: int, _total: int) -> None:
@@ -105,9 +108,38 @@ def test_a_comparison_ends_with_its_time_among_rows_that_nothing_claims(admin: A
 def test_a_dry_run_of_more_rows_than_it_may_have_is_refused(admin: Admin, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(write_guard, "MOST_ROWS_TRIED", 5)
     tables = [RawDocument(Key(Kind.INVENTORY, name, "csv"), f"id\n{name}-1\n{name}-2\n") for name in ("a", "b")]
-    assert admin.guard.apply(ChangeSet((tables[0],)), dry_run=True).written.new
+    assert admin.guard.tried(ChangeSet((tables[0],))).written.new
     with pytest.raises(WriteRefused, match="at most 5 "):
-        admin.guard.apply(ChangeSet(tuple(tables)), dry_run=True)
+        admin.guard.tried(ChangeSet(tuple(tables)))
+
+
+# --- previews of the console ---
+
+
+def ended(editing: Editing, found: Consequences) -> Consequences:
+    """The preview when it has come to its end."""
+    now: Consequences | None = found
+    with gevent.Timeout(PATIENCE):
+        while now is not None and now.is_pending:
+            gevent.sleep(0.001)
+            now = editing.previewed(found.name)
+    assert now is not None
+    return now
+
+
+def test_a_preview_waits_for_the_dry_run_before_it(admin: Admin) -> None:
+    editing = Editing(admin.writes, PATIENCE)
+    with admin.writes.dry_run(math.inf):
+        found = editing.preview(NODE, "x = 1\n")
+        assert found.is_pending
+    assert [effect.sentence for effect in ended(editing, found).effects] == ["1 machine gets its first answer"]
+
+
+def test_a_preview_ends_with_its_time(admin: Admin) -> None:
+    editing = Editing(admin.writes, 0.0)
+    assert "SERVICE_ADMIN_TIMEOUT_SECS" in ended(editing, editing.preview(NODE, "x = 1\n")).refused
+    with admin.writes.dry_run(math.inf):
+        assert "the dry runs before this one" in ended(editing, editing.preview(NODE, "x = 1\n")).refused
 
 
 # --- memory -----------------------------------------------------------------------------------------------------------
@@ -121,7 +153,7 @@ def trees_of(catalogue: Catalogue) -> list[Key]:
 def test_a_write_and_a_dry_run_drop_the_tree_of_each_document_that_they_judged(admin: Admin) -> None:
     kinds = (Kind.MACHINE, Kind.GROUP)
     change = ChangeSet(tuple(RawDocument(Key(kind, f"n{at}", "toml"), "x = 1\n") for kind in kinds for at in range(9)))
-    assert trees_of(admin.guard.apply(change, dry_run=True).after) == []
+    assert trees_of(admin.guard.tried(change).after) == []
     assert trees_of(admin.guard.apply(change).after) == []
 
 
@@ -133,7 +165,7 @@ def test_a_comparison_has_the_trees_of_one_stack_at_a_time_and_keeps_no_answer(
 
     groups = [RawDocument(Key(Kind.GROUP, f"g{at}", "toml"), f"y = {at}\n" * 1) for at in range(3)]
     machines = [RawDocument(Key(Kind.MACHINE, f"n{at}", "toml"), text(at)) for at in range(30)]
-    tried = admin.guard.apply(ChangeSet((*groups, *machines)), dry_run=True)
+    tried = admin.guard.tried(ChangeSet((*groups, *machines)))
     most: list[int] = []
     monkeypatch.setattr(compose, "MOST_LOOKED_AT", 1_000)
     found = compare(
@@ -148,7 +180,7 @@ def test_a_comparison_has_the_trees_of_one_stack_at_a_time_and_keeps_no_answer(
 
 
 def test_a_stack_that_is_too_large_is_named_and_not_made(admin: Admin, monkeypatch: pytest.MonkeyPatch) -> None:
-    tried = admin.guard.apply(ChangeSet((RawDocument(NODE, "x = 1\n" + "# long\n" * 100),)), dry_run=True)
+    tried = admin.guard.tried(ChangeSet((RawDocument(NODE, "x = 1\n" + "# long\n" * 100),)))
     monkeypatch.setattr(compose, "MOST_LOOKED_AT", 100)
     found = compare(tried.before, tried.after, most=1_000_000)
     assert [note.partition(":")[0] for note in found.notes] == ["1 answers were not made"]
@@ -157,7 +189,7 @@ def test_a_stack_that_is_too_large_is_named_and_not_made(admin: Admin, monkeypat
 def test_diffs_that_are_too_long_are_left_out_and_counted(admin: Admin) -> None:
     texts = {f"n{at}": "".join(f"x{line} = {at}\n" for line in range(10)) for at in range(4)}
     change = ChangeSet(tuple(RawDocument(Key(Kind.MACHINE, name, "toml"), text) for name, text in texts.items()))
-    tried = admin.guard.apply(change, dry_run=True)
+    tried = admin.guard.tried(change)
     whole, short = (compare(tried.before, tried.after, most=most) for most in (100_000, 1_000))
 
     assert [bool(one.lines) for one in whole.changes()] == [True] * 4

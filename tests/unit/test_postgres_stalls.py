@@ -27,11 +27,8 @@ from answerd.identity import Kind
 from answerd.installs.records import InstallMemory
 from answerd.installs.states import Order, Rules, State
 from answerd.server.admin.app import late_for_shared_database
-from answerd.server.answer_set import LiveAnswerSet, WriteCounter
-from answerd.server.http.responses import PatientClient
 from answerd.server.live_states import LiveStates, SharedStates
 from answerd.server.request_log import RequestLog
-from answerd.server.write_guard import WriteGuard
 from answerd.store import StoreAway, StoreError, StoreLost, state_sync
 from answerd.store.log import LogWriter
 from answerd.store.opening import Loader, loaded
@@ -40,7 +37,8 @@ from answerd.store.postgres_connection import PostgresServer
 from answerd.store.replica import Lineage, Replica, lineage_of
 from answerd.store.state_sync import DatabaseStates
 from answerd.store.states import EventWriter, Position, open_state_file
-from tests.support.admin import directly
+from answerd.write_guard import OwnSet, Times, WriteGuard
+from tests.support.clients import PatientClient
 from tests.support.nodes import ThreadedNode
 from tests.support.postgres import MISSING, Cluster, binaries, clusters, home_of
 from tests.support.proxy import proxy_to
@@ -175,9 +173,9 @@ def test_an_order_whose_time_is_over_is_said_to_be_unknown(tmp_path: Path, monke
 
 def test_a_write_that_waits_too_long_for_others_is_to_come_back_where_nodes_share_the_database(tmp_path: Path) -> None:
     store = ReplicatedStore(NOWHERE, tmp_path / "replica.db")
-    guard = WriteGuard(store, LiveAnswerSet(Loader(store), WriteCounter(), run=directly), run=directly)
+    guard = WriteGuard(store, OwnSet(Loader(store)))
     with pytest.raises(StoreAway, match="its time was up"):
-        guard.put(A, "x = 1\n", client=PatientClient(respond_by=0.0))
+        guard.put(A, "x = 1\n", times=Times(0.0))
 
 
 def test_the_deadline_of_a_request_that_waits_for_a_shared_database_is_a_503() -> None:
@@ -204,7 +202,7 @@ def test_a_write_whose_connection_ends_before_its_commit_is_made_again_once(
 ) -> None:
     store = ReplicatedStore(cluster.database(), tmp_path / "replica.db")
     store.database.prepare()
-    guard = WriteGuard(store, LiveAnswerSet(Loader(store), WriteCounter(), run=directly), run=directly)
+    guard = WriteGuard(store, OwnSet(Loader(store)))
     breaks = [True, False, True, True]
     number = PostgresTransaction.number
 
@@ -215,7 +213,7 @@ def test_a_write_whose_connection_ends_before_its_commit_is_made_again_once(
 
     monkeypatch.setattr(PostgresTransaction, "number", broken)
     guard.put(A, "x = 1\n")
-    assert {raw.key: raw.text for raw in guard.follower.current().documents} == {A: "x = 1\n"}
+    assert {raw.key: raw.text for raw in guard.in_force.catalogue.documents} == {A: "x = 1\n"}
     with pytest.raises(StoreLost, match="cannot be written"):
         guard.put(A, "x = 2\n")
     assert breaks == []

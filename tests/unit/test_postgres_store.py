@@ -15,8 +15,6 @@ from answerd.documents import Key, RawDocument
 from answerd.formats import FORMATS
 from answerd.identity import Kind
 from answerd.installs.states import Order, Rules
-from answerd.server.answer_set import LiveAnswerSet, WriteCounter
-from answerd.server.write_guard import BreaksTheSet, WriteGuard
 from answerd.store import Author, NoSetYet, StoreAway, StoreError, Version
 from answerd.store.log import newest_write
 from answerd.store.opening import Loader, loaded
@@ -27,7 +25,7 @@ from answerd.store.replicator import Replicator
 from answerd.store.schema import DOCUMENTS, POSTGRES, Schema, Step, migrate_postgres
 from answerd.store.state_sync import DatabaseStates
 from answerd.store.tables import execute
-from tests.support.admin import directly
+from answerd.write_guard import BreaksTheSet, OwnSet, WriteGuard
 from tests.support.postgres import MISSING, Cluster, binaries, clusters, home_of
 from tests.support.waiting import PATIENCE, wait_until
 from tests.support.writes import delete, put
@@ -494,10 +492,10 @@ def test_two_processes_may_bring_one_replica_up_to_date(node: ReplicatedStore, s
 def guard_of(url: str, replica: Path) -> WriteGuard:
     """A node's guard. Nothing follows the database: what another node writes is not in the replica yet."""
     store = ReplicatedStore(url, replica)
-    guard = WriteGuard(store, LiveAnswerSet(Loader(store), WriteCounter(), run=directly), run=directly)
+    guard = WriteGuard(store, OwnSet(Loader(store)))
     with store.server.connected() as database:
         store.replica.bring_up_to_date(database)
-    guard.follower.refresh()
+    guard.in_force.load()
     guard.warm_up()
     return guard
 
@@ -546,7 +544,7 @@ def test_two_nodes_never_store_together_what_each_alone_would_refuse(
         write(nodes[1], *second)
     assert {stored_document.key: stored_document.body for stored_document in store.all()} == stored
     # What the second node was shown by its refusal, it answers from.
-    assert {raw.key for raw in nodes[1].follower.current().documents} == set(stored)
+    assert {raw.key for raw in nodes[1].in_force.catalogue.documents} == set(stored)
 
 
 # --- the replicator ---------------------------------------------------------------------------------------------------

@@ -9,8 +9,8 @@ import pytest
 from gevent.event import Event
 from gevent.monkey import get_original
 
-from answerd.server.http.responses import PatientClient
 from answerd.server.threads import LongWork, TooLate, waiting_client
+from tests.support.clients import PatientClient
 from tests.support.waiting import PATIENCE
 
 _Lock = get_original("_thread", "allocate_lock")

@@ -12,27 +12,32 @@ import pytest
 from gevent.event import Event
 from gevent.lock import RLock
 
+from answerd import write_guard
 from answerd.answers.catalogue import Catalogue
 from answerd.answers.problems import ProblemIndex
 from answerd.answers.resolve import resolve
 from answerd.documents import Key, RawDocument
 from answerd.facts import facts_of
 from answerd.identity import Kind
-from answerd.server import write_guard
 from answerd.server.answer_set import LiveAnswerSet, WriteCounter
-from answerd.server.write_guard import (
+from answerd.server.document_writes import DocumentWrites
+from answerd.server.threads import native_lock
+from answerd.store import Author, Changes, HistoryFilter, StoreError
+from answerd.store.opening import Loader
+from answerd.store.sqlite import SqliteStore, SqliteTransaction
+from answerd.write_guard import (
+    UNCONDITIONAL,
+    WHENEVER,
     BreaksTheSet,
     ConditionFailed,
     Conditions,
     NoSuchDocument,
-    WriteGuard,
+    Times,
     WriteRefused,
+    WrittenDocument,
 )
-from answerd.store import Author, Changes, StoreError
-from answerd.store.opening import Loader
-from answerd.store.sqlite import SqliteStore, SqliteTransaction
 from tests.support.admin import Admin
-from tests.support.waiting import PATIENCE
+from tests.support.waiting import PATIENCE, wait_until
 from tests.support.writes import put
 
 PEER = Author("192.0.2.1")
@@ -191,31 +196,34 @@ def test_a_commit_that_fails_changes_nothing_and_the_next_succeeds(
 
 def test_twenty_writers_at_once_are_answered_truthfully(tmp_path: Path) -> None:
     """Two guards, as two processes would be, over one file: the final set is the acknowledged writes in order."""
-    guards = [_threaded_guard(tmp_path / "answers.db") for _ in range(2)]
+    services = [_threaded(tmp_path / "answers.db") for _ in range(2)]
     acknowledged: list[tuple[int, str, str | None]] = []
     seen: set[str] = set()
     choose = random.Random(4)
 
     def write(number: int) -> None:
-        guard = guards[number % 2]
+        writes = services[number % 2]
         for turn in range(8):
             name = choose.choice("abc")
             text = choose.choice([f"x = {number}\ny = {turn}\n", 'extends = "ghost"\n', None])
             key = Key(Kind.MACHINE, name, "toml")
             try:
-                written = guard.put(key, text, PEER) if text else guard.delete(key, PEER)
+                if text:
+                    written = _put(writes, key, text)
+                else:
+                    written = writes.make(WHENEVER, writes.guard.delete, key, PEER, UNCONDITIONAL)
             except (BreaksTheSet, NoSuchDocument):
                 continue
             acknowledged.append((int(written.etag.strip('"').partition("-")[0]), name, text))
 
-    def read(guard: WriteGuard) -> None:
+    def read(writes: DocumentWrites) -> None:
         while not written.ready():
-            guard.follower.refresh()
-            seen.update(raw.text for raw in guard.follower.loader.catalogue.documents)
+            writes.follower.refresh()
+            seen.update(raw.text for raw in writes.follower.catalogue.documents)
             gevent.sleep(0.001)
 
     written = Event()
-    readers = [gevent.spawn(read, guard) for guard in guards]
+    readers = [gevent.spawn(read, writes) for writes in services]
     gevent.joinall([gevent.spawn(write, number) for number in range(20)], timeout=PATIENCE, raise_error=True)
     written.set()
     gevent.joinall(readers, timeout=PATIENCE, raise_error=True)
@@ -232,20 +240,24 @@ def test_twenty_writers_at_once_are_answered_truthfully(tmp_path: Path) -> None:
     assert len({revision for revision, _, _ in acknowledged}) == len(acknowledged)
     assert stored == expected
     assert 'extends = "ghost"\n' not in seen
-    for guard in guards:
-        guard.follower.refresh()
-        assert {raw.key.identifier: raw.text for raw in guard.follower.loader.catalogue.documents} == expected
+    for writes in services:
+        writes.follower.refresh()
+        assert {raw.key.identifier: raw.text for raw in writes.follower.catalogue.documents} == expected
 
 
-def _threaded_guard(path: Path) -> WriteGuard:
-    store = SqliteStore(path)
-    return WriteGuard(store, LiveAnswerSet(Loader(store), WriteCounter()))
+def _threaded(path: Path) -> DocumentWrites:
+    """As in a service: writes have a thread of their own."""
+    return DocumentWrites(LiveAnswerSet(Loader(SqliteStore(path)), WriteCounter()))
+
+
+def _put(writes: DocumentWrites, key: Key, text: str, times: Times = WHENEVER) -> WrittenDocument:
+    return writes.make(times, writes.guard.put, key, text, PEER, UNCONDITIONAL)
 
 
 def test_a_writer_that_waits_for_another_program_lets_other_greenlets_run(tmp_path: Path) -> None:
-    guard = _threaded_guard(tmp_path / "answers.db")
+    writes = _threaded(tmp_path / "answers.db")
     with SqliteStore(tmp_path / "answers.db").writing():
-        waiting = gevent.spawn(guard.put, NODE, "x = 1\n", PEER)
+        waiting = gevent.spawn(_put, writes, NODE, "x = 1\n")
         with gevent.Timeout(PATIENCE):
             for _ in range(20):
                 gevent.sleep(0.001)
@@ -271,56 +283,56 @@ def test_requests_that_wait_for_a_write_load_it_once(tmp_path: Path) -> None:
 # --- writes that wait ----------------------------------------------------------------------------------------------
 
 
-class Waiting:
-    """A client with a deadline, that may go away."""
-
-    def __init__(self, seconds: float = 60.0, *, gone: bool = False) -> None:
-        self.respond_by = monotonic() + seconds
-        self.deadline = self.respond_by + 1.0
-        self.gone = gone
-
-    def is_gone(self) -> bool:
-        return self.gone
+def in_time(seconds: float) -> Times:
+    return Times(begin_by=monotonic() + seconds)
 
 
-def test_a_write_that_waits_for_another_one_gives_up_when_its_response_is_due(admin: Admin) -> None:
-    with admin.guard._one_writer:
-        writer = gevent.spawn(admin.guard.put, NODE, "x = 1\n", PEER, client=Waiting(0.05))
-        writer.join()
-    assert isinstance(writer.exception, StoreError)
-    assert "was not begun" in str(writer.exception)
-    assert in_store(admin) == {}
+def test_a_write_that_waits_for_another_one_gives_up_when_its_response_is_due(tmp_path: Path) -> None:
+    writes, free = _threaded(tmp_path / "answers.db"), native_lock()
+    with free:
+        first = gevent.spawn(writes.make, WHENEVER, lambda _: free.acquire(timeout=PATIENCE))
+        gevent.sleep(0)
+        with pytest.raises(StoreError, match="was not begun"):
+            _put(writes, NODE, "x = 1\n", in_time(0.05))
+    assert first.get(timeout=PATIENCE)
+    assert writes.store.keys() == []
+    _put(writes, NODE, "x = 2\n")
+    assert writes.store.keys() == [NODE]
+
+
+def test_writes_are_made_in_the_order_in_which_they_came(tmp_path: Path) -> None:
+    writes = _threaded(tmp_path / "answers.db")
+    names = [f"n{number}" for number in range(20)]
+    waiting = [gevent.spawn(_put, writes, Key(Kind.MACHINE, name, "toml"), "x = 1\n") for name in names]
+    gevent.joinall(waiting, timeout=PATIENCE, raise_error=True)
+    assert [entry.key.identifier for entry in writes.store.history(HistoryFilter())][::-1] == names
 
 
 def test_a_write_that_waits_for_the_answer_set_gives_up_when_its_response_is_due(admin: Admin) -> None:
-    with admin.follower.lock:
-        writer = gevent.spawn(admin.guard.put, NODE, "x = 1\n", PEER, client=Waiting(0.05))
-        writer.join()
-    assert "was not begun" in str(writer.exception)
+    with admin.follower.held(0.0), pytest.raises(StoreError, match="was not begun"):
+        admin.guard.put(NODE, "x = 1\n", PEER, times=in_time(0.05))
     assert in_store(admin) == {}
     admin.guard.put(NODE, "x = 2\n", PEER)  # the database's lock has been given back
     assert in_store(admin) == {"node1": "x = 2\n"}
 
 
-def test_a_write_whose_client_went_while_it_waited_is_not_begun(admin: Admin, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("answerd.server.write_guard.HALF_CLOSED_SECONDS", 0.0)
-    with pytest.raises(StoreError, match="client closed its connection"):
-        admin.guard.put(NODE, "x = 1\n", PEER, client=Waiting(gone=True))
+def test_a_write_whose_response_is_due_is_not_begun(admin: Admin) -> None:
+    with pytest.raises(StoreError, match="was not begun"):
+        admin.guard.put(NODE, "x = 1\n", PEER, times=in_time(0.0))
     assert in_store(admin) == in_catalogue(admin) == {}
 
 
 def test_a_write_that_is_ready_after_its_deadline_is_undone(admin: Admin, monkeypatch: pytest.MonkeyPatch) -> None:
-    client = Waiting()
-    judge = write_guard._judged
+    times, judge = Times(commit_by=monotonic() + 0.01), write_guard._judged
 
     def late(before: ProblemIndex, catalogue: Catalogue, changes: Changes) -> ProblemIndex:
-        after = judge(before, catalogue, changes)
-        client.deadline = monotonic()
+        after: ProblemIndex = judge(before, catalogue, changes)
+        wait_until(lambda: monotonic() >= times.commit_by)
         return after
 
     monkeypatch.setattr(write_guard, "_judged", late)
     with pytest.raises(StoreError, match="was undone"):
-        admin.guard.put(NODE, "x = 1\n", PEER, client=client)
+        admin.guard.put(NODE, "x = 1\n", PEER, times=times)
     assert in_store(admin) == in_catalogue(admin) == {}
 
 

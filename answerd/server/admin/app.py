@@ -35,6 +35,7 @@ from answerd.server.admin.requests import (
 )
 from answerd.server.bearer import FAILURES, FailureBlock, is_guess
 from answerd.server.bottle_locals import use_context_variables
+from answerd.server.document_writes import DocumentWrites
 from answerd.server.event_streams import EventStreams
 from answerd.server.http.handler import LATE
 from answerd.server.http.parser import HttpRequest
@@ -58,15 +59,8 @@ from answerd.server.statuses import (
     TOO_MANY_REQUESTS,
     UNAUTHORIZED,
 )
-from answerd.server.write_guard import (
-    BreaksTheSet,
-    ConditionFailed,
-    InvalidDocument,
-    NoSuchDocument,
-    WriteGuard,
-    WriteRefused,
-)
 from answerd.store import CannotBeStored, NoSetYet, StoreAway, StoreError
+from answerd.write_guard import BreaksTheSet, ConditionFailed, InvalidDocument, NoSuchDocument, WriteRefused
 
 METHODS_WITH_BODY = ("PUT", "POST")
 
@@ -95,7 +89,7 @@ RETRY_SECONDS = 5
 
 
 def make_admin_app(
-    guard: WriteGuard,
+    writes: DocumentWrites,
     tokens: AdminTokens,
     block: FailureBlock,
     log: Callable[[str], None],
@@ -117,12 +111,12 @@ def make_admin_app(
     if installs is not None:  # what is tried here is given to no machine: every machine counts as armed
         sources = replace(sources, gates=assumed_gates(installs.shared.own_url, now=installs.now()))
     nodes = tuple if installs is None else installs.store.nodes
-    events = EventStreams(feed, installs, lambda record: redacted_install(record, guard.follower.current(), sources))
+    events = EventStreams(feed, installs, lambda record: redacted_install(record, writes.follower.current(), sources))
     routes = [
-        *ObserveHandlers(guard, sources, readiness, exposition, events, nodes).routes(),
-        *DocumentHandlers(guard).routes(),
-        *ChangeHandlers(guard).routes(),
-        *(InstallHandlers(installs, guard.follower.current, sources).routes() if installs is not None else ()),
+        *ObserveHandlers(writes.follower, sources, readiness, exposition, events, nodes).routes(),
+        *DocumentHandlers(writes).routes(),
+        *ChangeHandlers(writes).routes(),
+        *(InstallHandlers(installs, writes.follower.current, sources).routes() if installs is not None else ()),
     ]
     for route in routes:
         app.route(route.path, route.method, _errors_as_responses(route, log), **{ROUTE: route})

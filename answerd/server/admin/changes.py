@@ -6,11 +6,9 @@ Rules: docs/admin-api.md#apply, docs/admin-api.md#history.
 from __future__ import annotations
 
 import json
-import math
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from time import monotonic
+from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import bottle
@@ -33,13 +31,14 @@ from answerd.server.admin.requests import (
     json_response,
     note_outcome,
 )
+from answerd.server.document_writes import DocumentWrites
 from answerd.server.roles import may
 from answerd.server.statuses import OK
-from answerd.server.threads import Lock
-from answerd.server.write_guard import FOR_A_LATE_DRY_RUN, AppliedChange, ChangeSet, WriteGuard, restore_document
-from answerd.store import HistoryEntry, HistoryFilter, StoreAway, StoreError
+from answerd.server.threads import in_thread
+from answerd.store import HistoryEntry, HistoryFilter, StoreError
 from answerd.store.history import beginning
 from answerd.store.tables import key_fault
+from answerd.write_guard import FOR_A_LATE_DRY_RUN, AppliedChange, ChangeSet, Conditions, Times, restore_document
 
 NAMED_AT_MOST = 1_000
 """Documents of each sort that a response names."""
@@ -73,10 +72,9 @@ _HALF_OF_A_PAIR = re.compile("[\ud800-\udfff]")
 
 
 class ChangeHandlers:
-    def __init__(self, guard: WriteGuard) -> None:
-        self.guard = guard
-        self.store = guard.store
-        self._one_dry_run = Lock()
+    def __init__(self, writes: DocumentWrites) -> None:
+        self.writes = writes
+        self.store = writes.store
 
     def routes(self) -> Iterable[Route]:
         yield Route(
@@ -90,74 +88,61 @@ class ChangeHandlers:
         if requests.query():
             raise InvalidRequest(f"POST /apply takes no parameters: {' and '.join(_FLAGS)} are fields of the body")
         if not may(requests.role(), "POST /apply without dry_run"):
-            with self._dry_run():
+            with self.writes.dry_run(requests.times().begin_by):
                 return self._applied()
         return self._applied()
 
     def _applied(self) -> bottle.HTTPResponse:
-        body = requests.body()
-        changes, dry_run = self.guard.run(read_change, body)
-        if not isinstance(body, bytes):
-            self.guard.run(body.close)
+        changes, dry_run = in_thread(read_change, requests.body())
+        conditions, times = requests.conditions(), requests.times()
         if not dry_run:
             requests.require("POST /apply without dry_run")
-        self.guard.run(_refuse_masked, changes.puts)
-        if not dry_run:
-            applied = self.guard.apply(changes, requests.author(), requests.conditions(), requests.client())
-            fields = applied_as_json(applied, dry_run=False)
+        in_thread(_refuse_masked, changes.puts)
+        if dry_run:
+            with self.writes.dry_run(times.begin_by):
+                applied, fields = in_thread(self._tried, changes, conditions, times)
         else:
-            with self._dry_run():
-                applied = self.guard.apply(
-                    changes, requests.author(), requests.conditions(), requests.client(), dry_run=True
-                )
-                fields = applied_as_json(applied, dry_run=True)
-                fields["answers"] = self.guard.run(self._compared, applied, requests.client().respond_by)
+            applied = self.writes.make(times, self.writes.guard.apply, changes, requests.author(), conditions)
+            fields = applied_as_json(applied, dry_run=False)
         counts = ", ".join(f"{fields[name]} {name}" for name in ("new", "changed", "unchanged", "removed"))
         note_outcome(f"{fields['status']}: {counts}")
         return json_response(OK, fields, {"ETag": applied.etag})
 
-    @contextmanager
-    def _dry_run(self) -> Iterator[None]:
-        """Wait for the dry runs before this one: each may take much memory. Raises `StoreAway`."""
-        if not self._one_dry_run.acquire(timeout=_seconds_until(requests.client().respond_by)):
-            raise StoreAway("the dry runs before this one took until its time was up")
-        try:
-            yield
-        finally:
-            self._one_dry_run.release()
-
-    def _compared(self, applied: AppliedChange, respond_by: float) -> dict[str, Any]:
-        """Return the answers that would change. Raises `StoreError` where that takes until the response is due."""
-
-        def check_deadline(done: int, total: int) -> None:
-            if monotonic() >= respond_by:
-                reason = f"{done} of {total} answers were compared when the time was up"
-                raise StoreError(f"{reason}: {FOR_A_LATE_DRY_RUN}")
-
-        return compare(applied.before, applied.after, check_deadline, most=DIFF_CHARACTERS).as_json()
+    def _tried(self, changes: ChangeSet, conditions: Conditions, times: Times) -> tuple[AppliedChange, dict[str, Any]]:
+        """Return what a change would be, and as JSON, with the answers that would change. Raises `StoreError` where
+        that takes until the response is due."""
+        applied = self.writes.guard.tried(changes, conditions, times)
+        fields = applied_as_json(applied, dry_run=True)
+        fields["answers"] = compare(
+            applied.before, applied.after, partial(refuse_late, times=times), most=DIFF_CHARACTERS
+        ).as_json()
+        return applied, fields
 
     def history(self) -> bottle.HTTPResponse:
         wanted = _filter(requests.query("machine", "group", "kind", "format", "since", "before", "limit"))
-        found: list[HistoryEntry] = self.guard.run(self.store.history, wanted)
+        found: list[HistoryEntry] = in_thread(self.store.history, wanted)
         note_outcome(f"{len(found)} changes")
-        labels = self.guard.follower.loader.catalogue.columns
-        entries = self.guard.run(lambda: [entry_as_json(entry, labels) for entry in found])
+        labels = self.writes.follower.loader.catalogue.columns
+        entries = in_thread(lambda: [entry_as_json(entry, labels) for entry in found])
         return json_response(OK, {"history": entries})
 
     def restore(self, revision: str) -> bottle.HTTPResponse:
         if not revision.isascii() or not revision.isdigit() or len(revision) > 18:  # noqa: PLR2004 - of a 64-bit number
             raise InvalidRequest("a revision is a number")
-        found: list[HistoryEntry] = self.guard.run(self.store.history, HistoryFilter(revision=int(revision)))
+        found: list[HistoryEntry] = in_thread(self.store.history, HistoryFilter(revision=int(revision)))
         if not found:
             raise NotThere(f"there is no change {int(revision)} in the history")
-        restored = restore_document(self.guard, found[0], requests.author(), requests.conditions(), requests.client())
+        author, conditions = requests.author(), requests.conditions()
+        restored = self.writes.make(requests.times(), restore_document, self.writes.guard, found[0], author, conditions)
         note_outcome(f"restored {restored.key} of revision {int(revision)}")
         return json_response(OK, {"status": "restored", "problems": [*restored.problems]}, {"ETag": restored.etag})
 
 
-def _seconds_until(moment: float) -> float | None:
-    """Return how long to wait for a lock; None for ever."""
-    return None if moment == math.inf else max(0.0, moment - monotonic())
+def refuse_late(done: int, total: int, times: Times) -> None:
+    """Raise `StoreError` where the time of a dry run is up, of whose answers so many are compared."""
+    if times.seconds_left() <= 0:
+        reason = f"{done} of {total} answers were compared when the time was up"
+        raise StoreError(f"{reason}: {FOR_A_LATE_DRY_RUN}")
 
 
 def applied_as_json(applied: AppliedChange, *, dry_run: bool) -> dict[str, Any]:

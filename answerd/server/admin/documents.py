@@ -13,7 +13,6 @@ from typing import Any
 from urllib.parse import unquote_to_bytes
 
 import bottle
-from gevent.lock import BoundedSemaphore
 
 from answerd.answers.inventory_index import inventory_file
 from answerd.answers.redaction import redacted, redacted_row
@@ -39,40 +38,40 @@ from answerd.server.admin.requests import (
     unchanged,
     written_response,
 )
-from answerd.server.http.responses import Client, PatientClient
+from answerd.server.document_writes import DocumentWrites
 from answerd.server.statuses import NOT_MODIFIED, OK
-from answerd.server.write_guard import (
+from answerd.server.threads import in_thread
+from answerd.store import Author, DocumentEntry
+from answerd.write_guard import (
     UNCONDITIONAL,
+    WHENEVER,
     ConditionFailed,
     Conditions,
-    WriteGuard,
+    Times,
     WrittenDocument,
     etag,
     set_etag,
 )
-from answerd.store import Author, DocumentEntry
 
 CSV = "text/csv; charset=utf-8"
 
 _MOST_TRIES = 5
 """Times that a row is changed anew because a write of the whole inventory, or one of another service, came first, where
-the client has no condition. Those who edit rows here wait for each other."""
+the client has no condition. Those who edit rows of this service wait for each other."""
 
 _NOT_IN_A_CELL = re.compile("[\0\ud800-\udfff]")
 
 Edit = Callable[[str, Table, Row | None], str]
 """Makes a text of a text, with its table and the row that the change is about."""
 
-_PATIENT = PatientClient()
-
 
 class DocumentHandlers:
     """Handlers of ``/machines``, ``/groups``, ``/default`` and ``/inventory``."""
 
-    def __init__(self, guard: WriteGuard) -> None:
-        self.guard = guard
-        self.store = guard.store
-        self.rows = RowEdits(guard)
+    def __init__(self, writes: DocumentWrites) -> None:
+        self.writes = writes
+        self.store = writes.store
+        self.rows = RowEdits(writes)
 
     def routes(self) -> Iterable[Route]:
         yield Route("GET", "/<collection:re:machines|groups>", self.list)
@@ -96,24 +95,24 @@ class DocumentHandlers:
         if detail not in ("0", "1"):
             raise InvalidRequest("detail is neither 0 nor 1")
         after, limit = query.get("after", ""), requests.number(query, "limit")
-        version = self.guard.run(self.store.version)  # before the list, which may be newer
+        version = in_thread(self.store.version)  # before the list, which may be newer
         tag = set_etag(version)
         if requests.conditions().is_not_modified(tag):
             return bottle.HTTPResponse(b"", NOT_MODIFIED, {"ETag": tag})
-        entries = self.guard.run(self.store.entries, kind, after, limit)
+        entries = in_thread(self.store.entries, kind, after, limit)
         note_outcome(f"{len(entries)} {collection}")
         found = [_entry_as_json(entry) if detail == "1" else entry.key.identifier for entry in entries]
         return json_response(OK, {kind.value: found}, {"ETag": tag})
 
     def inventories(self) -> bottle.HTTPResponse:
-        names = sorted(key.identifier for key in self.guard.run(self.store.keys, Kind.INVENTORY))
+        names = sorted(key.identifier for key in in_thread(self.store.keys, Kind.INVENTORY))
         note_outcome(f"{len(names)} inventories")
         return json_response(OK, {"inventory": names})
 
     def get(self, collection: str = "", name: str = "") -> bottle.HTTPResponse:
         """Return a document exactly as it was written; without its secrets for a role that does not see them."""
         key = requests.document_key(collection, name)
-        stored = self.guard.run(self.store.find, key)
+        stored = in_thread(self.store.find, key)
         if stored is None:
             raise NotThere(f"there is no {key}{self._other_formats(key)}")
         note_outcome(str(stored.key))
@@ -122,8 +121,8 @@ class DocumentHandlers:
             return response
         body = stored.body
         if masked:
-            text, labels = body.decode("utf-8", "replace"), self.guard.follower.loader.catalogue.columns
-            body = self.guard.run(lambda: redacted(text, key.format, labels=labels).encode())
+            text, labels = body.decode("utf-8", "replace"), self.writes.follower.loader.catalogue.columns
+            body = in_thread(lambda: redacted(text, key.format, labels=labels).encode())
         content_type = CSV if key.kind is Kind.INVENTORY else FORMATS[key.format].content_type
         return bottle.HTTPResponse(body, OK, {"Content-Type": content_type, "ETag": tag, **masked})
 
@@ -131,31 +130,32 @@ class DocumentHandlers:
         """Return in which other formats there is a document of this name, in words; empty where there is none."""
         if key.kind is Kind.INVENTORY:
             return ""
-        there = [extension for extension in FORMATS if self.guard.run(self.store.find, key._replace(format=extension))]
+        there = [extension for extension in FORMATS if in_thread(self.store.find, key._replace(format=extension))]
         return f"; it exists as {', '.join(there)}: ask with ?format=" if there else ""
 
     def put(self, collection: str = "", name: str = "") -> bottle.HTTPResponse:
         key = requests.document_key(collection, name)
         text = requests.body_text(key)
-        written = self.guard.put(key, text, requests.author(), requests.conditions(), requests.client())
+        author, conditions = requests.author(), requests.conditions()
+        written = self.writes.make(requests.times(), self.writes.guard.put, key, text, author, conditions)
         return written_response("stored", written)
 
     def delete(self, collection: str = "", name: str = "") -> bottle.HTTPResponse:
         key = requests.document_key(collection, name)
-        written = self.guard.delete(key, requests.author(), requests.conditions(), requests.client())
+        author, conditions = requests.author(), requests.conditions()
+        written = self.writes.make(requests.times(), self.writes.guard.delete, key, author, conditions)
         return written_response("deleted", written)
 
     def get_row(self, name: str, row: str) -> bottle.HTTPResponse:
-        key, body, tag = self.rows.stored(_inventory(name))
-        identity = _identity(row)
-        found = self.guard.run(lambda: self.rows.row(self.rows.table(key, text_of(key, body)), identity))
+        key, identity = _inventory(name), _identity(row)
+        key, found, tag = in_thread(self.rows.stored_row, key, identity)
         if found is None:
             raise NotThere(f"no row of {key} has this identity")
         note_outcome(str(key))
         tag, masked = shown_etag(tag)
         cells = found.by_column()
         if masked:
-            cells = redacted_row(cells, self.guard.follower.loader.catalogue.columns)
+            cells = redacted_row(cells, self.writes.follower.loader.catalogue.columns)
         return unchanged(tag) or json_response(OK, cells, {"ETag": tag, **masked})
 
     def put_row(self, name: str, row: str) -> bottle.HTTPResponse:
@@ -189,7 +189,9 @@ class DocumentHandlers:
 
     def _edited(self, name: str, identity: str, edit: Edit) -> WrittenDocument:
         author, conditions = requests.author(), requests.conditions()
-        return self.rows.edited(_inventory(name), identity, edit, author, conditions, requests.client())
+        return self.writes.make(
+            requests.times(), self.rows.edited, _inventory(name), identity, edit, author, conditions
+        )
 
 
 def _entry_as_json(entry: DocumentEntry) -> dict[str, Any]:
@@ -242,11 +244,10 @@ def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 class RowEdits:
-    """Changes of rows. One object for all who edit rows in a process: else they would undo each other's tries."""
+    """Changes of rows, and rows. Each function waits for the disk: it is called in a thread."""
 
-    def __init__(self, guard: WriteGuard) -> None:
-        self.guard = guard
-        self._editing = BoundedSemaphore()
+    def __init__(self, writes: DocumentWrites) -> None:
+        self.guard = writes.guard
 
     def edited(
         self,
@@ -255,20 +256,19 @@ class RowEdits:
         edit: Edit,
         author: Author,
         conditions: Conditions = UNCONDITIONAL,
-        client: Client = _PATIENT,
+        times: Times = WHENEVER,
     ) -> WrittenDocument:
         """Store the text that ``edit`` makes of an inventory, only if the inventory has not changed since it was
         read. Raises `NotThere`, `CannotRender`, and as `WriteGuard.put` does."""
         tries = 1 if conditions.if_match is not None else _MOST_TRIES
-        with self._editing:
-            while True:
-                text, tag = self.tried(key, identity, edit, conditions)
-                try:
-                    return self.guard.put(key, text, author, Conditions(if_match=tag), client)
-                except ConditionFailed:
-                    tries -= 1
-                    if not tries:
-                        raise
+        while True:
+            text, tag = self.tried(key, identity, edit, conditions)
+            try:
+                return self.guard.put(key, text, author, Conditions(if_match=tag), times)
+            except ConditionFailed:
+                tries -= 1
+                if not tries:
+                    raise
 
     def tried(self, key: Key, identity: str, edit: Edit, conditions: Conditions = UNCONDITIONAL) -> tuple[str, str]:
         """Return the text that ``edit`` makes of an inventory, and the tag of the text that it was made of."""
@@ -276,23 +276,26 @@ class RowEdits:
         if fault := conditions.fault(tag):
             raise ConditionFailed(fault)
 
-        def made() -> str:
-            text = text_of(stored, body)
-            table = self.table(stored, text)
-            return edit(text, table, self.row(table, identity) if identity else None)
+        text = text_of(stored, body)
+        table = self.table(stored, text)
+        return edit(text, table, self.row(table, identity) if identity else None), tag
 
-        return self.guard.run(made), tag
+    def stored_row(self, key: Key, identity: str) -> tuple[Key, Row | None, str]:
+        """Return the row of an identity, None where there is none, with the key and the tag of the stored inventory.
+        Raises `NotThere`, `CannotRender`."""
+        stored, body, tag = self.stored(key)
+        return stored, self.row(self.table(stored, text_of(stored, body)), identity), tag
 
     def stored(self, key: Key) -> tuple[Key, bytes, str]:
         """Return an inventory as it is stored: key, body and tag. Raises `NotThere`."""
-        found = self.guard.run(self.guard.store.find, key)
+        found = self.guard.store.find(key)
         if found is None:
             raise NotThere(f"there is no {key}")
         return found.key, found.body, etag(found.revision, found.token)
 
     def table(self, key: Key, text: str) -> Table:
         """Return the rows of a text: those in force, where it is the text in force. Raises `CannotRender`."""
-        catalogue = self.guard.follower.loader.catalogue
+        catalogue = self.guard.in_force.catalogue
         inventory = catalogue.inventory
         bare = text.removeprefix(BYTE_ORDER_MARK)
         for document, table in inventory.tables.items() if inventory else ():
@@ -307,7 +310,7 @@ class RowEdits:
 
     def row(self, table: Table, identity: str) -> Row | None:
         """Return the row of an identity, None where there is none. Raises `CannotRender` where there are several."""
-        inventory = self.guard.follower.loader.catalogue.inventory
+        inventory = self.guard.in_force.catalogue.inventory
         if inventory is not None and inventory.by_layout.get(table.layout) is table:
             found = [row for row in inventory.rows_of(identity) if row.layout is table.layout]
         else:

@@ -41,16 +41,17 @@ from answerd.server.admin.requests import (
     json_response,
     note_outcome,
 )
+from answerd.server.answer_set import LiveAnswerSet
 from answerd.server.event_streams import MOST_STREAMS, EventStreams
 from answerd.server.exposition import CONTENT_TYPE
 from answerd.server.http.responses import PLAIN_TEXT
 from answerd.server.probes import HEALTH, READY, Probes, Readiness
 from answerd.server.statuses import OK, SERVICE_UNAVAILABLE
 from answerd.server.threads import in_thread, on_loop
-from answerd.server.write_guard import WriteGuard, set_etag
 from answerd.store.nodes import Node
 from answerd.validators.tools import ToolRequest, Tools
 from answerd.validators.verdict import Remarks
+from answerd.write_guard import set_etag
 
 EVENT_STREAM = "text/event-stream"
 RETRY_SECONDS = 5
@@ -60,7 +61,7 @@ RETRY_SECONDS = 5
 class ObserveHandlers:
     def __init__(
         self,
-        guard: WriteGuard,
+        follower: LiveAnswerSet,
         sources: Sources,
         readiness: Readiness,
         exposition: Callable[[], bytes],
@@ -68,8 +69,7 @@ class ObserveHandlers:
         nodes: Callable[[], Sequence[Node]],
     ) -> None:
         """``sources`` fill placeholders that the facts of a request do not fill, and change no state."""
-        self.guard = guard
-        self.follower = guard.follower
+        self.follower = follower
         self.sources = sources
         self._probes = Probes(readiness)
         self._exposition = exposition
@@ -128,12 +128,12 @@ class ObserveHandlers:
 
         Looked for once per state of the set and of the secrets.
         """
-        tag = set_etag(self.guard.run(self.guard.store.version))  # before the look, which may see more
+        tag = set_etag(in_thread(self.follower.loader.store.version))  # before the look, which may see more
         with self._checking:
             catalogue, version = self.follower.current(), self.sources.version()
             if self._checked is None or self._checked[0] is not catalogue or self._checked[1] != version:
                 tools = _ToolsOfTheLoop(**vars(Tools.find()), hub=gevent.get_hub())
-                found = self.guard.run(partial(check, catalogue, tools, sources=self.sources))
+                found = in_thread(partial(check, catalogue, tools, sources=self.sources))
                 self._checked = catalogue, version, [*found.problems]
             problems = self._checked[2]
         note_outcome(f"{len(problems)} problems")

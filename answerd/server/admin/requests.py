@@ -23,8 +23,8 @@ from answerd.inventory import FORMAT as INVENTORY_FORMAT
 from answerd.server.http.responses import Client, Exchange, exchange_of, reason_line
 from answerd.server.roles import NEEDED, Caller, Role, may
 from answerd.server.statuses import NOT_MODIFIED, OK
-from answerd.server.write_guard import ConditionFailed, Conditions, WrittenDocument
 from answerd.store import Author
+from answerd.write_guard import ConditionFailed, Conditions, Times, WrittenDocument
 
 JSON = "application/json"
 
@@ -140,6 +140,12 @@ def author() -> Author:
 
 def client() -> Client:
     return exchange().client
+
+
+def times() -> Times:
+    """Return until when a change may take: until the client must have its response."""
+    waiting = client()
+    return Times(waiting.respond_by, waiting.deadline)
 
 
 def conditions() -> Conditions:

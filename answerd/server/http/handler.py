@@ -21,7 +21,7 @@ from __future__ import annotations
 
 import ssl
 import struct
-from _socket import MSG_DONTWAIT, MSG_MORE, MSG_NOSIGNAL, MSG_PEEK, SHUT_WR, SO_LINGER, SOL_SOCKET
+from _socket import MSG_DONTWAIT, MSG_MORE, MSG_NOSIGNAL, SHUT_WR, SO_LINGER, SOL_SOCKET
 from _socket import socket as Socket
 from collections.abc import Callable
 from fcntl import ioctl
@@ -139,16 +139,6 @@ class Handler:
     @property
     def respond_by(self) -> float:
         return self.deadline - min(_TO_RESPOND_SECONDS, self.server.limits.timeout / 4)
-
-    def is_gone(self) -> bool:
-        if self.stage != ASKING:
-            return True
-        try:
-            return not self.socket.recv(1, MSG_DONTWAIT | MSG_PEEK)
-        except BlockingIOError:
-            return False
-        except OSError:
-            return True
 
     # --- reading ------------------------------------------------------------------------------------------------------
 

@@ -34,6 +34,10 @@ MAX_HEADER_BLOCK: Final = 65_536  # bytes of all header lines with their line en
 # target may hold bytes beyond ASCII, which no RFC allows and some installers send.
 _REQUEST_LINE: Final = re.compile(r"([!#$%&'*+.^_`|~0-9A-Za-z-]+) ([!-~\x80-\xff]+) HTTP/1\.([01])")
 
+# The same with any target, for the reason why it is none.
+_ANY_TARGET: Final = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+ (.+) HTTP/1\.[01]", re.DOTALL)
+_NOT_IN_TARGET: Final = re.compile(r"[^!-~\x80-\xff]")
+
 # The first bytes of a TLS ClientHello: a handshake record (RFC 8446, 5.1) of version 3.x.
 _CLIENT_HELLO: Final = tuple(bytes((0x16, 3, minor)) for minor in range(5))
 
@@ -302,9 +306,10 @@ class RequestReader:
             return False
         if not buffer.endswith(b"\r", 0, line_feed):
             raise BadRequest(BAD_REQUEST, "malformed request: a line ends in a bare line feed")
-        match = _REQUEST_LINE.fullmatch(buffer[:length].decode("latin-1"))
+        line = buffer[:length].decode("latin-1")
+        match = _REQUEST_LINE.fullmatch(line)
         if match is None:
-            raise BadRequest(BAD_REQUEST, "malformed request line: wanted METHOD TARGET HTTP/1.1")
+            raise BadRequest(BAD_REQUEST, f"malformed request line: {_line_fault(line)}")
         method, target, minor_version = match.groups()
         self._line = (method, target, 1 if minor_version == "1" else 0)
         self._start = line_feed + 1
@@ -384,6 +389,16 @@ class RequestReader:
         else:
             request.body = bytes(body)
         return True
+
+
+def _line_fault(line: str) -> str:
+    """Return why a text is no request line."""
+    match = _ANY_TARGET.fullmatch(line)
+    found = _NOT_IN_TARGET.search(match[1]) if match is not None else None
+    if found is None:
+        return "wanted METHOD TARGET HTTP/1.1"
+    what = "a blank" if found[0] == " " else "a control character"
+    return f"the URL has {what}: write it as %{ord(found[0]):02X} (in iPXE, ${{serial:uristring}} does so)"
 
 
 def _origin_form(method: str, target: str) -> str:

@@ -4,7 +4,6 @@ docs/http.md#response-headers). In pywsgi this is `get_environ`, `start_response
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
@@ -47,22 +46,6 @@ class Client(Protocol):
     @property
     def deadline(self) -> float:
         """When the connection is closed."""
-
-    def is_gone(self) -> bool:
-        """Return whether it has closed its connection, as far as can be known without writing to it. A client that has
-        only finished sending looks the same: ask this of a client that has been waiting."""
-
-
-@dataclass(frozen=True, slots=True)
-class PatientClient:
-    """A client that waits as long as it takes."""
-
-    respond_by: float = math.inf
-    deadline: float = math.inf
-
-    def is_gone(self) -> bool:
-        """Return False."""
-        return False
 
 
 class Sink(Protocol):

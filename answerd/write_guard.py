@@ -3,33 +3,29 @@
 Rules: docs/admin-api.md#what-a-write-guarantees.
 
 A change is a set of writes; a single PUT or DELETE is a set of one. A dry run is judged in the same way, over the set
-in force: it asks for no lock, so no write waits for it.
+in force: it asks for no lock of the database, so no write waits for it.
 
-Nothing can change between the two checks: within the process a lock admits one change at a time, and across processes
-the database's write lock is held from the first check to the commit. Earlier writes of other programs are loaded once
-that lock is held. Readers see the change when it is committed, and not before.
+A change is one function, which waits for the disk, and computes for long: the service calls it in a thread
+(`answerd.server.document_writes`), one at a time. Nothing can change between the two checks: the database's write lock
+is held from the first check to the commit, and the set in force is kept from others. Earlier writes of other programs
+are loaded once that lock is held. Readers see the change when it is committed, and not before.
 """
 
 from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable
+from contextlib import AbstractContextManager, closing, nullcontext
 from dataclasses import dataclass, replace
-from functools import partial
 from time import monotonic
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from answerd.answers.catalogue import Catalogue
 from answerd.answers.problems import ProblemIndex
 from answerd.documents import Document, Key, RawDocument
 from answerd.errors import MOST_PROBLEMS
 from answerd.identity import Kind
-from answerd.server.answer_set import LiveAnswerSet
-from answerd.server.http.responses import Client, PatientClient
-from answerd.server.os_support import gc_paused
-from answerd.server.threads import Lock, in_thread
 from answerd.store import (
     NOBODY,
     WRITER_WAIT_SECONDS,
@@ -48,14 +44,10 @@ from answerd.store.database import refuse_faulty
 
 if TYPE_CHECKING:
     from answerd.store import Transaction
+    from answerd.store.opening import Loader
 
 _MANY = 20
 """Documents of a change, whose objects the garbage collector is not to look at."""
-
-
-HALF_CLOSED_SECONDS = 0.5
-"""How long a write waits before a client that has finished sending counts as gone. A client may close its sending side
-right after its request and still wait for the response."""
 
 
 _TAG = re.compile(r'(W/)?("[^"]*")')
@@ -176,76 +168,91 @@ class AppliedChange:
 Check = Callable[["Transaction"], None]
 """Checks the stored documents before a change. Raises `WriteRefused`."""
 
-
-InThread = Callable[..., Any]
-"""Calls a function with arguments that waits for the disk, or computes for long; returns or raises what that does."""
+NOT_BEGUN = "the write waited until its time was up, and was not begun"
 
 
-class Turn:
-    """The wait of one write: for its locks, and only while a client waits for its outcome."""
+@dataclass(frozen=True, slots=True)
+class Times:
+    """Until when a change may take, on the monotonic clock: what has not its locks ``begin_by`` is not begun, what is
+    not ready ``commit_by`` is undone."""
 
-    def __init__(self, client: Client, late_error: type[StoreError]) -> None:
-        """``late_error`` is raised when the time is up."""
-        self._client = client
-        self._late_error = late_error
-        self._began = monotonic()
+    begin_by: float = math.inf
+    commit_by: float = math.inf
 
     def seconds_left(self) -> float:
-        """Return the seconds for which the write may still wait. Raises `StoreError` when there are none, or no client
-        waits for it."""
-        self.check()
-        return self._client.respond_by - monotonic()
-
-    @contextmanager
-    def of(self, lock: Lock, what: str) -> Iterator[None]:
-        """Hold a lock. Raises `StoreError` where it is not free in time."""
-        if not lock.acquire(blocking=False):
-            seconds = self.seconds_left()
-            if not lock.acquire(timeout=None if seconds == math.inf else seconds):
-                raise self._late_error(f"the write waited for {what} until its time was up, and was not begun")
-        try:
-            yield
-        finally:
-            lock.release()
-
-    def check(self) -> None:
-        """Raise `StoreError` if the write must not begin any more."""
-        now = monotonic()
-        if now >= self._client.respond_by:
-            raise self._late_error("the write waited until its time was up, and was not begun")
-        if now - self._began > HALF_CLOSED_SECONDS and self._client.is_gone():
-            raise StoreError("the client closed its connection while the write waited, which was not begun")
-
-    def check_deadline(self) -> None:
-        """Raise `StoreError` if the connection has been closed by now, so that the outcome cannot be reported."""
-        if monotonic() >= self._client.deadline:
-            raise self._late_error("the write took until the connection was closed, and was undone")
+        """Return the seconds for which locks may be waited for."""
+        return self.begin_by - monotonic()
 
 
-_PATIENT = PatientClient()
+WHENEVER = Times()
+
+
+class NotFree(Exception):
+    """Others changed the set in force until the time was up."""
+
+
+class SetInForce(Protocol):
+    """The set that answers are made of, which follows the store."""
+
+    @property
+    def catalogue(self) -> Catalogue:
+        """The set at this moment."""
+
+    def load(self) -> object:
+        """Bring it up to date with the store. Raises `StoreError`."""
+
+    def held(self, seconds: float) -> AbstractContextManager[None]:
+        """Keep others from changing it in a block, at whose beginning it is brought up to date. Raises `NotFree` where
+        they take more than so many seconds, and `StoreError`."""
+
+    def replace(self, catalogue: Catalogue) -> None:
+        """Put a set in force which the caller, who holds it, has stored."""
+
+
+class OwnSet:
+    """The set of a program that nobody asks for answers: a command."""
+
+    def __init__(self, loader: Loader) -> None:
+        self._loader = loader
+
+    @property
+    def catalogue(self) -> Catalogue:
+        return self._loader.catalogue
+
+    def load(self) -> object:
+        return self._loader.refresh()
+
+    def held(self, seconds: float) -> AbstractContextManager[None]:  # noqa: ARG002 - there are no others
+        self.load()
+        return nullcontext()
+
+    def replace(self, catalogue: Catalogue) -> None:
+        self._loader.catalogue = catalogue
+
 
 MOST_ROWS_TRIED = 500_000
 """Lines of the inventories of a dry run. A row takes some 350 bytes of memory, and 16 MB may have millions."""
 
 FOR_A_LATE_DRY_RUN = "raise SERVICE_ADMIN_TIMEOUT_SECS, or use answerd apply --dry-run on the database"
 
+Uncollected = Callable[[bool], AbstractContextManager[None]]
+"""Surrounds work that makes objects; the argument says that it makes many."""
+
+
+def _as_it_is(_: bool) -> AbstractContextManager[None]:
+    return nullcontext()
+
 
 class WriteGuard:
-    """Changes of one database. One object in the whole service: in the process with the admin listener."""
+    """Changes of one database. One object in the whole service, which makes one change at a time."""
 
-    def __init__(
-        self,
-        store: Store,
-        follower: LiveAnswerSet,
-        run: InThread = in_thread,
-    ) -> None:
-        """``follower`` follows ``store``. ``run`` keeps the disk and long work off the loop."""
+    def __init__(self, store: Store, in_force: SetInForce, uncollected: Uncollected = _as_it_is) -> None:
+        """``in_force`` follows ``store``. ``uncollected`` keeps the garbage collector off what is made."""
         self.store = store
-        self.follower = follower
-        self.run = run
-        self._one_writer = Lock()
+        self.in_force = in_force
+        self._uncollected = uncollected
         # What takes long there is a database that is away for a moment: the client is to come back.
-        self._late_error = StoreAway if isinstance(store, ReplicatingStore) else StoreError
+        self.late_error = StoreAway if isinstance(store, ReplicatingStore) else StoreError
         self._problems = ProblemIndex.of(Catalogue())
 
     def put(
@@ -254,35 +261,35 @@ class WriteGuard:
         text: str,
         author: Author = NOBODY,
         conditions: Conditions = UNCONDITIONAL,
-        client: Client = _PATIENT,
+        times: Times = WHENEVER,
     ) -> WrittenDocument:
         """Store a document. Raises `WriteRefused`, and `answerd.store.StoreError` where it cannot be written: also
-        where the write had to wait until ``client`` must have its response, or is gone. It is not made then."""
+        where that takes longer than ``times`` allow. It is not made then."""
         raw = RawDocument(key, text)
         if key.kind is not Kind.INVENTORY:  # an inventory is read once, with the others of the set
-            _refuse_faulty([Document(raw, has_states=self.follower.loader.catalogue.has_states)])
+            _refuse_faulty([Document(raw, has_states=self.in_force.catalogue.has_states)])
 
         def check(transaction: Transaction) -> None:
-            found = self.run(transaction.find, key)
+            found = transaction.find(key)
             _judge(conditions.fault(etag(found.revision, found.token) if found else None))
 
-        applied = self._change(ChangeSet((raw,), rewrite=True), author, check, client)
+        applied = self._change(ChangeSet((raw,), rewrite=True), author, check, times)
         written = applied.written
         stored = (*written.new, *written.changed)[0]
         return WrittenDocument(stored.key, etag(written.version.revision, written.version.token), applied.problems)
 
     def delete(
-        self, key: Key, author: Author = NOBODY, conditions: Conditions = UNCONDITIONAL, client: Client = _PATIENT
+        self, key: Key, author: Author = NOBODY, conditions: Conditions = UNCONDITIONAL, times: Times = WHENEVER
     ) -> WrittenDocument:
         """Remove a document. Raises as `put` does."""
 
         def check(transaction: Transaction) -> None:
-            stored = self.run(transaction.find, key)
+            stored = transaction.find(key)
             if stored is None:
                 raise NoSuchDocument(f"there is no {key}")
             _judge(conditions.fault(etag(stored.revision, stored.token)))
 
-        applied = self._change(ChangeSet(deletes=(key,)), author, check, client)
+        applied = self._change(ChangeSet(deletes=(key,)), author, check, times)
         written = applied.written
         tag = etag(written.version.revision, written.version.token)
         return WrittenDocument(written.removed[0], tag, applied.problems)
@@ -292,43 +299,42 @@ class WriteGuard:
         changes: ChangeSet,
         author: Author = NOBODY,
         conditions: Conditions = UNCONDITIONAL,
-        client: Client = _PATIENT,
-        *,
-        dry_run: bool = False,
+        times: Times = WHENEVER,
     ) -> AppliedChange:
-        """Make many writes at once, all or none. ``conditions`` are about the set. Raises as `put` does; a dry run
-        where it took until ``client`` must have its response."""
-        self.run(_refuse_repeated, changes)
-        if dry_run:
-            return self._tried(changes, conditions, client)
+        """Make many writes at once, all or none. ``conditions`` are about the set. Raises as `put` does."""
+        _refuse_repeated(changes)
 
         def check(transaction: Transaction) -> None:
-            _judge(conditions.fault(set_etag(self.run(transaction.version)), "the set"))
+            _judge(conditions.fault(set_etag(transaction.version()), "the set"))
 
-        return self._change(changes, author, check, client)
+        return self._change(changes, author, check, times)
 
-    def _tried(self, changes: ChangeSet, conditions: Conditions, client: Client) -> AppliedChange:
-        """Return what a change would be. Where another program writes at this moment, ``etag`` is that of the set
-        before it, so that nobody makes the change by it."""
+    def tried(
+        self, changes: ChangeSet, conditions: Conditions = UNCONDITIONAL, times: Times = WHENEVER
+    ) -> AppliedChange:
+        """Return what a change would be: a dry run. It may go on beside a change. Raises as `apply` does, and where it
+        takes until ``begin_by``.
+
+        Where another program writes at this moment, ``etag`` is that of the set before it, so that nobody makes the
+        change by it.
+        """
+        _refuse_repeated(changes)
         lines = sum(raw.text.count("\n") for raw in changes.puts if raw.key.kind is Kind.INVENTORY)
         if lines > MOST_ROWS_TRIED:
             raise InvalidDocument(f"a dry run tries at most {MOST_ROWS_TRIED:,} lines of inventories, not {lines:,}")
-        version: Version = self.run(self.store.version)
+        version = self.store.version()
         _judge(conditions.fault(set_etag(version), "the set"))
-        self.follower.refresh()
-        catalogue = self.follower.loader.catalogue
+        self.in_force.load()
+        catalogue = self.in_force.catalogue
 
         def seen(_: Document) -> None:
-            if monotonic() >= client.respond_by:
+            if times.seconds_left() <= 0:
                 raise StoreError(f"the documents were looked at when the time was up: {FOR_A_LATE_DRY_RUN}")
 
-        def judge() -> tuple[WriteResult, ProblemIndex, ProblemIndex]:
+        with self._uncollected(len(changes.puts) > _MANY):
             before = self._problems.after(catalogue)
             written, difference = _planned(catalogue, changes, version)
-            return written, before, _judged(before, catalogue, difference, seen)
-
-        with gc_paused(makes_many=len(changes.puts) > _MANY):
-            written, before, after = self.run(judge)
+            after = _judged(before, catalogue, difference, seen)
         return AppliedChange(
             written, set_etag(version), tuple(after.listed()), tuple(before.listed()), catalogue, after.catalogue
         )
@@ -338,75 +344,65 @@ class WriteGuard:
 
         ``problems`` are those of a set that was checked already: only the difference to it is left to do.
         """
-        with self._one_writer:
-            self._problems = problems or self._problems
-            self._current_problems(self.follower.loader.catalogue)
+        self._problems = problems or self._problems
+        self._current_problems(self.in_force.catalogue)
 
-    def _change(self, changes: ChangeSet, author: Author, check: Check, client: Client) -> AppliedChange:
-        turn = Turn(client, self._late_error)
-        with turn.of(self._one_writer, "the writes before it"):
-            self._current_problems(self.follower.loader.catalogue)
+    def _change(self, changes: ChangeSet, author: Author, check: Check, times: Times) -> AppliedChange:
+        self._current_problems(self.in_force.catalogue)
+        try:
+            return self._changed(changes, author, check, times)
+        except StoreLost:  # a database that fails over: the next connection may have the new one
+            return self._changed(changes, author, check, times)
+
+    def _changed(self, changes: ChangeSet, author: Author, check: Check, times: Times) -> AppliedChange:
+        """Make a change. Raises `answerd.store.StoreLost` where nothing of it has happened."""
+        seconds = times.seconds_left()
+        if seconds <= 0:
+            raise self.late_error(NOT_BEGUN)
+        with closing(self.store.begin(author, min(seconds, WRITER_WAIT_SECONDS), seconds)) as transaction:
             try:
-                return self._changed(changes, author, check, turn)
-            except StoreLost:  # a database that fails over: the next connection may have the new one
-                return self._changed(changes, author, check, turn)
+                with self.in_force.held(times.seconds_left()):
+                    return self._made(changes, check, times, transaction)
+            except NotFree:
+                raise self.late_error(NOT_BEGUN) from None
 
-    def _changed(self, changes: ChangeSet, author: Author, check: Check, turn: Turn) -> AppliedChange:
-        """Make a change, which has the turn. Raises `answerd.store.StoreLost` where nothing of it has happened."""
-        with (
-            self._transaction(author, turn.seconds_left()) as transaction,
-            turn.of(self.follower.lock, "the answer set to be loaded"),
-        ):
-            self.follower.refresh()
-            turn.check()
-            catalogue = self.follower.loader.catalogue
-            before = self._current_problems(catalogue)
-            check(transaction)
-            write = partial(
-                transaction.write, changes.puts, changes.deletes, prune=changes.prune, rewrite=changes.rewrite
-            )
-            with gc_paused(makes_many=len(changes.puts) > _MANY):
-                written: WriteResult = self.run(write)
+    def _made(self, changes: ChangeSet, check: Check, times: Times, transaction: Transaction) -> AppliedChange:
+        """Make a change in a transaction, while the set in force, which is that of the database, is held."""
+        catalogue = self.in_force.catalogue
+        before = self._current_problems(catalogue)
+        check(transaction)
+        if times.seconds_left() <= 0:
+            raise self.late_error(NOT_BEGUN)
+        with self._uncollected(len(changes.puts) > _MANY):
+            written = transaction.write(changes.puts, changes.deletes, prune=changes.prune, rewrite=changes.rewrite)
             difference = self.store.difference(written)
-            with gc_paused():
-                after: ProblemIndex = self.run(_judged, before, catalogue, difference)
-            turn.check_deadline()
-            self.run(transaction.commit)
-            self._put_in_force(difference, written.version, after)
+            after = _judged(before, catalogue, difference)
+        if monotonic() >= times.commit_by:
+            raise self.late_error("the write took until the connection was closed, and was undone")
+        transaction.commit()
+        self.store.adopt(difference, written.version)
+        self._problems = after
+        self.in_force.replace(after.catalogue)
         etag = set_etag(written.version)
         return AppliedChange(written, etag, tuple(after.listed()), tuple(before.listed()), catalogue, after.catalogue)
-
-    @contextmanager
-    def _transaction(self, author: Author, wait: float) -> Iterator[Transaction]:
-        transaction: Transaction = self.run(self.store.begin, author, min(wait, WRITER_WAIT_SECONDS), wait)
-        try:
-            yield transaction
-        finally:
-            self.run(transaction.close)
 
     def _current_problems(self, catalogue: Catalogue) -> ProblemIndex:
         """Return the problems of a catalogue that may have changed without this guard."""
         if self._problems.catalogue is not catalogue:
-            with gc_paused():
-                self._problems = self.run(self._problems.after, catalogue)
+            with self._uncollected(False):
+                self._problems = self._problems.after(catalogue)
         return self._problems
-
-    def _put_in_force(self, changes: Changes, version: Version, after: ProblemIndex) -> None:
-        """Put a committed change in force, at once and without yielding to another greenlet."""
-        self.store.adopt(changes, version)
-        self._problems = after
-        self.follower.replace(after.catalogue)
 
 
 def restore_document(
-    guard: WriteGuard, entry: HistoryEntry, author: Author, conditions: Conditions, client: Client = _PATIENT
+    guard: WriteGuard, entry: HistoryEntry, author: Author, conditions: Conditions, times: Times = WHENEVER
 ) -> WrittenDocument:
     """Restore a document to its state after a change: its text then, or that it did not exist. Raises as the guard
     does."""
     signed = replace(author, note=author.note or f"restore of revision {entry.revision}")
     if entry.after is None:
-        return guard.delete(entry.key, signed, conditions, client)
-    return guard.put(entry.key, entry.after, signed, conditions, client)
+        return guard.delete(entry.key, signed, conditions, times)
+    return guard.put(entry.key, entry.after, signed, conditions, times)
 
 
 def _ignored(_: Document) -> None: ...
@@ -440,7 +436,7 @@ def _judged(
     before: ProblemIndex, catalogue: Catalogue, changes: Changes, seen: Callable[[Document], object] = _ignored
 ) -> ProblemIndex:
     """Return the problems of a catalogue after some changes, with that catalogue. Raises `InvalidDocument` and
-    `BreaksTheSet`. Called in a thread. ``seen`` is called with each document that is new.
+    `BreaksTheSet`. ``seen`` is called with each document that is new.
 
     A tree takes up to a hundred times the memory of its text, so each is dropped once its document was judged.
     """
