@@ -9,37 +9,16 @@ in use takes it; otherwise the syntax with the fewest findings is reported.
 
 from __future__ import annotations
 
-import _thread
-import importlib
 import re
-import sys
 import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
+from answerd.validators.native_imports import module
 from answerd.validators.time_zones import unknown_zone
 from answerd.validators.tools import ToolRequest
 from answerd.validators.verdict import Finding, JudgedAnswer, Remarks
-
-
-def _native_lock() -> Any:
-    """Return a lock for which a thread waits itself.
-
-    gevent makes locks wait in the loop of the thread, those of imports too, and that loop may never wake up. So two
-    threads that import the same module for the first time do so one after the other.
-    """
-    monkey = sys.modules.get("gevent.monkey")
-    return monkey.get_original("_thread", "allocate_lock")() if monkey else _thread.allocate_lock()
-
-
-_importing = _native_lock()
-
-
-def _module(name: str) -> Any:
-    with _importing:
-        return importlib.import_module(name)
-
 
 OLDEST_RHEL = 8
 """Red Hat Enterprise Linux 7 ended in 2024; a file for it says ``#version=RHEL7``."""
@@ -82,7 +61,7 @@ def judge(answer: JudgedAnswer, remarks: Remarks) -> ToolRequest:
     plain = without_includes(text)
     unjudged = ToolRequest("ksvalidator", plain, answer.format)
     try:
-        versions = _module("pykickstart.version")
+        versions = module("pykickstart.version")
         parser = _recording_parser()
     except ImportError:
         remarks.note(
@@ -171,8 +150,8 @@ def _dialects(version_map: dict[str, int]) -> Iterator[str]:
 
 def _recording_parser() -> Any:
     """Return pykickstart's parser class, changed to collect errors instead of printing them."""
-    base: Any = _module("pykickstart.parser").KickstartParser
-    packages_section: Any = _module("pykickstart.sections").PackageSection
+    base: Any = module("pykickstart.parser").KickstartParser
+    packages_section: Any = module("pykickstart.sections").PackageSection
 
     class LonePackages(packages_section):  # type: ignore[misc]
         """Reads each line of packages as if it were the first: pykickstart sorts all packages again with each."""
@@ -215,8 +194,8 @@ def _read(text: str, dialect: str, parser: Any, enough: int | None) -> Reading:
 
     Only the commands that occur are built: 9 ms for a usual file, instead of 40 for all.
     """
-    handler_class = getattr(_module(f"pykickstart.handlers.{dialect.lower()}"), f"{dialect}Handler")
-    control: Any = _module("pykickstart.handlers.control")
+    handler_class = getattr(module(f"pykickstart.handlers.{dialect.lower()}"), f"{dialect}Handler")
+    control: Any = module("pykickstart.handlers.control")
     words = {line.split()[0] for line in text.splitlines() if line.split()}
     commands = control.commandMap[handler_class.version]
     used = {name: command for name, command in commands.items() if name in words or name in ("autopart", "bootloader")}

@@ -185,7 +185,7 @@ def test_autoinstall_reads_alike_for_every_yaml(catalogue: Catalogue) -> None:
     assert install["identity"]["hostname"] == "web-01"
     assert install["packages"] == ["chrony", "nginx"]
     assert install["storage"]["layout"] == {"name": "lvm", "match": {"serial": "EXAMPLE-DISK-0001"}}
-    assert install["late-commands"][1].endswith("END\nchmod 0440 /target/etc/sudoers.d/90-admin\n")
+    assert install["late-commands"][1].endswith("END\nchmod 0440 /target/etc/sudoers.d/90-deploy\n")
     assert install["user-data"]["write_files"][0]["permissions"] == "0644"
 
 

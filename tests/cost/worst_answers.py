@@ -75,6 +75,19 @@ YAML: dict[str, Shape] = {
     "keys that are nearly known": lambda n: counted("packages#: 1\n", n, before="#cloud-config\n"),
     "unknown autoinstall keys": lambda n: counted("  k#: 1\n", n, before="#cloud-config\nautoinstall:\n  version: 1\n"),
     "commands": lambda n: again("  - 1\n", n, before="#cloud-config\nautoinstall:\n  version: 1\n  late-commands:\n"),
+    "right commands": lambda n: again("- a\n", n, before="#cloud-config\nruncmd:\n"),
+    "different names": lambda n: counted("a#,", n, before="#cloud-config\nntp: {servers: [", after="]}\n"),
+    "the same name": lambda n: again("a,", n, before="#cloud-config\nntp: {servers: [", after="]}\n"),
+    "wrong packages": lambda n: again("- {a: 1}\n", n, before="#cloud-config\npackages:\n"),
+    "users without names": lambda n: again("- {gecos: a}\n", n, before="#cloud-config\nusers:\n"),
+    "wrong reporters": lambda n: counted(" k#: {type: webhok}\n", n, before="#cloud-config\nreporting:\n"),
+    "passwords that are made up": lambda n: again(
+        "{name: a, type: RANDOM, password: b},", n, before="#cloud-config\nchpasswd: {users: [", after="]}\n"
+    ),
+    "a long number": lambda n: again("9", n, before="#cloud-config\nruncmd: "),
+    "a number of many parts": lambda n: again(":1", n, before="#cloud-config\nruncmd: 1"),
+    "brackets in a rule": lambda n: again("[", 198, before="#cloud-config\nusers: ", after="]" * 198 + " " * n),
+    "a word of many lines": lambda n: again(" a\n", n, before="#cloud-config\nruncmd:\n"),
     "reporters": lambda n: counted(
         "    k#: {retries: a}\n", n, before="#cloud-config\nautoinstall:\n  version: 1\n  reporting:\n"
     ),

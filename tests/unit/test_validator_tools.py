@@ -373,7 +373,7 @@ def test_the_real_debconf_warns_of_an_unknown_type() -> None:
 
 
 def test_the_real_cloud_init_takes_an_autoinstall() -> None:
-    verdict = validate("#cloud-config\nautoinstall:\n  version: 1\n", "yaml", tools=real("cloud-init"))
+    verdict = validate("#cloud-config\nautoinstall:\n  version: 1\n  user-data: {}\n", "yaml", tools=real("cloud-init"))
     assert verdict.valid
     assert "cloud-init" in verdict.judged_by
 

@@ -63,7 +63,8 @@ def files(**keys: Any) -> str:
 
 
 def autoinstall(text: str) -> str:
-    return f"#cloud-config\nautoinstall:\n  version: 1\n  {text}\n"
+    who = "" if "identity" in text or "user-data" in text else "  user-data: {}\n"
+    return f"#cloud-config\nautoinstall:\n  version: 1\n  {text}\n{who}"
 
 
 # fmt: off
@@ -95,7 +96,8 @@ VALID: list[tuple[str, str, str]] = [
     ("XML with a bare doctype", "autoyast", '<?xml version="1.0"?><!DOCTYPE profile><profile/>'),
     ("XML with a prefix", "autoyast", '<profile xmlns:config="urn:c"><a config:type="list"/></profile>'),
     ("XML with a character reference", "xml", "<a>&#228;&amp;</a>"),
-    ("autoinstall with the older name of Ubuntu Pro", "yaml", autoinstall("ubuntu-advantage: {token: abc}")),
+    ("autoinstall with the older name of Ubuntu Pro", "yaml",
+     autoinstall("ubuntu-advantage: {token: C1234567891ABCDEFGHJKLMN}")),
     ("autoinstall with the zone of its address", "yaml", autoinstall("timezone: geoip")),
     ("autoinstall with a locked password", "yaml",
      autoinstall("identity: {hostname: a, username: b, password: '!'}")),
@@ -120,14 +122,18 @@ INVALID: list[tuple[str, str, str, str, int | None]] = [
     ("a YAML alias to nothing", "yaml", "a: *b\n", "", 1),
     ("YAML that is nested without end", "yaml", "[" * 200_000, "", 1),
     ("cloud-config that is a list", "yaml", "#cloud-config\n- a\n", "", 2),
-    ("autoinstall without version", "yaml", "#cloud-config\nautoinstall:\n  locale: C\n", "autoinstall.version", 3),
-    ("autoinstall of version 2", "yaml", "#cloud-config\nautoinstall:\n  version: 2\n", "autoinstall.version", 3),
-    ("autoinstall of a quoted version", "yaml", "#cloud-config\nautoinstall: {version: '1'}\n",
+    ("autoinstall without version", "yaml", "#cloud-config\nautoinstall:\n  locale: C\n  user-data: {}\n",
+     "autoinstall.version", 3),
+    ("autoinstall of version 2", "yaml", "#cloud-config\nautoinstall:\n  version: 2\n  user-data: {}\n",
+     "autoinstall.version", 3),
+    ("autoinstall of a quoted version", "yaml", "#cloud-config\nautoinstall: {version: '1', user-data: {}}\n",
      "autoinstall.version", 2),
     ("autoinstall that is a list", "yaml", "#cloud-config\nautoinstall: []\n", "autoinstall", 2),
     ("an unknown autoinstall key", "yaml", autoinstall("identitty: {}"), "autoinstall.identitty", 4),
-    ("autoinstall without the header", "yaml", "autoinstall: {version: 1}\n", "", 1),
+    ("autoinstall without the header", "yaml", "autoinstall: {version: 1, user-data: {}}\n", "", 1),
     ("autoinstall misspelled at the top", "yaml", "#cloud-config\nautoinstal: {version: 1}\n", "autoinstal", 2),
+    ("autoinstall's commands outside it", "yaml", "#cloud-config\nlate-commands: []\n", "late-commands", 2),
+    ("a key that cloud-init does not know", "yaml", "#cloud-config\nfoo: 1\n", "foo", 2),
     ("a misspelled key of cloud-config", "yaml", "#cloud-config\npackage_updat: true\n", "package_updat", 2),
     ("a misspelled key of a user", "yaml", "#cloud-config\nusers: [{name: a, lock_password: true}]\n",
      "users.0.lock_password", 2),
@@ -155,7 +161,7 @@ INVALID: list[tuple[str, str, str, str, int | None]] = [
     ("autoinstall updates of no kind", "yaml", autoinstall("updates: none"), "autoinstall.updates", 4),
     ("autoinstall shutdown of no kind", "yaml", autoinstall("shutdown: halt"), "autoinstall.shutdown", 4),
     ("an autoinstall command that is a boolean", "yaml", autoinstall("late-commands: [true]"),
-     "autoinstall.late-commands", 4),
+     "autoinstall.late-commands.0", 4),
     ("an identity without password", "yaml", autoinstall("identity: {hostname: a, username: b}"),
      "autoinstall.identity.password", 4),
     ("an identity with more", "yaml", autoinstall("identity: {hostname: a, username: b, password: $6$c$d, shell: d}"),
@@ -225,7 +231,6 @@ INVALID: list[tuple[str, str, str, str, int | None]] = [
 ]
 
 DOUBTFUL: list[tuple[str, str, str, str]] = [
-    ("autoinstall's commands outside it", "yaml", "#cloud-config\nlate-commands: []\n", "late-commands"),
     ("meta-data without an instance-id", "yaml", "local-hostname: n1\n", "instance-id"),
     ("a preseed type that is none", "preseed", "d-i a/b strng x\n", ""),
     ("a preseed boolean that is none", "preseed", "d-i a/b boolean yes\n", "a/b"),
@@ -239,8 +244,8 @@ DOUBTFUL: list[tuple[str, str, str, str]] = [
     ("an unknown key of an Ignition file", "ign", files(owner="root"), "storage.files.0.owner"),
     ("an Ignition to come", "ign", ignition(ignition={"version": "3.99.0"}), "ignition.version"),
     ("an experimental Ignition", "ign", ignition(ignition={"version": "3.5.0-experimental"}), "ignition.version"),
-    ("autoinstall with an anchor", "yaml", "#cloud-config\nx: &x {version: 1}\nautoinstall: {<<: *x}\n", "x"),
-    ("a key that cloud-init does not document", "yaml", "#cloud-config\nfoo: 1\n", "foo"),
+    ("autoinstall with an anchor", "yaml", "#cloud-config\nx: &x {version: 1, user-data: {}}\nautoinstall: {<<: *x}\n",
+     "x"),
     ("a prefix without a namespace", "autoyast", '<a config:type="list"/>', ""),
     ("XML in another encoding", "xml", '<?xml version="1.0" encoding="utf-16"?><a/>', ""),
     ("a kickstart command to be dropped", "ks", "#version=RHEL8\ninstall\n", ""),
