@@ -15,7 +15,7 @@ import os
 import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, fields, replace
-from typing import Any, Literal
+from typing import Any, Final, Literal
 
 from answerd.addresses import Address, Network, is_public, parse_networks
 from answerd.identity import brief, folded, is_label, printable
@@ -326,6 +326,59 @@ DB_URL = "SERVICE_DB_URL"
 
 RELOADED = (*TOKENS, *(f"{name}_FILE" for name in TOKENS), "SERVICE_ALLOW", "SERVICE_TOKENS_FILE")
 """The settings that SIGHUP puts in force; the others wait for the next start."""
+
+DECIDES_ANSWERS: Final = frozenset(
+    {
+        "SERVICE_ALLOW",
+        "SERVICE_ANSWER_TOKEN",
+        "SERVICE_INSTALL_GRACE_SECS",
+        "SERVICE_INSTALL_SECS",
+        "SERVICE_INSTALL_START_SECS",
+        "SERVICE_INSTALL_STARTS",
+        "SERVICE_INVENTORY_COLUMNS",
+        "SERVICE_TRUSTED_PROXIES",
+    }
+)
+"""The settings with which a node answers otherwise than another one with the same documents: nodes compare them
+(`answerd.store.agreement`)."""
+
+OF_EACH_NODE: Final = frozenset(
+    {
+        "SERVICE_ADMIN_ADDR",
+        "SERVICE_ADMIN_TIMEOUT_SECS",
+        "SERVICE_ADMIN_TOKEN",
+        "SERVICE_ADMIN_TOKEN_FILE",
+        "SERVICE_ANSWERS_DIR",
+        "SERVICE_ANSWER_TOKEN_FILE",
+        "SERVICE_CAPTURE",
+        "SERVICE_CAPTURE_DIR",
+        "SERVICE_CONSOLE_ADDR",
+        "SERVICE_CONSOLE_HOSTS",
+        "SERVICE_DB_PATH",
+        "SERVICE_DB_URL",
+        "SERVICE_DB_URL_FILE",
+        "SERVICE_DRAIN_SECS",
+        "SERVICE_ENV_FILE",
+        "SERVICE_HISTORY_DAYS",
+        "SERVICE_LISTEN_ADDR",
+        "SERVICE_LOG",
+        "SERVICE_LOG_FILE",
+        "SERVICE_LOG_FORMAT",
+        "SERVICE_MAX_CONNECTIONS",
+        "SERVICE_METRICS_ADDR",
+        "SERVICE_REPLICA_PATH",
+        "SERVICE_SECRETS_DIR",
+        "SERVICE_STATE_PATH",
+        "SERVICE_STORE",
+        "SERVICE_TIMEOUT_SECS",
+        "SERVICE_TLS_CERT",
+        "SERVICE_TLS_KEY",
+        "SERVICE_TOKENS_FILE",
+        "SERVICE_URL",
+        "SERVICE_WORKERS",
+    }
+)
+"""All others. Of a file only its content could matter; the URL is that by which machines reach this node."""
 
 
 @dataclass(frozen=True)

@@ -24,6 +24,7 @@ from answerd.long_work import run_long
 from answerd.server.request_feed import FedLine
 from answerd.server.roles import MAY
 from answerd.server.threads import in_thread
+from answerd.store.nodes import differences_of
 from answerd.store.secrets import SecretRefused, names_of, why_not_writable, write_secret
 
 REQUESTS_SHOWN = 30
@@ -119,12 +120,14 @@ class Pages(DocumentPages):
 
     def settings(self, request: PageRequest) -> PageReply:
         """Return the nodes that share the database, and the settings, secrets masked."""
+        nodes = in_thread(self._backend.nodes)
         return _html(
             request,
             "settings",
             settings=self._backend.settings,
             warnings=self._backend.warnings,
-            nodes=[node.as_json() for node in in_thread(self._backend.nodes)],
+            nodes=[node.as_json() for node in nodes],
+            differences=differences_of(nodes),
         )
 
     def access(self, request: PageRequest) -> PageReply:

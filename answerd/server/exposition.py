@@ -29,6 +29,7 @@ from answerd.server.probes import METHODS, Probes, Readiness, is_probe
 from answerd.server.statuses import METHOD_NOT_ALLOWED, NOT_FOUND, OK, UNAUTHORIZED
 from answerd.server.threads import in_thread
 from answerd.store import StoreError
+from answerd.store.nodes import differences_of
 
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 
@@ -167,6 +168,11 @@ def _states(installs: LiveStates) -> Iterator[Metric]:
         for node in nodes:
             silent.add_metric([node.name], node.silent)
         yield silent
+        yield _gauge(
+            "answerd_node_differences",
+            "settings that decide answers, and secrets, that are not the same at all nodes; only with PostgreSQL",
+            len(differences_of(nodes)),
+        )
 
 
 def make_metrics_app(exposition: Callable[[], bytes], readiness: Readiness) -> WSGIApplication:

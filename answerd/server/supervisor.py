@@ -28,6 +28,8 @@ from answerd.server.admission import ADMISSION
 from answerd.server.shared import BEAT, Shared
 from answerd.server.worker import Worker
 from answerd.store import ReplicatingStore, StoreError
+from answerd.store.agreement import Digests, digests_of
+from answerd.store.secrets import SecretFiles
 
 _PARENTS_SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGCHLD)
 _STOP_SIGNALS = frozenset({signal.SIGTERM, signal.SIGINT})
@@ -278,7 +280,7 @@ def _replicate(shared: Shared, parent_pipe: int) -> int:
         os.write(writing, b"x")
 
     def reload(_signal: int, _frame: FrameType | None) -> None:
-        shared.reopen_log()
+        shared.reload(logs=False)
 
     signal.signal(signal.SIGTERM, stop)
     signal.signal(signal.SIGINT, stop)
@@ -294,5 +296,21 @@ def _replicate(shared: Shared, parent_pipe: int) -> int:
     def changed() -> None:
         shared.writes.bump()
 
-    store.replicate(shared.log.line, changed, reading)
+    store.replicate(shared.log.line, changed, reading, _deciding(shared))
     return 0
+
+
+def _deciding(shared: Shared) -> Callable[[bytes], Digests]:
+    """Return what makes the digests of what decides this node's answers. They are made again where something of that
+    has changed: those of secrets take a tenth of a second."""
+    secrets = SecretFiles(shared.config.secrets_dir)
+    made: list[tuple[object, Digests]] = []
+
+    def digests(key: bytes) -> Digests:
+        secrets.poll()
+        present = (shared.config, secrets.version, key)
+        if not made or made[0][0] != present:
+            made[:] = [(present, digests_of(shared.config, secrets.in_force.texts, key))]
+        return made[0][1]
+
+    return digests

@@ -7,7 +7,7 @@ the stores uses these and no particular store.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
@@ -317,8 +317,15 @@ class ReplicatingStore(Protocol):
     def catch_up(self, log: Callable[[str], None]) -> None:
         """Bring the copy up to date once, before the service starts. Raises `StoreError` where the database is away."""
 
-    def replicate(self, log: Callable[[str], None], changed: Callable[[], None], stop: int) -> None:
+    def replicate(
+        self,
+        log: Callable[[str], None],
+        changed: Callable[[], None],
+        stop: int,
+        digests: Callable[[bytes], Mapping[str, str]],
+    ) -> None:
         """Keep the copy up to date until the file descriptor ``stop`` can be read from.
 
         ``log`` takes a line about the service; ``changed`` is called when the copy of the documents has something new.
+        ``digests`` returns those of what decides this node's answers (`answerd.store.agreement`), given a key.
         """

@@ -7,12 +7,14 @@ table of its own would be a new schema, on which nodes that are not upgraded yet
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 import orjson
 import peewee
 
 from answerd.installs.shown import timestamp
+from answerd.store.agreement import NO_DIGESTS, Digests, differences
 from answerd.store.log import newest_write
 from answerd.store.state_tables import run
 
@@ -21,6 +23,9 @@ REPORT_SECONDS = 5.0
 
 KEPT_SECONDS = 7 * 86_400
 """How long a node that says nothing any more is listed."""
+
+COMPARED_SECONDS = 60.0
+"""How long a silent node is compared with the others."""
 
 _PREFIX = "node "
 
@@ -35,12 +40,14 @@ _FORGET = f"DELETE FROM install_settings WHERE name LIKE ? AND split_part(value,
 
 class NodeReport(NamedTuple):
     """What a node says. ``name`` is its host's, ``revision`` the number up to which it has every change, ``waiting``
-    how many events of installs it has not delivered."""
+    how many events of installs it has not delivered; ``digests`` are of what decides its answers, none where it
+    does not know the key of the states yet."""
 
     name: str
     version: str
     revision: int
     waiting: int
+    digests: Digests = NO_DIGESTS
 
 
 class Node(NamedTuple):
@@ -54,6 +61,7 @@ class Node(NamedTuple):
     silent: float
     behind: int
     waiting: int
+    digests: Digests = NO_DIGESTS
 
     def as_json(self) -> dict[str, Any]:
         return {
@@ -67,7 +75,11 @@ class Node(NamedTuple):
 
 
 def report_node(database: peewee.Database, source: str, report: NodeReport) -> None:
-    run(database, _REPORT, (_PREFIX + source, orjson.dumps(report._asdict()).decode()))
+    run(
+        database,
+        _REPORT,
+        (_PREFIX + source, orjson.dumps({**report._asdict(), "digests": dict(report.digests)}).decode()),
+    )
 
 
 def nodes_in(database: peewee.Database) -> list[Node]:
@@ -80,12 +92,26 @@ def nodes_in(database: peewee.Database) -> list[Node]:
         silent = max(0.0, float(now) - float(at))
         if silent <= KEPT_SECONDS:
             behind = max(0, newest - fields["revision"])
-            node = Node(fields["name"], fields["version"], float(at), silent, behind, fields["waiting"])
+            node = Node(
+                fields["name"],
+                fields["version"],
+                float(at),
+                silent,
+                behind,
+                fields["waiting"],
+                fields.get("digests", {}),
+            )
             found.append((key.removeprefix(_PREFIX), node))
     hosts = Counter(node.name for _, node in found)
     return sorted(
         node if hosts[node.name] == 1 else node._replace(name=f"{node.name} ({source})") for source, node in found
     )
+
+
+def differences_of(nodes: Iterable[Node]) -> list[str]:
+    """Return a sentence for each thing that decides answers and that is not the same at all nodes, but for those that
+    are silent: what is wrong with them is found when they come back."""
+    return differences((node.name, node.digests) for node in nodes if node.silent <= COMPARED_SECONDS)
 
 
 def forget_silent_nodes(database: peewee.Database) -> None:

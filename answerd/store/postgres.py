@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 import secrets
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
@@ -397,5 +397,11 @@ class ReplicatedStore(SqliteReader):
             exchange(self.states, database, log)
             self.replica.bring_up_to_date(database)
 
-    def replicate(self, log: Callable[[str], None], changed: Callable[[], None], stop: int) -> None:
-        Replicator(self, log, changed, stop).run()
+    def replicate(
+        self,
+        log: Callable[[str], None],
+        changed: Callable[[], None],
+        stop: int,
+        digests: Callable[[bytes], Mapping[str, str]],
+    ) -> None:
+        Replicator(self, log, changed, stop, digests).run()

@@ -24,7 +24,15 @@ import peewee
 from answerd import __version__
 from answerd.fault_log import FaultLog
 from answerd.store import NewerSchema, StoreError, StoreFull
-from answerd.store.nodes import REPORT_SECONDS, NodeReport, forget_silent_nodes, report_node
+from answerd.store.agreement import Digests
+from answerd.store.nodes import (
+    REPORT_SECONDS,
+    NodeReport,
+    differences_of,
+    forget_silent_nodes,
+    nodes_in,
+    report_node,
+)
 from answerd.store.postgres_connection import CHANNEL, READ_SECONDS, PostgresServer, raw_connection
 from answerd.store.replica import Replica
 from answerd.store.schema import migrate_postgres, refuse_newer_postgres
@@ -70,9 +78,17 @@ class FollowingNode(Protocol):
 class Replicator:
     """Follows the database. Plain blocking code: it has its process to itself."""
 
-    def __init__(self, node: FollowingNode, log: Callable[[str], None], changed: Callable[[], None], stop: int) -> None:
+    def __init__(
+        self,
+        node: FollowingNode,
+        log: Callable[[str], None],
+        changed: Callable[[], None],
+        stop: int,
+        digests: Callable[[bytes], Digests] = lambda _: {},
+    ) -> None:
         """``log`` takes a line about the service; ``changed`` is called when the replica has something new; the
-        replicator ends once the file descriptor ``stop`` can be read from."""
+        replicator ends once the file descriptor ``stop`` can be read from. ``digests`` returns those of what decides
+        this node's answers, given the key of the states."""
         self._node = node
         self._server = node.server
         self._replica = node.replica
@@ -89,6 +105,8 @@ class Replicator:
         self._next_report = 0.0
         self._refused_log = FaultLog(log)
         self._states_log = FaultLog(log)
+        self._digests = digests
+        self._differences = FaultLog(log, "all nodes have the same settings and secrets for their answers again")
 
     def run(self) -> None:
         pause = 0.0
@@ -153,10 +171,19 @@ class Replicator:
                 __version__,
                 self._replica.position().revision or 0,
                 waiting.messages if waiting is not None else 0,
+                self._own_digests(),
             )
             report_node(database, self._states.source(), report)
+            differences = differences_of(nodes_in(database))
+            self._differences.note(f"warning: {'. '.join(differences)}" if differences else "")
             if is_first:
                 forget_silent_nodes(database)
+
+    def _own_digests(self) -> Digests:
+        try:
+            return self._digests(self._states.key())
+        except StoreError:  # the key is the database's, and was never read
+            return {}
 
     def _listen(self, database: peewee.PostgresqlDatabase) -> bool:
         """Ask for notices; return False where the server has none to give."""

@@ -23,7 +23,7 @@ from tests.support.console import Browser
 from tests.support.disks import fill
 from tests.support.postgres import MISSING, Cluster, binaries, clusters, home_of
 from tests.support.replies import Reply
-from tests.support.service import Service, run
+from tests.support.service import Service, run, write_tree
 from tests.support.waiting import PATIENCE, wait_until
 
 pytestmark = pytest.mark.skipif(binaries() is None, reason=MISSING)
@@ -444,6 +444,39 @@ def test_reading_goes_on_from_the_replica_while_the_database_is_away(
     refused = run("restore-document", "--revision", "1", "aabbccddee01.ks", SERVICE_DB_URL=url, **settings)
     assert refused.returncode == 1
     assert b"cannot be reached" in refused.stderr
+
+
+def test_nodes_that_differ_in_what_decides_their_answers_say_so(
+    cluster: Cluster, node: Callable[..., Service], tmp_path: Path
+) -> None:
+    url = cluster.database()
+    for name in ("first", "second"):
+        write_tree(tmp_path / f"{name}-secrets", {"root": "correct horse"})
+    settings = {name: {"SERVICE_SECRETS_DIR": tmp_path / f"{name}-secrets"} for name in ("first", "second")}
+    first = node("first", url, SERVICE_ALLOW="127.0.0.0/8", **settings["first"])
+    second = node("second", url, **settings["second"])
+    here = {"SERVICE_STORE": "postgres", "SERVICE_DB_URL": url}
+
+    def told() -> list[str]:
+        asked = first.ask_admin("GET", "/nodes", Authorization=f"Bearer {TOKEN}").body
+        found: list[str] = json.loads(asked)["differences"]
+        return [sentence.partition(":")[0] for sentence in found]
+
+    wait_until(lambda: told() == ["nodes differ in SERVICE_ALLOW"])
+    for service in (first, second):
+        service.wait_for_log("warning: nodes differ in SERVICE_ALLOW: ")
+    assert scraped(first)["answerd_node_differences",] == 1
+    listed = run("nodes", **here)  # type: ignore[arg-type]
+    assert (listed.returncode, b"problem: nodes differ in SERVICE_ALLOW: " in listed.stdout) == (1, True)
+    write_tree(tmp_path / "second-secrets", {"root": "battery staple"})
+    wait_until(lambda: "nodes differ in the values of secrets" in told())
+    write_tree(tmp_path / "first-secrets", {"root": "battery staple"})
+    wait_until(lambda: told() == ["nodes differ in SERVICE_ALLOW"])
+    second.stop()
+    node("second", url, SERVICE_ALLOW="127.0.0.0/8", **settings["second"])
+    wait_until(lambda: told() == [])
+    first.wait_for_log("all nodes have the same settings and secrets for their answers again")
+    assert run("nodes", **here).returncode == 0  # type: ignore[arg-type]
 
 
 def test_each_node_lists_all_of_them_and_how_far_they_are(

@@ -210,6 +210,7 @@ def test_a_scrape_has_the_numbers_of_all_processes(exposition: Exposition) -> No
     assert values["answerd_documents", "ks", "machine"] == 3
     assert values["answerd_documents", "group", "toml"] == 1
     assert values["answerd_node_silent_seconds", "site-a"] == 12.5
+    assert values["answerd_node_differences",] == 0
     assert values["answerd_ready",] == 0
     assert values["answerd_connections_limit",] == 50
     assert values["answerd_certificate_expiry_timestamp_seconds",] == 1_900_000_000

@@ -2,6 +2,9 @@
 <div class="head"><h1>Settings</h1><span class="sub">As this service runs with them. <code>answerd config</code> shows where each came from.</span></div>
 % if nodes:
 <section class="card" aria-labelledby="nodes"><h2 id="nodes">Nodes</h2>
+% for difference in differences:
+<p class="problem">{{difference}}</p>
+% end
 <div class="scroll" tabindex="0" role="region" aria-label="Table of nodes"><table class="stack">
 <thead><tr><th>Node</th><th>Version</th><th>Seen</th><th>Silent</th><th>Changes behind</th><th>Events waiting</th></tr></thead><tbody>
 % for node in nodes:

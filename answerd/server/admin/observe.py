@@ -48,7 +48,7 @@ from answerd.server.http.responses import PLAIN_TEXT
 from answerd.server.probes import HEALTH, READY, Probes, Readiness
 from answerd.server.statuses import OK, SERVICE_UNAVAILABLE
 from answerd.server.threads import in_thread, on_loop
-from answerd.store.nodes import Node
+from answerd.store.nodes import Node, differences_of
 from answerd.validators.tools import ToolRequest, Tools
 from answerd.validators.verdict import Remarks
 from answerd.write_guard import set_etag
@@ -155,7 +155,7 @@ class ObserveHandlers:
     def nodes(self) -> bottle.HTTPResponse:
         nodes = in_thread(self._nodes)
         note_outcome(f"{len(nodes)} nodes")
-        return json_response(OK, {"nodes": [node.as_json() for node in nodes]})
+        return json_response(OK, {"nodes": [node.as_json() for node in nodes], "differences": differences_of(nodes)})
 
     def events(self) -> bottle.HTTPResponse:
         """Send events to the client until it goes away."""
