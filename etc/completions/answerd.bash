@@ -36,7 +36,7 @@ _answerd() {
     if [[ $word == -* ]]; then
         mapfile -t COMPREPLY < <(compgen -W "$options" -- "$word")
     elif [[ ${COMP_WORDS[COMP_CWORD - 1]} == --format ]]; then
-        mapfile -t COMPREPLY < <(compgen -W 'toml yaml yml json ign xml autoyast unattend ks preseed seed cfg ipxe' -- "$word")
+        mapfile -t COMPREPLY < <(compgen -W 'toml yaml yml json ign xml autoyast unattend ks preseed seed cfg ipxe pxelinux grub erb jsonnet' -- "$word")
     else
         compopt -o filenames 2>/dev/null
         mapfile -t COMPREPLY < <(compgen -f -- "$word")

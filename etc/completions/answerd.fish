@@ -27,7 +27,7 @@ complete -c answerd -n __fish_use_subcommand -a config -d 'Every setting, its va
 complete -c answerd -n __fish_use_subcommand -a boot-config -d 'Write a DHCP server’s configuration for network boot.' -f
 complete -c answerd -n __fish_use_subcommand -a migrate -d 'Take over another service’s data.' -f
 complete -c answerd -n '__fish_seen_subcommand_from serve' -l help -d 'This text.'
-complete -c answerd -n '__fish_seen_subcommand_from render' -l format -r -f -a 'toml yaml yml json ign xml autoyast unattend ks preseed seed cfg ipxe' -d 'The format that is asked for, as a URL segment would: an extension or an alias, such as ks or rhel.'
+complete -c answerd -n '__fish_seen_subcommand_from render' -l format -r -f -a 'toml yaml yml json ign xml autoyast unattend ks preseed seed cfg ipxe pxelinux grub erb jsonnet' -d 'The format that is asked for, as a URL segment would: an extension or an alias, such as ks or rhel.'
 complete -c answerd -n '__fish_seen_subcommand_from render' -l body -r -F -d 'The request’s body; "-" is standard input.'
 complete -c answerd -n '__fish_seen_subcommand_from render' -l query -r -f -d 'The request’s query; path= in it is the URL’s path: "path=/rhel/ks&serial=7ABC123".'
 complete -c answerd -n '__fish_seen_subcommand_from render' -l header -r -f -d 'A header of the request, "X-System-Serial-Number: 7ABC123"; may be given several times.'
@@ -45,7 +45,7 @@ complete -c answerd -n '__fish_seen_subcommand_from diff' -l summary -d 'Show wh
 complete -c answerd -n '__fish_seen_subcommand_from diff' -l show-secrets -d 'Show passwords, hashes and keys that differ.'
 complete -c answerd -n '__fish_seen_subcommand_from diff' -l json -d 'For programs.'
 complete -c answerd -n '__fish_seen_subcommand_from diff' -l help -d 'This text.'
-complete -c answerd -n '__fish_seen_subcommand_from validate-answer' -l format -r -f -a 'toml yaml yml json ign xml autoyast unattend ks preseed seed cfg ipxe' -d 'The format of the answer (toml, ks, yaml, ...); the extension of FILE when not given.'
+complete -c answerd -n '__fish_seen_subcommand_from validate-answer' -l format -r -f -a 'toml yaml yml json ign xml autoyast unattend ks preseed seed cfg ipxe pxelinux grub erb jsonnet' -d 'The format of the answer (toml, ks, yaml, ...); the extension of FILE when not given.'
 complete -c answerd -n '__fish_seen_subcommand_from validate-answer' -l release -r -f -d 'The Proxmox installer’s release whose rules decide, "8.2"; the newest when not given.'
 complete -c answerd -n '__fish_seen_subcommand_from validate-answer' -l product -r -f -d 'Its product: pve, pmg or pbs.'
 complete -c answerd -n '__fish_seen_subcommand_from validate-answer' -l help -d 'This text.'
