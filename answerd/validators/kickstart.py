@@ -29,6 +29,9 @@ LONGEST_COMMAND = 4_096
 MOST_COMPARED = 50
 """Errors by which syntaxes are compared: one with more fits no better than the newest."""
 
+MOST_KEPT = 200
+"""Uses of one command of which pykickstart keeps what they say: it compares each new one, such as a user, with all."""
+
 _INCLUDE = re.compile(r"%(?:include|ksappend)")
 _DIALECT = re.compile(r"(RHEL|F)(\d+)")
 _MESSAGE_HEAD = re.compile(r"The following problem occurred on line \d+ of the kickstart file:\s*")
@@ -173,6 +176,14 @@ def _recording_parser() -> Any:
         def setupSections(self) -> None:
             super().setupSections()
             self.registerSection(LonePackages(self.handler))
+
+        def handleCommand(self, lineno: int, args: list[str]) -> Any:
+            said = super().handleCommand(lineno, args)
+            command = self.handler.commands.get(args[0])
+            kept = command.dataList() if command is not None else None
+            if kept is not None and len(kept) > MOST_KEPT:
+                del kept[0]
+            return said
 
         def _tryFunc(self, fn: Any) -> None:
             try:

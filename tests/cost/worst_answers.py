@@ -30,6 +30,11 @@ LINES: dict[str, Shape] = {
 KICKSTART: dict[str, Shape] = {
     "commands": lambda n: again("lang en_US\n", n),
     "partitions": lambda n: again("part / --size=1\n", n),
+    "different partitions": lambda n: counted("part /m# --size=1\n", n),
+    "volume groups": lambda n: counted("volgroup v# pv.#\n", n),
+    "networks": lambda n: counted("network --device=eth#\n", n),
+    "groups": lambda n: counted("group --name=g#\n", n),
+    "keys": lambda n: counted('sshkey --username=u# "k"\n', n),
     "unknown options": lambda n: again("network --wrong#\n", n),
     "one command of many options": lambda n: counted("--k#=1 ", n, before="network "),
     "time zones": lambda n: again("timezone Europe/Berln\n", n),

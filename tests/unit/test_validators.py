@@ -531,6 +531,12 @@ def test_no_tool_reaches_the_network_or_a_file(trap: Trap) -> None:
     assert trap.connections() == 0
 
 
+def test_a_user_is_compared_with_those_before_it_in_a_file_of_many() -> None:
+    users = "".join(f"user --name=u{number}\n" for number in range(1_000))
+    assert judged(KICKSTART + users, "ks") == judged(KICKSTART, "ks")
+    assert len(judged(f"{KICKSTART}{users}user --name=u998\n", "ks").warnings) == 1
+
+
 @pytest.fixture
 def zones(tmp_path: Path) -> Iterator[None]:
     """A zone database that has an alias in its source only, as Debian's package without the one of old names."""
