@@ -352,6 +352,13 @@ def test_a_line_that_is_no_token_is_named_and_not_quoted(line: str, reason: str)
         parse_token_file(f"\n{line}\n")
 
 
+@pytest.mark.parametrize("dry_run", [False, True])
+def test_a_note_that_is_too_long_is_refused_in_a_dry_run_too(admin: Admin, dry_run: bool) -> None:
+    body = json.dumps({"put": [put("n1", "x = 1\n")], "dry_run": dry_run})
+    reply = admin.ask("POST", "/apply", body, X_Change_Note="n" * 1_001)
+    assert (reply.status, "X-Change-Note" in reply.text) == (400, True)
+
+
 def test_a_comparison_that_takes_too_long_says_so(admin: Admin) -> None:
     applied = admin.guard.tried(ChangeSet((RawDocument(Key(Kind.DEFAULT, "", "ks"), "x"),)))
     late = partial(refuse_late, times=Times(monotonic()))

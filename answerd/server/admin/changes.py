@@ -94,7 +94,7 @@ class ChangeHandlers:
 
     def _applied(self) -> bottle.HTTPResponse:
         changes, dry_run = in_thread(read_change, requests.body())
-        conditions, times = requests.conditions(), requests.times()
+        author, conditions, times = requests.author(), requests.conditions(), requests.times()
         if not dry_run:
             requests.require("POST /apply without dry_run")
         in_thread(_refuse_masked, changes.puts)
@@ -102,7 +102,7 @@ class ChangeHandlers:
             with self.writes.dry_run(times.begin_by):
                 applied, fields = in_thread(self._tried, changes, conditions, times)
         else:
-            applied = self.writes.make(times, self.writes.guard.apply, changes, requests.author(), conditions)
+            applied = self.writes.make(times, self.writes.guard.apply, changes, author, conditions)
             fields = applied_as_json(applied, dry_run=False)
         counts = ", ".join(f"{fields[name]} {name}" for name in ("new", "changed", "unchanged", "removed"))
         note_outcome(f"{fields['status']}: {counts}")
