@@ -50,8 +50,12 @@ class System:
 
     def install(self, package: Path) -> str:
         """Install or upgrade a package from a file."""
-        shutil.copy(package, self.root / "tmp" / package.name)
-        return self.run("dpkg", "--install", f"/tmp/{package.name}")
+        copy = self.root / package.name  # a run has a /tmp of its own
+        shutil.copy(package, copy)
+        try:
+            return self.run("dpkg", "--install", f"/{package.name}")
+        finally:
+            copy.unlink()
 
     def owner(self, path: str) -> str:
         """Return owner, group and mode of a file, by the names of that system."""
