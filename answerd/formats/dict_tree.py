@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from answerd.formats.control import CONTROL_KEYS
-from answerd.formats.family import DEEPEST, NO_BRANCHES, Branches, Path, RawControl, RawValue, branches
+from answerd.formats.family import DEEPEST, NO_BRANCHES, Branches, KeyText, Path, RawControl, RawValue, branches
 from answerd.formats.template import TemplateReader
 
 Map = dict[str, Any]
@@ -87,10 +87,12 @@ def _without(tree: Map, gone: Branches) -> Map:
 
 
 def placeholders(tree: Any, reader: TemplateReader) -> Any:
-    """Return the tree with every string value read by ``reader``; keys are unchanged."""
+    """Return the tree with every key and every string value read by ``reader``."""
     if isinstance(tree, dict):
         return {
-            key: value if type(value) is str and "{{" not in value else placeholders(value, reader)
+            key if "{{" not in key else KeyText.of(key, reader): value
+            if type(value) is str and "{{" not in value
+            else placeholders(value, reader)
             for key, value in tree.items()
         }
     if isinstance(tree, list):

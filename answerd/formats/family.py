@@ -11,8 +11,10 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, Final, NewType, Protocol, TypeVar
 
+from answerd.errors import CannotFill
 from answerd.formats.filters import COST, GROWING, LARGEST_ANSWER, FilterBudget, Lookup, too_large
 from answerd.formats.template import LONGEST_REMEMBERED, Placeholder, Template, TemplateReader
+from answerd.identity import brief
 from answerd.memo import remembered
 
 Tree = NewType("Tree", object)
@@ -178,6 +180,75 @@ class TypedSlot(Slot):
         if placeholder is None or placeholder.type != "list":
             return self.template.fill(lookup)
         return f"[{', '.join(map(self.write, placeholder.values(lookup)))}]"
+
+
+class KeyText(str):
+    """A key with placeholders. It is equal to the key as it is written, so layers pair by that."""
+
+    template: Template
+
+    @classmethod
+    def of(cls, written: str, reader: TemplateReader) -> str:
+        """Return a key with its placeholders read; the same text where it has none."""
+        read = reader(written)
+        if read == written:
+            return written
+        key = cls(written)
+        key.template = Template((read,)) if isinstance(read, str) else read
+        return key
+
+
+LONGEST_KEY: Final = 1_000
+"""Characters of a filled key. YAML's limit for a key before its colon is 1,024, and parsers count differently."""
+
+
+class KeySlot(Slot):
+    """A slot that is a whole key. The first one of a map has all ``templates`` of its keys, and the ``constants``: no
+    two of them may become one key."""
+
+    __slots__ = ("_constants", "_templates")
+
+    def __init__(
+        self,
+        template: Template,
+        write: Callable[[str], str],
+        templates: Collection[Template],
+        constants: Collection[str],
+    ) -> None:
+        super().__init__(template, write)
+        self._templates, self._constants = templates, constants
+        self.weight += sum(map(len, constants))
+
+    def fill(self, lookup: Lookup) -> str:
+        """Return the key for a request. Raises `answerd.errors.CannotFill`, also where two keys become one."""
+        if self._templates:
+            seen = set(self._constants)
+            for template in self._templates:
+                key = template.fill(lookup)
+                if key in seen:
+                    label = next((part.label for part in template.parts if not isinstance(part, str)), "")
+                    reason = f"two keys of one map become one where {brief(label)!r} is filled in"
+                    raise CannotFill(reason, label, missing=False)
+                seen.add(key)
+        written = super().fill(lookup)
+        if len(written) > LONGEST_KEY:
+            label = next((part.label for part in self.template.parts if not isinstance(part, str)), "")
+            reason = f"a key has more than {LONGEST_KEY} characters where {brief(label)!r} is filled in"
+            raise CannotFill(reason, label, missing=False)
+        return written
+
+
+def key_slots(keys: Iterable[str], write: Callable[[str], str]) -> dict[str, KeySlot]:
+    """Return the slots of those keys of one map that have placeholders."""
+    templated = [key for key in keys if isinstance(key, KeyText)]
+    if not templated:
+        return {}
+    templates = [key.template for key in templated]
+    constants = frozenset(key for key in keys if not isinstance(key, KeyText))
+    return {
+        key: KeySlot(key.template, write, () if at else templates, () if at else constants)
+        for at, key in enumerate(templated)
+    }
 
 
 def fragments(text: str | Template, write: Callable[[str], str]) -> list[str | Slot]:
@@ -383,10 +454,10 @@ class Family(Protocol[Parsed, T]):
         """Return the control keys as written, and the tree without them."""
 
     def placeholders(self, tree: T, reader: TemplateReader, /) -> T:
-        """Return the tree with each string value that has placeholders replaced by its `Template`.
+        """Return the tree with each string value that has placeholders replaced by its `Template`, and each such key of
+        a map by a `KeyText`.
 
-        ``reader(text)`` returns the template, or the plain text where it has none; it collects problems itself. Map
-        keys are never templates.
+        ``reader(text)`` returns the template, or the plain text where it has none; it collects problems itself.
         """
 
     def unset(self, tree: T, paths: Collection[Path], /) -> T:

@@ -27,6 +27,7 @@ from answerd.formats.family import (
     RawValue,
     Slot,
     TypedSlot,
+    key_slots,
     line_and_column,
 )
 from answerd.formats.template import Placeholder, Template
@@ -271,8 +272,14 @@ _CONSTANTS = {None: "null", True: "true", False: "false"}
 
 def _members(members: dict_tree.Map, line: str) -> Iterator[str | Slot]:
     before = "{"
+    slots = key_slots(members, _escape)
     for key, value in members.items():
-        yield f"{before}{line}{_INDENT}{_quoted(key)}: "
+        if slots and key in slots:
+            yield f'{before}{line}{_INDENT}"'
+            yield slots[key]
+            yield '": '
+        else:
+            yield f"{before}{line}{_INDENT}{_quoted(key)}: "
         yield from _value(value, line + _INDENT)
         before = ","
     yield f"{line}}}" if members else "{}"

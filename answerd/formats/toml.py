@@ -16,7 +16,7 @@ from typing import Any, Final
 import tomli
 
 from answerd.formats import dict_tree
-from answerd.formats.family import DEEPEST, ParseError, Prepared, Slot, fragments, typed_slot_of
+from answerd.formats.family import DEEPEST, ParseError, Prepared, Slot, fragments, key_slots, typed_slot_of
 from answerd.formats.template import Template
 
 name = "toml"
@@ -155,15 +155,20 @@ def _write_table(table: dict_tree.Map, header: str, written: _Written, *, headed
     written already."""
     sections: list[tuple[str, Any]] = []
     needs_header = headed and bool(header)
+    slots = key_slots(table, escape)  # below such a key tables are inline, because a header is a text
     for key, value in table.items():
         is_text = isinstance(value, str)  # most values: one text for the whole line
-        if not is_text and _is_section(value) and len(header) + len(key) <= _LONGEST_HEADER:
+        if not is_text and key not in slots and _is_section(value) and len(header) + len(key) <= _LONGEST_HEADER:
             sections.append((key, value))
             continue
         if needs_header:
             written.append(f"[{header}]\n")
             needs_header = False
-        if is_text:
+        if slots and key in slots:
+            written += ('"', slots[key], '" = ')
+            _write_value(value, written)
+            written.append("\n")
+        elif is_text:
             written.append(f'{_key(key)} = "{escape(value)}"\n')
         else:
             written.append(f"{_key(key)} = ")
@@ -210,8 +215,9 @@ def _write_value(value: object, written: _Written) -> None:
         written.append("]" if value else "[]")
     elif isinstance(value, dict):
         before = "{ "
+        slots = key_slots(value, escape)
         for key, element in value.items():
-            written.append(f"{before}{_key(key)} = ")
+            written += (before, '"', slots[key], '" = ') if key in slots else (f"{before}{_key(key)} = ",)
             _write_value(element, written)
             before = ", "
         written.append(" }" if value else "{}")

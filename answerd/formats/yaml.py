@@ -21,9 +21,12 @@ from urllib.parse import quote
 from answerd.formats import text as text_family
 from answerd.formats.control import CONTROL_KEYS, overlay_number
 from answerd.formats.family import (
+    LONGEST_KEY,
     NO_BRANCHES,
     Branches,
     ControlFault,
+    KeySlot,
+    KeyText,
     MergeError,
     ParseError,
     Path,
@@ -33,6 +36,7 @@ from answerd.formats.family import (
     Slot,
     branches,
     fragments,
+    key_slots,
     position,
     typed_slot_of,
 )
@@ -53,8 +57,6 @@ from answerd.formats.yaml_read import (
 
 _STEP = 2
 """Columns by which the content of a block is indented."""
-_LONGEST_SIMPLE_KEY = 1000
-"""Characters of a key without ``?``. YAML's own limit is 1024, and parsers count differently."""
 
 _UNSAFE = "\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff\ufeff\ufffe\uffff"
 """Control characters, characters that some YAML parsers take for a line break or a byte order mark, and
@@ -126,12 +128,15 @@ class _Writer:
                 else:
                     self._after_indicator(item, indent)
             return
+        slots = _key_slots(node)
         for key, value in node.pairs.values():
             simple = _simple_key(key)
             if not begun:
                 self.put(margin)
             begun = False
-            if simple is None:
+            if slot := _slot_of_key(key, slots):
+                self.fragments += ['"', slot, '"']
+            elif simple is None:
                 self.put("?")
                 self._after_indicator(key, indent)
                 self.put(margin)
@@ -174,10 +179,14 @@ class _Writer:
                 self.put(", " if position else "")
                 self._flow_value(item, indent)
         else:
+            slots = _key_slots(node)
             for position, (key, value) in enumerate(node.pairs.values()):
                 self.put(", " if position else "")
                 simple = _simple_key(key)
-                if simple is None:
+                if slot := _slot_of_key(key, slots):
+                    self.fragments += ['"', slot, '"']
+                    simple = ""
+                elif simple is None:
                     self.put("? ")
                     self._flow_value(key, indent)
                     simple = " "
@@ -200,14 +209,24 @@ def _is_block(node: Node) -> TypeGuard[Sequence | Mapping]:
 
 
 def _simple_key(key: Node) -> str | None:
-    """Return a key as it is written before its colon; None where YAML wants it after ``?``. Keys are never
-    templates."""
+    """Return a key without placeholders as it is written before its colon; None where YAML wants it after ``?``."""
     if not isinstance(key, Scalar) or not isinstance(key.text, str) or key.style in _BLOCK_STYLES:
         return None
     if not (key.style or key.text):
         return _empty(key)
     text = (_tag(key) + " " if key.tag else "") + _scalar(key.text, key.style, 0)
-    return text if len(text) <= _LONGEST_SIMPLE_KEY else None
+    return text if len(text) <= LONGEST_KEY else None
+
+
+def _key_slots(node: Mapping) -> dict[str, KeySlot]:
+    """Return the slots of the keys of a map that have placeholders. A filled key is a string, so keys of other types
+    are no other spelling of it."""
+    texts = [key.text for name, (key, _) in node.pairs.items() if isinstance(key, Scalar) and name[0] == STRING]
+    return key_slots([text for text in texts if isinstance(text, str)], escape)
+
+
+def _slot_of_key(key: Node, slots: dict[str, KeySlot]) -> KeySlot | None:
+    return slots.get(key.text) if slots and isinstance(key, Scalar) and isinstance(key.text, KeyText) else None
 
 
 def _empty(scalar: Scalar) -> str:
@@ -290,14 +309,19 @@ _FIRST_LINE = re.compile(r"(?:[ \t]*\r?\n)*(?P<margin> *)[^ \r\n]")
 
 
 def _cut(stream: Stream, text: str, reader: TemplateReader) -> tuple[str | Slot, ...]:
-    """Return the text of a stream, cut at its placeholders. Keys are unchanged."""
+    """Return the text of a stream, cut at its placeholders."""
     pieces: list[str | Slot] = []
     done = seen = 0
-    for scalar, is_key in (found for root in stream.roots if root is not None for found in _scalars(root)):
+    roots = [_with_keys(root, reader) for root in stream.roots if root is not None]
+    for scalar, is_key, slots in (found for root in roots for found in _scalars(root)):
         start, end = scalar.start, scalar.end
         if start < seen:  # an alias stands for it
             continue
         seen = start + 1
+        if slot := _slot_of_key(scalar, slots):
+            pieces += [text[done:start] + (f"&{scalar.anchor} " if scalar.anchor else "") + '"', slot, '"']
+            done = end
+            continue
         filled = scalar if is_key or "{{" not in str(scalar.text) else filled_scalar(scalar, str(scalar.text), reader)
         if filled is scalar:
             continue
@@ -314,16 +338,41 @@ def _cut(stream: Stream, text: str, reader: TemplateReader) -> tuple[str | Slot,
     return (*pieces, text[done:])
 
 
-def _scalars(node: Node, *, is_key: bool = False) -> Iterator[tuple[Scalar, bool]]:
-    """Yield the scalars of a node in their order, each with whether it is a key, or within one."""
+def _with_keys(node: Node, reader: TemplateReader) -> Node:
+    """Return a node with the placeholders of keys read."""
+    if isinstance(node, Mapping):
+        return node._replace(
+            pairs={
+                name: (_filled_key(key, reader), _with_keys(value, reader)) for name, (key, value) in node.pairs.items()
+            }
+        )
+    if isinstance(node, Sequence):
+        return node._replace(items=tuple(_with_keys(item, reader) for item in node.items))
+    return node
+
+
+def _filled_key(key: Node, reader: TemplateReader) -> Node:
+    if not isinstance(key, Scalar) or "{{" not in str(key.text) or scalar_tag(key) != STRING:
+        return key
+    text = KeyText.of(str(key.text), reader)
+    return key._replace(text=text, style='"', tag=None) if isinstance(text, KeyText) else key
+
+
+def _scalars(node: Node, *, is_key: bool = False) -> Iterator[tuple[Scalar, bool, dict[str, KeySlot]]]:
+    """Yield the scalars of a node in their order, each with whether it is a key, or within one; and for a key of a map
+    the slots of that map's keys."""
     if isinstance(node, Scalar):
-        yield node, is_key
+        yield node, is_key, {}
     elif isinstance(node, Sequence):
         for item in node.items:
             yield from _scalars(item, is_key=is_key)
     else:
+        slots = _key_slots(node)
         for key, value in node.pairs.values():
-            yield from _scalars(key, is_key=True)
+            if isinstance(key, Scalar):
+                yield key, True, slots
+            else:
+                yield from _scalars(key, is_key=True)
             yield from _scalars(value, is_key=is_key)
 
 
@@ -502,7 +551,7 @@ def _texts(node: Node) -> object:
 
 
 def placeholders(tree: YamlTree, reader: TemplateReader) -> YamlTree:
-    """Replace values that have placeholders by templates, with a tag too. Keys are unchanged."""
+    """Replace keys and values that have placeholders by templates, values with a tag too."""
     if isinstance(tree, Whole):
         read = reader("".join(map(str, tree.pieces)), open_is_text=True) if tree.is_filled else None
         return tree if read is None else tree._replace(pieces=tuple(fragments(read, str)))
@@ -515,7 +564,10 @@ def placeholders(tree: YamlTree, reader: TemplateReader) -> YamlTree:
 
 def _placeholders(node: Node, reader: TemplateReader) -> Node:
     if isinstance(node, Mapping):
-        pairs = {key: (written, _placeholders(value, reader)) for key, (written, value) in node.pairs.items()}
+        pairs = {
+            key: (_filled_key(written, reader), _placeholders(value, reader))
+            for key, (written, value) in node.pairs.items()
+        }
         return node._replace(pairs=pairs)
     if isinstance(node, Sequence):
         return node._replace(items=tuple(_placeholders(item, reader) for item in node.items))

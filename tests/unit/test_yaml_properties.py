@@ -289,7 +289,6 @@ list:
     - |2-
         {{ v }}
       {{ v }}
-'{{ v }}': left alone
 """
 
 facts = st.one_of(
