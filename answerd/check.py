@@ -25,6 +25,7 @@ from answerd.answers.lint import (
     Oversights,
     of_documents,
     only_loader_claims,
+    overlays_of_other_formats,
     report_equal_claims,
     unmet,
 )
@@ -84,6 +85,7 @@ def check(
     found.notes.update(_untried_notes(catalogue, untried), _row_notes(catalogue))
     (found.problems if strict else found.notes).update(_unclaimed(catalogue, of_rows))
     report_equal_claims(catalogue, of_rows, found)
+    found.notes.update(overlays_of_other_formats(of_rows))
     tried = [*check_cases(catalogue), *(case for of_row in of_rows for case in of_row.cases)]
     installs = _SilentInstalls()
     labels = MissingLabels(catalogue)

@@ -20,6 +20,7 @@ from answerd.documents import Document, NameInKind, RawDocument
 from answerd.errors import AnswerError
 from answerd.facts import STATE, Facts, facts_of
 from answerd.formats import ALL_EXTENSIONS
+from answerd.formats.patterns import Criterion
 from answerd.identity import Kind, identity_of
 from answerd.installs.states import State
 from answerd.inventory.row import Row
@@ -58,11 +59,13 @@ class CheckCase:
 
 @dataclass(frozen=True, slots=True)
 class RowCase:
-    """A row with what claims it, and its cases."""
+    """A row with what claims it, and its cases. ``formats`` are those in which it is tried, or its machine's document
+    is."""
 
     row: Row
     claims: RowClaims
     cases: tuple[CheckCase, ...]
+    formats: tuple[str, ...]
 
     @property
     def claimed(self) -> bool:
@@ -72,8 +75,7 @@ class RowCase:
     @property
     def groups(self) -> tuple[Document, ...]:
         """The groups that its answers are made of, overlays too."""
-        formats = self.claims.formats
-        return *self.claims.groups, *(group for group in self.claims.overlays if group.key.format in formats)
+        return *self.claims.groups, *(group for group in self.claims.overlays if group.key.format in self.formats)
 
 
 def check_cases(catalogue: Catalogue, affected: Affected | None = None) -> Iterator[CheckCase]:
@@ -112,13 +114,14 @@ def unaffected_names(catalogue: Catalogue, affected: Affected, at_each: Callable
                 continue
             own = {machine.key.format for machine in claims.machines}
             name = identity_of(row.name)
-            names.update((name, extension) for extension in claims.formats if extension not in own)
+            names.update((name, extension) for extension in tried_formats(catalogue, claims) if extension not in own)
     return names
 
 
 def row_cases(catalogue: Catalogue, affected: Affected | None = None) -> Iterator[RowCase]:
     """Yield the cases of each row that can get an answer, of those ``affected`` where that is given: one for each
-    format in which a document other than a default claims it. A machine document of the row has a case of its own
+    format in which a document other than a default claims it, or overlays hold for it and a default answers. A
+    machine document of the row has a case of its own
     (`check_cases`)."""
     inventory = catalogue.inventory
     if inventory is None:
@@ -133,12 +136,13 @@ def row_cases(catalogue: Catalogue, affected: Affected | None = None) -> Iterato
             continue  # a fault of the row itself, which is reported already
         own = {machine.key.format for machine in claims.machines}
         name = row.name
+        formats = tried_formats(catalogue, claims)
         cases = [
             CheckCase(f"{inventory.place(row)}, {name} ({extension})", name, extension, identities=identities)
-            for extension in claims.formats
+            for extension in formats
             if extension not in own
         ]
-        yield RowCase(row, claims, tuple(cases))
+        yield RowCase(row, claims, tuple(cases), formats)
 
 
 def _members_without_other_cases(catalogue: Catalogue) -> Iterator[tuple[str, Document]]:
@@ -157,7 +161,7 @@ def _members_without_other_cases(catalogue: Catalogue) -> Iterator[tuple[str, Do
                 continue
             row = index.get(member)
             try:
-                is_tried = isinstance(row, Row) and extension in claims_of(catalogue, row).formats
+                is_tried = isinstance(row, Row) and extension in tried_formats(catalogue, claims_of(catalogue, row))
             except AnswerError:
                 is_tried = False
             if not is_tried:
@@ -181,6 +185,16 @@ class RowClaims:
         """The formats in which a document claims the row, in format order."""
         found = {document.key.format for document in (*self.machines, *self.groups)}
         return tuple(extension for extension in ALL_EXTENSIONS if extension in found)
+
+
+def tried_formats(catalogue: Catalogue, claims: RowClaims) -> tuple[str, ...]:
+    """Return the formats in which the answer to a row is its own: a document other than a default claims it, or
+    overlays hold for it and a default answers. In format order."""
+    claimed = claims.formats
+    over_default = {overlay.key.format for overlay in claims.overlays if overlay.key.format in catalogue.defaults}
+    if not over_default.difference(claimed):
+        return claimed
+    return tuple(extension for extension in ALL_EXTENSIONS if extension in over_default or extension in claimed)
 
 
 def claims_of(catalogue: Catalogue, row: Row) -> RowClaims:
@@ -273,10 +287,12 @@ class Affected:
             for catalogue in (before, after):
                 if not _add_touched_by_groups(catalogue, groups, found):
                     return
-        if "" in found:  # a default, which overlays may be laid over for members that nothing else claims
+        if "" in found:  # a default, which overlays may be laid over for machines that nothing else claims
             for catalogue in (before, after):
-                for claim in catalogue.claims.values():
-                    found.update(claim.members if claim.overlay is not None else ())
+                overlays = [claim for claim in catalogue.claims.values() if claim.overlay is not None]
+                found.update(member for overlay in overlays for member in overlay.members)
+                for row in _rows_selected(catalogue, [claim.match for claim in overlays if claim.match]):
+                    found.update(row.names)
         self.identities = found
 
     def __bool__(self) -> bool:
@@ -377,9 +393,17 @@ def _add_touched_by_groups(catalogue: Catalogue, groups: set[NameInKind], found:
         return True
     if not all(selecting):
         return False
-    for row in catalogue.inventory.rows() if catalogue.inventory is not None else ():
+    for row in _rows_selected(catalogue, selecting):
+        found.update(row.names)
+    return True
+
+
+def _rows_selected(catalogue: Catalogue, selecting: Sequence[Sequence[Criterion]]) -> Iterator[Row]:
+    """Yield the rows for which one of several ``match`` holds."""
+    if not selecting or catalogue.inventory is None:
+        return
+    for row in catalogue.inventory.rows():
         with suppress(AnswerError):  # a row that gets no answer is not affected by a group
             facts = _known(catalogue, row)
             if any(holds(match, facts) for match in selecting):
-                found.update(row.names)
-    return True
+                yield row

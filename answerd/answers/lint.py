@@ -7,7 +7,7 @@ Each is a sentence that says what is wrong and what to do. `answerd.check` repor
 from __future__ import annotations
 
 import re
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import combinations, islice
@@ -22,9 +22,9 @@ from answerd.answers.never_holds import never_holding
 from answerd.answers.select import rank
 from answerd.documents import Document
 from answerd.errors import AnswerError
-from answerd.formats import ALL_EXTENSIONS, user_data
+from answerd.formats import ALIASES, ALL_EXTENSIONS, user_data
 from answerd.formats.control import CONTROL_KEYS
-from answerd.formats.family import Path, Prepared
+from answerd.formats.family import MergeError, Path, Prepared
 from answerd.formats.patterns import ComparedValues, form_under
 from answerd.formats.positions import MARKINGS
 from answerd.formats.template import SECRETS, Placeholder
@@ -419,30 +419,41 @@ def report_equal_claims(catalogue: Catalogue, of_rows: Iterable[RowCase], found:
         found.machines[sentence].update(machines)
 
 
+_ASKED_TOGETHER = tuple(dict.fromkeys([*((extension,) for extension in ALL_EXTENSIONS), *ALIASES.values()]))
+"""The formats that one URL asks for: each alone, where a machine has a document of it, and those of each word."""
+
+
 def _equal(claims: Sequence[GroupClaim]) -> Iterator[tuple[Document, ...]]:
-    """Yield for each format the groups that claim best, where there are several; the one that wins comes first."""
-    by_format: dict[str, list[GroupClaim]] = defaultdict(list)
-    for claim in claims:
-        by_format[claim.document.key.format].append(claim)
-    for extension, of_format in by_format.items():
-        best = max((bool(claim.members), len(claim.match)) for claim in of_format)
-        equal = [claim for claim in of_format if (bool(claim.members), len(claim.match)) == best]
-        if len({claim.document.identity for claim in equal}) > 1:  # two documents of one name are a problem already
-            equal.sort(key=lambda claim: rank(claim.document.key, claim.match, (extension,)))
-            yield tuple(claim.document for claim in equal)
+    """Yield for the formats that one URL asks for the groups that claim best, where there are several; the one that
+    wins comes first. Each several once."""
+    found: dict[frozenset[Document], None] = {}
+    for extensions in _ASKED_TOGETHER:
+        asked = [claim for claim in claims if claim.document.key.format in extensions]
+        best = max(((bool(claim.members), len(claim.match)) for claim in asked), default=None)
+        equal = [claim for claim in asked if (bool(claim.members), len(claim.match)) == best]
+        # Two documents of one name and format are a problem already.
+        if len({(claim.document.identity, claim.document.key.format) for claim in equal}) > 1:
+            equal.sort(key=lambda claim: rank(claim.document.key, claim.match, extensions))
+            tied = tuple(claim.document for claim in equal)
+            if not any(known.issuperset(tied) for known in found):
+                found[frozenset(tied)] = None
+                yield tied
 
 
 def _has_its_group(machines: Iterable[Document], tied: Sequence[Document]) -> bool:
-    """Return whether a machine's document names its group, so that no other is looked at."""
-    extension = tied[0].key.format
-    return any(machine.key.format == extension and machine.control.extends is not None for machine in machines)
+    """Return whether a machine's document leaves no choice among some groups: it names its group, or it is of one of
+    their formats, so that the others are not looked at."""
+    formats = {document.key.format for document in tied}
+    return any(
+        machine.key.format in formats and (len(formats) > 1 or machine.control.extends is not None)
+        for machine in machines
+    )
 
 
 class EqualOverlays:
-    """The overlays of one number that are laid over known machines and set the same value."""
+    """The overlays of one number that are laid over known machines and make another answer in another order."""
 
     def __init__(self) -> None:
-        self._values: dict[Document, dict[Path, object]] = {}
         self._shared: dict[tuple[Document, Document], list[str]] = {}
         self._machines: dict[tuple[Document, Document], dict[str, None]] = defaultdict(dict)
 
@@ -455,20 +466,8 @@ class EqualOverlays:
     def _both_set(self, pair: tuple[Document, Document]) -> list[str]:
         shared = self._shared.get(pair)
         if shared is None:
-            lower, upper = (self._values_of(overlay) for overlay in pair)
-            appended = pair[1].control.append
-            shared = self._shared[pair] = [
-                ".".join(path)
-                for path, value in lower.items()
-                if path in upper and upper[path] != value and not any(path[: len(to)] == to for to in appended)
-            ]
+            shared = self._shared[pair] = _decided_by_order(*pair)
         return shared
-
-    def _values_of(self, overlay: Document) -> dict[Path, object]:
-        values = self._values.get(overlay)
-        if values is None:
-            values = self._values[overlay] = _values_set(overlay)
-        return values
 
     def notes(self) -> Iterator[str]:
         """Yield a note for each two of them."""
@@ -482,13 +481,63 @@ class EqualOverlays:
             )
 
 
-def _values_set(overlay: Document) -> dict[Path, object]:
-    """Return the values of an overlay by their paths; none of a text, whose lines are all served."""
-    family = overlay.family.name
-    if family == "text":
-        return {}
-    marking = MARKINGS[family]
-    return {leaf.path: (leaf.text, leaf.value) for leaf in marking.leaves(marking.mark(overlay.text, 0))}
+_POSITION = re.compile(r"\[\d+\]\Z")
+
+
+def _decided_by_order(lower: Document, upper: Document) -> list[str]:
+    """Return the paths of what differs where the one is laid over the other and the other over the one; none of texts,
+    whose lines are all served. What both append to one list is no such difference, nor is the order of XML's siblings
+    that a name tells apart."""
+    family = lower.family
+    if family.name == "text":
+        return []
+    marking = MARKINGS[family.name]
+    marked = {overlay: marking.mark(overlay.text, 0) for overlay in (lower, upper)}
+
+    def laid(below: Document, above: Document) -> dict[Path, object]:
+        tree = marked[below]
+        if above.control.unset:
+            tree = family.unset(tree, above.control.unset)
+        leaves = marking.leaves(family.merge(tree, marked[above], above.control.append))
+        return {leaf.path: (leaf.text, leaf.value) for leaf in leaves}
+
+    try:
+        first, second = laid(lower, upper), laid(upper, lower)
+    except MergeError:
+        return []  # they cannot be merged in any order, which is a problem of the answer
+    both_append = set(lower.control.append) & set(upper.control.append)
+    differing = [
+        path
+        for path in dict.fromkeys((*first, *second))
+        if first.get(path) != second.get(path) and not any(path[: len(to)] == to for to in both_append)
+    ]
+    if differing and family.name == "xml" and _without_positions(first) == _without_positions(second):
+        return []
+    return list(dict.fromkeys(".".join(path) for path in differing))
+
+
+def _without_positions(leaves: Mapping[Path, object]) -> Counter[tuple[Path, object]]:
+    return Counter((tuple(_POSITION.sub("", step) for step in path), value) for path, value in leaves.items())
+
+
+def overlays_of_other_formats(of_rows: Iterable[RowCase]) -> Iterator[str]:
+    """Yield a note for each overlay that holds for rows and is laid over no answer of theirs, because the answer has
+    another extension for the same word of a URL: ``dept.yml`` and ``base.yaml``."""
+    found: dict[Document, tuple[str, str]] = {}
+    for of_row in of_rows:
+        for overlay in of_row.claims.overlays:
+            extension = overlay.key.format
+            if overlay in found or extension in of_row.formats:
+                continue
+            beside = {other for asked in ALIASES.values() if extension in asked for other in asked}
+            for other in of_row.formats:
+                if other in beside:
+                    found[overlay] = other, of_row.row.name
+    for overlay, (other, name) in found.items():
+        yield (
+            f"{overlay.key}: holds for {name}, whose answer is {other}: an overlay is laid over answers of its own "
+            f"extension. Name it {overlay.key.identifier}.{other}"
+        )
 
 
 def only_loader_claims(catalogue: Catalogue, of_rows: Iterable[RowCase]) -> Iterator[str]:

@@ -228,6 +228,11 @@ def _changes_kind(lower: Element, upper: Element) -> bool:
     return _type(lower.attributes) not in (None, "map") or _type(upper.attributes) not in (None, "map")
 
 
+def has_attributes(element: Element) -> bool:
+    """Return whether an element has attributes. Declarations of namespaces are none."""
+    return any(label != "xmlns" and not label.startswith("xmlns:") for label in element.attributes)
+
+
 def is_list(attributes: Attributes) -> bool:
     """Return whether the content is a list: ``type="list"`` with any prefix, or ``t="list"``, as AutoYaST of SLE 15 SP3
     and newer writes it."""
@@ -313,7 +318,7 @@ class _Children:
             return
         self.paired.update(above)
         lone = self.above[above[0]]
-        if len(above) == 1 and not lone.attributes and shape(lone) is Shape.EMPTY:
+        if len(above) == 1 and not has_attributes(lone) and shape(lone) is Shape.EMPTY:
             return
         self.lists.append((self.lower, self.below, below))
         if any(id(self.above[at]) in self.layering.appended for at in above):

@@ -103,6 +103,16 @@ MERGES = {
     ),
     "one over many is a list": ("<r><p>1</p><p>2</p></r>", "<r><p>3</p></r>", "<r><p>3</p></r>"),
     "many over one is a list": ("<r><p>1</p></r>", "<r><p>3</p><p>4</p></r>", "<r><p>3</p><p>4</p></r>"),
+    "an empty element with a declaration of a namespace leaves a list": (
+        "<r><p>1</p><p>2</p></r>",
+        '<r><p xmlns:x="urn:x"/></r>',
+        "<r><p>1</p><p>2</p></r>",
+    ),
+    "an empty element with an attribute replaces a list": (
+        "<r><p>1</p><p>2</p></r>",
+        '<r><p a="1"/></r>',
+        '<r><p a="1"/></r>',
+    ),
     "an empty element leaves a list": ("<r><p>1</p><p>2</p></r>", "<r><p/></r>", "<r><p>1</p><p>2</p></r>"),
     "a list beside named siblings": (
         '<r><p name="a">1</p><p>2</p><p>3</p></r>',
