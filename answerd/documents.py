@@ -6,7 +6,8 @@ other documents: rules about several documents together are the catalogue's.
 
 from __future__ import annotations
 
-from codecs import BOM_UTF16_BE, BOM_UTF16_LE
+import re
+from codecs import BOM_UTF16_BE, BOM_UTF16_LE, BOM_UTF32_BE, BOM_UTF32_LE
 from collections.abc import Collection
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
@@ -100,9 +101,49 @@ def decoded(kind: Kind, content: bytes) -> str:
         return content.decode(encoding)
     except UnicodeDecodeError as error:
         reason = f"is not {encoding}: byte 0x{content[error.start]:02x} at offset {error.start}"
-        if kind is Kind.INVENTORY:
-            reason += "; save it as CSV UTF-8, or convert it: iconv -f WINDOWS-1252 -t UTF-8"
+        if is_wide:
+            reason += "; save it as CSV UTF-8"
+        else:
+            reason += _remedy(content, error.start, "save it as CSV UTF-8, or " if kind is Kind.INVENTORY else "")
         raise NotText(reason, content.count(b"\n", 0, error.start) + 1) from None
+
+
+_MARKS: Final = (
+    (BOM_UTF32_LE, "UTF-32"),  # before UTF-16's, which it begins with
+    (BOM_UTF32_BE, "UTF-32"),
+    (BOM_UTF16_LE, "UTF-16"),
+    (BOM_UTF16_BE, "UTF-16"),
+)
+_GZIP: Final = b"\x1f\x8b"
+_DECLARED: Final = re.compile(rb"""<\?xml[^>]{1,80}?encoding\s*=\s*["']([A-Za-z][A-Za-z0-9._-]{1,30})["']""")
+
+
+def _remedy(content: bytes, at: int, first: str = "") -> str:
+    """Return what bytes that are no UTF-8 seem to be, and the command that converts them, as the end of a sentence.
+
+    ``at`` is the offset of the first wrong byte; ``first`` is what to do rather.
+    """
+    if content.startswith(_GZIP):
+        return "; it is compressed: unpack it with gunzip"
+    declared = _DECLARED.match(content)
+    seems = next((name for mark, name in _MARKS if content.startswith(mark)), None) or _wide(content)
+    if seems is None and declared and declared[1].upper() not in (b"UTF-8", b"UTF8"):
+        seems = declared[1].decode()
+    if seems is None and not content[:at].isascii():
+        return ""  # UTF-8 up to there: a character is damaged
+    seems = seems or "WINDOWS-1252"
+    is_xml = content.lstrip(b"\xff\xfe\0").startswith(b"<")
+    xml = ", and let its first line declare no other encoding" if is_xml else ""
+    return f"; it seems to be {seems}: {first}convert it: iconv -f {seems} -t UTF-8{xml}"
+
+
+def _wide(content: bytes) -> str | None:
+    """Return the name of UTF-16 where every second byte of a text is NUL, as in English without a byte order mark."""
+    for first, name in ((1, "UTF-16LE"), (0, "UTF-16BE")):
+        some = content[first:2_000:2]
+        if some and some.count(0) * 2 > len(some):
+            return name
+    return None
 
 
 @dataclass(frozen=True, slots=True)
@@ -263,7 +304,9 @@ def read_content(
     if "\0" in text:
         line = text.count("\n", 0, text.index("\0")) + 1
         unread = _may_claim(kind, is_overlay=family.spells_overlay(text))
-        return _unreadable(unread, f"does not parse: line {line} holds the character NUL, which no store keeps")
+        wide = _wide(text[:2_000].encode("utf-8", "surrogatepass"))
+        seems = f"; it seems to be {wide}: convert it: iconv -f {wide} -t UTF-8" if wide else ""
+        return _unreadable(unread, f"does not parse: line {line} holds the character NUL, which no store keeps{seems}")
     try:
         parsed = family.parse(text)
         written, tree = family.control(parsed)

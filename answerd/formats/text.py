@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from answerd.formats.control import overlay_number
 from answerd.formats.family import (
     ControlFault,
+    MergeError,
     Path,
     Prepared,
     RawControl,
@@ -27,6 +28,7 @@ name = "text"
 
 _OPENS = "answer:"
 _DIRECTIVE = re.compile(rf"[ \t]*(?:#|//)[ \t]*{_OPENS}[ \t]*(?P<rest>[^\r\n]*)(?:\r\n|\r|\n|\Z)")
+_OR_REWORD = "; if the comment is to steer nothing, word it otherwise: without 'answer:' at its beginning"
 _INTERPRETER = re.compile(r"#![^\n]*(?:\n|\Z)")
 
 
@@ -96,13 +98,13 @@ class _Directives:
         if key is None:
             known = [verb for verb in _KEY_OF_VERB if verb not in _NOT_LISTED]
             hint = did_you_mean(verb, known)
-            reason = f"unknown directive after 'answer:' (line {line}); there are {', '.join(known)}{hint}"
+            reason = f"unknown directive after 'answer:' (line {line}); there are {', '.join(known)}{hint}{_OR_REWORD}"
             self.faults.append(ControlFault("", reason, hides_claims=True))
             return
         try:
             _TAKE[key](self, rest, f"line {line}")
         except ValueError as error:
-            self.faults.append(ControlFault(key, f"{error} (line {line})"))
+            self.faults.append(ControlFault(key, f"{error} (line {line}){_OR_REWORD}"))
 
     def written(self) -> RawControl:
         """Return the collected control keys."""
@@ -247,7 +249,21 @@ def not_arrays(_tree: Layers, _paths: Collection[Path]) -> Collection[Path]:
 
 
 def merge(lower: Layers, upper: Layers, _append: Collection[Path] = ()) -> Layers:
+    """Return the layers of both. Raises `MergeError` where the last line of the lower text goes on in the next one."""
+    last = next((layer.body for layer in reversed(lower) if layer.body), "")
+    if _goes_on(last) and any(layer.body for layer in upper):
+        raise MergeError(
+            "the last line of the lower text ends in a backslash, so the first line of the upper one would be part of "
+            "it: take the backslash away, or end the lower text with an empty line"
+        )
     return lower + upper
+
+
+def _goes_on(text: str | Template) -> bool:
+    """Return whether the last line of a text ends in a backslash: to a shell, debconf and iPXE the next is part of
+    it."""
+    last = text if isinstance(text, str) else text.parts[-1]
+    return isinstance(last, str) and re.search(r"\\\r?\n?\Z", last[-3:]) is not None
 
 
 def prepare(tree: Layers) -> Prepared:

@@ -242,6 +242,10 @@ class _Reader:
             name = next((name for name in references if name not in _PREDEFINED), "")
             shown = f"the entity &{name};" if name in name2codepoint else "this entity"
             reason = f"{shown} is not defined, and none is ever read from a DTD: write &amp; for a plain &"
+        elif error.code == expat.errors.codes[expat.errors.XML_ERROR_INVALID_TOKEN]:
+            at = self.parser.ErrorByteIndex
+            if b"&" in self.source.encode()[max(at - 1, 0) : at + 1]:
+                reason = "an & that begins no entity: write &amp; for a plain &"
         elif self.open and error.code == expat.errors.codes[expat.errors.XML_ERROR_TAG_MISMATCH]:
             reason = f"the tag does not close the element that is open, which began on line {self.open[-1].line}"
         return ParseError(reason, error.lineno, error.offset + 1)

@@ -5,9 +5,9 @@ read, letter for letter: libyaml's emitter would put quotes around ``12:30`` in 
 PyYAML's serializer resolves by YAML 1.1 what a consumer may read under YAML 1.2. Only the comments at the top of the
 document are kept in a merge; anchors and directives (``%YAML``) are not.
 
-A text of several documents (Talos, Kubernetes manifests) is never merged: it is served as it is written, and only the
-scalars with placeholders are written again, each in its place. User-data of cloud-init that is no cloud-config, such as
-a script, is served as it is written, too (`answerd.formats.user_data`).
+A text of several documents (Talos, Kubernetes manifests) that is no layer is served as it is written, and only the
+scalars with placeholders are written again, each in its place. Such texts merge document by document. User-data of
+cloud-init that is no cloud-config, such as a script, is served as it is written, too (`answerd.formats.user_data`).
 """
 
 from __future__ import annotations
@@ -308,12 +308,12 @@ _BLOCK_HEADER = re.compile(r"[|>][+-]?(?P<indicator>[1-9])?[+-]?[^\n]*\n")
 _FIRST_LINE = re.compile(r"(?:[ \t]*\r?\n)*(?P<margin> *)[^ \r\n]")
 
 
-def _cut(stream: Stream, text: str, reader: TemplateReader) -> tuple[str | Slot, ...]:
-    """Return the text of a stream, cut at its placeholders."""
+def _cut(stream: Stream, text: str, reader: TemplateReader, replaced: dict[int, Scalar]) -> tuple[str | Slot, ...]:
+    """Return the text of a stream, cut at its placeholders; those of keys are read already. Other scalars with
+    placeholders are added to ``replaced``, by the ``id()`` of those that they replace."""
     pieces: list[str | Slot] = []
     done = seen = 0
-    roots = [_with_keys(root, reader) for root in stream.roots if root is not None]
-    for scalar, is_key, slots in (found for root in roots for found in _scalars(root)):
+    for scalar, is_key, slots in (found for root in stream.roots if root is not None for found in _scalars(root)):
         start, end = scalar.start, scalar.end
         if start < seen:  # an alias stands for it
             continue
@@ -325,6 +325,7 @@ def _cut(stream: Stream, text: str, reader: TemplateReader) -> tuple[str | Slot,
         filled = scalar if is_key or "{{" not in str(scalar.text) else filled_scalar(scalar, str(scalar.text), reader)
         if filled is scalar:
             continue
+        replaced[id(scalar)] = filled
         margin = None
         if scalar.style in _BLOCK_STYLES:
             # The text from the end of a block to the next token is the indentation of that token.
@@ -407,10 +408,15 @@ class YamlDocument(NamedTuple):
 
 
 class Stream(NamedTuple):
-    """A text of several documents: their roots, and the text, once it is cut at its placeholders. Never merged."""
+    """A text of several documents: their roots, and the text, once it is cut at its placeholders.
+
+    ``pieces`` is empty where the text is not what is served: where it had control keys, or after a merge. ``opening``
+    are the comment lines at the top.
+    """
 
     roots: tuple[Node | None, ...]
     pieces: tuple[str | Slot, ...]
+    opening: str = ""
 
 
 class Whole(NamedTuple):
@@ -447,12 +453,15 @@ def parse(text: str) -> YamlTree:
         if kind is TEMPLATE:  # YAML only once cloud-init has filled it
             return Whole(kind, (text,))
         raise
+    roots = [None if _is_nothing(root) else root for root in roots]
     if len(roots) > 1:
         return _stream(text, roots)
-    root = roots[0] if roots else None
-    if isinstance(root, Scalar) and not (root.text or root.style or root.tag):
-        root = None  # only "---"
-    return YamlDocument("".join(_opening_comments(text)), root, kind is TEMPLATE)
+    return YamlDocument("".join(_opening_comments(text)), roots[0] if roots else None, kind is TEMPLATE)
+
+
+def _is_nothing(root: Node | None) -> bool:
+    """Return whether a document has no content, as between two ``---``."""
+    return isinstance(root, Scalar) and not (root.text or root.style or root.tag)
 
 
 def _opening_comments(text: str) -> list[str]:
@@ -467,33 +476,37 @@ def _opening_comments(text: str) -> list[str]:
 
 
 def _stream(text: str, roots: list[Node | None]) -> Stream:
-    for root in roots:
+    for root in [root for root in roots if root is not None][1:]:
         pairs = root.pairs if isinstance(root, Mapping) else {}
         for key in CONTROL_KEYS:
             if (STRING, key) in pairs:
                 written = pairs[STRING, key][0]
-                reason = (
-                    "is a control key, and a text of several YAML documents has none: it is served as it is written"
-                )
+                reason = "is a control key: of several YAML documents they stand at the top of the first"
                 raise ParseError(f"{key} {reason}", written.line, written.column)
-    return Stream(tuple(roots), (text,))
+    return Stream(tuple(roots), (text,), "".join(_opening_comments(text)))
 
 
 def control(tree: YamlTree) -> tuple[RawControl, YamlTree]:
     """Return the control keys at the top of the document, numbers and dates by their text."""
     if isinstance(tree, Whole):
         return _directives(tree)
-    if not isinstance(tree, YamlDocument) or not isinstance(tree.root, Mapping):
+    if isinstance(tree, Stream):
+        first = next((at for at, root in enumerate(tree.roots) if root is not None), 0)
+        written, below = control(YamlDocument("", tree.roots[first]))
+        if written.is_empty or not isinstance(below, YamlDocument):
+            return written, tree
+        return written, Stream((*tree.roots[:first], below.root, *tree.roots[first + 1 :]), (), tree.opening)
+    if not isinstance(tree.root, Mapping):
         return RawControl(), tree
     root = tree.root
     found = {key: root.pairs[STRING, key][1] for key in CONTROL_KEYS if (STRING, key) in root.pairs}
     if not found:
         return RawControl(), tree
-    written = {
+    values = {
         key: RawValue(_READ.get(key, _texts)(value), position(value.line, value.column)) for key, value in found.items()
     }
     rest = {key: pair for key, pair in root.pairs.items() if key[0] != STRING or key[1] not in found}
-    return RawControl(written), tree._replace(root=root._replace(pairs=rest))
+    return RawControl(values), tree._replace(root=root._replace(pairs=rest))
 
 
 _NO_LAYER = ("extends", "overlay", "append", "unset")
@@ -556,7 +569,12 @@ def placeholders(tree: YamlTree, reader: TemplateReader) -> YamlTree:
         read = reader("".join(map(str, tree.pieces)), open_is_text=True) if tree.is_filled else None
         return tree if read is None else tree._replace(pieces=tuple(fragments(read, str)))
     if isinstance(tree, Stream):
-        return tree._replace(pieces=_cut(tree, "".join(map(str, tree.pieces)), reader))
+        if not tree.pieces:
+            return tree._replace(roots=tuple(root and _placeholders(root, reader) for root in tree.roots))
+        filled: dict[int, Scalar] = {}
+        tree = tree._replace(roots=tuple(root and _with_keys(root, reader) for root in tree.roots))
+        pieces = _cut(tree, "".join(map(str, tree.pieces)), reader, filled)
+        return tree._replace(pieces=pieces, roots=tuple(root and _with_filled(root, filled) for root in tree.roots))
     if tree.root is None or tree.is_template:
         return tree
     return tree._replace(root=_placeholders(tree.root, reader))
@@ -576,7 +594,22 @@ def _placeholders(node: Node, reader: TemplateReader) -> Node:
     return filled_scalar(node, node.text, reader)
 
 
+def _with_filled(node: Node, filled: dict[int, Scalar]) -> Node:
+    """Return a node with scalars replaced by those that are filed under their ``id()``. Keys are unchanged."""
+    if isinstance(node, Scalar):
+        return filled.get(id(node), node)
+    if isinstance(node, Sequence):
+        return node._replace(items=tuple(_with_filled(item, filled) for item in node.items))
+    pairs = {key: (written, _with_filled(value, filled)) for key, (written, value) in node.pairs.items()}
+    return node._replace(pairs=pairs)
+
+
 def unset(tree: YamlTree, paths: Collection[Path]) -> YamlTree:
+    if isinstance(tree, Stream):
+        gone = branches(paths)
+        roots = tuple(_unset(root, gone) if isinstance(root, Mapping) else root for root in tree.roots)
+        same = all(new is old for new, old in zip(roots, tree.roots, strict=True))
+        return tree if same else Stream(roots, (), tree.opening)
     if not isinstance(tree, YamlDocument) or not isinstance(tree.root, Mapping):
         return tree
     root = _unset(tree.root, branches(paths))
@@ -598,8 +631,8 @@ def _unset(node: Mapping, gone: Branches) -> Mapping:
 
 
 def not_arrays(tree: YamlTree, paths: Collection[Path]) -> Collection[Path]:
-    root = tree.root if isinstance(tree, YamlDocument) else None
-    return [path for path in paths if not any(isinstance(node, Sequence) for node in _at(root, path))]
+    roots = tree.roots if isinstance(tree, Stream) else (tree.root,) if isinstance(tree, YamlDocument) else ()
+    return [path for path in paths if not any(isinstance(node, Sequence) for root in roots for node in _at(root, path))]
 
 
 def _at(root: Node | None, path: Path) -> list[Node]:
@@ -620,23 +653,81 @@ def merge(lower: YamlTree, upper: YamlTree, append: Collection[Path] = ()) -> Ya
     """Merge maps key by key; any other value is replaced whole, including its style, except that a list at a path in
     ``append`` is appended to the list below it. A document with only comments changes nothing.
 
-    Raises `MergeError` where one of the two is a stream, or user-data and no cloud-config.
+    Where a layer has several documents, and where both have one and the upper one's ``kind`` is another, the documents
+    are merged that have the same ``apiVersion``, ``kind`` and name; the others follow. Raises `MergeError` where that
+    is ambiguous, and where one of the two is user-data and no cloud-config.
     """
-    if not (isinstance(lower, YamlDocument) and isinstance(upper, YamlDocument)):
-        which, tree = ("the lower", lower) if isinstance(upper, YamlDocument) else ("the upper", upper)
-        if isinstance(tree, Whole):
-            raise MergeError(
-                f"{which} text is {tree.kind.described}, which is served alone or not at all: let no group and no "
-                "overlay of this format claim that machine"
-            )
-        raise MergeError(f"{which} text holds several YAML documents, which are served alone or not at all")
-    opening, is_template = _opening(lower, upper), lower.is_template or upper.is_template
-    if lower.root is None or upper.root is None:
-        return YamlDocument(opening, lower.root if upper.root is None else upper.root, is_template)
-    return YamlDocument(opening, _merge(lower.root, upper.root, branches(append)), is_template)
+    if isinstance(lower, Whole) or isinstance(upper, Whole):
+        which, whole = ("the upper", upper) if isinstance(upper, Whole) else ("the lower", lower)
+        described = whole.kind.described if isinstance(whole, Whole) else ""
+        raise MergeError(
+            f"{which} text is {described}, which is served alone or not at all: let no group and no "
+            "overlay of this format claim that machine"
+        )
+    opening, paths = _opening(lower, upper), branches(append)
+    if isinstance(lower, YamlDocument) and isinstance(upper, YamlDocument):
+        is_template = lower.is_template or upper.is_template
+        if lower.root is None or upper.root is None:
+            return YamlDocument(opening, lower.root if upper.root is None else upper.root, is_template)
+        named = _named(upper.root)
+        if not named.kind or named == _named(lower.root):
+            return YamlDocument(opening, _merge(lower.root, upper.root, paths), is_template)
+    return _merged_streams(lower, upper, opening, paths)
 
 
-def _opening(lower: YamlDocument, upper: YamlDocument) -> str:
+class _Named(NamedTuple):
+    """What a document of Kubernetes or Talos is the configuration of. Without ``kind`` it is Talos' main document."""
+
+    version: object = ""
+    kind: object = ""
+    name: object = ""
+    namespace: object = ""
+
+
+def _named(root: Node) -> _Named:
+    def said(node: Node | None, key: str) -> Node | None:
+        pair = node.pairs.get((STRING, key)) if isinstance(node, Mapping) else None
+        return pair[1] if pair else None
+
+    def text(node: Node | None) -> object:
+        return node.text if isinstance(node, Scalar) else ""
+
+    kind, version = text(said(root, "kind")), text(said(root, "apiVersion"))
+    if not (kind and version):
+        return _Named()
+    metadata = said(root, "metadata")
+    name = text(said(root, "name")) or text(said(metadata, "name"))
+    return _Named(version, kind, name, text(said(metadata, "namespace")))
+
+
+def _merged_streams(
+    lower: YamlDocument | Stream, upper: YamlDocument | Stream, opening: str, append: Branches
+) -> YamlTree:
+    below, above = _roots(lower), _roots(upper)
+    names, wanted = [_named(root) for root in below], [_named(root) for root in above]
+    for root, name in zip(above, wanted, strict=True):
+        if name not in names:
+            below.append(root)
+            continue
+        for which, known in (("lower", names), ("upper", wanted)):
+            if known.count(name) > 1:
+                what = "without a kind" if not name.kind else "of one kind and name"
+                raise MergeError(
+                    f"the {which} text has two documents {what}, of which one is on line {root.line} of the upper "
+                    "text, too: which of them are to be merged is not known"
+                )
+        at = names.index(name)
+        below[at] = _merge(below[at], root, append)
+    return Stream(tuple(below), (), opening)
+
+
+def _roots(tree: YamlDocument | Stream) -> list[Node]:
+    """Return the documents of a tree, without empty ones, such as one that had nothing but control keys."""
+    roots = tree.roots if isinstance(tree, Stream) else (tree.root,)
+    return [root for root in roots if root is not None and (not isinstance(root, Mapping) or root.pairs or root.flow)]
+
+
+def _opening(lower: YamlDocument | Stream, upper: YamlDocument | Stream) -> str:
     """Return the comments at the top of a merged document: those of the upper layer, unless only the lower one's have a
     header. Headers stand first, as cloud-init wants them: a template's, of either layer, before that of the config."""
     opening = lower.opening
@@ -647,7 +738,7 @@ def _opening(lower: YamlDocument, upper: YamlDocument) -> str:
     return "".join([*first, *(line for line in opening.splitlines(keepends=True) if kind_of(line) not in headers)])
 
 
-def _headers(document: YamlDocument) -> dict[Kind, str]:
+def _headers(document: YamlDocument | Stream) -> dict[Kind, str]:
     """Return the comment lines at the top that tell cloud-init what the text is."""
     kinds = {kind_of(line): line for line in reversed(document.opening.splitlines(keepends=True))}
     return {kind: line for kind, line in kinds.items() if kind in (TEMPLATE, CONFIG)}
@@ -677,6 +768,12 @@ def _merge(lower: Node, upper: Node, append: Branches | None) -> Node:
 def prepare(tree: YamlTree) -> Prepared:
     """Return the comments at the top and the document in block style, with flow collections kept; any other text as it
     is written."""
-    if not isinstance(tree, YamlDocument):
+    if isinstance(tree, YamlDocument):
+        return Prepared([tree.opening, *(write(tree.root) if tree.root is not None else ())])
+    if isinstance(tree, Whole) or tree.pieces:
         return Prepared(list(tree.pieces))
-    return Prepared([tree.opening, *(write(tree.root) if tree.root is not None else ())])
+    written: list[str | Slot] = [tree.opening]
+    for at, root in enumerate(_roots(tree)):
+        written += ["---\n"] if at else []
+        written += write(root)
+    return Prepared(written)

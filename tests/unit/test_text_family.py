@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from answerd.formats import text as text_family
 from answerd.formats.control import Control, read_control
+from answerd.formats.family import MergeError
 from answerd.formats.patterns import ComparedValues
 from answerd.identity import Kind
 
@@ -56,6 +57,26 @@ def control_of(layer: str, kind: Kind = Kind.GROUP) -> Control:
 )
 def test_layers_are_laid_one_after_another(layers: list[str], answer: str | None) -> None:
     assert merged(*layers) == ("".join(layers) if answer is None else answer)
+
+
+@pytest.mark.parametrize("lower", ["a \\", "a \\\n", "a \\\r\n", "# answer: extends x\na\\\n", "a\nb {{ x }} \\\n"])
+@pytest.mark.parametrize("between", [[], ["#!/bin/sh\n"]])
+def test_a_line_that_goes_on_may_be_followed_by_nothing(lower: str, between: list[str]) -> None:
+    assert merged(lower, *between).endswith(lower.rpartition("extends x\n")[2])
+    with pytest.raises(MergeError, match="ends in a backslash"):
+        merged(lower, *between, "b\n")
+
+
+@pytest.mark.parametrize("lower", ["a \\\n\n", "a \\ \n", "a \\\nb\n", "a\n"])
+def test_a_line_that_ends_may_be_followed(lower: str) -> None:
+    assert merged(lower, "c\n") == f"{lower}c\n"
+
+
+@pytest.mark.parametrize("comment", ["yes", "match the right disk", "once upon a time", "member", "extends a b"])
+def test_a_comment_that_looks_like_a_directive_may_be_mended_or_worded_otherwise(comment: str) -> None:
+    [problem] = control_of(f"lang a\n# answer: {comment}\n").problems
+    assert "(line 2)" in problem
+    assert "word it otherwise" in problem
 
 
 @given(st.text(st.characters(exclude_categories=["Cs"])))

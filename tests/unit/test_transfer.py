@@ -182,7 +182,7 @@ def test_what_is_skipped_is_said_with_its_reason(store: SqliteStore, directory: 
         "old.toml~",
     ]
     assert dict(summary.unreadable).keys() == {"bad.toml", "gone.toml", "kernel.toml", "large.toml"}
-    assert dict(summary.unreadable)["bad.toml"] == "is not UTF-8: byte 0xff at offset 5"
+    assert dict(summary.unreadable)["bad.toml"].startswith("is not UTF-8: byte 0xff at offset 5")
     assert all(why and "\n" not in why for _, why in (*summary.skipped, *summary.unreadable))
     assert texts(store) == {'machine "good" (toml)': b"x = 1"}
 

@@ -286,6 +286,8 @@ REFUSED = {
     "another encoding": ('<?xml version="1.0" encoding="ISO-8859-1"?><r/>', 1, 1, "another encoding"),
     "a declaration that is not first": ('\n<?xml version="1.0"?><r/>', 2, 1, "not at start"),
     "a control character": ("<r>\n\x01</r>", 2, 1, "invalid token"),
+    "a raw ampersand": ("<r>\na && b</r>", 2, 4, "write &amp;"),
+    "a raw ampersand before a blank": ("<r>a & b</r>", 1, 7, "write &amp;"),
     "a reference to none": ("<r>&#0;</r>", 1, 4, "invalid character number"),
     "101 levels": ("<a>" * 101 + "</a>" * 101, 1, 301, "it is nested more than 100 levels"),
     "a namesake in a comment before the doctype": (
