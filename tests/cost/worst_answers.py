@@ -114,6 +114,12 @@ JSON: dict[str, Shape] = {
     "files in files": lambda n: again("/a", n, f'{IGN},"storage":{{"files":[{{"path":"', '"}]}}'),
     "units": lambda n: counted('{"name":"u#.service"},', n, f'{IGN},"systemd":{{"units":[', '{"name":"a"}]}}'),
     "disks": lambda n: counted('{"device":"/dev/a#"},', n, f'{IGN},"storage":{{"disks":[', '{"device":"a"}]}}'),
+    "partitions": lambda n: counted(
+        '{"number":#,"startMiB":#,"sizeMiB":2},',
+        n,
+        f'{IGN},"storage":{{"disks":[{{"device":"/a","partitions":[',
+        "{}]}]}}",
+    ),
     "a key twice": lambda n: again('"a":1,', n, before="{", after='"a":2}'),
     "brackets": lambda n: again("[", n),
     "data": lambda n: again(
@@ -157,6 +163,25 @@ XML: dict[str, Shape] = {
     "declared attributes": lambda n: counted("<!ATTLIST a b# CDATA #IMPLIED>", n, "<!DOCTYPE a [", "]><a/>"),
 }
 
+AGAMA: dict[str, Shape] = {
+    "unknown keys": lambda n: counted(',"k#":1', n, before='{"product":{"id":"a"},"root":{"password":"a"}', after="}"),
+    "partitions": lambda n: again(
+        '{"size":"ten"},', n, before='{"product":{"id":"a"},"storage":{"drives":[{"partitions":[', after="{}]}]}}"
+    ),
+    "conditions": lambda n: again(
+        '{"size":{"less":"x"}},',
+        n,
+        before='{"product":{"id":"a"},"storage":{"drives":[{"search":{"condition":{"and":[',
+        after="{}]}}}]}}",
+    ),
+    "nested conditions": lambda n: again(
+        '{"not":',
+        60,
+        before='{"product":{"id":"a"},"storage":{"drives":[{"search":{"condition":',
+        after="1" + "}" * 60 + " " * n + "}}]}}",
+    ),
+}
+
 ANSWERS: dict[str, tuple[str, Shape]] = {
     f"{extension}: {name}": (extension, shape)
     for extension, shapes in (
@@ -166,6 +191,7 @@ ANSWERS: dict[str, tuple[str, Shape]] = {
         ("toml", TOML),
         ("yaml", YAML),
         ("ign", JSON),
+        ("json", AGAMA),
         ("unattend", XML),
         ("autoyast", {name: XML[name] for name in ("attributes", "nested elements", "prefixes without a namespace")}),
     )
