@@ -25,6 +25,7 @@ from answerd.answers.secret_names import (
 )
 from answerd.answers.secrets.fields import IPXE_SETTINGS
 from answerd.answers.secrets.forms import FORMS
+from answerd.answers.secrets.innocent import ATTRIBUTES
 from answerd.answers.secrets.names import SECRET_FILES
 
 _FORMS = tuple(re.compile(pattern) for pattern, _ in FORMS)
@@ -201,6 +202,8 @@ _URL = re.compile(r"://")
 _URL_PART = re.compile(r"\{\{[^{}\n]{0,400}+\}\}|[^\s\"'<>\0{]++|\{")
 _PORT = re.compile(r"\d{1,5}\Z")
 _LONGEST_SCHEME = 20
+_SHORTEST_TOKEN = 8
+"""Characters of the shortest user of a URL that is looked for elsewhere: ``user`` is a word."""
 _PARAMETER = re.compile(r"[?&;](?P<name>[\w.-]{1,80})=(?P<value>[^\s&#\"'<>\0]{1,2000})")
 
 
@@ -231,7 +234,8 @@ def _in_authority(text: str, begins: int, start: int, rest: str) -> Iterator[Fou
         if not is_variable(rest[colon + 1 : last]):
             yield Found(start + colon + 1, start + last)
     elif last < authority and scheme.endswith(("http", "https", "ftp")) and not is_variable(rest[:last]):
-        yield Found(start, start + last)
+        is_long = last >= _SHORTEST_TOKEN
+        yield Found(start, start + last, None if is_long else ())
 
 
 # Names.
@@ -246,6 +250,7 @@ judged afterwards: a pattern with a name in it would try each beginning with eac
 _QUESTION = re.compile(
     rf"(?i)(?<![^\s;&|])[\w.-]++{_BLANKS}(?P<word>[\w.-]++/[\w./-]++){_BLANKS}(?P<type>[a-z]++)(?P<blank>{_BLANK})?"
 )
+_OF_ATTRIBUTES = frozenset(name for name, _ in ATTRIBUTES)
 _TYPES = frozenset(("boolean", "error", "multiselect", "note", "password", "select", "string", "text", "title", "seen"))
 """debconf-devel(7); a question's line may set its flag ``seen`` as well."""
 _IPXE_SETTING = re.compile(
@@ -285,6 +290,8 @@ def _after_names(text: str) -> Iterator[Found]:
         at, value = name.end("word") if word else name.end(), name.end()
         if not (word and (name["sign"] or name["blank"])) or word.startswith("//") or not is_secret_name(word):
             continue
+        if text.startswith("@", name.start() - 1) and word in _OF_ATTRIBUTES:
+            continue  # settings[@pass="oobeSystem"], a path of XML
         if name["sign"] == ":" and "." in word and _HOST_AND_PORT.match(text, value):
             continue
         begins = _line_start(text, name.start())
@@ -301,7 +308,11 @@ def _after_names(text: str) -> Iterator[Found]:
             at = _word_end(text, value)
             yield Found(value, at)
         else:
-            yield Found(value, at := _value_end(text, value))
+            at = _value_end(text, value)
+            in_quotes = text.count('"', begins, name.start()) % 2 and text[name.end("word")] not in ('"', "'", "\\")
+            if in_quotes and (closed := text.find('"', value, at)) >= 0:
+                at = closed  # echo "token: x"
+            yield Found(value, at)
 
 
 def _value_end(text: str, at: int) -> int:

@@ -391,6 +391,10 @@ NEIGHBOURS = (
     ("made with openssl passwd -6", "a comment"),
     ("made with 'mkpasswd -m sha-512'", "a comment"),
     ("user nginx nginx;", "nginx"),
+    ('read -r -s -p "Password: " ANSWER', "bash(1)"),
+    ('show() { echo "token: $1"; }', "bash(1)"),
+    ("Set the password for the admin: it is changed at first boot", "a comment"),
+    ('settings[@pass="oobeSystem"]/component/FirstLogonCommands', "a path of XML, as control keys have it"),
 )
 """Lines of real files that look like secrets, with where they are from."""
 
