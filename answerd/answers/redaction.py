@@ -150,6 +150,8 @@ def hiding(text: str, extension: str, known: Iterable[str] = ()) -> Callable[[st
     spans = [span for span in reading.hidden if _TAKES_NOTHING_ELSE.match("".join(span.under[-1:]))]
     hidden = [word for span in spans for word in text[span.start : span.end].split()]
     words = {word.partition("=")[2] if word.startswith("-") else word for word in hidden}
+    known = [*known]
+    words |= {word for text in known for word in text.split() if len(word) >= _SHORTEST_WITHIN_A_WORD}
     search = _Search({*reading.values, *_variants([*known, *words])}, _SHORTEST_IN_A_MESSAGE)
 
     def hide(message: str) -> str:

@@ -234,8 +234,8 @@ def _in_authority(text: str, begins: int, start: int, rest: str) -> Iterator[Fou
         if not is_variable(rest[colon + 1 : last]):
             yield Found(start + colon + 1, start + last)
     elif last < authority and scheme.endswith(("http", "https", "ftp")) and not is_variable(rest[:last]):
-        is_long = last >= _SHORTEST_TOKEN
-        yield Found(start, start + last, None if is_long else ())
+        is_word = last < _SHORTEST_TOKEN and rest[:last].isalpha() and rest[:last].islower()
+        yield Found(start, start + last, () if is_word else None)
 
 
 # Names.
