@@ -20,6 +20,7 @@ from answerd.answers.catalogue import Catalogue
 from answerd.answers.compose import prepared_answer
 from answerd.answers.explain import Placing, origins
 from answerd.answers.lint import (
+    EXAMPLE_HASH,
     EqualOverlays,
     MissingLabels,
     Oversights,
@@ -31,7 +32,7 @@ from answerd.answers.lint import (
 )
 from answerd.answers.near_misses import join_shortened
 from answerd.answers.problems import load_problems
-from answerd.answers.redaction import known_values
+from answerd.answers.redaction import known_values, secrets_in_clear
 from answerd.answers.repeated_values import repetitions
 from answerd.answers.resolve import Answer, known_facts, resolve
 from answerd.answers.select import select, selection_request
@@ -83,7 +84,7 @@ def check(
     found.problems.update(load_problems(catalogue), sources.problems())
     of_rows = list(row_cases(catalogue))
     untried = _untried(catalogue, {group for of_row in of_rows for group in of_row.groups})
-    found.notes.update(_untried_notes(catalogue, untried), _row_notes(catalogue))
+    found.notes.update(_untried_notes(catalogue, untried), _row_notes(catalogue), _clear_secrets(catalogue))
     (found.problems if strict else found.notes).update(_unclaimed(catalogue, of_rows))
     _report_repetitions(catalogue, found)
     report_equal_claims(catalogue, of_rows, found)
@@ -252,6 +253,16 @@ def _untried_notes(catalogue: Catalogue, untried: Sequence[Document]) -> Iterato
                 f"{document.key}: a name of under {SHORTEST_BODY_IDENTITY} letters and digits "
                 "is not recognised in a JSON body"
             )
+
+
+def _clear_secrets(catalogue: Catalogue) -> Iterator[str]:
+    """Yield a note for each document that holds secrets in clear."""
+    for document in catalogue.documents.values():
+        count, line = secrets_in_clear(document.text, document.key.format, EXAMPLE_HASH)
+        if count:
+            holds = "a secret in clear, in" if count == 1 else f"{count} secrets in clear, the first in"
+            them = "it in a file" if count == 1 else "them in files"
+            yield f"{document.key}: holds {holds} line {line}: keep {them}, and write {{{{ secret.NAME }}}}"
 
 
 def _row_notes(catalogue: Catalogue) -> Iterator[str]:

@@ -12,24 +12,22 @@ from __future__ import annotations
 import html
 import json
 import re
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from itertools import pairwise, takewhile
+from itertools import groupby, pairwise
 from types import MappingProxyType
 from typing import Any, NamedTuple
 from urllib.parse import unquote
 
 from answerd.answers.catalogue import Catalogue
+from answerd.answers.command_words import Found, in_list, is_secret_file
 from answerd.answers.compose import prepared_answer
-from answerd.answers.resolve import Answer, known_facts, resolve
-from answerd.answers.secret_names import (
-    NAMED_LIKE_A_SECRET,
-    PARTS_OF_SECRET_NAMES,
-    SECRET,
-    TELLS_NOTHING,
-    is_secret_name,
-    redacted_cell,
-)
+from answerd.answers.resolve import Answer, known_facts
+from answerd.answers.secret_forms import by_form, line_end, may_hold_one, values_of
+from answerd.answers.secret_names import SECRET, is_secret_name, redacted_cell, tells_nothing
+from answerd.answers.secrets.fields import FIELDS, IS_NAMED, NAMED_BY, Field
+from answerd.answers.secrets.innocent import ATTRIBUTES, BELOW, PACKAGE_LISTS
+from answerd.answers.select import Selection, select, selection_request
 from answerd.answers.sources import Sources, Values
 from answerd.errors import AnswerError, CannotFill
 from answerd.facts import Facts, facts_of
@@ -46,16 +44,8 @@ from answerd.memo import remembered
 
 CHANGED = "(secret, changed)"
 
-_INNOCENT_NAMES = """
-action description domain encrypted group groups host hostname language login mode name order owner path
-permissions plaintext realm role server t type user username willshowui xmlns
-"""
-_BESIDE_A_SECRET = frozenset(_INNOCENT_NAMES.split())
-"""Names of values below a name like ``Credentials`` or ``ProductKey`` that are no secret themselves."""
-
-_NAMES_ANOTHER = frozenset(["name", "key", "id", "option", "variable", "label", "field", "setting"])
-_IS_NAMED = frozenset(["value", "content", "string", "default", "val", "text", "data"])
-"""``{"name": "DB_PASSWORD", "value": …}``: the value of one key names the value of another."""
+_BESIDE_A_SECRET = frozenset(name for name, _ in BELOW)
+_INNOCENT_ATTRIBUTES = frozenset(f"@{name}" for name, _ in ATTRIBUTES)
 
 _SHORTEST_ELSEWHERE = 4
 """Characters of the shortest secret that is searched for in the rest of a text."""
@@ -121,7 +111,22 @@ def secrets_of(text: str, extension: str) -> frozenset[str]:
     """Return the secrets that a document holds by itself. They are secrets in each answer that is made of it too, where
     another document may have taken away the name that tells."""
     has_escapes = "\\" in text or "&" in text
-    return frozenset(_Reading(text, extension).values) if has_escapes or _may_hold_one(text) else frozenset()
+    return frozenset(_Reading(text, extension).values) if has_escapes or may_hold_one(text) else frozenset()
+
+
+@remembered(256, len, 262_144)
+def secrets_in_clear(text: str, extension: str, public: str) -> tuple[int, int]:
+    """Return how many secrets a document holds in clear, not as placeholders, and the line of the first; 0 and 0 where
+    it holds none. One that has the text ``public`` does not count."""
+    if not ("\\" in text or "&" in text or may_hold_one(text)):
+        return 0, 0
+    found = _apart(_Reading(text, extension).hidden)
+    hidden = [span for span in found if _is_clear(text[span.start : span.end], public)]
+    return len(hidden), text.count("\n", 0, hidden[0].start) + 1 if hidden else 0
+
+
+def _is_clear(written: str, public: str) -> bool:
+    return public not in written and re.search(r"\w", _PLACEHOLDER.sub("", written)) is not None
 
 
 def redacted_answer(catalogue: Catalogue, answer: Answer, facts: Facts, sources: Sources) -> str:
@@ -132,7 +137,7 @@ def redacted_answer(catalogue: Catalogue, answer: Answer, facts: Facts, sources:
     known = known_values(catalogue, answer, facts, sources)
     text = answer.body.decode("utf-8", "replace")
     if any(map(_is_secret, _placeholders(_slots(answer)))):
-        lookup = _lookup(catalogue, answer, facts, sources)
+        lookup = _lookup(catalogue, answer.selection, known_facts(catalogue, facts, sources), sources)
         parts = prepared_answer(answer.selection.layers, may_be_blank=True).parts
         text = "".join(part.decode() if isinstance(part, bytes) else _shown(part, lookup) for part in parts)
     return redacted(text, answer.format.extension, known)
@@ -145,6 +150,8 @@ def hiding(text: str, extension: str, known: Iterable[str] = ()) -> Callable[[st
     spans = [span for span in reading.hidden if _TAKES_NOTHING_ELSE.match("".join(span.under[-1:]))]
     hidden = [word for span in spans for word in text[span.start : span.end].split()]
     words = {word.partition("=")[2] if word.startswith("-") else word for word in hidden}
+    known = [*known]
+    words |= {word for text in known for word in text.split() if len(word) >= _SHORTEST_WITHIN_A_WORD}
     search = _Search({*reading.values, *_variants([*known, *words])}, _SHORTEST_IN_A_MESSAGE)
 
     def hide(message: str) -> str:
@@ -155,25 +162,40 @@ def hiding(text: str, extension: str, known: Iterable[str] = ()) -> Callable[[st
 
 def redacted_install(record: Mapping[str, Any], catalogue: Catalogue, sources: Sources) -> dict[str, Any]:
     """Return a record of an install as JSON (`answerd.installs.shown`), with or without its events, without the secrets
-    in what the machine reported: those that a text shows by itself, and those of the answers that the machine gets by
-    its names. ``sources`` change no state."""
-    facts = facts_of([record["machine"], *record["identities"]])
-    known: set[str] = set()
-    for extension in FORMATS:
-        with suppress(AnswerError):
-            answer = resolve(catalogue, facts, (extension,), sources=sources)
-            known |= known_values(catalogue, answer, facts, sources)
-            known |= _Reading(answer.body.decode("utf-8", "replace"), extension).values
+    in what the machine reported: those that a text shows by itself, and those of the documents that the machine is
+    given by its names. ``sources`` change no state."""
+    events = record.get("events", ())
+    if not (record["message"] or any(event["detail"] or event["body"] for event in events)):
+        return dict(record)
+    known = _secrets_of_machine(record, catalogue, sources)
 
     def hide(text: str | None) -> str | None:
         return redacted(text, "", known) if text else text
 
     shown = {**record, "message": hide(record["message"])}
     if "events" in record:
-        shown["events"] = [
-            {**event, "detail": hide(event["detail"]), "body": hide(event["body"])} for event in record["events"]
-        ]
+        shown["events"] = [{**event, "detail": hide(event["detail"]), "body": hide(event["body"])} for event in events]
     return shown
+
+
+_FORMAT_GIVEN = re.compile(r"\((\w+)\)\Z")
+"""The format of a document that a record names: ``group "rhel" (ks)``."""
+
+
+def _secrets_of_machine(record: Mapping[str, Any], catalogue: Catalogue, sources: Sources) -> set[str]:
+    """Return the secrets of the documents that a machine was given, as far as its record tells, else of all that it
+    would be given. They are read, not filled or rendered."""
+    asked = facts_of([record["machine"], *record["identities"]])
+    told = (record.get("last_step"), *(event["detail"] for event in record.get("events", ())))
+    formats = {found[1] for name in told if name and (found := _FORMAT_GIVEN.search(name))} & FORMATS.keys()
+    known: set[str] = set()
+    for extension in sorted(formats or FORMATS):
+        with suppress(AnswerError):
+            facts = known_facts(catalogue, asked, sources)
+            selection = select(catalogue, selection_request(facts, (extension,)))
+            slots = prepared_answer(selection.layers, may_be_blank=True).slots
+            known |= _known_of(catalogue, selection, slots, facts, sources)
+    return known
 
 
 _TAKES_NOTHING_ELSE = re.compile(r"(?:rootpw|sshpw)\b")
@@ -196,17 +218,23 @@ def named_values(slots: Iterable[Slot], lookup: Lookup) -> set[str]:
 def known_values(catalogue: Catalogue, answer: Answer, facts: Facts, sources: Sources) -> set[str]:
     """Return the values that placeholders of secrets have in an answer, the secrets of its documents, and the values of
     facts that are named like one: a column of an inventory."""
-    found = named_values(_slots(answer), _lookup(catalogue, answer, facts, sources))
-    for layer in answer.selection.layers:
+    return _known_of(catalogue, answer.selection, _slots(answer), known_facts(catalogue, facts, sources), sources)
+
+
+def _known_of(
+    catalogue: Catalogue, selection: Selection, slots: Iterable[Slot], facts: Facts, sources: Sources
+) -> set[str]:
+    found = named_values(slots, _lookup(catalogue, selection, facts, sources))
+    for layer in selection.layers:
         found |= secrets_of(layer.text, layer.key.format)
-    for label, values in known_facts(catalogue, facts, sources).labels.items():
+    for label, values in facts.labels.items():
         if is_secret_name(label):
             found.update(values)
     return found
 
 
-def _lookup(catalogue: Catalogue, answer: Answer, facts: Facts, sources: Sources) -> FilterBudget:
-    return FilterBudget(Values(answer.selection, known_facts(catalogue, facts, sources), sources, catalogue))
+def _lookup(catalogue: Catalogue, selection: Selection, facts: Facts, sources: Sources) -> FilterBudget:
+    return FilterBudget(Values(selection, facts, sources, catalogue))
 
 
 def _slots(answer: Answer) -> tuple[Slot, ...]:
@@ -242,7 +270,6 @@ class _Reading:
         self.source = source
         self.hidden: list[Hidden] = []
         self.values: set[str] = set()
-        self._names: dict[str, bool] = {}
         self._texts: list[ValueSpan] = []
         """Values, comments and what else is written: everything that is searched for secrets by their looks."""
         try:
@@ -250,21 +277,25 @@ class _Reading:
         except (ParseError, UnreadableError):
             self._hide_unreadable()
             return
-        named = self._named(leaves)
-        for leaf, is_named in zip(leaves, named, strict=True):
-            if is_named:
+        named = _Names(leaves)
+        for leaf in leaves:
+            if named.is_secret(leaf):
                 self._hide(leaf.start, leaf.end, leaf.path, leaf.text)
             else:
                 self._texts.append(leaf)
-        self._texts += _between(source, leaves, _family(extension, source))
+                self._hide_parts(leaf, named.parts(leaf))
+        self._texts += _between(source, leaves, _family(extension, source), extension)
         for text in self._texts:
-            if not _may_hold_one(text.text):
-                continue
-            parts = list(_by_form(text.text, is_code=text.spelling != "names"))
-            spans = [(part.start, part.end) for part in parts]
-            for part, (first, last) in zip(parts, _written(source, text, spans), strict=False):
-                said = (text.text[part.start : part.end],) if part.values is None else part.values
-                self._hide(first, last, text.path or _under(source, first), *said)
+            if may_hold_one(text.text):
+                is_comment = text.spelling == "comment"
+                self._hide_parts(text, by_form(text.text, is_code=text.spelling != "names", is_comment=is_comment))
+        self.values -= named.users | _users_in(self._texts)
+
+    def _hide_parts(self, text: ValueSpan, found: Iterable[Found]) -> None:
+        parts = list(found)
+        spans = [(part.start, part.end) for part in parts]
+        for part, (first, last) in zip(parts, _written(self.source, text, spans), strict=False):
+            self._hide(first, last, text.path or _under(self.source, first), *values_of(part, text.text))
 
     def all_hidden(self, values: Collection[str]) -> list[Hidden]:
         """Return what is hidden, in order and apart from each other: the secrets, and where ``values`` occur again."""
@@ -272,6 +303,8 @@ class _Reading:
         search = _Search(values)
         if search:
             for text in self._texts:
+                if text.spelling == "names":
+                    continue  # what repeats a value there is a key or an element's name
                 parts = list(search.found_in(text.text))
                 found += [Hidden(*span, ("",)) for span in _written(self.source, text, parts)]
         return _apart(found)
@@ -285,57 +318,140 @@ class _Reading:
     def _hide_unreadable(self) -> None:
         """Hide every line of a text that is not of its format, if it seems to hold a secret: where the secret ends
         cannot be told."""
-        folded = self.source.casefold()
-        if NAMED_LIKE_A_SECRET.search(folded) or "chpasswd" in folded or next(_by_form(self.source), None):
+        has_name = any(is_secret_name(word) for word in _WORD_OF_ANY.findall(self.source))
+        if has_name or next(by_form(self.source), None):
             self._hide(0, len(self.source), (), self.source)
         else:
             self._texts = [ValueSpan((), 0, len(self.source), self.source)]
 
-    def _named(self, leaves: list[ValueSpan]) -> list[bool]:
-        """Return for each value whether it is named like a secret: by the names above it, by the value of another key
-        of its map, by an attribute of its element (``<entry name="password">text</entry>``), or by the option before it
-        in a list."""
-        naming = {
+
+_WORD_OF_ANY = re.compile(r"[\w.-]+")
+_USER = re.compile(r"(?:--(?:user)?name[ =]|passwd/username[ \t]+string[ \t]+)[\"']?(?P<user>[\w.-]+)")
+_OF_USERS = frozenset(("user", "username", "name", "login"))
+
+_FIELDS: dict[str, list[tuple[Path, Field]]] = {}
+for _field in FIELDS:
+    _names = tuple(_field.path.split("/"))
+    _FIELDS.setdefault(_names[-1].casefold(), []).append((_names, _field))
+
+
+def _users_in(texts: Iterable[ValueSpan]) -> set[str]:
+    """Return the names of users that a text of lines has."""
+    return {found["user"] for text in texts if text.spelling == "exact" for found in _USER.finditer(text.text)}
+
+
+class _Names:
+    """The names of the values of a document: which of them are secrets by their names or as fields of a format."""
+
+    def __init__(self, leaves: Sequence[ValueSpan]) -> None:
+        self._known: dict[str, bool] = {}
+        self._kinds = {(_map_of(leaf.path), _last_name(leaf.path)): leaf.text for leaf in leaves if _tells_a_kind(leaf)}
+        self._naming = {
             _map_of(leaf.path)
             for leaf in leaves
-            if _last_name(leaf.path) in _NAMES_ANOTHER and self._is_named(leaf.text)
+            if (_last_name(leaf.path) in NAMED_BY and self._is_named(leaf.text))
+            or (_last_name(leaf.path) == "path" and is_secret_file(leaf.text))
         }
-        after_options = {
-            second.path
-            for first, second in pairwise(leaves)
-            if first.text.startswith("-")
-            and "=" not in first.text
-            and first.path[:-1] == second.path[:-1]
-            and second.path[-1:]
-            and second.path[-1].isdecimal()
-            and self._is_named(first.text)
-        }
-        return [
-            (not TELLS_NOTHING.match(leaf.text.strip()) and self._is_secret(leaf.path))
-            or leaf.path in after_options
-            or leaf.path in naming
-            or (_last_name(leaf.path) in _IS_NAMED and _map_of(leaf.path) in naming)
-            for leaf in leaves
-        ]
+        self._in_commands: dict[Path, list[Found]] = {}
+        for command in _lists(leaves):
+            self._read(command)
+        self.users = {leaf.text for leaf in leaves if _last_name(leaf.path) in _OF_USERS}
 
-    def _is_secret(self, path: Path) -> bool:
-        names = [step for step in path if not step.isdecimal()]
-        if not names:
+    def is_secret(self, leaf: ValueSpan) -> bool:
+        """Return whether a value is hidden whole: by the names above it, by the value of another key of its map, by an
+        attribute of its element (``<entry name="password">text</entry>``), or as a field."""
+        names = [step for step in leaf.path if not step.isdecimal()]
+        last = _last_name(leaf.path)
+        if not names or tells_nothing(leaf.text) or leaf.text.lstrip().startswith(_PUBLIC):
             return False
+        is_named = self._is_above(names) or leaf.path in self._naming
+        is_named = is_named or (last in IS_NAMED and _map_of(leaf.path) in self._naming)
+        field = self._field(names, leaf)
+        return bool((is_named and not (field and field.sign)) or (field and not field.sign))
+
+    def parts(self, leaf: ValueSpan) -> list[Found]:
+        """Return the secrets within a value that its place tells: an argument of a command, the passwords of a list of
+        users."""
+        found = self._in_commands.get(leaf.path, [])
+        field = self._field([step for step in leaf.path if not step.isdecimal()], leaf)
+        if field is not None and field.sign:
+            at = 0
+            for line in leaf.text.splitlines(keepends=True):
+                signed = line.find(field.sign) + 1
+                value = line[signed:].strip()
+                if value and not tells_nothing(value):
+                    start = at + line.index(value, signed)
+                    found = [*found, Found(start, start + len(value))]
+                at += len(line)
+        return found
+
+    def _read(self, command: Sequence[ValueSpan]) -> None:
+        """Read a list as the arguments of a command."""
+        for place in in_list([leaf.text for leaf in command]):
+            leaf = command[place.word]
+            self._in_commands.setdefault(leaf.path, []).append(Found(place.start, place.end))
+        for first, second in pairwise(command):
+            option = first.text
+            is_option = option.startswith("-") and "=" not in option and not second.text.startswith("-")
+            if is_option and self._is_named(option) and not tells_nothing(second.text):
+                self._in_commands.setdefault(second.path, []).append(Found(0, len(second.text)))
+
+    def _field(self, names: Sequence[str], leaf: ValueSpan) -> Field | None:
+        field: Field
+        bare = [name.lstrip("@").rpartition("}")[2] for name in names]
+        for wanted, field in [*_FIELDS.get(bare[-1].casefold(), ()), *_FIELDS.get("*", ())] if bare else ():
+            own = bare[-len(wanted) :]
+            is_it = len(own) == len(wanted) and all(one in ("*", name) for one, name in zip(wanted, own, strict=True))
+            if is_it and (not field.where[0] or self._kind(field.where[0], leaf) == field.where[1]):
+                return field
+        return None
+
+    def _kind(self, key: str, leaf: ValueSpan) -> str | None:
+        where = () if key.startswith("/") else _map_of(leaf.path)
+        return self._kinds.get((where, key.lstrip("/")))
+
+    def _is_above(self, names: Sequence[str]) -> bool:
         last = names[-1]
-        if self._is_named(last):
-            return True
-        if "chpasswd" in names and last == "list":
+        if self._is_named(last) and last.casefold() not in _INNOCENT_ATTRIBUTES:
             return True
         bare = last.lstrip("@").rpartition(":")[2].casefold()
-        above = bare not in _BESIDE_A_SECRET and not last.startswith("@xmlns")
-        return above and any(self._is_named(name) for name in names[:-1] if name != "passwd")
+        above = (
+            bare not in _BESIDE_A_SECRET
+            and last.casefold() not in _INNOCENT_ATTRIBUTES
+            and not last.startswith("@xmlns")
+        )
+        return above and any(self._is_named(name) for name in names[:-1] if name not in ("passwd", "chpasswd"))
 
     def _is_named(self, name: str) -> bool:
-        known = self._names.get(name)
+        known = self._known.get(name)
         if known is None:
-            known = self._names[name] = is_secret_name(name)
+            known = self._known[name] = is_secret_name(name)
         return known
+
+
+_PUBLIC = (
+    "-----BEGIN CERTIFICATE",
+    "-----BEGIN PGP PUBLIC",
+    "-----BEGIN PUBLIC KEY",
+    "ssh-rsa ",
+    "ssh-ed25519 ",
+    "ecdsa-",
+)
+
+
+def _tells_a_kind(leaf: ValueSpan) -> bool:
+    return _last_name(leaf.path) in ("type", "kind")
+
+
+def _lists(leaves: Sequence[ValueSpan]) -> Iterator[list[ValueSpan]]:
+    """Yield the values of each list of texts, but lists of packages."""
+    for where, group in groupby(
+        leaves, lambda leaf: leaf.path[:-1] if leaf.path and leaf.path[-1].isdecimal() else None
+    ):
+        if where is not None and (not where or where[-1].casefold() not in PACKAGE_LISTS):
+            words = list(group)
+            if len(words) > 1:
+                yield words
 
 
 def _family(extension: str, source: str) -> str:
@@ -365,7 +481,7 @@ def _cells(source: str, labels: Mapping[str, str]) -> Iterator[ValueSpan]:
             named = [(column, name) for column in columns for name in (labels.get(folded(column), ""), column)]
             names = {column: name for column, name in named if is_secret_name(name)}
             continue
-        may_hold_another = _may_hold_one(text[record.start : record.end])
+        may_hold_another = may_hold_one(text[record.start : record.end])
         if not (names or may_hold_another):
             continue
         for column, cell in zip(columns, syntax.spans(text, record.start, record.line), strict=False):
@@ -375,6 +491,9 @@ def _cells(source: str, labels: Mapping[str, str]) -> Iterator[ValueSpan]:
             yield ValueSpan(path, cell.start + skipped, cell.end + skipped, cell.value, "unknown")
 
 
+_OF_ONE_LINE_EACH = ("preseed", "seed")
+_LOGICAL_LINE = re.compile(r"(?:[^\\\n]++|\\\r?\n|\\)+")
+
 _COMMENT = {
     "toml": re.compile(r"(?:(?<=\n)[ \t]*#[^\n]*\n)+|#[^\n]*"),
     "yaml": re.compile(r"(?:(?<=\n)[ \t]*#[^\n]*\n)+|(?<!\S)#[^\n]*"),
@@ -383,9 +502,13 @@ _COMMENT = {
 """The comments of a family, in a text without its values. Lines of comments are one."""
 
 
-def _between(source: str, leaves: list[ValueSpan], family: str) -> Iterator[ValueSpan]:
+def _between(source: str, leaves: list[ValueSpan], family: str, extension: str) -> Iterator[ValueSpan]:
     """Yield what is written beside the values: each comment; then names and signs, with all else replaced by NUL
-    characters. Of the text family, everything."""
+    characters. Of the text family, everything; of a preseed, each line, because none goes on in the next."""
+    if extension in _OF_ONE_LINE_EACH:
+        yield from (ValueSpan((), *found.span(), found[0], "exact") for found in _LOGICAL_LINE.finditer(source))
+        yield ValueSpan((), 0, len(source), source, "names")
+        return
     pieces, done = [], 0
     for leaf in sorted(leaves, key=lambda span: span.start):
         if leaf.start >= done:
@@ -394,7 +517,7 @@ def _between(source: str, leaves: list[ValueSpan], family: str) -> Iterator[Valu
     rest = "".join([*pieces, source[done:]])
     if comments := _COMMENT.get(family):
         for comment in comments.finditer(rest):
-            yield ValueSpan((), *comment.span(), comment[0])
+            yield ValueSpan((), *comment.span(), comment[0], "comment")
         rest = comments.sub(lambda comment: _blanked(comment[0]), rest)
     yield ValueSpan((), 0, len(rest), rest, "exact" if family == "text" else "names")
 
@@ -404,8 +527,8 @@ def _blanked(text: str) -> str:
 
 
 def _written(source: str, text: ValueSpan, parts: list[tuple[int, int]]) -> Iterator[tuple[int, int]]:
-    if text.spelling in ("exact", "names"):
-        return iter(parts)
+    if text.spelling in ("exact", "names", "comment"):
+        return ((text.start + start, text.start + end) for start, end in parts)
     return written_spans(source, text, parts)
 
 
@@ -475,7 +598,7 @@ def _variants(texts: Iterable[str]) -> set[str]:
     for text in texts:
         for line in {text, *text.splitlines()}:
             said = line.strip().strip("\"',;")
-            if said and not TELLS_NOTHING.match(said) and said != SECRET and re.search(r"\w", said):
+            if said and not tells_nothing(said) and said != SECRET and re.search(r"\w", said):
                 found |= {said, *re.findall(r"\A[\w.\\-]+[:%](.*\w.*)", said)}
                 if re.search(r"[^\w/+=.$:-]", said):
                     found |= {
@@ -497,7 +620,7 @@ class _Search:
         self._shortest = shortest
         self._by_beginning: dict[str, dict[int, set[str]]] = {}
         for value in values:
-            if len(value) >= shortest and "\n" not in value and not TELLS_NOTHING.match(value):
+            if len(value) >= shortest and "\n" not in value and not tells_nothing(value):
                 compared = value[:_LONGEST_COMPARED]
                 lengths = self._by_beginning.setdefault(value[:shortest], {})
                 lengths.setdefault(len(compared), set()).add(compared)
@@ -512,7 +635,7 @@ class _Search:
             values = self._by_beginning.get(text[at : at + self._shortest], {}) if at >= done else {}
             for length in sorted(values, reverse=True):
                 if text[at : at + length] in values[length] and _is_whole(text, at, at + length):
-                    done = _line_end(text, at) if length == _LONGEST_COMPARED else at + length
+                    done = line_end(text, at) if length == _LONGEST_COMPARED else at + length
                     yield at, done
                     break
 
@@ -530,290 +653,8 @@ def _occurrences(text: str, part: str) -> Iterator[int]:
         at = text.find(part, at + 1)
 
 
-def _line_end(text: str, at: int) -> int:
-    end = text.find("\n", at)
-    return len(text) if end < 0 else end
-
-
-def _line_start(text: str, at: int) -> int:
-    """Return where the line of a position begins; in a long line, a place before the position."""
-    first = max(0, at - _LONGEST_BEFORE)
-    return max(first, text.rfind("\n", first, at) + 1)
-
-
-_LONGEST_BEFORE = 4_096
-"""Characters before a place that are searched for the beginning of its line."""
-
-
 def _is_whole(text: str, start: int, end: int) -> bool:
     """Return whether an occurrence is hidden: a short one only where it is no part of a longer word."""
     if end - start >= _SHORTEST_WITHIN_A_WORD:
         return True
     return not (text[start - 1 : start].isalnum() or text[end : end + 1].isalnum())
-
-
-# Secrets by their looks and by the names before them, in any text: a script, a value, a comment.
-
-_BLANK = r"(?:[ \t]|\\\r?\n)"
-"""A blank between words; a backslash joins the next line."""
-
-_BLANKS = rf"{_BLANK}+(?!{_BLANK})"
-_BLANKS_OR_NONE = rf"{_BLANK}*(?!{_BLANK})"
-"""All blanks at a place, never a part of them: a word may begin with a backslash too."""
-
-_PIECE = r"""\{\{[^{}\r\n\0]*+\}\}|"(?:[^"\\\0]|\\[^\0]){0,4096}"|'[^'\0]{0,4096}+'|\\[^\0]"""
-_WORD = rf"""(?:{_PIECE}|[^\s\0"'\\{{]++|[^\s\0])+"""
-"""A shell word: placeholders, quoted parts, escaped characters and what touches them. A pattern ends with it, because
-a quote that is closed must not be tried as one that is not."""
-
-_LINE = r"(?:[^\\\r\n\0]++|\\\r?\n|\\(?![\r\n\0]))*"
-"""The rest of a line, with the lines that it is continued on."""
-
-_LOOKS = tuple(
-    re.compile(pattern)
-    for pattern in (
-        r"(?s)-----BEGIN [A-Z0-9 ]*PRIVATE KEY(?: BLOCK)?-----.*?"
-        r"(?:-----END [A-Z0-9 ]*PRIVATE KEY(?: BLOCK)?-----|\Z)",
-        r"\$(?:[0-9]|2[abxy]|y|gy|sm3|md5|sha1|argon2\w*|scrypt|pbkdf2[\w-]*)\$[^\s\"'<>:\0]{8,}",
-        r"grub\.pbkdf2\.[^\s\"'<>\0]+",
-        r"AGE-SECRET-KEY-1\w+",
-        r"(?i)\bauthorization\\?[\"']?[ \t]*[:=][ \t]*[\"']?(?:\w+[ \t]+)?(?P<value>[^\s\"'<>\0]+)",
-        r"(?i)\bbearer[ \t]+(?P<value>[\w.~+/=-]{8,})",
-        rf"(?:(?<=\s)-[uU]|--(?:proxy-)?user)[ \t=]*+"
-        rf"(?P<value>(?=[\"']?[^\s:%\"'\0]+[:%](?!(?:\d+|\w)?(?:\s|\Z))){_WORD})",
-        rf"(?:(?<![\w.-])pass:|,pass=)(?P<value>{_WORD})",
-        rf"(?i)\b(?:identified{_BLANK}+by|password){_BLANK}*(?P<value>'[^'\n\0]+')",
-        r"(?i:assword|assphrase)[^\n\0]{0,200}(?:\n[^\n\0]{0,80}?)?\bsend[ \t]+(?:--[ \t]+)?(?P<value>[^\n\0]+)",
-    )
-)
-"""Secrets by their looks. Where a pattern has a group ``value``, the group is the secret."""
-
-_COMMANDS = {
-    "": (
-        rf"rootpw|sshpw|mkpasswd|openssl{_BLANK}+passwd|htpasswd|wpa_passphrase|slmgr(?:\.vbs)?|convertto-securestring"
-        rf"|(?:pro|ua|ubuntu-advantage){_BLANK}+attach|net{_BLANK}+user"
-    ),
-    "-p": (
-        r"useradd|usermod|sshpass|(?:mysql|mariadb)[\w-]*"
-        rf"|(?:docker|podman|buildah|skopeo|oc|registry){_BLANK}+login"
-    ),
-    "-P": "ipmitool",
-    "-w": r"ldap[a-z]+|ipa-client-install",
-    "-a": "redis-cli",
-    "-r": "suseconnect",
-    "password|psk": "nmcli|wpa_cli|mysqladmin",
-}
-"""Commands that take a password as an argument, by the word before it. Of such a command all arguments are hidden but
-plain options, whichever of them is the password."""
-
-_TAKES_ONE = tuple(
-    (
-        re.compile(rf"(?i)(?<![\w.-])(?:{commands})(?P<rest>(?:{_BLANKS}{'(?![|;&])' if before else ''}{_WORD})+)"),
-        re.compile(rf"(?<=[ \t\n])(?:{before}){_BLANKS_OR_NONE}(?P<value>{_WORD})") if before else None,
-    )
-    for before, commands in _COMMANDS.items()
-)
-"""A command with its arguments, and the password in them; None where it is the last of them."""
-
-_PLAIN_OPTION = re.compile(r"-\w?|--[\w-]*")
-_NO_ARGUMENT = re.compile(r"[#|;&]|\d?[<>]")
-_QUOTE = re.compile(rf"{_PIECE}|(?P<lone>[\"'`])")
-
-_READS_ONE = re.compile(r"\b(?<!/etc/)(?:\w*passwd|cryptsetup|kinit|realm|password-stdin|sudo[ \t]+-S)\b")
-"""Commands that read a password: a line with one of them and a pipe or ``<<`` is hidden, with its here-document."""
-
-_SCRIPT_LINE = re.compile(rf"(?:(?<!\S)\#[^\n\0]*+|{_PIECE}|\|[ \t]*+\n|[^\n\0\"'\\{{|\#]++|[^\n\0])+")
-_SAID = re.compile(rf"\b(?:echo|printf)\b(?P<said>(?:{_BLANKS}(?![|;&]){_WORD})+)|<<<[ \t]*+(?P<text>{_WORD})")
-_TAG = re.compile(r"<<-?[ \t]*+\\?[\"']?(?P<tag>\w+)")
-
-_NAME = re.compile(
-    r"\{\{[^{}\r\n\0]*\}\}|(?<![\w./-])(?P<word>[\w./-]++)"
-    rf"(?:\\?[\"']?(?P<before>[ \t]*+)(?P<sign>[=:])(?P<after>[ \t]*+)|(?P<blank>{_BLANKS}))?"
-)
-"""A whole word outside of placeholders, and how a value may follow it. Whether the word is named like a secret is
-judged afterwards: a pattern with a name in it would try each beginning with each end."""
-
-_QUESTION = re.compile(
-    rf"(?i)(?<![^\s;&|])[\w.-]++{_BLANKS}(?P<word>[\w.-]++/[\w./-]++){_BLANKS}"
-    rf"(?P<type>password|string|note|select|multiselect|text)(?P<value>{_BLANK}{_LINE})"
-)
-_IPXE_SETTING = re.compile(
-    r"(?im)^[ \t]*+(?:set|param(?:[ \t]++--params[ \t]++\S++)?)[ \t]++"
-    rf"(?P<word>[\w./-]++)(?::\w++)?(?P<value>[ \t]{_LINE})"
-)
-
-
-_ELEMENT = re.compile(r"<(?P<word>[\w.:-]++)[^<>]*+>")
-_URL = re.compile(r"://(?P<rest>(?:\{\{[^{}\n]*+\}\}|[^\s\"'<>\0{]++|\{)+)")
-_PORT = re.compile(r"\d{1,5}\Z")
-_AT_LINE_START = re.compile(r"(?:[ \t#;]|//|- |export |set |\"|')*\Z")
-_INDENT = re.compile(r"[ \t#;]*+(?:- )?")
-_BLOCK = re.compile(r"(?:[|>&!][^\r\n]*|[\[{(][^\r\n\])}]*|#[^\r\n]*|\\?[\"']{3}[^\r\n]*)?(?=\r?\n)")
-_WORD_AT = re.compile(_WORD)
-_LINE_AT = re.compile(_LINE)
-_LONGEST_ELEMENT = 4_096
-_LONGEST_SCHEME = 20
-
-_RARE = (
-    *("useradd", "usermod", "sshpass", "mysql", "mariadb", "login", "ldap", "ipa-client", "ipmitool", "redis-cli"),
-    *("suseconnect", "attach", "slmgr", "securestring", "cryptsetup", "kinit", "realm", "sudo", "identified", "bearer"),
-    *("authorization", "-----begin ", "pbkdf2", "assword", "assphrase", "pass:", "pass=", "-u"),
-)
-_OFTEN_NONE = re.compile(rf"{NAMED_LIKE_A_SECRET.pattern}|\$[\w-]+\$|net[\s\\]+user")
-_AFTER_SCHEME = re.compile(r"://[^\s@]*+(?P<at>@)?")
-"""Every text that holds a secret by its form has, case-folded, one of these parts, or matches one of the patterns."""
-
-
-def _may_hold_one(text: str) -> bool:
-    folded = text.casefold()  # a third of the time of a pattern that ignores case
-    return any(part in folded for part in _RARE) or (
-        any(part in folded for part in ("$", "net", "://", *PARTS_OF_SECRET_NAMES))
-        and (_OFTEN_NONE.search(folded) is not None or any(url["at"] for url in _AFTER_SCHEME.finditer(folded)))
-    )
-
-
-class _Found(NamedTuple):
-    """A secret in a text. ``values`` are texts that are secrets elsewhere too; None for the secret itself."""
-
-    start: int
-    end: int
-    values: tuple[str, ...] | None = None
-
-
-def _by_form(text: str, *, is_code: bool = True) -> Iterator[_Found]:
-    """Yield the secrets of a text by their looks and, if it ``is_code``, by the names and commands before them."""
-    for pattern in _LOOKS:
-        group = "value" if "value" in pattern.groupindex else 0
-        yield from _saying((_Found(*found.span(group)) for found in pattern.finditer(text)), text)
-    yield from _in_urls(text)
-    if is_code:
-        yield from _in_commands(text)
-        yield from _saying(_after_names(text), text)
-        yield from _in_elements(text)
-
-
-def _saying(found: Iterable[_Found], text: str) -> Iterator[_Found]:
-    """Yield those that say something, without white space at the end: ``= no # or yes`` says nothing."""
-    for start, end, values in found:
-        said = text[start:end].rstrip()
-        first = _WORD_AT.match(said)
-        rest = said[first.end() :].strip() if first else ""
-        ends = not rest or rest[0] == "#" or (first is not None and first[0][-1] in ",;}])")
-        is_empty = first is not None and ends and TELLS_NOTHING.match(first[0].strip("\"',;}])"))
-        if said and not is_empty and re.search(r"\w", said):
-            yield _Found(start, start + len(said), values)
-
-
-def _in_urls(text: str) -> Iterator[_Found]:
-    """Yield passwords in URLs, to the last ``@``: one that should have been escaped may be in the password, as may a
-    slash. Of a URL of the web a user name alone counts too: it is a token."""
-    for found in _URL.finditer(text):
-        rest, start = found["rest"], found.start("rest")
-        at, colon = rest.rfind("@"), rest.find(":")
-        authority = next((place for place, sign in enumerate(rest) if sign in "/?#"), len(rest))
-        if at < 0:
-            continue
-        scheme = text[max(0, found.start() - _LONGEST_SCHEME) : found.start()].lower()
-        if 0 <= colon < min(at, authority) and not _PORT.match(rest, colon + 1, authority):
-            yield _Found(start + colon + 1, start + at)
-        elif at < authority and scheme.endswith(("http", "https", "ftp")):
-            yield _Found(start, start + at)
-
-
-def _in_commands(text: str) -> Iterator[_Found]:
-    """Yield the arguments of commands that take a password, but plain options, and what a script gives to those that
-    read one."""
-    for pattern, password in _TAKES_ONE:
-        for command in pattern.finditer(text):
-            start, words = command.start("rest"), list(_words(command["rest"]))
-            if password:
-                passwords = tuple(found["value"] for found in password.finditer(command["rest"]))
-            else:
-                own = takewhile(lambda word: not _NO_ARGUMENT.match(word[0]), words)
-                passwords = tuple(word[0] for word in own if word[0][0] not in "-/")[-1:]
-            if passwords:
-                yield from (_Found(start + word.start(), start + word.end(), passwords) for word in words)
-    if not _READS_ONE.search(text):
-        return
-    for line in _SCRIPT_LINE.finditer(text):
-        script = line[0]
-        if not (("|" in script or "<<" in script) and _READS_ONE.search(script)):
-            continue
-        said = [word for found in _SAID.finditer(script) for word in _WORD_AT.findall(found["said"] or found["text"])]
-        end = line.end()
-        if tag := _TAG.search(script):
-            closed = re.compile(rf"(?m)^[ \t]*{tag['tag']}\b").search(text, end)
-            end = closed.start() if closed else len(text)
-            said += text[line.end() : end].splitlines()
-        yield _Found(line.start(), end, tuple(said))
-
-
-def _words(arguments: str) -> Iterator[re.Match[str]]:
-    """Yield the arguments of a command but plain options, to the end of a text in quotes that the command is in."""
-    for word in _WORD_AT.finditer(arguments):
-        if not _PLAIN_OPTION.fullmatch(word[0]):
-            yield word
-        if any(quote["lone"] for quote in _QUOTE.finditer(word[0])):
-            return
-
-
-def _after_names(text: str) -> Iterator[_Found]:
-    """Yield what follows a name: after an option a word; after a setting a word where the line has more of them
-    (``a=1 password=x b=2``), else the rest of the line, or the lines below that are indented more."""
-    for pattern in (_QUESTION, _IPXE_SETTING):
-        for found in pattern.finditer(text):
-            if is_secret_name(found["word"]) or found.groupdict().get("type") == "password":
-                yield _Found(*found.span("value"))
-    at = 0
-    while name := _NAME.search(text, at):
-        word = name["word"]
-        at, value = name.end("word") if word else name.end(), name.end()
-        if not (word and (name["sign"] or name["blank"]) and is_secret_name(word)):
-            continue
-        begins = _line_start(text, name.start())
-        is_first = _AT_LINE_START.match(text[max(begins, name.start() - _LONGEST_UNDER) : name.start()])
-        if name["blank"]:
-            if word.startswith("-") and not text.startswith("-", value):
-                yield _Found(*_span_of(_WORD_AT, text, value))
-        elif value == len(text) or (block := _BLOCK.match(text, value)):
-            at = _block_end(text, begins, block.end() if value < len(text) and block else value)
-            yield _Found(value, at)
-        elif name["sign"] == "=" and not (is_first or name["before"] or name["after"]):
-            start, at = _span_of(_WORD_AT, text, value)
-            yield _Found(start, at)
-        else:
-            start, at = _span_of(_LINE_AT, text, value)
-            yield _Found(start, at)
-
-
-def _span_of(pattern: re.Pattern[str], text: str, at: int) -> tuple[int, int]:
-    found = pattern.match(text, at)
-    return found.span() if found else (at, at)
-
-
-def _block_end(text: str, begins: int, at: int) -> int:
-    """Return where the lines end that are indented more than the line that begins at ``begins``, from its end on."""
-    margin = _INDENT.match(text, begins)
-    width = margin.end() - begins if margin else 0
-    end = at
-    while (line := text.find("\n", end) + 1) and line < len(text):
-        stop = _line_end(text, line)
-        own = _INDENT.match(text, line)
-        is_item = text[line:stop].lstrip(" \t#;").startswith(("- ", "]", "}", ")"))
-        deeper = own is not None and (own.end() - line > width or is_item)
-        if text[line:stop].strip() and not deeper:
-            break
-        end = stop
-    return end
-
-
-def _in_elements(text: str) -> Iterator[_Found]:
-    """Yield what elements hold, in texts that are no XML documents."""
-    at = 0
-    while element := _ELEMENT.search(text, at):
-        at = element.end()
-        if is_secret_name(element["word"]):
-            closed = text.find(f"</{element['word']}>", at, at + _LONGEST_ELEMENT)
-            end = closed if closed >= 0 else _line_end(text, at)
-            yield _Found(at, end)
-            at = end

@@ -1,39 +1,130 @@
-"""Names of keys, columns and labels whose values are secrets (docs/explain.md#secrets)."""
+"""What names and values are secrets (docs/explain.md#secrets), by the tables of `answerd.answers.secrets`."""
 
 from __future__ import annotations
 
 import re
 
+from answerd.answers.secrets import innocent, names
+from answerd.memo import remembered
+
 SECRET = "(secret)"  # noqa: S105 - what is shown instead of a secret
 
-NAMED_LIKE_A_SECRET = re.compile(
-    r"passw(?:ord|d(?!/))|passphrase|passcode|passwort|kennwort|secret|token|private|credential|root_?pw|ssh_?pw"
-    r"|(?:api|access|activation|auth|encryption|product|subscription|wep|wpa)[-_. ]?key|reg[-_]?code|account_?data"
-    r"|psk(?![a-z])|[-_.]pass(?![a-z])|(?<![a-z])pwd?(?![a-z])"
-)
-PARTS_OF_SECRET_NAMES = (
-    *("pass", "kennwort", "secret", "token", "private", "credential", "pw", "psk", "api", "access", "activation"),
-    *("auth", "encryption", "product", "subscription", "wep", "wpa", "reg", "account"),
-)
-"""Each text in which `NAMED_LIKE_A_SECRET` finds something has one of these. To look for them takes a tenth of the
-time."""
+_WITHIN = tuple(part for part, _ in names.WITHIN)
+_LAST_WORDS = tuple(part for part, _ in names.LAST_WORDS)
+_WORDS = frozenset(word for word, _ in names.WORDS)
+_IN_QUERIES = frozenset(word for word, _ in names.IN_QUERIES)
+_QUESTIONS = tuple(part for part, _ in names.QUESTIONS)
+_PRIVATE = names.ENDS_WITH_PRIVATE[0]
 
-_NAMES_NO_SECRET = re.compile(
-    r"public"
-    r"|private[-_ ]?(?:net|ip|addr|subnet|dns|zone|v?lan|tmp|dev)"
-    r"|[-_./](?i:file|path|dir|directory|type|name|ttl|age|policy|authentication|expir(?:y|es?)|length|quality)\Z"
-    r"|(?:File|Path|Dir|Directory|Type|Name|Ttl|TTL|Age|Policy|Authentication|Expir(?:y|es?)|Length|Quality)\Z"
-)
-"""Names with such a word that hold no secret: ``publicKeyToken``, ``private_network``, ``secretName``."""
+_INNOCENT_NAMES = frozenset(name for name, _ in innocent.NAMES)
+_INNOCENT_WITHIN = tuple(part for part, _ in innocent.WITHIN)
+_INNOCENT_FIRST = frozenset(word for word, _ in innocent.FIRST_WORDS)
+_INNOCENT_LAST = frozenset(word for word, _ in innocent.LAST_WORDS)
+_ENDS_OF_PLACES = ("file", "path", "dir", "stdin")
+_INNOCENT_VALUES = frozenset(value for value, _ in innocent.VALUES)
+_PROSE = frozenset(innocent.PROSE)
 
-TELLS_NOTHING = re.compile(r"(?:true|false|yes|no|on|off|null|none|~|\d{1,2}|)\Z", re.IGNORECASE)
-"""Values under such a name that are not secret: ``lock_passwd: true``."""
+PARTS_OF_SECRET_NAMES: tuple[str, ...] = (
+    "pass",
+    "secret",
+    "token",
+    "cred",
+    "kenn",
+    "contra",
+    "mot",
+    "key",
+    "code",
+    "wep",
+    "wpa",
+    "psk",
+)
+PARTS_OF_SECRET_NAMES += ("auth", "data", "material", "pw", "cookie", "private")
+"""Each name of a secret has one of these, case-folded: to look for them takes a tenth of the time."""
+
+_LONGEST_NAME = 200
+_WORD_OF_NAME = re.compile(r"[^\W\d_a-z]+(?![a-z])|[^\W\d_a-z]?[^\W\d_A-Z]+|\d+")
+
+_SAYS_NOTHING = re.compile(r"(?:\d{1,2}|[^\w]*)\Z")
+_PATH = re.compile(rf"(?:file://)?/(?:{'|'.join(innocent.ROOTS)})(?:/[\w.+@%-]*)*\Z|[A-Za-z]:\\[\w. \\-]+\Z")
+_VARIABLE = re.compile(
+    r"\"?(?:\$\{?[A-Za-z_]\w*(?:[:#%/][^}]*)?\}?|\$[\d@*#?]|\$\(.*|`.*|%\w+%|\$env:\w+|\{\{?[\w. ]+\}?\})\"?[),;]*\Z",
+    re.DOTALL,
+)
+_SENTENCE_WORD = re.compile(r"[A-Za-z]?[a-z'-]*[.,:;!?)]*\Z")
+_SHORTEST_SENTENCE = 3
+
+
+def _bare(name: str) -> str:
+    return "".join(filter(str.isalnum, name.casefold()))
+
+
+@remembered(2_048, len, _LONGEST_NAME)
+def is_secret_name(name: str) -> bool:
+    """Return whether values of this name are hidden."""
+    name = name[-_LONGEST_NAME:].removeprefix("passwd/")
+    folded = name.casefold()
+    if not any(part in folded for part in PARTS_OF_SECRET_NAMES):
+        return False
+    words = [word.casefold() for word in _WORD_OF_NAME.findall(name.rpartition("/")[2])]
+    bare = _bare(name)
+    if not words or not (
+        any(part in bare for part in _WITHIN) or not _WORDS.isdisjoint(words) or _is_last_word(words[-1])
+    ):
+        return False
+    return not (
+        _bare(name.rpartition("/")[2]) in _INNOCENT_NAMES
+        or words[0] in _INNOCENT_FIRST
+        or words[-1] in _INNOCENT_LAST
+        or bare.endswith(_ENDS_OF_PLACES)
+        or any(part in bare for part in _INNOCENT_WITHIN)
+    )
+
+
+def _is_last_word(word: str) -> bool:
+    return word == _PRIVATE or (word.endswith(_LAST_WORDS) and word not in innocent.WORDS_THAT_END_IN_PASS)
+
+
+def is_secret_in_a_query(name: str) -> bool:
+    """Return whether the value of this name in the query of a URL is hidden."""
+    return is_secret_name(name) or _bare(name) in _IN_QUERIES
+
+
+def is_secret_question(question: str) -> bool:
+    """Return whether a question of several words asks for a secret."""
+    folded = question.casefold()
+    return any(part in folded for part in _QUESTIONS) and folded.split()[0] not in _INNOCENT_FIRST
+
+
+def tells_nothing(value: str) -> bool:
+    """Return whether a value under a secret's name is none: ``true``, ``no``, a number of one or two digits, or the
+    place of a secret (``/etc/ssl/private/x.key``)."""
+    value = value.strip().strip("\"',;")
+    if _SAYS_NOTHING.match(value) or _PATH.match(value):
+        return True
+    words = value.casefold().split(maxsplit=8)
+    return all(word in _INNOCENT_VALUES for word in words)
+
+
+def is_variable(word: str) -> bool:
+    """Return whether a shell gets a word from a variable or a command: ``$PASSWORD``, ``"$(cat x)"``,
+    ``%PASSWORD%``."""
+    return _VARIABLE.match(word) is not None
+
+
+def is_sentence(text: str) -> bool:
+    """Return whether words of a comment are English: three or more, and one of them such as no value is made of."""
+    words = text.split()
+    return (
+        len(words) >= _SHORTEST_SENTENCE
+        and any(word.casefold() in _PROSE for word in words)
+        and all(_SENTENCE_WORD.match(word) for word in words[:_SHORTEST_SENTENCE])
+    )
 
 
 def redacted_cell(column: str, value: str, label: str = "") -> str:
     """Return the value of a cell of an inventory, or of a fact; ``(secret)`` where its column, or the ``label`` that
     the settings give to the column, is named like one."""
-    is_secret = value and (is_secret_name(column) or is_secret_name(label)) and not TELLS_NOTHING.match(value)
+    is_secret = value and (is_secret_name(column) or is_secret_name(label)) and not tells_nothing(value)
     return SECRET if is_secret else value
 
 
@@ -46,8 +137,3 @@ def why_masked(text: str, what: str) -> str:
         f"{what}: line {text.count(chr(10), 0, at) + 1} holds {SECRET}, which stands for a value that was hidden from "
         "the reader: read it with a token of the role admin, and write that"
     )
-
-
-def is_secret_name(name: str) -> bool:
-    """Return whether values of this name are hidden."""
-    return bool(NAMED_LIKE_A_SECRET.search(name.casefold())) and not _NAMES_NO_SECRET.search(name)

@@ -89,7 +89,8 @@ def written_spans(source: str, value: ValueSpan, parts: Iterable[tuple[int, int]
     if raw == value.text:
         yield from ((value.start + start, value.start + end) for start, end in parts)
         return
-    pieces = list(_pieces(raw, value.spelling))
+    folded = value.spelling == "yaml-folded"
+    pieces = list(_folded_pieces(raw, value.text) if folded else _pieces(raw, value.spelling))
     if "".join(said for _, _, said in pieces) != value.text:
         yield value.start, value.end
         return
@@ -292,7 +293,8 @@ def _yaml_value(source: str, scalar: Scalar, path: Path, skipped: int) -> ValueS
         body = source[header.end() : end].rstrip()
         text = text.rstrip()
         indent = len(body) - len(body.lstrip(" \n\r")) - (body.rfind("\n", 0, len(body) - len(body.lstrip())) + 1)
-        spelling = f"yaml-literal {indent}" if style == "|" and not header["indent"] else "unknown"
+        is_plain = style == "|" and not header["indent"]
+        spelling = f"yaml-literal {indent}" if is_plain else "yaml-folded"
         return ValueSpan(path, header.end(), header.end() + len(body), text, spelling)
     return ValueSpan(path, start, max(start, end), text, "yaml-plain")
 
@@ -433,6 +435,25 @@ _UNITS: dict[str, tuple[re.Pattern[str], Callable[[str], str]]] = {
     "xml": (re.compile(r"&[^;]*;|\r\n"), _of_xml),
 }
 """How values are spelled: what of them is not written as it is read, and what each of these says."""
+
+
+_CONTENT = re.compile(r"\S[^\n]*(?<!\s)|\S")
+
+
+def _folded_pieces(raw: str, text: str) -> Iterator[tuple[int, int, str]]:
+    """Yield the parts of a folded block: each line as it is, and what is between two lines as the blank or the line
+    ends that a reader gets for it. They do not make up the text where the block is none."""
+    done = said = 0
+    for line in _CONTENT.finditer(raw):
+        at = text.find(line[0], said)
+        if at < 0:
+            return
+        if done < line.start():
+            yield done, line.start(), text[said:at]
+        yield *line.span(), line[0]
+        done, said = line.end(), at + len(line[0])
+    if done < len(raw):
+        yield done, len(raw), text[said:]
 
 
 def _pieces(raw: str, spelling: str) -> Iterator[tuple[int, int, str]]:
