@@ -53,9 +53,9 @@ WORK_SECONDS: Final = 0.25
 AGAIN_SECONDS: Final = 1.25
 """The same after it could not be written."""
 
-MOST_CONTACTS_AT_ONCE: Final = 50
-"""Last contacts that are written at a time, every `WORK_SECONDS`: to read and write one takes a tenth of a millisecond,
-so those of a thousand machines that come together hold up no answer."""
+MOST_CONTACTS_AT_ONCE: Final = 20
+"""Last contacts that are written at a time, every `WORK_SECONDS`: to make and write one takes 0.2 ms, so those of
+thousands of machines that come together take 2 % of the time for a while."""
 
 MOST_SIGHTINGS: Final = 1_000
 """Unknown machines that wait to be written."""

@@ -254,13 +254,14 @@ _CONTACT = """
     is_refused = excluded.is_refused, labels = excluded.labels WHERE excluded.at >= last_contacts.at"""
 _KEEP_CONTACTS = """
     DELETE FROM last_contacts WHERE machine IN
-    (SELECT machine FROM last_contacts ORDER BY at DESC, machine LIMIT -1 OFFSET ?)"""
+    (SELECT machine FROM last_contacts ORDER BY at DESC LIMIT -1 OFFSET ?)"""
 
 
 def write_contacts(database: peewee.Database, contacts: Sequence[Contact]) -> None:
     """Write the last contacts of machines; the last `MOST_CONTACTS` are kept. A file that was restored may have no
     table."""
     run(database, _CONTACTS)
+    run(database, "CREATE INDEX IF NOT EXISTS contacts_by_time ON last_contacts (at)")
     run_many(database, _CONTACT, [(*row[:2], " ".join(row.identities), *row[3:]) for row in contacts])
     run(database, _KEEP_CONTACTS, (MOST_CONTACTS,))
 
