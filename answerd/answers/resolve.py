@@ -37,6 +37,7 @@ class Answer:
 
     ``row`` is the inventory's row of the machine that asked, where it has one. ``refusal`` says why the machine was
     refused the documents of ``selection``, where it was: then ``body`` is a script that the service makes up.
+    ``gate`` says the same also where a document for such machines answers in their place.
     """
 
     body: bytes
@@ -45,6 +46,7 @@ class Answer:
     side_file: str | None = None
     row: Row | None = None
     refusal: str | None = None
+    gate: str | None = None
 
     @property
     def composition(self) -> str:
@@ -160,13 +162,18 @@ def _refused(
     narrowed = SelectionRequest(
         request.facts, (extension,), request.assumed, only_naming=("state",), without_default=True
     )
+    reason = refusal_sentence(once_request)
     try:
-        return _answer(catalogue, narrowed, sources, after_refusal=True)
+        answer = _answer(catalogue, narrowed, sources, after_refusal=True)
+        answer.gate = reason
+        return answer
     except NotClaimed:
-        reason = refusal_sentence(once_request)
+        pass
     if not is_loader(extension):
         raise GateClosed(reason)
-    return Answer(script_of(once_request, extension), selection, FORMATS[extension], None, request.facts.row, reason)
+    return Answer(
+        script_of(once_request, extension), selection, FORMATS[extension], None, request.facts.row, reason, reason
+    )
 
 
 def _side_file(catalogue: Catalogue, request: SelectionRequest, side_file: str, sources: Sources) -> Answer:

@@ -2,6 +2,7 @@
 
 Usage:
   answerd installs [--state S] [--group G] [--json] [--from URL]... [--ca FILE]
+  answerd installs --waiting [--json] [--from URL]... [--ca FILE]
   answerd installs --unknown [--json] [--from URL]... [--ca FILE]
   answerd install ID [--show-secrets] [--json]
 
@@ -19,6 +20,8 @@ Options:
   --state S       The machines in a state: new, armed, installing, copied,
                   installed, failed, exhausted; or silent: those that install
                   and have neither asked nor reported for SERVICE_INSTALL_SECS.
+  --waiting       The machines that a gate refused and that an operator can let
+                  in (answerd arm), the one that asked last first.
   --unknown       The machines that asked and were claimed by nothing, the last
                   first.
   --from URL      Ask the admin API of a service; several in one list, each with
@@ -73,6 +76,7 @@ from answerd.commands.common import (
     state_named,
 )
 from answerd.commands.remote import AdminApi, Shape
+from answerd.installs.contacts import ContactIndex, contact_as_json
 from answerd.installs.records import InstallMemory, Remembered
 from answerd.installs.sentences import shown_name
 from answerd.installs.shown import MOST_LISTED, event_as_json, last_lines, record_as_json, unknown_as_json
@@ -186,14 +190,20 @@ def print_installs(arguments: Arguments) -> int:
         _print_list(arguments, [unknown_as_json(machine) for machine in unknown])
     else:
         found = installs.selected(arguments["--group"], state)
-        _print_list(arguments, [record_as_json(remembered, installs.now, installs.rules) for remembered in found])
+        records = [record_as_json(remembered, installs.now, installs.rules) for remembered in found]
+        contacts = ContactIndex(installs.store.contacts())
+        if arguments["--waiting"]:
+            _print_list(arguments, [*contacts.waiting(records)])
+        else:
+            _print_list(arguments, [*map(contacts.shown_with, records)])
     return 0
 
 
 def _print_sites(arguments: Arguments, state: str | None) -> int:
     """Print what several services say. Exit status 1 if one of them cannot be asked."""
     sites = [AdminApi.of(url, arguments["--ca"], "--from", SITE_SECONDS) for url in arguments["--from"]]
-    query = {name: value for name, value in (("state", state), ("group", arguments["--group"])) if value is not None}
+    asked = (("state", state), ("group", arguments["--group"]), ("waiting", "1" if arguments["--waiting"] else None))
+    query = {name: value for name, value in asked if value is not None}
     path, what = ("/unknown", "unknown") if arguments["--unknown"] else ("/installs", "installs")
     answers: list[list[dict[str, Any]] | CommandError] = [CommandError(f"{site.site} was not asked") for site in sites]
     waiting = iter(enumerate(sites))
@@ -254,7 +264,11 @@ def _state(record: dict[str, Any]) -> str:
 def _message(record: dict[str, Any]) -> str:
     message = record["message"] or ""
     percent = f"{record['percent']}% " if record["percent"] is not None else ""
-    return percent + (message if len(message) <= _LONGEST_MESSAGE else f"{message[:_LONGEST_MESSAGE]}…")
+    return percent + _shortened(message)
+
+
+def _shortened(text: str) -> str:
+    return text if len(text) <= _LONGEST_MESSAGE else f"{text[:_LONGEST_MESSAGE]}…"
 
 
 def _path(machine: dict[str, Any]) -> str:
@@ -271,7 +285,7 @@ _COLUMNS: _Columns = {
     "STATE": _state,
     "SINCE": lambda record: record["since"] or "-",
     "HEARD": lambda record: record["heard"] or "-",
-    "LAST STEP": lambda record: record["last_step"] or "-",
+    "LAST STEP": lambda record: _shortened(printable_line(record["last_step"] or "-")),
     "STARTS": lambda record: str(record["starts"]),
     "GROUP": lambda record: shown_name(record["group"] or "-"),
     "MESSAGE": _message,
@@ -299,11 +313,15 @@ def print_install(arguments: Arguments) -> int:
     if not found:
         raise CommandError(f"no record, row, document or member is called {arguments['ID']}, and it is no MAC address")
     records: list[dict[str, Any]] = []
+    contacts = ContactIndex(installs.store.contacts())
     sources = configured_sources()
     for remembered in found:
         events = installs.store.history(remembered.record.name)
         record = record_as_json(remembered, installs.now, installs.rules)
         record["events"] = [event_as_json(event) for event in events]
+        contact = contacts.of(record)
+        record = contacts.shown_with(record)
+        record["last_contact"] = contact_as_json(contact) if contact is not None else None
         is_shown = arguments["--show-secrets"]
         records.append(record if is_shown else redacted_install(record, installs.catalogue, sources))
     if arguments["--json"]:
@@ -323,6 +341,11 @@ def _print_one(record: dict[str, Any]) -> None:
     print(f"  identities:  {', '.join(shown_name(identity) for identity in record['identities']) or '-'}")
     if record["message"]:
         print(f"  message:     {printable_line(record['message'])}")
+    if contact := record["last_contact"]:
+        print(f"  last asked:  {contact['at']} for {printable_line(contact['asked'])}")
+        print(f"  and got:     {contact['status']}, {printable_line(contact['got'])}")
+        for label, values in contact["labels"].items():
+            print(f"    {shown_name(label)}: {printable_line(', '.join(values))}")
     events: Sequence[dict[str, Any]] = record["events"]
     print("  history:" if events else "  history:     none")
     for event in events:

@@ -20,6 +20,7 @@ from answerd.console.background import Checked
 from answerd.console.editing import Editing, NotSaved
 from answerd.errors import StatesUnknown
 from answerd.identity import identity_of
+from answerd.installs.contacts import ContactIndex, contact_as_json
 from answerd.installs.records import InstallMemory, Remembered
 from answerd.installs.sentences import shown_name
 from answerd.installs.shown import UnknownMachine, event_as_json, record_as_json, unknown_as_json
@@ -111,6 +112,17 @@ class Installs:
         found = next((sighting for sighting in sightings if sighting.machine == name), None)
         found = found or next((sighting for sighting in sightings if identity in names_sent(sighting.facts)), None)
         return unknown_as_json(found) if found is not None else None
+
+    def contact(self, name: str) -> Mapping[str, Any] | None:
+        """Return the last contact of a machine; None where none is known."""
+        machine = machine_named(self._catalogue(), self._memory(), name)
+        names = [name, *(machine.identities.values() if machine is not None else ())]
+        try:
+            contacts = in_thread(self._live.store.contacts)
+        except StoreError:
+            return None
+        found = ContactIndex(contacts).of({"machine": name, "identities": names})
+        return contact_as_json(found) if found is not None else None
 
     def record(self, name: str) -> Mapping[str, Any] | None:
         """Return one record with its events; None where there is none."""

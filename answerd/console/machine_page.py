@@ -53,8 +53,9 @@ class MachinePage:
         if record and not show_secrets:
             said = record
             record = run_long(lambda: redacted_install(said, catalogue, backend.sources))
+        contact = backend.installs.contact(name) if backend.installs else None
         events = record["events"] if record else ()
-        state = _digest(record, visitor)
+        state = _digest(record, visitor, contact)
         if request.wants_fragment and request.get("state") == state:
             return PageReply(b"", 204)
         facts = facts_of([name])
@@ -66,7 +67,7 @@ class MachinePage:
         row = _row_of(catalogue, facts, show_secrets=show_secrets)
         documents = list(_documents_of(catalogue, name, row))
         identities = {identity_of(name), *facts.identities, *(row.identities if row is not None else ())}
-        is_known = bool(record or visitor or row or documents or answers)
+        is_known = bool(record or contact or visitor or row or documents or answers)
         body = page(
             "machine",
             request=request,
@@ -87,6 +88,7 @@ class MachinePage:
             has_states=backend.installs is not None,
             events=events,
             visitor=visitor,
+            contact=contact,
             facts=[(label, ", ".join(values)) for label, values in visitor["facts"].items()] if visitor else (),
             asked=format_asked_for(visitor["facts"]) if visitor else "",
             tries=_try_again(visitor["facts"]) if visitor else "",
@@ -151,9 +153,9 @@ class RowShown:
     line: int = 0
 
 
-def _digest(record: Mapping[str, Any] | None, visitor: Mapping[str, Any] | None) -> str:
+def _digest(*told: Mapping[str, Any] | None) -> str:
     """Return what tells whether anything has happened to a machine."""
-    return sha256(dumps([record, visitor], default=str).encode()).hexdigest()[:16]
+    return sha256(dumps(told, default=str).encode()).hexdigest()[:16]
 
 
 def _failure(record: Mapping[str, Any]) -> Mapping[str, Any]:

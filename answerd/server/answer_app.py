@@ -20,11 +20,12 @@ from answerd.answers.catalogue import Catalogue
 from answerd.answers.gates import Gates
 from answerd.answers.near_misses import with_hints
 from answerd.answers.resolve import Answer, composition_of, resolve
-from answerd.answers.select import select, selection_request
+from answerd.answers.select import claimed_member, select, selection_request
 from answerd.answers.sources import NO_SOURCES, Sources
 from answerd.answers.unclaimed import is_known
 from answerd.errors import AnswerError, GateClosed, NotClaimed, NothingLoaded
-from answerd.facts import LARGE, Facts, Request
+from answerd.facts import LARGE, STATE, Facts, Request
+from answerd.installs.contacts import OPENED_BY_ARM
 from answerd.installs.reports import joined
 from answerd.installs.tokens import without_tokens
 from answerd.long_work import run_long
@@ -212,6 +213,8 @@ def _resolved(
         # Hints about similar facts need all labels of the request, which cost too much for a large body.
         large = len(exchange.request.body) > LARGE
         reason = error.reason if large else with_hints(error, facts)
+        if installs is not None:
+            _note_refused(installs, catalogue(), facts, error)
         if not isinstance(error, GateClosed):
             _say_when_to_retry(OF_ERRORS[type(error)])
             return _refuse(exchange, OF_ERRORS[type(error)], reason)
@@ -223,6 +226,8 @@ def _resolved(
             exchange.settle = installs.settle()
     if found.selection.default and installs is not None and not is_known(catalogue(), catalogue().facts(facts)):
         installs.unclaimed(facts)
+    if installs is not None:
+        _note_given(installs, catalogue(), facts, found)
     if found.selection.machine:
         exchange.describe = partial(composition_of, found.format, found.selection, found.side_file, found.refusal)
     else:
@@ -230,6 +235,38 @@ def _resolved(
     exchange.extension, exchange.kind = found.format.extension, _kind(found)
     bottle.response.set_header("Content-Type", found.format.content_type)
     return found.body
+
+
+def _note_given(installs: LiveStates, catalogue: Catalogue, facts: Facts, answer: Answer) -> None:
+    """Note the last contact of a machine that has a name, or that a gate refused."""
+    selection = answer.selection
+    name = (answer.row.name if answer.row else "") or (selection.machine.key.identifier if selection.machine else "")
+    if not name and selection.group is not None:
+        member = claimed_member(catalogue, selection, facts)
+        name = selection.group.control.spelled(member[0]) if member is not None else ""
+    got = answer.gate or answer.side_file or str(selection.layers[-1].key)
+    is_refused = answer.gate is not None
+    if not is_refused and any(criterion.label == STATE for criterion in selection.layers[-1].control.match):
+        # A document for machines in this state, such as "waiting for approval", answers in place of the one with once.
+        is_refused = Gates(installs).state(catalogue.facts(facts)) in OPENED_BY_ARM
+    if name or is_refused:
+        installs.note_contact(facts, name, OK, got, is_refused=is_refused)
+
+
+def _note_refused(installs: LiveStates, catalogue: Catalogue, facts: Facts, error: AnswerError) -> None:
+    """Note the last contact of a machine that got an error and has a name, or that a gate refused."""
+    try:
+        known = catalogue.facts(facts)
+    except AnswerError:  # it is not known which row it has
+        known = facts
+    name = known.row.name if known.row is not None else ""
+    is_refused = isinstance(error, GateClosed)
+    if not name:
+        for names in (catalogue.machines, catalogue.members):
+            held = known.identities_held_in(names.intersection)
+            name = name or next((text for one, text in known.identities.items() if one in held), "")
+    if name or is_refused:
+        installs.note_contact(facts, name, OF_ERRORS[type(error)], error.reason, is_refused=is_refused)
 
 
 def _for_whom(answer: Answer, facts: Facts) -> str:

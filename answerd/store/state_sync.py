@@ -21,6 +21,7 @@ from typing import Any, TypeVar
 import peewee
 
 from answerd.identity import identity_of
+from answerd.installs.contacts import Contact
 from answerd.installs.records import InstallMemory
 from answerd.installs.shown import UnknownMachine
 from answerd.installs.states import Order, Rules
@@ -40,6 +41,7 @@ from answerd.store.state_tables import (
     COLUMNS,
     INSERT,
     Sighting,
+    contacts_in,
     note,
     row_of,
     run,
@@ -351,6 +353,17 @@ class DatabaseStates(States):
     def __init__(self, server: PostgresServer, rules: Rules) -> None:
         self._server = server
         self.rules = rules
+
+    node: Path | None = None
+    """The replica of this machine's node, where it has one: the last contacts are beside it."""
+
+    def contacts(self) -> list[Contact]:
+        path = states_path(self.node) if self.node is not None else None
+        if path is None or not path.exists():
+            return []
+        file = SqliteFile(path)
+        with file.faults("read"), file.connected() as database:
+            return contacts_in(database)
 
     def catch_up(self, memory: InstallMemory, position: Position) -> tuple[InstallMemory, Position]:
         with self.reading() as database:

@@ -18,6 +18,7 @@ from typing import Any, NamedTuple
 import peewee
 
 from answerd.identity import identity_of, record_identity
+from answerd.installs.contacts import MOST_CONTACTS, Contact
 from answerd.installs.events import Event, Kind, content_of, event_from, fold
 from answerd.installs.shown import UnknownMachine
 from answerd.store.tables import execute
@@ -237,6 +238,44 @@ def write_sightings(database: peewee.Database, sightings: Sequence[Sighting], *,
         ]
         run_many(database, _SIGHT, rows)
         run(database, _KEEP_LAST, (MOST_UNKNOWN,))
+
+
+# --- last contacts, which only the node's own file has ----------------------------------------------------------------
+
+
+_CONTACTS = """
+    CREATE TABLE IF NOT EXISTS last_contacts (machine TEXT PRIMARY KEY, at REAL NOT NULL, identities TEXT NOT NULL,
+    asked TEXT NOT NULL, status INTEGER NOT NULL, got TEXT NOT NULL, is_refused INTEGER NOT NULL,
+    labels TEXT NOT NULL)"""
+_CONTACT = """
+    INSERT INTO last_contacts (machine, at, identities, asked, status, got, is_refused, labels)
+    VALUES (?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (machine) DO UPDATE SET at = excluded.at,
+    identities = excluded.identities, asked = excluded.asked, status = excluded.status, got = excluded.got,
+    is_refused = excluded.is_refused, labels = excluded.labels WHERE excluded.at >= last_contacts.at"""
+_KEEP_CONTACTS = """
+    DELETE FROM last_contacts WHERE machine IN
+    (SELECT machine FROM last_contacts ORDER BY at DESC LIMIT -1 OFFSET ?)"""
+
+
+def write_contacts(database: peewee.Database, contacts: Sequence[Contact]) -> None:
+    """Write the last contacts of machines; the last `MOST_CONTACTS` are kept. A file that was restored may have no
+    table."""
+    run(database, _CONTACTS)
+    run(database, "CREATE INDEX IF NOT EXISTS contacts_by_time ON last_contacts (at)")
+    run_many(database, _CONTACT, [(*row[:2], " ".join(row.identities), *row[3:]) for row in contacts])
+    run(database, _KEEP_CONTACTS, (MOST_CONTACTS,))
+
+
+def contacts_in(database: peewee.Database) -> list[Contact]:
+    if "last_contacts" not in database.get_tables():
+        return []
+    rows = run(
+        database, "SELECT machine, at, identities, asked, status, got, is_refused, labels FROM last_contacts"
+    ).fetchall()
+    return [
+        Contact(machine, at, tuple(identities.split(" ")), asked, status, got, bool(is_refused), labels)
+        for machine, at, identities, asked, status, got, is_refused, labels in rows
+    ]
 
 
 def unknown_machines(database: peewee.Database) -> list[UnknownMachine]:

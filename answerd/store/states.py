@@ -20,6 +20,7 @@ from typing import Final, NamedTuple
 import peewee
 
 from answerd.identity import identity_of
+from answerd.installs.contacts import Contact
 from answerd.installs.events import Event, Evidence, fold, ordered
 from answerd.installs.records import InstallMemory
 from answerd.installs.shown import UnknownMachine
@@ -32,6 +33,7 @@ from answerd.store.schema import STATES, migrate
 from answerd.store.sqlite import SqliteFile, StoreBusy
 from answerd.store.state_tables import (
     Sighting,
+    contacts_in,
     events_of,
     events_since,
     history_of,
@@ -41,6 +43,7 @@ from answerd.store.state_tables import (
     setting,
     tidy,
     unknown_machines,
+    write_contacts,
     write_sightings,
 )
 
@@ -91,6 +94,10 @@ class States(ABC):
     def unknown(self) -> list[UnknownMachine]:
         with self.reading() as database:
             return unknown_machines(database)
+
+    def contacts(self) -> list[Contact]:
+        """Return the last contacts of machines with this service; none where they are not known here."""
+        return []
 
     def nodes(self) -> Sequence[Node]:
         """Return the nodes that share the states; none where they are of one service."""
@@ -185,6 +192,19 @@ class StateFile(States):
             tidy(database, [event.record for event in events], self.shared)
         self.wake_up()
         return [event.record for event in events]
+
+    def contacts(self) -> list[Contact]:
+        with self.reading() as database:
+            return contacts_in(database)
+
+    def note_contacts(self, contacts: Sequence[Contact]) -> None:
+        """Write the last contacts of machines, without waiting for the disk. Raises `StoreError`."""
+        with self.file.faults("written"):
+            self.require_same_file()
+            with self.file.connected(WRITER_WAIT_SECONDS) as database:
+                run(database, "PRAGMA synchronous = OFF")
+                with database.atomic("IMMEDIATE"):
+                    write_contacts(database, contacts)
 
     def note_sightings(self, sightings: Sequence[Sighting]) -> None:
         with self.writing() as database:

@@ -14,7 +14,7 @@ _answerd() {
         validate-answer) options='--format --release --product --help -h' ;;
         captures) options='--machine --json --help -h' ;;
         inventory) options='--to --dry-run --json --help -h' ;;
-        installs) options='--group --state --unknown --from --ca --json --help -h' ;;
+        installs) options='--group --state --waiting --unknown --from --ca --json --help -h' ;;
         install) options='--show-secrets --json --help -h' ;;
         arm) options='--group --state --help -h' ;;
         disarm) options='--group --state --help -h' ;;

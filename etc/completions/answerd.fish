@@ -58,6 +58,7 @@ complete -c answerd -n '__fish_seen_subcommand_from inventory' -l json -d 'For p
 complete -c answerd -n '__fish_seen_subcommand_from inventory' -l help -d 'This text.'
 complete -c answerd -n '__fish_seen_subcommand_from installs' -l group -r -f -d 'The machines of a group: its members, the machines that extend it, and the rows that it claims.'
 complete -c answerd -n '__fish_seen_subcommand_from installs' -l state -r -f -d 'The machines in a state: new, armed, installing, copied, installed, failed, exhausted; or silent: those that install and have neither asked nor reported for SERVICE_INSTALL_SECS.'
+complete -c answerd -n '__fish_seen_subcommand_from installs' -l waiting -d 'The machines that a gate refused and that an operator can let in (answerd arm), the one that asked last first.'
 complete -c answerd -n '__fish_seen_subcommand_from installs' -l unknown -d 'The machines that asked and were claimed by nothing, the last first.'
 complete -c answerd -n '__fish_seen_subcommand_from installs' -l from -r -f -d 'Ask the admin API of a service; several in one list, each with its site. The token is in SERVICE_ADMIN_TOKEN or SERVICE_ADMIN_TOKEN_FILE.'
 complete -c answerd -n '__fish_seen_subcommand_from installs' -l ca -r -F -d 'Certificates (PEM) that are trusted for --from, in place of the system’s.'

@@ -187,3 +187,13 @@ def test_recorded_requests_are_read_only_when_they_are_asked_for_and_each_once(
         path.unlink()
     shown = unescape(operator.get(unescape(where[1])).text)
     assert [int(number) for number in re.findall(r"id=m1&n=(\d+)", shown)] == [*range(957, 877, -4)]
+
+
+def test_a_machine_without_a_record_shows_when_it_last_asked_and_what_it_got(operator: Browser) -> None:
+    assert operator.service.get("/ks?mac=00:00:5e:00:53:77&serial=S-77").status == 404  # nothing names it
+    assert operator.service.get("/toml?id=m0&serial=S-70").status == 404
+    wait_until(lambda: "Last asked" in page_of(operator, "m0").text)
+    text = unescape(page_of(operator, "m0").text)
+    assert "404, no document claims" in text
+    assert "<dt>serial</dt><dd>S-70</dd>" in text
+    assert "Last asked" not in page_of(operator, "00:00:5e:00:53:77").text

@@ -187,6 +187,48 @@ def test_many_long_reports_at_once_are_all_taken(serving: Callable[..., Service]
         assert Counter(receive(client).status for client in waiting) == {200: 40}
 
 
+def test_a_machine_that_is_refused_or_gets_an_error_is_seen(serving: Callable[..., Service], tmp_path: Path) -> None:
+    room = "#!ipxe\n# answer: match product=B450\n# answer: once armed\nkernel x\n"
+    waits = "#!ipxe\n# answer: match product=B451 state=new\necho waiting\n"
+    files = {
+        "groups/room.ipxe": room,
+        "groups/room2.ipxe": room.replace("B450", "B451"),
+        "groups/waits.ipxe": waits,
+        "inventory.csv": "id,mac\nweb-01,52:54:00:00:00:10\nweb-02,52:54:00:00:00:11\nweb-03,52:54:00:00:00:12\n",
+        "web-03.ks": "lang {{ nosuch }}\n",
+    }
+    state = tmp_path / "state.db"
+    service = serving(files, SERVICE_STATE_PATH=state, SERVICE_WORKERS=2)
+    here = {"SERVICE_STATE_PATH": state, "SERVICE_ANSWERS_DIR": tmp_path / "answers"}
+    service.get("/ipxe?mac=52:54:00:00:00:99&product=B450&serial=S1")
+    service.get("/ipxe?mac=52:54:00:00:00:98&product=B451")
+    service.get("/ipxe?mac=52:54:00:00:00:10&product=B450")
+    service.get("/ks?mac=52:54:00:00:00:11")
+    service.get("/ks?mac=52:54:00:00:00:12")
+    service.get("/ks?mac=52:54:00:00:00:77")  # a stranger that nothing refused
+
+    def listed(*arguments: str) -> dict[str, dict[str, Any]]:
+        done = run("installs", *arguments, "--json", **here)  # type: ignore[arg-type]
+        return {one["machine"]: one for one in json.loads(done.stdout)["installs"]}
+
+    expected = {"52:54:00:00:00:99", "52:54:00:00:00:98", "web-01"}
+    wait_until(lambda: listed("--waiting").keys() == expected)
+    wait_until(lambda: all(one["heard"] for one in listed("--state", "new").values()))
+    named = listed("--state", "new")
+    assert "waits for an operator" in named["web-01"]["last_step"]
+    assert named["web-02"]["last_step"].startswith("404: no document claims")
+    assert named["web-03"]["last_step"].startswith("500: ")
+    shown = json.loads(run("install", "web-03", "--json", **here).stdout)["last_contact"]  # type: ignore[arg-type]
+    assert (shown["asked"], shown["status"], shown["refused"]) == ("/ks", 500, False)
+    assert shown["labels"]["mac"] == ["52:54:00:00:00:12"]
+    assert "nosuch" in shown["got"]
+    plain = run("install", "52:54:00:00:00:99", **here).stdout.decode()  # type: ignore[arg-type]
+    assert "last asked: " in plain
+    assert "serial: S1" in plain
+    assert run("arm", "web-01", **here).returncode == 0  # type: ignore[arg-type]
+    assert listed("--waiting").keys() == expected - {"web-01"}
+
+
 def test_a_state_file_that_vanishes_stops_reports_and_keeps_what_is_known(
     serving: Callable[..., Service], tmp_path: Path
 ) -> None:

@@ -61,6 +61,16 @@ Write a file <code>{{name}}.toml</code>, or of another format, in the answers di
 <p class="why-it-failed">It should have reported by now. {{'The last that it did: ' + record['last_step'] if record['last_step'] else ''}}</p>
 </section>
 % end
+% if contact:
+<section class="card" aria-labelledby="contact"><h2 id="contact">Last asked {{ago(contact['at'])}} <span class="muted">{{exact(contact['at'])}}</span></h2>
+<p>For <code>{{contact['asked']}}</code>: {{contact['status']}}, {{contact['got']}}</p>
+<details><summary class="muted">what it said</summary><dl>
+% for label, values in contact['labels'].items():
+<dt>{{label}}</dt><dd>{{', '.join(values)}}</dd>
+% end
+</dl></details>
+</section>
+% end
 % if has_states and is_known and not visitor:
 <section class="card" aria-labelledby="install">
   <h2 id="install">Install</h2>

@@ -15,6 +15,7 @@ from answerd.answers.operator_names import Machine, machine_named, records_of, r
 from answerd.answers.redaction import redacted_install
 from answerd.answers.sources import Sources
 from answerd.answers.unclaimed import still_unclaimed
+from answerd.installs.contacts import ContactIndex, contact_as_json
 from answerd.installs.records import InstallMemory, Remembered
 from answerd.installs.sentences import shown_name
 from answerd.installs.shown import MOST_LISTED, event_as_json, record_as_json, unknown_as_json
@@ -42,12 +43,15 @@ class InstallHandlers:
 
     def listed(self) -> bottle.HTTPResponse:
         """Return the records that the query asks for, sorted by name."""
-        asked = requests.query("state", "group", "machine", "limit", "after")
+        asked = requests.query("state", "group", "machine", "limit", "after", "waiting")
         memory, catalogue, now = self._installs.current(), self._catalogue(), self._installs.now()
         sees_secrets = requests.sees_secrets()
 
         def page() -> list[dict[str, Any]]:
+            contacts = ContactIndex(self._installs.store.contacts())
             shown = [self._as_json(install) for install in _page(asked, memory, catalogue, now)]
+            is_waiting = asked.get("waiting") == "1"
+            shown = [*(contacts.waiting(shown) if is_waiting else map(contacts.shown_with, shown))]
             if sees_secrets:
                 return shown
             return [redacted_install(one, catalogue, self._sources) if one["message"] else one for one in shown]
@@ -61,6 +65,10 @@ class InstallHandlers:
         events = in_thread(self._installs.store.history, remembered.record.name)
         note_outcome(f"install of {shown_name(remembered.record.name)}")
         shown = {**self._as_json(remembered), "events": [event_as_json(event) for event in events]}
+        contacts = ContactIndex(in_thread(self._installs.store.contacts))
+        contact = contacts.of(shown)
+        shown = contacts.shown_with(shown)
+        shown["last_contact"] = contact_as_json(contact) if contact is not None else None
         if requests.sees_secrets():
             return json_response(OK, shown)
         return json_response(OK, in_thread(redacted_install, shown, self._catalogue(), self._sources), MASKED)
@@ -105,6 +113,8 @@ def _page(asked: dict[str, str], memory: InstallMemory, catalogue: Catalogue, no
     after = asked.get("after", "")
     limit = min(requests.number(asked, "limit") or MOST_LISTED, MOST_LISTED)
     group, state = asked.get("group"), asked["state"].lower() if "state" in asked else None
+    if asked.get("waiting", "1") != "1":
+        raise InvalidRequest("waiting can only be 1")
     if state not in (None, *STATE_WORDS):
         raise InvalidRequest(f"there is no such state; there are {', '.join(STATE_WORDS)}")
     found = records_selected(catalogue, memory, now, group=group, state=state)

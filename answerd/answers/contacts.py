@@ -1,0 +1,100 @@
+"""From a request and what became of it to the last contact of its machine (`answerd.installs.contacts`)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final, NamedTuple
+
+import orjson
+
+from answerd.answers.secret_names import redacted_cell
+from answerd.facts import Facts, Request
+from answerd.identity import identity_of, is_shared_by_many, printable
+from answerd.installs.contacts import Contact
+from answerd.installs.tokens import without_tokens
+
+LARGEST_LABELS: Final = 4_096
+"""Bytes of the labels, as JSON, that are kept of a request; also of a body that is looked at for them."""
+
+_LONGEST_PATH: Final = 200
+_MOST_IDENTITIES: Final = 32
+_HARDWARE: Final = ("mac", "serial", "uuid")
+
+
+class Asked(NamedTuple):
+    """A request of a machine whose last contact is kept, as it waits to be written. ``name`` is that of its row,
+    document or member; empty where it has none."""
+
+    request: Request
+    name: str
+    at: float
+    status: int
+    got: str
+    is_refused: bool
+
+
+def key_of(facts: Facts, name: str) -> str | None:
+    """Return a text by which the requests of one machine are told from others, for a few microseconds: its name, or the
+    first of its hardware identities. None where it says nothing of itself."""
+    if name:
+        return name
+    if facts.path.macs:
+        return facts.path.macs[0]
+    return next((value for label in _HARDWARE if (value := facts.first(label))), None)
+
+
+def without_large_body(request: Request) -> Request:
+    """Return a request to keep for a while."""
+    if len(request.body) <= LARGEST_LABELS:
+        return request
+    return Request(request.path, request.query, request.headers, b"", request.peer)
+
+
+def contact_of(asked: Asked) -> Contact | None:
+    """Return the last contact; None where nothing identifies the machine."""
+    facts = Facts(asked.request)
+    texts = dict(_hardware_of(facts))
+    if asked.name:
+        texts = {identity_of(asked.name): asked.name, **texts}
+    if not texts:
+        return None
+    path = without_tokens(printable(asked.request.path))
+    return Contact(
+        next(iter(texts.values())),
+        asked.at,
+        tuple(texts)[:_MOST_IDENTITIES],
+        path if len(path) <= _LONGEST_PATH else f"{path[:_LONGEST_PATH]}…",
+        asked.status,
+        asked.got,
+        asked.is_refused,
+        _labels_of(facts),
+    )
+
+
+def _hardware_of(facts: Facts) -> Iterator[tuple[str, str]]:
+    macs = [*facts.path.macs, *facts.values("mac")]
+    own = [
+        value
+        for label in ("serial", "uuid")
+        for value in (*facts.values_before_json(label), *facts.system_values(label))
+    ]
+    for value in (*macs, *own):
+        identity = identity_of(value)
+        if identity and value.isprintable() and not is_shared_by_many(identity):
+            yield identity, value
+
+
+def _labels_of(facts: Facts) -> str:
+    """Return what the request said, without values that are named like a secret: as many labels as have a place."""
+    kept: dict[str, list[str]] = {}
+    size = 2
+    for label, values in facts.labels.items():
+        shown = [without_tokens(redacted_cell(label, value)) for value in values if value.isprintable()]
+        try:
+            size += len(orjson.dumps({label: shown}))
+        except (TypeError, ValueError):
+            continue
+        if size > LARGEST_LABELS:
+            break
+        kept[label] = shown
+    return orjson.dumps(kept).decode()

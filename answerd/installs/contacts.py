@@ -1,0 +1,155 @@
+"""The last contact of each machine: when it last asked, for what, and what it got.
+
+Rules: docs/install-once.md#last-contact. A machine that is refused leaves no event, so only this tells that it has been
+switched on. Contacts are of one service, may be lost, and decide nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, Final, Generic, NamedTuple, TypeVar
+
+import orjson
+
+from answerd.identity import identity_of
+from answerd.installs.shown import timestamp
+from answerd.installs.states import State
+
+MOST_CONTACTS: Final = 20_000
+"""Machines whose last contact is kept; the oldest go first."""
+
+MOST_PENDING: Final = 2_048
+"""Requests of one process that wait to be written; the oldest go first. Each holds what its machine sent."""
+
+KEPT_SECONDS: Final = 60.0
+"""How long a machine's last contact is on the disk before another one takes its place."""
+
+OPENED_BY_ARM: Final = frozenset({State.NEW.value, State.INSTALLED.value, State.EXHAUSTED.value})
+"""The states in which a machine that a gate refused waits for an operator."""
+
+_T = TypeVar("_T")
+
+
+class Contact(NamedTuple):
+    """A machine's last request. ``machine`` is how it is shown; ``identities`` are the identities of its name, its row
+    and its hardware. ``asked`` is the path, ``got`` the document, or the sentence where it got none. ``is_refused``: a
+    gate refused it. ``labels`` is JSON: what the request said."""
+
+    machine: str
+    at: float
+    identities: tuple[str, ...]
+    asked: str
+    status: int
+    got: str
+    is_refused: bool
+    labels: str
+
+    @property
+    def step(self) -> str:
+        """What the machine did last, for a line of a table."""
+        if self.is_refused:
+            return f"refused: {self.got}"
+        return self.got if self.status < 400 else f"{self.status}: {self.got}"  # noqa: PLR2004 - the first error
+
+
+class Pending(Generic[_T]):
+    """What waits to be written of each machine's last request: the newest, and not within `KEPT_SECONDS` of the one
+    before."""
+
+    def __init__(self) -> None:
+        self._waiting: dict[str, _T] = {}
+        self._written: dict[str, float] = {}
+
+    def note(self, machine: str, request: _T) -> None:
+        self._waiting.pop(machine, None)
+        if len(self._waiting) >= MOST_PENDING:
+            del self._waiting[next(iter(self._waiting))]
+        self._waiting[machine] = request
+
+    def take(self, now: float, most: int) -> list[_T]:
+        """Return at most so many that are due, the oldest first. They do not wait any more."""
+        due = []
+        for machine in [*self._waiting]:
+            written = self._written.get(machine)
+            if written is not None and now - written < KEPT_SECONDS:
+                continue
+            due.append(self._waiting.pop(machine))
+            self._written.pop(machine, None)
+            self._written[machine] = now
+            if len(due) == most:
+                break
+        while len(self._written) > MOST_CONTACTS:
+            del self._written[next(iter(self._written))]
+        return due
+
+
+# --- shown beside records, which are as JSON (`answerd.installs.shown`) -----------------------------------------------
+
+
+class ContactIndex:
+    """The last contacts of machines, by their identities."""
+
+    def __init__(self, contacts: Iterable[Contact]) -> None:
+        self._newest_first = sorted(contacts, key=lambda contact: -contact.at)
+        self._by_identity: dict[str, Contact] = {}
+        for contact in reversed(self._newest_first):
+            self._by_identity.update(dict.fromkeys(contact.identities, contact))
+
+    def of(self, record: Mapping[str, Any]) -> Contact | None:
+        """Return the newest contact of the machine of a record."""
+        names = {identity_of(name) for name in (record["machine"], *record["identities"])}
+        found = [self._by_identity[name] for name in names if name in self._by_identity]
+        return max(found, key=lambda contact: contact.at, default=None)
+
+    def shown_with(self, record: dict[str, Any]) -> dict[str, Any]:
+        """Return a record with the time and the step of its machine's last contact, where that is the later one."""
+        contact = self.of(record)
+        if contact is None or (record["heard"] is not None and record["heard"] >= timestamp(contact.at)):
+            return record
+        return {**record, "heard": timestamp(contact.at), "last_step": contact.step}
+
+    def waiting(self, records: Iterable[dict[str, Any]]) -> Iterator[dict[str, Any]]:
+        """Yield the records of the machines that a gate refused and that an operator can let in, the one that asked
+        last first. ``records`` are all that there are; a machine without one is new."""
+        by_identity = {
+            identity_of(name): record for record in records for name in (record["machine"], *record["identities"])
+        }
+        seen: set[str] = set()
+        for contact in self._newest_first:
+            is_first = seen.isdisjoint(contact.identities)
+            seen.update(contact.identities)
+            if not contact.is_refused or not is_first:
+                continue
+            own = next((by_identity[name] for name in contact.identities if name in by_identity), None)
+            record = own if own is not None else new_record(contact)
+            seen.update(identity_of(name) for name in (record["machine"], *record["identities"]))
+            if record["state"] in OPENED_BY_ARM:
+                yield self.shown_with(record)
+
+
+def new_record(contact: Contact) -> dict[str, Any]:
+    """Return the record, as JSON, of a machine that has none."""
+    return {
+        "machine": contact.machine,
+        "state": State.NEW.value,
+        "silent": False,
+        "since": None,
+        "heard": None,
+        "last_step": None,
+        "starts": 0,
+        "group": None,
+        "message": None,
+        "percent": None,
+        "identities": list(contact.identities),
+    }
+
+
+def contact_as_json(contact: Contact) -> dict[str, Any]:
+    return {
+        "at": timestamp(contact.at),
+        "asked": contact.asked,
+        "status": contact.status,
+        "got": contact.got,
+        "refused": contact.is_refused,
+        "labels": orjson.loads(contact.labels or "{}"),
+    }
