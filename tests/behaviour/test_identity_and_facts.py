@@ -25,10 +25,10 @@ CLAIMS: dict[str, tuple[str, dict[str, Any]]] = {
     "an escaped segment": ("98fa9b50d810", {"target": "/98%3afa%3a9b%3a50%3ad8%3a10"}),
     "OpenBSD's file name": ("98fa9b50d810", {"target": "/pve/98:fa:9b:50:d8:10-install.conf"}),
     "AutoYaST's file name": ("98fa9b50d810", {"target": "/98FA9B50D810"}),
-    "PXELINUX's file name": ("98fa9b50d810", {"target": "/pxelinux.cfg/01-98-fa-9b-50-d8-10"}),
+    "PXELINUX's file name": ("98fa9b50d810", {"target": "/boot/01-98-fa-9b-50-d8-10"}),
     "PXELINUX's file name with an extension": ("98fa9b50d810", {"target": "/01-98-fa-9b-50-d8-10.ipxe"}),
     "PXELINUX's name in a query": ("98fa9b50d810", {"target": "/?m=01-98-fa-9b-50-d8-10"}),
-    "a query value, escaped": ("98fa9b50d810", {"target": "/boot.ipxe?mac=98%3Afa%3A9b%3A50%3Ad8%3A10"}),
+    "a query value, escaped": ("98fa9b50d810", {"target": "/boot?mac=98%3Afa%3A9b%3A50%3Ad8%3A10"}),
     "a short query value": ("7", {"target": "/?slot=7"}),
     "Cisco's form": ("98-fa-9b-50-d8-10", {"target": "/?mac=98FA.9B50.D810"}),
     "a serial number with punctuation": ("VMware-56_4d", {"target": "/?serial=vmware%2056%204d"}),
@@ -63,7 +63,7 @@ CLAIMS: dict[str, tuple[str, dict[str, Any]]] = {
     "an InfiniBand address in a segment": ("f4521403007bcba1", {"target": f"/x/{INFINIBAND.replace(':', '-')}.ipxe"}),
     "an InfiniBand address in PXELINUX's file name": (
         "f4521403007bcba1",
-        {"target": f"/pxelinux.cfg/20-{INFINIBAND.replace(':', '-')}"},
+        {"target": f"/boot/20-{INFINIBAND.replace(':', '-')}"},
     ),
     "an InfiniBand address in JSON": ("f4521403007bcba1", {"json": {"nics": [{"mac": INFINIBAND.upper()}]}}),
     "an InfiniBand address in anaconda's header": (

@@ -35,7 +35,7 @@ PROBLEMS: dict[str, tuple[Mapping[str, str], str]] = {
     "a network with bits beyond its prefix": ({"groups/g.ks": "# answer: match peer=10.0.0.7/8\nx\n"}, "bits beyond"),
     "a network with a wildcard": ({"groups/g.ks": "# answer: match peer=10.*/16\nx\n"}, "is no network"),
     "a network with a prefix that is too long": ({"groups/g.ks": "# answer: match peer=::/129\nx\n"}, "is no network"),
-    "the second pattern of two": ({"groups/g.yaml": "match: {peer: [::1, x]}\nx: 1\n"}, "match peer, pattern 2"),
+    "the second pattern of two": ({"groups/g.yaml": "match: {peer: ['::1', x]}\nx: 1\n"}, "match peer, pattern 2"),
     "a path with a slash before it": (
         {"groups/g.ks": "# answer: match path=/ks/*\nx\n"},
         "without slashes at its ends",

@@ -208,7 +208,7 @@ PARTS = {
     [
         ("/classes/room/sw.xml", "room"),
         ("/autoyast/classes/room/sw.xml", "room"),
-        ("/xml/classes/web.xml", "web"),
+        ("/suse/classes/web.xml", "web"),
         ("/autoyast/rules/web.xml", "web"),
         ("/classes/hall/sw.xml", ""),
         ("/autoyast/CLASSES/hall/sw.xml", ""),

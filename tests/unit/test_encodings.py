@@ -11,6 +11,7 @@ import pytest
 
 from answerd.documents import Document, Key, NotText, RawDocument, decoded
 from answerd.identity import Kind
+from tests.support.waiting import PROGRAM_SECONDS
 
 TEXT = "<?xml version='1.0'?>\n<a>Gerät</a>\n"
 SEEMS: Mapping[str, tuple[bytes, str]] = {
@@ -33,7 +34,8 @@ def test_bytes_seem_to_be_of_an_encoding_and_the_command_converts_them(content: 
     assert ("declare no other encoding" in said) is (b"x\0m\0l" in content or b"xml" in content.replace(b"\0", b""))
     if shutil.which("iconv"):
         command = ["iconv", "-f", seems, "-t", "UTF-8"]
-        assert "Gerät" in subprocess.run(command, input=content, capture_output=True, check=True).stdout.decode()
+        done = subprocess.run(command, input=content, capture_output=True, check=True, timeout=PROGRAM_SECONDS)
+        assert "Gerät" in done.stdout.decode()
 
 
 def test_what_is_compressed_is_said_to_be() -> None:
