@@ -3,15 +3,15 @@
 pykickstart fetches what ``%ksappend`` names and can read what ``%include`` names, so those lines are blanked before it
 sees the text (line numbers stay). It is used as a parser of strings: no file, no network, nothing printed.
 
-Without a ``#version=`` line an answer is valid if the newest Fedora syntax or that of a Red Hat Enterprise Linux still
-in use takes it; otherwise the syntax with the fewest findings is reported.
+Without a ``#version=`` line an answer is judged by the newest Red Hat Enterprise Linux. Where only another syntax takes
+it, a warning says which, and how to state it; where none does, the syntax with the fewest findings is reported.
 """
 
 from __future__ import annotations
 
 import re
 import warnings
-from collections.abc import Iterator
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -20,8 +20,13 @@ from answerd.validators.time_zones import unknown_zone
 from answerd.validators.tools import ToolRequest
 from answerd.validators.verdict import Finding, JudgedAnswer, Remarks
 
-OLDEST_RHEL = 8
-"""Red Hat Enterprise Linux 7 ended in 2024; a file for it says ``#version=RHEL7``."""
+NEWEST_RHEL = 10
+"""The newest release that there is: pykickstart knows the syntax of the next one too."""
+
+OLDEST_COMPARED = 8
+"""Red Hat Enterprise Linux 7 ended in 2024: its faults are not those that are told."""
+
+OLDEST_RHEL = 5
 
 LONGEST_COMMAND = 4_096
 """Characters of a line that is judged: pykickstart takes time with the square of a line's length."""
@@ -47,15 +52,20 @@ class Reading:
 
 
 def without_includes(text: str) -> str:
-    """Return the text with every line that names another file emptied, so that nothing is read or fetched.
+    """Return the text with every line that names another file emptied, so that nothing is read or fetched. In a
+    ``%certificate``, which must not be empty, words are put in its place.
 
     Quotes and backslashes are removed before a line is judged, as a shell-like reader does. Lines are split as
     pykickstart splits them, which is at more characters than the line feed.
     """
-    return "".join(
-        line[len(line.splitlines()[0]) :] if _INCLUDE.match(re.sub(r"[\"'\\\ufeff]", "", line).lstrip()) else line
-        for line in text.splitlines(keepends=True)
-    )
+    lines = text.splitlines(keepends=True)
+    is_certificate = False
+    for at, line in enumerate(lines):
+        if line.startswith("%") and not _INCLUDE.match(line):
+            is_certificate = line.startswith("%certificate")
+        if _INCLUDE.match(re.sub(r"[\"'\\\ufeff]", "", line).lstrip()):
+            lines[at] = ("included" if is_certificate else "") + line[len(line.splitlines()[0]) :]
+    return "".join(lines)
 
 
 def judge(answer: JudgedAnswer, remarks: Remarks) -> ToolRequest:
@@ -78,23 +88,45 @@ def judge(answer: JudgedAnswer, remarks: Remarks) -> ToolRequest:
         remarks.note(f"commands of more than {LONGEST_COMMAND:,} characters were not judged")
     _judge_zone(plain, remarks)
     stated = _stated_dialect(text, versions, remarks)
-    dialects = [stated] if stated else list(_dialects(versions.versionMap))
-    best: Reading | None = None
-    for dialect in dialects:
-        reading = _read(plain, dialect, parser, min(len(best.findings), MOST_COMPARED) if best else None)
-        if best is None or len(reading.findings) < len(best.findings):
-            best = reading
-        if not reading.findings:
-            break
-    if best is None:
-        return unjudged
-    remarks.judged_by(f"pykickstart ({best.dialect} syntax)")
-    for finding in best.findings:
+    reading = _read(plain, stated, parser, None) if stated else _best_reading(plain, versions.versionMap, parser)
+    remarks.judged_by(f"pykickstart ({reading.dialect} syntax)")
+    for finding in reading.findings:
         remarks.quote_refusal(finding.message, finding.line)
-    for warning in best.warnings:
+    for warning in reading.warnings:
         remarks.quote_warning(warning.message, warning.line)
-    is_its_default = best.dialect == dialects[0] and not stated
-    return unjudged if is_its_default else replace(unjudged, arguments=("-v", best.dialect))
+    newest = f"RHEL{NEWEST_RHEL}"
+    if not stated and not reading.findings and reading.dialect != newest:
+        message = f"{newest} does not take it, {reading.dialect} does: write '#version={reading.dialect}'"
+        remarks.warn(f"{message} into its first line if it is for that")
+    return replace(unjudged, arguments=("-v", reading.dialect))
+
+
+def _best_reading(text: str, version_map: dict[str, int], parser: Any) -> Reading:
+    """Return the reading of the first syntax that takes a text: the newest Red Hat Enterprise Linux, those before it,
+    the newest Fedora, and the ones that are out of use. Where none does, that of the newer ones with the fewest
+    findings."""
+    numbers = [int(shape[2]) for name in version_map if (shape := _DIALECT.fullmatch(name)) and shape[1] == "F"]
+    best = _read(text, f"RHEL{NEWEST_RHEL}", parser, None)
+    compared = [*(f"RHEL{number}" for number in range(NEWEST_RHEL - 1, OLDEST_COMPARED - 1, -1)), f"F{max(numbers)}"]
+    for dialect in compared:
+        if not best.findings:
+            return best
+        reading = _read(text, dialect, parser, min(len(best.findings), MOST_COMPARED))
+        if len(reading.findings) < len(best.findings):
+            best = reading
+    if not best.findings:
+        return best
+    for number in range(OLDEST_COMPARED - 1, OLDEST_RHEL - 1, -1):
+        reading = _read(text, f"RHEL{number}", parser, 1)
+        if not reading.findings and (number > OLDEST_RHEL or any(map(_says_old_words, best.findings))):
+            return reading
+    return best
+
+
+def _says_old_words(finding: Finding) -> bool:
+    """Return whether a finding is of a command or an option that a syntax does not know. The oldest syntax also lets a
+    section end without ``%end``: that alone is a mistake in a newer file."""
+    return any(words in finding.message for words in ("Unknown command", "unrecognized arguments", "has been removed"))
 
 
 def _without_long_lines(text: str) -> tuple[str, bool]:
@@ -121,9 +153,22 @@ def _judge_zone(text: str, remarks: Remarks) -> None:
         if words and words[0].startswith("%"):
             is_command = words[0] == "%end"
         elif is_command and words[:1] == ["timezone"]:
-            zones = [word.strip("\"'") for word in words[1:] if not word.startswith(("-", "#"))]
-            if zones and (wrong := unknown_zone(zones[0], remarks)):
+            zone = _stated_zone(words[1:])
+            if zone and (wrong := unknown_zone(zone, remarks)):
                 remarks.refuse(wrong, "timezone", number)
+
+
+def _stated_zone(words: Sequence[str]) -> str:
+    """Return the zone among the words after ``timezone``; empty where there is none. ``--ntpservers`` has a value,
+    which may be a word of its own."""
+    is_value = False
+    for word in words:
+        if word.startswith("#"):
+            break
+        if not word.startswith("-") and not is_value:
+            return word.strip("\"'")
+        is_value = word.startswith("--ntp") and "=" not in word
+    return ""
 
 
 def _stated_dialect(text: str, versions: Any, remarks: Remarks) -> str | None:
@@ -131,24 +176,14 @@ def _stated_dialect(text: str, versions: Any, remarks: Remarks) -> str | None:
     for number, line in enumerate(text.splitlines(), 1):
         if line.startswith("#version="):
             stated = line.removeprefix("#version=").strip()
+            if stated == "DEVEL":  # Anaconda writes it into every file and reads it in none
+                return None
             try:
                 return str(versions.versionToString(versions.stringToVersion(stated), skipDevel=True))
             except Exception:  # its own error, or whatever an odd text provokes
                 remarks.warn("#version= states no syntax that pykickstart knows", line=number)
                 return None
     return None
-
-
-def _dialects(version_map: dict[str, int]) -> Iterator[str]:
-    """Yield the newest Fedora, then Red Hat Enterprise Linux from the newest back to `OLDEST_RHEL`."""
-    numbers: dict[str, list[int]] = {"F": [], "RHEL": []}
-    for name in version_map:
-        if shape := _DIALECT.fullmatch(name):
-            numbers[shape[1]].append(int(shape[2]))
-    yield f"F{max(numbers['F'])}"
-    for number in sorted(numbers["RHEL"], reverse=True):
-        if number >= OLDEST_RHEL:
-            yield f"RHEL{number}"
 
 
 def _recording_parser() -> Any:

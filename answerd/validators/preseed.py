@@ -18,6 +18,8 @@ FLAGS = frozenset({"seen"})
 """Words in place of a type that set a flag of the question: ``owner question seen false``."""
 
 _SELECTION = re.compile(r"\s*(?P<owner>\S+)\s+(?P<question>\S+)\s+(?P<type>\S+)(?:\s(?P<value>.*))?", re.DOTALL)
+_LOOKS_SELECTED = re.compile(rf"\s*[^#\s]\S*\s+\S+/\S+\s+(?:{'|'.join(sorted(TYPES))})(?:\s|\Z)")
+"""A line that sets a question. What else follows a comment is the rest of a value that is out of use too."""
 
 
 def judge(answer: JudgedAnswer, remarks: Remarks) -> ToolRequest:
@@ -37,9 +39,9 @@ def logical_lines(text: str, remarks: Remarks) -> Iterator[tuple[int, str, bool]
     for line, raw in enumerate(text.split("\n"), 1):
         content = raw.removesuffix("\r")
         first = first or line
+        if joined.lstrip().startswith("#") and _LOOKS_SELECTED.match(content):
+            remarks.warn("a comment above ends in a backslash and takes this line with it", line=line)
         if content.endswith("\\"):
-            if not joined and content.lstrip().startswith("#"):
-                remarks.warn("a comment that ends in a backslash takes the next line with it", line=line)
             joined += content[:-1]
             continue
         if content != content.rstrip() and content.rstrip().endswith("\\"):

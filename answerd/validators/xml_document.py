@@ -1,8 +1,8 @@
 """XML answers (AutoYaST, Windows unattend): well-formed, and nothing in them that names another file; then the rules of
 `answerd.validators.unattend`.
 
-expat reads the text and nothing else: no DTD, no entity, no file, no network. A DTD with an external subset or with
-entity declarations is refused, because the installer's own parser might follow it.
+expat reads the text and nothing else: no DTD, no entity, no file, no network. A DTD with entity declarations is
+refused, because the installer's own parser might follow it. So is an external subset, but in an AutoYaST profile.
 """
 
 from __future__ import annotations
@@ -32,13 +32,17 @@ def judge(answer: JudgedAnswer, remarks: Remarks) -> ToolRequest | None:
         return None
     named = _Reader(answer.text, namespaces=True)
     is_unattend = answer.format == "unattend" or named.root.name == "unattend"
+    is_autoyast = not is_unattend and (answer.format == "autoyast" or named.root.name == "profile")
     if named.error is not None:
         _judge_namespace(answer.text, named.error, is_unattend, remarks)
+    if reader.external_subset is not None and not is_autoyast:  # AutoYaST loads no DTD
+        message = "the DOCTYPE names an external subset: remove it, an answer must be complete by itself"
+        remarks.refuse(message, line=reader.external_subset)
     if reader.declared:
         return None
     if is_unattend:
         unattend.judge(named.root, remarks)
-    return ToolRequest("xmllint", answer.text, answer.format)
+    return None if reader.external_subset is not None else ToolRequest("xmllint", answer.text, answer.format)
 
 
 class _Reader:
@@ -52,6 +56,8 @@ class _Reader:
         self.declared: list[tuple[str, int]] = []
         """What the doctype must not have, with its line."""
         self.names_other_encoding = False
+        self.external_subset: int | None = None
+        """The line of a DOCTYPE that names a file."""
         self._above = [Element("", "", {}, 0)]
         parser = self._parser = expat.ParserCreate(namespace_separator=" " if namespaces else None)
         parser.buffer_text = True
@@ -84,8 +90,7 @@ class _Reader:
 
     def _doctype(self, _name: str, system: str | None, public: str | None, _internal: int) -> None:
         if system is not None or public is not None:
-            message = "the DOCTYPE names an external subset: remove it, an answer must be complete by itself"
-            self.declared.append((message, self._parser.CurrentLineNumber))
+            self.external_subset = self._parser.CurrentLineNumber
 
     def _entity(self, _name: str, _is_parameter: int, value: str | None, *_where: str | None) -> None:
         what = "an external entity" if value is None else "an entity"

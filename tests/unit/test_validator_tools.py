@@ -203,11 +203,11 @@ def test_ksvalidator_gets_a_copy_without_includes(install: Install, tmp_path: Pa
 @pytest.mark.parametrize(
     ("text", "arguments"),
     [
-        ("lang en_US\n", ""),
+        ("lang en_US\n", "-v RHEL10"),
         ("#version=RHEL9\nlang en_US\n", "-v RHEL9"),
         ("lang en_US\ninstall\nauth --enableshadow\n", "-v RHEL8"),
     ],
-    ids=["its own default", "the stated syntax", "the syntax that takes it"],
+    ids=["the newest syntax", "the stated syntax", "the syntax that takes it"],
 )
 def test_ksvalidator_judges_by_the_same_syntax(install: Install, tmp_path: Path, text: str, arguments: str) -> None:
     tools = install("ksvalidator", f'shift; echo "$*" > {tmp_path}/got')

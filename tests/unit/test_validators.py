@@ -109,6 +109,10 @@ VALID: list[tuple[str, str, str]] = [
      "#cloud-config\napt: {sources: {mine: {source: 'deb a b c', keyid: A}}}\nyum_repos: {epel: {baseurl: x}}\n"),
     ("a preseed with a zone", "preseed", "d-i time/zone string Europe/Berlin\n"),
     ("a kickstart", "ks", KICKSTART),
+    ("a certificate that is included", "ks", "%certificate --filename a.pem --dir /etc\n%include /tmp/a\n%end\n"),
+    ("an AutoYaST profile with the doctype of its manual", "autoyast",
+     '<?xml version="1.0"?><!DOCTYPE profile SYSTEM "/usr/share/autoinstall/dtd/profile.dtd"><profile/>'),
+    ("a profile with a public doctype", "xml", '<!DOCTYPE profile PUBLIC "-//A" "http://127.0.0.1/a.dtd"><profile/>'),
     ("a kickstart for what is installed", "ks", "#version=RHEL9\n" + KICKSTART),
     ("a kickstart of RHEL only", "ks", KICKSTART + "rhsm --organization=1 --activation-key=2\n"),
     ("iPXE", "ipxe", "#!ipxe\nboot http://127.0.0.1/\n"),
@@ -210,8 +214,8 @@ INVALID: list[tuple[str, str, str, str, int | None]] = [
     ("XML that is not closed", "xml", "<a>\n<b></a>\n", "", 2),
     ("XML with two roots", "unattend", "<a/>\n<b/>", "", 2),
     ("XML with an unknown entity", "xml", "<a>&nbsp;</a>", "", 1),
-    ("XML with an external subset", "autoyast", '<!DOCTYPE a SYSTEM "a.dtd">\n<a/>', "", 1),
-    ("XML with a public subset", "autoyast", '<!DOCTYPE a PUBLIC "-//A" "http://127.0.0.1/a.dtd">\n<a/>', "", 1),
+    ("XML with an external subset", "xml", '<!DOCTYPE a SYSTEM "a.dtd">\n<a/>', "", 1),
+    ("XML with a public subset", "xml", '<!DOCTYPE a PUBLIC "-//A" "http://127.0.0.1/a.dtd">\n<a/>', "", 1),
     ("XML with an external entity", "xml", '<!DOCTYPE a [\n<!ENTITY x SYSTEM "file:///etc/passwd">]>\n<a>&x;</a>',
      "", 2),
     ("XML with an entity", "xml", '<!DOCTYPE a [<!ENTITY x "y">]>\n<a>&x;</a>', "", 1),
@@ -222,6 +226,10 @@ INVALID: list[tuple[str, str, str, str, int | None]] = [
     ("a kickstart with a section of no kind", "ks", "lang en_US\n%nonsense\n%end\n", "", 2),
     ("a kickstart with a quote left open", "ks", "lang en_US\nrootpw 'x\n", "", None),
     ("a kickstart that fights itself", "ks", "autopart\npart / --size=1\n", "", 2),
+    ("a zone that there is not behind a time server", "ks", "timezone --ntpservers a.example.org Europe/Berln\n",
+     "timezone", 1),
+    ("a kickstart of no syntax, with the version that Anaconda writes", "ks", "#version=DEVEL\nnonsense\n", "", 2),
+    ("a certificate with nothing in it", "ks", "%certificate --filename a.pem --dir /etc\n%end\n", "", None),
     ("iPXE after a blank line", "ipxe", "\n#!ipxe\n", "", 1),
     ("iPXE after a byte order mark", "ipxe", "\ufeff#!ipxe\n", "", 1),
     ("iPXE with a longer word", "ipxe", "#!ipxescript\n", "", 1),
@@ -236,7 +244,7 @@ DOUBTFUL: list[tuple[str, str, str, str]] = [
     ("a preseed boolean that is none", "preseed", "d-i a/b boolean yes\n", "a/b"),
     ("a preseed value after two blanks", "preseed", "d-i a/b string  x\n", "a/b"),
     ("a preseed question without a slash", "preseed", "d-i ab string x\n", ""),
-    ("a preseed comment that goes on", "preseed", "# off \\\nd-i a/b string x\n", ""),
+    ("a preseed comment that goes on with a question", "preseed", "# off \\\nd-i a/b string x\n", ""),
     ("a preseed backslash before a blank", "preseed", "d-i a/b string x \\ \n", ""),
     ("a preseed that ends in a backslash", "preseed", "d-i a/b string x \\", ""),
     ("an ign without ignition", "ign", "{}", ""),
@@ -568,3 +576,44 @@ def test_the_page_names_every_format_program_and_key() -> None:
     names = [*EXTENSIONS, *NEVER_JUDGED, *(f"{tool} " for tool in PROGRAMS), *keys, *proxmox_values.KEYBOARDS]
     tables = ("", "global.", "global.fqdn.", "network.", "disk-setup.")
     assert [name for name in names if not any(f"`{table}{name}" in PAGE for table in tables)] == []
+
+
+@pytest.mark.parametrize("rest", ["#  root :: \\\n#   40 50 ext4 .", "  root :: \\\n  40 50 ext4 .", ""])
+def test_a_preseed_comment_may_go_on_with_the_rest_of_its_value(rest: str) -> None:
+    verdict = judged(f"#d-i partman-auto/expert_recipe string \\\n{rest}\nd-i time/zone string UTC\n", "preseed")
+    assert (verdict.findings, verdict.warnings) == ((), ())
+
+
+@pytest.mark.parametrize(
+    ("text", "dialect"),
+    [
+        ("auth --enableshadow\n", "RHEL9"),
+        ("unsupported_hardware\n", "RHEL7"),
+        ("key --skip\n%packages\n", "RHEL5"),
+        ("nonsense\n", None),
+        ("lang C\n", None),
+    ],
+)
+def test_the_syntax_that_takes_a_kickstart_is_named_with_how_to_state_it(text: str, dialect: str | None) -> None:
+    said = [warning.message for warning in judged(text, "ks").warnings if "#version=" in warning.message]
+    if dialect is None:
+        assert said == []
+    else:
+        [sentence] = said
+        assert f"'#version={dialect}'" in sentence
+        assert judged(f"#version={dialect}\n{text}", "ks").valid
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "#version=DEVEL\nauth --enableshadow\n",
+        "unsupported_hardware\n%packages --nobase\n@core\n%end\n",
+        "lang C\nkey --skip\n%packages\n@core\n",
+        "timezone --ntpservers a.example.org Europe/Berlin\n",
+        "timezone --utc --ntpservers=a.example.org Europe/Berlin\n",
+    ],
+    ids=["the version that Anaconda writes", "RHEL 7", "RHEL 5", "a zone behind a server", "a zone behind an option"],
+)
+def test_a_kickstart_of_an_older_syntax_is_valid_without_a_version(text: str) -> None:
+    assert judged(text, "ks").findings == ()
