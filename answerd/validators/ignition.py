@@ -1,24 +1,32 @@
 """JSON answers: well-formed, and the Ignition shape where the document has an ``ignition`` key.
 
-The facts are those of Ignition's configuration specifications 2.0 to 2.4 and 3.0 to 3.6. What the specification
-forbids is a finding; a key that it does not know is a warning, because Ignition ignores it. Sources are read as text
-and never fetched.
+Rules of the specifications 3.0 to 3.6 are data (``rules/ignition.json``); here is what a schema cannot say. Of 2.0 to
+2.4 sources are judged. A key that the specification does not know is a warning, because Ignition ignores it; one
+that is nearly known, or Butane's, is a finding. Sources are read as text and never fetched.
 """
 
 from __future__ import annotations
 
+import base64
+import itertools
 import json
 import re
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from answerd.formats.family import ParseError
 from answerd.formats.json import parse
+from answerd.formats.positions import line_of
+from answerd.formats.spans import json_lines
+from answerd.validators.schema import Path, Program, rules
+from answerd.validators.schema import judge as judge_by_rules
 from answerd.validators.tools import ToolRequest
 from answerd.validators.verdict import JudgedAnswer, Remarks
 
 NEWEST_MINOR: Mapping[int, int] = {2: 4, 3: 6}
 """Major version of the specification to its newest minor that is known here."""
+
+NEWEST = (3, NEWEST_MINOR[3])
 
 SCHEMES: Mapping[int, tuple[str, ...]] = {
     2: ("data", "http", "https", "s3", "tftp", "gs", "oem"),
@@ -26,39 +34,28 @@ SCHEMES: Mapping[int, tuple[str, ...]] = {
 }
 """Major version to the schemes that the URL of a source may have."""
 
-MODE_LIMIT = 0o7777
+NODES = ("files", "directories", "links")
 
-TOP_LEVEL: Mapping[int, frozenset[str]] = {
-    2: frozenset({"ignition", "storage", "systemd", "passwd", "networkd"}),
-    3: frozenset({"ignition", "storage", "systemd", "passwd", "kernelArguments"}),
-}
-SECTION_KEYS: Mapping[str, str] = {
-    "ignition": "version config timeouts security proxy",
-    "storage": "disks raid filesystems files directories links luks",
-    "systemd": "units",
-    "passwd": "users groups",
-    "kernelArguments": "shouldExist shouldNotExist",
-}
-ENTRY_KEYS: Mapping[str, str] = {
-    "storage.files": "filesystem path overwrite contents append mode user group",
-    "storage.directories": "filesystem path overwrite mode user group",
-    "storage.links": "filesystem path overwrite user group target hard",
-    "systemd.units": "name enabled enable mask contents dropins",
-}
-REQUIRED: Mapping[str, str] = {
+UNIQUE: Mapping[str, str] = {
     "storage.disks": "device",
-    "storage.raid": "name level",
-    "storage.files": "path",
-    "storage.directories": "path",
-    "storage.links": "path",
+    "storage.raid": "name",
     "storage.luks": "name",
     "systemd.units": "name",
     "passwd.users": "name",
     "passwd.groups": "name",
 }
-"""Lists of objects to the string keys that each entry must have."""
-NODES = ("storage.files", "storage.directories", "storage.links")
-UNIT_TYPES = ("service", "socket", "device", "mount", "automount", "swap", "target", "path", "timer", "slice", "scope")
+"""Lists of objects to the key that may not repeat."""
+
+IGNITION = Program("Ignition", "an object")
+
+BUTANE: Mapping[str, str] = {
+    "inline": "source with a data URL",
+    "local": "source",
+    "trees": "storage.files",
+    "with_mount_unit": "a unit",
+    "contents_local": "contents",
+}
+"""Words of Butane's own, which Butane translates, to what Ignition has. Others differ by their spelling only."""
 
 _SEMVER = re.compile(r"(0|[1-9]\d*)\.(0|[1-9]\d*)\.(0|[1-9]\d*)(-[0-9A-Za-z.-]+)?(\+[0-9A-Za-z.-]+)?")
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*):")
@@ -82,10 +79,10 @@ def judge(answer: JudgedAnswer, remarks: Remarks) -> ToolRequest | None:
         return None
     if not isinstance(document, dict) or "ignition" not in document:
         if answer.format == "ign":
-            remarks.warn("no 'ignition' key: Ignition refuses a config without ignition.version")
+            remarks.refuse("is missing: Ignition refuses a config without its version", "ignition.version")
         return None
-    _judge_config(document, remarks)
-    remarks.judged_by("Ignition shape")
+    _judge_config(document, text, remarks)
+    remarks.judged_by("Ignition rules")
     return ToolRequest("ignition-validate", text, answer.format)
 
 
@@ -111,97 +108,177 @@ def _refuse_with_place(text: str, remarks: Remarks) -> None:
         remarks.refuse("not JSON: nested too deeply to be read")
 
 
-def _judge_config(document: dict[str, Any], remarks: Remarks) -> None:
-    major = _version(document["ignition"], remarks)
-    _warn_unknown(document, "", TOP_LEVEL[major], remarks)
-    for section, known in SECTION_KEYS.items():
-        value = document.get(section)
-        if isinstance(value, dict):
-            _warn_unknown(value, section, known.split(), remarks)
-        elif value is not None and section != "ignition":  # whose version was judged already
-            remarks.refuse("must be an object", section)
-    paths: dict[str, str] = {}
-    for path in REQUIRED:
-        section, _, name = path.partition(".")
-        table = document.get(section)
-        entries = table.get(name) if isinstance(table, dict) else None
-        if entries is not None and not isinstance(entries, list):
-            remarks.refuse("must be a list of objects", path)
-            continue
-        for place, entry in enumerate(entries or ()):
-            where = f"{path}.{place}"
-            if not isinstance(entry, dict):
-                remarks.refuse("must be an object", where)
-                continue
-            _judge_entry(entry, path, where, remarks)
-            # In 2.x nodes of different filesystems may share a path.
-            if path in NODES and major == 3 and isinstance(named := entry.get("path"), str):  # noqa: PLR2004
-                if named in paths:
-                    remarks.refuse(f"is already used, in {paths[named]}", f"{where}.path")
-                paths.setdefault(named, where)
-    for path, source in _sources(document):
+def _judge_config(document: dict[str, Any], text: str, remarks: Remarks) -> None:
+    version = _version(document["ignition"], remarks)
+    lines: dict[tuple[str, ...], int] = {}
+
+    def line(path: Path, _is_key: bool = False) -> int | None:
+        if not lines:
+            lines.update(json_lines(text))
+        return line_of(tuple(map(str, path)), lines)
+
+    if version[0] == 3:  # noqa: PLR2004
+        section = document["ignition"] if isinstance(document["ignition"], dict) else {}
+        judged = {**document, "ignition": {**section, "version": "3.0.0"}}  # the version has been judged
+        judge_by_rules("ignition", judged, remarks, IGNITION, line=line)
+        for path, sentence in (
+            *_newer_keys(document, version[1]),
+            *_butane_words(document),
+            *_contradictions(document),
+        ):
+            remarks.refuse(sentence, ".".join(map(str, path)), line(path))
+    for where, source in _sources(document):
         if source is not None and source != "":  # the same as absent: an empty file
-            _judge_source(path, source, SCHEMES[major], remarks)
+            _judge_source(where, source, SCHEMES[version[0]], remarks, line(tuple(where.split("."))))
 
 
-def _version(section: Any, remarks: Remarks) -> int:
-    """Return the major version that the config states, 3 where it states none that can be read."""
+def _newer_keys(document: Any, minor: int) -> Iterator[tuple[Path, str]]:
+    """Yield the keys that a later specification brought: Ignition passes over them."""
+    for path, known, value in _known_keys(rules("ignition"), document):
+        comment = known.get("$comment", "")
+        if comment.startswith("since 3.") and int(comment.split(".")[1]) > minor and value is not None:
+            yield path, f"is of specification {comment.removeprefix('since ')}: an older one passes over it"
+
+
+def _known_keys(schema: Any, value: Any, path: Path = ()) -> Iterator[tuple[Path, Any, Any]]:
+    """Yield each key of a value that the rules list: its path, its schema and its value."""
+    reference = schema.get("$ref")
+    if reference is not None:
+        schema = rules("ignition")["$defs"][reference.rpartition("/")[2]]
+    if isinstance(value, dict):
+        for key, child in value.items():
+            if (known := schema.get("properties", {}).get(key)) is not None:
+                yield (*path, key), known, child
+                yield from _known_keys(known, child, (*path, key))
+    elif isinstance(value, list) and "items" in schema:
+        for place, child in enumerate(value):
+            yield from _known_keys(schema["items"], child, (*path, place))
+
+
+def _butane_words(document: Any) -> Iterator[tuple[Path, str]]:
+    """Yield the keys that only Butane has, where the config has not been through it."""
+    for path, _known, value in _known_keys(rules("ignition"), document):
+        for place, item in enumerate(value) if isinstance(value, list) else ((None, value),):
+            for key in item if isinstance(item, dict) else ():
+                if key in BUTANE:
+                    where = (*path, key) if place is None else (*path, place, key)
+                    yield where, f"is a word of Butane, which makes {BUTANE[key]} of it: translate the config with it"
+
+
+def _contradictions(document: dict[str, Any]) -> Iterator[tuple[Path, str]]:
+    """Yield what holds between values: names that repeat, paths, partitions."""
+    for path, key in UNIQUE.items():
+        section, name = path.split(".")
+        yield from _repeated(_entries(document, section, name), key, (section, name))
+    paths: dict[str, str] = {}
+    for name in NODES:
+        for place, node in _entries(document, "storage", name):
+            where: Path = ("storage", name, place)
+            if isinstance(named := node.get("path"), str):
+                if named in paths:
+                    yield (*where, "path"), f"is already used, in {paths[named]}"
+                paths.setdefault(named, f"storage.{name}.{place}")
+            contents = node.get("contents")
+            lacks = contents is None or (isinstance(contents, dict) and contents.get("source") is None)
+            if name == "files" and node.get("overwrite") is True and lacks:
+                yield (*where, "overwrite"), "needs contents with a source to write"
+            for owner in ("user", "group"):
+                who = node.get(owner)
+                if isinstance(who, dict) and who.get("id") is not None and who.get("name") not in (None, ""):
+                    yield (*where, owner), "has both id and name: one of them says who"
+    yield from _repeated(_mounted(document), "path", ("storage", "filesystems"))
+    for place, disk in _entries(document, "storage", "disks"):
+        yield from _partition_faults(disk, ("storage", "disks", place))
+    for place, unit in _entries(document, "systemd", "units"):
+        yield from _repeated(_listed(unit.get("dropins")), "name", ("systemd", "units", place, "dropins"))
+        contents = unit.get("contents")
+        if isinstance(contents, str) and (wrong := _unit_fault(contents)):
+            yield ("systemd", "units", place, "contents"), wrong
+
+
+def _mounted(document: dict[str, Any]) -> list[tuple[int, dict[str, Any]]]:
+    return [(place, one) for place, one in _entries(document, "storage", "filesystems") if one.get("path")]
+
+
+def _entries(document: Any, section: str, name: str) -> list[tuple[int, dict[str, Any]]]:
+    table = document.get(section)
+    return _listed(table.get(name) if isinstance(table, dict) else None)
+
+
+def _listed(items: Any) -> list[tuple[int, dict[str, Any]]]:
+    """Return the objects of a list with their places; none where it is no list."""
+    found = enumerate(items if isinstance(items, list) else ())
+    return [(place, item) for place, item in found if isinstance(item, dict)]
+
+
+def _repeated(entries: list[tuple[int, dict[str, Any]]], key: str, above: Path) -> Iterator[tuple[Path, str]]:
+    first: dict[str, int] = {}
+    for place, entry in entries:
+        if isinstance(name := entry.get(key), str) and first.setdefault(name, place) != place:
+            yield (*above, place, key), f"is already used, in {'.'.join(map(str, above))}.{first[name]}"
+
+
+def _partition_faults(disk: dict[str, Any], where: Path) -> Iterator[tuple[Path, str]]:
+    numbers: set[int] = set()
+    labels: set[str] = set()
+    spans: list[tuple[int, int, int]] = []
+    for place, partition in _listed(disk.get("partitions")):
+        at: Path = (*where, "partitions", place)
+        number, label = partition.get("number", 0), partition.get("label")
+        start, size = partition.get("startMiB"), partition.get("sizeMiB")
+        if not number and not label:
+            yield at, "needs a number from 1 or a label"
+        if isinstance(number, int) and number:
+            if number in numbers:
+                yield (*at, "number"), "is already used"
+            numbers.add(number)
+        if isinstance(label, str) and label:
+            if label in labels:
+                yield (*at, "label"), "is already used"
+            labels.add(label)
+        if isinstance(start, int) and isinstance(size, int) and start > 0 and size > 0:
+            spans.append((start, start + size, place))
+    spans.sort()
+    for before, after in itertools.pairwise(spans):
+        if after[0] < before[1]:
+            yield (*where, "partitions", after[2], "startMiB"), f"is within partitions.{before[2]}"
+
+
+def _unit_fault(contents: str) -> str | None:
+    """Return what is wrong with the text of a unit by systemd's syntax."""
+    goes_on, has_section = False, False
+    for number, line in enumerate(contents.splitlines(), 1):
+        stripped = line.strip()
+        if goes_on:
+            goes_on = stripped.endswith("\\")
+        elif stripped.startswith("["):
+            if not stripped.endswith("]"):
+                return f"line {number} of the unit: a section's name ends in ']'"
+            has_section = True
+        elif stripped and not stripped.startswith(("#", ";")):
+            if not has_section or "=" not in stripped:
+                return f"line {number} of the unit: neither a section nor an option with '='"
+            goes_on = stripped.endswith("\\")
+    return None
+
+
+def _version(section: Any, remarks: Remarks) -> tuple[int, int]:
+    """Return the version that the config states, major and minor; the newest where it states none that can be read."""
     where = "ignition.version"
     stated = section.get("version") if isinstance(section, dict) else None
     if not isinstance(stated, str):
         remarks.refuse('is missing: it must be a string such as "3.4.0"', where)
-        return 3
+        return NEWEST
     parts = _SEMVER.fullmatch(stated)
     if parts is None or int(parts[1]) not in NEWEST_MINOR:
         remarks.refuse("is not a version of the specification: 2.x.y or 3.x.y", where)
-        return 3
+        return NEWEST
     major, minor = int(parts[1]), int(parts[2])
     if parts[4]:
         remarks.warn("is experimental, only the Ignition of that moment takes it", where)
     elif minor > NEWEST_MINOR[major]:
         remarks.warn(f"is newer than {major}.{NEWEST_MINOR[major]}, the newest known here", where)
-    return major
-
-
-def _warn_unknown(table: Mapping[str, Any], path: str, known: Collection[str], remarks: Remarks) -> None:
-    for key in table:
-        if key not in known:
-            where = f"{path}.{key}" if path else key
-            remarks.warn(f"not a key of the specification{remarks.did_you_mean(key, known)}", where)
-
-
-def _judge_entry(entry: Mapping[str, Any], path: str, where: str, remarks: Remarks) -> None:
-    for name in REQUIRED[path].split():
-        if not isinstance(entry.get(name), str) or not entry[name]:
-            remarks.refuse("is missing: it must be a string", f"{where}.{name}")
-    if path not in ENTRY_KEYS:
-        return
-    known = ENTRY_KEYS[path].split()
-    _warn_unknown(entry, where, known, remarks)
-    for key in ("overwrite", "enabled", "enable", "mask"):
-        if key in known and key in entry and not isinstance(entry[key], bool):
-            remarks.refuse("must be true or false", f"{where}.{key}")
-    if path == "systemd.units":
-        unit = entry.get("name")
-        if isinstance(unit, str) and unit and unit.rpartition(".")[2] not in UNIT_TYPES:
-            remarks.refuse("has no systemd unit type, such as .service", f"{where}.name")
-        if "contents" in entry and not isinstance(entry["contents"], str):
-            remarks.refuse("must be a string", f"{where}.contents")
-    else:
-        _judge_node(entry, path, where, remarks)
-
-
-def _judge_node(entry: Mapping[str, Any], path: str, where: str, remarks: Remarks) -> None:
-    """Judge a file, directory or link: an absolute path, a mode in decimal, contents for a file that is overwritten."""
-    named, mode = entry.get("path"), entry.get("mode")
-    if isinstance(named, str) and named and not named.startswith("/"):
-        remarks.refuse("is not absolute", f"{where}.path")
-    if mode is not None and (isinstance(mode, bool) or not isinstance(mode, int) or not 0 <= mode <= MODE_LIMIT):
-        remarks.refuse(f"must be a whole decimal number, 0 to {MODE_LIMIT} (0644 is 420)", f"{where}.mode")
-    if "contents" in entry and not isinstance(entry["contents"], dict):
-        remarks.refuse("must be an object with a source", f"{where}.contents")
-    if entry.get("overwrite") is True and path == "storage.files" and "contents" not in entry:
-        remarks.refuse("needs contents to write", f"{where}.overwrite")
+    return major, minor
 
 
 def _sources(document: dict[str, Any]) -> Iterator[tuple[str, Any]]:
@@ -216,9 +293,32 @@ def _sources(document: dict[str, Any]) -> Iterator[tuple[str, Any]]:
             waiting += reversed([(f"{where}.{key}" if where else str(key), child) for key, child in pairs])
 
 
-def _judge_source(where: str, source: object, schemes: tuple[str, ...], remarks: Remarks) -> None:
+def _judge_source(
+    where: str, source: object, schemes: tuple[str, ...], remarks: Remarks, line: int | None = None
+) -> None:
     scheme = _SCHEME.match(source) if isinstance(source, str) else None
-    if scheme is None:
-        remarks.refuse(f"must be a URL ({', '.join(schemes)})", where)
+    if scheme is None or not isinstance(source, str):
+        if source is None or isinstance(source, str):  # another type is found by the rules
+            remarks.refuse(f"must be a URL ({', '.join(schemes)})", where, line)
     elif scheme[1].lower() not in schemes:
-        remarks.refuse(f"Ignition cannot fetch URLs of this scheme (only {', '.join(schemes)})", where)
+        remarks.refuse(f"Ignition cannot fetch URLs of this scheme (only {', '.join(schemes)})", where, line)
+    elif scheme[1].lower() == "data" and (wrong := _data_url_fault(source)):
+        remarks.refuse(wrong, where, line)
+
+
+_PLAIN_DATA = re.compile(r"(?:[A-Za-z0-9\-_.!~*'();/?:@&=+$,]|%[0-9A-Fa-f]{2})*")
+"""What RFC 2397 allows in data that are not base64."""
+
+
+def _data_url_fault(source: str) -> str | None:
+    head, comma, data = source.partition(",")
+    if not comma:
+        return "a data URL has a comma before its data"
+    if head.lower().endswith(";base64"):
+        try:
+            base64.b64decode(data.replace("\n", ""), validate=True)
+        except ValueError:
+            return "the data are not base64"
+    elif not _PLAIN_DATA.fullmatch(data):
+        return "the data of a data URL are letters, digits and signs of a URL: write others as %XX, such as %20 and %25"
+    return None

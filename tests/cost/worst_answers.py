@@ -114,6 +114,12 @@ JSON: dict[str, Shape] = {
     "files in files": lambda n: again("/a", n, f'{IGN},"storage":{{"files":[{{"path":"', '"}]}}'),
     "units": lambda n: counted('{"name":"u#.service"},', n, f'{IGN},"systemd":{{"units":[', '{"name":"a"}]}}'),
     "disks": lambda n: counted('{"device":"/dev/a#"},', n, f'{IGN},"storage":{{"disks":[', '{"device":"a"}]}}'),
+    "partitions": lambda n: counted(
+        '{"number":#,"startMiB":#,"sizeMiB":2},',
+        n,
+        f'{IGN},"storage":{{"disks":[{{"device":"/a","partitions":[',
+        "{}]}]}}",
+    ),
     "a key twice": lambda n: again('"a":1,', n, before="{", after='"a":2}'),
     "brackets": lambda n: again("[", n),
     "data": lambda n: again(
