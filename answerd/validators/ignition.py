@@ -1,4 +1,4 @@
-"""JSON answers: well-formed, and the Ignition shape where the document has an ``ignition`` key.
+"""JSON answers: well-formed, and Ignition's or Agama's rules where the document is one of theirs.
 
 Rules of the specifications 3.0 to 3.6 are data (``rules/ignition.json``); here is what a schema cannot say. Of 2.0 to
 2.4 sources are judged. A key that the specification does not know is a warning, because Ignition ignores it; one
@@ -11,14 +11,14 @@ import base64
 import itertools
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from answerd.formats.family import ParseError
 from answerd.formats.json import parse
 from answerd.formats.positions import line_of
 from answerd.formats.spans import json_lines
-from answerd.validators.schema import Path, Program, rules
+from answerd.validators.schema import Path, Program, nearest, rules
 from answerd.validators.schema import judge as judge_by_rules
 from answerd.validators.tools import ToolRequest
 from answerd.validators.verdict import JudgedAnswer, Remarks
@@ -46,6 +46,7 @@ UNIQUE: Mapping[str, str] = {
 }
 """Lists of objects to the key that may not repeat."""
 
+AGAMA = Program("Agama", "an object")
 IGNITION = Program("Ignition", "an object")
 
 BUTANE: Mapping[str, str] = {
@@ -78,6 +79,9 @@ def judge(answer: JudgedAnswer, remarks: Remarks) -> ToolRequest | None:
         remarks.refuse("not JSON that can be read: it holds a number with too many digits")
         return None
     if not isinstance(document, dict) or "ignition" not in document:
+        if answer.format == "json" and isinstance(document, dict) and _is_agama(document):
+            remarks.judged_by("Agama rules")
+            judge_by_rules("agama", document, remarks, AGAMA, line=_lines(text))
         if answer.format == "ign":
             remarks.refuse("is missing: Ignition refuses a config without its version", "ignition.version")
         return None
@@ -108,15 +112,39 @@ def _refuse_with_place(text: str, remarks: Remarks) -> None:
         remarks.refuse("not JSON: nested too deeply to be read")
 
 
-def _judge_config(document: dict[str, Any], text: str, remarks: Remarks) -> None:
-    version = _version(document["ignition"], remarks)
+def _lines(text: str) -> Callable[[Path, bool], int | None]:
+    """Return a function from a path to its line, which reads the text when it is first asked."""
     lines: dict[tuple[str, ...], int] = {}
 
-    def line(path: Path, _is_key: bool = False) -> int | None:
+    def line(path: Path, _is_key: bool) -> int | None:
         if not lines:
             lines.update(json_lines(text))
         return line_of(tuple(map(str, path)), lines)
 
+    return line
+
+
+_AGAMA_ONLY = frozenset({"product", "l10n", "localization", "dasd", "zfcp", "iscsi", "legacyAutoyastStorage"})
+"""Sections that tell a profile of Agama from other JSON by their name."""
+
+
+def _is_agama(document: Mapping[str, Any]) -> bool:
+    """Return whether a JSON object is a profile of Agama: each key is one of its sections, or nearly, and one of them
+    is Agama's alone, or has a key of its own. One with a product and another such section may have any key."""
+    sections = rules("agama")["properties"]
+    found = {key: key if key in sections else nearest(key, (*sections,)) for key in document}
+    telling = [
+        name
+        for key, name in found.items()
+        if name in _AGAMA_ONLY
+        or (name and isinstance(document[key], dict) and document[key].keys() & {*sections[name].get("properties", ())})
+    ]
+    return bool(telling) and (None not in found.values() or ("product" in telling and len(telling) > 1))
+
+
+def _judge_config(document: dict[str, Any], text: str, remarks: Remarks) -> None:
+    version = _version(document["ignition"], remarks)
+    line = _lines(text)
     if version[0] == 3:  # noqa: PLR2004
         section = document["ignition"] if isinstance(document["ignition"], dict) else {}
         judged = {**document, "ignition": {**section, "version": "3.0.0"}}  # the version has been judged
@@ -126,10 +154,10 @@ def _judge_config(document: dict[str, Any], text: str, remarks: Remarks) -> None
             *_butane_words(document),
             *_contradictions(document),
         ):
-            remarks.refuse(sentence, ".".join(map(str, path)), line(path))
+            remarks.refuse(sentence, ".".join(map(str, path)), line(path, False))
     for where, source in _sources(document):
         if source is not None and source != "":  # the same as absent: an empty file
-            _judge_source(where, source, SCHEMES[version[0]], remarks, line(tuple(where.split("."))))
+            _judge_source(where, source, SCHEMES[version[0]], remarks, line(tuple(where.split(".")), False))
 
 
 def _newer_keys(document: Any, minor: int) -> Iterator[tuple[Path, str]]:

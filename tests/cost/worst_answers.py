@@ -163,6 +163,25 @@ XML: dict[str, Shape] = {
     "declared attributes": lambda n: counted("<!ATTLIST a b# CDATA #IMPLIED>", n, "<!DOCTYPE a [", "]><a/>"),
 }
 
+AGAMA: dict[str, Shape] = {
+    "unknown keys": lambda n: counted(',"k#":1', n, before='{"product":{"id":"a"},"root":{"password":"a"}', after="}"),
+    "partitions": lambda n: again(
+        '{"size":"ten"},', n, before='{"product":{"id":"a"},"storage":{"drives":[{"partitions":[', after="{}]}]}}"
+    ),
+    "conditions": lambda n: again(
+        '{"size":{"less":"x"}},',
+        n,
+        before='{"product":{"id":"a"},"storage":{"drives":[{"search":{"condition":{"and":[',
+        after="{}]}}}]}}",
+    ),
+    "nested conditions": lambda n: again(
+        '{"not":',
+        60,
+        before='{"product":{"id":"a"},"storage":{"drives":[{"search":{"condition":',
+        after="1" + "}" * 60 + " " * n + "}}]}}",
+    ),
+}
+
 ANSWERS: dict[str, tuple[str, Shape]] = {
     f"{extension}: {name}": (extension, shape)
     for extension, shapes in (
@@ -172,6 +191,7 @@ ANSWERS: dict[str, tuple[str, Shape]] = {
         ("toml", TOML),
         ("yaml", YAML),
         ("ign", JSON),
+        ("json", AGAMA),
         ("unattend", XML),
         ("autoyast", {name: XML[name] for name in ("attributes", "nested elements", "prefixes without a namespace")}),
     )
