@@ -32,6 +32,7 @@ from answerd.answers.lint import (
 from answerd.answers.near_misses import join_shortened
 from answerd.answers.problems import load_problems
 from answerd.answers.redaction import known_values
+from answerd.answers.repeated_values import repetitions
 from answerd.answers.resolve import Answer, known_facts, resolve
 from answerd.answers.select import select, selection_request
 from answerd.answers.sources import NO_SOURCES, REPORT, Sources, Values
@@ -84,6 +85,7 @@ def check(
     untried = _untried(catalogue, {group for of_row in of_rows for group in of_row.groups})
     found.notes.update(_untried_notes(catalogue, untried), _row_notes(catalogue))
     (found.problems if strict else found.notes).update(_unclaimed(catalogue, of_rows))
+    _report_repetitions(catalogue, found)
     report_equal_claims(catalogue, of_rows, found)
     found.notes.update(overlays_of_other_formats(of_rows))
     tried = [*check_cases(catalogue), *(case for of_row in of_rows for case in of_row.cases)]
@@ -260,6 +262,16 @@ def _row_notes(catalogue: Catalogue) -> Iterator[str]:
         yield from (f"{printable(layout.source)}:{layout.line}: {note}" for note in layout.notes)
     for row in inventory.rows():
         yield from (f"{inventory.place(row)}: {note}" for note in row_notes(row.layout, row.cells()))
+
+
+def _report_repetitions(catalogue: Catalogue, found: Oversights) -> None:
+    """Report rows that give one address or one host name to two machines: of two inventories it may be intended."""
+    for repetition in repetitions(catalogue.inventory) if catalogue.inventory is not None else ():
+        if repetition.is_problem:
+            found.problems.add(repetition.sentence)
+            found.machines[repetition.sentence].update(repetition.machines)
+        else:
+            found.notes.add(repetition.sentence)
 
 
 def _unclaimed(catalogue: Catalogue, of_rows: Iterable[RowCase]) -> Iterator[str]:
