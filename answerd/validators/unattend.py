@@ -9,13 +9,17 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+from answerd.validators import schema
+from answerd.validators.schema import Program
 from answerd.validators.verdict import Remarks
 
 NAMESPACE = "urn:schemas-microsoft-com:unattend"
 WCM_NAMESPACE = "http://schemas.microsoft.com/WMIConfig/2002/State"
+
+WINDOWS = Program("Windows Setup")
 
 PASSES = ("windowsPE", "offlineServicing", "generalize", "specialize", "auditSystem", "auditUser", "oobeSystem")
 ARCHITECTURES = ("amd64", "arm64", "x86", "arm", "wow64", "ia64", "msil", "neutral")
@@ -320,7 +324,8 @@ def _judge_component(component: Element, which: str | None, remarks: Remarks) ->
         remarks.refuse(f"the attribute {names} is missing: Setup ignores the component", "component", component.line)
     architecture = component.attributes.get("processorArchitecture")
     if architecture and architecture.lower() not in ARCHITECTURES:
-        known = remarks.did_you_mean(architecture, ARCHITECTURES[:3])
+        known = "; did you mean 'amd64'?" if architecture.lower() in ("x64", "x86_64") else ""
+        known = known or remarks.did_you_mean(architecture, ARCHITECTURES[:3])
         remarks.refuse(f"there is no such processorArchitecture{known}", "component", component.line)
     name = component.attributes.get("name", "")
     if name not in SETTINGS:
@@ -333,6 +338,7 @@ def _judge_component(component: Element, which: str | None, remarks: Remarks) ->
         there = f"there it is {name}-WinPE" if of_winpe else f"its passes are {', '.join(passes)}"
         remarks.refuse(f"has no settings in the pass {which}; {there}", name, component.line)
     # Each element whose parent is known, with its path and what its parent may hold. A text may be nested endlessly.
+    _refuse_second(component.children, (), remarks)
     waiting: list[tuple[tuple[str, ...], Element, Settings]] = [
         ((child.name,), child, SETTINGS[name]) for child in reversed(component.children)
     ]
@@ -361,13 +367,41 @@ def _judge_setting(
         wrong = _TEXTS[element.name](element.text) if element.name in _TEXTS else None
         if wrong:
             remarks.refuse(wrong, where, element.line)
+    if not element.children and not (element.name in _TEXTS and len(path) == 1):
+        _judge_text(component, where, element, remarks)
     if element.name in LISTS and element.attributes.get(f"{WCM_NAMESPACE} action") != "add":
         message = f'an item of a list needs wcm:action="add", with xmlns:wcm="{WCM_NAMESPACE}"'
         remarks.refuse(message, where, element.line)
+    inside = known_here[element.name]
+    if inside and element.name not in OPEN:
+        _refuse_second(element.children, path, remarks)
+    given = {child.name for child in element.children}
+    if element.name in LISTS and "Order" in inside and "Order" not in given:
+        remarks.refuse("is missing: it must be a whole number from 1", f"{where}/Order", element.line)
+    if {"Size", "Extend"} <= given and any(
+        child.name == "Extend" and child.text == "true" for child in element.children
+    ):
+        remarks.refuse("has both Size and Extend: a partition that fills the rest has no Size", where, element.line)
     items = [item for item in element.children if item.name in LISTS]
     orders = [child.text for item in items for child in item.children if child.name == "Order"]
     if len(set(orders)) < len(orders):
         remarks.refuse("two of its items have one Order: number them anew", where, element.line)
+
+
+def _refuse_second(settings: Sequence[Element], path: tuple[str, ...], remarks: Remarks) -> None:
+    """Refuse a setting that its parent has twice, unless it is an item of a list."""
+    first: dict[str, Element] = {}
+    for setting in settings:
+        if setting.name not in LISTS and first.setdefault(setting.name, setting) is not setting:
+            message = f"is set twice: first on line {first[setting.name].line}"
+            remarks.refuse(message, "/".join([*path, setting.name]), setting.line)
+
+
+def _judge_text(component: str, where: str, element: Element, remarks: Remarks) -> None:
+    """Judge the text of a setting by its rules, where there are any. An empty one is the same as none."""
+    if element.text and where in schema.rules("unattend")["properties"].get(component, {}).get("properties", ()):
+        for fault in schema.faults("unattend", {component: {where: element.text}}, WINDOWS):
+            remarks.refuse(fault.message, where, element.line)
 
 
 def _refuse_unknown(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from answerd.validators import Tools, Verdict, validate
+from answerd.validators.verdict import MOST_REMARKS
 
 NAMESPACES = 'xmlns="urn:schemas-microsoft-com:unattend" xmlns:wcm="http://schemas.microsoft.com/WMIConfig/2002/State"'
 SHELL = "Microsoft-Windows-Shell-Setup"
@@ -27,6 +28,13 @@ def command(order: int, *, action: str = ' wcm:action="add"', kind: str = "RunSy
 
 
 GOOD = {
+    "a path of 259 characters": unattend(
+        f'<RunSynchronous><RunSynchronousCommand wcm:action="add"><Order>1</Order><Path>{"x" * 259}</Path>'
+        "</RunSynchronousCommand></RunSynchronous>",
+        component="Microsoft-Windows-Deployment",
+    ),
+    "a flag in capitals": unattend("<OOBE><HideEULAPage>True</HideEULAPage></OOBE>", which="oobeSystem"),
+    "an empty setting": unattend("<ProductKey></ProductKey>"),
     "a computer name of 15 characters": unattend("<ComputerName>ward-3-pc-00001</ComputerName>"),
     "a computer name that Setup makes up": unattend("<ComputerName>*</ComputerName>"),
     "a zone": unattend("<TimeZone>W. Europe Standard Time</TimeZone>"),
@@ -57,7 +65,47 @@ GOOD = {
     "an element of another schema": unattend("<x:note>a</x:note>", namespaces=f'{NAMESPACES} xmlns:x="urn:x"'),
 }
 
+SETUP = "Microsoft-Windows-Setup"
+DEPLOYMENT = "Microsoft-Windows-Deployment"
+
+
+def partition(inside: str) -> str:
+    item = f'<CreatePartition wcm:action="add"><Order>1</Order>{inside}</CreatePartition>'
+    disk = f'<Disk wcm:action="add"><DiskID>0</DiskID><CreatePartitions>{item}</CreatePartitions></Disk>'
+    return unattend(f"<DiskConfiguration>{disk}</DiskConfiguration>", component=SETUP, which="windowsPE")
+
+
+def run(inside: str) -> str:
+    item = f'<RunSynchronousCommand wcm:action="add">{inside}</RunSynchronousCommand>'
+    return unattend(f"<RunSynchronous>{item}</RunSynchronous>", component=DEPLOYMENT)
+
+
+def account(name: str) -> str:
+    item = f'<LocalAccount wcm:action="add"><Name>{name}</Name></LocalAccount>'
+    return unattend(f"<UserAccounts><LocalAccounts>{item}</LocalAccounts></UserAccounts>", which="oobeSystem")
+
+
 BAD = {
+    "a long path": (run(f"<Order>1</Order><Path>{'x' * 260}</Path>"), "at most 259 characters"),
+    "no order": (run("<Path>x</Path>"), "Order is missing"),
+    "an order of no number": (run("<Order>one</Order><Path>x</Path>"), "a whole number from 1"),
+    "a size with its unit": (partition("<Type>Primary</Type><Size>20GB</Size>"), "megabytes"),
+    "a size of what fills the rest": (partition("<Size>100</Size><Extend>true</Extend>"), "both Size and Extend"),
+    "a type of partition": (partition("<Type>UEFI</Type><Size>100</Size>"), "'EFI'"),
+    "a long account": (account("a" * 21), "at most 20 characters"),
+    "an account with a slash": (account("a/b"), "at most 20 characters"),
+    "a flag as a word": (unattend("<OOBE><HideEULAPage>yes</HideEULAPage></OOBE>", which="oobeSystem"), "'true' or"),
+    "a choice out of range": (
+        unattend("<OOBE><ProtectYourPC>9</ProtectYourPC></OOBE>", which="oobeSystem"),
+        "'1', '2'",
+    ),
+    "a key of another form": (unattend("<ProductKey>ABC</ProductKey>"), "five groups"),
+    "a language by its name": (
+        unattend("<UILanguage>english</UILanguage>", component="Microsoft-Windows-International-Core"),
+        "such as en-US",
+    ),
+    "a setting twice": (unattend("<TimeZone>UTC</TimeZone><TimeZone>UTC</TimeZone>"), "set twice"),
+    "another name of amd64": (unattend("").replace('"amd64"', '"x64"'), "did you mean 'amd64'?"),
     "no namespace": ("<unattend/>", 'xmlns="urn:schemas-microsoft-com:unattend"'),
     "another namespace": ('<unattend xmlns="urn:x"/>', "namespace is another"),
     "another root": ("<answer/>", "root element must be 'unattend'"),
@@ -158,4 +206,4 @@ def test_a_deep_and_a_wide_answer_are_judged() -> None:
     deep = "<a>" * 100_000 + "</a>" * 100_000
     assert judged(unattend(deep)).warnings
     wide = "<ComputerName/>" * 60_000
-    assert judged(unattend(wide)).valid
+    assert len(judged(unattend(wide)).findings) == MOST_REMARKS + 1
