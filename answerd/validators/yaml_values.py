@@ -37,7 +37,10 @@ def value_of(node: Node | None) -> Any:
 
 
 def _scalar(scalar: Scalar) -> Any:
-    tag, text = scalar_tag(scalar), str(scalar.text)
+    text = str(scalar.text)
+    if len(text) > LONGEST_NUMBER and scalar.tag is None:
+        return text  # to tell its type takes longer than its length
+    tag = scalar_tag(scalar)
     if tag == STRING:
         return text
     if tag == NULL:

@@ -74,7 +74,6 @@ REFUSED: dict[str, tuple[str, str, str]] = {
                                        "chpasswd.users.0", "without 'password'"),
     "a name twice": (config("ntp: {servers: [a, a]}"), "ntp.servers.1", "occurs twice"),
     "no header": ("timezone: UTC\nruncmd: [a]\n", "", "the first line is not '#cloud-config'"),
-    "another header": ("#cloud-config-archive\npackage_update: true\n", "", "the first line is not '#cloud-config'"),
     "a section outside autoinstall": (config("late-commands: [a]"), "late-commands", "not under 'autoinstall:'"),
     "a reserved user": (autoinstall(WHO.replace("ops", "admin")), "autoinstall.identity.username",
                         "does not use itself"),

@@ -79,7 +79,9 @@ def repeating(tmp_path_factory: pytest.TempPathFactory) -> Tools:
     for name in set(TOOL_OF_FORMAT.values()):
         program = folder / name
         begin = "answer.x:1:" if name == "xmllint" else "error:"  # else it is not taken for a line about the answer
-        program.write_text(f'#!/bin/sh\nfor file; do :; done\nsed "s/^/{begin} /" "$file" >&2\nexit 1\n')
+        program.write_text(
+            f'#!/bin/sh\nfor file; do [ -f "$file" ] && break; done\nsed "s/^/{begin} /" "$file" >&2\nexit 1\n'
+        )
         program.chmod(0o755)
     tools = Tools.find(f"{folder}:/usr/bin:/bin")
     return Tools({name: str(Path(folder, name)) for name in TOOL_OF_FORMAT.values()}, tools.search_path)
