@@ -18,7 +18,7 @@ FLAGS = frozenset({"seen"})
 """Words in place of a type that set a flag of the question: ``owner question seen false``."""
 
 _SELECTION = re.compile(r"\s*(?P<owner>\S+)\s+(?P<question>\S+)\s+(?P<type>\S+)(?:\s(?P<value>.*))?", re.DOTALL)
-_LOOKS_SELECTED = re.compile(rf"\s*[^#\s]\S*\s+\S+/\S+\s+(?:{'|'.join(sorted(TYPES))})(?:\s|\Z)")
+_LOOKS_SELECTED = re.compile(rf"\s*[^#\s]\S*\s+[^\s/]+/\S+\s+(?:{'|'.join(sorted(TYPES))})(?:\s|\Z)")
 """A line that sets a question. What else follows a comment is the rest of a value that is out of use too."""
 
 
