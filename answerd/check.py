@@ -271,6 +271,7 @@ def _row_notes(catalogue: Catalogue) -> Iterator[str]:
         return
     for layout in inventory.by_layout:
         yield from (f"{printable(layout.source)}:{layout.line}: {note}" for note in layout.notes)
+    yield from inventory.shared_notes()
     for row in inventory.rows():
         yield from (f"{inventory.place(row)}: {note}" for note in row_notes(row.layout, row.cells()))
 

@@ -40,6 +40,7 @@ from answerd.identity import (
 )
 from answerd.inventory.row import Row
 from answerd.json_body import JsonBody, filed, read_json
+from answerd.shared_values import SHARED_MACS, is_shared, kind_of
 
 OWN_LABELS: Final = frozenset({"peer", "user_agent"})
 """Labels that the service sets: a request's own values for them are ignored."""
@@ -190,6 +191,16 @@ class Facts:
 
     row: Row | None = None
 
+    @property
+    def said(self) -> Facts:
+        """The facts of the request alone, without those of its row."""
+        return self
+
+    @property
+    def cells_of_row(self) -> Sequence[str]:
+        """The cells of its row; none without one."""
+        return ()
+
     state_source: Callable[[Facts], str] | None = None
     """Returns the state of the machine's install, where the service keeps states; called only for the label
     ``state``."""
@@ -246,7 +257,7 @@ class Facts:
         """
         values = self._values.get(label)
         if values is None:
-            values = self._values[label] = _kept(self._arrivals_of(label))
+            values = self._values[label] = _kept(_unshared(label, self._arrivals_of(label)))
         return values
 
     def first(self, label: str) -> str | None:
@@ -261,7 +272,10 @@ class Facts:
                 firsts[label] = None if self._json is None or label.startswith(SECRETS) else self._json.first(label)
                 if label == MAC and firsts[label] is None and self.path.own_macs:
                     firsts[label] = self.path.own_macs[0]
-        return firsts[label]
+        first = firsts[label]
+        if first is not None and (kind := kind_of(label)) and is_shared(kind, normalize(first)):
+            first = firsts[label] = next(iter(self.values(label)), None)
+        return first
 
     def forms(self, label: str) -> ComparedValues:
         """Return the values of a label as patterns compare them, each once."""
@@ -280,7 +294,8 @@ class Facts:
                     found.setdefault(label, []).extend(sent)
             if macs := self._macs_of_path(found.get(MAC, ())):
                 found.setdefault(MAC, []).extend(macs)
-            labels = {label: _kept(values) for label, values in found.items()}
+            unshared = ((label, _kept(_unshared(label, values))) for label, values in found.items())
+            labels = {label: values for label, values in unshared if values}
             own = {label: values for label in sorted(OWN_LABELS) if (values := self.values(label))}
             self._labels = labels | own
         return self._labels
@@ -425,16 +440,21 @@ class Facts:
             if self._json is not None:
                 names_in_body, texts_in_body, macs_in_body = self._json.identities(OWN_LABELS)
                 macs += macs_in_body
+            of_macs = [normalize(mac) for mac in macs]
+            if not SHARED_MACS.isdisjoint(of_macs):
+                macs = [mac for mac in macs if normalize(mac) not in SHARED_MACS]
+                of_macs = [mac for mac in of_macs if mac not in SHARED_MACS]
             texts += macs
-            names += map(normalize, macs)
+            names += of_macs
             self._carried = _Carried(names, texts, macs_at, names_in_body, texts_in_body)
         return self._carried
 
     def _identifying(self) -> list[str]:
         """Return the texts whose identity counts however short it is."""
-        texts = [*self.request.identities, *[value for _, value in self._header_facts], *self.path.names]
+        of_headers = [value for label, value in self._header_facts if not is_shared(kind_of(label), normalize(value))]
+        texts = [*self.request.identities, *of_headers, *self.path.names]
         for label, value in (*self.parameters, *(self._form or ())):
-            if label not in OWN_LABELS:
+            if label not in OWN_LABELS and not ((kind := kind_of(label)) and is_shared(kind, normalize(value))):
                 texts.append(value)
                 if label == "mac" and len(value) == INFINIBAND_DIGITS and (port := address_identity(value)):
                     texts.append(port)
@@ -530,6 +550,12 @@ def _kept(arrivals: Iterable[str]) -> list[str]:
     """Return the values that a label keeps: each once, the first `MOST_VALUES`."""
     kept = list(dict.fromkeys(arrivals))
     return kept[:MOST_VALUES] if len(kept) > MOST_VALUES else kept
+
+
+def _unshared(label: str, values: Iterable[str]) -> Iterable[str]:
+    """Return the values of a label without those that many machines share."""
+    kind = kind_of(label)
+    return [value for value in values if not is_shared(kind, normalize(value))] if kind else values
 
 
 def _header_facts(headers: Sequence[tuple[str, str]]) -> list[tuple[str, str]]:

@@ -16,8 +16,9 @@ from xml.parsers.expat import ExpatError
 import xmltodict
 
 from answerd.facts import Facts, Request
-from answerd.identity import Kind, identifier_fault, identity_of, is_shared_by_many, mac_digits
+from answerd.identity import Kind, identifier_fault, identity_of, mac_digits
 from answerd.inventory.row import IDENTITY_COLUMNS
+from answerd.shared_values import MAC, SERIAL, UUID, is_shared
 
 _LOCALLY_ADMINISTERED = 0x02
 """The bit of a MAC address's first octet that says that no vendor gave it."""
@@ -188,13 +189,13 @@ def _hardware(macs: Iterable[str], serial: str, uuid: str, others: Mapping[str, 
     found: dict[str, str] = {}
     for mac in macs:
         digits = mac_digits(mac)
-        if digits and not is_shared_by_many(digits):
+        if digits and not is_shared(MAC, digits):
             found.setdefault(digits, mac)
     given = [mac for digits, mac in found.items() if not int(digits[:2], 16) & _LOCALLY_ADMINISTERED]
     return Hardware(
         tuple(given or found.values()),
-        _own(serial),
-        _own(uuid),
+        _own(SERIAL, serial),
+        _own(UUID, uuid),
         {
             label: text
             for label, text in others.items()
@@ -203,9 +204,8 @@ def _hardware(macs: Iterable[str], serial: str, uuid: str, others: Mapping[str, 
     )
 
 
-def _own(value: str) -> str:
-    identity = identity_of(value)
-    return value if identity and not is_shared_by_many(identity) and value.isprintable() else ""
+def _own(kind: str, value: str) -> str:
+    return value if not is_shared(kind, identity_of(value)) and value.isprintable() else ""
 
 
 def _each(value: object) -> Iterator[Any]:

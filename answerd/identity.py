@@ -32,22 +32,9 @@ LONGEST_VALUE: Final = 1_024
 SHORTEST_MAC: Final = 12
 """Characters of a MAC address without separators."""
 
-SHARED_BY_MANY: Final = frozenset(
-    {
-        "tobefilledbyoem",
-        "defaultstring",
-        "systemserialnumber",
-        "notspecified",
-        "none",
-        "03000200040005000006000700080009",
-    }
-)
-"""Identities that vendors give to many machines (`is_shared_by_many`), so that they identify none."""
-
 RESERVED_MACHINES: Final = frozenset({"groups", "default", "inventory"})
 """Names that a machine cannot have, in any letter case: the file layout uses them."""
 
-_FILLING_DIGITS: Final = ("0", "1", "f")
 _IDENTIFIER: Final = re.compile(r"(?!\.)[A-Za-z0-9._:-]+\Z")
 _TO_LOWER: Final = bytes(ord(chr(code).lower()) if code < 128 else code for code in range(256))  # noqa: PLR2004 - ASCII
 _PUNCTUATION_IN_LINE: Final = bytes(code for code in range(128) if not chr(code).isalnum())
@@ -201,11 +188,6 @@ def _composed(text: str) -> str:
     """Return a text in Unicode's form NFC; a long one as it is. The time for a run of marks grows with its square: 2
     seconds for 32,000."""
     return unicodedata.normalize("NFC", text) if len(text) <= LONGEST_VALUE else text
-
-
-def is_shared_by_many(identity: str) -> bool:
-    """Return whether many machines have this identity: a vendor's filling text, or nothing but 0, 1 or F."""
-    return identity in SHARED_BY_MANY or (identity[:1] in _FILLING_DIGITS and identity == identity[0] * len(identity))
 
 
 def printable(text: str) -> str:

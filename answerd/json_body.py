@@ -16,6 +16,7 @@ from typing import Any, Final
 import orjson
 
 from answerd.identity import LONGEST_VALUE, find_macs, identified
+from answerd.shared_values import is_shared, kind_of
 
 LONGEST_LABEL: Final = 1_024
 """Characters of the longest label. Without a bound, 1 MB of JSON (one long name over many short values) asks for
@@ -68,10 +69,11 @@ class _Keys:
 
     ``places``: by the case-folded form of a name, the positions of the scalars with that name. ``are_plain``: each key
     is its own case-folded form, has no dot and occurs once in its map, so that a dotted path leads to one place at
-    most. ``macs``: the MAC addresses in them.
+    most. ``macs``: the MAC addresses in them. ``hardware``: the positions of values that many machines may share, with
+    their kind.
     """
 
-    __slots__ = ("are_plain", "macs", "places")
+    __slots__ = ("are_plain", "hardware", "macs", "places")
 
     def __init__(self, names: tuple[str, ...], other_keys: tuple[str, ...]) -> None:
         """``names``: for each scalar; empty where it has none. ``other_keys``: those of maps, lists and nulls."""
@@ -84,6 +86,8 @@ class _Keys:
             places.setdefault(folded[name], []).append(at)
         self.places: Mapping[str, Sequence[int]] = places
         self.are_plain = all(key == form and "." not in key for key, form in folded.items())
+        kinds = [(kind, at) for form, at in places.items() if (kind := kind_of(form))]
+        self.hardware = tuple([(kind, at) for kind, positions in kinds for at in positions])
         self.macs: Sequence[str] = find_macs("\n".join(keys).encode("utf-8", "replace"))
 
 
@@ -119,7 +123,8 @@ class JsonBody:
     def identities(self, ignored: frozenset[str]) -> tuple[list[str], list[str], list[str]]:
         """Return the identity of each scalar, the text that gives it, and the MAC addresses in texts and keys.
 
-        An identity is empty where a scalar has none: true and false do not. Scalars at the top under an ``ignored``
+        An identity is empty where a scalar has none: true and false do not, nor do values that many machines share.
+        Scalars at the top under an ``ignored``
         (case-folded) name are left out, but MAC addresses in them count.
         """
         texts, booleans, keys = self._texts, self._booleans, self._keys
@@ -131,6 +136,10 @@ class JsonBody:
             names, _ = identified(texts)
         for at in booleans:
             names[at] = ""
+        if len(names) == len(self._texts):
+            for kind, at in keys.hardware:
+                if is_shared(kind, names[at]):
+                    names[at] = ""
         return names, texts, [*macs, *keys.macs]
 
     def first(self, label: str) -> str | None:

@@ -56,6 +56,9 @@ class AssumedInstalls:
     def given(self, _events: Sequence[Event]) -> None:
         """Store nothing."""
 
+    def noted(self, _events: Sequence[Event]) -> None:
+        """Store nothing."""
+
 
 def assumed_gates(url: str, state: State = State.ARMED, now: float = 0) -> Gates:
     """Return gates at which every machine is in one state."""

@@ -125,7 +125,16 @@ class Catalogue:
 
     def facts(self, facts: Facts) -> Facts:
         """Return the facts of a request with those of its row. Raises `BrokenDocument`, as `Inventory.facts` does."""
-        return facts if self.inventory is None else self.inventory.facts(facts)
+        inventory = self.inventory
+        if inventory is None:
+            return facts
+        found = inventory.facts(facts)
+        if inventory.nobody and found.row is None:
+            for known in (self.machines, self.members):
+                if facts.identities_held_in(known.intersection):
+                    return found
+            inventory.refuse_nobody(facts)
+        return found
 
     def changed(
         self,

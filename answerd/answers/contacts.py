@@ -9,9 +9,10 @@ import orjson
 
 from answerd.answers.secret_names import redacted_cell
 from answerd.facts import Facts, Request
-from answerd.identity import identity_of, is_shared_by_many, printable
+from answerd.identity import identity_of, printable
 from answerd.installs.contacts import Contact
 from answerd.installs.tokens import without_tokens
+from answerd.shared_values import MAC, SERIAL, UUID, is_shared
 
 LARGEST_LABELS: Final = 4_096
 """Bytes of the labels, as JSON, that are kept of a request; also of a body that is looked at for them."""
@@ -72,15 +73,12 @@ def contact_of(asked: Asked) -> Contact | None:
 
 
 def _hardware_of(facts: Facts) -> Iterator[tuple[str, str]]:
-    macs = [*facts.path.macs, *facts.values("mac")]
-    own = [
-        value
-        for label in ("serial", "uuid")
-        for value in (*facts.values_before_json(label), *facts.system_values(label))
-    ]
-    for value in (*macs, *own):
+    found = [(MAC, value) for value in (*facts.path.macs, *facts.values("mac"))]
+    for kind in (SERIAL, UUID):
+        found += [(kind, value) for value in (*facts.values_before_json(kind), *facts.system_values(kind))]
+    for kind, value in found:
         identity = identity_of(value)
-        if identity and value.isprintable() and not is_shared_by_many(identity):
+        if value.isprintable() and not is_shared(kind, identity):
             yield identity, value
 
 

@@ -16,11 +16,12 @@ from answerd.answers.row_facts import RowFacts
 from answerd.documents import DocumentName, RawDocument
 from answerd.errors import MOST_PROBLEMS, BrokenDocument
 from answerd.facts import Facts
-from answerd.identity import brief, printable
+from answerd.identity import brief, identity_of, normalize, printable
 from answerd.inventory import file_of
 from answerd.inventory.records import UnreadableError
-from answerd.inventory.row import Layout, Row, judged, shared_columns
+from answerd.inventory.row import Layout, Row, hardware_in, is_empty, judged, shared_columns
 from answerd.inventory.table import Table, table_after
+from answerd.shared_values import MAC, SERIAL, UUID
 
 _MOST_GONE: Final = 4
 """Removed inventories whose last rows are kept: a file that is replaced may be missing for a few looks."""
@@ -43,6 +44,8 @@ class Inventory:
     ``tables`` has the rows of each document, those of its last readable version where it cannot be read. ``unreadable``
     says why a document cannot be read; a document that is not in ``tables`` has not been readable since the start.
     ``index`` files rows by identity, ``shared`` are its identities with several rows, ``faulty`` are rows with a fault.
+    ``nobody`` are serial numbers and UUIDs of several rows that each have a MAC address of their own: they denote none
+    of these rows, and are not in ``index``.
     ``by_layout`` finds the table of a row. ``doubled`` are the layouts of files that have the same name, with the
     sentence that says so. ``gone`` are the last tables of documents that were removed.
     """
@@ -55,6 +58,7 @@ class Inventory:
     by_layout: Mapping[Layout, Table] = field(default_factory=dict)
     doubled: Mapping[Layout, str] = field(default_factory=dict)
     gone: Mapping[DocumentName, Table] = field(default_factory=dict)
+    nobody: Mapping[str, tuple[Row, ...]] = field(default_factory=dict)
 
     def facts(self, facts: Facts) -> Facts:
         """Return the facts of a request with those of its row, if it has one.
@@ -64,12 +68,12 @@ class Inventory:
         """
         if facts.found is None:
             row = self.row_of(facts)
-            return facts if row is None else RowFacts(facts, row)
+            return facts if row is None else RowFacts(facts, row, self.nobody)
         if self not in facts.found:
             row = self.row_of(facts)
             # None, or the facts of a copy: facts that led to themselves would be a reference cycle, and a body of 1 MB
             # would never be freed (`answerd.server.os_support`).
-            facts.found[self] = None if row is None else RowFacts(facts.copied(), row)
+            facts.found[self] = None if row is None else RowFacts(facts.copied(), row, self.nobody)
         return facts.found[self] or facts
 
     def row_of(self, facts: Facts) -> Row | None:
@@ -117,6 +121,36 @@ class Inventory:
     def rows_of(self, identity: str) -> tuple[Row, ...]:
         """Return the rows of an identity; several where that is a problem."""
         return _rows(self.index.get(identity, ()))
+
+    def refuse_nobody(self, facts: Facts) -> None:
+        """Raise `BrokenDocument` where all that a request without a row carries of the inventory are values that many
+        rows have: the next claim could be another machine's."""
+        found = facts.identities_but_of_peer_in(self.nobody.keys().__and__)
+        for identity in sorted(found):
+            rows = self.nobody[identity]
+            raise BrokenDocument(
+                f"the request carries nothing that is known but a value that many machines have: {self._places(rows)} "
+                f"have it in {self._columns(rows)}, and each has a MAC address of its own, which the request lacks"
+            )
+
+    def shared_notes(self) -> Iterator[str]:
+        """Yield for each value that several machines share which rows have it."""
+        for rows in {frozenset(rows): rows for rows in self.nobody.values()}.values():
+            yield (
+                f"{self._places(rows)} share a value in {self._columns(rows)}: it denotes none of them, because each "
+                "has a MAC address of its own"
+            )
+        of_table: dict[tuple[str, str], list[Row]] = {}
+        for row in self.rows():
+            cells = row.cells()
+            for column, at in row.layout.identifying:
+                if column != "id" and cells[at]:
+                    for value in cells[at].split() if column == "mac" else (cells[at],):
+                        if is_empty(column, value):
+                            of_table.setdefault((column, normalize(value)), []).append(row)
+        for (name, _), found in of_table.items():
+            have = "share a value" if len(found) > 1 else "has a value"
+            yield f"{self._places(found)} {have} in column {name} that many machines have: it counts as an empty cell"
 
     def new_faults(self, before: Inventory | None, documents: Iterable[RawDocument]) -> list[str]:
         """Return the faults of inventories by themselves that they did not have ``before``: that they cannot be read,
@@ -208,10 +242,12 @@ class Inventory:
                 raise BrokenDocument(f"any row might claim this request, and an inventory cannot be read: {fault}")
 
     def _shared_problem(self, rows: Sequence[Row]) -> str:
+        return f"{self._places(rows)}: rows with one identity ({self._columns(rows)}), so none of them counts"
+
+    def _columns(self, rows: Sequence[Row]) -> str:
         first = sorted(rows[:_LOOKED_AT_FOR_PLACES], key=self.position)[:2]  # whatever order they were read in
         columns = [brief(column) for column in shared_columns(*first)]
-        where = f"column{'s' if len(columns) > 1 else ''} {' and '.join(columns)}"
-        return f"{self._places(rows)}: rows with one identity ({where}), so none of them counts"
+        return f"column{'s' if len(columns) > 1 else ''} {' and '.join(columns)}"
 
     def _places(self, rows: Sequence[Row]) -> str:
         looked_at = sorted(map(self.position, rows[:_LOOKED_AT_FOR_PLACES]))
@@ -262,6 +298,7 @@ class _InventoryChange:
         self.unreadable = dict(before.unreadable)
         self.index = before.index.copy()
         self.shared = dict(before.shared)
+        self.nobody = dict(before.nobody)
         self.several: dict[str, dict[Row, None]] = {}  # rows of identities that have, or had, several; filed at the end
         self.faulty = dict(before.faulty)
         self.gone = dict(before.gone)
@@ -294,6 +331,7 @@ class _InventoryChange:
             {table.layout: table for table in self.tables.values()},
             self._doubled(),
             self.gone,
+            self.nobody,
         )
 
     def _add(self, document: RawDocument, lapsed: list[tuple[str, Table]]) -> None:
@@ -333,6 +371,8 @@ class _InventoryChange:
                 several[identity][row] = None
             elif identity in index:
                 several[identity] = dict.fromkeys((*_rows(index[identity]), row))
+            elif identity in self.nobody:
+                several[identity] = dict.fromkeys((*self.nobody[identity], row))
             else:
                 index[identity] = row
 
@@ -342,6 +382,8 @@ class _InventoryChange:
             entry = self.index.get(identity)
             if identity not in self.several and isinstance(entry, tuple):
                 self.several[identity] = dict.fromkeys(entry)
+            elif identity not in self.several and identity in self.nobody:
+                self.several[identity] = dict.fromkeys(self.nobody[identity])
             if identity in self.several:
                 self.several[identity].pop(row, None)
             elif entry is row:
@@ -351,12 +393,31 @@ class _InventoryChange:
         """File the rows of identities with several at once: a new tuple for each row would be quadratic."""
         for identity, rows in self.several.items():
             self.shared.pop(identity, None)
-            if len(rows) > 1:
+            self.nobody.pop(identity, None)
+            if len(rows) > 1 and self._denotes_nobody(identity, rows):
+                self.nobody[identity] = tuple(rows)
+                self.index.pop(identity, None)
+            elif len(rows) > 1:
                 self.index[identity] = self.shared[identity] = tuple(rows)
             elif rows:
                 self.index[identity] = next(iter(rows))
             else:
                 self.index.pop(identity, None)
+
+    def _denotes_nobody(self, identity: str, rows: Iterable[Row]) -> bool:
+        """Return whether an identity is a serial number or UUID of several rows that each have a MAC address of their
+        own."""
+        for row in rows:
+            kinds = {value: column for column, value, _ in hardware_in(row.layout, row.cells())}
+            if kinds.get(identity) not in (SERIAL, UUID) or identity == identity_of(row.id):
+                return False
+            if not any(self._is_own(value) for value, column in kinds.items() if column == MAC):
+                return False
+        return True
+
+    def _is_own(self, mac: str) -> bool:
+        several = self.several.get(mac)
+        return len(several) == 1 if several is not None else isinstance(self.index.get(mac), Row)
 
     def _doubled(self) -> dict[Layout, str]:
         by_name: dict[DocumentName, list[RawDocument]] = {}

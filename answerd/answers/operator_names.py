@@ -1,55 +1,156 @@
-"""Machines by the names that operators use: of records, rows, documents and members.
+"""Machines by the names that operators use: of rows, documents, members, and by their hardware; and what is shown
+together as one machine.
 
 Rules: docs/install-once.md#commands.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from typing import NamedTuple
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from itertools import islice
+from typing import Final, NamedTuple
 
 from answerd.answers.cases import claims_of, with_extending
 from answerd.answers.catalogue import Catalogue, extended_name
+from answerd.answers.hardware_names import row_finder, row_names
 from answerd.documents import Document
 from answerd.errors import AnswerError
-from answerd.identity import identity_of, mac_digits
-from answerd.installs.records import InstallMemory, Remembered
-from answerd.installs.states import State, is_counted_as
+from answerd.formats.family import Once
+from answerd.identity import address_identity, brief, identity_of
+from answerd.installs.hardware import (
+    MAC,
+    NAME,
+    NOBODY,
+    Asked,
+    Names,
+    RowOf,
+    former,
+    named_by_order,
+)
+from answerd.installs.records import InstallMemory, Refused, Remembered, no_row
+from answerd.installs.sentences import command, kind_and_text, moment
+from answerd.installs.states import Gate, Order, Requested, State, is_counted_as, is_silent
 from answerd.inventory.row import Row
 
 
 class Machine(NamedTuple):
-    """A machine that an operator named. ``name`` and ``identities`` are for a new record, ``records`` are its existing
-    records."""
+    """A machine that an operator named, or that is shown. ``names`` are the identities that are shown together as it;
+    ``row`` is its row. ``typed`` is what an order to it goes by. ``row_of`` finds the rows of others."""
 
     name: str
-    identities: Mapping[str, str]
-    records: tuple[Remembered, ...]
+    names: Names
+    row: Row | None = None
+    typed: str = ""
+    row_of: RowOf = no_row
+
+    def seen_in(self, memory: InstallMemory) -> Remembered:
+        """Return what is known of it."""
+        return memory.view(self.name, self.names, self.row, self.row_of)
+
+
+class OrderedMachine(NamedTuple):
+    """What an order to a machine names. ``also`` are the identities beyond its row, or beyond what was typed."""
+
+    label: str
+    names: Names
+    also: Names = NOBODY
 
 
 def machine_named(catalogue: Catalogue, memory: InstallMemory, name: str) -> Machine | None:
-    """Return the machine with this name or identity. None where no record, row, document or ``members`` has it and it
-    is no MAC address."""
+    """Return the machine with this name or identity. None where no state, row, document or ``members`` has it and it is
+    no MAC address."""
     identity = identity_of(name)
     row = _row_of(catalogue, identity)
-    identities = {identity: name} if row is None else {identity: name, **row.identities()}
-    records = tuple(memory.found_by(identities, name))
     if row is not None:
-        own = memory.by_name.get(identity_of(row.name)) if row.name else None
-        return Machine(row.name or name, identities, records if own is None else (own,))
-    if records:
-        return Machine(records[0].record.name, identities, records)
+        return machine_of_row(catalogue, memory, row)
+    ties = memory.ties
+    if identity in memory.by_identity or identity in ties.of:
+        return _machine_of(catalogue, memory, identity, name)
+    label = memory.labels.get(identity)
+    if label is not None:
+        find = row_finder(catalogue)
+        own = [one for one in label.last if find(one) is None]
+        if own:
+            return Machine(name, {identity: NAME + name, **ties.named(own)}, None, name)
     for document in catalogue.machines.get(identity, ()):
-        return Machine(document.key.identifier, identities, ())
+        return Machine(document.key.identifier, {identity: NAME + document.key.identifier}, None, name)
     for claim in (*catalogue.members.get(identity, ()), *catalogue.overlay_members.get(identity, ())):
-        return Machine(claim.document.control.spelled(identity), identities, ())
-    return Machine(name, identities, ()) if mac_digits(name) else None
+        spelled = claim.document.control.spelled(identity)
+        return Machine(spelled, {identity: _letter(spelled) + spelled}, None, name)
+    return Machine(name, {identity: MAC + name}, None, name) if address_identity(name) else None
+
+
+def machine_of_row(catalogue: Catalogue, memory: InstallMemory, row: Row) -> Machine:
+    """Return the machine of a row: its hardware; its name too where that has a state of its own."""
+    names = row_names(catalogue, row)
+    own = identity_of(row.id)
+    if own and (own in memory.by_identity or not names):
+        names = {**names, own: NAME + row.id}
+    return Machine(row.name, names, row, row.name, row_finder(catalogue))
+
+
+def _machine_of(catalogue: Catalogue, memory: InstallMemory, identity: str, typed: str) -> Machine:
+    """Return the machine without a row that an identity is of: what is tied to it, without what a row has."""
+    ties, find = memory.ties, row_finder(catalogue)
+    found = {identity: None}
+    for one in [*ties.tied(identity)]:
+        if find(one) is None:
+            found[one] = None
+    for board in [one for one in found if ties.is_board(one)]:
+        found.update((one, None) for one in ties.tied(board) if find(one) is None)
+    held = memory.by_identity.get(identity)
+    name = held.record.name if held is not None else ""
+    if not name or (find(identity_of(name)) is not None and identity_of(name) not in found):
+        name = memory.title_of(identity)  # the name is that of a row now
+    return Machine(name, ties.named(found), None, typed)
+
+
+def _letter(text: str) -> str:
+    return MAC if address_identity(text) else NAME
+
+
+def ordered_machine(catalogue: Catalogue, memory: InstallMemory, machine: Machine, order: Order) -> OrderedMachine:
+    """Return what an order to a machine names."""
+    row, find = machine.row, row_finder(catalogue)
+    if row is not None:
+        own: Names = machine.names
+        names = named_by_order(memory, row.id or row.name, NAME, own, row, order, find)
+    else:
+        identity = identity_of(machine.typed or machine.name)
+        kind = memory.ties.texts.get(identity, machine.names.get(identity, NAME))[:1]
+        names = named_by_order(memory, machine.typed or machine.name, kind, None, None, order, find)
+        own = {identity: names.get(identity, "")}
+    return OrderedMachine(machine.name, names, {one: text for one, text in names.items() if one not in own})
+
+
+def still_refused(catalogue: Catalogue, memory: InstallMemory, machine: Machine, at: float) -> Refused | None:
+    """Return why the last request of a machine would be refused now at a loader that waits for an operator; None where
+    it would be given."""
+    find, ties = row_finder(catalogue), memory.ties
+    tries = {ties.last_asked(one) for one in machine.names if one in ties.of} or {()}
+    requested = Requested("", Gate.LOADER, Once.ARMED, at)
+    for last in sorted(tries):
+        carried = {one: text for one, text in ties.named(last).items() if text[0] != NAME}
+        rows = {id(row): row for one in carried if (row := find(one)) is not None}
+        if any(row is not machine.row for row in rows.values()):
+            continue  # that request was another machine's
+        row = machine.row
+        of_row = row_names(catalogue, row) if row is not None else NOBODY
+        label = (row.id if row is not None else machine.name) or machine.name
+        asked = Asked(carried, row, of_row, label if row is not None or not carried else "")
+        if not asked.names:
+            continue
+        decision = memory.ask(asked, requested, "", find)
+        if decision.refused is not None:
+            return decision.refused
+    return None
 
 
 def machines_of_group(catalogue: Catalogue, memory: InstallMemory, group: str) -> list[str] | None:
     """Return the names of a group's machines, sorted; None where there is no such group.
 
-    Its members, the machines whose documents extend it, the rows that it claims, and the records whose last answer it
+    Its members, the machines whose documents extend it, the rows that it claims, and the machines whose last answer it
     was part of; the same of the groups that extend it.
     """
     named = {name for name in catalogue.groups if name[0] == identity_of(group)}
@@ -62,21 +163,66 @@ def machines_of_group(catalogue: Catalogue, memory: InstallMemory, group: str) -
     return sorted(names.values())
 
 
-def machines_without_record(catalogue: Catalogue, memory: InstallMemory) -> list[Remembered]:
-    """Return a new record for each machine that a row, a document or ``members`` names and that has none."""
+def machines_with_state(catalogue: Catalogue, memory: InstallMemory) -> Iterator[Machine]:
+    """Yield each machine of which a state is known, or that was refused: by its row, else what is tied."""
+    find = row_finder(catalogue)
+    rows: set[int] = set()
+    seen: set[str] = set()
+    for identity in [*memory.by_identity, *[one for one in memory.ties.of if one not in memory.by_identity]]:
+        if identity in seen:
+            continue
+        row = find(identity)
+        if isinstance(row, Row):
+            if id(row) not in rows:
+                rows.add(id(row))
+                yield machine_of_row(catalogue, memory, row)
+            continue
+        machine = _machine_of(catalogue, memory, identity, identity)
+        seen.update(machine.names)
+        if _is_shown_with_a_row(memory, find, machine.names):
+            continue
+        texts = memory.ties.texts
+        yield machine._replace(typed=texts.get(identity, NAME + identity)[1:])
+
+
+def _is_shown_with_a_row(memory: InstallMemory, find: RowOf, names: Names) -> bool:
+    """Return whether identities without a row are further ones of a row's machine, in the same state."""
+    for one in names:
+        held = memory.by_identity.get(one)
+        state = held.record.state if held is not None else State.NEW
+        if not any(
+            find(other) is not None and (state is State.NEW or memory.state_of(other) is state)
+            for other in memory.ties.tied(one)
+        ):
+            return False
+    return True
+
+
+def remembered_machines(catalogue: Catalogue, memory: InstallMemory) -> list[Remembered]:
+    """Return all machines of which anything is known but that they were forgotten."""
+    seen = (machine.seen_in(memory) for machine in machines_with_state(catalogue, memory))
+    return [one for one in seen if one.record.state is not State.NEW or one.record.heard]
+
+
+def census(catalogue: Catalogue, memory: InstallMemory, now: float) -> tuple[Counter[State], int]:
+    """Return how many machines are in each state, and how many are silent."""
+    records = [machine.seen_in(memory).record for machine in machines_with_state(catalogue, memory)]
+    return Counter(record.state for record in records), sum(is_silent(one, now, memory.rules) for one in records)
+
+
+def machines_without_record(
+    catalogue: Catalogue, memory: InstallMemory, known: Iterable[Remembered]
+) -> list[Remembered]:
+    """Return a new record for each machine that a row, a document or ``members`` names and that is not known."""
+    names = {identity for one in known for identity in (identity_of(one.record.name), *one.names)}
     found: dict[str, Remembered] = {}
     for name in _named_in_set(catalogue):
-        if identity_of(name) in found or identity_of(name) in memory.by_name:
+        if identity_of(name) in names:
             continue
         machine = machine_named(catalogue, memory, name)
-        if machine is not None and not machine.records:
-            found[identity_of(machine.name)] = memory.new(machine.name, machine.identities)
+        if machine is not None and names.isdisjoint(machine.names):
+            found[identity_of(machine.name)] = machine.seen_in(memory)
     return list(found.values())
-
-
-def records_of(memory: InstallMemory, machine: Machine) -> list[Remembered]:
-    """Return the records of a machine; where it has none, one that is new."""
-    return list(machine.records) or [memory.new(machine.name, machine.identities)]
 
 
 def records_selected(
@@ -90,15 +236,69 @@ def records_selected(
         if names is None:
             return None
         machines = (machine for name in names if (machine := machine_named(catalogue, memory, name)) is not None)
-        found = {found.record.name: found for machine in machines for found in records_of(memory, machine)}
-        selected = list(found.values())
+        selected = list({machine.name: machine.seen_in(memory) for machine in machines}.values())
     else:
-        selected = [*memory.by_name.values()]
+        selected = remembered_machines(catalogue, memory)
         if state == State.NEW:
-            selected += machines_without_record(catalogue, memory)
+            selected += machines_without_record(catalogue, memory, selected)
     if state is None:
         return selected
     return [remembered for remembered in selected if is_counted_as(remembered.record, state, now, memory.rules)]
+
+
+def refused_by_name(catalogue: Catalogue, memory: InstallMemory) -> Iterator[tuple[Row, str, Remembered]]:
+    """Yield each row that is refused because its name was that of another machine, with the installed identity and
+    what is known of that."""
+    find = row_finder(catalogue)
+    for row in catalogue.inventory.rows() if catalogue.inventory is not None else ():
+        if row.id and identity_of(row.id) in memory.labels:
+            was = former(memory, row.id, row_names(catalogue, row), find)
+            if was is not None:
+                yield row, was, memory.view(row.id, memory.ties.named([was]))
+
+
+def rows_in_conflict(catalogue: Catalogue, memory: InstallMemory) -> Iterator[tuple[Row, Remembered]]:
+    """Yield each row of which one identity is installed and another one is under way."""
+    for machine in machines_with_state(catalogue, memory):
+        if machine.row is not None:
+            seen = machine.seen_in(memory)
+            if seen.record.state is State.CONFLICT:
+                yield machine.row, seen
+
+
+NO_STATES: Final = "no state of any install is known: every machine may install"
+"""What is said where documents have ``once`` and nothing was ever given, reported or ordered."""
+
+
+def asks_for_states(catalogue: Catalogue) -> bool:
+    """Return whether a group or default has ``once``, or one of the first machines' documents, which are not read at
+    the start of a service."""
+    documents = list(catalogue.documents.values())
+    shared = [document for document in documents if document.is_shared]
+    machines = islice((document for document in documents if not document.is_shared), _MACHINES_LOOKED_AT)
+    return any(one.content.readable and one.control.once not in (None, Once.OFF) for one in (*shared, *machines))
+
+
+_MACHINES_LOOKED_AT: Final = 100
+
+
+def notes_of_states(catalogue: Catalogue, memory: InstallMemory) -> Iterator[str]:
+    """Yield what an operator should know before machines ask: rows in conflict, and rows that their name refuses."""
+    inventory = catalogue.inventory
+    if inventory is None:
+        return
+    for row, seen in rows_in_conflict(catalogue, memory):
+        parts = " and ".join(f"{brief(text)} is {record.state}" for text, record in seen.parts)
+        yield (
+            f"{inventory.place(row)}: {brief(row.name)} is a conflict: {parts}; "
+            f'"{command("arm", [row.name])}" lets it install, "{command("disarm", [row.name])}" keeps it as it is'
+        )
+    for row, was, seen in refused_by_name(catalogue, memory):
+        yield (
+            f"{inventory.place(row)}: {brief(row.name)} will be refused: it was installed on "
+            f"{kind_and_text(memory.ties.texts.get(was, ''))} since {moment(seen.record.since)}; "
+            f'if this is other hardware: "{command("arm", [row.name])}"'
+        )
 
 
 def _named_in_set(catalogue: Catalogue) -> Iterator[str]:
@@ -114,7 +314,7 @@ def _named_in_set(catalogue: Catalogue) -> Iterator[str]:
 
 
 def _named_by_group(catalogue: Catalogue, memory: InstallMemory, wanted: frozenset[str]) -> Iterator[str]:
-    for remembered in [*memory.by_name.values()]:
+    for remembered in remembered_machines(catalogue, memory):
         if remembered.group is not None and identity_of(remembered.group) in wanted:
             yield remembered.record.name
     for row in catalogue.inventory.rows() if catalogue.inventory is not None else ():

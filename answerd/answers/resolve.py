@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection
 from dataclasses import dataclass
+from functools import partial
 from typing import Final
 
 from answerd.answers.catalogue import Catalogue
@@ -19,7 +20,7 @@ from answerd.formats import FORMATS, Format
 from answerd.formats.family import LONG, Once, is_blank
 from answerd.formats.filters import LARGEST_ANSWER
 from answerd.formats.yaml import escape
-from answerd.identity import identity_of, is_shared_by_many, mac_digits
+from answerd.identity import identity_of, mac_digits
 from answerd.inventory.row import Row
 from answerd.long_work import run_long
 
@@ -104,7 +105,7 @@ def known_facts(catalogue: Catalogue, facts: Facts, sources: Sources) -> Facts:
     where it is not known which row it has."""
     facts = catalogue.facts(facts)
     if sources.gates is not None:
-        facts.state_source = sources.gates.state
+        facts.state_source = partial(sources.gates.state, catalogue)
     return facts
 
 
@@ -127,7 +128,7 @@ def _answer(
         if after_refusal:
             raise NotClaimed("what may answer in this state has once itself")
         once_request = sources.gates.ask(catalogue, selection, facts, prepared.once, without_start=without_start)
-        if once_request.decision.refusal is not None:
+        if once_request.decision.refused is not None:
             return _refused(catalogue, request, sources, selection, once_request)
     body, values = prepared.static, None
     if body is None:
@@ -144,7 +145,7 @@ def _answer(
         if once_request is not None:
             sources.gates.given(once_request)
         elif values is not None and values.has_told_report and not (without_start or after_refusal):
-            sources.gates.told(catalogue, selection, facts)
+            sources.gates.told(catalogue, selection, facts, values.told)
     form = FORMATS[selection.layers[-1].key.format]
     return Answer(body, selection, form, None, facts.row)
 
@@ -206,7 +207,7 @@ def _hardware(facts: Facts) -> tuple[str, str] | None:
     carried = [(identity_of(value), value) for label in _HARDWARE for value in facts.values(label)]
     macs = [(identity, sent) for identity, sent in facts.identities.items() if mac_digits(sent) is not None]
     for identity, sent in [*carried, *macs]:
-        if identity and not is_shared_by_many(identity):
+        if identity:
             digits = mac_digits(sent)
             return identity, sent if digits is None else ":".join(re.findall("..", digits))
     return None

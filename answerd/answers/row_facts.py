@@ -8,7 +8,9 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping, Sequence
 
 from answerd.facts import STATE, Facts
-from answerd.inventory.row import Row, identities_of_sound
+from answerd.identity import normalize
+from answerd.inventory.row import Row, identities_of_sound, values_in
+from answerd.shared_values import SERIAL, UUID, kind_of
 
 
 class RowFacts(Facts):
@@ -17,13 +19,15 @@ class RowFacts(Facts):
     The request's part is read from the facts that this object wraps.
     """
 
-    def __init__(self, facts: Facts, row: Row) -> None:
+    def __init__(self, facts: Facts, row: Row, nobody: Collection[str] = ()) -> None:
+        """``nobody``: identities that rows show to be those of many machines, so that they are no facts."""
         # Attribute by attribute: reading the __dict__ of an object makes it slower for good, by 30 µs a request.
         self.request = facts.request
         self.path, self.extensions = facts.path, facts.extensions
         self.parameters = facts.parameters
         self.row = self._row = row
         self._said = facts
+        self._nobody = nobody
         self._cells = row.cells()
         self._places = row.layout.labels
         self._identities = None
@@ -42,17 +46,33 @@ class RowFacts(Facts):
         """Return the values of a case-folded label: the row's, where it has any, else the request's."""
         at = self._places.get(label)
         cell = self._cells[at] if at is not None else ""
-        if cell:
-            return cell.split() or [cell] if label == "mac" else [cell]
+        if cell and (found := self._unshared(label, values_in(label, cell))):
+            return found
         if label == STATE:  # the row's identities find the machine's install too
             return super().values(label)
-        return self._said.values(label)
+        return self._unshared(label, self._said.values(label))
+
+    def _unshared(self, label: str, values: Sequence[str]) -> Sequence[str]:
+        if not self._nobody or kind_of(label) not in (SERIAL, UUID):
+            return values
+        return [value for value in values if normalize(value) not in self._nobody]
+
+    @property
+    def cells_of_row(self) -> Sequence[str]:
+        return self._cells
+
+    @property
+    def said(self) -> Facts:
+        """The facts of the request alone, without those of its row."""
+        return self._said
 
     def first(self, label: str) -> str | None:
         at = self._places.get(label)
+        if kind_of(label) or label == STATE:
+            return next(iter(self.values(label)), None)
         if at is not None and (cell := self._cells[at]):
-            return (cell.split(maxsplit=1) or [cell])[0] if label == "mac" else cell
-        return self._said.first(label) if label != STATE else next(iter(self.values(label)), None)
+            return cell
+        return self._said.first(label)
 
     def values_before_json(self, label: str) -> list[str]:
         """Return the values of a case-folded label that the request has outside of a JSON body."""
@@ -65,7 +85,8 @@ class RowFacts(Facts):
     @property
     def labels(self) -> Mapping[str, Sequence[str]]:
         """Every label that has a value, case-folded, with its values."""
-        return {**self._said.labels, **self._row.values()}
+        found = {**self._said.labels, **self._row.values()}
+        return {label: kept for label, values in found.items() if (kept := self._unshared(label, values))}
 
     def prepare(self) -> None:
         """Compute beforehand the results that take long for a large request."""
@@ -78,6 +99,8 @@ class RowFacts(Facts):
         if self._identities is None:
             said = self._said.identities
             of_row = identities_of_sound(self._row.layout, self._cells)
+            if self._nobody:
+                of_row = {value: text for value, text in of_row.items() if value not in self._nobody}
             self._identities = {**said, **{value: text for value, text in of_row.items() if value not in said}}
         return self._identities
 
@@ -95,4 +118,4 @@ class RowFacts(Facts):
         return self._said.identities_held_in(intersection) | intersection(self._row.names)
 
     def _made_for_user_data(self) -> Facts:
-        return RowFacts(self._said.asking_for_user_data(), self._row)
+        return RowFacts(self._said.asking_for_user_data(), self._row, self._nobody)

@@ -16,6 +16,7 @@ from answerd.answers.select import Selection
 from answerd.errors import CannotFill
 from answerd.facts import RESERVED_LABELS, STATE, Facts
 from answerd.formats.template import SECRETS
+from answerd.installs.records import Decision
 
 REPORT: Final = "report"
 
@@ -55,7 +56,7 @@ NO_SOURCES: Final = Sources()
 class Values:
     """The values of all labels for one answer: an `answerd.formats.template.Lookup`."""
 
-    __slots__ = ("_catalogue", "_facts", "_once_request", "_selection", "_sources", "has_told_report")
+    __slots__ = ("_catalogue", "_facts", "_once_request", "_selection", "_sources", "has_told_report", "told")
 
     def __init__(
         self,
@@ -69,6 +70,7 @@ class Values:
         what they said about an answer with ``once``."""
         self._once_request = once_request
         self.has_told_report = False
+        self.told: Decision | None = None
         self._catalogue = catalogue
         self._selection = selection
         self._facts = facts
@@ -105,7 +107,11 @@ class Values:
         if sources.gates is None or self._catalogue is None:
             raise _no_place()
         self.has_told_report = True
-        return sources.gates.report(self._catalogue, self._selection, self._facts, self._once_request)
+        if self._once_request is not None:
+            return sources.gates.report(self._facts, self._once_request.decision)
+        if self.told is None:
+            self.told = sources.gates.telling(self._catalogue, self._selection, self._facts)
+        return sources.gates.report(self._facts, self.told)
 
 
 def identifiers_of(selection: Selection, facts: Facts) -> Sequence[str]:

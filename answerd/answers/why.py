@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from answerd.answers.catalogue import Catalogue
 from answerd.answers.compose import once_of
@@ -26,12 +27,16 @@ from answerd.formats.control import Control
 from answerd.formats.family import Once, Path
 from answerd.formats.patterns import Criterion
 from answerd.identity import Kind, brief, identifier_fault, printable
+from answerd.installs.sentences import kind_and_text
 
 MOST_PATHS = 10
 """Paths of one ``unset`` or ``append`` that are named."""
 
 MOST_MATCHES = 50
 """Groups that select by ``match`` and do not hold, up to which each is listed."""
+
+_LONGEST_NAMES = 200
+"""Characters of the identities of a machine that are shown."""
 
 ASSUMED = "which is assumed, because no machine asks"
 """Said of the state of an install: whoever tries an answer chooses it."""
@@ -89,7 +94,7 @@ def reasoning(
         steps = [*_request(facts), Step("row", f"no answer: {error.reason}"), Step("answer", f"none: {error.reason}")]
         return Reasoning(tuple(steps), outcome)
     if sources.gates is not None:
-        facts.state_source = sources.gates.state
+        facts.state_source = partial(sources.gates.state, catalogue)
     steps = [*_request(facts), *row_steps, _formats(facts, acceptable, by_name=extensions is not None)]
     considered = _Selecting(catalogue, selection_request(facts, acceptable))
     steps += considered.steps
@@ -117,13 +122,14 @@ def _install(catalogue: Catalogue, selection: Selection, facts: Facts, sources: 
     deciding = next(layer for layer in reversed(selection.layers) if layer.control.once is not None)
     try:
         asking = sources.gates.ask(catalogue, selection, facts, once, without_start=True)
-        state = sources.gates.state(facts)
+        state = sources.gates.state(catalogue, facts)
     except AnswerError as error:
         yield Step("install", f"once in {deciding.key}, and no answer: {error.reason}")
         return
-    refused = refusal_sentence(asking) if asking.decision.refusal is not None else "open"
-    details = (f"the record is called {brief(asking.name or '')}", f"state {state}, {ASSUMED}: {refused}")
-    yield Step("install", f"once in {deciding.key}: the gate of the {asking.asked.gate}", details)
+    refused = refusal_sentence(asking) if asking.decision.refused is not None else "open"
+    names = ", ".join(kind_and_text(text) for text in asking.asked.names.values())
+    details = (f"the machine is {brief(names, _LONGEST_NAMES)}", f"state {state}, {ASSUMED}: {refused}")
+    yield Step("install", f"once in {deciding.key}: the gate of the {asking.gate}", details)
 
 
 def _with_row(catalogue: Catalogue, facts: Facts) -> tuple[Facts, list[Step]]:

@@ -32,9 +32,11 @@ Examples:
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
+from answerd.answers.catalogue import Catalogue
 from answerd.answers.lint import misspelled_extension
+from answerd.answers.operator_names import notes_of_states
 from answerd.check import CheckReport, check, in_order
 from answerd.commands import Arguments
 from answerd.commands.common import (
@@ -45,10 +47,14 @@ from answerd.commands.common import (
     printable_line,
     progress,
     read_documents,
+    settings,
 )
 from answerd.identity import printable
-from answerd.store import Store
+from answerd.installs.records import InstallMemory
+from answerd.store import Store, StoreError
 from answerd.store.files import FileStore
+from answerd.store.opening import install_rules, open_existing_states
+from answerd.store.states import Position
 
 MOST_ALIKE = 5
 """The most sentences that differ only in their subject and are all printed; of more, the first `SHOWN_ALIKE` are."""
@@ -67,7 +73,8 @@ def run(arguments: Arguments) -> int:
     sources = configured_sources(by_directory=bool(arguments["DIR"]))
     report = check(catalogue, progress=progress("answers"), sources=sources, strict=arguments["--strict"])
     problems = [*store.warnings(), *report.problems]
-    notes = in_order([*report.notes, *_misnamed_files(store)])
+    of_states = () if arguments["DIR"] else _notes_of_states(store, catalogue)
+    notes = in_order([*report.notes, *_misnamed_files(store), *of_states])
     hit = frozenset[str]().union(*(report.machines.get(problem, frozenset()) for problem in problems))
     if arguments["--json"]:
         machines = {problem: len(report.machines.get(problem, ())) for problem in problems}
@@ -76,6 +83,21 @@ def run(arguments: Arguments) -> int:
     else:
         _print(problems, notes, report, len(hit))
     return 1 if problems else 0
+
+
+def _notes_of_states(store: Store, catalogue: Catalogue) -> Sequence[str]:
+    """Return what is known of installs that an operator should know; nothing where states cannot be read."""
+    config = settings()
+    if not config.has_states:
+        return ()
+    try:
+        states = open_existing_states(config, store)
+        if states is None:
+            return ()
+        memory, _ = states.catch_up(InstallMemory(install_rules(config)), Position())
+    except StoreError:  # the service says it
+        return ()
+    return [*notes_of_states(catalogue, memory)]
 
 
 def _misnamed_files(store: Store) -> Iterator[str]:

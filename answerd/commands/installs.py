@@ -60,7 +60,15 @@ from threading import Thread
 from typing import Any
 
 from answerd.answers.catalogue import Catalogue
-from answerd.answers.operator_names import Machine, machine_named, records_of, records_selected
+from answerd.answers.operator_names import (
+    Machine,
+    OrderedMachine,
+    machine_named,
+    ordered_machine,
+    records_selected,
+    remembered_machines,
+    still_refused,
+)
 from answerd.answers.redaction import redacted_install
 from answerd.answers.unclaimed import still_unclaimed
 from answerd.commands import FAILED, WRONG_USAGE, Arguments, CommandError
@@ -77,10 +85,10 @@ from answerd.commands.common import (
 )
 from answerd.commands.remote import AdminApi, Shape
 from answerd.installs.contacts import ContactIndex, contact_as_json
-from answerd.installs.records import InstallMemory, Remembered
+from answerd.installs.records import InstallMemory, Refused, Remembered
 from answerd.installs.sentences import shown_name
 from answerd.installs.shown import MOST_LISTED, event_as_json, last_lines, record_as_json, unknown_as_json
-from answerd.installs.states import STATE_WORDS, Rules, State
+from answerd.installs.states import STATE_WORDS, Order, Rules, State
 from answerd.store.opening import install_rules, open_existing_states
 from answerd.store.states import Position, States
 
@@ -145,9 +153,21 @@ class OpenInstalls:
         return machine_named(self.catalogue, self.memory, name)
 
     def remembered(self, name: str) -> list[Remembered]:
-        """Return the records of a machine; where it has none, one that is new."""
+        """Return what is known of a machine; nothing where no machine has the name."""
         machine = self.named(name)
-        return [] if machine is None else records_of(self.memory, machine)
+        return [] if machine is None else [machine.seen_in(self.memory)]
+
+    def all(self) -> list[Remembered]:
+        """Return all machines of which anything is known."""
+        return remembered_machines(self.catalogue, self.memory)
+
+    def ordered(self, machine: Machine, order: Order) -> OrderedMachine:
+        """Return what an order to a machine names."""
+        return ordered_machine(self.catalogue, self.memory, machine, order)
+
+    def refused(self, machine: Machine) -> Refused | None:
+        """Return why the machine's last request would be refused now; None where it would be given."""
+        return still_refused(self.catalogue, self.memory, machine, self.now)
 
     def read_again(self) -> None:
         """Bring the records up to date. Raises `StoreError`."""
@@ -316,7 +336,7 @@ def print_install(arguments: Arguments) -> int:
     contacts = ContactIndex(installs.store.contacts())
     sources = configured_sources()
     for remembered in found:
-        events = installs.store.history(remembered.record.name)
+        events = installs.store.history(remembered.names)
         record = record_as_json(remembered, installs.now, installs.rules)
         record["events"] = [event_as_json(event) for event in events]
         contact = contacts.of(record)
@@ -339,6 +359,9 @@ def _print_one(record: dict[str, Any]) -> None:
     print(f"  starts:      {record['starts']}")
     print(f"  group:       {shown_name(record['group'] or '-')}")
     print(f"  identities:  {', '.join(shown_name(identity) for identity in record['identities']) or '-'}")
+    for part in record["conflict"] or ():
+        since = f" since {part['since']}" if part["since"] else ""
+        print(f"  conflict:    {shown_name(part['identity'])} is {part['state']}{since}")
     if record["message"]:
         print(f"  message:     {printable_line(record['message'])}")
     if contact := record["last_contact"]:

@@ -91,7 +91,7 @@ def _wait(installs: OpenInstalls, arguments: Arguments, until: float | None) -> 
 
 def _awaited(installs: OpenInstalls, arguments: Arguments) -> list[Remembered]:
     if arguments["--group"] is None and not arguments["ID"]:
-        return list(installs.memory.by_name.values())
+        return installs.all()
     found = [remembered for name in arguments["ID"] for remembered in installs.remembered(name)]
     if arguments["--group"] is not None:
         found += installs.selected(arguments["--group"], None)

@@ -12,7 +12,7 @@ from typing import Any
 import orjson
 
 from answerd.answers.catalogue import Catalogue
-from answerd.answers.operator_names import machine_named
+from answerd.answers.operator_names import machine_named, ordered_machine, remembered_machines, still_refused
 from answerd.answers.redaction import redacted_install
 from answerd.answers.sources import Sources
 from answerd.answers.unclaimed import still_unclaimed
@@ -22,7 +22,7 @@ from answerd.errors import StatesUnknown
 from answerd.identity import identity_of
 from answerd.installs.contacts import ContactIndex, contact_as_json
 from answerd.installs.records import InstallMemory, Remembered
-from answerd.installs.sentences import shown_name
+from answerd.installs.sentences import sentence, shown_name
 from answerd.installs.shown import UnknownMachine, event_as_json, record_as_json, unknown_as_json
 from answerd.installs.states import Order, Rules, State
 from answerd.inventory.row import IDENTITY_COLUMNS
@@ -33,7 +33,6 @@ from answerd.server.threads import in_thread
 from answerd.store import StoreError
 from answerd.store.nodes import Node
 from answerd.store.secrets import SecretFiles
-from answerd.store.states import OrderedMachine
 
 UNKNOWN_SECONDS = 1.0
 """How long the unknown machines that were read are shown."""
@@ -54,17 +53,19 @@ def names_sent(facts: str) -> Sequence[str]:
 @dataclass(frozen=True, slots=True)
 class CurrentStates:
     """The installs of one moment. ``now`` is in seconds since 1970; ``sightings`` are the machines that nothing claims;
-    ``said`` returns the message of a record without secrets."""
+    ``said`` returns the message of a record without secrets; ``machines`` are those that are known, by the identities
+    of their names."""
 
     memory: InstallMemory
     sightings: Sequence[UnknownMachine]
     now: float
     rules: Rules
     said: Callable[[Remembered], str]
+    machines: Mapping[str, Remembered] = field(default_factory=dict)
 
     def state_of(self, name: str) -> State:
         """Return the state of the machine with a name; new where it has no record."""
-        remembered = self.memory.by_name.get(identity_of(name))
+        remembered = self.machines.get(identity_of(name))
         return remembered.record.state if remembered is not None else State.NEW
 
 
@@ -80,18 +81,35 @@ class Installs:
         self._read = -UNKNOWN_SECONDS
         self._read_for: Catalogue | None = None
         self._said: dict[int, tuple[Remembered, Catalogue, str]] = {}
+        self._machines: dict[str, Remembered] = {}
+        self._machines_of: tuple[Catalogue, InstallMemory, int] | None = None
 
     def now(self) -> CurrentStates:
         """Return the installs of this moment."""
         catalogue = self._catalogue()
         if catalogue is not self._read_for or time.monotonic() - self._read >= UNKNOWN_SECONDS:
             try:
-                machines = in_thread(self._live.store.unknown)
-                self._unknown = in_thread(still_unclaimed, catalogue, machines)
+                unknown = in_thread(self._live.store.unknown)
+                self._unknown = in_thread(still_unclaimed, catalogue, unknown)
             except StoreError:
                 pass  # show the records that were read last; the log has the fault
             self._read, self._read_for = time.monotonic(), catalogue
-        return CurrentStates(self._memory(), self._unknown, self._live.now(), self._live.rules, self._message_of)
+        memory = self._memory()
+        machines = in_thread(self._known, catalogue, memory)
+        now, rules = self._live.now(), self._live.rules
+        return CurrentStates(memory, self._unknown, now, rules, self._message_of, machines)
+
+    def _known(self, catalogue: Catalogue, memory: InstallMemory) -> Mapping[str, Remembered]:
+        """Return all machines of which anything is known. One that has not changed stays the same object."""
+        version = catalogue, memory, memory.changes
+        if self._machines_of is None or self._machines_of[2] != version[2] or self._machines_of[:2] != version[:2]:
+            before, found = self._machines, {}
+            for remembered in remembered_machines(catalogue, memory):
+                name = identity_of(remembered.record.name)
+                known = before.get(name)
+                found[name] = known if known == remembered and known is not None else remembered
+            self._machines, self._machines_of = found, version
+        return self._machines
 
     def _message_of(self, remembered: Remembered) -> str:
         """Return the message of a record without secrets. From any thread."""
@@ -116,7 +134,7 @@ class Installs:
     def contact(self, name: str) -> Mapping[str, Any] | None:
         """Return the last contact of a machine; None where none is known."""
         machine = machine_named(self._catalogue(), self._memory(), name)
-        names = [name, *(machine.identities.values() if machine is not None else ())]
+        names = [name, *((text[1:] for text in machine.names.values()) if machine is not None else ())]
         try:
             contacts = in_thread(self._live.store.contacts)
         except StoreError:
@@ -127,33 +145,40 @@ class Installs:
     def record(self, name: str) -> Mapping[str, Any] | None:
         """Return one record with its events; None where there is none."""
         machine = machine_named(self._catalogue(), self._memory(), name)
-        if machine is None or not machine.records:
+        if machine is None:
             return None
-        remembered = machine.records[0]
+        remembered = machine.seen_in(self._memory())
+        if remembered.record.state is State.NEW and not remembered.record.heard:
+            return None
         try:
-            events = in_thread(self._live.store.history, remembered.record.name)
+            events = in_thread(self._live.store.history, remembered.names)
         except StoreError:
             events = []
         fields = record_as_json(remembered, self._live.now(), self._live.rules)
         return {**fields, "events": [event_as_json(event) for event in reversed(events)]}
 
-    def change(self, order: Order, names: Iterable[str], who: str, peer: str) -> None:
-        """Arm, disarm or forget machines, all or none. Raises `NotSaved`."""
+    def change(self, order: Order, names: Iterable[str], who: str, peer: str) -> list[str]:
+        """Arm, disarm or forget machines, all or none. Return why some that were armed would still be refused. Raises
+        `NotSaved`."""
         origin = f"console, {who}, {peer}"
         memory, catalogue = self._memory(), self._catalogue()
-        machines: list[OrderedMachine] = []
+        machines = []
         for name in names:
             machine = machine_named(catalogue, memory, name)
             if machine is None:
                 raise NotSaved(f'no record, row, document or member is called "{shown_name(name)}"')
-            named = [remembered.record.name for remembered in machine.records] or [machine.name]
-            machines += [(record_name, machine.identities) for record_name in named]
+            machines.append(machine)
         if not machines:
             raise NotSaved("no machine was selected")
         try:
-            self._live.order(machines, order, origin)
+            self._live.order([ordered_machine(catalogue, memory, one, order) for one in machines], order, origin)
         except StoreError as error:
             raise NotSaved(str(error)) from None
+        if order is not Order.ARM:
+            return []
+        memory = self._memory()
+        refused = (still_refused(catalogue, memory, machine, self._live.now()) for machine in machines)
+        return [sentence(one) for one in refused if one is not None]
 
     def _memory(self) -> InstallMemory:
         try:

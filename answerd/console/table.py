@@ -457,17 +457,18 @@ class Table:
             return
         known, seen, memory = self._known, self._seen, states.memory
         changed: list[Remembered] = []
+        machines = states.machines
         version = id(memory), memory.changes
         if version != self._version:
             self._version = version
-            changed = [one for one in [*memory.by_name.values()] if id(one) not in seen]
+            changed = [one for one in machines.values() if id(one) not in seen]
         for remembered in changed:
             identity = identity_of(remembered.record.name)
             if identity in known:
                 seen.discard(id(known[identity]))
             known[identity] = remembered
             seen.add(id(remembered))
-        gone = [] if len(known) == len(memory) else [one for one in known if one not in memory.by_name]
+        gone = [] if known.keys() == machines.keys() else [one for one in known if one not in machines]
         for identity in gone:
             seen.discard(id(known.pop(identity)))
         sightings, database = states.sightings, self._database

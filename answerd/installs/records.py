@@ -1,20 +1,63 @@
-"""The records of all machines in memory, by name and by every identity that they have collected.
+"""The states of all hardware identities in memory, and what a request, a report and an order lead to.
 
-Rules: docs/install-once.md#one-record-for-each-machine.
+Rules: docs/install-once.md#what-a-machine-is. Which identities they name is in `answerd.installs.hardware`; what
+follows from a state is in `answerd.installs.states`.
 """
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Collection, Iterable, Mapping
-from types import MappingProxyType
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from functools import reduce
 from typing import Final, NamedTuple
 
-from answerd.identity import record_identity
-from answerd.installs.events import Event, Evidence, Kind, evidence_of, merge, record_of
-from answerd.installs.states import Record, Refusal, Requested, Rules, State, is_repeated, is_silent, judge
+from answerd.formats.family import Once
+from answerd.identity import identity_of, record_identity
+from answerd.installs.events import (
+    ORDERED,
+    Event,
+    Kind,
+    begun_at,
+    fold_anew,
+    fold_of,
+    giving_id,
+    milliseconds,
+    new_id,
+)
+from answerd.installs.fold import FIRST_ATTEMPT, NOTHING, Begun, Closing, Fold, Strength, merge, record_of
+from answerd.installs.hardware import (
+    MAC,
+    MOST_NAMED,
+    NOBODY,
+    Asked,
+    Held,
+    Judged,
+    Machines,
+    Names,
+    RowOf,
+    board_in,
+    former,
+    in_conflict,
+    judged,
+    named_by_report,
+)
+from answerd.installs.states import (
+    Gate,
+    Judgement,
+    Order,
+    Record,
+    Refusal,
+    ReportKind,
+    Requested,
+    Rules,
+    State,
+    is_repeated,
+    judge,
+    refusal_in,
+    refusal_of,
+)
 
 CLOSEST_FIRST: Final = (
+    State.CONFLICT,
     State.INSTALLED,
     State.EXHAUSTED,
     State.COPIED,
@@ -23,264 +66,655 @@ CLOSEST_FIRST: Final = (
     State.ARMED,
     State.NEW,
 )
-"""Of several records that a request belongs to, the one whose state is shown: what is refused to one is refused."""
+"""Of the identities of a machine, the one whose state is shown: what is closed for one is refused."""
 
 
 class Remembered(NamedTuple):
-    """A record and the evidence that it follows from."""
+    """A machine as it is shown: its record, all that is known of its identities together, and these, with kind and
+    text. ``parts`` are two of its identities with their records where they contradict each other."""
 
     record: Record
-    evidence: Evidence
+    fold: Fold = NOTHING
+    names: Names = NOBODY
+    parts: tuple[tuple[str, Record], ...] = ()
 
     @property
     def identities(self) -> dict[str, str]:
-        return {identity: text for identity, (_, text) in self.evidence.identities.items()}
+        return {identity: text[1:] for identity, text in self.names.items()}
 
     @property
     def group(self) -> str | None:
         """The group document that was part of the machine's last answer."""
-        return self.evidence.group.name if self.evidence.group is not None else None
-
-    @property
-    def is_named(self) -> bool:
-        """Whether a row, a document, a member or an operator names the record."""
-        return bool(self.evidence.named)
+        return self.fold.group.name if self.fold.group is not None else None
 
 
-class Visitor(NamedTuple):
-    """The machine that asks. ``name`` is the name for a new record, None where nothing names the machine;
-    ``identities`` are those that a record would collect, with their texts. ``is_named``: an operator gave the name."""
+class Refused(NamedTuple):
+    """Why a document is refused. ``record`` is the state that refuses, ``identity`` the identity that it is of, with
+    kind and ``text``. ``label`` is how the machine is called that asks. ``other`` is the state, and ``other_text`` the
+    identity, that contradict them in a conflict. ``order`` is the command's arguments that open the gate. ``is_own``:
+    the identity is of the row that asks, or there is no row. ``plain`` is an identity of the machine that everybody can
+    type, a MAC address where it has one."""
 
-    name: str | None
-    identities: Mapping[str, str] = {}
-    group: str | None = None
-    is_named: bool = False
+    refusal: Refusal
+    record: Record
+    label: str = ""
+    identity: str = ""
+    text: str = ""
+    other: Record | None = None
+    other_text: str = ""
+    order: tuple[str, ...] = ()
+    is_own: bool = True
+    plain: str = ""
 
 
 class Decision(NamedTuple):
     """The decision of the states about a request for a document. ``events`` are to be written before the response;
-    ``refuser`` is the record that refuses, None where the document is given."""
+    ``refused`` is None where the document is given. ``giving`` is the id of what is given, ``identity`` the one of the
+    report's URL, ``attempt`` the order that began the attempt."""
 
     events: tuple[Event, ...] = ()
-    refuser: Record | None = None
-    refusal: Refusal | None = None
+    refused: Refused | None = None
+    giving: str = ""
+    identity: str = ""
+    attempt: str = FIRST_ATTEMPT
 
 
-MOST_ALIKE: Final = 8
-"""Records that one identity finds. What more records have (a UUID of a whole batch of boards, the MAC address of an
-adapter that is passed around) tells nobody which machine asks, and would cost each request a look at all of them."""
+class ReportedOn(NamedTuple):
+    """What the URL of a report says: the giving, an identity that it names, and the order that began its attempt."""
 
-MOST_COLLECTED: Final = 64
-"""Identities of one request that a record collects."""
+    giving: str
+    identity: str
+    attempt: str = FIRST_ATTEMPT
 
-MOST_OF_A_RECORD: Final = 256
-"""Identities of one record; further ones are not collected."""
 
-MOST_UNNAMED: Final = 10_000
-"""Records that no row, document, member or operator names: strangers can make them."""
+MOST_CARRIED: Final = 64
+"""Hardware identities of one request that count, the first ones."""
+
+MOST_STRANGERS: Final = 10_000
+"""Identities that nothing but a request names and that were only given or refused: strangers can make them."""
 
 _EVICTED_AT_ONCE: Final = 200
-"""Records that are dropped together: finding the oldest means a look at all of them."""
-
-_MAY_GO: Final = (State.NEW, State.INSTALLING, State.FAILED, State.EXHAUSTED)
-"""The states of unnamed records that may be dropped, the first ones first. One that is copied, installed or armed is
-kept: its machine would install again, or be refused."""
+"""Identities that are dropped together: finding the oldest means a look at all of them."""
 
 
-class InstallMemory:
-    """All records. Of one process, and edited by its loop only; look-ups from other threads are safe, and
-    so are walks over a copy (``[*memory.by_name]``)."""
+def no_row(_identity: str) -> None:
+    """Return that no row has an identity: there is no inventory."""
+
+
+class InstallMemory(Machines):
+    """The states of all identities. Of one process, and edited by its loop only; look-ups from other threads are safe,
+    and so are walks over a copy (``[*memory.by_identity]``)."""
 
     def __init__(self, rules: Rules, assumed: Record | None = None) -> None:
         """``assumed`` is the record with which a machine without one begins, apart from its name; by default a new
         record."""
+        super().__init__()
         self.rules = rules
-        self._assumed = assumed
-        self.by_name: dict[str, Remembered] = {}
-        self.unnamed: dict[str, None] = {}  # names' identities of those that nothing but a request names
+        self.assumed = assumed
+        self.strangers: dict[str, float] = {}  # when each was heard of last
         self.changes = 0  # rises with every change
         self.newest = 0.0  # the latest time of an event
-        # Names by identity; in a dict where there are more than `MOST_ALIKE`.
-        self._by_identity: dict[str, tuple[str, ...] | dict[str, None]] = {}
-        self.newly_shared: list[str] = []  # to be emptied by those who want to tell
-        self.forgotten: dict[str, Evidence] = {}  # of machines without a record, by the identity of their names
 
-    def __len__(self) -> int:
-        return len(self.by_name)
+    # --- events ----------------------------------------------------------------------------------------------------
 
-    def apply(self, event: Event) -> Remembered | None:
-        """Add an event. Return the record then, None where the machine has none (any more)."""
-        before = self.evidence(event.record)
-        evidence = evidence_of(event)
+    def apply(self, event: Event) -> bool:  # noqa: PLR0912 - a kind of event after the other
+        """Add an event. Return whether it changed the state of any identity."""
+        self.changes += 1
         self.newest = max(self.newest, event.at)
-        return self.put(record_identity(event.record), evidence if before is None else merge(before, evidence))
+        names = event.names
+        if event.kind is Kind.SUMMARY:
+            for at, clique in event.ties:
+                self.ties.observe({one: names.get(one, "n" + one) for one in clique}, at)
+            for identity, fold in event.folds.items():
+                self.ties.learn({identity: names.get(identity, "n" + identity)})
+                self._put(identity, merge(self.fold(identity), fold), event.label)
+            return True
+        together = event.together
+        if together:
+            self.ties.observe(together, event.at)
+        self.ties.learn(names)
+        if event.label:
+            self.note_label(event.label, names)
+        if event.kind is Kind.ASKED:
+            if not event.is_named:
+                self._note_strangers(together, event.at)
+            for identity in event.closed:
+                self._put(identity, merge(self.fold(identity), fold_of(event)), event.label)
+            return bool(event.closed)
+        if not names:
+            return False
+        fold = fold_of(event)
+        if event.kind is Kind.GIVEN and event.giving:
+            fold = self._with_reports(event, fold)
+        if event.kind is Kind.INSTALLED and event.counts:
+            self._close_the_giving(event, fold)
+        has_changed = False
+        made: list[tuple[Held | None, Held]] = []
+        for identity in names:
+            before = self.by_identity.get(identity)
+            if identity in event.anew:
+                self._put(identity, merge(self.fold(identity), fold_anew(event, fold)), event.label)
+                has_changed = True
+                continue
+            after = next((held for known, held in made if known is before), None)
+            if after is None:
+                joined = fold if before is None else merge(before.fold, fold)
+                after = next((held for _, held in made if held.fold == joined), None)
+                if after is None:
+                    after = Held(joined, record_of(event.label or self.title_of(identity), joined, self.rules))
+                made.append((before, after))
+                state = before.record.state if before is not None else State.NEW
+                has_changed = has_changed or state is not after.record.state
+            self.by_identity[identity] = after
+            self._note_stranger(identity, after.fold)
+        return has_changed
 
-    def evidence(self, name: str) -> Evidence | None:
-        own = record_identity(name)
-        remembered = self.by_name.get(own)
-        return remembered.evidence if remembered is not None else self.forgotten.get(own)
+    def _with_reports(self, event: Event, fold: Fold) -> Fold:
+        """Return what a giving says, with the reports about it that came first: they are about all that it names."""
+        found: set[Closing] = set(fold.closings)
+        for held in {id(held): held for one in event.names if (held := self.by_identity.get(one))}.values():
+            found.update(closing for closing in held.fold.closings if closing.giving == event.giving)
+        return fold._replace(closings=tuple(sorted(found))) if len(found) > len(fold.closings) else fold
 
-    def put(self, name: str, evidence: Evidence | None) -> Remembered | None:
-        """Have the evidence of the record of a name's identity be this; None removes the record without a trace. Return
-        the record then."""
-        self.changes += 1
-        self.forgotten.pop(name, None)
-        if evidence is None or not evidence.is_record:
-            self.drop(name)
-            if evidence is not None:
-                self.forgotten[name] = evidence
-            return None
-        before = self.by_name.get(name)
-        record = record_of(evidence, self.rules)
-        remembered = self.by_name[name] = Remembered(record, evidence)
-        if evidence.named:
-            self.unnamed.pop(name, None)
+    def _close_the_giving(self, event: Event, fold: Fold) -> None:
+        """Close what the giving of a report names and the report does not: its node did not know of it."""
+        for held in {id(held): held for one in event.names if (held := self.by_identity.get(one))}.values():
+            for start in held.fold.starts:
+                for identity in start.names if event.giving in start.givings else ():
+                    if identity not in event.names:
+                        self._put(identity, merge(self.fold(identity), Fold(closings=fold.closings)), event.label)
+
+    def _put(self, identity: str, fold: Fold, label: str) -> None:
+        record = record_of(label or self.title_of(identity), fold, self.rules)
+        self.by_identity[identity] = Held(fold, record)
+        self._note_stranger(identity, fold)
+
+    def _note_stranger(self, identity: str, fold: Fold) -> None:
+        if fold.is_named or fold.is_lasting:
+            self.strangers.pop(identity, None)
         else:
-            self.unnamed[name] = None
-        known: Mapping[str, object] = before.evidence.identities if before is not None else {}
-        if known is not evidence.identities:
-            for identity in known:
-                if identity not in evidence.identities:
-                    self._drop(identity, name)
-            for identity in evidence.identities:
-                if identity not in known:
-                    self._add(identity, name)
-        return remembered
+            self.strangers[identity] = fold.heard
 
-    def drop(self, name: str) -> None:
-        """Remove the record of a name's identity without a trace."""
+    def _note_strangers(self, names: Iterable[str], at: float) -> None:
+        for identity in names:
+            if identity not in self.by_identity:
+                self.strangers[identity] = at
+
+    def drop(self, identity: str) -> None:
+        """Remove an identity without a trace."""
         self.changes += 1
-        before = self.by_name.pop(name, None)
-        self.unnamed.pop(name, None)
-        if before is not None:
-            for identity in before.evidence.identities:
-                self._drop(identity, name)
+        self.by_identity.pop(identity, None)
+        self.strangers.pop(identity, None)
+        self.ties.drop(identity)
 
-    def evict(self) -> list[str] | None:
-        """Make room for a record that nothing but a request names, where there are `MOST_UNNAMED`: drop the oldest ones
-        that are not installed. Return the identities of their names; None where there is no room."""
-        if len(self.unnamed) < MOST_UNNAMED:
+    def evict(self, now: float) -> list[str] | None:
+        """Make room for identities that nothing but a request names, where there are `MOST_STRANGERS`: drop those that
+        have been silent for long. Return them; None where there is no room."""
+        if len(self.strangers) < MOST_STRANGERS:
             return []
-        unnamed = [(name, self.by_name[name].record) for name in self.unnamed]
-        found = [(_MAY_GO.index(one.state), one.heard, name) for name, one in unnamed if one.state in _MAY_GO]
-        if not found:
+        silent = [(at, one) for one, at in self.strangers.items() if now - at > self.rules.silence]
+        if not silent:
             return None
-        dropped = [name for _, _, name in sorted(found)[:_EVICTED_AT_ONCE]]
-        for name in dropped:
-            self.drop(name)
+        dropped = [identity for _, identity in sorted(silent)[:_EVICTED_AT_ONCE]]
+        for identity in dropped:
+            self.drop(identity)
         return dropped
 
-    def by_state(self) -> Counter[State]:
-        """Return how many machines are in each state."""
-        return Counter(remembered.record.state for remembered in [*self.by_name.values()])
+    def is_stranger(self, event: Event) -> bool:
+        """Return whether an event needs room among those that nothing but a request names."""
+        if event.is_named or event.kind not in (Kind.GIVEN, Kind.ASKED):
+            return False
+        return not any(identity in self.by_identity or identity in self.strangers for identity in event.names)
 
-    def silent(self, now: float) -> int:
-        """Return how many machines are expected to report and do not."""
-        return sum(is_silent(remembered.record, now, self.rules) for remembered in [*self.by_name.values()])
+    # --- reading ---------------------------------------------------------------------------------------------------
 
-    def _add(self, identity: str, name: str) -> None:
-        names = self._by_identity.get(identity, ())
-        if isinstance(names, dict):
-            names[name] = None
-        elif name not in names:
-            self._by_identity[identity] = (*names, name)
-            if len(names) == MOST_ALIKE:
-                self._by_identity[identity] = dict.fromkeys((*names, name))
-                self.newly_shared.append(identity)
+    def title_of(self, identity: str) -> str:
+        """Return the text of an identity, as it was spelled first."""
+        return self.ties.texts.get(identity, "n" + identity)[1:]
 
-    def _drop(self, identity: str, name: str) -> None:
-        names = self._by_identity.get(identity, ())
-        if isinstance(names, dict):
-            names.pop(name, None)
-        rest = tuple(other for other in names if other != name) if len(names) <= MOST_ALIKE else names
-        if rest:
-            self._by_identity[identity] = rest
-        else:
-            self._by_identity.pop(identity, None)
+    def state_of(self, identity: str) -> State:
+        """Return the state of one identity."""
+        held = self.by_identity.get(identity)
+        return held.record.state if held is not None else State.NEW
+
+    def held_of(self, identities: Iterable[str]) -> dict[str, Held]:
+        """Return the states of identities that have one; of several that share one, the first."""
+        found: dict[str, Held] = {}
+        seen: set[int] = set()
+        for identity in identities:
+            held = self.by_identity.get(identity)
+            if held is not None and id(held) not in seen:
+                seen.add(id(held))
+                found[identity] = held
+        return found
+
+    def state(self, asked: Asked, row_of: RowOf) -> State:
+        """Return the state of a machine that asks."""
+        if asked.row_names and in_conflict(self, asked.row_names, asked.row, row_of):
+            return State.CONFLICT
+        found = judged(self, asked, row_of)
+        states = [held.record.state for held in self.held_of((*found.own, *found.more)).values()]
+        return min(states or [self.assumed.state if self.assumed else State.NEW], key=CLOSEST_FIRST.index)
+
+    def view(self, name: str, names: Names, row: object | None = None, row_of: RowOf = no_row) -> Remembered:
+        """Return what is known of some identities together, as the machine of a name. Those of a ``row`` may contradict
+        each other."""
+        held = self.held_of(names)
+        if not held:
+            heard = max((self.ties.of[one].at for one in names if one in self.ties.of), default=0.0)
+            record = self.assumed._replace(name=name) if self.assumed else Record(name, heard=heard)
+            return Remembered(record, NOTHING, names)
+        _, closest = min(held.items(), key=lambda one: CLOSEST_FIRST.index(one[1].record.state))
+        record, fold = closest.record, closest.fold
+        parts: tuple[tuple[str, Record], ...] = ()
+        conflict = in_conflict(self, names, row, row_of) if row is not None else None
+        if conflict is not None:
+            known = [(names[one][1:], self.by_identity.get(one)) for one in conflict]
+            parts = tuple((text, one.record if one is not None else Record(text)) for text, one in known)
+            record = record._replace(state=State.CONFLICT)
+        if len(held) > 1:
+            heard = max(one.record.heard for one in held.values())
+            group = max((one.fold.group for one in held.values() if one.fold.group is not None), default=None)
+            record, fold = record._replace(heard=heard), fold._replace(group=group)
+        return Remembered(record._replace(name=name), fold, names, parts)
 
     def intersection(self, identities: Collection[str]) -> set[str]:
-        return self._by_identity.keys() & identities
+        return self.by_identity.keys() & identities
 
-    def is_one_record(self, identities: Collection[str]) -> bool:
-        """Return whether all of these identities, which records have, lead to the same single record."""
-        found = {tuple(self._by_identity.get(identity, ())) for identity in identities}
-        return len(found) == 1 and len(found.pop()) == 1
+    # --- requests --------------------------------------------------------------------------------------------------
 
-    def is_shared(self, identity: str) -> bool:
-        """Return whether more than `MOST_ALIKE` records have an identity, and none of them has it as its name."""
-        return isinstance(self._by_identity.get(identity), dict) and identity not in self.by_name
+    def ask(
+        self,
+        asked: Asked,
+        requested: Requested,
+        peer: str,
+        row_of: RowOf = no_row,
+        *,
+        group: str | None = None,
+        overlays: tuple[str, ...] = (),
+        is_named: bool = False,
+    ) -> Decision:
+        """Return whether a machine is given a document, and what is to be written before it is. The request, its row or
+        its label must name something."""
+        if self.assumed is not None:
+            return _with_plain(asked, self._assumed(asked, requested))
+        return _with_plain(asked, self._asked(asked, requested, peer, row_of, group, overlays, is_named))
 
-    def found_by(self, identities: Iterable[str], name: str | None = None) -> list[Remembered]:
-        """Return the records that have one of these identities, or this name, each once; that of the name first. An
-        identity that is shared by many finds only the record that has it as its name."""
-        names = [record_identity(name)] if name is not None else []
-        for identity in identities:
-            alike = self._by_identity.get(identity, ())
-            names += [identity] if isinstance(alike, dict) else alike
-        return [self.by_name[found] for found in dict.fromkeys(names) if found in self.by_name]
+    def _asked(
+        self,
+        asked: Asked,
+        requested: Requested,
+        peer: str,
+        row_of: RowOf,
+        group: str | None,
+        overlays: tuple[str, ...],
+        is_named: bool,
+    ) -> Decision:
+        known = self._repeated(asked, requested, group)
+        if known is not None:
+            return known
+        found = judged(self, asked, row_of)
+        refused = self._refused(asked, found, requested, row_of)
+        names = asked.names
+        if refused is not None:
+            also = self._closed_with(asked, refused)
+            return Decision(self._of_refusal(asked, requested, peer, is_named, also), refused)
+        own = [held for one, held in self.held_of(found.own).items()]
+        fold, record = self._joint(asked, own)
+        judgement = judge(record, requested, self.rules)
+        if judgement.refusal is not None:
+            primary = next(iter(names))
+            closed = Refused(
+                judgement.refusal, record, self._label(asked), primary, names[primary], order=_order(asked)
+            )
+            if not judgement.exhausts:
+                return Decision(self._of_refusal(asked, requested, peer, is_named), closed)
+            event = Event(
+                primary, self._label(asked), Kind.REFUSED, requested.at, names, attempt=_attempt(record, own),
+                detail=requested.document, origin=peer, id=new_id(requested.at),
+            )  # fmt: skip
+            return Decision((event,), closed)
+        return self._given(asked, found, own, fold, record, judgement, requested, peer, group, overlays, is_named)
 
-    def state(self, records: Iterable[Remembered]) -> State:
-        states = [remembered.record.state for remembered in records]
-        return min(states or [self._assumed.state if self._assumed else State.NEW], key=CLOSEST_FIRST.index)
-
-    def new(self, name: str, identities: Mapping[str, str] = MappingProxyType({})) -> Remembered:
-        """Return the record that a machine without one begins with. ``identities`` are those that are shown with it."""
-        known = self.evidence(name)
-        evidence = known or Evidence(name)
-        if identities:
-            evidence = evidence._replace(identities={one: (evidence.attempt, text) for one, text in identities.items()})
-        record = record_of(evidence, self.rules) if known is not None else Record(name)
-        if self._assumed is not None:
-            record = self._assumed._replace(name=name)
-        return Remembered(record, evidence)
-
-    def judge(self, visitor: Visitor, found: Iterable[Remembered], asked: Requested, peer: str) -> Decision:
-        """Return whether a machine is given a document, and what is to be written before it is. ``found`` are its
-        records; without any, it begins with a new one, for which the visitor must have a name."""
-        given: list[Event] = []
-        refused: list[tuple[Record, Refusal]] = []
-        exhausted: list[Event] = []
-        for remembered in list(found) or [self.new(visitor.name or "")]:
-            record = remembered.record
-            judgement = judge(record, asked, self.rules)
-            if judgement.refusal is not None:
-                refused.append((record, judgement.refusal))
-                if judgement.exhausts:
-                    exhausted.append(
-                        Event(record.name, Kind.REFUSED, asked.at, record.attempt, 0, asked.document, peer)
-                    )
-                continue
-            event = _collected(remembered, visitor, asked.at, judgement.start, asked.document, peer)
-            if asked.without_start:
-                continue
-            if not (_brings_nothing(event, remembered) and is_repeated(record, asked, self.rules)):
-                given.append(event)
-        if not refused:
-            return Decision(tuple(given))
-        # What one record refuses is given to none, but a start that was one too many is noted where it was.
-        refuser, refusal = min(refused, key=lambda one: CLOSEST_FIRST.index(one[0].state))
-        return Decision(tuple(exhausted), refuser, refusal)
-
-    def told(self, visitor: Visitor, found: Iterable[Remembered], at: float, document: str, peer: str) -> list[Event]:
+    def told(
+        self,
+        asked: Asked,
+        document: str,
+        at: float,
+        peer: str,
+        row_of: RowOf = no_row,
+        *,
+        group: str | None = None,
+        overlays: tuple[str, ...] = (),
+        is_named: bool = False,
+    ) -> Decision:
         """Return what is to be written before a machine is told its report URL by an answer without ``once``."""
-        remembered = next(iter(found), None) or self.new(visitor.name or "")
-        event = _collected(remembered, visitor, at, 0, document, peer)
-        return [] if _brings_nothing(event, remembered) else [event]
+        if self.assumed is not None:
+            return Decision(identity=next(iter(asked.names)))
+        found = judged(self, asked, row_of)
+        own = [held for one, held in self.held_of(found.own).items()]
+        fold, record = self._joint(asked, own)
+        requested = Requested(document, Gate.ANSWERS, Once.OFF, at)
+        return self._given(
+            asked, found, own, fold, record, Judgement(), requested, peer, group, overlays, is_named, is_told=True
+        )
+
+    def _assumed(self, asked: Asked, requested: Requested) -> Decision:
+        primary, text = next(iter(asked.names.items()))
+        record = (self.assumed or Record(""))._replace(name=self._label(asked))
+        judgement = judge(record, requested, self.rules)
+        if judgement.refusal is None:
+            return Decision(identity=primary)
+        return Decision((), Refused(judgement.refusal, record, self._label(asked), primary, text, order=_order(asked)))
+
+    def _repeated(self, asked: Asked, requested: Requested, group: str | None) -> Decision | None:
+        """Return the decision about a document that is given once more where nothing is to be written; None for any
+        other. Most requests of an install are of this kind, so it must be found fast."""
+        first: Held | None = None
+        known = self.by_identity
+        for identity in asked.names:
+            held = known.get(identity)
+            if held is None or (first is not None and held is not first):
+                return None
+            first = held
+        if first is None or not is_repeated(first.record, requested, self.rules):
+            return None
+        if (first.fold.group.name if first.fold.group is not None else None) != group:
+            return None
+        for identity in asked.names:
+            for other in self.ties.of[identity].others if identity in self.ties.of else ():
+                if known.get(other, first) is not first:
+                    return None
+        if asked.label and known.get(record_identity(asked.label), first) is not first:
+            return None
+        if self.ties.is_news(asked.names, 0.0):
+            return None
+        start = first.fold.starts[-1]
+        return Decision(giving=first.record.giving, identity=next(iter(start.names), ""), attempt=start.attempt)
+
+    def _refused(self, asked: Asked, found: Judged, requested: Requested, row_of: RowOf) -> Refused | None:
+        """Return why a request is refused; None where all identities by which it is judged are open."""
+        label, order = self._label(asked), _order(asked)
+        conflict = in_conflict(self, asked.row_names, asked.row, row_of) if asked.row_names else None
+        if conflict is not None:
+            one, other = conflict
+            return Refused(
+                Refusal.CONFLICT,
+                self.by_identity[one].record,
+                label,
+                one,
+                self.ties.texts.get(one, ""),
+                held.record if (held := self.by_identity.get(other)) is not None else Record(label),
+                asked.row_names[other],
+                order,
+            )
+        own, more = self.held_of(found.own), self.held_of(found.more)
+        every_gate = requested._replace(once=Once.ON)
+        closed: list[tuple[int, str, Record, Refusal]] = []
+        states = {held.record.state for held in own.values()}
+        for identity, held in (*own.items(), *more.items()):
+            record = held.record
+            refusal = refusal_of(record, every_gate, self.rules)
+            if refusal is None and record.state is State.INSTALLED and (identity in more or states != {record.state}):
+                refusal = refusal_in(record)  # the grace is for the machine that reported
+            if refusal is not None:
+                closed.append((CLOSEST_FIRST.index(record.state), identity, record, refusal))
+        if closed:
+            _, identity, record, refusal = min(closed, key=lambda one: one[0])
+            return Refused(
+                refusal,
+                record,
+                label,
+                identity,
+                self.ties.texts.get(identity, ""),
+                order=self._opening(asked, identity),
+            )
+        if asked.row is not None and (was := former(self, asked.label, asked.row_names, row_of)):
+            return Refused(
+                Refusal.FORMER, self.by_identity[was].record, label, was, self.ties.texts.get(was, ""), order=order
+            )
+        if requested.once is Once.ARMED and not any(held.record.was_armed for held in own.values()):
+            record = self._joint(asked, list(own.values()))[1]
+            primary = next(iter(asked.names))
+            return Refused(Refusal.NOT_ARMED, record, label, primary, asked.names[primary], order=order)
+        return None
+
+    def _opening(self, asked: Asked, identity: str) -> tuple[str, ...]:
+        """Return what an order must name that opens an identity: the machine, and the identity where it is of none of
+        its own."""
+        own = _order(asked)
+        tied = set(asked.names)
+        for one in asked.names:
+            tied.update(self.ties.tied(one))
+        is_own = identity in tied or identity == identity_of(asked.label) or identity in asked.carried
+        return own if is_own else (*own, self.title_of(identity))
+
+    def _label(self, asked: Asked) -> str:
+        if asked.label:
+            return asked.label
+        return next((text[1:] for text in asked.names.values()), "")
+
+    def _joint(self, asked: Asked, own: Sequence[Held]) -> tuple[Fold, Record]:
+        """Return what is known of all identities of a machine that none of them refuses."""
+        if len(own) == 1:
+            return own[0]
+        if not own:
+            return NOTHING, Record(self._label(asked))
+        fold = reduce(merge, [held.fold for held in own])
+        return fold, record_of(self._label(asked), fold, self.rules)
+
+    def _closed_with(self, asked: Asked, refused: Refused) -> tuple[tuple[str, ...], Fold]:
+        """Return the open identities that a request carries beside the installed one that refuses it, and by what they
+        are closed: the machine was installed, and this is how it says so. What was ordered since, or comes from another
+        board, is left out."""
+        ties, closer, closed = self.ties, refused.identity, refused.record
+        fold = self.fold(closer)
+        if refused.refusal not in (Refusal.INSTALLED, Refusal.DISARMED) or closed.since < ties.moved(closer):
+            return (), NOTHING
+        if closer in asked.carried and ties.is_mac(closer) and ties.moves(closer, *board_in(asked.carried)):
+            return (), NOTHING
+        found = []
+        for identity in asked.carried:
+            held = self.by_identity.get(identity)
+            if held is not None and (held.record.state is State.INSTALLED or held.fold.cut > closed.since):
+                continue
+            found.append(identity)
+        disarms = tuple(order for order in fold.orders if order.order is Order.DISARM)
+        return tuple(found), Fold(disarms, (), fold.closings)
+
+    def _of_refusal(
+        self,
+        asked: Asked,
+        requested: Requested,
+        peer: str,
+        is_named: bool,
+        closed: tuple[tuple[str, ...], Fold] = ((), NOTHING),
+    ) -> tuple[Event, ...]:
+        """Return what is to be written of a refused request: what it said, where that is new."""
+        carried = asked.carried
+        if not carried or not (closed[0] or self.ties.is_news(carried, requested.at)):
+            return ()
+        primary = next(iter(carried))
+        identities, fold = closed
+        event = Event(
+            primary,
+            self._label(asked),
+            Kind.ASKED,
+            requested.at,
+            carried,
+            attempt=fold.orders if identities else (),
+            closings=fold.closings if identities else (),
+            closed=identities,
+            detail=requested.document,
+            origin=peer,
+            is_named=is_named,
+            id=new_id(requested.at),
+        )
+        return (event,)
+
+    def _given(
+        self,
+        asked: Asked,
+        found: Judged,
+        own: Sequence[Held],
+        fold: Fold,
+        record: Record,
+        judgement: Judgement,
+        requested: Requested,
+        peer: str,
+        group: str | None,
+        overlays: tuple[str, ...],
+        is_named: bool,
+        *,
+        is_told: bool = False,
+    ) -> Decision:
+        attempt = _attempt(record, own)
+        first = attempt[0].id if attempt else FIRST_ATTEMPT
+        giving = record.giving
+        if not giving or any(milliseconds(order.at) > begun_at(giving) for order in attempt):
+            giving = giving_id(next(iter(asked.names)), fold.orders)
+        present = next((start for start in reversed(fold.starts) if giving in start.givings), None)
+        names = asked.names
+        asked_names = tuple(names)
+        if present is not None and not present.names.keys() <= names.keys():
+            names = {**present.names, **names}
+        elif present is not None:
+            names = {**present.names, **names} if len(names) > len(present.names) else present.names
+        if len(names) > MOST_NAMED:
+            names = dict([*names.items()][:MOST_NAMED])
+        primary = next(iter(names))
+        decision = Decision((), None, giving, primary, first)
+        if requested.without_start:
+            return decision
+        is_known = (
+            present is not None
+            and names.keys() <= present.names.keys()
+            and (group is None or (fold.group is not None and fold.group.name == group))
+            and all((held := self.by_identity.get(one)) is not None and held.record.giving == giving for one in names)
+            and not self.ties.is_news(asked.names, 0.0)
+        )
+        if is_known and (is_told or judgement.start == 0 or is_repeated(record, requested, self.rules)):
+            return decision
+        is_over = record.state is State.INSTALLED and not is_told
+        event = Event(
+            primary,
+            self._label(asked),
+            Kind.GIVEN,
+            requested.at,
+            names,
+            None if len(asked_names) == len(names) else asked_names,
+            attempt,
+            judgement.start,
+            giving,
+            tuple(sorted({one for mac in found.let_through for one in self.fold(mac).knows})),
+            found.let_through,
+            fold.closings if is_over else (),
+            detail=requested.document,
+            origin=peer,
+            group=group,
+            overlays=overlays,
+            is_named=is_named,
+            id=new_id(requested.at),
+        )
+        return decision._replace(events=(event,))
+
+    # --- reports and orders ----------------------------------------------------------------------------------------
+
+    def reported(
+        self,
+        subject: ReportedOn,
+        word: ReportKind,
+        at: float,
+        message: str | None,
+        percent: float | None,
+        row_of: RowOf = no_row,
+    ) -> Event:
+        """Return the event of a report that comes now. It counts for the present start."""
+        known = (start.began for start in self.fold(subject.identity).starts if subject.giving in start.givings)
+        given_at = min(known, default=begun_at(subject.giving) / 1_000)
+        attempt = [subject.attempt] if subject.attempt else []
+        names = named_by_report(self, subject.giving, subject.identity, given_at, attempt, row_of)
+        held = self.by_identity.get(subject.identity)
+        label = held.record.name if held is not None else self.title_of(subject.identity)
+        event = Event(subject.identity, label, Kind(word.value), at, giving=subject.giving, id=new_id(at))
+        if not names:
+            return event._replace(counts=False)
+        primary = subject.identity if subject.identity in names else next(iter(names))
+        fold = self.fold(primary)
+        before = record_of(label, fold, self.rules)
+        starts = [start for start in fold.starts if subject.giving in start.givings]
+        own = starts[-1].attempt if starts else subject.attempt
+        begun = tuple(order for order in fold.orders if order.id == own)
+        if own and not begun:
+            begun = (Begun(own, Order.ARM, given_at),)
+        number = max((start.number for start in fold.starts if start.attempt == own), default=0) or 1
+        event = event._replace(names=names, attempt=begun, start=number)
+        if word is not ReportKind.PROGRESS:
+            event = event._replace(message=message, percent=percent)
+            return event._replace(counts=self._changes(event, names))
+        present = next((start for start in fold.starts if start.attempt == own and start.number == number), None)
+        if present is None or present.strength > Strength.COPIED or before.state is State.INSTALLED:
+            return event._replace(counts=False)
+        last = present.news
+        return event._replace(
+            message=message if message is not None else (last.message or None) if last else None,
+            percent=percent if percent is not None else last.percent if last and last.percent >= 0 else None,
+            after_copied=present.strength is Strength.COPIED,
+        )
+
+    def _changes(self, event: Event, names: Names) -> bool:
+        """Return whether a report changes the state of anything that it names, here or where more is known: it is about
+        something that is not known here, or says for the first time that it succeeded."""
+        after = fold_of(event)
+        for held in {id(held): held for one in names if (held := self.by_identity.get(one))}.values():
+            fold = held.fold
+            givings = {giving for start in fold.starts for giving in start.givings}
+            if event.giving not in givings and not any(one.giving == event.giving for one in fold.closings):
+                return True
+            if record_of("", merge(fold, after), self.rules)[2:4] != held.record[2:4]:
+                return True
+        return any(one not in self.by_identity for one in names)
+
+    def ordered(self, order: Order, label: str, names: Names, at: float, origin: str) -> Event:
+        """Return the event of an operator's order to the machine that has some identities."""
+        knew = sorted({one for held in self.held_of(names).values() for one in held.fold.knows})
+        return Event(
+            next(iter(names)), label, ORDERED[order], at, names, knew=tuple(knew), origin=origin, is_named=True,
+            id=new_id(at),
+        )  # fmt: skip
 
 
-def _collected(remembered: Remembered, visitor: Visitor, at: float, start: int, document: str, peer: str) -> Event:
-    """Return the event that a document was given, with the identities that the record does not have."""
-    record, known = remembered.record, remembered.evidence.identities
-    room = MOST_OF_A_RECORD - len(known)
-    new = {one: text for one, text in visitor.identities.items() if one not in known}
-    if len(new) > room:
-        new = dict([*new.items()][: max(0, room)])
-    name, attempt, group = record.name, record.attempt, visitor.group if visitor.group != remembered.group else None
-    own = record_identity(name)
-    is_named = visitor.is_named and not remembered.is_named and record_identity(visitor.name or "") == own
-    return Event(name, Kind.GIVEN, at, attempt, start, document, peer, identities=new, group=group, is_named=is_named)
+def _with_plain(asked: Asked, decision: Decision) -> Decision:
+    """Return a decision with what is needed to tell a person why, where it is a refusal."""
+    refused = decision.refused
+    if refused is None:
+        return decision
+    names = asked.names
+    plain = next((text[1:] for text in names.values() if text[0] == MAC), "")
+    plain = plain or next((text[1:] for text in names.values()), "")
+    is_own = asked.row is None or refused.identity in asked.row_names
+    return decision._replace(refused=refused._replace(is_own=is_own, plain=plain))
 
 
-def _brings_nothing(event: Event, remembered: Remembered) -> bool:
-    """Return whether an event adds nothing to a record but the time at which the machine was heard of."""
-    return not event.identities and event.group is None and not event.is_named and remembered.evidence.is_record
+def _attempt(record: Record, own: Iterable[Held]) -> tuple[Begun, ...]:
+    """Return the orders that began an attempt."""
+    if not record.attempts:
+        return ()
+    found = {order.id: order for held in own for order in held.fold.orders}
+    return tuple(found[one] for one in sorted(record.attempts) if one in found)
+
+
+def _order(asked: Asked) -> tuple[str, ...]:
+    """Return what an operator orders to let a machine in."""
+    if asked.label:
+        return (asked.label,)
+    return (next((text[1:] for text in asked.names.values()), ""),)
+
+
+def held_records(memory: InstallMemory) -> Iterator[Record]:
+    """Yield each record once."""
+    seen: set[int] = set()
+    for held in [*memory.by_identity.values()]:
+        if id(held) not in seen:
+            seen.add(id(held))
+            yield held.record

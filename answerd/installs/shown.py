@@ -7,9 +7,10 @@ from typing import Any, NamedTuple
 
 import orjson
 
-from answerd.installs.events import Event, Evidence, Kind, Strength
+from answerd.installs.events import Event, Kind
+from answerd.installs.fold import FIRST_ATTEMPT, Fold, Strength
 from answerd.installs.records import Remembered
-from answerd.installs.states import Rules, State, is_silent
+from answerd.installs.states import Record, Rules, State, is_silent
 
 MOST_LISTED = 10_000
 """Records of one response of the admin API; ``after=`` asks for those that follow."""
@@ -40,19 +41,25 @@ def record_as_json(remembered: Remembered, now: float, rules: Rules) -> dict[str
         "silent": is_silent(record, now, rules),
         "since": timestamp(record.since) if record.state is not State.NEW else None,
         "heard": timestamp(record.heard) if record.heard else None,
-        "last_step": last_step(remembered.evidence) or None,
+        "last_step": last_step(remembered.fold, record) or None,
         "starts": record.starts,
         "group": remembered.group,
         "message": record.message,
         "percent": int(percent) if percent is not None and percent.is_integer() else percent,
         "identities": list(remembered.identities.values()),
+        "conflict": [{"identity": one, **_part(part)} for one, part in remembered.parts] or None,
     }
 
 
-def last_step(evidence: Evidence) -> str:
+def _part(record: Record) -> dict[str, Any]:
+    return {"state": record.state.value, "since": timestamp(record.since) if record.since else None}
+
+
+def last_step(fold: Fold, record: Record) -> str:
     """Return what a machine did last in its present start: the document that it was given, a loader's script or an
     answer, or what it reported. Empty where it did nothing. A document that is given again is no new step."""
-    start = evidence.starts.get(max(evidence.starts, default=0))
+    attempts = record.attempts or (FIRST_ATTEMPT,)
+    start = next((start for start in reversed(fold.starts) if start.number and start.attempt in attempts), None)
     if start is None:
         return ""
     steps = [(at, document) for document, at in start.given.items()]
@@ -79,7 +86,10 @@ def event_as_json(event: Event) -> dict[str, Any]:
     return {
         "at": timestamp(event.at),
         "event": event.kind.value,
+        "machine": event.label,
         "detail": event.detail,
+        "group": event.group,
+        "overlays": list(event.overlays),
         "from": event.origin,
         "counts": event.counts or event.kind is Kind.GIVEN,
         "body": event.body.decode("utf-8", "replace"),

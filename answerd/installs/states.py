@@ -18,8 +18,9 @@ installer asks for a document several times within seconds, and a machine that w
 minutes. An attempt has a bounded number of starts (`Rules.starts`), so every loop ends, also one in which all reports
 are lost: the start that would be one too many is refused and leads to `EXHAUSTED`.
 
-A record is the fold of its events (`answerd.installs.events`), so the order of their arrival does not matter. This
-module says what follows from a record: whether a document is given, and in which start.
+State belongs to each hardware identity, as the fold of the events that name it (`answerd.installs.fold`), so the order
+of their arrival does not matter; by which identities a request is judged is in `answerd.installs.hardware`. This module
+says what follows from a record: whether a document is given, and in which start.
 
 Two things always hold (``tests/unit/test_install_states.py`` walks all states to their end to show it):
 
@@ -55,6 +56,9 @@ class State(StrEnum):
     """The machine reported a failure. The next document begins a new start."""
     EXHAUSTED = "exhausted"
     """All starts were used, and none succeeded."""
+    CONFLICT = "conflict"
+    """One hardware identity of the machine's row is installed, and another one is under way: two machines, or a card
+    that moved. Only what is shown together can be in this state."""
 
 
 class Gate(StrEnum):
@@ -83,6 +87,7 @@ GATES: Mapping[State, Mapping[Gate, Opening]] = MappingProxyType(
         State.INSTALLED: {Gate.LOADER: Opening.CLOSED, Gate.ANSWERS: Opening.GRACE},
         State.FAILED: {Gate.LOADER: Opening.OPEN, Gate.ANSWERS: Opening.OPEN},
         State.EXHAUSTED: {Gate.LOADER: Opening.CLOSED, Gate.ANSWERS: Opening.CLOSED},
+        State.CONFLICT: {Gate.LOADER: Opening.CLOSED, Gate.ANSWERS: Opening.CLOSED},
     }
 )
 """The gates that are open in each state. After an operator's ``disarm`` there is no grace. At an open gate a document
@@ -116,6 +121,8 @@ class Refusal(StrEnum):
     DISARMED = "an operator disarmed the machine"
     EXHAUSTED = "all starts were used"
     NOT_ARMED = "the document waits for an operator to arm the machine"
+    CONFLICT = "one identity of the row is installed, and another one is under way"
+    FORMER = "the name of the row was that of another machine, which is installed"
 
 
 class ReportKind(StrEnum):
@@ -160,16 +167,17 @@ class Requested(NamedTuple):
 
 
 class Record(NamedTuple):
-    """The record of one machine. ``since`` is when it came into ``state``. ``attempt`` counts from 1. ``was_armed``:
-    the attempt began with an operator's ``arm``. ``by_operator``: `State.INSTALLED` is what an operator said, not a
-    report. ``starts`` are those of the attempt. ``given`` are the documents of the present start, with the time of the
-    first giving. ``heard`` is the time of the machine's last request or report. ``message`` and ``percent`` are its
-    last news, or came with its state. ``recent`` are documents of earlier starts, with the time of the first giving:
-    those that a process which did not know of the present start yet may have given in it as a repetition.
+    """The state of one identity, or of a machine. ``since`` is when it came into ``state``. ``attempts`` are the orders
+    that began its attempt, none for the first one. ``was_armed``: the attempt began with an operator's ``arm``.
+    ``by_operator``: `State.INSTALLED` is what an operator said, not a report. ``starts`` are those of the attempt.
+    ``given`` are the documents of the present start, with the time of the first giving. ``heard`` is the time of the
+    machine's last request or report. ``message`` and ``percent`` are its last news, or came with its state. ``recent``
+    are documents of earlier starts, with the time of the first giving: those that a process which did not know of the
+    present start yet may have given in it as a repetition. ``giving`` is the id of what was given last.
     """
 
     name: str
-    attempt: int = 1
+    attempts: tuple[str, ...] = ()
     state: State = State.NEW
     since: float = 0
     was_armed: bool = False
@@ -180,6 +188,7 @@ class Record(NamedTuple):
     message: str | None = None
     percent: float | None = None
     recent: Mapping[str, float] = {}
+    giving: str = ""
 
 
 class Judgement(NamedTuple):
@@ -228,7 +237,7 @@ def refusal_of(record: Record, asked: Requested, rules: Rules) -> Refusal | None
     """Return the rule by which the state closes the gate to a document; None where the gate is open to it."""
     opening = GATES[record.state][asked.gate]
     if opening is not Opening.OPEN and (opening is Opening.CLOSED or not _in_grace(record, asked, rules)):
-        return _refusal_in(record)
+        return refusal_in(record)
     if not record.was_armed and asked.once is Once.ARMED:
         return Refusal.NOT_ARMED
     return None
@@ -257,7 +266,10 @@ def _in_grace(record: Record, asked: Requested, rules: Rules) -> bool:
     return asked.at - record.since <= rules.grace
 
 
-def _refusal_in(record: Record) -> Refusal:
+def refusal_in(record: Record) -> Refusal:
+    """Return the rule by which a state closes a gate."""
+    if record.state is State.CONFLICT:
+        return Refusal.CONFLICT
     if record.state is State.INSTALLED:
         return Refusal.DISARMED if record.by_operator else Refusal.INSTALLED
     return Refusal.COPIED if record.state is State.COPIED else Refusal.EXHAUSTED

@@ -1,7 +1,8 @@
-"""Tokens of reports: the token in a report's URL identifies one machine and one attempt.
+"""Tokens of reports: the token in a report's URL identifies what was given to one machine in one attempt.
 
-Rules: docs/install-once.md#the-report-url. A token holds the record's name and the attempt, so it is good also when the
-service died before it wrote the record down, and 128 bits that only the owner of the key can work out.
+Rules: docs/install-once.md#the-report-url. A token holds the id of the giving, one identity that it names, and the
+order that began the attempt, so it is good also where the giving is not known yet, and 128 bits that only the owner of
+the key can work out.
 """
 
 from __future__ import annotations
@@ -18,32 +19,36 @@ KEY_LENGTH = 32
 _SIGNED = 16
 """Bytes of the signature: 128 bits."""
 
-_MOST_ATTEMPT_DIGITS = 15
-_FORM = re.compile(r"(?<![\w-])[\w-]+\.\d{1,15}\.[\w-]{22}(?![\w-])", re.ASCII)
+_PARTS = 4
+_LONGEST_ID = 64
+_FORM = re.compile(r"(?<![\w-])[\w-]+\.[0-9a-f]{32}\.(?:[0-9a-f]{32})?\.[\w-]{22}(?![\w-])", re.ASCII)
 WORTHLESS = bytes(KEY_LENGTH)
 """A key that no service has: for tokens that are shown and never taken."""
 
 
 class TokenSubject(NamedTuple):
-    name: str
-    attempt: int
+    """What was given, an identity that it names, and the order that began its attempt, empty for the first one."""
+
+    giving: str
+    identity: str
+    attempt: str = ""
 
 
 def report_token(subject: TokenSubject, key: bytes) -> str:
     """Return the token, the same at every call: letters, digits, ``-``, ``_`` and ``.``."""
-    return f"{_encoded(subject.name.encode())}.{subject.attempt}.{_signature(subject, key)}"
+    return f"{_encoded(subject.identity.encode())}.{subject.giving}.{subject.attempt}.{_signature(subject, key)}"
 
 
 def subject_of(token: str, key: bytes) -> TokenSubject | None:
     """Return the subject of a token; None for a text that is not a token, or was made with another key."""
-    name, _, rest = token.partition(".")
-    attempt, _, signature = rest.partition(".")
-    if not (attempt.isascii() and attempt.isdigit() and len(attempt) <= _MOST_ATTEMPT_DIGITS and signature.isascii()):
+    parts = token.split(".")
+    if len(parts) != _PARTS or not token.isascii() or any(len(part) > _LONGEST_ID for part in parts[1:3]):
         return None
     try:
-        subject = TokenSubject(urlsafe_b64decode(name + "=" * (-len(name) % 4)).decode(), int(attempt))
+        identity = urlsafe_b64decode(parts[0] + "=" * (-len(parts[0]) % 4)).decode()
     except ValueError:
         return None
+    subject = TokenSubject(parts[1], identity, parts[2])
     return subject if hmac.compare_digest(report_token(subject, key), token) else None
 
 
@@ -58,7 +63,7 @@ def without_tokens(text: str) -> str:
 
 
 def _signature(subject: TokenSubject, key: bytes) -> str:
-    signed = hmac.digest(key, f"{subject.attempt}:{subject.name}".encode(), "sha256")
+    signed = hmac.digest(key, f"{subject.giving}:{subject.attempt}:{subject.identity}".encode(), "sha256")
     return _encoded(signed[:_SIGNED])
 
 

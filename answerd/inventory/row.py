@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
 
 from answerd.identity import (
@@ -16,11 +16,11 @@ from answerd.identity import (
     identifier_fault,
     identity_of,
     is_label,
-    is_shared_by_many,
     normalize,
     port_of,
 )
 from answerd.inventory.records import MOST_COLUMNS, CsvRecord, Syntax, UnreadableError
+from answerd.shared_values import is_shared, kind_of
 
 IDENTITY_COLUMNS: Final = ("id", "mac", "serial", "uuid")
 """Columns whose values identify a machine, in the order in which the first identity of a row is looked for."""
@@ -140,10 +140,7 @@ class Row:
     def values(self) -> dict[str, list[str]]:
         """Return the values of each label that has one. Only a ``mac`` cell can hold several."""
         cells = self.cells()
-        found = {label: [cells[at]] for label, at in self.layout.labels.items() if cells[at]}
-        if "mac" in found:
-            found["mac"] = found["mac"][0].split() or found["mac"]
-        return found
+        return {label: values for label, at in self.layout.labels.items() if (values := values_in(label, cells[at]))}
 
     def identities(self) -> dict[str, str]:
         """Return each identity by which a request is this row's, with the text that gave it, in a fixed order."""
@@ -161,6 +158,26 @@ class Row:
         return self.id or next(iter(self.identities()), "")
 
 
+def values_in(label: str, cell: str) -> list[str]:
+    """Return the values of a label that a cell has, without those that many machines share."""
+    if not cell:
+        return []
+    values = cell.split() or [cell] if label == "mac" else [cell]
+    kind = kind_of(label)
+    return [value for value in values if not is_shared(kind, normalize(value))] if kind else values
+
+
+def hardware_in(layout: Layout, cells: Sequence[str]) -> Iterator[tuple[str, str, str]]:
+    """Yield column, identity and text of each value of a row that is of its hardware: all but its ``id``."""
+    for column, at in layout.identifying:
+        if column == "id" or not (cell := cells[at]):
+            continue
+        for value in cell.split() if column == "mac" else (cell,):
+            identity = identity_of(value) if column == "serial" else port_of(normalize(value))
+            if not is_shared(column, identity):
+                yield column, identity, value
+
+
 def identities_of_sound(layout: Layout, cells: Sequence[str]) -> dict[str, str]:
     """Return `Row.identities` of a row without a fault, for a fraction of what judging its cells costs."""
     found: dict[str, str] = {}
@@ -168,7 +185,7 @@ def identities_of_sound(layout: Layout, cells: Sequence[str]) -> dict[str, str]:
         cell = cells[at]
         for value in cell.split() if column == "mac" else (cell,):
             identity = identity_of(value) if column in ("id", "serial") else port_of(normalize(value))
-            if identity and not is_shared_by_many(identity):
+            if identity and (column == "id" or not is_shared(column, identity)):
                 found.setdefault(identity, value)
     return found
 
@@ -188,10 +205,10 @@ def judged(layout: Layout, cells: Sequence[str]) -> Judgement:
     width = len(cells)
     for column, at in layout.identifying:
         cell = cells[at] if at < width else ""
-        if not cell:
+        values = [value for value in _values_of(column, cell) if column == "id" or not is_empty(column, value)]
+        if not values:
             continue
         has_value = True
-        values = _values_of(column, cell)
         if len(values) > MOST_ADDRESSES:
             fault = fault or f"column {column}: a cell has more than {MOST_ADDRESSES:,} addresses"
             values = values[:MOST_ADDRESSES]
@@ -200,7 +217,7 @@ def judged(layout: Layout, cells: Sequence[str]) -> Judgement:
             identity, wrong = identified(value)
             if wrong:
                 fault = fault or f"column {column}: {wrong}"
-            elif not is_shared_by_many(identity):
+            else:
                 identities.setdefault(identity, value)
     if width > MOST_COLUMNS:
         fault = f"has more than {MOST_COLUMNS:,} cells, and the header has {layout.width} columns"
@@ -211,6 +228,11 @@ def judged(layout: Layout, cells: Sequence[str]) -> Judgement:
     elif not has_value:
         fault = f"has no value in {' or '.join(column for column, _ in layout.identifying)}, so it names no machine"
     return Judgement(identities, fault)
+
+
+def is_empty(column: str, value: str) -> bool:
+    """Return whether a value of an identity column says nothing: many machines have it."""
+    return is_shared(column, normalize(value))
 
 
 def shared_columns(first: Row, second: Row) -> list[str]:
@@ -226,17 +248,15 @@ def shared_columns(first: Row, second: Row) -> list[str]:
 
 
 def notes(layout: Layout, cells: Sequence[str]) -> list[str]:
-    """Return notes for the author of a row: values that identify no machine, and values that no JSON body can claim."""
+    """Return notes for the author of a row: values that no JSON body can claim."""
     found = []
     for column, at in layout.identifying:
         cell = cells[at] if at < len(cells) else ""
         for value in _values_of(column, cell)[:MOST_ADDRESSES]:
             identity, wrong = _VALUES[column](value)
-            if wrong:
+            if wrong or (column != "id" and is_empty(column, value)):
                 continue
-            if is_shared_by_many(identity):
-                found.append(f"column {column}: a value that many machines share identifies none of them")
-            elif len(identity) < SHORTEST_IN_BODY:
+            if len(identity) < SHORTEST_IN_BODY:
                 found.append(
                     f"column {column}: a value of under {SHORTEST_IN_BODY} letters and digits "
                     "is not recognised in a JSON body"

@@ -85,6 +85,7 @@ def make_answer_app(
     """
     if installs is not None:
         sources = replace(sources, gates=Gates(installs))
+        installs.catalogue = catalogue
     probes = Probes(readiness)
     use_context_variables()
     app = bottle.Bottle()
@@ -209,7 +210,7 @@ def _resolved(
         return _busy(exchange, "large documents")
     except AnswerError as error:
         if installs is not None and isinstance(error, NotClaimed):
-            installs.unclaimed(facts)
+            installs.unclaimed(catalogue(), facts)
         # Hints about similar facts need all labels of the request, which cost too much for a large body.
         large = len(exchange.request.body) > LARGE
         reason = error.reason if large else with_hints(error, facts)
@@ -225,7 +226,7 @@ def _resolved(
         if installs is not None:
             exchange.settle = installs.settle()
     if found.selection.default and installs is not None and not is_known(catalogue(), catalogue().facts(facts)):
-        installs.unclaimed(facts)
+        installs.unclaimed(catalogue(), facts)
     if installs is not None:
         _note_given(installs, catalogue(), facts, found)
     if found.selection.machine:
@@ -248,7 +249,7 @@ def _note_given(installs: LiveStates, catalogue: Catalogue, facts: Facts, answer
     is_refused = answer.gate is not None
     if not is_refused and any(criterion.label == STATE for criterion in selection.layers[-1].control.match):
         # A document for machines in this state, such as "waiting for approval", answers in place of the one with once.
-        is_refused = Gates(installs).state(catalogue.facts(facts)) in OPENED_BY_ARM
+        is_refused = Gates(installs).state(catalogue, catalogue.facts(facts)) in OPENED_BY_ARM
     if name or is_refused:
         installs.note_contact(facts, name, OK, got, is_refused=is_refused)
 

@@ -17,6 +17,7 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Histo
 
 from answerd import __version__
 from answerd.answers.catalogue import Catalogue
+from answerd.answers.operator_names import census
 from answerd.errors import StatesUnknown
 from answerd.installs.states import State
 from answerd.server.admission import Admission
@@ -82,7 +83,7 @@ class Exposition:
                 age,
             )
         if self._installs is not None:
-            yield from _states(self._installs)
+            yield from _states(self._installs, self._answers.follower.loader.catalogue)
         expiry = self._certificate_expiry()
         if expiry is not None:
             yield _gauge(
@@ -131,7 +132,7 @@ def _census(catalogue: Catalogue) -> Counter[tuple[str, str]]:
     return Counter((raw.key.kind.value, raw.key.format) for raw in catalogue.documents)
 
 
-def _states(installs: LiveStates) -> Iterator[Metric]:
+def _states(installs: LiveStates, catalogue: Catalogue) -> Iterator[Metric]:
     """Yield what is known of installs, and of the database that nodes share; nothing of what cannot be read."""
     try:
         records = installs.current()
@@ -139,7 +140,8 @@ def _states(installs: LiveStates) -> Iterator[Metric]:
         pass
     else:
         meaning = "machines by the state of their install; absent without states"
-        by_state, family = in_thread(records.by_state), GaugeMetricFamily("answerd_installs", meaning, labels=["state"])
+        by_state, silent = in_thread(census, catalogue, records, installs.now())
+        family = GaugeMetricFamily("answerd_installs", meaning, labels=["state"])
         for state in State:
             if state is not State.NEW:
                 family.add_metric([state.value], by_state.get(state, 0))
@@ -147,7 +149,7 @@ def _states(installs: LiveStates) -> Iterator[Metric]:
         yield _gauge(
             "answerd_installs_silent",
             "machines that install and have said nothing for SERVICE_INSTALL_SECS; absent without states",
-            in_thread(records.silent, installs.now()),
+            silent,
         )
     try:
         waiting = in_thread(installs.store.waiting)
@@ -164,10 +166,10 @@ def _states(installs: LiveStates) -> Iterator[Metric]:
         )
     if nodes := in_thread(installs.store.nodes):
         meaning = "for how long a node has not spoken to the shared database; only with PostgreSQL"
-        silent = GaugeMetricFamily("answerd_node_silent_seconds", meaning, labels=["node"])
+        ages = GaugeMetricFamily("answerd_node_silent_seconds", meaning, labels=["node"])
         for node in nodes:
-            silent.add_metric([node.name], node.silent)
-        yield silent
+            ages.add_metric([node.name], node.silent)
+        yield ages
         yield _gauge(
             "answerd_node_differences",
             "settings that decide answers, and secrets, that are not the same at all nodes; only with PostgreSQL",

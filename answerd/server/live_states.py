@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from contextvars import ContextVar
 from time import monotonic
 from typing import Final
@@ -20,19 +21,21 @@ from gevent.event import AsyncResult
 from gevent.monkey import get_original
 from gevent.threadpool import ThreadPool
 
+from answerd.answers.catalogue import Catalogue
 from answerd.answers.contacts import Asked, contact_of, key_of, without_large_body
-from answerd.answers.gates import collected_identities, url_of_host
+from answerd.answers.gates import url_of_host
+from answerd.answers.hardware_names import carried_names, row_finder
+from answerd.answers.operator_names import OrderedMachine
 from answerd.answers.unclaimed import facts_as_json
 from answerd.config import Config
-from answerd.errors import StatesUnknown
+from answerd.errors import AnswerError, StatesUnknown
 from answerd.facts import Facts
 from answerd.fault_log import FaultLog
-from answerd.identity import record_identity
 from answerd.installs.contacts import Pending
-from answerd.installs.events import Event, Evidence, Kind, ordered, reported
-from answerd.installs.records import MOST_UNNAMED, InstallMemory, Remembered
+from answerd.installs.events import Event, Kind
+from answerd.installs.hardware import NAME, Names, RowOf
+from answerd.installs.records import MOST_STRANGERS, InstallMemory, Remembered, ReportedOn, no_row
 from answerd.installs.reports import Report
-from answerd.installs.sentences import shown_name
 from answerd.installs.states import Order
 from answerd.installs.tokens import TokenSubject
 from answerd.server.http.responses import Client
@@ -40,7 +43,7 @@ from answerd.server.request_log import RequestLog
 from answerd.server.threads import Lock, in_pool, in_thread
 from answerd.store import StoreAway, StoreError
 from answerd.store.state_tables import ROWS_AT_ONCE, Sighting
-from answerd.store.states import EventReader, EventWriter, OrderedMachine, Position, StateFile
+from answerd.store.states import EventReader, EventWriter, Position, StateFile
 
 _thread_now: Callable[[], int] = get_original("_thread", "get_ident")  # gevent's version identifies greenlets
 
@@ -123,6 +126,7 @@ class LiveStates:
         self.store = shared.states
         self.rules = shared.states.rules
         self.shared = shared
+        self.catalogue: Callable[[], Catalogue] = Catalogue  # the worker names that of the set in force
         self.on_change: list[Callable[[Remembered], None]] = []
         self._log = log
         self._memory = shared.memory
@@ -184,12 +188,20 @@ class LiveStates:
         """Have it written that a document was given, or that a start was refused. Raises `StatesUnknown`: the document
         must not be given then."""
         for event in events:
-            if not event.is_named and record_identity(event.record) not in self._memory.by_name:
+            if self._memory.is_stranger(event):
                 self._make_room()
         try:
             _given.set(self._add(events))
         except StoreError as error:
             raise StatesUnknown(_NOT_GIVEN.format(error)) from None
+
+    def noted(self, events: Sequence[Event]) -> None:
+        """Have it written what a refused machine said of itself. No response waits for it, and it may be lost."""
+        with suppress(StoreError, StatesUnknown):
+            for event in events:
+                if self._memory.is_stranger(event):
+                    self._make_room()
+            self._add(events)
 
     def settle(self) -> Callable[[], str] | None:
         """Return what waits until what `given` got for the present request is written, None where that is nothing. It
@@ -204,9 +216,8 @@ class LiveStates:
         """Write a machine's report and wait until it is on the disk; return whether it changed anything. Raises
         `StoreError`."""
         self.refresh()
-        evidence = self._memory.evidence(subject.name) or Evidence(subject.name)
         message, percent = report.message, report.percent
-        event = reported(evidence, report.word, subject.attempt, self.now(), message, percent, self.rules)
+        event = self._memory.reported(ReportedOn(*subject), report.word, self.now(), message, percent, self._row_of())
         self._add([event._replace(detail=detail, origin=origin, body=report.kept)]).written.get()
         return event.counts
 
@@ -218,23 +229,34 @@ class LiveStates:
         for line in in_thread(self.store.before_order):
             self._log.line(line)
         self.refresh()
-        events = []
-        for name, identities in machines:
-            evidence = self._memory.evidence(name) or Evidence(name)
-            events.append(ordered(evidence, order, self.now(), identities, origin))
+        memory, now = self._memory, self.now()
+        events = [memory.ordered(order, machine.label, machine.names, now, origin) for machine in machines]
         if not events:
             return
         try:
             self._add(events).written.get(timeout=None if client is None else max(0.0, client.respond_by - monotonic()))
         except gevent.Timeout:
             raise StoreAway(_UNKNOWN) from None
+        self.refresh()
 
-    def unclaimed(self, facts: Facts) -> None:
+    def _row_of(self) -> RowOf:
+        try:
+            return row_finder(self.catalogue())
+        except AnswerError:  # nothing is loaded yet
+            return no_row
+
+    def title(self, identity: str) -> str:
+        """Return how the machine of an identity is called."""
+        held = self._memory.by_identity.get(identity)
+        return held.record.name if held is not None else self._memory.title_of(identity)
+
+    def unclaimed(self, catalogue: Catalogue, facts: Facts) -> None:
         """Note a machine that nothing claims, where the request identifies it. Returns at once."""
-        found = collected_identities(facts)
+        found = carried_names(catalogue, facts.said, self._memory)
         if not found:
             return
-        identity, machine = next(iter(found.items()))
+        identity, text = next(iter(found.items()))
+        machine = text[1:]
         before = self._sightings.get(identity)
         if before is None and len(self._sightings) >= MOST_SIGHTINGS:
             return
@@ -299,22 +321,15 @@ class LiveStates:
                 self._memory, self._key = memory, None
         if is_other:
             self._log.line("the states of installs were replaced, and were read again")
-            for remembered in [*memory.by_name.values()]:
-                self._tell(remembered)
+            for identity in memory.held_of([*memory.by_identity]):
+                self._tell(memory.title_of(identity), memory.ties.named([identity]))
 
     def _apply(self, event: Event) -> None:
-        memory = self._memory
-        before = memory.by_name.get(record_identity(event.record)) if self.on_change else None
-        after = memory.apply(event)
-        while memory.newly_shared:
-            text = shown_name(memory.newly_shared.pop(0))
-            self._log.line(f"states of installs: {text} tells no machine from others any more: too many have it")
-        if self.on_change:
-            now = after or memory.new(event.record)
-            if before is None or before.record.state is not now.record.state:
-                self._tell(now)
+        if self._memory.apply(event) and self.on_change:
+            self._tell(event.label or self._memory.title_of(event.record), event.names)
 
-    def _tell(self, remembered: Remembered) -> None:
+    def _tell(self, label: str, names: Names) -> None:
+        remembered = self._memory.view(label, names or {label: NAME + label})
         for listen in self.on_change:
             listen(remembered)
 
@@ -340,7 +355,7 @@ class LiveStates:
         batch = self._waiting
         batch.events += events
         for event in events:
-            name = record_identity(event.record)
+            name = event.record
             count = self._counts[name] = self._counts.get(name, 0) + 1
             if event.kind is Kind.FORGOTTEN or event.body or count >= TIDIED_AT:  # some may have to be removed
                 del self._counts[name]
@@ -369,17 +384,17 @@ class LiveStates:
 
     def _make_room(self) -> None:
         """Drop the oldest records that nothing names, where there are too many. Raises `StatesUnknown`."""
-        dropped = self._memory.evict()
+        dropped = self._memory.evict(self.now())
         if dropped is None:
             raise StatesUnknown(
-                f"there are {MOST_UNNAMED:,} records of machines that no row, member or document names, and all of "
-                "them are installed: name this machine, or forget others"
+                f"there are {MOST_STRANGERS:,} identities of machines that no row, member or document names, and all "
+                "of them asked not long ago: name this machine, or try again later"
             )
         if dropped:
             self._to_drop |= dict.fromkeys(dropped, self._position.revision)
             self._log.line(
-                f"states of installs: {len(dropped)} records that no row, member or document names were dropped, the "
-                f"oldest first: there were {MOST_UNNAMED:,}"
+                f"states of installs: {len(dropped)} identities that no row, member or document names were dropped, "
+                f"the oldest first: there were {MOST_STRANGERS:,}"
             )
 
     def keep_up(self) -> None:

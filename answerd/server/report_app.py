@@ -81,7 +81,7 @@ def take_report(request: HttpRequest, peer: str, installs: LiveStates) -> Report
     if path.subject is None or path.fault:
         return _refused(NOT_FOUND, path.fault)
     if request.method == "HEAD":
-        return ReportReply(OK, _DONE, f"nothing reported for {printable(path.subject.name)}")
+        return ReportReply(OK, _DONE, f"nothing reported for {printable(installs.title(path.subject.identity))}")
     shown = token_fingerprint(path.token)
     query = request.query.replace(path.token, shown)  # what failed may quote the URL
     first, last = (part.replace(path.token.encode(), shown.encode()) for part in (request.body, request.body_end))
@@ -96,7 +96,9 @@ def take_report(request: HttpRequest, peer: str, installs: LiveStates) -> Report
         status = SERVICE_UNAVAILABLE if isinstance(error, StoreAway) else INTERNAL_ERROR
         return _refused(status, f"the report could not be stored: {error}")
     noted = "" if counts else ", which changes nothing"
-    return ReportReply(OK, _DONE, f"reported {report.word} for {printable(subject.name)}{noted}", report.word.value)
+    return ReportReply(
+        OK, _DONE, f"reported {report.word} for {printable(installs.title(subject.identity))}{noted}", report.word.value
+    )
 
 
 def token_in(path: str) -> tuple[str, str]:

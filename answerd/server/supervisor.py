@@ -23,6 +23,7 @@ from types import FrameType
 import gevent.os
 from gevent.monkey import get_original
 
+from answerd.answers.operator_names import NO_STATES, asks_for_states
 from answerd.server import os_support
 from answerd.server.admission import ADMISSION
 from answerd.server.shared import BEAT, Shared
@@ -138,6 +139,9 @@ class Supervisor:
             with os_support.gc_paused():
                 shared.loader.refresh()
                 catalogue = shared.loader.catalogue
+                installs = shared.installs
+                if installs is not None and not installs.memory.changes and asks_for_states(catalogue):
+                    shared.log.line(f"warning: {NO_STATES}")
                 if len(catalogue.documents) <= _PREPARED_BEFORE_THE_START:
                     for line in shared.preparation.update(catalogue, checks=True):
                         self._log(line)

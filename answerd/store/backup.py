@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from answerd.identity import printable
-from answerd.installs.records import InstallMemory
+from answerd.installs.records import InstallMemory, held_records
 from answerd.installs.states import Rules
 from answerd.store import (
     NOBODY,
@@ -374,4 +374,4 @@ def restore_states(backup: Path, shared: DatabaseStates) -> int:
         with shared.writing() as log:
             write_sightings(log.database, sightings)
         memory, _ = caught_up(source, InstallMemory(shared.rules), Position(), "")
-    return len(memory)
+    return sum(1 for _ in held_records(memory))

@@ -178,7 +178,6 @@ _EVENT_COLUMNS = """
          record TEXT NOT NULL,
          name TEXT NOT NULL,
          kind TEXT NOT NULL,
-         attempt BIGINT NOT NULL,
          content TEXT NOT NULL,
          body {blob},
          shared BIGINT)"""

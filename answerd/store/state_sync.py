@@ -24,7 +24,7 @@ from answerd.identity import identity_of
 from answerd.installs.contacts import Contact
 from answerd.installs.records import InstallMemory
 from answerd.installs.shown import UnknownMachine
-from answerd.installs.states import Order, Rules
+from answerd.installs.states import Rules
 from answerd.installs.tokens import KEY_LENGTH
 from answerd.store import NewerSchema, StoreError, StoreLost, Version
 from answerd.store.log import LogWriter, is_in_history, newest_write
@@ -53,14 +53,14 @@ from answerd.store.state_tables import (
 )
 from answerd.store.states import (
     OWN,
-    OrderedMachine,
+    GivenOrder,
+    Known,
     Position,
     StateFile,
     States,
     Waiting,
     caught_up,
     make_tables,
-    ordered_in,
 )
 
 SUFFIX = ".states"
@@ -183,7 +183,7 @@ class NodeStates(StateFile):
         """Remove the events of some records here, and in the database where no node knows that they are installed or
         ordered. Raises `StoreError`."""
         super().drop(dropped)
-        own = [identity_of(name) for name in dropped]
+        own = [*dropped]
         with (
             suppress(StoreError),
             self._server.connected(WRITE_SECONDS) as database,
@@ -310,7 +310,7 @@ def store_events(log: LogWriter, rows: Sequence[Sequence[Any]]) -> dict[str, int
     new = {row[0]: row for row in rows if row[0] not in found}
     numbered = [(log.next(), *row, OWN) for row in new.values()]
     run_many(database, INSERT, numbered)
-    tidy(database, {row[4] for row in rows}, OWN, log.next)
+    tidy(database, {row[3] for row in rows}, OWN, log.next)
     return {**found, **{row[1]: row[0] for row in numbered}}
 
 
@@ -332,7 +332,7 @@ def _take(node: NodeStates, database: peewee.PostgresqlDatabase) -> bool:
             revision = part[-1][0]
             with node.writing() as local:
                 run_many(local, _TAKE, [(None, *row[1:], row[0]) for row in part])
-                tidy(local, {row[5] for row in part}, None)
+                tidy(local, {row[4] for row in part}, None)
     with node.writing() as local:
         note(local, _REVISION, str(newest.revision))
         note(local, _TOKEN, newest.token)
@@ -367,27 +367,33 @@ class DatabaseStates(States):
 
     def catch_up(self, memory: InstallMemory, position: Position) -> tuple[InstallMemory, Position]:
         with self.reading() as database:
-            known, newest = Version(*position), newest_write(database)
-            if newest == known:
-                return memory, position
-            # As an epoch of its own where the last revision is not in the database's history.
-            same = known.token if known.revision and is_in_history(database, known) else newest.token
-            memory, _ = caught_up(database, memory, position, same)
-            return memory, Position(newest.revision, newest.token)
+            return self._caught_up(database, memory, position)
 
-    def order(self, machines: Sequence[OrderedMachine], order: Order, at: float, origin: str) -> list[str]:
+    def _caught_up(
+        self, database: peewee.PostgresqlDatabase, memory: InstallMemory, position: Position
+    ) -> tuple[InstallMemory, Position]:
+        known, newest = Version(*position), newest_write(database)
+        if newest == known:
+            return memory, position
+        # As an epoch of its own where the last revision is not in the database's history.
+        same = known.token if known.revision and is_in_history(database, known) else newest.token
+        memory, _ = caught_up(database, memory, position, same)
+        return memory, Position(newest.revision, newest.token)
+
+    def order(self, given: GivenOrder, known: Known) -> list[str]:
         """Write an operator's order (`States.order`). Raises `StoreError`; then nothing is written, unless it is
         `CommitUnknown`."""
         try:
-            return self._order(machines, order, at, origin)
+            return self._order(given, known)
         except StoreLost:  # the next connection may have the database that took its place
-            return self._order(machines, order, at, origin)
+            return self._order(given, known)
 
-    def _order(self, machines: Sequence[OrderedMachine], order: Order, at: float, origin: str) -> list[str]:
+    def _order(self, given: GivenOrder, known: Known) -> list[str]:
         with self.writing(_WRITE_WITHIN) as log:
-            events = ordered_in(log.database, machines, order, at, origin)
+            memory, _ = self._caught_up(log.database, *known)
+            events = given.events(memory)
             store_events(log, [row_of(event, "command") for event in events])
-        return [event.record for event in events]
+        return [event.label for event in events]
 
     def nodes(self) -> Sequence[Node]:
         with self.reading() as database:

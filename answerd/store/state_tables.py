@@ -10,16 +10,14 @@ has in the database that nodes share: null where it is not delivered yet, 0 in a
 
 from __future__ import annotations
 
-import os
-import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence, Set
 from typing import Any, NamedTuple
 
 import peewee
 
-from answerd.identity import identity_of, record_identity
+from answerd.identity import identity_of
 from answerd.installs.contacts import MOST_CONTACTS, Contact
-from answerd.installs.events import Event, Kind, content_of, event_from, fold
+from answerd.installs.events import NOT_SHOWN, Event, Kind, content_of, event_from, new_id, summary_of
 from answerd.installs.shown import UnknownMachine
 from answerd.store.tables import execute
 
@@ -45,13 +43,13 @@ NAMES_AT_ONCE = 500
 ROWS_AT_ONCE = 500
 """Rows that are read by one statement."""
 
-COLUMNS = "id, at, source, record, name, kind, attempt, content, body"
+COLUMNS = "id, at, source, record, name, kind, content, body"
 
-INSERT = f"INSERT INTO events (revision, {COLUMNS}, shared) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"  # noqa: S608 - no value
+INSERT = f"INSERT INTO events (revision, {COLUMNS}, shared) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"  # noqa: S608 - no value
 """Without a revision, SQLite gives the next one."""
 
 SINCE = """
-    SELECT revision, name, kind, at, attempt, content FROM events
+    SELECT revision, record, name, kind, at, content, NULL, id FROM events
     WHERE revision > ? ORDER BY revision LIMIT ?"""
 """The events after a revision, without the bodies of reports: the state does not depend on them."""
 
@@ -69,13 +67,12 @@ def row_of(event: Event, source: str) -> tuple[Any, ...]:
     """Return an event as a row of `COLUMNS`. A new one gets an id: 48 bits of time, so that an index grows at its end,
     and 80 that are random. ``source`` is the file that takes it."""
     return (
-        event.id or f"{time.time_ns() // 1_000_000:012x}{os.urandom(10).hex()}",
+        event.id or new_id(event.at),
         event.at,
         source,
-        record_identity(event.record),
         event.record,
+        event.label,
         event.kind.value,
-        event.attempt,
         content_of(event).decode(),
         event.body or None,
     )
@@ -131,19 +128,24 @@ def events_since(database: peewee.Database, revision: int) -> Iterator[list[tupl
             return
 
 
-def events_of(database: peewee.Database, name: str) -> list[Event]:
-    query = "SELECT name, kind, at, attempt, content, body, id FROM events WHERE record = ? ORDER BY at, revision"
-    found = [_event_of(row) for row in run(database, query, (identity_of(name),)).fetchall()]
+def events_of(database: peewee.Database, records: Iterable[str]) -> list[Event]:
+    """Return the events that are stored under some identities, oldest first."""
+    identities = [*dict.fromkeys(records)][:NAMES_AT_ONCE]
+    marks = ", ".join("?" * len(identities))
+    query = f"""
+        SELECT record, name, kind, at, content, body, id FROM events
+        WHERE record IN ({marks or "''"}) ORDER BY at, revision"""  # noqa: S608 - marks
+    found = [_event_of(row) for row in run(database, query, identities).fetchall()]
     return [event for event in found if event is not None]
 
 
-def history_of(database: peewee.Database, name: str) -> list[Event]:
-    """Return the events of the record of a name that are shown, oldest first."""
-    events = events_of(database, name)
-    forgotten = max((event.attempt for event in events if event.kind is Kind.FORGOTTEN), default=0)
-    shown = [
-        event for event in events if event.kind not in (Kind.FORGOTTEN, Kind.SUMMARY) and event.attempt >= forgotten
-    ]
+def history_of(database: peewee.Database, identities: Iterable[str]) -> list[Event]:
+    """Return the events of a machine that are shown, oldest first. ``identities`` are those that are shown as it."""
+    events = events_of(database, identities)
+    forgotten = max((at for at, event in enumerate(events) if event.kind is Kind.FORGOTTEN), default=-1)
+    shown = [event for event in events[forgotten + 1 :] if event.kind not in NOT_SHOWN]
+    if forgotten >= 0:  # a late report about what was forgotten names nobody
+        shown = [event for event in shown if event.names]
     left_out = {event.id for event in [event for event in shown if event.kind is Kind.PROGRESS][:-MOST_NEWS]}
     return [event for event in shown if event.id not in left_out][-MOST_EVENTS:]
 
@@ -156,23 +158,42 @@ def _by_sqlite() -> None:
     return None
 
 
-def tidy(database: peewee.Database, names: Iterable[str], shared: int | None, number: Numbers = _by_sqlite) -> None:
-    """Remove what is not kept of some records to which events were just added: what was before a ``forget``, bodies of
-    reports above the bound, and events above the bound. ``shared`` and ``number`` are for a summary. In the present
-    transaction."""
-    records = [*dict.fromkeys(identity_of(name) for name in names)]
-    for at in range(0, len(records), NAMES_AT_ONCE):
-        part = records[at : at + NAMES_AT_ONCE]
+def tidy(database: peewee.Database, records: Iterable[str], shared: int | None, number: Numbers = _by_sqlite) -> None:
+    """Remove what is not kept of some identities under which events were just stored: what was before a ``forget``,
+    bodies of reports above the bound, and events above the bound. ``shared`` and ``number`` are for a summary. In the
+    present transaction."""
+    identities = [*dict.fromkeys(records)]
+    for at in range(0, len(identities), NAMES_AT_ONCE):
+        part = identities[at : at + NAMES_AT_ONCE]
         marks = ", ".join("?" * len(part))
-        run(database, _BEFORE_FORGET.format(marks), part)
+        for (record,) in run(database, _FORGOTTEN.format(marks), part).fetchall():
+            _drop_forgotten(database, record)
         run(database, _OLD_BODIES.format(marks), part)
         for (record,) in run(database, _MANY.format(marks), part).fetchall():
             compact(database, record, shared, number)
 
 
-_BEFORE_FORGET = """
-    DELETE FROM events WHERE record IN ({}) AND attempt < (SELECT max(attempt) FROM events AS other
-    WHERE other.record = events.record AND other.kind = 'forgotten')"""
+def _drop_forgotten(database: peewee.Database, record: str) -> None:
+    """Remove what a ``forget`` took the place of: the orders and reports that it knew, and all else before it that
+    names nothing but what it names."""
+    events = events_of(database, [record])
+    forgotten = max((event for event in events if event.kind is Kind.FORGOTTEN), key=lambda event: event.at)
+    knew = {*forgotten.knew}
+    gone = [
+        (event.id,)
+        for event in events
+        if event.names.keys() <= forgotten.names.keys()
+        and (event.id in knew or (event.kind in _NO_ORDERS and _is_known(event, knew)))
+    ]
+    run_many(database, "DELETE FROM events WHERE id = ?", gone)
+
+
+def _is_known(event: Event, knew: Set[str]) -> bool:
+    return event.giving in knew or any(order.id in knew for order in event.attempt)
+
+
+_NO_ORDERS = frozenset({Kind.GIVEN, Kind.REFUSED, Kind.COPIED, Kind.FAILED, Kind.PROGRESS})
+_FORGOTTEN = "SELECT DISTINCT record FROM events WHERE record IN ({}) AND kind = 'forgotten'"
 _OLD_BODIES = f"""
     UPDATE events SET body = NULL WHERE revision IN (SELECT revision FROM
     (SELECT revision, sum(length(body)) OVER (PARTITION BY record ORDER BY revision DESC) AS size
@@ -181,18 +202,15 @@ _MANY = f"SELECT record FROM events WHERE record IN ({{}}) GROUP BY record HAVIN
 
 
 def compact(database: peewee.Database, record: str, shared: int | None, number: Numbers) -> None:
-    """Replace all but the last events of a record, given as the identity of its name, by a summary. Events that are not
-    delivered yet stay."""
+    """Replace all but the last events that are stored under an identity by a summary. Events that are not delivered yet
+    stay."""
     revisions = run(
         database, "SELECT revision FROM events WHERE record = ? ORDER BY at, revision", (record,)
     ).fetchall()
-    events = events_of(database, record)
-    evidence = fold(events)
-    if evidence is None:
+    events = events_of(database, [record])
+    if not events:
         return
-    last = max(event.at for event in events)
-    summary = Event(evidence.name, Kind.SUMMARY, last, evidence.attempt, evidence=evidence)
-    insert(database, [summary], shared, number=number)
+    insert(database, [summary_of(events, record)], shared, number=number)
     statement = "DELETE FROM events WHERE revision = ? AND shared IS NOT NULL AND kind <> 'forgotten'"
     run_many(database, statement, revisions[:-MOST_EVENTS])
 

@@ -19,9 +19,9 @@ from typing import Final, NamedTuple
 
 import peewee
 
-from answerd.identity import identity_of
+from answerd.answers.operator_names import OrderedMachine
 from answerd.installs.contacts import Contact
-from answerd.installs.events import Event, Evidence, fold, ordered
+from answerd.installs.events import Event
 from answerd.installs.records import InstallMemory
 from answerd.installs.shown import UnknownMachine
 from answerd.installs.states import Order, Rules
@@ -34,7 +34,6 @@ from answerd.store.sqlite import SqliteFile, StoreBusy
 from answerd.store.state_tables import (
     Sighting,
     contacts_in,
-    events_of,
     events_since,
     history_of,
     insert,
@@ -68,8 +67,20 @@ class Waiting(NamedTuple):
     seconds: float = 0.0
 
 
-OrderedMachine = tuple[str, Mapping[str, str]]
-"""The name of a record, and the identities that an order brings."""
+Known = tuple[InstallMemory, Position]
+"""The states as a command has read them, and how far."""
+
+
+class GivenOrder(NamedTuple):
+    """An operator's order. ``at`` is in seconds."""
+
+    order: Order
+    machines: Sequence[OrderedMachine]
+    at: float
+    origin: str
+
+    def events(self, memory: InstallMemory) -> list[Event]:
+        return [memory.ordered(self.order, one.label, one.names, self.at, self.origin) for one in self.machines]
 
 
 class States(ABC):
@@ -80,16 +91,18 @@ class States(ABC):
         """Return the records now, and how far they were read. ``memory`` is changed where it only lacks events."""
 
     @abstractmethod
-    def order(self, machines: Sequence[OrderedMachine], order: Order, at: float, origin: str) -> list[str]:
-        """Write an operator's order to some machines; on return it is on the disk. Return their names."""
+    def order(self, given: GivenOrder, known: Known) -> list[str]:
+        """Write an operator's order to what some machines name; on return it is on the disk. ``known`` is brought up to
+        date first: an order takes the place of what was known before it. Return the labels."""
 
     @abstractmethod
     def reading(self) -> AbstractContextManager[peewee.Database]:
         """A connection for the time of a block."""
 
-    def history(self, name: str) -> list[Event]:
+    def history(self, identities: Iterable[str]) -> list[Event]:
+        """Return the events of the machine that has some identities, oldest first."""
         with self.reading() as database:
-            return history_of(database, name)
+            return history_of(database, identities)
 
     def unknown(self) -> list[UnknownMachine]:
         with self.reading() as database:
@@ -184,14 +197,15 @@ class StateFile(States):
 
     # --- writing ---------------------------------------------------------------------------------------------------
 
-    def order(self, machines: Sequence[OrderedMachine], order: Order, at: float, origin: str) -> list[str]:
+    def order(self, given: GivenOrder, known: Known) -> list[str]:
         self.before_order()
         with self.writing() as database:
-            events = ordered_in(database, machines, order, at, origin)
+            memory, _ = caught_up(database, *known, epoch_of(database))
+            events = given.events(memory)
             insert(database, events, self.shared, setting(database, "source") or "")
             tidy(database, [event.record for event in events], self.shared)
         self.wake_up()
-        return [event.record for event in events]
+        return [event.label for event in events]
 
     def contacts(self) -> list[Contact]:
         with self.reading() as database:
@@ -214,7 +228,7 @@ class StateFile(States):
     def drop(self, dropped: Mapping[str, int]) -> None:
         """Remove the events of some records up to a revision each: another process may have taken a report since.
         Raises `StoreError`."""
-        rows = [(identity_of(name), revision) for name, revision in dropped.items()]
+        rows = [*dropped.items()]
         with self.writing() as database:
             run_many(database, "DELETE FROM events WHERE record = ? AND revision <= ?", rows)
 
@@ -338,16 +352,6 @@ def caught_up(
             if event is not None:
                 memory.apply(event)
     return memory, Position(revision, epoch)
-
-
-def ordered_in(
-    database: peewee.Database, machines: Sequence[OrderedMachine], order: Order, at: float, origin: str
-) -> list[Event]:
-    events = []
-    for name, identities in machines:
-        evidence = fold(events_of(database, name)) or Evidence(name)
-        events.append(ordered(evidence, order, at, identities, origin))
-    return events
 
 
 def _inode(path: Path) -> tuple[int, int]:

@@ -12,7 +12,8 @@ from collections.abc import Sequence
 from contextlib import ExitStack
 
 from answerd.identity import identity_of
-from answerd.installs.events import Event, Kind
+from answerd.installs.events import Event, Kind, giving_id
+from answerd.installs.hardware import SERIAL
 from answerd.installs.states import Rules
 from answerd.store.sqlite import SqliteFile
 from answerd.store.state_tables import insert
@@ -178,9 +179,12 @@ def _started(running: ExitStack, documents: Documents, records: int = 0) -> Serv
 
 
 def _given(machine: Machine, at: float) -> Event:
-    known = {identity_of(text): text for text in (machine.identifier, machine.serial)}
-    event = Event(machine.identifier, Kind.GIVEN, at, 1, 1, "group (toml)", "127.0.0.1")
-    return event._replace(identities=known, group=machine.rack, is_named=True)
+    serial = identity_of(machine.serial)
+    names = {serial: SERIAL + machine.serial}
+    return Event(
+        serial, machine.identifier, Kind.GIVEN, at, names, start=1, giving=giving_id(serial, ()), detail="group (toml)",
+        origin="127.0.0.1", group=machine.rack, is_named=True,
+    )  # fmt: skip
 
 
 # --- reports ---------------------------------------------------------------------------------------------------------

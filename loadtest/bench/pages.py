@@ -17,7 +17,8 @@ from urllib.parse import quote, urlencode
 from answerd.captures import MOST_CAPTURES, make_directory
 from answerd.console.machine_page import RECORDINGS_SHOWN
 from answerd.identity import identity_of
-from answerd.installs.events import Event, Kind
+from answerd.installs.events import Event, Kind, giving_id
+from answerd.installs.hardware import SERIAL
 from answerd.installs.states import ReportKind, Rules
 from answerd.store.sqlite import SqliteFile
 from answerd.store.state_tables import insert
@@ -88,12 +89,13 @@ def _with_states(answers: AnswerSet, directory: Path, machines: int) -> dict[str
         batch: list[Event] = []
         for number in range(first, min(machines, first + _RECORDS_OF_A_BATCH)):
             machine, at = Machine(number), now - number
-            known = {identity_of(text): text for text in (machine.identifier, machine.serial)}
-            given = Event(machine.identifier, Kind.GIVEN, at, 1, 1, "group (toml)", "127.0.0.1")
-            batch.append(given._replace(identities=known, group=machine.rack, is_named=True))
+            serial = identity_of(machine.serial)
+            names, giving = {serial: SERIAL + machine.serial}, giving_id(serial, ())
+            given = Event(serial, machine.identifier, Kind.GIVEN, at, names, start=1, giving=giving)
+            batch.append(given._replace(detail="group (toml)", group=machine.rack, is_named=True))
             word = words[number % len(words)]
             if word is not None:
-                batch.append(Event(machine.identifier, Kind(word.value), at + 1, 1, 1))
+                batch.append(given._replace(kind=Kind(word.value), at=at + 1, group=None, detail=""))
         with states.writing() as database:
             insert(database, batch, states.shared)
     return {} if "SERVICE_DB_PATH" in settings else {"SERVICE_STATE_PATH": path}

@@ -7,11 +7,12 @@ from collections.abc import Mapping
 
 import pytest
 
-from answerd.answers.operator_names import machines_without_record
+from answerd.answers.operator_names import machines_without_record, remembered_machines
 from answerd.answers.redaction import redacted_answer
 from answerd.answers.resolve import resolve
 from answerd.errors import AnswerError, BrokenDocument, CannotFill, GateClosed
 from answerd.facts import Facts, Request
+from answerd.installs.records import Remembered
 from answerd.installs.states import Order, ReportKind
 from tests.support.fleet import Fleet
 from tests.support.installs import RememberedInstalls
@@ -50,7 +51,15 @@ class Lab:
 
     def state(self, name: str) -> str:
         """The state of a record."""
-        return str(self.installs.memory.found_by([], name)[0].record.state)
+        return str(next(one.record.state for one in self.machines() if one.record.name == name))
+
+    def machines(self) -> list[Remembered]:
+        """All machines of which anything is known."""
+        return remembered_machines(self.fleet.loader.catalogue, self.installs.memory)
+
+    def order(self, name: str, order: Order) -> None:
+        """Arm, disarm or forget a machine by any of its names."""
+        self.installs.order(name, order, self.fleet.loader.catalogue)
 
 
 @pytest.fixture
@@ -77,11 +86,11 @@ def test_a_loader_that_is_refused_shows_why_and_goes_on_with_the_next_device(
     extension = path[1:].partition(".")[0]
     lab.write({f"525400000001.{extension}": document})
     lab.installs.report(lab.text(path).split()[-1])
-    why = "525400000001 is installed since 2026-11-21T09:14Z"
+    why = "52-54-00-00-00-01 is installed since 2026-11-21T09:14Z"
     lines = lab.text(path).splitlines()
     assert lines[0] == f"# {why}"
     assert lines[2] == shown[0].format(why)
-    assert lines[3] == shown[0].format("To let it install again: answerd arm 525400000001")
+    assert lines[3] == shown[0].format("To let it install again: answerd arm 52-54-00-00-00-01")
     assert lines[-len(end) :] == end
     lab.write({f"groups/out.{extension}": "# answer: match state=installed\nown\n"})
     assert lab.text(path) == "own\n"
@@ -104,7 +113,7 @@ def test_given_while_it_installs_and_closed_by_the_report(lab: Lab) -> None:
     assert lab.refusal("/ks/node1") == (
         'node1 is installed since 2026-11-21T09:14Z; "answerd arm node1" lets it install again'
     )
-    lab.installs.order("node1", Order.ARM)
+    lab.order("node1", Order.ARM)
     assert lab.url("/ipxe/node1") != url
 
 
@@ -118,7 +127,7 @@ def test_a_higher_layer_decides(lab: Lab) -> None:
         }
     )
     for name in ("node1", "node2"):
-        lab.installs.order(name, Order.DISARM)
+        lab.order(name, Order.DISARM)
     assert lab.text("/ks/node1") == "base\none\n"
     assert "installed" in lab.refusal("/ks/node2")
     assert lab.refusal("/ks/node3") == 'node3 is new and waits for an operator; "answerd arm node3" lets it install'
@@ -151,22 +160,24 @@ def test_where_a_gate_is_closed_only_a_document_that_names_the_state_may_answer(
     lab.installs.report(lab.url("/ipxe/node2?mac=98fa9b50d811"), ReportKind.COPIED)
     assert lab.text("/ipxe/node1?mac=98fa9b50d810") == "#!ipxe\nsanboot\n"
     assert lab.text("/ipxe/node2?mac=98fa9b50d811").endswith("exit 1\n")
-    lab.installs.order("node3", Order.DISARM)
+    lab.order("node3", Order.DISARM)
     assert lab.text("/ipxe/node3") == "#!ipxe\nsanboot\n"
 
 
-def test_a_request_that_carries_identities_of_two_records_is_refused_what_one_is_refused(lab: Lab) -> None:
-    lab.write({"node1.ks": KS, "node2.ks": KS})
-    lab.installs.order("node1", Order.DISARM)
-    assert lab.text("/ks/node2") == "lang C\n"
-    assert "node1 is installed" in lab.refusal("/ks/node2?also=node1")
+def test_a_request_that_carries_identities_of_two_machines_is_refused_what_one_is_refused(lab: Lab) -> None:
+    lab.write({"groups/all.ks": "# answer: match serial=*\n# answer: once\nlang C\n"})
+    lab.order("98:fa:9b:50:d8:10", Order.DISARM)
+    assert lab.text("/ks?serial=S00002") == "lang C\n"
+    refusal = lab.refusal("/ks?serial=S00002&mac=98-fa-9b-50-d8-10")
+    assert refusal == 'S00002 is installed since 2026-11-21T09:14Z; "answerd arm S00002" lets it install again'
 
 
 NAMES = {
     "the row's id": ("/ks?mac=98:fa:9b:50:d8:10", "web-01"),
     "the row's first identity": ("/ks?mac=98:fa:9b:50:d8:12", "98fa9b50d812"),
     "the machine document": ("/ks?serial=5555&node=node-7", "node-7"),
-    "the member as it is written": ("/ks?mac=98fa9b50d8ff&serial=5555", "98:FA:9B:50:D8:FF"),
+    "the member, where the request does not carry it": ("/ks?serial=5555&node=member-1", "member-1"),
+    "not a member that is its MAC address": ("/ks?mac=98fa9b50d8ff&serial=5555", "5555"),
     "the serial number": ("/ks?role=db&mac=98fa9b50d8aa&serial=7ABC123&uuid=4c4c4544-0000", "7ABC123"),
     "the uuid": ("/ks?role=db&mac=98fa9b50d8aa&uuid=4c4c4544-0000", "4c4c4544-0000"),
     "the first MAC address": ("/ks?role=db&mac=98fa9b50d8aa&mac=98fa9b50d8ab", "98fa9b50d8aa"),
@@ -180,12 +191,14 @@ def test_what_a_record_is_called(lab: Lab, target: str, name: str) -> None:
         {
             "inventory.csv": "id,mac\nweb-01,98:fa:9b:50:d8:10\n,98:fa:9b:50:d8:12\n",
             "node-7.ks": KS,
-            "groups/rack.ks": "# answer: member 98:FA:9B:50:D8:FF web-01 98fa9b50d812\n# answer: once\nlang C\n",
+            "groups/rack.ks": (
+                "# answer: member 98:FA:9B:50:D8:FF web-01 98fa9b50d812 member-1\n# answer: once\nlang C\n"
+            ),
             "groups/db.ks": "# answer: match role=db\n# answer: once\nlang C\n",
         }
     )
     lab.text(target)
-    assert [remembered.record.name for remembered in lab.installs.memory.by_name.values()] == [name]
+    assert [remembered.record.name for remembered in lab.machines()] == [name]
 
 
 def test_a_machine_that_nothing_names_never_has_a_state(lab: Lab) -> None:
@@ -197,20 +210,21 @@ def test_a_machine_that_nothing_names_never_has_a_state(lab: Lab) -> None:
 
 
 def collected(lab: Lab) -> set[str]:
-    """The identities of the only record."""
-    (remembered,) = lab.installs.memory.by_name.values()
-    return set(remembered.identities)
+    """The identities that were given anything."""
+    return set(lab.installs.memory.by_identity)
 
 
 def test_a_record_collects_mac_serial_and_uuid_of_what_it_was_given(lab: Lab) -> None:
     lab.write({"node1.ks": KS, "node1.ipxe": IPXE})
     lab.text("/ks/node1?serial=7ABC123&uuid=4C4C4544-0000&mac=98:fa:9b:50:d8:10&asset=99999")
-    assert collected(lab) == {"node1", "7abc123", "4c4c45440000", "98fa9b50d810"}
+    assert collected(lab) == {"7abc123", "4c4c45440000", "98fa9b50d810"}
     lab.text("/ipxe/node1?mac=02:00:00:00:00:01&serial=To+Be+Filled+By+O.E.M.")
     assert "020000000001" in collected(lab)  # there is no other in that request
-    lab.installs.order("node1", Order.DISARM)
-    lab.text("/ipxe/node1?mac=98:fa:9b:50:d8:77")
-    assert "98fa9b50d877" not in collected(lab)
+    lab.text("/ipxe/node1?mac=02:00:00:00:00:02&mac=98:fa:9b:50:d8:10")
+    assert "020000000002" not in collected(lab)  # there is another one
+    lab.order("node1", Order.DISARM)
+    assert "is installed" in lab.text("/ipxe/node1?mac=98:fa:9b:50:d8:10&mac=98:fa:9b:50:d8:77")
+    assert "is installed" in lab.text("/ipxe/node1?mac=98:fa:9b:50:d8:77")  # it came with an installed one
 
 
 def test_of_a_json_body_only_the_systems_own_serial_and_uuid_count(lab: Lab) -> None:
@@ -232,7 +246,7 @@ def test_of_a_json_body_only_the_systems_own_serial_and_uuid_count(lab: Lab) -> 
 def test_identities_of_the_row_are_the_records_too(lab: Lab) -> None:
     lab.write({"inventory.csv": "id,mac,serial\nweb-01,98:fa:9b:50:d8:10 98:fa:9b:50:d8:11,7ABC123\n", "web-01.ks": KS})
     lab.text("/ks?mac=98:fa:9b:50:d8:10")
-    assert collected(lab) == {"web01", "98fa9b50d810", "98fa9b50d811", "7abc123"}
+    assert collected(lab) == {"98fa9b50d810", "98fa9b50d811", "7abc123"}
 
 
 def test_the_same_machine_is_found_by_any_identity(lab: Lab) -> None:
@@ -240,7 +254,7 @@ def test_the_same_machine_is_found_by_any_identity(lab: Lab) -> None:
     url = lab.url("/ipxe?mac=98:fa:9b:50:d8:10&serial=7ABC123")
     assert lab.url("/ipxe?mac=98-fa-9b-50-d8-10") == url
     lab.installs.report(url)
-    assert "7ABC123 is installed" in lab.text("/ipxe?mac=98:fa:9b:50:d8:10")
+    assert "is installed" in lab.text("/ipxe?mac=98:fa:9b:50:d8:10")
 
 
 def test_state_is_a_label_that_only_the_service_sets(lab: Lab) -> None:
@@ -256,9 +270,9 @@ def test_state_is_a_label_that_only_the_service_sets(lab: Lab) -> None:
     assert "first new" in lab.text(target)
     lab.installs.report(url)
     assert lab.text(target) == "#!ipxe\nexit 1\n"
-    lab.installs.order("98fa9b50d810", Order.ARM)
+    lab.order("98fa9b50d810", Order.ARM)
     assert lab.text(target) == "#!ipxe\nagain ARMED\n"
-    lab.installs.order("98fa9b50d810", Order.FORGET)
+    lab.order("98fa9b50d810", Order.FORGET)
     assert lab.url(target) != url
 
 
@@ -271,7 +285,7 @@ def test_the_rows_identities_find_the_state_for_a_selector(lab: Lab) -> None:
         }
     )
     assert lab.text("/ipxe?serial=7ABC123") == "#!ipxe\nkernel new\n"
-    lab.installs.order("web-01", Order.DISARM)
+    lab.order("web-01", Order.DISARM)
     assert lab.text("/ipxe?serial=7ABC123") == "#!ipxe\nexit 1\n"
 
 
@@ -303,16 +317,16 @@ def test_what_fails_to_be_filled_was_not_given(lab: Lab) -> None:
     lab.write({"node1.ks": "# answer: once\nlang {{ lang }}\n"})
     with pytest.raises(CannotFill):
         lab.text("/ks/node1")
-    assert not lab.installs.memory.by_name
+    assert not lab.machines()
 
 
 def test_noclouds_made_up_files_follow_user_data_and_begin_no_start(lab: Lab) -> None:
     lab.write({"node1.yaml": "#cloud-config\nonce: true\nx: 1\n"})
     assert lab.text("/yaml/node1/meta-data") == 'instance-id: "node1"\n'
-    assert not lab.installs.memory.by_name
+    assert not lab.machines()
     lab.text("/yaml/node1/user-data")
     assert lab.state("node1") == "installing"
-    lab.installs.order("node1", Order.DISARM)
+    lab.order("node1", Order.DISARM)
     for name in ("user-data", "meta-data", "vendor-data", "network-config"):
         assert "node1 is installed" in lab.refusal(f"/yaml/node1/{name}")
 
@@ -321,8 +335,8 @@ def test_names_on_consoles_hold_nothing_that_a_script_or_terminal_obeys(lab: Lab
     lab.write({"default.ipxe": "#!ipxe\n# answer: once\nboot\n"})
     target = "/ipxe?serial=${cmd}%3B%20%26%26%20'%C3%A4%22"
     lab.text(target)
-    (remembered,) = lab.installs.memory.by_name.values()
-    lab.installs.order(remembered.record.name, Order.DISARM)
+    (remembered,) = lab.machines()
+    lab.order(remembered.record.name, Order.DISARM)
     assert "echo ??cmd?? ?? ???" in lab.text(target)
 
 
@@ -339,7 +353,7 @@ def test_without_a_place_for_states_once_and_report_are_problems_of_their_docume
 
 def test_a_document_without_once_is_never_refused_and_asks_no_state(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
     lab.write({"node1.ks": "lang C\n"})
-    lab.installs.order("node1", Order.DISARM)
+    lab.order("node1", Order.DISARM)
 
     def fail() -> None:
         raise AnswerError("asked")
@@ -362,14 +376,14 @@ def test_machines_without_a_record_are_those_of_rows_documents_and_members(lab: 
     catalogue = lab.fleet.loader.catalogue
 
     def without() -> dict[str, list[str]]:
-        found = machines_without_record(catalogue, lab.installs.memory)
-        return {new.record.name: sorted(new.evidence.identities) for new in found}
+        found = machines_without_record(catalogue, lab.installs.memory, lab.machines())
+        return {new.record.name: sorted(new.identities) for new in found}
 
     assert without() == {
         "Pc-01": ["pc01"],
         "pc-02": ["pc02"],
-        "pc-03": ["525400000003", "pc03"],
-        "pc-04": ["525400000004", "pc04"],
+        "pc-03": ["525400000003"],
+        "pc-04": ["525400000004"],
         "525400000005": ["525400000005"],
     }
     lab.text("/ipxe?mac=52:54:00:00:00:04")

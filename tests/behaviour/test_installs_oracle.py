@@ -14,6 +14,7 @@ import pytest
 
 from answerd.answers.catalogue import Catalogue
 from answerd.answers.gates import Gates
+from answerd.answers.operator_names import OrderedMachine
 from answerd.answers.resolve import resolve
 from answerd.answers.sources import Sources
 from answerd.config import Config
@@ -21,6 +22,8 @@ from answerd.documents import RawDocument
 from answerd.errors import GateClosed
 from answerd.facts import Facts, Request
 from answerd.formats.family import Once
+from answerd.installs.hardware import SERIAL, Asked
+from answerd.installs.records import no_row
 from answerd.installs.states import Gate, Order, ReportKind, Requested, Rules
 from answerd.server.http.parser import HeaderBlock, HttpRequest
 from answerd.server.live_states import LiveStates, SharedStates
@@ -94,12 +97,13 @@ class Real:
 
     def order(self, order: str, machine: str) -> None:
         """What an operator says, on the disk."""
-        self.installs.order([(machine, {machine.casefold(): machine})], Order(order), "the test")
+        ordered = OrderedMachine(machine, {machine.casefold(): SERIAL + machine})
+        self.installs.order([ordered], Order(order), "the test")
 
     def state(self, machine: str) -> str:
         """The state in memory."""
         memory = self.installs.current()
-        return memory.state(memory.found_by([], machine)).value
+        return memory.state(Asked({machine.casefold(): SERIAL + machine}), no_row).value
 
 
 @pytest.fixture(scope="module")

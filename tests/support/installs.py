@@ -2,33 +2,38 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import NamedTuple
 
+from answerd.answers.catalogue import Catalogue
 from answerd.answers.gates import Gates, url_of_host
+from answerd.answers.hardware_names import row_finder
+from answerd.answers.operator_names import machine_named, ordered_machine
 from answerd.facts import Facts
 from answerd.identity import identity_of
-from answerd.installs import events
-from answerd.installs.events import (
-    Event,
-    Evidence,
-    Kind,
+from answerd.installs.events import Event, Kind, fold_of, giving_id
+from answerd.installs.fold import (
+    FIRST_ATTEMPT,
+    NOTHING,
+    Begun,
+    Closing,
+    Fold,
     LastGroup,
     Start,
     Strength,
-    evidence_of,
     merge,
     record_of,
 )
-from answerd.installs.records import InstallMemory
-from answerd.installs.states import Order, Record, Refusal, ReportKind, Requested, Rules, State, judge
+from answerd.installs.hardware import NAME, SERIAL, Asked, Held
+from answerd.installs.records import InstallMemory, ReportedOn
+from answerd.installs.states import Order, Record, Refusal, ReportKind, Requested, Rules, State
 from answerd.installs.tokens import subject_of
 
 
 class Reported(NamedTuple):
-    """A machine reports, with the URL of one attempt."""
+    """A machine reports, with the URL of one attempt, counted from 1."""
 
     word: ReportKind
     attempt: int
@@ -47,42 +52,65 @@ class Ordered(NamedTuple):
 Happening = Requested | Reported | Ordered
 
 
+class Known(NamedTuple):
+    """All that is known of one machine, and how many attempts it had."""
+
+    fold: Fold = NOTHING
+    attempt: int = 1
+
+
 @dataclass(frozen=True)
 class Outcome:
-    """What a happening leads to: the evidence, the rule by which a document is refused, and the event, None where none
-    is written."""
+    """What a happening leads to: what is known then, the rule by which a document is refused, and the event, None where
+    none is written."""
 
-    evidence: Evidence
+    known: Known
     refusal: Refusal | None
     event: Event | None
     rules: Rules
 
     @cached_property
     def record(self) -> Record:
-        """What follows from the evidence."""
-        return record_of(self.evidence, self.rules)
+        """What follows from it."""
+        return record_of(ONE, self.known.fold, self.rules)
 
 
-def event_of(evidence: Evidence, happened: Happening, rules: Rules) -> tuple[Event | None, Refusal | None]:
-    """The event that is written when something happens, and the rule by which a document is refused."""
-    if isinstance(happened, Reported):
-        word, attempt, at, message, percent = happened
-        return events.reported(evidence, word, attempt, at, message, percent, rules), None
-    if isinstance(happened, Ordered):
-        return events.ordered(evidence, happened.order, happened.at, {}, ""), None
-    record = record_of(evidence, rules)
-    judged = judge(record, happened, rules)
-    event = Event(evidence.name, Kind.GIVEN, happened.at, record.attempt, judged.start, happened.document)
-    if judged.refusal is not None:
-        return (event._replace(kind=Kind.REFUSED) if judged.exhausts else None), judged.refusal
-    return (None if happened.without_start else event), None
+ONE = "s1"
+"""The identity of the machine of `step`."""
 
 
-def step(evidence: Evidence, happened: Happening, rules: Rules) -> Outcome:
+def step(known: Known, happened: Happening, rules: Rules) -> Outcome:
     """What a happening leads to, where everything that happened before is known."""
-    event, refusal = event_of(evidence, happened, rules)
-    after = evidence if event is None else merge(evidence, evidence_of(event))
-    return Outcome(after, refusal, event, rules)
+    memory, names, (fold, attempt) = InstallMemory(rules), {ONE: SERIAL + ONE}, known
+    if fold != NOTHING:
+        memory.by_identity[ONE] = Held(fold, record_of(ONE, fold, rules))
+    refusal = None
+    events: Sequence[Event] = ()
+    if isinstance(happened, Reported):
+        if happened.attempt > 0:
+            subject = subject_in(known, rules, is_old=happened.attempt < attempt)
+            events = [memory.reported(subject, happened.word, happened.at, happened.message, happened.percent)]
+    elif isinstance(happened, Ordered):
+        attempt += happened.order is not Order.DISARM
+        events = [memory.ordered(happened.order, ONE, names, happened.at, "")]
+    else:
+        decision = memory.ask(Asked(names), happened, "192.0.2.1")
+        refusal = decision.refused.refusal if decision.refused is not None else None
+        events = [event for event in decision.events if event.kind is not Kind.ASKED]
+    for event in events:
+        if event.names:
+            fold = merge(fold, fold_of(event))
+    return Outcome(Known(fold, attempt), refusal, events[0] if events else None, rules)
+
+
+def subject_in(known: Known, rules: Rules, *, is_old: bool) -> ReportedOn:
+    """What the URL says that was given in the present attempt, or in one before."""
+    record = record_of(ONE, known.fold, rules)
+    if is_old:
+        return ReportedOn(f"{0:012x}old", ONE)
+    arms = tuple(order for order in known.fold.orders if order.id in record.attempts)
+    giving = record.giving or giving_id(ONE, known.fold.orders)
+    return ReportedOn(giving, ONE, arms[0].id if arms else FIRST_ATTEMPT)
 
 
 @dataclass
@@ -94,6 +122,7 @@ class RememberedInstalls:
     url: str | None = None
     memory: InstallMemory = field(default_factory=lambda: InstallMemory(Rules()))
     written: list[Event] = field(default_factory=list)
+    catalogue: Callable[[], Catalogue] = Catalogue
 
     @property
     def rules(self) -> Rules:
@@ -126,17 +155,27 @@ class RememberedInstalls:
         for event in events:
             self._write(event)
 
+    def noted(self, events: Sequence[Event]) -> None:
+        """Note it at once."""
+        self.given(events)
+
     def report(self, url: str, word: ReportKind = ReportKind.INSTALLED) -> None:
         """Report by a URL as an answer had it."""
         subject = subject_of(url.rpartition("/")[2], self.key)
         assert subject is not None, url
-        evidence = self.memory.evidence(subject.name) or Evidence(subject.name)
-        self._write(events.reported(evidence, word, subject.attempt, self.clock, None, None, self.rules))
+        row_of = row_finder(self.catalogue())
+        self._write(self.memory.reported(ReportedOn(*subject), word, self.clock, None, None, row_of))
 
-    def order(self, name: str, order: Order) -> None:
+    def order(self, name: str, order: Order, catalogue: Catalogue | None = None) -> None:
         """Arm, disarm or forget a machine."""
-        evidence = self.memory.evidence(name) or Evidence(name)
-        self._write(events.ordered(evidence, order, self.clock, {identity_of(name): name}, ""))
+        if catalogue is None:
+            names = {identity_of(name): self.memory.ties.texts.get(identity_of(name), NAME + name)}
+            self._write(self.memory.ordered(order, name, names, self.clock, ""))
+            return
+        machine = machine_named(catalogue, self.memory, name)
+        assert machine is not None, name
+        ordered = ordered_machine(catalogue, self.memory, machine, order)
+        self._write(self.memory.ordered(order, ordered.label, ordered.names, self.clock, ""))
 
     def _write(self, event: Event) -> None:
         self.written.append(event)
@@ -155,16 +194,18 @@ def known(
     name: str, state: State = State.NEW, at: float = 0.0, identities: Iterable[str] = (), group: str | None = None
 ) -> Event:
     """An event after which a machine is in a state since a time, and was heard of then."""
-    starts = {1: Start(at, _STRENGTHS[state], at)} if state in _STRENGTHS else {}
-    found = {identity: (1, identity) for identity in identities}
-    last = LastGroup(1, at, group) if group is not None else None
-    is_armed = state is State.ARMED
-    evidence = Evidence(name, 1, is_armed, at if is_armed else None, None, None, starts, at, 0, found, last)
-    return Event(name, Kind.SUMMARY, at, 1, evidence=evidence)
+    names = {identity_of(one): f"n{one}" for one in (*identities, name)}
+    starts: tuple[Start, ...] = ()
+    if state in _STRENGTHS:
+        starts = (Start(FIRST_ATTEMPT, 1, (f"g{name}",), at, _STRENGTHS[state], at, names=names),)
+    closings = (Closing(f"c{name}", at, f"g{name}"),) if state is State.INSTALLED else ()
+    orders = (Begun(f"o{name}", Order.ARM, at),) if state is State.ARMED else ()
+    fold = Fold(orders, (), closings, starts, heard=at, group=LastGroup(at, group) if group is not None else None)
+    return Event(next(iter(names)), name, Kind.SUMMARY, at, names, folds=dict.fromkeys(names, fold))
 
 
 def memory_of(*events: Event, rules: Rules | None = None) -> InstallMemory:
-    """The records after some events."""
+    """The states after some events."""
     memory = InstallMemory(rules or Rules())
     for event in events:
         memory.apply(event)
@@ -173,5 +214,4 @@ def memory_of(*events: Event, rules: Rules | None = None) -> InstallMemory:
 
 def forget(memory: InstallMemory, name: str) -> None:
     """Have a machine forgotten."""
-    evidence = memory.evidence(name) or Evidence(name)
-    memory.apply(events.ordered(evidence, Order.FORGET, 0.0, {}, ""))
+    memory.apply(memory.ordered(Order.FORGET, name, {identity_of(name): NAME + name}, memory.newest + 1, ""))

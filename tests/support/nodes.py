@@ -42,14 +42,14 @@ class ThreadedNode:
             transaction.commit()
         return stored.revision
 
-    def arm(self, name: str) -> int:
-        """Arm a machine; return its attempt."""
+    def arm(self, name: str) -> str:
+        """Arm a machine; return the order that began its attempt."""
         self.writer.write(name, Ordered(Order.ARM, 1.0))
         return self.attempts()[name]
 
-    def attempts(self) -> dict[str, int]:
-        """The attempts of the machines that this node knows."""
-        return {name: one.record.attempt for name, one in self.writer.all().items()}
+    def attempts(self) -> dict[str, str]:
+        """The orders that began the attempts of the machines that this node knows."""
+        return {name: ", ".join(one.record.attempts) for name, one in self.writer.all().items()}
 
     def texts(self) -> dict[Key, str]:
         """The documents that this node answers from."""

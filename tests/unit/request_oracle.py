@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from answerd.identity import identity_of
+from answerd.shared_values import is_shared
 
 SPELLINGS = ((":", 6, 2), ("-", 6, 2), ("", 1, 12), (".", 3, 4))
 OWN = ("peer", "user_agent")
@@ -141,6 +142,8 @@ def labels_of(value: Value) -> dict[str, list[str]]:
         for label in dict.fromkeys((path.casefold(), name.casefold())):
             if label in RESERVED or label.startswith("secret.") or not label:
                 continue
+            if is_filled_in_by_nobody(label, text):
+                continue
             values = found.setdefault(label, [])
             if text not in values and len(values) < 1000:
                 values.append(text)
@@ -153,13 +156,27 @@ def identities_of(value: Value) -> set[str]:
     for path, name, scalar in scalars(value):
         is_own = name.casefold() in OWN and path.split(".")[0].casefold() in OWN and _is_at_top(value, path)
         text = text_of(scalar)
-        if isinstance(scalar, str | Number) and len(text) <= 1024 and not is_own and len(identity_of(text)) >= 4:
+        is_nobodys = is_filled_in_by_nobody(name.casefold(), text)
+        is_long = len(identity_of(text)) >= 4
+        if isinstance(scalar, str | Number) and len(text) <= 1024 and not is_own and is_long and not is_nobodys:
             found.add(identity_of(text))
         if isinstance(scalar, str | Number):
-            found.update(mac_identity(mac) for mac in macs_in(text))
+            found.update(own_macs_in(text))
     for key in keys(value):
-        found.update(mac_identity(mac) for mac in macs_in(key))
+        found.update(own_macs_in(key))
     return found
+
+
+def own_macs_in(text: str) -> list[str]:
+    """The MAC addresses in a text that one machine may have."""
+    return [mac_identity(mac) for mac in macs_in(text) if not is_filled_in_by_nobody("mac", mac)]
+
+
+def is_filled_in_by_nobody(label: str, text: str) -> bool:
+    """Whether a value is one of those that many machines have, under a label that ends in one of four."""
+    form = "".join(character for character in text.casefold() if character.isalnum())
+    kinds = [kind for kind in ("mac", "serial", "uuid", "asset_tag") if label.endswith(kind)]
+    return bool(kinds) and is_shared(kinds[0], form)
 
 
 def _is_at_top(value: Value, path: str) -> bool:

@@ -136,7 +136,7 @@ def test_a_new_row_is_appended_and_a_row_is_removed(admin: Admin) -> None:
         ("web-03", '{"id": "web-03", "serial": "\\ud800"}', "column serial"),
         ("web-03", "[]", "no JSON object"),
         ("web-03", "{", "no JSON object"),
-        ("none", '{"serial": "None"}', "identity that the path names"),
+        ("none", '{"serial": "None"}', "no value in id"),
         ("---", '{"id": "web-03"}', "names no identity"),
     ],
 )

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from answerd.answers.cases import claims_of
 from answerd.answers.catalogue import Catalogue
+from answerd.answers.operator_names import remembered_machines
 from answerd.answers.sources import NO_SOURCES
 from answerd.console import background, editing, table
 from answerd.console.backend import Backend, CurrentStates
@@ -23,9 +24,10 @@ from answerd.console.pages import Pages
 from answerd.console.session import Session
 from answerd.console.table import DOCUMENT_SORTS, DocumentsView, MachinesPage, Table, Tables, View, natural
 from answerd.documents import Key, RawDocument
-from answerd.identity import Kind
+from answerd.identity import Kind, identity_of
 from answerd.installs.events import Event
 from answerd.installs.events import Kind as EventKind
+from answerd.installs.hardware import NAME
 from answerd.installs.records import InstallMemory
 from answerd.installs.shown import UnknownMachine
 from answerd.installs.states import Rules, State
@@ -72,8 +74,9 @@ LAB = Catalogue().changed(
 
 
 def states_of(memory: InstallMemory, sightings: Iterable[UnknownMachine] = (), now: float = NOW) -> CurrentStates:
+    machines = {identity_of(one.record.name): one for one in remembered_machines(Catalogue(), memory)}
     return CurrentStates(
-        memory, [*sightings], now, RULES, lambda one: (one.record.message or "").replace("hunter2", "*")
+        memory, [*sightings], now, RULES, lambda one: (one.record.message or "").replace("hunter2", "*"), machines
     )
 
 
@@ -297,8 +300,9 @@ def test_machines_that_nothing_claims_come_and_go() -> None:
 
 
 def failed(memory: InstallMemory, name: str, at: float, message: str) -> None:
-    memory.apply(Event(name, EventKind.GIVEN, at, 1, 1, "group nodes (ks)"))
-    memory.apply(Event(name, EventKind.FAILED, at + 1, 1, 1)._replace(message=message))
+    names = {name: NAME + name}
+    memory.apply(Event(name, name, EventKind.GIVEN, at, names, start=1, giving="g", detail="group nodes (ks)"))
+    memory.apply(Event(name, name, EventKind.FAILED, at + 1, names, start=1, giving="g", message=message))
 
 
 def test_why_machines_failed_is_found_and_shown_without_secrets() -> None:

@@ -7,7 +7,6 @@ import pytest
 from answerd import captures, documents, errors, identity, write_guard
 from answerd.answers import catalogue, compose
 from answerd.formats import control, family, filters, template, xml_read, yaml_read
-from answerd.installs import records as install_records
 from answerd.inventory import records
 from answerd.inventory import row as inventory_row
 from answerd.server import answer_app, capture, request_log
@@ -64,7 +63,6 @@ TABLE = {cells[0]: cells[1] for name in ("http", "limits") for cells in rows(pag
             f"{filters.FOR_EACH_VALUE * filters.COST['host']}",
             f"{filters.MOST_WORK:,} characters",
         ),
-        ("records of installs that one `serial`, `uuid` or `mac` finds", f"{install_records.MOST_ALIKE} records"),
         ("values that the filter `split` makes", f"{filters.MOST_PIECES:,} values"),
         ("problems of one document that are listed", f"{errors.MOST_PROBLEMS} problems"),
         ("findings of one answer that are listed, and warnings", f"{verdict.MOST_REMARKS} findings"),

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
-from functools import reduce
+from collections.abc import Sequence
 from itertools import permutations
 from random import Random
 
@@ -13,240 +11,237 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from answerd.formats.family import Once
-from answerd.installs.events import (
-    Event,
-    Evidence,
-    News,
-    Start,
-    Strength,
-    content_of,
-    event_from,
-    evidence_of,
-    fold,
-    merge,
-    record_of,
-)
-from answerd.installs.events import Kind as EventKind
-from answerd.installs.states import Gate, Order, ReportKind, Requested, Rules, State, judge
-from tests.support.installs import Happening, Ordered, Reported, event_of, step
+from answerd.installs.events import Event, Kind, content_of, event_from, folds, summary_of
+from answerd.installs.fold import Fold, merge, record_of
+from answerd.installs.hardware import MAC, SERIAL, Asked
+from answerd.installs.records import InstallMemory, ReportedOn
+from answerd.installs.states import Gate, Order, ReportKind, Requested, Rules, State
 from tests.support.thorough import examples
 
-RULES = Rules(starts=2)
-NEXT, MINUTES = 10.0, 200.0
-"""Seconds from one event to the next: within a start, and long enough for another start."""
+RULES = Rules(starts=3)
+NAMES = {"s1": f"{SERIAL}S1", "02590000001a": f"{MAC}02:59:00:00:00:1a"}
+ASKED = (Asked(NAMES), Asked({"s1": NAMES["s1"]}), Asked({"02590000001a": NAMES["02590000001a"]}))
+MOST_PERMUTED = 4
+STEPS = ("ask", "ask by serial", "ask by mac", "installed", "failed", "copied", "progress", "arm", "disarm", "forget")
 
 
-@dataclass(frozen=True)
-class Kind:
-    """A sort of event, and how long after the last one it comes."""
+class Node:
+    """One node: what it knows, and what it wrote."""
 
-    name: str
-    pause: float = NEXT
+    def __init__(self) -> None:
+        self.memory = InstallMemory(RULES)
+        self.written: list[Event] = []
+        self.urls: list[ReportedOn] = []
+
+    def does(self, step: str, at: float, url: ReportedOn | None = None) -> bool:
+        """Have something happen here; return whether a document was given."""
+        if step in set(Order):
+            self._write(self.memory.ordered(Order(step), "web-01", NAMES, at, ""))
+        elif step in set(ReportKind):
+            subject = url or (self.urls[-1] if self.urls else ReportedOn("0" * 32, "s1"))
+            self._write(self.memory.reported(subject, ReportKind(step), at, step, None))
+        else:
+            asked = ASKED[("ask", "ask by serial", "ask by mac").index(step)]
+            decision = self.memory.ask(asked, Requested("ipxe", Gate.LOADER, Once.ON, at), "192.0.2.1")
+            for event in decision.events:
+                self._write(event)
+            if decision.refused is None:
+                self.urls.append(ReportedOn(decision.giving, decision.identity, decision.attempt))
+                return True
+        return False
+
+    def _write(self, event: Event) -> None:
+        self.written.append(event)
+        self.memory.apply(event)
+
+    def hears(self, *others: Node) -> None:
+        """Take what others wrote."""
+        known = {event.id for event in self.written}
+        for other in others:
+            for event in other.written:
+                if event.id not in known:
+                    known.add(event.id)
+                    self._write(event)
+
+    def state(self, identity: str = "s1") -> State:
+        """The state of an identity."""
+        return self.memory.state_of(identity)
 
 
-KINDS = (
-    Kind("ks"),
-    Kind("ks", MINUTES),
-    Kind("ipxe"),
-    Kind("copied"),
-    Kind("failed"),
-    Kind("installed"),
-    Kind("progress"),
-    Kind("arm"),
-    Kind("disarm"),
-    Kind("forget"),
-)
+def joined(*nodes: Node) -> Node:
+    """A node that knows what all of them wrote."""
+    together = Node()
+    together.hears(*nodes)
+    return together
 
 
-def happening(kind: Kind, at: float, attempt: int) -> Happening:
-    if kind.name in ("ks", "cfg", "ipxe"):
-        gate = Gate.LOADER if kind.name == "ipxe" else Gate.ANSWERS
-        return Requested(kind.name, gate, Once.ON, at)
-    if kind.name in set(Order):
-        return Ordered(Order(kind.name), at)
-    return Reported(ReportKind(kind.name), attempt, at, None if kind.name == "progress" else kind.name)
+def lived(steps: Sequence[tuple[str, int, bool]]) -> list[Node]:
+    """Three nodes that live through steps, each at one of them; sometimes they hear of each other."""
+    nodes = [Node() for _ in range(3)]
+    for number, (step, which, hears) in enumerate(steps):
+        if hears:
+            nodes[which].hears(*nodes)
+        nodes[which].does(step, 10.0 + 130.0 * number)
+    return nodes
 
 
-def history(kinds: Iterable[Kind]) -> tuple[list[Event], Evidence]:
-    """The events that are written where every event is known at once, and what they come to. Each brings an identity
-    and a group of its own."""
-    known, at, events = Evidence("m"), 0.0, list[Event]()
-    for number, kind in enumerate(kinds):
-        at += kind.pause
-        event = event_of(known, happening(kind, at, known.attempt), RULES)[0]
-        if event is not None:
-            event = event._replace(identities={f"i{number % 3}": f"I{number}"}, group=f"g{number}", id=str(number))
-            events.append(event)
-            known = merge(known, evidence_of(event))
-    return events, known
+_STEPS = st.tuples(st.sampled_from(STEPS), st.integers(0, 2), st.booleans())
 
 
 @settings(deadline=None, max_examples=examples(60))
-@given(st.lists(st.sampled_from(KINDS), min_size=2, max_size=6))
-def test_every_order_of_the_same_events_comes_to_the_same(kinds: list[Kind]) -> None:
-    events, _ = history(kinds)
-    found = fold(events)
-    assert all(fold(order) == found for order in permutations(events))
-    assert fold([*events, *events]) == found  # what arrives twice changes nothing
+@given(st.lists(_STEPS, min_size=2, max_size=4))
+def test_every_order_of_the_same_events_comes_to_the_same(steps: list[tuple[str, int, bool]]) -> None:
+    events = [*{event.id: event for node in lived(steps) for event in node.written}.values()]
+    found = folds(events)
+    if len(events) <= MOST_PERMUTED:
+        assert all(folds(list(order)) == found for order in permutations(events))
+    assert folds([*events, *events]) == found  # what arrives twice changes nothing
     for at in range(1, len(events)):  # what arrives in parts
-        first, second = fold(events[:at]), fold(events[at:])
-        assert first is not None
-        assert second is not None
-        assert merge(first, second) == found
+        first, second = folds(events[:at]), folds(events[at:])
+        for identity, whole in found.items():
+            assert merge(first.get(identity, Fold()), second.get(identity, Fold())) == whole
+
+
+@settings(deadline=None, max_examples=examples(150))
+@given(st.lists(_STEPS, max_size=12), st.randoms())
+def test_nodes_that_heard_everything_agree_in_whatever_order(
+    steps: list[tuple[str, int, bool]], random: Random
+) -> None:
+    nodes = lived(steps)
+    events = [*{event.id: event for node in nodes for event in node.written}.values()]
+    expected: dict[str, State] | None = None
+    for _ in range(3):
+        random.shuffle(events)
+        memory = InstallMemory(RULES)
+        for event in [*events, *events[:2]]:
+            memory.apply(event)
+        states = {identity: held.record.state for identity, held in memory.by_identity.items()}
+        expected = expected or states
+        assert states == expected
+
+
+@settings(deadline=None, max_examples=examples(150))
+@given(st.lists(_STEPS, max_size=12))
+def test_nobody_is_installed_by_a_joining(steps: list[tuple[str, int, bool]]) -> None:
+    """What every node refuses, all of them together refuse."""
+    nodes = lived(steps)
+    together = joined(*nodes)
+    for identity in NAMES:
+        if all(node.state(identity) is State.INSTALLED for node in nodes):
+            assert together.state(identity) is State.INSTALLED
 
 
 @settings(deadline=None, max_examples=examples(100))
-@given(st.lists(st.sampled_from(KINDS), max_size=14))
-def test_what_is_stored_is_read_again(kinds: list[Kind]) -> None:
-    events, known = history(kinds)
-    summary = content_of(Event("m", EventKind.SUMMARY, 0.0, 1, evidence=known)).decode()
+@given(st.lists(_STEPS, max_size=14))
+def test_what_is_stored_is_read_again(steps: list[tuple[str, int, bool]]) -> None:
+    events = lived(steps)[0].written
     for event in events:
         content = content_of(event).decode()
-        assert event_from(event.record, event.kind, event.at, event.attempt, content, None, event.id) == event
-    assert event_from("m", "summary", 0.0, 1, summary).evidence == known
+        assert event_from(event.record, event.label, event.kind, event.at, content, None, event.id) == event
+    if events:
+        summary = summary_of(events, "s1")
+        again = event_from("s1", summary.label, "summary", summary.at, content_of(summary).decode())
+        assert again.folds == summary.folds == folds(events)
+        memory, whole = InstallMemory(RULES), InstallMemory(RULES)
+        memory.apply(again)
+        for event in events:
+            whole.apply(event)
+        assert memory.ties.of == whole.ties.of
+        assert {one: held.fold for one, held in memory.by_identity.items()} == {
+            one: held.fold for one, held in whole.by_identity.items()
+        }
 
 
-def test_what_was_collected_before_a_forget_is_gone_wherever_it_arrives() -> None:
-    events, known = history([Kind("ks"), Kind("forget"), Kind("ipxe")])
-    assert known.forgotten == 2
-    assert all(fold(order) == known for order in permutations(events))
-    assert {text for _, text in known.identities.values()} == {"I2"}
-    assert fold(events[:2]) is not None
-    assert not fold(events[:2]).is_record  # type: ignore[union-attr]
+# --- the sentences of docs/many-nodes.md -----------------------------------------------------------------------------
 
 
-def test_the_name_as_somebody_spelled_it_is_kept() -> None:
-    assert merge(Evidence("5254001122aa"), Evidence("52:54:00:11:22:aa")).name == "52:54:00:11:22:aa"
+def apart() -> tuple[Node, Node]:
+    """Two nodes that know of an install, and hear no more of each other."""
+    a, b = Node(), Node()
+    a.does("ask", 1.0)
+    a.does("installed", 2.0)
+    b.hears(a)
+    return a, b
 
 
-def start(number: int, word: str = "installing", at: float = 0.0) -> Evidence:
-    """What a node knows of one start."""
-    strength = Strength[word.upper()]
-    said = News(strength, at, word) if strength else None
-    return Evidence("m", 1, starts={number: Start(float(number), strength, at, {"ks": float(number)}, said)})
+def test_the_last_order_counts_where_an_install_is_reported_elsewhere_before_it() -> None:
+    a, b = apart()
+    b.does("arm", 10.0)
+    b.does("ask", 11.0)
+    b.does("installed", 12.0)
+    a.does("arm", 20.0)
+    a.does("ask", 21.0)
+    together = joined(a, b)
+    assert together.state() is State.INSTALLING
+    assert together.does("ask", 22.0)
 
 
-def armed(attempt: int) -> Evidence:
-    return Evidence("m", attempt, was_armed=True, began=float(attempt))
+def test_a_disarm_closes_the_arm_that_it_did_not_know() -> None:
+    a, b = apart()
+    a.does("arm", 10.0)
+    b.does("disarm", 11.0)
+    together = joined(b, a)
+    assert together.state() is State.INSTALLED
+    assert not together.does("ask", 12.0)
 
 
-TABLE: dict[str, tuple[Sequence[Evidence], State]] = {
-    "copied beats installing": ([start(1), start(1, "copied", 2)], State.COPIED),
-    "failed beats copied": ([start(1, "copied", 3), start(1, "failed", 2)], State.FAILED),
-    "installed beats failed": ([start(1, "failed", 3), start(1, "installed", 2)], State.INSTALLED),
-    "installed beats all of one start": (
-        [start(1), start(1, "copied", 4), start(1, "failed", 3), start(1, "installed", 2)],
-        State.INSTALLED,
-    ),
-    "a later start beats an earlier failed": ([start(1, "failed", 9), start(2)], State.INSTALLING),
-    "a later start beats an earlier installing": ([start(1), start(2, "failed", 3)], State.FAILED),
-    "a later start leaves an earlier copied": ([start(1, "copied", 3), start(2)], State.COPIED),
-    "a later failed ends an earlier copied": ([start(1, "copied", 3), start(2, "failed", 4)], State.FAILED),
-    "three starts of which each would beat another": (
-        [start(1, "copied", 3), start(2, "failed", 4), start(3)],
-        State.INSTALLING,
-    ),
-    "a late installed beats later starts": (
-        [start(1, "installed", 9), start(2), start(3, "failed", 5)],
-        State.INSTALLED,
-    ),
-    "failed on the last start": ([start(4), start(5, "failed", 6)], State.EXHAUSTED),
-    "a start that is one too many": ([start(5), Evidence("m", refused=9.0), start(5, "failed", 7)], State.EXHAUSTED),
-    "a late installed ends exhausted": (
-        [start(5, "failed", 6), Evidence("m", refused=9.0), start(2, "installed", 8)],
-        State.INSTALLED,
-    ),
-    "a higher attempt beats all": (
-        [start(1, "installed", 9), Evidence("m", disarmed=8.0), armed(2), start(3, "failed", 5)],
-        State.ARMED,
-    ),
-    "a report of a higher attempt beats arm of a lower one": (
-        [armed(2), armed(3), Evidence("m", 3, starts={1: Start(4.0, Strength.COPIED, 5.0)})],
-        State.COPIED,
-    ),
-    "disarm beats what is known of its attempt": (
-        [start(1), Evidence("m", disarmed=1.0), start(1, "failed", 7)],
-        State.INSTALLED,
-    ),
-}
-"""What nodes know, and the state that all of it comes to."""
+def test_an_arm_after_a_disarm_that_it_did_not_know_counts() -> None:
+    a, b = apart()
+    b.does("disarm", 10.0)
+    a.does("arm", 11.0)
+    assert joined(a, b).state() is State.ARMED
 
 
-@pytest.mark.parametrize("rule", TABLE)
-def test_every_order_of_arrival_gives_the_state_of_the_table(rule: str) -> None:
-    known, state = TABLE[rule]
-    found = [reduce(merge, order) for order in permutations(known)]
-    assert {record_of(known, Rules()).state for known in found} == {state}
-    assert all(known == found[0] for known in found)
-    # What arrives twice changes nothing.
-    assert reduce(merge, [*known, *known]) == found[0]
+def test_a_forget_forgets_what_it_knew_and_not_an_install_that_it_did_not_know() -> None:
+    a, b = apart()
+    a.does("arm", 10.0)
+    a.does("ask", 11.0)
+    a.does("installed", 12.0)
+    b.does("forget", 13.0)
+    assert b.state() is State.NEW
+    together = joined(a, b)
+    assert together.state() is State.INSTALLED
+    assert not together.does("ask", 14.0)
 
 
-@settings(deadline=None, max_examples=examples(200))
-@given(st.lists(st.tuples(st.sampled_from(KINDS[:7]), st.integers(0, 2)), max_size=10), st.randoms())
-def test_nodes_that_worked_apart_come_to_one_state(happened: list[tuple[Kind, int]], random: object) -> None:
-    """Three nodes, each with its own events; what they know is exchanged in any order, some of it twice."""
-    nodes = [Evidence("m")] * 3
-    at = 0.0
-    for kind, node in happened:
-        at += kind.pause
-        nodes[node] = step(nodes[node], happening(kind, at, 1), RULES).evidence
-    exchanged = [*nodes, *nodes]
-    random.shuffle(exchanged)  # type: ignore[attr-defined]
-    together = reduce(merge, exchanged)
-    assert together == reduce(merge, nodes)
-    if any(kind.name == "installed" for kind, _ in happened):
-        assert record_of(together, RULES).state is State.INSTALLED
+def test_arms_that_did_not_know_each_other_are_one_attempt() -> None:
+    a, b = apart()
+    a.does("arm", 10.0)
+    b.does("arm", 11.0)
+    together = joined(a, b)
+    assert together.does("ask", 12.0)
+    together.does("installed", 13.0)
+    assert together.state() is State.INSTALLED
+    assert not together.does("ask", 14.0)
 
 
-@settings(deadline=None, max_examples=examples(300))
-@given(
-    st.lists(
-        st.tuples(
-            st.sampled_from(("ks", "cfg", "ipxe", "failed")), st.sampled_from((0.0, 1.0, 90.0, 121.0)), st.booleans()
-        ),
-        min_size=1,
-        max_size=10,
-    ),
-    st.randoms(),
-)
-def test_what_the_last_start_was_given_by_any_worker_is_not_given_after_the_report(
-    happened: list[tuple[str, float, bool]], random: Random
-) -> None:
-    """Two workers. Each knows its own events, and by chance those that the other wrote less than five seconds ago."""
-    rules = Rules(starts=20)
-    written: list[tuple[Event, bool]] = []
-    given_at: dict[str, float] = {}
-    at = 0.0
-    for name, pause, worker in happened:
-        at += pause
-        seen = [e for e, writer in written if writer is worker or at - e.at > 5 or random.random() < 0.5]
-        event, refusal = event_of(fold(seen, Evidence("m")) or Evidence("m"), happening(Kind(name), at, 1), rules)
-        if name == "failed":
-            assert event is not None
-        elif refusal is None:
-            given_at[name] = at
-            repeated = any(e.detail == name and e.at > at - 30 for e in seen)  # as `Judgement.is_repeated`
-            event = None if repeated else event
-        if event is not None:
-            written.append((event, worker))
-    events = [event for event, _ in written]
-    known = fold(events) or Evidence("m")
-    events.append(event_of(known, Reported(ReportKind.INSTALLED, 1, at), rules)[0] or events[0])
-    random.shuffle(events)
-    known = fold(events) or Evidence("m")
-    began = known.starts[max(known.starts)].began
-    for name, last in given_at.items():
-        again = Requested(name, Gate.ANSWERS, Once.ON, at + 1)
-        assert last < began or judge(record_of(known, rules), again, rules).refusal is not None, (name, known)
+def test_a_report_to_a_node_that_knows_neither_order_nor_giving_closes_both() -> None:
+    a, b = apart()
+    a.does("arm", 10.0)
+    a.does("ask", 11.0)
+    b.does("installed", 12.0, a.urls[-1])
+    assert joined(a, b).state() is State.INSTALLED
+    assert joined(b, a).state("02590000001a") is State.INSTALLED, "what the giving named is closed too"
 
 
-def test_a_report_of_an_attempt_that_began_at_another_node_counts() -> None:
-    here = step(Evidence("m"), Reported(ReportKind.INSTALLED, 2, 5.0), RULES).evidence
-    assert (here.attempt, record_of(here, RULES).state) == (2, State.INSTALLED)
-    assert record_of(merge(here, armed(2)), RULES).was_armed
+def test_a_report_closes_an_arm_of_before_it_that_its_node_did_not_know() -> None:
+    a, b = apart()
+    b.does("arm", 10.0)
+    b.does("ask", 11.0)
+    a.does("arm", 12.0)
+    b.does("installed", 13.0)
+    assert joined(a, b).state() is State.INSTALLED
 
 
-def test_a_message_stays_with_the_word_that_counts() -> None:
-    known = reduce(merge, [start(1, "failed", 9), start(1, "installed", 2), start(2)])
-    assert record_of(known, RULES).message == "installed"
+@pytest.mark.parametrize("word", ["failed", "copied"])
+def test_a_report_of_an_earlier_attempt_changes_nothing(word: str) -> None:
+    node = Node()
+    node.does("ask", 1.0)
+    old = node.urls[-1]
+    node.does("arm", 2.0)
+    node.does(word, 3.0, old)
+    node.does("installed", 4.0, old)
+    assert node.state() is State.ARMED
+    assert not node.written[-1].counts
+    assert record_of("", node.memory.fold("s1"), RULES).was_armed
+    assert Kind(word) in {event.kind for event in node.written}

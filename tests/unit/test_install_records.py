@@ -1,153 +1,221 @@
-"""Which records a request is of: the same ones, in the same order, however they are found."""
+"""What a request, a report and an order name: the rules of docs/install-once.md#what-a-machine-is, one by one."""
 
 from __future__ import annotations
 
-from hypothesis import given
-from hypothesis import strategies as st
+import pytest
 
-from answerd.answers.gates import _records_of
-from answerd.facts import Facts, Request
-from answerd.identity import identity_of
-from answerd.installs.records import (
-    MOST_COLLECTED,
-    MOST_OF_A_RECORD,
-    MOST_UNNAMED,
-    InstallMemory,
+from answerd.answers.operator_names import (
+    machine_named,
+    refused_by_name,
+    remembered_machines,
+    rows_in_conflict,
+    still_refused,
 )
+from answerd.errors import GateClosed
+from answerd.installs.hardware import SERIAL, Asked
+from answerd.installs.records import MOST_CARRIED, MOST_STRANGERS, InstallMemory
 from answerd.installs.states import Order, ReportKind, Rules, State
 from tests.support.fleet import Fleet
-from tests.support.installs import RememberedInstalls, forget, known, memory_of
+from tests.support.installs import RememberedInstalls, known, memory_of
 
-NAMES = [f"sn{number}0000" for number in range(6)]
-
-
-@given(
-    st.lists(st.lists(st.sampled_from(NAMES), max_size=4, unique=True), max_size=4),
-    st.lists(st.sampled_from(NAMES), max_size=5, unique=True),
-)
-def test_records_come_in_the_order_of_the_request(collected: list[list[str]], sent: list[str]) -> None:
-    memory = memory_of(*(known(f"host{number}", at=1.0, identities=found) for number, found in enumerate(collected)))
-    request = Request(query="&".join(f"serial={text}" for text in sent))
-    wanted = []
-    for identity in map(identity_of, sent):
-        wanted += [f"host{number}" for number, identities in enumerate(collected) if identity in identities]
-    assert [one.record.name for one in _records_of(memory, Facts(request), None)] == list(dict.fromkeys(wanted))
+SCRIPT = "#!ipxe\n# answer: match file=ipxe\n# answer: once\nkernel {{ report }}\n"
+WAITS = "#!ipxe\n# answer: match file=wait.ipxe\n# answer: once armed\nkernel {{ report }}\n"
 
 
-def test_records_are_found_by_any_identity_and_never_joined() -> None:
-    memory = memory_of(known("a", identities=("a", "mac1")), known("b", identities=("b", "x")))
-    assert memory.intersection(["mac1", "zz"]) == {"mac1"}
-    assert [one.record.name for one in memory.found_by(["x", "mac1"])] == ["b", "a"]
-    assert [one.record.name for one in memory.found_by(["x", "mac1"], "a")] == ["a", "b"]
-    forget(memory, "a")
-    assert memory.found_by(["a", "mac1"], "a") == []
-    assert memory.new("A").record.attempt == 2
+class Site:
+    """Machines that ask for one script, in process."""
+
+    def __init__(self, fleet: Fleet) -> None:
+        self.installs = RememberedInstalls()
+        self.fleet = fleet.remembering(self.installs)
+        self.installs.catalogue = lambda: self.fleet.loader.catalogue
+        self.fleet.write({"groups/rack.ipxe": SCRIPT, "groups/wait.ipxe": WAITS})
+
+    def table(self, *rows: str) -> None:
+        """Write the inventory."""
+        self.fleet.write({"inventory.csv": "\n".join(["id,mac,serial", *rows, ""])})
+
+    def ask(self, query: str, file: str = "ipxe") -> str:
+        """The report's URL where the script is given; empty where it is refused."""
+        self.installs.clock += 1
+        try:
+            text = self.fleet.text(f"/{file}?{query}", host="s")
+        except GateClosed:
+            return ""
+        return next((word for word in text.split() if "/report/" in word), "")
+
+    def screen(self, query: str) -> list[str]:
+        """The lines that a refused machine shows."""
+        return self.fleet.text(f"/ipxe?{query}", host="s").splitlines()
+
+    def done(self, query: str) -> None:
+        """A machine installs."""
+        url = self.ask(query)
+        assert url, "it is refused"
+        self.installs.clock += 1
+        self.installs.report(url, ReportKind.INSTALLED)
+
+    def order(self, name: str, order: Order = Order.ARM) -> None:
+        """An operator's order."""
+        self.installs.clock += 1
+        self.installs.order(name, order, self.fleet.loader.catalogue)
+
+    def states(self) -> dict[str, State]:
+        """The states by the names of machines."""
+        found = remembered_machines(self.fleet.loader.catalogue, self.installs.memory)
+        return {one.record.name: one.record.state for one in found}
 
 
-def test_machines_are_counted_by_state() -> None:
-    memory = memory_of(known("a", State.INSTALLED, 1.0), known("b", State.ARMED, 1.0), known("c", State.INSTALLED, 1.0))
-    memory.apply(known("B", State.INSTALLING, 2.0))
-    forget(memory, "a")
-    forget(memory, "a")
-    assert memory.by_state() == {State.INSTALLED: 1, State.INSTALLING: 1}
+@pytest.fixture
+def site(fleet: Fleet) -> Site:
+    """A site without machines."""
+    return Site(fleet)
 
 
-def test_silent_machines_are_counted_among_those_that_install() -> None:
-    found = (known("a", State.INSTALLING, 1), known("b", State.COPIED, 1), known("c", State.INSTALLED, 1))
-    memory = memory_of(*found, known("d", State.INSTALLING, 2), rules=Rules(silence=10))
-    assert [memory.silent(now) for now in (11, 12, 13)] == [0, 2, 3]
-    memory.apply(known("A", State.INSTALLED, 12))
-    forget(memory, "b")
-    assert memory.silent(13) == 1
+A, B, C = "mac=98:fa:9b:00:00:0a", "mac=98:fa:9b:00:00:0b", "mac=98:fa:9b:00:00:0c"
+MAC_A, MAC_B, MAC_C = (text[4:] for text in (A, B, C))
+
+
+def test_a_renamed_row_takes_its_state_along_and_its_old_name_begins_anew(site: Site) -> None:
+    site.table(f"web-1,{MAC_A},")
+    site.done(A)
+    site.table(f"old-1,{MAC_A},", f"web-1,{MAC_B},")
+    assert site.ask(A) == ""
+    assert site.ask(B)
+    site.order("web-1")
+    assert site.ask(A) == ""
+    assert site.states() == {"old-1": State.INSTALLED, "web-1": State.ARMED}
+
+
+def test_a_row_that_gains_an_address_finds_its_state_by_any_other(site: Site) -> None:
+    site.done(f"{A}&serial=S1")
+    site.table(f"web-1,{MAC_B},S1")
+    assert site.ask(B) == ""
+
+
+def test_a_report_closes_what_came_with_what_it_was_given_to(site: Site) -> None:
+    url = site.ask(A)
+    assert site.ask(f"{A}&serial=S1000") == url, "it is the same giving"
+    assert site.ask(f"serial=S1000&{B}") == url
+    site.installs.report(url)
+    for query in (A, B, "serial=S1000"):
+        assert site.ask(query) == "", query
+
+
+def test_what_comes_with_an_installed_identity_is_closed_with_it(site: Site) -> None:
+    site.done(A)
+    assert site.ask(f"{A}&serial=S1000") == ""
+    assert site.ask("serial=S1000") == ""
+    assert site.ask(f"serial=S2000&{B}"), "another machine"
+
+
+def test_a_card_that_moves_to_a_row_that_is_known_by_its_board_does_not_count(site: Site) -> None:
+    site.table("web-1,,S1000", "web-2,,S2000")
+    site.done(f"{A}&serial=S1000")
+    assert site.ask(f"{A}&serial=S2000"), "web-2 never installed"
+    assert site.ask(f"{B}&serial=S1000") == ""
+    assert site.ask(f"{A}&serial=S1000") == ""
+
+
+def test_a_name_alone_only_refuses_and_its_sentence_opens_it(site: Site) -> None:
+    site.table(f"web-1,{MAC_A},")
+    site.done(A)
+    site.table(f"web-1,{MAC_B},")
+    assert [row.id for row, _, _ in refused_by_name(site.fleet.loader.catalogue, site.installs.memory)] == ["web-1"]
+    lines = site.screen(B)
+    assert lines[1].startswith("echo web-1 was installed ")
+    assert lines[-2] == "echo If this is other hardware: answerd arm web-1"
+    assert all(len(line) <= 85 for line in lines)
+    site.order("web-1")
+    assert site.ask(B)
+    assert site.ask(A) == ""
+
+
+def test_a_row_with_an_installed_identity_and_one_under_way_is_a_conflict(site: Site) -> None:
+    site.done(A)
+    assert site.ask("serial=S2000")
+    site.table(f"web-1,{MAC_A},S2000")
+    assert site.ask("serial=S2000") == ""
+    assert site.states()["web-1"] is State.CONFLICT
+    ((row, seen),) = rows_in_conflict(site.fleet.loader.catalogue, site.installs.memory)
+    assert (row.id, [text for text, _ in seen.parts]) == ("web-1", [MAC_A, "S2000"])
+    site.order("web-1")
+    assert site.ask("serial=S2000")
+    assert site.states()["web-1"] is State.INSTALLING
+
+
+def test_a_row_that_has_the_card_of_another_rows_machine_never_counts_as_installed(site: Site) -> None:
+    site.table(f"web-1,{MAC_A} {MAC_C},S1000")
+    site.done(f"{A}&serial=S1000")
+    site.table(f"web-1,{MAC_A},S1000", f"web-2,{MAC_B} {MAC_C},S2000")
+    assert site.states() == {"web-1": State.INSTALLED, "web-2": State.CONFLICT}
+    site.order("web-2")
+    assert site.ask(f"{B}&serial=S2000")
+    assert site.ask(f"{A}&serial=S1000") == ""
+
+
+def test_an_order_names_what_was_seen_with_it_but_nothing_of_another_row(site: Site) -> None:
+    site.table("web-1,,S1000", f"web-2,{MAC_B},")
+    site.ask(f"{A}&serial=S1000", "wait.ipxe")
+    memory = site.installs.memory
+    site.order("web-1")
+    assert memory.state_of("98fa9b00000a") is State.ARMED
+    assert site.ask(A, "wait.ipxe"), "the loader says only its MAC address"
+
+
+def test_after_an_order_the_last_request_is_tried_anew(site: Site) -> None:
+    site.table("web-1,,S1000")
+    site.ask(f"{A}&serial=S1000", "wait.ipxe")
+    catalogue, memory = site.fleet.loader.catalogue, site.installs.memory
+    machine = machine_named(catalogue, memory, "web-1")
+    assert machine is not None
+    refused = still_refused(catalogue, memory, machine, site.installs.clock)
+    assert refused is not None
+    assert refused.order == ("web-1",)
+    site.order("web-1")
+    assert still_refused(catalogue, memory, machine, site.installs.clock) is None
+
+
+def test_a_serial_of_two_rows_with_addresses_of_their_own_denotes_neither(site: Site) -> None:
+    site.table(f"web-1,{MAC_A},R9XXX1", f"web-2,{MAC_B},R9XXX1")
+    site.done(f"{A}&serial=R9XXX1")
+    assert site.ask(f"{B}&serial=R9XXX1")
+    assert site.ask(f"{A}&serial=R9XXX1") == ""
+
+
+def test_a_serial_that_came_with_the_addresses_of_two_rows_denotes_neither(site: Site) -> None:
+    site.table(f"web-1,{MAC_A},", f"web-2,{MAC_B},")
+    site.ask(f"{A}&serial=R9XXX1", "wait.ipxe")
+    site.ask(f"{B}&serial=R9XXX1", "wait.ipxe")
+    site.done(f"{A}&serial=R9XXX1")
+    assert site.ask(f"{B}&serial=R9XXX1")
 
 
 # --- bounds ----------------------------------------------------------------------------------------------------------
 
-SCRIPT = "#!ipxe\n# answer: once\nkernel {{ report }}\n"
+
+def test_of_one_request_64_identities_count(site: Site) -> None:
+    site.ask("&".join(f"serial=S{at:04}" for at in range(100)))
+    assert len(site.installs.memory.by_identity) == MOST_CARRIED
 
 
-def test_a_record_collects_64_identities_of_a_request_and_256_in_all(fleet: Fleet) -> None:
-    installs = RememberedInstalls()
-    lab = fleet.remembering(installs).write({"default.ipxe": SCRIPT})
-    for number in range(9):
-        serials = "&".join(f"serial=S{number:02}{at:03}" for at in range(100))
-        lab.text(f"/ipxe?serial=FIRST&{serials}", host="s")
-        (record,) = installs.memory.by_name.values()
-        assert len(record.evidence.identities) == min(MOST_COLLECTED + number * (MOST_COLLECTED - 1), MOST_OF_A_RECORD)
-
-
-def test_of_the_records_that_nothing_names_the_oldest_are_dropped_and_none_that_is_installed() -> None:
-    memory = InstallMemory(Rules())
-    for number in range(MOST_UNNAMED - 1):
-        memory.apply(known(f"u{number:05}", State.INSTALLED if number < 50 else State.INSTALLING, number + 1.0))
-    assert memory.evict() == []
-    memory.apply(known("onemore", State.NEW, 99_999.0))
-    dropped = memory.evict()
+def test_strangers_that_were_silent_for_long_go_first_and_then_a_new_one_is_refused() -> None:
+    memory = InstallMemory(Rules(silence=100))
+    for number in range(MOST_STRANGERS):
+        state = State.INSTALLED if number < 50 else State.INSTALLING
+        memory.apply(known(f"u{number:05}", state, number + 1.0))
+    assert memory.evict(0.0) == [], "what was reported is no stranger"
+    for number in range(50):
+        memory.apply(known(f"v{number:05}", State.INSTALLING, 99_999.0))
+    assert memory.evict(60.0) is None
+    dropped = memory.evict(200.0)
     assert dropped is not None
-    assert dropped[:3] == ["onemore", "u00050", "u00051"]  # new ones first, then the oldest that never reported
-    assert len(memory) == MOST_UNNAMED - len(dropped)
-    for number in range(MOST_UNNAMED):
-        memory.apply(known(f"i{number:05}", State.INSTALLED, 1.0))
-    for name in [name for name, one in memory.by_name.items() if one.record.state is not State.INSTALLED]:
-        memory.drop(name)
-    assert memory.evict() is None  # no room: to drop one would install a machine again
+    assert dropped[0] == "u00050"
+    assert memory.state_of("u00000") is State.INSTALLED
+    assert memory.state_of("u09999") is State.INSTALLING
 
 
-# --- which record decides --------------------------------------------------------------------------------------------
-
-
-def test_the_record_of_a_row_or_document_decides_whatever_others_have_collected(fleet: Fleet) -> None:
-    """A stranger sends the serial number of a machine and reports for it."""
-    installs = RememberedInstalls()
-    lab = fleet.remembering(installs).write(
-        {
-            "default.ipxe": SCRIPT,
-            "db-1.ipxe": SCRIPT,
-            "inventory.csv": "id,mac\nweb-1,98:fa:9b:50:d8:10\n",
-        }
-    )
-    stranger = lab.text("/ipxe?mac=98fa9b999901&serial=SERIAL1&serial=SERIAL2", host="s")
-    installs.report(next(word for word in stranger.split() if "/report/" in word))
-    assert "kernel" in lab.text("/ipxe?mac=98fa9b50d810&serial=SERIAL1", host="s")
-    assert "kernel" in lab.text("/ipxe/db-1?serial=SERIAL2", host="s")
-    installs.clock += 60  # and the next time, when the machine has a record
-    assert "kernel" in lab.text("/ipxe?mac=98fa9b50d810&serial=SERIAL1", host="s")
-    names = {remembered.record.name for remembered in installs.memory.by_name.values()}
-    assert names == {"SERIAL1", "web-1", "db-1"}
-
-
-def test_a_machine_that_installed_before_it_got_a_row_does_not_install_again(fleet: Fleet) -> None:
-    installs = RememberedInstalls()
-    lab = fleet.remembering(installs).write({"default.ipxe": SCRIPT})
-    first = lab.text("/ipxe?mac=98fa9b50d810", host="s")
-    installs.report(next(word for word in first.split() if "/report/" in word))
-    lab.write({"inventory.csv": "id,mac\nweb-1,98:fa:9b:50:d8:10\n"})
-    assert "is installed" in lab.text("/ipxe?mac=98fa9b50d810", host="s")
-    installs.order("web-1", Order.ARM)
-    assert "kernel" in lab.text("/ipxe?mac=98fa9b50d810", host="s")
-    installs.order("web-1", Order.FORGET)
-    assert "kernel" in lab.text("/ipxe?mac=98fa9b50d810", host="s")  # and the record of before does not count again
-
-
-def test_a_mac_address_in_the_path_names_a_record(fleet: Fleet) -> None:
-    installs = RememberedInstalls()
-    lab = fleet.remembering(installs).write({"default.ipxe": SCRIPT})
-    for target in ("/ipxe/01-98-fa-9b-50-d8-10", "/ipxe/98:fa:9b:50:d8:11.ipxe", "/98fa9b50d812/ipxe"):
-        assert "kernel" in lab.text(target, host="s")
-    assert sorted(installs.memory.by_name) == ["98fa9b50d810", "98fa9b50d811", "98fa9b50d812"]
-
-
-def test_a_report_url_collects_identities_as_once_does(fleet: Fleet) -> None:
-    installs = RememberedInstalls()
-    lab = fleet.remembering(installs).write({"default.ks": "# {{ report }}\n"})
-    url = lab.text("/ks?mac=98fa9b50d810&serial=S1000", host="s").split()[-1]
-    (remembered,) = installs.memory.by_name.values()
-    assert (remembered.record.state, remembered.identities) == (
-        State.NEW,
-        {"s1000": "S1000", "98fa9b50d810": "98fa9b50d810"},
-    )
-    assert len(installs.written) == 1
-    assert lab.text("/ks?serial=S1000", host="s").split()[-1] == url
-    assert len(installs.written) == 1  # nothing new
-    installs.report(url, ReportKind.INSTALLED)
-    assert installs.memory.state(installs.memory.found_by(["98fa9b50d810"])) is State.INSTALLED
+def test_a_look_up_costs_the_same_however_many_machines_share_a_board() -> None:
+    memory = memory_of(*(known(f"n{number:05}", State.INSTALLING, 1.0, ("uuid",)) for number in range(300)))
+    assert memory.state(Asked({"uuid": f"{SERIAL}uuid"}), lambda _: None) is State.INSTALLING
+    assert len(memory.ties.of) == 0

@@ -153,11 +153,11 @@ def test_what_a_row_identifies(text: str, identities: list[str]) -> None:
         ("id,mac\nweb-01,98:fa:9b:50:d8:10 x\n", "column mac", ["web01", "98fa9b50d810"]),
         ("id,mac\nweb 01,98:fa:9b:50:d8:10\n", "column id", ["98fa9b50d810"]),
         ("id,mac\nInventory,98:fa:9b:50:d8:10\n", "column id", ["98fa9b50d810"]),
-        ("id,serial\nweb-01,---\n", "column serial", ["web01"]),
         ("id,uuid\nweb-01,4c4c4544\n", "column uuid", ["web01"]),
         ("id,mac\nweb-01,98:fa:9b:50:d8:10,extra\n", "3 cells", ["web01", "98fa9b50d810"]),
         ("id,mac\nweb-01,98:fa:9b:50:d8:10,\n", "3 cells", ["web01", "98fa9b50d810"]),
         ("id,role\n,web\n", "no value in id", []),
+        ("id,serial\n,Default string\n", "no value in id or serial", []),
     ],
 )
 def test_a_fault_names_the_column_keeps_valid_identities_and_quotes_nothing(
@@ -174,7 +174,6 @@ def test_a_fault_names_the_column_keeps_valid_identities_and_quotes_nothing(
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        ("serial,id\nNone,web-01\n", ["column serial: a value that many machines share identifies none of them"]),
         ("id\nw1\n", ["column id: a value of under 4 letters and digits is not recognised in a JSON body"]),
         ("id\nweb1\n", []),
     ],

@@ -31,6 +31,7 @@ from answerd.store.files import FileStore
 from answerd.store.nodes import Node
 from answerd.store.opening import Loader
 from answerd.store.states import Waiting
+from tests.support.installs import known, memory_of
 from tests.support.pages import rows, words
 
 WATCHED = [("500", "failed"), ("404", "unclaimed"), ("503", "busy"), ("403", "refused")]
@@ -174,7 +175,10 @@ def exposition(tmp_path: Path) -> Exposition:
     RequestCounts(counters).answered(200, "", "report", 6.0)
     nodes = [Node("site-a", "1.0", 1_800_000_000.0, 12.5, 3, 4)]
     installs = SimpleNamespace(
-        current=lambda: SimpleNamespace(by_state=lambda: {State.INSTALLED: 7}, silent=lambda _now: 2),
+        current=lambda: memory_of(
+            *(known(f"done{number}", State.INSTALLED, 1.0) for number in range(7)),
+            *(known(f"silent{number}", State.COPIED, -9_999.0) for number in range(2)),
+        ),
         now=lambda: 0.0,
         store=SimpleNamespace(waiting=lambda: Waiting(3, 1.5), nodes=lambda: nodes),
     )

@@ -52,7 +52,7 @@ def test_documents_states_and_reports_go_through_it_and_changes_are_found_by_loo
         assert {raw.key: raw.text for raw in loaded(PostgresStore(url)).documents} == {MACHINE: "n = 7\n"}
         attempt = first.arm("web-01")
         wait_until(lambda: second.attempts() == {"web-01": attempt})
-        second.writer.write("web-01", Reported(ReportKind.INSTALLED, attempt, 2.0))
+        second.writer.write("web-01", Reported(ReportKind.INSTALLED, 1, 2.0))
         second.states.wake_up()
         wait_until(lambda: first.writer.state("web-01") is State.INSTALLED)
         wait_until(lambda: second.states.waiting() == Waiting())

@@ -36,12 +36,13 @@ from answerd.store.postgres import PostgresStore, PostgresTransaction, Replicate
 from answerd.store.postgres_connection import PostgresServer
 from answerd.store.replica import Lineage, Replica, lineage_of
 from answerd.store.state_sync import DatabaseStates
-from answerd.store.states import EventWriter, Position, open_state_file
+from answerd.store.states import EventWriter, GivenOrder, Position, open_state_file
 from answerd.write_guard import OwnSet, Times, WriteGuard
 from tests.support.clients import PatientClient
 from tests.support.nodes import ThreadedNode
 from tests.support.postgres import MISSING, Cluster, binaries, clusters, home_of
 from tests.support.proxy import proxy_to
+from tests.support.states import one
 from tests.support.waiting import wait_until
 from tests.support.writes import put
 
@@ -167,7 +168,7 @@ def test_an_order_whose_time_is_over_is_said_to_be_unknown(tmp_path: Path, monke
     released = threading.Event()
     monkeypatch.setattr(EventWriter, "write", lambda self, events: released.wait(30))
     with pytest.raises(StoreAway, match="may have been stored"):
-        live.order([("web-01", {})], Order.ARM, "", PatientClient(respond_by=time.monotonic() + 0.05))
+        live.order([one("web-01")], Order.ARM, "", PatientClient(respond_by=time.monotonic() + 0.05))
     released.set()
 
 
@@ -238,9 +239,11 @@ def test_an_order_whose_connection_ends_before_its_commit_is_made_again_once(
 
     monkeypatch.setattr(state_sync, "_lock", broken)
     states = DatabaseStates(store.server, Rules())
-    assert states.order([("web-01", {})], Order.ARM, 1.0, "") == ["web-01"]
+    assert states.order(GivenOrder(Order.ARM, [one("web-01")], 1.0, ""), (InstallMemory(Rules()), Position())) == [
+        "web-01"
+    ]
     memory, _ = states.catch_up(InstallMemory(Rules()), Position())
-    assert (memory.by_name["web01"].record.state, breaks) == (State.ARMED, [])
+    assert (memory.by_identity["web01"].record.state, breaks) == (State.ARMED, [])
 
 
 def test_writers_wait_for_one_another_whatever_isolation_is_the_databases_default(cluster: Cluster) -> None:

@@ -14,6 +14,7 @@ import pytest
 from answerd.documents import Key, RawDocument
 from answerd.formats import FORMATS
 from answerd.identity import Kind
+from answerd.installs.records import InstallMemory
 from answerd.installs.states import Order, Rules
 from answerd.store import Author, NoSetYet, StoreAway, StoreError, Version
 from answerd.store.log import newest_write
@@ -24,9 +25,11 @@ from answerd.store.replica import Replica
 from answerd.store.replicator import Replicator
 from answerd.store.schema import DOCUMENTS, POSTGRES, Schema, Step, migrate_postgres
 from answerd.store.state_sync import DatabaseStates
+from answerd.store.states import GivenOrder, Position
 from answerd.store.tables import execute
 from answerd.write_guard import BreaksTheSet, OwnSet, WriteGuard
 from tests.support.postgres import MISSING, Cluster, binaries, clusters, home_of
+from tests.support.states import one
 from tests.support.waiting import PATIENCE, wait_until
 from tests.support.writes import delete, put
 
@@ -345,7 +348,8 @@ def test_a_database_that_lost_its_last_changes_is_compared_whole(node: Replicate
 def ordered(store: PostgresStore, times: int) -> None:
     """Store so many events of installs."""
     for _ in range(times):
-        DatabaseStates(store.server, Rules()).order([("web-01", {})], Order.ARM, 1.0, "")
+        given = GivenOrder(Order.ARM, [one("web-01")], 1.0, "")
+        DatabaseStates(store.server, Rules()).order(given, (InstallMemory(Rules()), Position()))
 
 
 def newest(store: PostgresStore) -> Version:

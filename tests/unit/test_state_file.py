@@ -12,12 +12,15 @@ from pathlib import Path
 import gevent
 import pytest
 
+from answerd.answers.catalogue import Catalogue
 from answerd.config import Config
 from answerd.errors import StatesUnknown
 from answerd.facts import Facts, Request
 from answerd.formats.family import Once
 from answerd.identity import identity_of
 from answerd.installs.events import Event, Kind
+from answerd.installs.hardware import NAME, Asked
+from answerd.installs.records import InstallMemory, no_row
 from answerd.installs.reports import Report
 from answerd.installs.states import Gate, Order, ReportKind, Requested, Rules, State
 from answerd.installs.tokens import TokenSubject
@@ -35,9 +38,9 @@ from answerd.store.state_tables import (
     Sighting,
     run,
 )
-from answerd.store.states import EventReader, EventWriter, StateFile, open_state_file
+from answerd.store.states import EventReader, EventWriter, GivenOrder, Position, StateFile, open_state_file
 from tests.support.installs import Ordered, Reported
-from tests.support.states import StateWriter
+from tests.support.states import StateWriter, one
 from tests.support.waiting import wait_until
 
 RULES = Rules(grace=0)
@@ -55,8 +58,8 @@ def writer(states: StateFile) -> StateWriter:
 
 
 def given(name: str, at: float = 1.0) -> Event:
-    identities = {identity_of(name): name}
-    return Event(name, Kind.GIVEN, at, 1, 1, "ks", identities=identities)
+    identity = identity_of(name)
+    return Event(identity, name, Kind.GIVEN, at, {identity: NAME + name}, start=1, giving=f"g{name}", detail="ks")
 
 
 # --- a file ----------------------------------------------------------------------------------------------------------
@@ -79,10 +82,9 @@ def test_a_late_report_of_a_machine_that_was_forgotten_changes_nothing(writer: S
     writer.write("node1", Ordered(Order.FORGET, 2.0))
     writer.write("node1", Reported(ReportKind.INSTALLED, 1, 3.0))
     assert writer.all() == {}
-    assert writer.states.history("node1") == []
+    assert writer.history("node1") == []
     writer.write("node1", KS._replace(at=9.0))
     writer.write("node1", Reported(ReportKind.INSTALLED, 1, 10.0))
-    assert writer.all()["node1"].record.attempt == 2
     assert writer.state("node1") is State.INSTALLING
     writer.write("node1", Reported(ReportKind.INSTALLED, 2, 11.0))
     assert writer.state("node1") is State.INSTALLED
@@ -92,7 +94,7 @@ def test_the_history_of_a_record(writer: StateWriter) -> None:
     writer.write("node1", Ordered(Order.ARM, 0.5))
     writer.write("node1", KS)
     writer.write("node1", Reported(ReportKind.FAILED, 2, 3.0, "no disk"), detail="no disk", body=b"the log")
-    assert [(event.kind, event.detail, event.origin, event.body) for event in writer.states.history("NODE1")] == [
+    assert [(event.kind, event.detail, event.origin, event.body) for event in writer.history("NODE1")] == [
         ("armed", "", "admin API", b""),
         ("given", "ks", "192.0.2.1", b""),
         ("failed", "no disk", "192.0.2.1", b"the log"),
@@ -115,7 +117,7 @@ def test_a_record_with_many_events_keeps_its_state_and_the_last_of_them(writer: 
     with writer.states.reading() as database:
         (kept,) = run(database, "SELECT count(*) FROM events").fetchone()
     assert kept < MOST_EVENTS + COMPACTED_AT // 2
-    history = writer.states.history("node1")
+    history = writer.history("node1")
     assert [event.kind for event in history] == ["progress"] * MOST_NEWS + ["failed"]
 
 
@@ -124,9 +126,9 @@ def test_the_bodies_of_a_records_reports_are_bounded(writer: StateWriter) -> Non
     for number in range(8):
         writer.write("node1", Reported(ReportKind.FAILED, 1, 3.0 + number), body=b"x" * (MOST_BODY_BYTES // 2 - number))
     writer.write("node2", Reported(ReportKind.FAILED, 1, 3.0), body=b"x" * MOST_BODY_BYTES)
-    kept = [len(event.body) for event in writer.states.history("node1") if event.kind == "failed"]
+    kept = [len(event.body) for event in writer.history("node1") if event.kind == "failed"]
     assert kept == [0] * 6 + [MOST_BODY_BYTES // 2 - 6, MOST_BODY_BYTES // 2 - 7]  # the last ones
-    assert [len(event.body) for event in writer.states.history("node2")] == [MOST_BODY_BYTES]
+    assert [len(event.body) for event in writer.history("node2")] == [MOST_BODY_BYTES]
 
 
 def test_unknown_machines_are_counted_and_the_last_ones_kept(states: StateFile) -> None:
@@ -151,9 +153,9 @@ def test_a_file_that_vanishes_or_is_replaced_cannot_be_read_or_written(writer: S
     if what == "replaced":
         states.path.write_bytes(content)
     with pytest.raises(StoreError, match=what):
-        states.history("node1")
+        states.history(["node1"])
     with pytest.raises(StoreError, match=what):
-        states.order([("node1", {})], Order.ARM, 2.0, "")
+        states.order(GivenOrder(Order.ARM, [one("node1")], 2.0, ""), (writer.memory, writer.position))
     with pytest.raises(StoreError, match=what):
         EventWriter(states).write([given("node2")._replace(id="a")])
     with pytest.raises(StoreError, match=what):
@@ -203,11 +205,11 @@ class Process:
             raise StatesUnknown(fault)
 
     def report(self, name: str, word: ReportKind = ReportKind.INSTALLED) -> bool:
-        return self.live.report(TokenSubject(name, 1), Report(word), "", "192.0.2.1")
+        return self.live.report(TokenSubject(f"g{name}", identity_of(name)), Report(word), "", "192.0.2.1")
 
     def state(self, name: str) -> State:
         memory = self.live.current()
-        return memory.state(memory.found_by([], name))
+        return memory.state(Asked({identity_of(name): NAME + name}), no_row)
 
 
 @pytest.fixture
@@ -222,7 +224,7 @@ def test_what_one_process_writes_counts_for_the_next_request_of_every_other(two:
         (first if number % 2 else second).give(name)
         (second if number % 2 else first).report(name)
         assert (first.state(name), second.state(name)) == (State.INSTALLED, State.INSTALLED)
-    first.live.order([("node1", {"node1": "node1"})], Order.ARM, "here")
+    first.live.order([one("node1")], Order.ARM, "here")
     assert second.state("node1") is State.ARMED
 
 
@@ -416,7 +418,7 @@ def test_a_file_that_vanished_can_be_read_again_only_once_it_is_back(
 def test_a_process_that_never_wrote_refuses_with_a_sentence_where_the_file_has_vanished(
     states: StateFile, order: Order
 ) -> None:
-    states.order([("node1", {"node1": "node1"})], order, 1.0, "here")
+    states.order(GivenOrder(order, [one("node1")], 1.0, "here"), (InstallMemory(RULES), Position()))
     process = Process(states)
     states.path.rename(states.path.with_name("elsewhere"))
     process.live.current()
@@ -430,8 +432,9 @@ def test_a_process_that_never_wrote_refuses_with_a_sentence_where_the_file_has_v
 def test_a_report_to_another_process_stays_where_a_record_is_dropped(
     states: StateFile, two: tuple[Process, Process], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("answerd.installs.records.MOST_UNNAMED", 1)
+    monkeypatch.setattr("answerd.installs.records.MOST_STRANGERS", 1)
     first, second = two
+    monkeypatch.setattr(first.live._memory, "rules", Rules(grace=0, silence=-1.0))
     first.give("node1")
     first.give("node2")  # drops the first one
     second.report("node1")
@@ -443,7 +446,7 @@ def test_a_report_to_another_process_stays_where_a_record_is_dropped(
 def test_an_event_is_read_that_follows_one_that_is_not_kept(two: tuple[Process, Process]) -> None:
     first, second = two
     first.give("node1")
-    first.live.order([("node1", {})], Order.FORGET, "")
+    first.live.order([one("node1")], Order.FORGET, "")
     first.report("node1")  # with a URL of before, which is not kept
     assert second.state("node1") is State.NEW
     first.live.flush()
@@ -454,14 +457,14 @@ def test_an_event_is_read_that_follows_one_that_is_not_kept(two: tuple[Process, 
 def test_a_write_that_fails_drops_no_sighting(states: StateFile, monkeypatch: pytest.MonkeyPatch) -> None:
     process = Process(states)
     facts = Facts(Request("/ks", "mac=98fa9b50d810"))
-    process.live.unclaimed(facts)
+    process.live.unclaimed(Catalogue(), facts)
 
     def fail(self: StateFile, sightings: object) -> None:
         raise StoreFull("the disk is full")
 
     monkeypatch.setattr(StateFile, "note_sightings", fail)
     process.live.flush()
-    process.live.unclaimed(facts)
+    process.live.unclaimed(Catalogue(), facts)
     monkeypatch.undo()
     process.live.flush()
     (found,) = states.unknown()
@@ -477,7 +480,7 @@ def test_machines_that_ask_often_are_noted_together_with_their_facts(
     monkeypatch.setattr(StateFile, "note_sightings", lambda _, sightings: written.append([*sightings]))
     for _ in range(2):
         for _ in range(500):
-            live.unclaimed(Facts(Request("/ks", "mac=98fa9b50d810")))
+            live.unclaimed(Catalogue(), Facts(Request("/ks", "mac=98fa9b50d810")))
         live.flush()
     assert [[(one.asked, bool(one.facts)) for one in batch] for batch in written] == 2 * [[(500, True)]]
 
@@ -487,7 +490,7 @@ def test_the_machines_that_wait_to_be_noted_are_bounded(states: StateFile, monke
     written: list[int] = []
     monkeypatch.setattr(StateFile, "note_sightings", lambda _, sightings: written.append(len(sightings)))
     for number in range(MOST_SIGHTINGS + 500):
-        live.unclaimed(Facts(Request("/ks", f"serial=serial{number}")))
+        live.unclaimed(Catalogue(), Facts(Request("/ks", f"serial=serial{number}")))
     live.flush()
     assert written == [MOST_SIGHTINGS]
 
@@ -501,7 +504,7 @@ def test_a_restore_counts_for_the_next_request_of_every_process(tmp_path: Path, 
     processes[0].report("node1")
     (tmp_path / "answers").mkdir()
     backup_directory(tmp_path / "answers", tmp_path / "backup", states=states.path)
-    processes[0].live.order([("node1", {})], Order.FORGET, "")
+    processes[0].live.order([one("node1")], Order.FORGET, "")
     if grown:
         for number in range(5):
             processes[1].give(f"later{number}")

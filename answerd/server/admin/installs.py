@@ -11,13 +11,13 @@ from urllib.parse import unquote_to_bytes
 import bottle
 
 from answerd.answers.catalogue import Catalogue
-from answerd.answers.operator_names import Machine, machine_named, records_of, records_selected
+from answerd.answers.operator_names import Machine, machine_named, ordered_machine, records_selected, still_refused
 from answerd.answers.redaction import redacted_install
 from answerd.answers.sources import Sources
 from answerd.answers.unclaimed import still_unclaimed
 from answerd.installs.contacts import ContactIndex, contact_as_json
 from answerd.installs.records import InstallMemory, Remembered
-from answerd.installs.sentences import shown_name
+from answerd.installs.sentences import sentence, shown_name
 from answerd.installs.shown import MOST_LISTED, event_as_json, record_as_json, unknown_as_json
 from answerd.installs.states import STATE_WORDS, Order
 from answerd.server.admin import requests
@@ -61,8 +61,8 @@ class InstallHandlers:
         return json_response(OK, {"installs": found}, {} if sees_secrets else MASKED)
 
     def one(self, install: str) -> bottle.HTTPResponse:
-        remembered = records_of(self._installs.current(), self._machine(install))[0]
-        events = in_thread(self._installs.store.history, remembered.record.name)
+        remembered = self._machine(install).seen_in(self._installs.current())
+        events = in_thread(self._installs.store.history, remembered.names)
         note_outcome(f"install of {shown_name(remembered.record.name)}")
         shown = {**self._as_json(remembered), "events": [event_as_json(event) for event in events]}
         contacts = ContactIndex(in_thread(self._installs.store.contacts))
@@ -75,14 +75,18 @@ class InstallHandlers:
 
     def ordered(self, install: str, order: Order) -> bottle.HTTPResponse:
         machine = self._machine(install)
-        names = [remembered.record.name for remembered in records_of(self._installs.current(), machine)]
-        ordered = [(name, machine.identities) for name in names]
+        ordered = ordered_machine(self._catalogue(), self._installs.current(), machine, order)
         author = requests.author()
         origin = ", ".join(part for part in ("admin API", author.name, author.peer) if part)
-        self._installs.order(ordered, order, origin, requests.client())
+        self._installs.order([ordered], order, origin, requests.client())
         memory = self._installs.current()
-        note_outcome(f"{order} {shown_name(names[0])}")
-        return json_response(OK, self._as_json(next(iter(memory.found_by([], names[0])), memory.new(names[0]))))
+        note_outcome(f"{order} {shown_name(ordered.label)}")
+        shown = self._as_json(machine.seen_in(memory))
+        shown["also"] = [text[1:] for text in ordered.also.values()]
+        if order is Order.ARM:
+            refused = still_refused(self._catalogue(), memory, machine, self._installs.now())
+            shown["still_refused"] = sentence(refused) if refused is not None else None
+        return json_response(OK, shown)
 
     def unknown(self) -> bottle.HTTPResponse:
         """Return the machines that asked and were claimed by nothing, the last first."""
@@ -122,7 +126,10 @@ def _page(asked: dict[str, str], memory: InstallMemory, catalogue: Catalogue, no
         raise NotThere(f'there is no group "{shown_name(group or "")}"')
     if "machine" in asked:
         named = machine_named(catalogue, memory, asked["machine"])
-        wanted = {install.record.name for install in records_of(memory, named)} if named is not None else set()
-        found = [install for install in found if install.record.name in wanted]
+        found = [named.seen_in(memory)] if named is not None and _is_among(named, found) else []
     later = (install for install in found if install.record.name > after)
     return nsmallest(limit, later, key=lambda install: install.record.name)
+
+
+def _is_among(machine: Machine, found: list[Remembered]) -> bool:
+    return any(install.record.name == machine.name for install in found)

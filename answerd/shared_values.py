@@ -1,0 +1,81 @@
+"""Values of firmware that was never filled in: many machines have them, so they denote nobody.
+
+Rules: docs/selection.md#values-that-many-machines-share. GLPI's and OCS' inventories, fleet tools and public reports
+list them. Only values under `mac`, `serial`, `uuid`, `asset_tag`, and labels that end in them, are compared, as
+identities: without case and without punctuation. No list is complete: what an answer set shows to be shared is in
+`answerd.answers.inventory_index` and in `answerd.installs.hardware`.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+MAC: Final = "mac"
+SERIAL: Final = "serial"
+UUID: Final = "uuid"
+ASSET_TAG: Final = "asset_tag"
+
+KINDS: Final = (MAC, SERIAL, UUID, ASSET_TAG)
+"""The labels whose values identify hardware. A label that ends in one of them is like it."""
+
+_ENDINGS: Final = (*KINDS, "asset-tag")
+
+
+def _identities(*texts: str) -> frozenset[str]:
+    return frozenset("".join(filter(str.isalnum, text.casefold())) for text in texts)
+
+
+# fmt: off
+SHARED_SERIALS: Final = _identities(
+    "To Be Filled By O.E.M.", "To Be Filled By OEM", "To Be Filled By More String",
+    "To Be Filled By O.E.M. by More String", "Default string", "System Serial Number", "Chassis Serial Number",
+    "Base Board Serial Number", "Serial Number xxxxxx", "Not Applicable", "Not Available", "Not Specified", "N/A", "NA",
+    "None", "Null", "(null string)", "Unknown", "Unknow", "INVALID", "OEM", "O.E.M.", "OEM_Serial", "Standard", "EVAL",
+    "IATPASS", "Tulip Computers", "DELL", "System Manufacturer", "System Product Name", "Product Name", "System Name",
+    "empty", "0123456789", "0123456789ABCDEF", "123456789000", "12345678901234567", "SN-12345", "SN12345678",
+    "SN-1234567890", "SYS-1234567890", "SYS-9876543210", "MB-1234567890", "SN-123456fvgv3i0b8o5n6n7k",
+)
+SHARED_UUIDS: Final = _identities(
+    "03000200-0400-0500-0006-000700080009", "00020003-0004-0005-0006-000700080009",
+    "00010203-0405-0607-0809-0A0B0C0D0E0F", "12345678-1234-5678-90AB-CDDEEFAABBCC",
+    "12345678-1234-1234-1234-123456789012", "DEADBEEF-DEAD-BEEF-DEAD-BEEFDEADBEEF",
+    "6AB5B300-538D-1014-9FB5-B0684D007B53", "03D40274-0435-05DC-8506-010700080009",
+)
+SHARED_MACS: Final = _identities(
+    "00:00:00:00:00:00", "ff:ff:ff:ff:ff:ff", "44:45:53:54:00:00", "44:45:53:54:00:01", "44:45:53:54:61:6F",
+    "50:50:54:50:30:30", "33:50:6F:45:30:30", "20:41:53:59:4E:FF", "00:53:45:00:00:00", "10:11:11:11:11:11",
+    "02:80:37:EC:02:00", "7A:79:00:00:00:00", "be:3a:f2:b6:05:9f",
+)
+"""The last one is the USB network port of many servers' management controllers."""
+SHARED_ASSET_TAGS: Final = _identities(
+    "No Asset Tag", "Asset-1234567890", "Chassis Asset Tag", "No Asset Information",
+)
+# fmt: on
+
+_RUNS: Final = re.compile(r"0+|(.)\1{4,}|[01]{5,}")
+"""``0`` in any length, other runs of one character of five or more, runs of 0 and 1 of five or more."""
+
+_ASCENDING: Final = frozenset("1234567890"[:length] for length in range(5, 11))
+_ONE_BYTE: Final = re.compile(r"([0-9a-f]{2})\1{15}")
+
+
+def kind_of(label: str) -> str:
+    """Return which of `KINDS` a case-folded label is or ends in; empty where it is none."""
+    if not label.endswith(_ENDINGS):
+        return ""
+    return next((kind for kind in KINDS if label.endswith(kind)), ASSET_TAG)
+
+
+def is_shared(kind: str, identity: str) -> bool:
+    """Return whether many machines have a value, given as an identity: letters and digits, in lower case. ``kind`` is
+    one of `KINDS`. A value without a letter or digit (``-``, ``.``, ``$``) is none that one machine has."""
+    if not identity:
+        return True
+    if kind == MAC:
+        return identity in SHARED_MACS
+    if identity in SHARED_SERIALS or (kind == ASSET_TAG and identity in SHARED_ASSET_TAGS):
+        return True
+    if kind == UUID:
+        return identity in SHARED_UUIDS or _ONE_BYTE.fullmatch(identity) is not None
+    return identity in _ASCENDING or _RUNS.fullmatch(identity) is not None
