@@ -1,14 +1,15 @@
 """Copy documents between a directory and the database.
 
 Usage:
-  answerd import [--prune] [--follow-links] DIR
+  answerd import [--prune] [--follow-links] [--states FILE] DIR
   answerd import [--prune] --from-db FILE
   answerd export [--force] DIR
 
 `import` copies the documents of a directory into the database in one
 transaction, and creates it where there is none. A document takes the place of
 the one of its identity and format; all others stay, unless --prune is given.
-Documents that are broken are taken and reported.
+Documents that are broken are taken and reported. The states of installs are
+taken from the file that --states names, else from that of SERVICE_STATE_PATH.
 
 FILE is the database of another service (SERVICE_DB_PATH there) or a backup. Its
 documents and inventories are taken; its history and its states of installs are
@@ -24,6 +25,8 @@ Options:
   --follow-links  Read what links lead to out of DIR; else such a document
                   could not be taken.
   --from-db FILE  Take the documents of a database file in place of a directory.
+  --states FILE   Take the states of installs of this file, which the service
+                  of DIR has as SERVICE_STATE_PATH.
   --force         Export into a directory that is not empty; files of the same
                   names are replaced.
   -h --help       This text.
@@ -50,13 +53,16 @@ from __future__ import annotations
 from functools import partial
 from pathlib import Path
 
+from answerd.answers.operator_names import NO_STATES
 from answerd.commands import WRONG_USAGE, Arguments, CommandError
 from answerd.commands.apply import own_author
 from answerd.commands.common import announce_store, counted, progress, say, say_each, settings, unread_env_file
+from answerd.config import Config
 from answerd.identity import printable
 from answerd.store import StoreError
 from answerd.store.backup import import_file
-from answerd.store.opening import open_database, open_existing_database
+from answerd.store.opening import install_rules, open_database, open_existing_database, open_existing_states
+from answerd.store.states import open_state_file, take_states
 from answerd.store.transfer import export_directory, import_directory
 
 
@@ -89,6 +95,8 @@ def import_documents(arguments: Arguments) -> int:
             "carry: a machine that is installed may install again. answerd restore carries them "
             "(docs/many-nodes.md#moving-a-service)"
         )
+    if not is_file:
+        _import_states(config, arguments["--states"])
     say_each("skipped", summary.skipped)
     say_each("not imported", summary.unreadable)
     for problem in summary.problems:
@@ -100,6 +108,21 @@ def import_documents(arguments: Arguments) -> int:
         f"{len(summary.skipped) + len(summary.unreadable)} skipped, {counted(len(summary.problems), 'problem')}"
     )
     return 1 if summary.unreadable else 0
+
+
+def _import_states(config: Config, named: str | None) -> None:
+    """Take the states of installs along, and say how many, or that none were taken. Raises `StoreError`."""
+    source = named or config.state_path
+    if source is None or not Path(source).is_file():
+        if named is not None:
+            raise CommandError(f"--states {source} is no file of states", WRONG_USAGE)
+        say(f"warning: no states of installs were taken ({NO_STATES}): --states FILE takes those of a service")
+        return
+    target = open_existing_states(config)
+    if target is None:
+        return
+    taken = take_states(open_state_file(source, install_rules(config))[0], target)
+    say(f"{counted(taken, 'event')} of installs taken from {printable(str(source))}")
 
 
 def export_documents(arguments: Arguments) -> int:

@@ -395,6 +395,14 @@ class DatabaseStates(States):
             store_events(log, [row_of(event, "command") for event in events])
         return [event.label for event in events]
 
+    def take(self, rows: Sequence[Sequence[Any]], key: str | None) -> int:
+        with self.writing() as log:
+            known = {one for (one,) in run(log.database, "SELECT id FROM events").fetchall()}
+            if key is not None and not known:
+                note(log.database, "key", key)
+            store_events(log, rows)
+        return sum(row[0] not in known for row in rows)
+
     def nodes(self) -> Sequence[Node]:
         with self.reading() as database:
             return nodes_in(database)

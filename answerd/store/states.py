@@ -15,7 +15,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import peewee
 
@@ -32,11 +32,14 @@ from answerd.store.nodes import Node
 from answerd.store.schema import STATES, migrate
 from answerd.store.sqlite import SqliteFile, StoreBusy
 from answerd.store.state_tables import (
+    COLUMNS,
+    INSERT,
     Sighting,
     contacts_in,
     events_since,
     history_of,
     insert,
+    note,
     run,
     run_many,
     setting,
@@ -94,6 +97,11 @@ class States(ABC):
     def order(self, given: GivenOrder, known: Known) -> list[str]:
         """Write an operator's order to what some machines name; on return it is on the disk. ``known`` is brought up to
         date first: an order takes the place of what was known before it. Return the labels."""
+
+    @abstractmethod
+    def take(self, rows: Sequence[Sequence[Any]], key: str | None) -> int:
+        """Store rows of events that another place has, and where there is none yet its key of report URLs; return how
+        many were new. Raises `StoreError`."""
 
     @abstractmethod
     def reading(self) -> AbstractContextManager[peewee.Database]:
@@ -220,6 +228,15 @@ class StateFile(States):
                 with database.atomic("IMMEDIATE"):
                     write_contacts(database, contacts)
 
+    def take(self, rows: Sequence[Sequence[Any]], key: str | None) -> int:
+        with self.writing() as database:
+            known = {one for (one,) in run(database, "SELECT id FROM events").fetchall()}
+            new = [row for row in rows if row[0] not in known]
+            if key is not None and not known:
+                note(database, "key", key)
+            run_many(database, INSERT, [(None, *row, self.shared) for row in new])
+        return len(new)
+
     def note_sightings(self, sightings: Sequence[Sighting]) -> None:
         with self.writing() as database:
             write_sightings(database, sightings, is_node=self.shared is None)
@@ -332,6 +349,15 @@ def make_tables(file: SqliteFile) -> None:
                 raise StoreError(f"SERVICE_STATE_PATH: {file.path} is a database of documents: name a file of its own")
             run(database, "PRAGMA page_size = 1024")  # an event writes two or three pages into the write-ahead log
             migrate(database, file.path, STATES)
+
+
+def take_states(source: StateFile, target: States) -> int:
+    """Copy the events that another place for states has and this one has not, and where this one has none yet the key
+    of report URLs; return how many. What both know is joined. Raises `StoreError`."""
+    with source.reading() as database:
+        rows = run(database, f"SELECT {COLUMNS} FROM events ORDER BY revision").fetchall()  # noqa: S608 - no value
+        key = setting(database, "key")
+    return target.take(rows, key)
 
 
 def epoch_of(database: peewee.Database) -> str:

@@ -21,7 +21,7 @@ _answerd() {
         forget) options='--group --state --help -h' ;;
         wait) options='--group --timeout --help -h' ;;
         nodes) options='--json --help -h' ;;
-        import) options='--prune --follow-links --from-db --help -h' ;;
+        import) options='--prune --follow-links --from-db --states --help -h' ;;
         export) options='--force --help -h' ;;
         apply) options='--to --ca --dry-run --prune --yes --note --follow-links --json --help -h' ;;
         history) options='--since --limit --show-secrets --json --help -h' ;;

@@ -84,6 +84,7 @@ complete -c answerd -n '__fish_seen_subcommand_from nodes' -l help -d 'This text
 complete -c answerd -n '__fish_seen_subcommand_from import' -l prune -d 'Remove the documents of the database that DIR or FILE does not have.'
 complete -c answerd -n '__fish_seen_subcommand_from import' -l follow-links -d 'Read what links lead to out of DIR; else such a document could not be taken.'
 complete -c answerd -n '__fish_seen_subcommand_from import' -l from-db -r -F -d 'Take the documents of a database file in place of a directory.'
+complete -c answerd -n '__fish_seen_subcommand_from import' -l states -r -F -d 'Take the states of installs of this file, which the service of DIR has as SERVICE_STATE_PATH.'
 complete -c answerd -n '__fish_seen_subcommand_from import' -l help -d 'This text.'
 complete -c answerd -n '__fish_seen_subcommand_from export' -l force -d 'Export into a directory that is not empty; files of the same names are replaced.'
 complete -c answerd -n '__fish_seen_subcommand_from export' -l help -d 'This text.'
