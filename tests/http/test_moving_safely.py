@@ -108,7 +108,10 @@ def test_control_characters_in_names_never_reach_the_terminal(tmp_path: Path) ->
     output = (done.stdout + done.stderr).decode()
     assert "\x1b" not in output
     assert "\x07" not in output
-    assert all(line.startswith(("skipped: ", "not imported: ", "1 document ", "warning: no states")) for line in output.splitlines())
+    assert all(
+        line.startswith(("skipped: ", "not imported: ", "1 document ", "warning: no states"))
+        for line in output.splitlines()
+    )
     write_tree(tmp_path, {"twins/a\x1b.toml": "", "twins/b/x\x1b.ks": "", "twins/b/y.ks": ""})
     refused = run("import", str(tmp_path / "twins"), SERVICE_STORE="sqlite", SERVICE_DB_PATH=tmp_path / "a.db")
     assert b"\x1b" not in refused.stdout + refused.stderr
