@@ -25,10 +25,10 @@ _FORM = "application/x-www-form-urlencoded"
 _A_FIELD = re.compile(rb"(?:state|message|reason|percent)=", re.IGNORECASE)
 """How a form begins that a client sends without a ``Content-Type``."""
 
-_STRING: Final = rb'"(?:[^"\\]|\\.)*+'
+_STRING: Final = rb'"(?:[^"\\]|\\.)*'
 _PAIR: Final = _STRING + rb'"\s*:\s*(?:' + _STRING + rb'"|[-+.0-9eE]++|true|false|null)\s*'
 _TOKENS: Final = re.compile(_STRING + rb'("?)|[{}\[\],]', re.DOTALL)
-_LAST_PAIRS: Final = re.compile(rb",\s*(" + _PAIR + rb"(?:,\s*" + _PAIR + rb")*+)\}\s*\Z", re.DOTALL)
+_LAST_PAIRS: Final = re.compile(rb",\s*(" + _PAIR + rb"(?:,\s*" + _PAIR + rb")*)\}\s*\Z", re.DOTALL)
 _LONGEST_LAST_PAIRS: Final = 4_096
 """Bytes at the end of a long JSON object in which its last pairs are looked for: those that are short."""
 

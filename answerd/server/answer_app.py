@@ -214,7 +214,7 @@ def _resolved(
         # Hints about similar facts need all labels of the request, which cost too much for a large body.
         large = len(exchange.request.body) > LARGE
         reason = error.reason if large else with_hints(error, facts)
-        if installs is not None:
+        if installs is not None and not isinstance(error, NothingLoaded):
             _note_refused(installs, catalogue(), facts, error)
         if not isinstance(error, GateClosed):
             _say_when_to_retry(OF_ERRORS[type(error)])
