@@ -199,9 +199,9 @@ def _matches(place: str, words: Sequence[str], begin: int, arguments: Sequence[i
             yield arguments[-1], 0
     elif place == "all":
         yield from ((at, 0) for at in arguments)
-        for at in range(begin, len(words)):  # no option of such a command takes a value
-            if words[at].startswith("-") and "=" in words[at]:
-                yield at, words[at].index("=") + 1
+        # No option of such a command takes a value.
+        options = ((at, words[at].find("=") + 1) for at in range(begin, len(words)) if words[at].startswith("-"))
+        yield from ((at, value) for at, value in options if value)
     elif place[0] in "-/":
         yield from _of_option(place, words, begin)
     elif place != "<":
