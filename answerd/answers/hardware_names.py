@@ -61,17 +61,20 @@ def asked_of(catalogue: Catalogue, selection: Selection | None, facts: Facts, me
         return Asked(carried, row, row_names(catalogue, row, facts.cells_of_row), facts.row_id)
     if selection is None:
         return Asked(carried, label="" if carried else _known_name(facts, memory))
-    return Asked(carried, label=_label(catalogue, selection, facts, carried))
+    label = _label(catalogue, selection, facts)
+    own = record_identity(label) if label else ""
+    if own in carried:  # it is no name but the machine's hardware, and is shown as the operator spells it
+        return Asked({**carried, own: carried[own][0] + label})
+    return Asked(carried, label=label)
 
 
-def _label(catalogue: Catalogue, selection: Selection, facts: Facts, carried: Names) -> str:
-    """Return the name of the document or member that claims, where the request does not carry it as its hardware."""
-    name: str | None = None
+def _label(catalogue: Catalogue, selection: Selection, facts: Facts) -> str:
+    """Return the name of the document or member that claims; empty where there is none."""
     if selection.machine is not None:
-        name = selection.machine.key.identifier
-    elif selection.group is not None and (member := claimed_member(catalogue, selection, facts)) is not None:
-        name = selection.group.control.spelled(member[0])
-    return name if name is not None and record_identity(name) not in carried else ""
+        return selection.machine.key.identifier
+    if selection.group is not None and (member := claimed_member(catalogue, selection, facts)) is not None:
+        return selection.group.control.spelled(member[0])
+    return ""
 
 
 def _known_name(facts: Facts, memory: InstallMemory) -> str:

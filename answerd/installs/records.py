@@ -712,9 +712,9 @@ def _order(asked: Asked) -> tuple[str, ...]:
 
 
 def held_records(memory: InstallMemory) -> Iterator[Record]:
-    """Yield each record once."""
+    """Yield each record once. A machine of which nothing is known but that it was forgotten, or refused, has none."""
     seen: set[int] = set()
     for held in [*memory.by_identity.values()]:
-        if id(held) not in seen:
+        if id(held) not in seen and held.fold.is_record:
             seen.add(id(held))
             yield held.record
