@@ -38,6 +38,7 @@ FIRING: dict[str, tuple[str, str]] = {
     "TokensGuessed": ('answerd_authentication_failures_total{endpoint="admin"}', "0+3x60"),
     "MachinesSilent": ("answerd_installs_silent", "2x60"),
     "InstallsFailed": ('answerd_installs{state="exhausted"}', "1x60"),
+    "InstallsInConflict": ('answerd_installs{state="conflict"}', "1x60"),
     "NodeSilent": ('answerd_node_silent_seconds{node="a"}', "301x60"),
     "NodesDiffer": ("answerd_node_differences", "1x60"),
     "ReportsWaitForTheDatabase": ("answerd_outbox_age_seconds", "121x60"),
@@ -54,7 +55,14 @@ QUIET: dict[str, str] = {
 }
 """Values by which it does not fire; those of the others are 0."""
 
-OF_ALL_NODES = ("AnswerSetProblems", "MachinesSilent", "InstallsFailed", "NodeSilent", "NodesDiffer")
+OF_ALL_NODES = (
+    "AnswerSetProblems",
+    "MachinesSilent",
+    "InstallsFailed",
+    "InstallsInConflict",
+    "NodeSilent",
+    "NodesDiffer",
+)
 """Alerts about what nodes with one database have in common: each fires once, however many nodes say so."""
 
 

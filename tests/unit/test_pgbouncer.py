@@ -9,8 +9,9 @@ from pathlib import Path
 import pytest
 
 from answerd.documents import Key
+from answerd.formats.family import Once
 from answerd.identity import Kind
-from answerd.installs.states import ReportKind, State
+from answerd.installs.states import Gate, ReportKind, Requested, State
 from answerd.store.opening import loaded
 from answerd.store.postgres import PostgresStore
 from answerd.store.states import Waiting
@@ -52,11 +53,12 @@ def test_documents_states_and_reports_go_through_it_and_changes_are_found_by_loo
         assert {raw.key: raw.text for raw in loaded(PostgresStore(url)).documents} == {MACHINE: "n = 7\n"}
         attempt = first.arm("web-01")
         wait_until(lambda: second.attempts() == {"web-01": attempt})
+        second.writer.write("web-01", Requested("web.ks", Gate.ANSWERS, Once.ON, 1.5))
         second.writer.write("web-01", Reported(ReportKind.INSTALLED, 1, 2.0))
         second.states.wake_up()
         wait_until(lambda: first.writer.state("web-01") is State.INSTALLED)
         wait_until(lambda: second.states.waiting() == Waiting())
-        assert [event.kind.value for event in first.states.history("web-01")].count("installed") == 1
+        assert [event.kind.value for event in first.states.history(["web01"])].count("installed") == 1
     finally:
         for node in nodes:
             node.close()

@@ -35,7 +35,7 @@ AGREE_SECONDS = 60.0
 THREADS = 8
 PAUSE_SECONDS = 0.02
 
-_REPORT = re.compile(r"/report/[\w-]+\.(\d+)\.[\w-]+")
+_REPORT = re.compile(r"/report/[\w.-]+")
 
 
 class Node(Protocol):
@@ -88,7 +88,7 @@ class Machine:
         self.armed: float | None = None
         self.told: list[str] = []
         self.url = ""
-        self.attempt = 0  # of the last URL
+        self.former: set[str] = set()  # the URLs of all attempts
         self.may_be_armed = False  # an order got no answer that says so
         self.refusals = 0
 
@@ -157,10 +157,11 @@ class Installs:
             asked = time.monotonic()
             reply = self._ask(node, machine)
             found = _REPORT.search(reply.text)
-            if found is None or int(found[1]) <= machine.attempt:
+            if found is None or found[0] in machine.former:
                 self._refused(machine, asked, reply)
                 return
-            machine.url, machine.attempt = found[0], int(found[1])
+            machine.url = found[0]
+            machine.former.add(machine.url)
             self._count("given")
             return
         word = choose.choices(["progress", "installed"], [1, 2])[0]
@@ -264,7 +265,7 @@ class Installs:
             if machine.installed is not None and not machine.may_be_armed:
                 states += state != "installed"
             if machine.told:
-                noted = {event.detail for event in shared.history(machine.mac)}
+                noted = {event.detail for event in shared.history([machine.mac])}
                 lost += sum(message not in noted for message in machine.told)
         return states, lost
 
