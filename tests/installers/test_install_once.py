@@ -98,9 +98,9 @@ def test_a_machine_that_boots_from_the_network_first_installs_exactly_once(machi
     for _ in range(2):
         screen = machine.boot()
         assert "MARK installing" not in screen
-        assert f"{MAC} is installed since" in screen
+        assert " is installed since" in screen
         assert "MARK from disk" in screen
     assert len([line for line in machine.service.log if "reported installed" in line]) == 1
-    assert MAC in answerd(machine, "arm", MAC)
+    assert " armed" in answerd(machine, "arm", MAC)
     assert "MARK installing" in machine.boot()
     assert "MARK from disk" in machine.boot()
