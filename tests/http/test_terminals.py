@@ -14,8 +14,10 @@ from typing import Any
 import pytest
 
 from answerd.store.sqlite import SqliteStore
+from tests.support.processes import killed_at_last
 from tests.support.service import PROGRAM, environment, run, write_tree
 from tests.support.terminals import new_terminal
+from tests.support.waiting import PATIENCE, again_for
 
 CHECKOUT = Path(__file__).parents[2]
 TERMINALS = {
@@ -175,17 +177,23 @@ def test_a_question_takes_any_key(typed: bytes, status: int, tmp_path: Path) -> 
     SqliteStore(tmp_path / "answers.db").close()
     ours, theirs = new_terminal()
     environ = environment(SERVICE_STORE="sqlite", SERVICE_DB_PATH=tmp_path / "answers.db")
-    with subprocess.Popen(
-        [*PROGRAM, "apply", str(tmp_path / "answers")],
-        env=environ | {"PYTHONPATH": str(CHECKOUT)},
-        stdin=theirs,
-        stdout=theirs,
-        stderr=theirs,
+    with killed_at_last(
+        subprocess.Popen(
+            [*PROGRAM, "apply", str(tmp_path / "answers")],
+            env=environ | {"PYTHONPATH": str(CHECKOUT)},
+            stdin=theirs,
+            stdout=theirs,
+            stderr=theirs,
+        )
     ) as command:
         os.close(theirs)
         said = read_until(ours, b"[y/N] ")
         if typed == b"\x03":  # this process's terminal is another
-            command.send_signal(signal.SIGINT)
+            # Again and again: one that comes just before the program reads does not end the reading.
+            for _ in again_for(PATIENCE):
+                command.send_signal(signal.SIGINT)
+                if select.select([ours], [], [], 1)[0]:
+                    break
         else:
             os.write(ours, typed)
         said += read_until(ours, None)
@@ -201,12 +209,14 @@ def test_an_interrupt_ends_a_command_that_waits_for_a_service(asks: list[str], t
     write_tree(tmp_path / "answers", {"x.ks": "lang en\n"})
     with socket.create_server(("127.0.0.1", 0)) as silent:
         url = f"http://127.0.0.1:{silent.getsockname()[1]}"
-        with subprocess.Popen(
-            [*PROGRAM, *(url if word == "URL" else word for word in asks)],
-            env=environment(SERVICE_ADMIN_TOKEN="token-0123456789abcdef", PYTHONPATH=CHECKOUT),
-            cwd=tmp_path,
-            stderr=subprocess.PIPE,
-            text=True,
+        with killed_at_last(
+            subprocess.Popen(
+                [*PROGRAM, *(url if word == "URL" else word for word in asks)],
+                env=environment(SERVICE_ADMIN_TOKEN="token-0123456789abcdef", PYTHONPATH=CHECKOUT),
+                cwd=tmp_path,
+                stderr=subprocess.PIPE,
+                text=True,
+            )
         ) as command:
             with silent.accept()[0] as client:
                 client.recv(1)

@@ -1,8 +1,8 @@
 """The deadline of each test: a pytest plugin that gives pytest-timeout its way to end a test.
 
 What hangs may hang in C, in gevent's loop or in a fixture, where an exception is lost. So the process ends, and prints
-before where it stood. Under pytest-xdist another process takes the tests that are left; there is no standard output
-there, and pytest-timeout by itself would print into nothing, and no greenlet that waits.
+before where it stood. Under pytest-xdist that ends the whole run (`--max-worker-restart` in pyproject.toml); there is
+no standard output there, and pytest-timeout by itself would print into nothing, and no greenlet that waits.
 """
 
 from __future__ import annotations

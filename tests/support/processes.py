@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import os
 import signal
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import AnyStr
 
 
 def children(pid: int) -> list[int]:
@@ -29,6 +33,16 @@ def kill(pid: int) -> None:
         os.kill(pid, signal.SIGKILL)
     except ProcessLookupError:
         pass
+
+
+@contextmanager
+def killed_at_last(process: subprocess.Popen[AnyStr]) -> Iterator[subprocess.Popen[AnyStr]]:
+    """A process that ends with the block. `Popen` by itself, where a test fails in the block, waits for ever."""
+    with process:
+        try:
+            yield process
+        finally:
+            process.kill()
 
 
 def private_bytes(*pids: int) -> int:

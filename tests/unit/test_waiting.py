@@ -50,6 +50,7 @@ def test_what_is_done_for_a_time_is_done_once_where_the_time_is_over_already() -
     "line",
     [
         "subprocess.run(['true'], check=True)",
+        "with subprocess.Popen(['true']): pass",
         "process.communicate(b'')",
         "self.process.wait()",
         "socket.create_connection(address)",
@@ -90,6 +91,8 @@ def unbounded(tree: ast.AST) -> Iterator[int]:
     not once, so that what they hold holds of nothing. Threads are joined without an end: `tests.support.deadline`."""
     for node in ast.walk(tree):
         match node:
+            case ast.With(items=[ast.withitem(ast.Call(func=ast.Attribute(ast.Name("subprocess"), "Popen")))]):
+                is_bounded = False  # `killed_at_last` of tests/support/processes.py
             case ast.Call(func=ast.Attribute(value=ast.Name("subprocess"), attr=called)) if called in RUNS:
                 is_bounded = has_timeout(node)
             case ast.Call(func=ast.Attribute(attr="communicate")):
