@@ -41,8 +41,10 @@ def form_under(label: str) -> Callable[[str], str]:
 
 
 def as_compared(text: str) -> str:
-    """Return ``text`` case-folded, runs of blanks as one, without blanks at its ends. It has no line end."""
-    return " ".join((text.lower() if text.isascii() else folded(text)).split())
+    """Return ``text`` case-folded, runs of blanks as one, without blanks at its ends and a full stop after its last
+    word: firmware and host names are written with it and without it. It has no line end."""
+    form = " ".join((text.lower() if text.isascii() else folded(text)).split())
+    return form[:-1] if form.endswith(".") and form[-2:-1].isalnum() else form
 
 
 class Network(NamedTuple):

@@ -182,7 +182,7 @@ def fits(label: str, pattern: str, value: str) -> bool:
     if label.endswith(("mac", "serial", "uuid", "asset_tag")):
         wildcards = "".join(sign for sign in pattern.lower() if sign in string.ascii_lowercase + string.digits + "*?")
         return fnmatchcase(plain(value), wildcards)
-    wanted, said = " ".join(pattern.lower().split()), " ".join(value.lower().split())
+    wanted, said = (re.sub(r"(?<=[^\W_])\.\Z", "", " ".join(text.lower().split())) for text in (pattern, value))
     try:
         network = ip_network(wanted)
     except ValueError:
