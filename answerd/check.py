@@ -269,8 +269,8 @@ def _row_notes(catalogue: Catalogue) -> Iterator[str]:
     inventory = catalogue.inventory
     if inventory is None:
         return
-    for layout in inventory.by_layout:
-        yield from (f"{printable(layout.source)}:{layout.line}: {note}" for note in layout.notes)
+    for layout, table in inventory.by_layout.items():
+        yield from (f"{printable(layout.source)}:{table.header_line}: {note}" for note in layout.notes)
     yield from inventory.shared_notes()
     for row in inventory.rows():
         yield from (f"{inventory.place(row)}: {note}" for note in row_notes(row.layout, row.cells()))

@@ -146,6 +146,24 @@ def _wide(content: bytes) -> str | None:
     return None
 
 
+class Nul(NamedTuple):
+    """The first line of a text with the character NUL, and the fault as the end of a sentence about this line."""
+
+    line: int
+    fault: str
+
+
+def nul_in(text: str) -> Nul | None:
+    """Return where a text holds the character NUL; None where it does not. PostgreSQL has no place for it, and every
+    store holds the same sets."""
+    at = text.find("\0")
+    if at < 0:
+        return None
+    wide = _wide(text[:2_000].encode("utf-8", "surrogatepass"))
+    seems = f"; it seems to be {wide}: convert it: iconv -f {wide} -t UTF-8" if wide else ""
+    return Nul(text.count("\n", 0, at) + 1, f"holds the character NUL, which no store keeps{seems}")
+
+
 @dataclass(frozen=True, slots=True)
 class Content:
     """The content of a document's text, without the tree of its values.
@@ -301,12 +319,10 @@ def read_content(
             _may_claim(kind, is_overlay=family.spells_overlay(text)),
             f"is larger than {LARGEST_DOCUMENT:,} bytes: it is not read",
         )
-    if "\0" in text:
-        line = text.count("\n", 0, text.index("\0")) + 1
+    nul = nul_in(text)
+    if nul is not None:
         unread = _may_claim(kind, is_overlay=family.spells_overlay(text))
-        wide = _wide(text[:2_000].encode("utf-8", "surrogatepass"))
-        seems = f"; it seems to be {wide}: convert it: iconv -f {wide} -t UTF-8" if wide else ""
-        return _unreadable(unread, f"does not parse: line {line} holds the character NUL, which no store keeps{seems}")
+        return _unreadable(unread, f"does not parse: line {nul.line} {nul.fault}")
     try:
         parsed = family.parse(text)
         written, tree = family.control(parsed)

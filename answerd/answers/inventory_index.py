@@ -13,7 +13,7 @@ from typing import Final
 
 from answerd.answers.copy_on_write import CopyOnWriteMap
 from answerd.answers.row_facts import RowFacts
-from answerd.documents import DocumentName, RawDocument
+from answerd.documents import DocumentName, RawDocument, nul_in
 from answerd.errors import MOST_PROBLEMS, BrokenDocument
 from answerd.facts import Facts
 from answerd.identity import brief, identity_of, normalize, printable
@@ -339,8 +339,9 @@ class _InventoryChange:
         at = next((at for at, (source, _) in enumerate(lapsed) if source == document.source), 0)
         before = lapsed.pop(at)[1] if lapsed else None
         try:
-            if document.fault is not None:
-                raise _fault_of(document)
+            fault = _fault_of(document)
+            if fault is not None:
+                raise fault
             change = table_after(before, inventory_file(document), document.text, self.labels)
         except UnreadableError as error:
             where = f"{printable(inventory_file(document))}:{error.line}"
@@ -433,7 +434,10 @@ class _InventoryChange:
         return doubled
 
 
-def _fault_of(document: RawDocument) -> UnreadableError:
-    """Return the fault of a document whose text could not be read at all."""
-    fault = (document.fault or "").removesuffix(f" ({printable(document.source)})")
-    return UnreadableError(document.fault_line, f"it {fault}")
+def _fault_of(document: RawDocument) -> UnreadableError | None:
+    """Return the fault of a document whose text could not be read at all, or that no store keeps; None without."""
+    if document.fault is not None:
+        fault = document.fault.removesuffix(f" ({printable(document.source)})")
+        return UnreadableError(document.fault_line, f"it {fault}")
+    nul = nul_in(document.text)
+    return UnreadableError(nul.line, f"the line {nul.fault}") if nul is not None else None

@@ -513,7 +513,7 @@ def _decided_by_order(lower: Document, upper: Document) -> list[str]:
     ]
     if differing and family.name == "xml" and _without_positions(first) == _without_positions(second):
         return []
-    return list(dict.fromkeys(".".join(path) for path in differing))
+    return list(dict.fromkeys(".".join(path) for path in differing if path))  # of an empty tree, the tree is the leaf
 
 
 def _without_positions(leaves: Mapping[Path, object]) -> Counter[tuple[Path, object]]:

@@ -21,7 +21,8 @@ _SIGNED = 16
 
 _PARTS = 4
 _LONGEST_ID = 64
-_FORM = re.compile(r"(?<![\w-])[\w-]+\.[0-9a-f]{32}\.(?:[0-9a-f]{32})?\.[\w-]{22}(?![\w-])", re.ASCII)
+_FORM = re.compile(r"(?<![\w-])(?:[\w-]+\.[0-9a-f]{32}\.(?:[0-9a-f]{32})?\.[\w-]{22})+", re.ASCII)
+"""One token, or several without anything between them. Whatever follows: what is cut off may be all that is wrong."""
 WORTHLESS = bytes(KEY_LENGTH)
 """A key that no service has: for tokens that are shown and never taken."""
 

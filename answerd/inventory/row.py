@@ -51,14 +51,13 @@ class Layout:
     ``width`` counts all columns.
     """
 
-    __slots__ = ("columns", "identifying", "keys", "labels", "line", "notes", "source", "syntax", "width")
+    __slots__ = ("columns", "identifying", "keys", "labels", "notes", "source", "syntax", "width")
 
     def __init__(
         self, source: str, syntax: Syntax, header: Sequence[str], line: int, labels: Mapping[str, str] | None = None
     ) -> None:
         """``labels``: the labels of columns with other names, by their `folded` name. Raises `UnreadableError`, on
         ``line``, for columns that no inventory can have."""
-        self.line = line
         self.source = source
         self.syntax = syntax
         self.width = len(header)

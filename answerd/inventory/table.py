@@ -29,8 +29,8 @@ from answerd.inventory.row import Layout, Row, read_header
 class Table:
     """The rows of one file in their order. Never edited: `after` makes the next table beside it.
 
-    ``text`` is without a byte order mark. ``lines`` are the lines on which the rows begin. ``body`` is the offset of
-    what follows the header line.
+    ``text`` is without a byte order mark. ``lines`` are the lines on which the rows begin, ``header_line`` that of the
+    header. ``body`` is the offset of what follows the header line.
     """
 
     text: str
@@ -38,6 +38,7 @@ class Table:
     rows: Sequence[Row]
     lines: array[int]
     body: int
+    header_line: int
 
     def line_of(self, row: Row) -> int | None:
         """Return the line on which a row begins; None when the row is not of this table."""
@@ -75,28 +76,37 @@ def table_after(before: Table | None, source: str, text: str, labels: Mapping[st
     body = _after_line(text, header.end) if header else len(text)
     line = header.line + lines_in(text, header.start, body) if header else 1
     texts, lines = _read(text, layout, body, line)
-    _refuse_other_separator(layout, texts)
+    header_line = header.line if header else 1
+    _refuse_other_separator(layout, texts, header_line)
     known = before.rows if before is not None and before.layout is layout else ()
     rows, removed, added = _kept(known, texts, layout)
     if before is not None and before.layout is not layout:
         removed = list(before.rows)
-    return TableChange(Table(text, layout, rows, lines, body), removed, added)
+    return TableChange(Table(text, layout, rows, lines, body, header_line), removed, added)
 
 
-def _refuse_other_separator(layout: Layout, rows: Sequence[str]) -> None:
+def _refuse_other_separator(layout: Layout, rows: Sequence[str], header_line: int) -> None:
     """Refuse a header with a separator that no row has, where another one divides all rows, the first one into as many
     cells as the header has."""
     own = layout.syntax.separator
     if layout.width == 1 or not rows or own in rows[0]:
         return
     for other in SEPARATORS.replace(own, ""):
-        is_as_wide = len(Syntax.of(other).cells(rows[0])) == layout.width
-        if is_as_wide and all(other in row and own not in row for row in rows):
+        if _width(rows[0], other) == layout.width and all(other in row and own not in row for row in rows):
             raise UnreadableError(
-                layout.line,
+                header_line,
                 f"the header separates its columns with {_SEPARATOR_NAMES[own]}, and every row with "
                 f"{_SEPARATOR_NAMES[other]}: write one of them everywhere",
             )
+
+
+def _width(row: str, separator: str) -> int:
+    """Return how many cells a row has with another separator than its file's; 0 where none could have written it so:
+    with commas, ``x;"y`` is one cell, and with semicolons a quote that stays open."""
+    try:
+        return len(Syntax.of(separator).cells(row))
+    except UnreadableError:
+        return 0
 
 
 _SEPARATOR_NAMES = {",": "commas", ";": "semicolons", "\t": "tabs"}

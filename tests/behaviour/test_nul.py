@@ -23,6 +23,20 @@ def test_a_document_with_nul_is_never_served(fleet: Fleet, name: str) -> None:
     assert "line 2 holds the character NUL" in problem
 
 
+def test_a_table_with_nul_is_never_read(fleet: Fleet) -> None:
+    fleet.write({"m1.ks": "lang fr\n"})
+    table = {"inventory.csv": "id,note\nweb-01,a\nweb-02,b\0c\n"}
+    if not isinstance(fleet.store, FileStore):
+        with pytest.raises(StoreError, match="NUL"):
+            fleet.write(table)
+        assert fleet.problems() == []
+        return
+    fleet.write(table)
+    assert [problem for problem in fleet.problems() if problem.startswith("inventory.csv")] == [
+        "inventory.csv:3: the inventory cannot be read: the line holds the character NUL, which no store keeps"
+    ]
+
+
 def test_a_document_does_not_get_nul_by_a_change(fleet: Fleet) -> None:
     if isinstance(fleet.store, FileStore):
         return

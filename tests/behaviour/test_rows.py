@@ -311,6 +311,13 @@ def test_a_column_whose_name_is_no_label_is_left_out_with_a_note(fleet: Fleet) -
     assert "inventory.csv:1: column 4 of the header has no name: it is left out" in notes
 
 
+def test_a_note_names_the_line_to_which_the_header_has_moved(fleet: Fleet) -> None:
+    fleet.write({"inventory.csv": "id,,x\nweb-01,free,y\n", "default.ks": SAYS_ID})
+    fleet.check()
+    fleet.write({"inventory.csv": "# of the lab\n\nid,,x\nweb-01,free,y\n"})
+    assert "inventory.csv:3: column 2 of the header has no name: it is left out" in map(str, fleet.check().notes)
+
+
 def test_a_header_with_another_separator_than_its_rows_says_so(fleet: Fleet) -> None:
     fleet.write({"inventory.csv": "id,mac\nweb-01;98:fa:9b:50:d8:10\n", "default.ks": SAYS_ID})
     assert fleet.problems() == [

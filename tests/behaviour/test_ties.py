@@ -21,6 +21,7 @@ TIES = {
     "an empty map over a scalar": ("yaml", YAML + "k: {}\n", YAML + "k: 5\n", "k"),
     "a text and a number": ("yaml", YAML + "k: '1'\n", YAML + "k: 1\n", "k"),
     "unset and set": ("yaml", YAML + "unset: [x]\n", YAML + "x: 5\n", "x"),
+    "unset and set in TOML": ("toml", TOML + 'unset = ["x"]\n', TOML + "x = 5\n", "x for"),
     "texts of XML": ("xml", XML % "<k>1</k>", XML % "<k>2</k>", "k"),
     "attributes of XML": ("xml", XML % '<k a="1">1</k>', XML % '<k a="2"/>', "k"),
     "a list of XML": ("xml", XML % '<l t="list"><i>1</i><i>2</i></l>', XML % '<l t="list"><i>1</i></l>', "l"),

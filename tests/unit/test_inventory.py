@@ -71,6 +71,8 @@ def rows_of(text: str) -> list[tuple[int, dict[str, str]]]:
         pytest.param("id,a b,n\nx,y,z\n", [(2, {"id": "x", "a b": "y", "n": "z"})], id="a name that is no label"),
         pytest.param("\nid,,n\nx,,z\n", [(3, {"id": "x", "n": "z"})], id="a column without a name"),
         pytest.param("id,n\na;b,c\nd,e\n", [(2, {"id": "a;b", "n": "c"}), (3, {"id": "d", "n": "e"})], id="mixed"),
+        pytest.param('id,n\nx;"y\n', [(2, {"id": 'x;"y'})], id="a quote within a cell, after another separator"),
+        pytest.param('id,n\nx;"y"z\n', [(2, {"id": 'x;"y"z'})], id="quotes within a cell, after another separator"),
     ],
 )
 def test_what_a_text_holds(text: str, expected: list[tuple[int, dict[str, str]]]) -> None:

@@ -135,6 +135,9 @@ MARK = token_fingerprint(REAL)
         "/ks?mac=1&x={}",
         "/ks?x=https://a.example/x/{}",
         "/report/x?y={}",
+        "/ks/{}-1",
+        "/ks/{}_",
+        "/ks?x={}x",
     ],
 )
 def test_a_token_in_any_path_or_query_is_shown_as_its_fingerprint(target: str, twice: bool) -> None:
@@ -142,6 +145,11 @@ def test_a_token_in_any_path_or_query_is_shown_as_its_fingerprint(target: str, t
     for shown in (without_token(target.format(token)), shown_target(target.format(token))):
         assert REAL not in unquote(shown)
         assert MARK in shown or shown.endswith("?...")
+
+
+def test_two_tokens_with_nothing_between_them_are_both_hidden() -> None:
+    shown = shown_target(f"/ks/{REAL}{REAL}")
+    assert shown == f"/ks/{token_fingerprint(REAL + REAL)}"
 
 
 def test_what_only_resembles_a_token_stays() -> None:
