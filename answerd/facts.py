@@ -75,7 +75,8 @@ AUTOYAST_RULES: Final = "rules.xml"
 
 _LONGEST_SHOWN: Final = 100
 _MANY: Final = 32
-_YAML: Final = ALIASES["yaml"]
+_OF_NOCLOUD: Final = (ALIASES["yaml"], ALIASES["cfg"])
+"""The formats of documents that cloud-init reads: a text of user-data may be any file's."""
 _AUTOYAST: Final = ALIASES["autoyast"]
 _LONGEST_HEX_ADDRESS: Final = 8
 OF_XML: Final = frozenset(extension for extension, form in FORMATS.items() if form.family.name == "xml")
@@ -141,7 +142,7 @@ class RequestPath:
         self.has_default = not self.asks_loader or words[-1] == GRUB_FILE or words[-2:] == _PXELINUX_DEFAULT
         has_parts = "classes" in words or "rules" in words[:-1]
         self.has_xml_parts = has_parts and not OF_XML.isdisjoint(self.extensions)
-        self.may_be_narrowed = self.extensions in (_YAML, _AUTOYAST) or not self.has_default or self.has_xml_parts
+        self.may_be_narrowed = self.extensions in (*_OF_NOCLOUD, _AUTOYAST) or not self.has_default or self.has_xml_parts
         labels = [("path", _decoded(path.strip("/"))), ("file", segments[-1])] if segments else []
         labels += [("segment", segment) for segment in segments]
         self.labels = tuple([(label, value) for label, value in labels if len(value) <= LONGEST_VALUE])
@@ -479,8 +480,8 @@ class Facts:
 
     @property
     def side_file(self) -> str | None:
-        """The side file of NoCloud that a YAML endpoint is asked for; None for any other file."""
-        if self.extensions != _YAML:
+        """The side file of NoCloud that an endpoint of YAML or ``cfg`` is asked for; None for any other file."""
+        if self.extensions not in _OF_NOCLOUD:
             return None
         return next((value for value in self.values("file") if value in SIDE_FILES), None)
 

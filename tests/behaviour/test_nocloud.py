@@ -27,6 +27,15 @@ def test_one_document_is_enough(fleet: Fleet, alias: str) -> None:
         assert answer.composition == f"format=yaml machine=525400aa0004 nocloud={name}"
 
 
+def test_a_cfg_document_is_user_data_too(fleet: Fleet) -> None:
+    script = "#!/bin/sh\necho x > /etc/y\n"
+    fleet.write({"525400aa0004.cfg": script, "groups/net.cfg": "# answer: match file=network-config\nversion: 2\n"})
+    assert fleet.text(f"/cfg/{MAC}/user-data") == script
+    assert fleet.text(f"/cfg/{MAC}/meta-data") == 'instance-id: "525400aa0004"\n'
+    assert fleet.text(f"/cfg/{MAC}/vendor-data") == ""
+    assert fleet.text(f"/cfg/{MAC}/network-config") == "version: 2\n"
+
+
 @pytest.mark.parametrize(
     "target", ["/pve/meta-data", "/x?file=meta-data", "/meta-data/x", "/ubuntu/Meta-Data", "/ubuntu/meta-data/x"]
 )
