@@ -141,7 +141,7 @@ def still_refused(catalogue: Catalogue, memory: InstallMemory, machine: Machine,
         asked = Asked(carried, row, of_row, label if row is not None or not carried else "")
         if not asked.names:
             continue
-        decision = memory.ask(asked, requested, "", find)
+        decision = memory.ask(asked, requested, find)
         if decision.refused is not None:
             return decision.refused
     return None

@@ -41,7 +41,6 @@ from answerd.installs.hardware import (
     named_by_report,
 )
 from answerd.installs.states import (
-    Gate,
     Judgement,
     Order,
     Record,
@@ -323,34 +322,15 @@ class InstallMemory(Machines):
 
     # --- requests --------------------------------------------------------------------------------------------------
 
-    def ask(
-        self,
-        asked: Asked,
-        requested: Requested,
-        peer: str,
-        row_of: RowOf = no_row,
-        *,
-        group: str | None = None,
-        overlays: tuple[str, ...] = (),
-        is_named: bool = False,
-    ) -> Decision:
+    def ask(self, asked: Asked, requested: Requested, row_of: RowOf = no_row) -> Decision:
         """Return whether a machine is given a document, and what is to be written before it is. The request, its row or
         its label must name something."""
         if self.assumed is not None:
             return _with_plain(asked, self._assumed(asked, requested))
-        return _with_plain(asked, self._asked(asked, requested, peer, row_of, group, overlays, is_named))
+        return _with_plain(asked, self._asked(asked, requested, row_of))
 
-    def _asked(
-        self,
-        asked: Asked,
-        requested: Requested,
-        peer: str,
-        row_of: RowOf,
-        group: str | None,
-        overlays: tuple[str, ...],
-        is_named: bool,
-    ) -> Decision:
-        known = self._repeated(asked, requested, group)
+    def _asked(self, asked: Asked, requested: Requested, row_of: RowOf) -> Decision:
+        known = self._repeated(asked, requested)
         if known is not None:
             return known
         found = judged(self, asked, row_of)
@@ -358,7 +338,7 @@ class InstallMemory(Machines):
         names = asked.names
         if refused is not None:
             also = self._closed_with(asked, refused)
-            return Decision(self._of_refusal(asked, requested, peer, is_named, also), refused)
+            return Decision(self._of_refusal(asked, requested, also), refused)
         own = [held for one, held in self.held_of(found.own).items()]
         fold, record = self._joint(asked, own)
         judgement = judge(record, requested, self.rules)
@@ -368,36 +348,22 @@ class InstallMemory(Machines):
                 judgement.refusal, record, self._label(asked), primary, names[primary], order=_order(asked)
             )
             if not judgement.exhausts:
-                return Decision(self._of_refusal(asked, requested, peer, is_named), closed)
+                return Decision(self._of_refusal(asked, requested), closed)
             event = Event(
                 primary, self._label(asked), Kind.REFUSED, requested.at, names, attempt=_attempt(record, own),
-                detail=requested.document, origin=peer, id=new_id(requested.at),
+                detail=requested.document, origin=requested.peer, id=new_id(requested.at),
             )  # fmt: skip
             return Decision((event,), closed)
-        return self._given(asked, found, own, fold, record, judgement, requested, peer, group, overlays, is_named)
+        return self._given(asked, found, own, fold, record, judgement, requested)
 
-    def told(
-        self,
-        asked: Asked,
-        document: str,
-        at: float,
-        peer: str,
-        row_of: RowOf = no_row,
-        *,
-        group: str | None = None,
-        overlays: tuple[str, ...] = (),
-        is_named: bool = False,
-    ) -> Decision:
+    def told(self, asked: Asked, requested: Requested, row_of: RowOf = no_row) -> Decision:
         """Return what is to be written before a machine is told its report URL by an answer without ``once``."""
         if self.assumed is not None:
             return Decision(identity=next(iter(asked.names)))
         found = judged(self, asked, row_of)
         own = [held for one, held in self.held_of(found.own).items()]
         fold, record = self._joint(asked, own)
-        requested = Requested(document, Gate.ANSWERS, Once.OFF, at)
-        return self._given(
-            asked, found, own, fold, record, Judgement(), requested, peer, group, overlays, is_named, is_told=True
-        )
+        return self._given(asked, found, own, fold, record, Judgement(), requested, is_told=True)
 
     def _assumed(self, asked: Asked, requested: Requested) -> Decision:
         primary, text = next(iter(asked.names.items()))
@@ -407,7 +373,7 @@ class InstallMemory(Machines):
             return Decision(identity=primary)
         return Decision((), Refused(judgement.refusal, record, self._label(asked), primary, text, order=_order(asked)))
 
-    def _repeated(self, asked: Asked, requested: Requested, group: str | None) -> Decision | None:
+    def _repeated(self, asked: Asked, requested: Requested) -> Decision | None:
         """Return the decision about a document that is given once more where nothing is to be written; None for any
         other. Most requests of an install are of this kind, so it must be found fast."""
         first: Held | None = None
@@ -419,7 +385,7 @@ class InstallMemory(Machines):
             first = held
         if first is None or not is_repeated(first.record, requested, self.rules):
             return None
-        if (first.fold.group.name if first.fold.group is not None else None) != group:
+        if (first.fold.group.name if first.fold.group is not None else None) != requested.group:
             return None
         for identity in asked.names:
             for other in self.ties.of[identity].others if identity in self.ties.of else ():
@@ -526,8 +492,6 @@ class InstallMemory(Machines):
         self,
         asked: Asked,
         requested: Requested,
-        peer: str,
-        is_named: bool,
         closed: tuple[tuple[str, ...], Fold] = ((), NOTHING),
     ) -> tuple[Event, ...]:
         """Return what is to be written of a refused request: what it said, where that is new."""
@@ -546,8 +510,8 @@ class InstallMemory(Machines):
             closings=fold.closings if identities else (),
             closed=identities,
             detail=requested.document,
-            origin=peer,
-            is_named=is_named,
+            origin=requested.peer,
+            is_named=requested.is_named,
             id=new_id(requested.at),
         )
         return (event,)
@@ -561,10 +525,6 @@ class InstallMemory(Machines):
         record: Record,
         judgement: Judgement,
         requested: Requested,
-        peer: str,
-        group: str | None,
-        overlays: tuple[str, ...],
-        is_named: bool,
         *,
         is_told: bool = False,
     ) -> Decision:
@@ -589,7 +549,7 @@ class InstallMemory(Machines):
         is_known = (
             present is not None
             and names.keys() <= present.names.keys()
-            and (group is None or (fold.group is not None and fold.group.name == group))
+            and (requested.group is None or (fold.group is not None and fold.group.name == requested.group))
             and all((held := self.by_identity.get(one)) is not None and held.record.giving == giving for one in names)
             and not self.ties.is_news(asked.names, 0.0)
         )
@@ -610,10 +570,10 @@ class InstallMemory(Machines):
             found.let_through,
             fold.closings if is_over else (),
             detail=requested.document,
-            origin=peer,
-            group=group,
-            overlays=overlays,
-            is_named=is_named,
+            origin=requested.peer,
+            group=requested.group,
+            overlays=requested.overlays,
+            is_named=requested.is_named,
             id=new_id(requested.at),
         )
         return decision._replace(events=(event,))
