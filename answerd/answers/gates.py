@@ -122,7 +122,7 @@ class Gates:
             peer=facts.request.peer,
             group=selection.group.key.identifier if selection.group is not None else None,
             overlays=tuple([overlay.key.identifier for overlay in selection.overlays]) if selection.overlays else (),
-            is_named=asked.row is not None or selection.machine is not None or bool(asked.label),
+            is_named=asked.row is not None or selection.machine is not None or bool(asked.label or asked.spelled),
         )
 
     def report(self, facts: Facts, decision: Decision) -> str:

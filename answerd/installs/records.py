@@ -344,13 +344,11 @@ class InstallMemory(Machines):
         judgement = judge(record, requested, self.rules)
         if judgement.refusal is not None:
             primary = next(iter(names))
-            closed = Refused(
-                judgement.refusal, record, self._label(asked), primary, names[primary], order=_order(asked)
-            )
+            closed = Refused(judgement.refusal, record, asked.title, primary, names[primary], order=(asked.title,))
             if not judgement.exhausts:
                 return Decision(self._of_refusal(asked, requested), closed)
             event = Event(
-                primary, self._label(asked), Kind.REFUSED, requested.at, names, attempt=_attempt(record, own),
+                primary, asked.title, Kind.REFUSED, requested.at, names, attempt=_attempt(record, own),
                 detail=requested.document, origin=requested.peer, id=new_id(requested.at),
             )  # fmt: skip
             return Decision((event,), closed)
@@ -367,11 +365,11 @@ class InstallMemory(Machines):
 
     def _assumed(self, asked: Asked, requested: Requested) -> Decision:
         primary, text = next(iter(asked.names.items()))
-        record = (self.assumed or Record(""))._replace(name=self._label(asked))
+        record = (self.assumed or Record(""))._replace(name=asked.title)
         judgement = judge(record, requested, self.rules)
         if judgement.refusal is None:
             return Decision(identity=primary)
-        return Decision((), Refused(judgement.refusal, record, self._label(asked), primary, text, order=_order(asked)))
+        return Decision((), Refused(judgement.refusal, record, asked.title, primary, text, order=(asked.title,)))
 
     def _repeated(self, asked: Asked, requested: Requested) -> Decision | None:
         """Return the decision about a document that is given once more where nothing is to be written; None for any
@@ -400,7 +398,7 @@ class InstallMemory(Machines):
 
     def _refused(self, asked: Asked, found: Judged, requested: Requested, row_of: RowOf) -> Refused | None:
         """Return why a request is refused; None where all identities by which it is judged are open."""
-        label, order = self._label(asked), _order(asked)
+        label, order = asked.title, (asked.title,)
         conflict = in_conflict(self, asked.row_names, asked.row, row_of) if asked.row_names else None
         if conflict is not None:
             one, other = conflict
@@ -448,26 +446,20 @@ class InstallMemory(Machines):
     def _opening(self, asked: Asked, identity: str) -> tuple[str, ...]:
         """Return what an order must name that opens an identity: the machine, and the identity where it is of none of
         its own."""
-        own = _order(asked)
         tied = set(asked.names)
         for one in asked.names:
             tied.update(self.ties.tied(one))
         is_own = identity in tied or identity == identity_of(asked.label) or identity in asked.carried
-        return own if is_own else (*own, self.title_of(identity))
-
-    def _label(self, asked: Asked) -> str:
-        if asked.label:
-            return asked.label
-        return next((text[1:] for text in asked.names.values()), "")
+        return (asked.title,) if is_own else (asked.title, self.title_of(identity))
 
     def _joint(self, asked: Asked, own: Sequence[Held]) -> tuple[Fold, Record]:
         """Return what is known of all identities of a machine that none of them refuses."""
         if len(own) == 1:
             return own[0]
         if not own:
-            return NOTHING, Record(self._label(asked))
+            return NOTHING, Record(asked.title)
         fold = reduce(merge, [held.fold for held in own])
-        return fold, record_of(self._label(asked), fold, self.rules)
+        return fold, record_of(asked.title, fold, self.rules)
 
     def _closed_with(self, asked: Asked, refused: Refused) -> tuple[tuple[str, ...], Fold]:
         """Return the open identities that a request carries beside the installed one that refuses it, and by what they
@@ -502,7 +494,7 @@ class InstallMemory(Machines):
         identities, fold = closed
         event = Event(
             primary,
-            self._label(asked),
+            asked.title,
             Kind.ASKED,
             requested.at,
             carried,
@@ -558,7 +550,7 @@ class InstallMemory(Machines):
         is_over = record.state is State.INSTALLED and not is_told
         event = Event(
             primary,
-            self._label(asked),
+            asked.title,
             Kind.GIVEN,
             requested.at,
             names,
@@ -662,13 +654,6 @@ def _attempt(record: Record, own: Iterable[Held]) -> tuple[Begun, ...]:
         return ()
     found = {order.id: order for held in own for order in held.fold.orders}
     return tuple(found[one] for one in sorted(record.attempts) if one in found)
-
-
-def _order(asked: Asked) -> tuple[str, ...]:
-    """Return what an operator orders to let a machine in."""
-    if asked.label:
-        return (asked.label,)
-    return (next((text[1:] for text in asked.names.values()), ""),)
 
 
 def held_records(memory: InstallMemory) -> Iterator[Record]:
