@@ -27,6 +27,7 @@ from answerd.installs.fold import FIRST_ATTEMPT, NOTHING, Begun, Closing, Fold, 
 from answerd.installs.hardware import (
     MAC,
     MOST_NAMED,
+    NAME,
     NOBODY,
     Asked,
     Held,
@@ -38,6 +39,7 @@ from answerd.installs.hardware import (
     former,
     in_conflict,
     judged,
+    named_by_order,
     named_by_report,
 )
 from answerd.installs.states import (
@@ -424,14 +426,15 @@ class InstallMemory(Machines):
             if refusal is not None:
                 closed.append((CLOSEST_FIRST.index(record.state), identity, record, refusal))
         if closed:
-            _, identity, record, refusal = min(closed, key=lambda one: one[0])
+            closed.sort(key=lambda one: one[0])
+            _, identity, record, refusal = closed[0]
             return Refused(
                 refusal,
                 record,
                 label,
                 identity,
                 self.ties.texts.get(identity, ""),
-                order=self._opening(asked, identity),
+                order=self._opening(asked, [one for _, one, _, _ in closed], row_of),
             )
         if asked.row is not None and (was := former(self, asked.label, asked.row_names, row_of)):
             return Refused(
@@ -443,14 +446,11 @@ class InstallMemory(Machines):
             return Refused(Refusal.NOT_ARMED, record, label, primary, asked.names[primary], order=order)
         return None
 
-    def _opening(self, asked: Asked, identity: str) -> tuple[str, ...]:
-        """Return what an order must name that opens an identity: the machine, and the identity where it is of none of
-        its own."""
-        tied = set(asked.names)
-        for one in asked.names:
-            tied.update(self.ties.tied(one))
-        is_own = identity in tied or identity == identity_of(asked.label) or identity in asked.carried
-        return (asked.title,) if is_own else (asked.title, self.title_of(identity))
+    def _opening(self, asked: Asked, closed: Iterable[str], row_of: RowOf) -> tuple[str, ...]:
+        """Return what an order must name that opens what is closed: the machine, and what an order to it leaves out."""
+        kind = NAME if asked.label else asked.names.get(identity_of(asked.title), NAME)[:1]
+        named = named_by_order(self, asked.title, kind, asked.row_names or None, asked.row, Order.ARM, row_of)
+        return (asked.title, *[self.title_of(one) for one in closed if one not in named])
 
     def _joint(self, asked: Asked, own: Sequence[Held]) -> tuple[Fold, Record]:
         """Return what is known of all identities of a machine that none of them refuses."""
