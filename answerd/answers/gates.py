@@ -82,17 +82,9 @@ class Gates:
         memory = self.source.current()
         top = selection.layers[-1].key
         gate = Gate.LOADER if once is Once.LOADER or is_loader(top.format) else Gate.ANSWERS
-        requested = Requested(document_of(selection), gate, once, self.source.now(), without_start)
         asked = _named(catalogue, selection, facts, memory, "once")
-        decision = memory.ask(
-            asked,
-            requested,
-            facts.request.peer,
-            row_finder(catalogue),
-            group=_group_of(selection),
-            overlays=_overlays_of(selection),
-            is_named=_is_named(asked, selection),
-        )
+        requested = self._requested(asked, selection, facts, gate, once)._replace(without_start=without_start)
+        decision = memory.ask(asked, requested, row_finder(catalogue))
         if decision.refused is not None and decision.events:
             if decision.events[0].kind is Kind.ASKED:
                 self.source.noted(decision.events)
@@ -118,15 +110,19 @@ class Gates:
         `answerd.errors.StatesUnknown`."""
         memory = self.source.current()
         asked = _named(catalogue, selection, facts, memory, "{{ report }}")
-        return memory.told(
-            asked,
+        requested = self._requested(asked, selection, facts, Gate.ANSWERS, Once.OFF)
+        return memory.told(asked, requested, row_finder(catalogue))
+
+    def _requested(self, asked: Asked, selection: Selection, facts: Facts, gate: Gate, once: Once) -> Requested:
+        return Requested(
             document_of(selection),
+            gate,
+            once,
             self.source.now(),
-            facts.request.peer,
-            row_finder(catalogue),
-            group=_group_of(selection),
-            overlays=_overlays_of(selection),
-            is_named=_is_named(asked, selection),
+            peer=facts.request.peer,
+            group=selection.group.key.identifier if selection.group is not None else None,
+            overlays=tuple([overlay.key.identifier for overlay in selection.overlays]) if selection.overlays else (),
+            is_named=asked.row is not None or selection.machine is not None or bool(asked.label or asked.spelled),
         )
 
     def report(self, facts: Facts, decision: Decision) -> str:
@@ -140,18 +136,6 @@ def document_of(selection: Selection) -> str:
     """Return the document that a giving names: that of the machine, else the group, else the default."""
     document = selection.machine or selection.group or selection.default or selection.layers[-1]
     return str(document.key)
-
-
-def _group_of(selection: Selection) -> str | None:
-    return selection.group.key.identifier if selection.group is not None else None
-
-
-def _overlays_of(selection: Selection) -> tuple[str, ...]:
-    return tuple(overlay.key.identifier for overlay in selection.overlays) if selection.overlays else ()
-
-
-def _is_named(asked: Asked, selection: Selection) -> bool:
-    return asked.row is not None or selection.machine is not None or bool(asked.label)
 
 
 def _named(catalogue: Catalogue, selection: Selection, facts: Facts, memory: InstallMemory, what: str) -> Asked:

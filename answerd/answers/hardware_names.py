@@ -64,7 +64,7 @@ def asked_of(catalogue: Catalogue, selection: Selection | None, facts: Facts, me
     label = _label(catalogue, selection, facts)
     own = record_identity(label) if label else ""
     if own in carried:  # it is no name but the machine's hardware, and is shown as the operator spells it
-        return Asked({**carried, own: carried[own][0] + label})
+        return Asked({**carried, own: carried[own][0] + label}, spelled=label)
     return Asked(carried, label=label)
 
 

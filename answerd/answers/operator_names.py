@@ -7,7 +7,8 @@ Rules: docs/install-once.md#commands.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
+from functools import partial
 from itertools import islice
 from typing import Final, NamedTuple
 
@@ -50,7 +51,8 @@ class Machine(NamedTuple):
 
 
 class OrderedMachine(NamedTuple):
-    """What an order to a machine names. ``also`` are the identities beyond its row, or beyond what was typed."""
+    """What an order to a machine names. ``also`` are the identities beyond its row, or beyond what was typed and its
+    name, ``label``."""
 
     label: str
     names: Names
@@ -73,10 +75,8 @@ def machine_named(catalogue: Catalogue, memory: InstallMemory, name: str) -> Mac
         own = [one for one in label.last if find(one) is None]
         if own:
             return Machine(name, {identity: NAME + name, **ties.named(own)}, None, name)
-    for document in catalogue.machines.get(identity, ()):
-        return Machine(document.key.identifier, {identity: NAME + document.key.identifier}, None, name)
-    for claim in (*catalogue.members.get(identity, ()), *catalogue.overlay_members.get(identity, ())):
-        spelled = claim.document.control.spelled(identity)
+    spelled = _spelled(catalogue, identity)
+    if spelled:
         return Machine(spelled, {identity: _letter(spelled) + spelled}, None, name)
     return Machine(name, {identity: MAC + name}, None, name) if address_identity(name) else None
 
@@ -101,9 +101,20 @@ def _machine_of(catalogue: Catalogue, memory: InstallMemory, identity: str, type
         found.update((one, None) for one in ties.tied(board) if find(one) is None)
     held = memory.by_identity.get(identity)
     name = held.record.name if held is not None else ""
-    if not name or (find(identity_of(name)) is not None and identity_of(name) not in found):
-        name = memory.title_of(identity)  # the name is that of a row now
+    own = identity_of(name)
+    if not name or own in found or find(own) is not None:  # it is none, or is that of a row now
+        other = name if own in found else memory.title_of(identity)
+        name = next(filter(None, map(partial(_spelled, catalogue), found)), other)
     return Machine(name, ties.named(found), None, typed)
+
+
+def _spelled(catalogue: Catalogue, identity: str) -> str:
+    """Return an identity as a document or ``members`` spells it; empty where none has it."""
+    for document in catalogue.machines.get(identity, ()):
+        return document.key.identifier
+    for claim in (*catalogue.members.get(identity, ()), *catalogue.overlay_members.get(identity, ())):
+        return claim.document.control.spelled(identity)
+    return ""
 
 
 def _letter(text: str) -> str:
@@ -114,13 +125,13 @@ def ordered_machine(catalogue: Catalogue, memory: InstallMemory, machine: Machin
     """Return what an order to a machine names."""
     row, find = machine.row, row_finder(catalogue)
     if row is not None:
-        own: Names = machine.names
-        names = named_by_order(memory, row.id or row.name, NAME, own, row, order, find)
+        own: Collection[str] = machine.names
+        names = named_by_order(memory, row.id or row.name, NAME, machine.names, row, order, find)
     else:
         identity = identity_of(machine.typed or machine.name)
         kind = memory.ties.texts.get(identity, machine.names.get(identity, NAME))[:1]
         names = named_by_order(memory, machine.typed or machine.name, kind, None, None, order, find)
-        own = {identity: names.get(identity, "")}
+        own = (identity, identity_of(machine.name))
     return OrderedMachine(machine.name, names, {one: text for one, text in names.items() if one not in own})
 
 
@@ -141,7 +152,7 @@ def still_refused(catalogue: Catalogue, memory: InstallMemory, machine: Machine,
         asked = Asked(carried, row, of_row, label if row is not None or not carried else "")
         if not asked.names:
             continue
-        decision = memory.ask(asked, requested, "", find)
+        decision = memory.ask(asked, requested, find)
         if decision.refused is not None:
             return decision.refused
     return None

@@ -55,12 +55,19 @@ RowOf = Callable[[str], object | None]
 
 class Asked(NamedTuple):
     """A request, as far as it says which machine asks. ``carried`` are its hardware identities, ``row_names`` those of
-    its ``row``; ``label`` is the name of the row, or of the document or member that claims it."""
+    its ``row``; ``label`` is the name of the row, or of the document or member that claims it. Where that is no name
+    but a hardware identity that the request carries, ``spelled`` is it, as the operator spells it."""
 
     carried: Names = NOBODY
     row: object | None = None
     row_names: Names = NOBODY
     label: str = ""
+    spelled: str = ""
+
+    @property
+    def title(self) -> str:
+        """How the machine is called, and what an operator orders to let it in."""
+        return self.label or self.spelled or next((text[1:] for text in self.names.values()), "")
 
     @property
     def names(self) -> Names:

@@ -27,6 +27,7 @@ from answerd.installs.fold import FIRST_ATTEMPT, NOTHING, Begun, Closing, Fold, 
 from answerd.installs.hardware import (
     MAC,
     MOST_NAMED,
+    NAME,
     NOBODY,
     Asked,
     Held,
@@ -38,10 +39,10 @@ from answerd.installs.hardware import (
     former,
     in_conflict,
     judged,
+    named_by_order,
     named_by_report,
 )
 from answerd.installs.states import (
-    Gate,
     Judgement,
     Order,
     Record,
@@ -323,34 +324,15 @@ class InstallMemory(Machines):
 
     # --- requests --------------------------------------------------------------------------------------------------
 
-    def ask(
-        self,
-        asked: Asked,
-        requested: Requested,
-        peer: str,
-        row_of: RowOf = no_row,
-        *,
-        group: str | None = None,
-        overlays: tuple[str, ...] = (),
-        is_named: bool = False,
-    ) -> Decision:
+    def ask(self, asked: Asked, requested: Requested, row_of: RowOf = no_row) -> Decision:
         """Return whether a machine is given a document, and what is to be written before it is. The request, its row or
         its label must name something."""
         if self.assumed is not None:
             return _with_plain(asked, self._assumed(asked, requested))
-        return _with_plain(asked, self._asked(asked, requested, peer, row_of, group, overlays, is_named))
+        return _with_plain(asked, self._asked(asked, requested, row_of))
 
-    def _asked(
-        self,
-        asked: Asked,
-        requested: Requested,
-        peer: str,
-        row_of: RowOf,
-        group: str | None,
-        overlays: tuple[str, ...],
-        is_named: bool,
-    ) -> Decision:
-        known = self._repeated(asked, requested, group)
+    def _asked(self, asked: Asked, requested: Requested, row_of: RowOf) -> Decision:
+        known = self._repeated(asked, requested)
         if known is not None:
             return known
         found = judged(self, asked, row_of)
@@ -358,56 +340,40 @@ class InstallMemory(Machines):
         names = asked.names
         if refused is not None:
             also = self._closed_with(asked, refused)
-            return Decision(self._of_refusal(asked, requested, peer, is_named, also), refused)
+            return Decision(self._of_refusal(asked, requested, also), refused)
         own = [held for one, held in self.held_of(found.own).items()]
         fold, record = self._joint(asked, own)
         judgement = judge(record, requested, self.rules)
         if judgement.refusal is not None:
             primary = next(iter(names))
-            closed = Refused(
-                judgement.refusal, record, self._label(asked), primary, names[primary], order=_order(asked)
-            )
+            closed = Refused(judgement.refusal, record, asked.title, primary, names[primary], order=(asked.title,))
             if not judgement.exhausts:
-                return Decision(self._of_refusal(asked, requested, peer, is_named), closed)
+                return Decision(self._of_refusal(asked, requested), closed)
             event = Event(
-                primary, self._label(asked), Kind.REFUSED, requested.at, names, attempt=_attempt(record, own),
-                detail=requested.document, origin=peer, id=new_id(requested.at),
+                primary, asked.title, Kind.REFUSED, requested.at, names, attempt=_attempt(record, own),
+                detail=requested.document, origin=requested.peer, id=new_id(requested.at),
             )  # fmt: skip
             return Decision((event,), closed)
-        return self._given(asked, found, own, fold, record, judgement, requested, peer, group, overlays, is_named)
+        return self._given(asked, found, own, fold, record, judgement, requested)
 
-    def told(
-        self,
-        asked: Asked,
-        document: str,
-        at: float,
-        peer: str,
-        row_of: RowOf = no_row,
-        *,
-        group: str | None = None,
-        overlays: tuple[str, ...] = (),
-        is_named: bool = False,
-    ) -> Decision:
+    def told(self, asked: Asked, requested: Requested, row_of: RowOf = no_row) -> Decision:
         """Return what is to be written before a machine is told its report URL by an answer without ``once``."""
         if self.assumed is not None:
             return Decision(identity=next(iter(asked.names)))
         found = judged(self, asked, row_of)
         own = [held for one, held in self.held_of(found.own).items()]
         fold, record = self._joint(asked, own)
-        requested = Requested(document, Gate.ANSWERS, Once.OFF, at)
-        return self._given(
-            asked, found, own, fold, record, Judgement(), requested, peer, group, overlays, is_named, is_told=True
-        )
+        return self._given(asked, found, own, fold, record, Judgement(), requested, is_told=True)
 
     def _assumed(self, asked: Asked, requested: Requested) -> Decision:
         primary, text = next(iter(asked.names.items()))
-        record = (self.assumed or Record(""))._replace(name=self._label(asked))
+        record = (self.assumed or Record(""))._replace(name=asked.title)
         judgement = judge(record, requested, self.rules)
         if judgement.refusal is None:
             return Decision(identity=primary)
-        return Decision((), Refused(judgement.refusal, record, self._label(asked), primary, text, order=_order(asked)))
+        return Decision((), Refused(judgement.refusal, record, asked.title, primary, text, order=(asked.title,)))
 
-    def _repeated(self, asked: Asked, requested: Requested, group: str | None) -> Decision | None:
+    def _repeated(self, asked: Asked, requested: Requested) -> Decision | None:
         """Return the decision about a document that is given once more where nothing is to be written; None for any
         other. Most requests of an install are of this kind, so it must be found fast."""
         first: Held | None = None
@@ -419,7 +385,7 @@ class InstallMemory(Machines):
             first = held
         if first is None or not is_repeated(first.record, requested, self.rules):
             return None
-        if (first.fold.group.name if first.fold.group is not None else None) != group:
+        if (first.fold.group.name if first.fold.group is not None else None) != requested.group:
             return None
         for identity in asked.names:
             for other in self.ties.of[identity].others if identity in self.ties.of else ():
@@ -434,7 +400,7 @@ class InstallMemory(Machines):
 
     def _refused(self, asked: Asked, found: Judged, requested: Requested, row_of: RowOf) -> Refused | None:
         """Return why a request is refused; None where all identities by which it is judged are open."""
-        label, order = self._label(asked), _order(asked)
+        label, order = asked.title, (asked.title,)
         conflict = in_conflict(self, asked.row_names, asked.row, row_of) if asked.row_names else None
         if conflict is not None:
             one, other = conflict
@@ -460,14 +426,15 @@ class InstallMemory(Machines):
             if refusal is not None:
                 closed.append((CLOSEST_FIRST.index(record.state), identity, record, refusal))
         if closed:
-            _, identity, record, refusal = min(closed, key=lambda one: one[0])
+            closed.sort(key=lambda one: one[0])
+            _, identity, record, refusal = closed[0]
             return Refused(
                 refusal,
                 record,
                 label,
                 identity,
                 self.ties.texts.get(identity, ""),
-                order=self._opening(asked, identity),
+                order=self._opening(asked, [one for _, one, _, _ in closed], row_of),
             )
         if asked.row is not None and (was := former(self, asked.label, asked.row_names, row_of)):
             return Refused(
@@ -479,29 +446,20 @@ class InstallMemory(Machines):
             return Refused(Refusal.NOT_ARMED, record, label, primary, asked.names[primary], order=order)
         return None
 
-    def _opening(self, asked: Asked, identity: str) -> tuple[str, ...]:
-        """Return what an order must name that opens an identity: the machine, and the identity where it is of none of
-        its own."""
-        own = _order(asked)
-        tied = set(asked.names)
-        for one in asked.names:
-            tied.update(self.ties.tied(one))
-        is_own = identity in tied or identity == identity_of(asked.label) or identity in asked.carried
-        return own if is_own else (*own, self.title_of(identity))
-
-    def _label(self, asked: Asked) -> str:
-        if asked.label:
-            return asked.label
-        return next((text[1:] for text in asked.names.values()), "")
+    def _opening(self, asked: Asked, closed: Iterable[str], row_of: RowOf) -> tuple[str, ...]:
+        """Return what an order must name that opens what is closed: the machine, and what an order to it leaves out."""
+        kind = NAME if asked.label else asked.names.get(identity_of(asked.title), NAME)[:1]
+        named = named_by_order(self, asked.title, kind, asked.row_names or None, asked.row, Order.ARM, row_of)
+        return (asked.title, *[self.title_of(one) for one in closed if one not in named])
 
     def _joint(self, asked: Asked, own: Sequence[Held]) -> tuple[Fold, Record]:
         """Return what is known of all identities of a machine that none of them refuses."""
         if len(own) == 1:
             return own[0]
         if not own:
-            return NOTHING, Record(self._label(asked))
+            return NOTHING, Record(asked.title)
         fold = reduce(merge, [held.fold for held in own])
-        return fold, record_of(self._label(asked), fold, self.rules)
+        return fold, record_of(asked.title, fold, self.rules)
 
     def _closed_with(self, asked: Asked, refused: Refused) -> tuple[tuple[str, ...], Fold]:
         """Return the open identities that a request carries beside the installed one that refuses it, and by what they
@@ -526,8 +484,6 @@ class InstallMemory(Machines):
         self,
         asked: Asked,
         requested: Requested,
-        peer: str,
-        is_named: bool,
         closed: tuple[tuple[str, ...], Fold] = ((), NOTHING),
     ) -> tuple[Event, ...]:
         """Return what is to be written of a refused request: what it said, where that is new."""
@@ -538,7 +494,7 @@ class InstallMemory(Machines):
         identities, fold = closed
         event = Event(
             primary,
-            self._label(asked),
+            asked.title,
             Kind.ASKED,
             requested.at,
             carried,
@@ -546,8 +502,8 @@ class InstallMemory(Machines):
             closings=fold.closings if identities else (),
             closed=identities,
             detail=requested.document,
-            origin=peer,
-            is_named=is_named,
+            origin=requested.peer,
+            is_named=requested.is_named,
             id=new_id(requested.at),
         )
         return (event,)
@@ -561,10 +517,6 @@ class InstallMemory(Machines):
         record: Record,
         judgement: Judgement,
         requested: Requested,
-        peer: str,
-        group: str | None,
-        overlays: tuple[str, ...],
-        is_named: bool,
         *,
         is_told: bool = False,
     ) -> Decision:
@@ -589,7 +541,7 @@ class InstallMemory(Machines):
         is_known = (
             present is not None
             and names.keys() <= present.names.keys()
-            and (group is None or (fold.group is not None and fold.group.name == group))
+            and (requested.group is None or (fold.group is not None and fold.group.name == requested.group))
             and all((held := self.by_identity.get(one)) is not None and held.record.giving == giving for one in names)
             and not self.ties.is_news(asked.names, 0.0)
         )
@@ -598,7 +550,7 @@ class InstallMemory(Machines):
         is_over = record.state is State.INSTALLED and not is_told
         event = Event(
             primary,
-            self._label(asked),
+            asked.title,
             Kind.GIVEN,
             requested.at,
             names,
@@ -610,10 +562,10 @@ class InstallMemory(Machines):
             found.let_through,
             fold.closings if is_over else (),
             detail=requested.document,
-            origin=peer,
-            group=group,
-            overlays=overlays,
-            is_named=is_named,
+            origin=requested.peer,
+            group=requested.group,
+            overlays=requested.overlays,
+            is_named=requested.is_named,
             id=new_id(requested.at),
         )
         return decision._replace(events=(event,))
@@ -702,13 +654,6 @@ def _attempt(record: Record, own: Iterable[Held]) -> tuple[Begun, ...]:
         return ()
     found = {order.id: order for held in own for order in held.fold.orders}
     return tuple(found[one] for one in sorted(record.attempts) if one in found)
-
-
-def _order(asked: Asked) -> tuple[str, ...]:
-    """Return what an operator orders to let a machine in."""
-    if asked.label:
-        return (asked.label,)
-    return (next((text[1:] for text in asked.names.values()), ""),)
 
 
 def held_records(memory: InstallMemory) -> Iterator[Record]:

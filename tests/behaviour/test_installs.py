@@ -7,7 +7,12 @@ from collections.abc import Mapping
 
 import pytest
 
-from answerd.answers.operator_names import machines_without_record, remembered_machines
+from answerd.answers.operator_names import (
+    machine_named,
+    machines_without_record,
+    ordered_machine,
+    remembered_machines,
+)
 from answerd.answers.redaction import redacted_answer
 from answerd.answers.resolve import resolve
 from answerd.errors import AnswerError, BrokenDocument, CannotFill, GateClosed
@@ -177,7 +182,7 @@ NAMES = {
     "the row's first identity": ("/ks?mac=98:fa:9b:50:d8:12", "98fa9b50d812"),
     "the machine document": ("/ks?serial=5555&node=node-7", "node-7"),
     "the member, where the request does not carry it": ("/ks?serial=5555&node=member-1", "member-1"),
-    "not a member that is its MAC address": ("/ks?mac=98fa9b50d8ff&serial=5555", "5555"),
+    "a member that is its MAC address": ("/ks?mac=98fa9b50d8ff&serial=5555", "98:FA:9B:50:D8:FF"),
     "the serial number": ("/ks?role=db&mac=98fa9b50d8aa&serial=7ABC123&uuid=4c4c4544-0000", "7ABC123"),
     "the uuid": ("/ks?role=db&mac=98fa9b50d8aa&uuid=4c4c4544-0000", "4c4c4544-0000"),
     "the first MAC address": ("/ks?role=db&mac=98fa9b50d8aa&mac=98fa9b50d8ab", "98fa9b50d8aa"),
@@ -389,3 +394,29 @@ def test_machines_without_a_record_are_those_of_rows_documents_and_members(lab: 
     lab.text("/ipxe?mac=52:54:00:00:00:04")
     lab.text("/ipxe/Pc-01")
     assert sorted(without()) == ["525400000005", "pc-02", "pc-03"]
+
+
+@pytest.mark.parametrize("word", ["once", "once armed"])
+@pytest.mark.parametrize("name", ["machine", "member"])
+def test_a_machine_is_called_as_its_document_or_member_spells_its_address(lab: Lab, name: str, word: str) -> None:
+    mac = "52-54-00-00-00-01"
+    control = f"#!ipxe\n# answer: {word}\n{{{{ report }}}}\n"
+    if name == "member":
+        lab.write({"groups/g.ipxe": f"{control}# answer: member {mac}\n"})
+    else:
+        lab.write({f"{mac}.ipxe": control})
+    target = "/ipxe?serial=SN-42&mac=52:54:00:00:00:01&uuid=11111111-2222-4333-8444-555555555555"
+    if word == "once":
+        lab.installs.report(lab.url(target))
+    screen = lab.text(target).splitlines()
+    assert screen[1].startswith(f"echo {mac} is ")
+    assert screen[2].endswith(f" answerd arm {mac}")
+    assert [one.record.name for one in lab.machines()] == [mac]
+    catalogue, memory = lab.fleet.loader.catalogue, lab.installs.memory
+    others = {"52:54:00:00:00:01": 2, "SN-42": 1, "11111111-2222-4333-8444-555555555555": 1}
+    for typed, beyond in others.items():
+        machine = machine_named(catalogue, memory, typed)
+        assert machine is not None
+        ordered = ordered_machine(catalogue, memory, machine, Order.ARM)
+        assert (ordered.label, len(ordered.names), len(ordered.also)) == (mac, 3, beyond), typed
+    assert not memory.strangers

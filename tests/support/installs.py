@@ -94,7 +94,7 @@ def step(known: Known, happened: Happening, rules: Rules) -> Outcome:
         attempt += happened.order is not Order.DISARM
         events = [memory.ordered(happened.order, ONE, names, happened.at, "")]
     else:
-        decision = memory.ask(Asked(names), happened, "192.0.2.1")
+        decision = memory.ask(Asked(names), happened)
         refusal = decision.refused.refusal if decision.refused is not None else None
         events = [event for event in decision.events if event.kind is not Kind.ASKED]
     for event in events:

@@ -69,7 +69,7 @@ class StateWriter:
             event = event._replace(label=name, detail=detail, origin="192.0.2.1", body=body)
         else:
             names = {identity_of(name): NAME + name} | {one: MAC + text for one, text in (identities or {}).items()}
-            decision = self.memory.ask(Asked(names), happened, "192.0.2.1", group=group)
+            decision = self.memory.ask(Asked(names), happened._replace(peer="192.0.2.1", group=group))
             if not decision.events:
                 return None
             event = decision.events[0]._replace(label=name)

@@ -42,7 +42,7 @@ class Node:
             self._write(self.memory.reported(subject, ReportKind(step), at, step, None))
         else:
             asked = ASKED[("ask", "ask by serial", "ask by mac").index(step)]
-            decision = self.memory.ask(asked, Requested("ipxe", Gate.LOADER, Once.ON, at), "192.0.2.1")
+            decision = self.memory.ask(asked, Requested("ipxe", Gate.LOADER, Once.ON, at))
             for event in decision.events:
                 self._write(event)
             if decision.refused is None:
