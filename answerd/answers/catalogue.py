@@ -59,7 +59,7 @@ class GroupClaim:
     overlay: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Catalogue:
     """All documents of one moment. Its mappings are read-only; see `changed`.
 

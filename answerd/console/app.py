@@ -22,8 +22,8 @@ from answerd import __version__
 from answerd.answers.assumed import assumed_gates
 from answerd.config import SETTINGS_BY_NAME, Config, describe
 from answerd.console.backend import Backend, Installs
-from answerd.console.background import CheckInBackground
 from answerd.console.editing import Editing, NotSaved
+from answerd.console.jobs import Checks
 from answerd.console.page_request import PageReply, PageRequest, cookie_of, message_page, page_request_of, redirect
 from answerd.console.pages import Pages
 from answerd.console.rendering import link, page, prepare, static_files
@@ -270,7 +270,7 @@ def _backend(parts: ConsoleParts) -> Backend:
         catalogue=parts.follower.current,
         problems=parts.problems,
         sources=sources,
-        check=CheckInBackground(parts.follower.current, sources),
+        check=Checks(parts.follower.current, sources),
         store=parts.store.described,
         version=f"answerd {__version__}",
         settings=[(name, value, SETTINGS_BY_NAME[name].meaning) for name, value, _ in describe(config)],

@@ -16,8 +16,8 @@ from answerd.answers.operator_names import machine_named, ordered_machine, remem
 from answerd.answers.redaction import redacted_install
 from answerd.answers.sources import Sources
 from answerd.answers.unclaimed import still_unclaimed
-from answerd.console.background import Checked
 from answerd.console.editing import Editing, NotSaved
+from answerd.console.jobs import Checked
 from answerd.errors import StatesUnknown
 from answerd.identity import identity_of
 from answerd.installs.contacts import ContactIndex, contact_as_json

@@ -65,7 +65,7 @@ class DocumentPages:
 
     def __init__(self, backend: Backend) -> None:
         self._backend = backend
-        self._tables = Tables(backend.catalogue, backend.states)
+        self._tables = Tables(backend.catalogue)
         self.inventories = InventoryPages(backend)
         self.all_machines = MachinesPages(backend, self._tables)
         self.one_machine = MachinePage(backend, self.all_machines)

@@ -17,7 +17,7 @@ from answerd.answers.diff import Difference, compare
 from answerd.answers.line_diff import unified
 from answerd.answers.redaction import redacted_pair
 from answerd.answers.secret_names import is_secret_name, redacted_cell, why_masked
-from answerd.console.background import BackgroundWork, Job, patience_for
+from answerd.console.jobs import Job, Jobs, patience_for
 from answerd.console.proposals import NEW_INVENTORY
 from answerd.console.rendering import counted
 from answerd.documents import Key, RawDocument
@@ -170,7 +170,7 @@ class Editing:
         self._guard = writes.guard
         self._rows = RowEdits(writes)
         self._seconds = seconds
-        self._comparisons: BackgroundWork[Consequences] = BackgroundWork()
+        self._comparisons: Jobs[Consequences] = Jobs()
 
     def find(self, key: Key) -> DocumentVersion | None:
         """Return a document, by its exact identifier or its identity."""

@@ -12,8 +12,8 @@ from functools import lru_cache
 
 from answerd.answers.catalogue import Catalogue
 from answerd.console.backend import Backend
-from answerd.console.background import Kept
 from answerd.console.editing import Consequences, NotSaved, RowEdit, digest_of, shown_cells
+from answerd.console.jobs import Kept
 from answerd.console.page_request import PageReply, PageRequest, message_page, number_in, redirect, saved_at
 from answerd.console.proposals import NEW_INVENTORY, cells_of, first_row
 from answerd.console.rendering import ago, link, on_page, page

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from urllib.parse import urlsplit
 
 from answerd.console.backend import Backend, CurrentStates, Installs
-from answerd.console.background import Kept
 from answerd.console.editing import NotSaved
+from answerd.console.jobs import Kept
 from answerd.console.page_request import PageReply, PageRequest, message_page, number_in, pairs, redirect
 from answerd.console.rendering import counted, link, page
 from answerd.console.table import ORIGIN, STATES, MachinesPage, Tables, View

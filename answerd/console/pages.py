@@ -11,9 +11,9 @@ from urllib.parse import parse_qsl
 from answerd import captures
 from answerd.captures import CaptureError
 from answerd.console.answers import Resolver
-from answerd.console.background import Checked, patience_for
 from answerd.console.documents import DocumentPages
 from answerd.console.editing import CHANGES_LISTED
+from answerd.console.jobs import Checked, patience_for
 from answerd.console.page_request import PageReply, PageRequest, message_page, number_in
 from answerd.console.rendering import page
 from answerd.console.table import STATES, Machine, inventories_of

@@ -10,9 +10,9 @@ from gevent.event import Event
 
 from answerd.answers.catalogue import Catalogue
 from answerd.answers.sources import NO_SOURCES
-from answerd.console import background
-from answerd.console.background import BackgroundWork, Checked, CheckInBackground
+from answerd.console import jobs
 from answerd.console.editing import Consequences
+from answerd.console.jobs import Checked, Checks, Jobs
 from answerd.console.machines import waiting
 from answerd.console.page_request import PageRequest
 from answerd.console.rendering import page
@@ -39,7 +39,7 @@ class Held:
 
 
 def test_work_is_begun_once_shown_while_it_goes_on_and_kept() -> None:
-    work, held = BackgroundWork[str](), Held()
+    work, held = Jobs[str](), Held()
     first = work.job("one", held, patience=0.05)
     assert [first.result, first.is_finished] == [None, False]
     assert (first.done, first.total) == (1, 2)
@@ -51,7 +51,7 @@ def test_work_is_begun_once_shown_while_it_goes_on_and_kept() -> None:
 
 
 def test_the_oldest_work_gives_way_and_is_ended() -> None:
-    work, held = BackgroundWork[str](most_kept=1), Held()
+    work, held = Jobs[str](most_kept=1), Held()
     old = work.job("old", held, patience=0.01)
     new = work.job("new", lambda progress: "new")
     assert old.finished.wait(PATIENT)
@@ -68,7 +68,7 @@ def test_a_fault_is_a_sentence_and_the_work_is_begun_again_when_it_is_asked_for(
             raise ValueError(reason)
         return "found"
 
-    work = BackgroundWork[str]()
+    work = Jobs[str]()
     job = work.job("one", fail_once, PATIENT)
     assert (job.result, job.fault) == (None, "ValueError: no such thing")
     assert work.job("one", fail_once, PATIENT).result == "found"
@@ -85,43 +85,43 @@ def catalogue_of(**texts: str) -> Catalogue:
 def checks_held(monkeypatch: pytest.MonkeyPatch) -> Iterator[Event]:
     """Have each check wait at its beginning until the event is set."""
     release = Event()
-    real = CheckInBackground._check
+    real = Checks._check
 
-    def held(self: CheckInBackground, catalogue: Catalogue, progress: Callable[[int, int], None]) -> object:
+    def held(self: Checks, catalogue: Catalogue, progress: Callable[[int, int], None]) -> object:
         while not release.wait(0.001):
             progress(0, 1)
         return real(self, catalogue, progress)
 
-    monkeypatch.setattr(CheckInBackground, "_check", held)
+    monkeypatch.setattr(Checks, "_check", held)
     yield release
     release.set()
 
 
 def test_a_check_shows_what_it_found_before_while_the_next_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
     in_force = [catalogue_of(one="extends = 'nowhere'\n")]
-    check = CheckInBackground(lambda: in_force[0], NO_SOURCES)
-    monkeypatch.setattr(background, "patience_for", lambda _: PATIENT)
+    check = Checks(lambda: in_force[0], NO_SOURCES)
+    monkeypatch.setattr(jobs, "patience_for", lambda _: PATIENT)
     first = check()
     assert first.problems is not None
     assert "nowhere" in first.problems[0]
     assert (first.is_current, first.is_running) == (True, False)
     in_force[0] = catalogue_of(one="x = 1\n")
-    monkeypatch.setattr(background, "patience_for", lambda _: 0.0)
+    monkeypatch.setattr(jobs, "patience_for", lambda _: 0.0)
     with checks_held(monkeypatch) as release:
         assert not check(again_after=PATIENT).is_running, "the last one is recent enough"
         second = check()
         assert (second.is_current, second.is_running, second.problems) == (False, True, first.problems)
         in_force[0] = catalogue_of(one="x = 2\n")
-        running = check._begun
+        running = check._made.newest
         assert check().is_running
-        assert check._begun is running, "another change does not begin another check beside it"
+        assert check._made.newest is running, "another change does not begin another check beside it"
         assert running is not None
         release.set()
-        assert running.job.finished.wait(PATIENT)
-        monkeypatch.setattr(background, "patience_for", lambda _: PATIENT)
+        assert running.finished.wait(PATIENT)
+        monkeypatch.setattr(jobs, "patience_for", lambda _: PATIENT)
         third = check()
     assert (third.is_current, third.is_running, third.problems) == (True, False, ())
-    assert check._begun is check._ended, "the sets before are let go"
+    assert check._made.newest is check._made.ended, "the sets before are let go"
 
 
 # --- what pages show meanwhile ----------------------------------------------------------------------------------------

@@ -1,6 +1,7 @@
 """Long work of pages: done in a thread of its own while pages show how far it is; its result is kept.
 
-A page never waits for it. The newest pieces of work are kept; a piece that is dropped before its end is ended.
+A page waits for it a moment at most. Used for what one page begins and a later one comes back to (previews), and for
+what is made of the set in force, and of each set anew (tables, checks).
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
 from functools import partial
 from secrets import token_urlsafe
-from typing import Generic, NamedTuple, TypeVar
+from typing import Generic, TypeVar
 
 import gevent
 from gevent.event import Event
@@ -67,10 +68,11 @@ class Ended(Exception):
 
 @dataclass(slots=True)
 class Job(Generic[_T]):
-    """One piece of work, called ``name`` in addresses. ``done`` of ``total`` steps; ``total`` is 0 until it is known.
-    ``result`` is None until the work is finished, and stays None where it has failed; ``at`` is when it was finished,
-    in seconds since 1970."""
+    """One piece of work, called ``name`` in addresses. ``about`` is what it is made of. ``done`` of ``total`` steps;
+    ``total`` is 0 until it is known. ``result`` is None until the work is finished, and stays None where it has failed;
+    ``at`` is when it was finished, in seconds since 1970."""
 
+    about: Hashable
     name: str = field(default_factory=lambda: token_urlsafe(12))
     done: int = 0
     total: int = 0
@@ -105,8 +107,8 @@ def patience_for(catalogue: Catalogue) -> float:
     return PATIENCE if catalogue.size + sum(len(table.rows) for table in tables) <= SMALL_SET else 0.0
 
 
-class BackgroundWork(Generic[_T]):
-    """Pieces of one kind of work, by what they are about. Used by the loop only."""
+class Jobs(Generic[_T]):
+    """Pieces of one kind of work, by what they are about; the newest are kept. Used by the loop only."""
 
     def __init__(self, most_kept: int = MOST_KEPT) -> None:
         self._most_kept = most_kept
@@ -115,10 +117,11 @@ class BackgroundWork(Generic[_T]):
 
     def job(self, about: Hashable, work: Work[_T], patience: float = 0.0, turn: Turn = nullcontext) -> Job[_T]:
         """Return the job that is about this; begin it, when it is its ``turn``, where there is none, or it has failed.
-        Wait up to ``patience`` seconds for its end, so that small work needs no second look."""
+        Wait up to ``patience`` seconds for its end, so that small work needs no second look. A piece that is dropped
+        before its end is ended."""
         job = self._kept.get(about)
         if job is None or job.fault:
-            job = self._kept[about] = Job()
+            job = self._kept[about] = Job(about)
             while len(self._kept) > self._most_kept:
                 _, dropped = self._kept.popitem(last=False)
                 dropped.is_wanted = False
@@ -148,6 +151,48 @@ class BackgroundWork(Generic[_T]):
         job.finished.set()
 
 
+class OfTheSet(Generic[_T]):
+    """What is made of the set in force: one job at a time, however often the set changes; the last result is kept until
+    there is another. Used by the loop only."""
+
+    def __init__(self) -> None:
+        self._jobs: Jobs[_T] = Jobs(most_kept=1)
+        self.newest: Job[_T] | None = None
+        self.ended: Job[_T] | None = None
+
+    def look(self, about: Hashable, work: Work[_T], patience: float, again_after: float = 0.0) -> Job[_T]:
+        """Return the newest job. Begin one that is about this where none goes on, and the newest is about something
+        else, or has failed, and ended ``again_after`` seconds ago. Wait up to ``patience`` seconds for its end."""
+        until = time.monotonic() + patience
+        job = self._begun(about, work, again_after)
+        if job.about != about and _ends_before(until, job):
+            job = self._begun(about, work, again_after)
+        _ends_before(until, job)
+        if job.result is not None:
+            self.ended = job
+        return job
+
+    def _begun(self, about: Hashable, work: Work[_T], again_after: float) -> Job[_T]:
+        job = self.newest
+        if job is not None and job.result is not None:
+            self.ended = job
+        if job is None or (
+            job.is_finished and (job.about != about or job.fault) and time.time() - job.at >= again_after
+        ):
+            job = self.newest = self._jobs.job(about, work)
+        return job
+
+    def let_go(self) -> None:
+        """Keep no result."""
+        self.newest = self.ended = None
+        self._jobs = Jobs(most_kept=1)
+
+
+def _ends_before(until: float, job: Job[_T]) -> bool:
+    left = until - time.monotonic()
+    return job.finished.wait(left) if left > 0 else job.is_finished
+
+
 @dataclass(frozen=True, slots=True)
 class Checked:
     """The last check that came to its end, and the one that goes on. ``problems`` is None where none has ended yet;
@@ -163,44 +208,22 @@ class Checked:
     fault: str = ""
 
 
-class _Check(NamedTuple):
-    """A check of a set, with the version of the secrets and what else is filled in."""
-
-    job: Job[Sequence[str]]
-    catalogue: Catalogue
-    version: int
-
-
-class CheckInBackground:
-    """Checks of the whole set, one at a time; the last that came to its end is kept until the next has. While the set
-    changes all the time, its problems are those of a moment ago."""
+class Checks:
+    """Checks of the whole set. While it changes all the time, its problems are those of a moment ago."""
 
     def __init__(self, catalogue: Callable[[], Catalogue], sources: Sources) -> None:
         self._catalogue = catalogue
         self._sources = sources
-        self._work: BackgroundWork[Sequence[str]] = BackgroundWork(most_kept=1)
-        self._begun: _Check | None = None
-        self._ended: _Check | None = None
+        self._made: OfTheSet[Sequence[str]] = OfTheSet()
 
     def __call__(self, again_after: float = 0.0) -> Checked:
         """Return what is known, and begin a check where the set, or a secret, has changed since the last, or that has
         failed, and it ended ``again_after`` seconds ago."""
-        catalogue, version = self._catalogue(), self._sources.version()
-
-        def is_current(one: _Check) -> bool:
-            return one.catalogue is catalogue and one.version == version
-
-        begun = self._begun
-        if begun is not None and begun.job.is_finished and time.time() - begun.job.at >= again_after:
-            begun = begun if is_current(begun) and not begun.job.fault else None
-        if begun is None:
-            job = self._work.job(object(), partial(self._check, catalogue), patience_for(catalogue))
-            begun = _Check(job, catalogue, version)
-        self._begun, job = begun, begun.job
-        if job.result is not None:
-            self._ended = begun
-        ended = self._ended
-        known = Checked(None) if ended is None else Checked(ended.job.result, ended.job.at, is_current(ended))
+        catalogue = self._catalogue()
+        about = catalogue, self._sources.version()
+        job = self._made.look(about, partial(self._check, catalogue), patience_for(catalogue), again_after)
+        ended = self._made.ended
+        known = Checked(None) if ended is None else Checked(ended.result, ended.at, ended.about == about)
         return replace(known, is_running=not job.is_finished, done=job.done, total=job.total, fault=job.fault)
 
     def _check(self, catalogue: Catalogue, progress: Callable[[int, int], None]) -> Sequence[str]:
