@@ -12,6 +12,7 @@ import os
 import re
 import socket
 import ssl
+import struct
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
@@ -196,6 +197,8 @@ class AdminApi:
         def end() -> None:
             is_late.set()
             try:
+                # The end is a reset: a server that sends on and on would not notice another before a minute.
+                connected.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
                 socket.socket.shutdown(connected, socket.SHUT_RDWR)  # of TLS too: whoever waits is woken
             except OSError:  # it is closed
                 pass
