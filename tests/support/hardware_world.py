@@ -206,9 +206,9 @@ class World:
         self.story.append(f"board {board.number} asks {path} {said}: {'given' if reply.is_given else reply.text}")
         self.judge(board, path, own, reply)
         request = own | (self._of_rows(own) & board.identities() if reply.is_given else set())
-        if request:
+        if request and not reply.is_fault:
             board.requests.append(request)
-        if board.done & request:
+        if board.done & request and not reply.is_fault:
             board.done = board.tied_to(board.done)
         if reply.is_given and reply.url:
             board.urls.append((reply.url, request))
