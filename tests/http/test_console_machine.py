@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterator
 from html import unescape
 from pathlib import Path
+from typing import Any
 from urllib.parse import urlencode
 
 import pytest
@@ -207,7 +208,10 @@ def test_a_conflict_is_shown_where_people_look(operator: Browser, tmp_path: Path
     tree["inventory.csv"] = "id,mac\nm1,00:00:5e:00:53:01\nm2,00:00:5e:00:53:02\n"
     write_tree(tmp_path / "answers", tree)
     wait_until(lambda: "m2" in page_of(operator, "m2").text)
-    settings = {"SERVICE_STATE_PATH": tmp_path / "states.db", "SERVICE_ANSWERS_DIR": tmp_path / "answers"}
+    settings: dict[str, Any] = {
+        "SERVICE_STATE_PATH": tmp_path / "states.db",
+        "SERVICE_ANSWERS_DIR": tmp_path / "answers",
+    }
     assert run("disarm", "m1", **settings).returncode == 0
     assert run("arm", "m2", **settings).returncode == 0
     write_tree(tmp_path / "answers", tree | {"inventory.csv": "id,mac\nm1,00:00:5e:00:53:01 00:00:5e:00:53:02\n"})

@@ -14,6 +14,7 @@ a row that mixed two boards.
 from __future__ import annotations
 
 import random
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import NamedTuple, Protocol
 
@@ -459,3 +460,38 @@ def walk(seed: int, length: int) -> list[Step]:
     first = [Step("new board", choose.randrange(1 << 30)) for _ in range(3)]
     drawn = choose.choices(verbs, weights, k=length)
     return [*first, *(Step(verb, *(choose.randrange(1 << 30) for _ in range(3))) for verb in drawn)]
+
+
+class Found(NamedTuple):
+    """A violation: the steps that lead to it, why it is one, and what happened."""
+
+    steps: list[Step]
+    why: str
+    story: list[str]
+
+    def __str__(self) -> str:
+        return "\n".join([self.why, *self.story])
+
+
+def violation(site: Site, steps: list[Step]) -> Found | None:
+    """Have the steps of a walk happen at a new site; return the first violation."""
+    world = World(site)
+    for at, step in enumerate(steps):
+        site.passes(0.01)
+        try:
+            world.do(step)
+        except Violation as error:
+            return Found(steps[: at + 1], str(error), world.story)
+    return None
+
+
+def shortest(found: Found, again: Callable[[list[Step]], Found | None]) -> Found:
+    """Return a violation in as few steps as there need be: those without which there is none. ``again`` has steps
+    happen at a new site."""
+    at = len(found.steps) - 1
+    while at >= 0:
+        fewer = again(found.steps[:at] + found.steps[at + 1 :])
+        if fewer is not None:
+            found, at = fewer, min(at, len(fewer.steps))
+        at -= 1
+    return found
