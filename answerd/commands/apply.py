@@ -46,6 +46,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from answerd.answers.diff import compare
+from answerd.answers.operator_names import NO_STATES, asks_for_states
 from answerd.commands import FAILED, WRONG_USAGE, Arguments, CommandError
 from answerd.commands.common import (
     announce_store,
@@ -64,7 +65,7 @@ from answerd.commands.common import (
 from answerd.commands.remote import AdminApi, Shape, fits
 from answerd.identity import printable
 from answerd.store import Author, Store, StoreError
-from answerd.store.opening import open_database, open_existing_database
+from answerd.store.opening import open_database, open_existing_database, open_existing_states
 from answerd.store.transfer import Directory, read_directory
 
 if TYPE_CHECKING:
@@ -198,6 +199,10 @@ def _in_the_database(store: Store, found: Directory, prune: bool, note: str | No
         report = applied_as_json(applied, dry_run=dry_run)
         if dry_run:
             report["answers"] = compare(applied.before, applied.after, progress("answers")).as_json()
+        elif asks_for_states(applied.after):
+            states = open_existing_states(settings(), store)
+            if states is not None and states.is_empty():  # a new database: another place may have them
+                say(f"warning: {NO_STATES}")
         return report, applied.etag
 
     return to_the_database

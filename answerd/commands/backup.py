@@ -9,19 +9,19 @@ history, states of installs) to a new file, while the service runs. Of a
 directory of documents it holds the documents, and the states of
 SERVICE_STATE_PATH. The file holds password hashes: it has mode 0600.
 
-`restore` replaces the content of the database by that of a backup, in one
-transaction. A service that runs goes on with it. The database is created where
-there is none; one that is not empty is only replaced with --force. With
-SERVICE_STORE=files the documents are written into the directory, and the states
-into SERVICE_STATE_PATH. With SERVICE_STORE=postgres the documents are stored as
-an import would, without their history, and the states are merged with those
-that are there: a machine that is known to be installed stays so. For one
-document, see `answerd restore-document`. A file that is no backup of answerd
-changes nothing.
+`restore` replaces the documents of the database and their history by those of a
+backup, in one transaction, and merges the states of installs with those that
+are there: a machine that is known to be installed stays so. A service that runs
+goes on with it. The database is created where there is none; one that is not
+empty is only changed with --force. With SERVICE_STORE=files the documents are
+written into the directory, and the states into SERVICE_STATE_PATH. With
+SERVICE_STORE=postgres the documents are stored as an import would, without
+their history. For one document, see `answerd restore-document`. A file that is
+no backup of answerd changes nothing.
 
 Options:
-  --force    Replace what is there: FILE; the database; in a directory, files of
-             the same names.
+  --force    Replace what is there: FILE; the documents of the database; in a
+             directory, files of the same names.
   -h --help  This text.
 
 Exit status:
@@ -45,7 +45,7 @@ from pathlib import Path
 
 from answerd.commands import WRONG_USAGE, Arguments, CommandError
 from answerd.commands.apply import own_author
-from answerd.commands.common import announce_store, configured_store, counted, printable_line, say_each, settings
+from answerd.commands.common import announce_store, configured_store, counted, printable_line, say, say_each, settings
 from answerd.identity import printable
 from answerd.store.backup import backup_database, backup_directory, restore_database, restore_directory, restore_shared
 from answerd.store.files import FileStore
@@ -92,6 +92,10 @@ def restore(arguments: Arguments) -> int:
     say_each("skipped", done.skipped)
     is_whole = done.documents == done.held
     documents = counted(done.held, "document") if is_whole else f"{done.documents} of {counted(done.held, 'document')}"
-    states = "" if done.machines is None else f" and {counted(done.machines, 'state')} of installs"
-    print(f"{documents}{states} restored to {printable_line(place)}")
+    states = counted(done.machines, "state")
+    if config.store == "files" and config.state_path is None and done.machines:
+        say(f"warning: SERVICE_STATE_PATH is not set: {states} of installs are not restored: every machine may install")
+        print(f"{documents} restored to {printable_line(place)}")
+    else:
+        print(f"{documents} and {states} of installs restored to {printable_line(place)}")
     return 0 if is_whole else 1

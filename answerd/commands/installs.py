@@ -18,8 +18,9 @@ Options:
   --group G       The machines of a group: its members, the machines that extend
                   it, and the rows that it claims.
   --state S       The machines in a state: new, armed, installing, copied,
-                  installed, failed, exhausted; or silent: those that install
-                  and have neither asked nor reported for SERVICE_INSTALL_SECS.
+                  installed, failed, exhausted, conflict; or silent: those that
+                  install and have neither asked nor reported for
+                  SERVICE_INSTALL_SECS.
   --waiting       The machines that a gate refused and that an operator can let
                   in (answerd arm), the one that asked last first.
   --unknown       The machines that asked and were claimed by nothing, the last

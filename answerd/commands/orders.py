@@ -28,7 +28,7 @@ Options:
   --group G  The machines of a group: its members, the machines that extend it,
              and the rows that it claims.
   --state S  The machines in a state: new, armed, installing, copied, installed,
-             failed, exhausted; or those that are silent.
+             failed, exhausted, conflict; or those that are silent.
   -h --help  This text.
 
 Exit status:

@@ -17,7 +17,8 @@ not.
 
 `export` writes every document of the database as a file of the flat layout. DIR
 is created where it is missing; one that is not empty is refused, unless --force
-is given.
+is given. States of installs are not exported: `answerd backup`, and `answerd
+restore` with the settings of the other service, carry them.
 
 Options:
   --prune         Remove the documents of the database that DIR or FILE does not
@@ -135,5 +136,8 @@ def export_documents(arguments: Arguments) -> int:
     target = arguments["DIR"]
     summary = export_directory(store, target, force=arguments["--force"], progress=progress("documents"))
     say_each("skipped", summary.skipped)
+    states = open_existing_states(settings(), store)
+    if states is not None and not states.is_empty():
+        say("warning: the states of installs are not in a directory: answerd backup and restore carry them along")
     print(f"{counted(summary.written, 'document')} exported to {printable(target)}, {len(summary.skipped)} skipped")
     return 0

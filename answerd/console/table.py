@@ -49,10 +49,11 @@ UNKNOWN = "unknown"
 _FAILED = (State.FAILED.value, State.EXHAUSTED.value)
 
 STATES = (
+    State.CONFLICT.value,
     *_FAILED,
     SILENT,
     UNKNOWN,
-    *(word.value for word in State if word.value not in _FAILED),
+    *(word.value for word in State if word.value not in (State.CONFLICT, *_FAILED)),
 )
 """The words by which machines are counted and filtered: first those that need somebody."""
 

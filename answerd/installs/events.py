@@ -151,12 +151,9 @@ def fold_of(event: Event) -> Fold:
         group = LastGroup(at, event.group) if event.group is not None else None
         given = {event.detail: at} if event.start else {}
         start = Start(attempt, event.start, _givings(event), at, given=given, names=event.names)
-        cut = _cut(event.attempt)
-        return Fold(
-            event.attempt, (), event.closings, (start,), cut=cut, heard=at, group=group, is_named=event.is_named
-        )
+        return Fold(event.attempt, (), event.closings, (start,), heard=at, group=group, is_named=event.is_named)
     if kind is Kind.REFUSED:
-        return Fold(event.attempt, refused=((attempt, at),), cut=_cut(event.attempt))
+        return Fold(event.attempt, refused=((attempt, at),))
     if not event.counts:
         return Fold(heard=at)
     strength = _STRENGTHS.get(kind, Strength.INSTALLING)
@@ -166,11 +163,7 @@ def fold_of(event: Event) -> Fold:
     if kind is not Kind.INSTALLED:  # brings nothing into the attempt: it may name what is closed for another reason
         return Fold(starts=(start,), heard=at)
     closing = Closing(event.id, at, event.giving, tuple(begun.id for begun in event.attempt))
-    return Fold(event.attempt, (), (closing,), (start,), cut=_cut(event.attempt), heard=at)
-
-
-def _cut(orders: tuple[Begun, ...]) -> float:
-    return max((order.at for order in orders), default=-1.0)
+    return Fold(event.attempt, (), (closing,), (start,), heard=at)
 
 
 def _givings(event: Event) -> tuple[str, ...]:

@@ -104,7 +104,8 @@ class Fold(NamedTuple):
 
     ``orders`` and ``closings`` are those that no order took the place of; ``past`` are the ids of the others.
     ``starts`` are those of attempts that are not past. ``refused`` maps attempts to the time when a start was refused
-    as one too many. ``cut`` is the time of the last order, negative without one.
+    as one too many. ``cut`` is the time of the last order that named the identity itself, negative without one; a
+    giving may have brought others.
     ``heard`` is the time of the machine's last request or report. ``is_named``: a row, a document, a member or an
     operator names the machine.
     """
@@ -189,8 +190,9 @@ def _starts(first: Fold, second: Fold, past: tuple[str, ...]) -> tuple[Start, ..
     for start in (*first.starts, *second.starts):
         if past and (start.attempt in past or (start.attempt == FIRST_ATTEMPT and _is_any_of(start.givings, past))):
             continue
-        # Those of the first attempt stay apart by what was given: ``forget`` may have known of one and not of another.
-        key = start.attempt, start.number, start.givings if start.attempt == FIRST_ATTEMPT else ()
+        # They stay apart by what was given: ``forget`` may have known of one and not of another, and a card that moved
+        # may have taken the attempt to another machine.
+        key = start.attempt, start.number, start.givings
         found[key] = _merged(found[key], start) if key in found else start
     return tuple([found[key] for key in sorted(found)]) if len(found) > 1 else tuple(found.values())
 

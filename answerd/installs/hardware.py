@@ -24,6 +24,7 @@ from types import MappingProxyType
 from typing import Final, NamedTuple
 
 from answerd.identity import identity_of, record_identity
+from answerd.installs.events import begun_at, milliseconds
 from answerd.installs.fold import NOTHING, Fold
 from answerd.installs.states import Order, Record, State
 
@@ -344,7 +345,7 @@ def _inherit(
     if tie is None:
         return
     held = known.get(identity)
-    ordered = held.fold.cut if held is not None else 0.0
+    ordered = held.fold.cut if held is not None and held.fold.cut >= ties.moved(identity) else 0.0
     for other in tie.others:
         closed = known.get(other)
         if closed is None or closed is held or closed.record.state not in CLOSED:
@@ -358,6 +359,18 @@ def _inherit(
             machines, other, row_of
         ):
             more[other] = None
+
+
+def is_of_one_machine(ties: Ties, given: Iterable[str], names: Names) -> bool:
+    """Return whether a request is of the machine to which something was given before: its MAC addresses have not moved
+    away from any of the identities that were ``given``."""
+    if all(one in names for one in given):
+        return True
+    board, found = board_in(names), set(names)
+    for one in names:
+        if not (ties.is_mac(one) and ties.moves(one, *board)):
+            found.update(ties.tied(one))
+    return all(one in found for one in given)
 
 
 def named_by_order(
@@ -433,9 +446,13 @@ def named_by_report(
 
 
 def _is_ordered_since(fold: Fold, giving: str, given_at: float, attempt: set[str]) -> bool:
+    """Return whether an order about an identity itself came after a giving. One that the giving counted is at most as
+    late as its id says."""
     if giving in fold.past or (attempt and attempt <= set(fold.past)):
         return True
-    return any(order.at > given_at and order.id not in attempt for order in fold.orders)
+    if fold.cut <= given_at or milliseconds(fold.cut) <= begun_at(giving):
+        return False
+    return any(order.at == fold.cut and order.id not in attempt for order in fold.orders)
 
 
 def former(machines: Machines, label: str, row_names: Iterable[str], row_of: RowOf) -> str | None:

@@ -38,6 +38,7 @@ from answerd.installs.hardware import (
     board_in,
     former,
     in_conflict,
+    is_of_one_machine,
     judged,
     named_by_order,
     named_by_report,
@@ -339,7 +340,7 @@ class InstallMemory(Machines):
         refused = self._refused(asked, found, requested, row_of)
         names = asked.names
         if refused is not None:
-            also = self._closed_with(asked, refused)
+            also = self._closed_with(asked, refused, requested.at)
             return Decision(self._of_refusal(asked, requested, also), refused)
         own = [held for one, held in self.held_of(found.own).items()]
         fold, record = self._joint(asked, own)
@@ -396,6 +397,10 @@ class InstallMemory(Machines):
         if self.ties.is_news(asked.names, 0.0):
             return None
         start = first.fold.starts[-1]
+        if any(one.givings != start.givings for one in first.fold.starts):
+            return None
+        if not is_of_one_machine(self.ties, start.names, asked.names):
+            return None
         return Decision(giving=first.record.giving, identity=next(iter(start.names), ""), attempt=start.attempt)
 
     def _refused(self, asked: Asked, found: Judged, requested: Requested, row_of: RowOf) -> Refused | None:
@@ -426,15 +431,16 @@ class InstallMemory(Machines):
             if refusal is not None:
                 closed.append((CLOSEST_FIRST.index(record.state), identity, record, refusal))
         if closed:
-            closed.sort(key=lambda one: one[0])
-            _, identity, record, refusal = closed[0]
+            _, identity, record, refusal = min(closed, key=lambda one: one[0])
+            shut = {id(self.by_identity[one]) for _, one, _, _ in closed}
+            every = [one for one in (*found.own, *found.more) if id(self.by_identity.get(one)) in shut]
             return Refused(
                 refusal,
                 record,
                 label,
                 identity,
                 self.ties.texts.get(identity, ""),
-                order=self._opening(asked, [one for _, one, _, _ in closed], row_of),
+                order=self._opening(asked, every, row_of),
             )
         if asked.row is not None and (was := former(self, asked.label, asked.row_names, row_of)):
             return Refused(
@@ -461,10 +467,10 @@ class InstallMemory(Machines):
         fold = reduce(merge, [held.fold for held in own])
         return fold, record_of(asked.title, fold, self.rules)
 
-    def _closed_with(self, asked: Asked, refused: Refused) -> tuple[tuple[str, ...], Fold]:
+    def _closed_with(self, asked: Asked, refused: Refused, at: float) -> tuple[tuple[str, ...], Fold]:
         """Return the open identities that a request carries beside the installed one that refuses it, and by what they
-        are closed: the machine was installed, and this is how it says so. What was ordered since, or comes from another
-        board, is left out."""
+        are closed: the machine was installed, and this is how it says so, also where an order came in between that did
+        not name what is closed."""
         ties, closer, closed = self.ties, refused.identity, refused.record
         fold = self.fold(closer)
         if refused.refusal not in (Refusal.INSTALLED, Refusal.DISARMED) or closed.since < ties.moved(closer):
@@ -474,11 +480,12 @@ class InstallMemory(Machines):
         found = []
         for identity in asked.carried:
             held = self.by_identity.get(identity)
-            if held is not None and (held.record.state is State.INSTALLED or held.fold.cut > closed.since):
-                continue
-            found.append(identity)
+            if held is None or held.record.state is not State.INSTALLED:
+                found.append(identity)
+        if not found:
+            return (), NOTHING
         disarms = tuple(order for order in fold.orders if order.order is Order.DISARM)
-        return tuple(found), Fold(disarms, (), fold.closings)
+        return tuple(found), Fold(disarms, (), (*fold.closings, Closing(new_id(at), at)))
 
     def _of_refusal(
         self,
@@ -522,11 +529,13 @@ class InstallMemory(Machines):
     ) -> Decision:
         attempt = _attempt(record, own)
         first = attempt[0].id if attempt else FIRST_ATTEMPT
-        giving = record.giving
-        if not giving or any(milliseconds(order.at) > begun_at(giving) for order in attempt):
-            giving = giving_id(next(iter(asked.names)), fold.orders)
+        names, giving = asked.names, record.giving
         present = next((start for start in reversed(fold.starts) if giving in start.givings), None)
-        names = asked.names
+        if present is not None and not is_of_one_machine(self.ties, present.names, names):
+            present = None  # it was given to the machine that a MAC address has left
+        if present is None or any(milliseconds(order.at) > begun_at(giving) for order in attempt):
+            giving = giving_id(next(iter(names)), fold.orders)
+            present = next((start for start in reversed(fold.starts) if giving in start.givings), None)
         asked_names = tuple(names)
         if present is not None and not present.names.keys() <= names.keys():
             names = {**present.names, **names}

@@ -34,8 +34,8 @@ from answerd.store.postgres_copy import TRIGGERS, rows_of_events
 from answerd.store.schema import DOCUMENTS, STATES, migrate
 from answerd.store.sqlite import FILE_MODE, SqliteFile, SqliteStore
 from answerd.store.state_sync import DatabaseStates, shared_key, store_events
-from answerd.store.state_tables import Sighting, run, setting, write_sightings
-from answerd.store.states import Position, caught_up
+from answerd.store.state_tables import COLUMNS, Sighting, run, setting, write_sightings
+from answerd.store.states import OWN, Position, caught_up
 from answerd.store.transfer import (
     Directory,
     ImportSummary,
@@ -53,8 +53,17 @@ _DOCUMENT_TABLES = {"documents", "changes"}
 _STATES = "events"
 """The table whose rows are states of installs, in databases that have it."""
 
-_NEW_EPOCH = "INSERT OR REPLACE INTO install_settings (name, value) VALUES ('epoch', lower(hex(randomblob(8))))"
-"""Has every process of a running service read the states, and their key, as a whole (`answerd.store.states`)."""
+_MERGE_STATES = (
+    """INSERT OR REPLACE INTO main.install_settings (name, value) SELECT name, value FROM source.install_settings
+         WHERE name = 'key' AND NOT EXISTS (SELECT 1 FROM main.events)""",
+    f"""INSERT INTO main.events ({COLUMNS}, shared) SELECT {COLUMNS}, {OWN} FROM source.events
+         WHERE id NOT IN (SELECT id FROM main.events) ORDER BY revision""",  # noqa: S608 - no value
+    """INSERT OR IGNORE INTO main.unknown_machines (identity, machine, first, last, asked, facts)
+         SELECT identity, machine, first, last, asked, facts FROM source.unknown_machines""",
+    "INSERT OR REPLACE INTO main.install_settings (name, value) VALUES ('epoch', lower(hex(randomblob(8))))",
+)
+"""Adds the events of the attached database ``source``; the key of report URLs only where there were none. The new epoch
+has every process of a running service read the states and the key as a whole (`answerd.store.states`)."""
 
 
 def backup_database(store: Store, path: str | Path, *, force: bool = False) -> None:
@@ -79,7 +88,7 @@ def backup_directory(
         summary = import_directory(directory, store, author=author, follow_links=True)  # as the service does
         store.close()
         if states is not None and Path(states).exists():
-            copy_states(states, store.path)
+            merge_states(states, store.path)
         store.backup(target)
     return summary
 
@@ -87,17 +96,17 @@ def backup_directory(
 @dataclass(frozen=True, slots=True)
 class Restored:
     """The result of a restore: how many ``documents`` were restored of those that the backup ``held``, and which were
-    left out, with the reason. ``machines``: of how many states of installs were merged; None where all of them were
-    replaced by those of the backup."""
+    left out, with the reason. ``machines``: how many have a state in the backup."""
 
     documents: int
     held: int
+    machines: int
     skipped: tuple[tuple[str, str], ...] = ()
-    machines: int | None = None
 
 
 def restore_database(path: str | Path, database: str | Path, *, force: bool = False) -> Restored:
-    """Replace the content of a database, which is created where it is missing, by that of a backup.
+    """Replace the documents of a database, which is created where it is missing, and their history by those of a
+    backup, and merge the states of installs.
 
     In one transaction, while a service may use the database: it goes on with the new content. Raises `StoreError`: the
     file is no backup, or the database is not empty and ``force`` is not given.
@@ -110,12 +119,12 @@ def restore_database(path: str | Path, database: str | Path, *, force: bool = Fa
         raise StoreError(f"{shown} cannot be created: {error.strerror or error}") from None
     with tempfile.TemporaryDirectory(prefix=".answerd-restore-", dir=place.parent) as scratch:
         copy = checked_copy(path, scratch)  # first: a file that is not a backup leaves no database behind
-        target = SqliteStore(place)
+        SqliteStore(place)
         if not force and not is_empty(place):
-            raise StoreError(f"the database {printable(str(place))} is not empty: --force replaces all that it holds")
-        target.restore(copy.path)
-        held = _count_of_documents(copy.path)  # every page of the copy is in the database now
-        return Restored(held, held)
+            raise StoreError(f"the database {printable(str(place))} is not empty: --force replaces its documents")
+        _take(copy.path, place, documents=True)
+        held = _count_of_documents(copy.path)
+        return Restored(held, held, machines_in(copy.path))
 
 
 def restore_directory(
@@ -131,8 +140,9 @@ def restore_directory(
             _open_states(states, force=force)
         summary = export_directory(copy, directory, force=force)
         if states is not None:
-            copy_states(copy.path, states)
-        return Restored(summary.written, _count_of_documents(copy.path), summary.skipped)
+            merge_states(copy.path, states)
+        held = _count_of_documents(copy.path)
+        return Restored(summary.written, held, machines_in(copy.path), summary.skipped)
 
 
 def restore_shared(
@@ -158,7 +168,8 @@ def restore_shared(
         if held:
             summary = _import_copy(copy, str(path), store, no_progress, prune=force, author=author)
             taken, skipped = summary.taken, summary.unreadable
-        return Restored(taken, held, skipped, restore_states(copy.path, shared))
+        restore_states(copy.path, shared)
+        return Restored(taken, held, machines_in(copy.path), skipped)
 
 
 def import_file(
@@ -215,14 +226,35 @@ def _count_of_installs(database: Path) -> int:
         return int(connection.execute(f"SELECT count(DISTINCT record) FROM {_STATES}").fetchone()[0])  # noqa: S608
 
 
-def copy_states(source: str | Path, target: str | Path) -> None:
-    """Replace the states of installs in one database by those of another, in one transaction. Raises `StoreError`."""
-    try:
-        with closing(sqlite3.connect(target, timeout=WRITER_WAIT_SECONDS, isolation_level=None)) as database:
-            database.execute("ATTACH ? AS source", (str(source),))
-            _copy_rows(database, besides=_DOCUMENT_TABLES)
-    except sqlite3.Error as error:
-        raise StoreError(f"the states of installs cannot be copied: {error}") from None
+def merge_states(source: str | Path, target: str | Path) -> None:
+    """Add the states of installs in one database to those of another, in one transaction: a machine that is known to be
+    installed stays so. Raises `StoreError`."""
+    _take(source, target, documents=False)
+
+
+def _take(source: str | Path, target: str | Path, *, documents: bool) -> None:
+    """Merge the states of installs of a database into those of another, and replace its documents and their history,
+    where wanted, in one transaction. Raises `StoreError`."""
+    with (
+        SqliteFile(target).faults("written"),
+        closing(sqlite3.connect(target, timeout=WRITER_WAIT_SECONDS, isolation_level=None)) as database,
+    ):
+        database.execute("PRAGMA synchronous = FULL")
+        database.execute("ATTACH ? AS source", (str(source),))
+        database.execute("BEGIN IMMEDIATE")
+        if documents:
+            _copy_rows(database, _DOCUMENT_TABLES)
+        for statement in _MERGE_STATES:
+            database.execute(statement)
+        database.execute("COMMIT")
+
+
+def machines_in(database: Path) -> int:
+    """Return how many machines have a record in a database. Raises `StoreError`."""
+    file = SqliteFile(database)
+    with file.faults("read"), file.connected() as source:
+        memory, _ = caught_up(source, InstallMemory(Rules()), Position(), "")
+    return sum(1 for _ in held_records(memory))
 
 
 def _tables(database: sqlite3.Connection, schema: str) -> set[str]:
@@ -238,7 +270,7 @@ def _open_states(path: str | Path, *, force: bool) -> None:
         with file.connected(WRITER_WAIT_SECONDS) as database:
             migrate(database, file.path, STATES)
     if not force and not is_empty(file.path):
-        raise StoreError(f"{printable(str(path))} holds states already: --force replaces them")
+        raise StoreError(f"{printable(str(path))} holds states already: --force merges those of the backup with them")
 
 
 def checked_copy(path: str | Path, scratch: str | Path) -> SqliteStore:
@@ -266,7 +298,9 @@ def checked_copy(path: str | Path, scratch: str | Path) -> SqliteStore:
             _refuse_version(version, shown)
             _make_tables(database, version)
             _refuse_other_tables(database, shown)
-            _copy_rows(database)
+            database.execute("BEGIN IMMEDIATE")
+            _copy_rows(database, _tables(database, "main") & _tables(database, "source"))
+            database.execute("COMMIT")
     except sqlite3.Error as error:
         raise StoreError(f"{shown} is no backup: {error}") from None
     except OSError as error:
@@ -305,12 +339,10 @@ def _make_tables(database: sqlite3.Connection, version: int) -> None:
     database.execute(f"PRAGMA user_version = {version}")
 
 
-def _copy_rows(database: sqlite3.Connection, besides: Set[str] = frozenset()) -> None:
-    """Replace the rows of the tables that the attached database ``source`` has too, in one transaction. Triggers, which
-    would number changes anew, are away meanwhile. Raises `StoreError` where a row did not arrive."""
-    tables = _tables(database, "main") & _tables(database, "source") - besides
+def _copy_rows(database: sqlite3.Connection, tables: Set[str]) -> None:
+    """Replace the rows of tables by those of the attached database ``source``, in the present transaction. Triggers,
+    which would number changes anew, are away meanwhile. Raises `StoreError` where a row did not arrive."""
     triggers = database.execute(TRIGGERS).fetchall()
-    database.execute("BEGIN IMMEDIATE")
     for name, _ in triggers:
         database.execute(f"DROP TRIGGER {name}")
     for table in sorted(tables):
@@ -323,9 +355,6 @@ def _copy_rows(database: sqlite3.Connection, besides: Set[str] = frozenset()) ->
             raise StoreError(f"{taken} of {held} rows of the table {table} were copied: nothing was restored")
     for _, statement in triggers:
         database.execute(statement)
-    if "install_settings" in tables:
-        database.execute(_NEW_EPOCH)
-    database.execute("COMMIT")
 
 
 def _rows_of(database: sqlite3.Connection, schema: str, table: str) -> int:
@@ -357,9 +386,9 @@ def _new_file(path: str | Path, force: bool) -> Path:
 # --- PostgreSQL -------------------------------------------------------------------------------------------------------
 
 
-def restore_states(backup: Path, shared: DatabaseStates) -> int:
-    """Add the events in a backup to those that are in a database. Return how many machines have a record in it. A
-    machine of which the database knows more keeps that. Raises `StoreError`."""
+def restore_states(backup: Path, shared: DatabaseStates) -> None:
+    """Add the events in a backup to those that are in a database. A machine of which the database knows more keeps
+    that. Raises `StoreError`."""
     file = SqliteFile(backup)
     with file.faults("read"), file.connected() as source:
         with shared.writing() as log:
@@ -373,5 +402,3 @@ def restore_states(backup: Path, shared: DatabaseStates) -> int:
         sightings = [Sighting(*row) for row in run(source, query).fetchall()]
         with shared.writing() as log:
             write_sightings(log.database, sightings)
-        memory, _ = caught_up(source, InstallMemory(shared.rules), Position(), "")
-    return sum(1 for _ in held_records(memory))

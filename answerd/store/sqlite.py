@@ -127,15 +127,6 @@ class SqliteFile:
         os.replace(self.path, target)
         sync_directory(target.parent)
 
-    def restore_from(self, source: Path) -> None:
-        """Replace the whole content by that of a copy, in one transaction. Raises SQLite's errors."""
-        with (
-            closing(sqlite3.connect(f"file:{quote(str(source))}?mode=ro", uri=True)) as copy,
-            closing(sqlite3.connect(self.path, timeout=WRITER_WAIT_SECONDS)) as database,
-        ):
-            database.execute("PRAGMA synchronous = FULL")
-            copy.backup(database)
-
     @contextmanager
     def faults(self, done: str) -> Iterator[None]:
         """Turn errors of SQLite and the system in the block into a `StoreError` that says what could not be ``done``:
@@ -378,10 +369,6 @@ class SqliteStore(SqliteReader):
 
     def backup(self, path: str | Path) -> None:
         self._file.copy_to(Path(path))
-
-    def restore(self, path: str | Path) -> None:
-        """Replace everything in the database by the content of a backup, in one transaction. Raises `StoreError`."""
-        self._file.restore_from(Path(path))
 
     def begin(
         self,

@@ -407,10 +407,6 @@ class DatabaseStates(States):
         with self.reading() as database:
             return nodes_in(database)
 
-    def is_empty(self) -> bool:
-        with self.reading() as database:
-            return run(database, "SELECT 1 FROM events LIMIT 1").fetchone() is None
-
     @contextmanager
     def reading(self) -> Iterator[peewee.PostgresqlDatabase]:
         """A snapshot for the time of a block. Raises `StoreError`."""

@@ -112,6 +112,11 @@ class States(ABC):
         with self.reading() as database:
             return history_of(database, identities)
 
+    def is_empty(self) -> bool:
+        """Return whether nothing was ever given, reported or ordered."""
+        with self.reading() as database:
+            return run(database, "SELECT 1 FROM events LIMIT 1").fetchone() is None
+
     def unknown(self) -> list[UnknownMachine]:
         with self.reading() as database:
             return unknown_machines(database)

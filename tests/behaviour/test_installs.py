@@ -174,7 +174,8 @@ def test_a_request_that_carries_identities_of_two_machines_is_refused_what_one_i
     lab.order("98:fa:9b:50:d8:10", Order.DISARM)
     assert lab.text("/ks?serial=S00002") == "lang C\n"
     refusal = lab.refusal("/ks?serial=S00002&mac=98-fa-9b-50-d8-10")
-    assert refusal == 'S00002 is installed since 2026-11-21T09:14Z; "answerd arm S00002" lets it install again'
+    order = "answerd arm S00002 98:fa:9b:50:d8:10"
+    assert refusal == f'S00002 is installed since 2026-11-21T09:14Z; "{order}" lets it install again'
 
 
 NAMES = {

@@ -10,13 +10,14 @@ import re
 from collections.abc import Iterator
 from html import unescape
 from pathlib import Path
+from typing import Any
 from urllib.parse import urlencode
 
 import pytest
 
 from tests.support.console import Browser, started
 from tests.support.replies import Reply
-from tests.support.service import write_tree
+from tests.support.service import run, write_tree
 from tests.support.waiting import wait_until
 
 LOG = 'disk sda: not found\nTraceback:\n  File "x.py", line 3\n'
@@ -199,3 +200,30 @@ def test_a_machine_without_a_record_shows_when_it_last_asked_and_what_it_got(ope
     assert "404, no document claims" in text
     assert "<dt>serial</dt><dd>S-70</dd>" in text
     assert "Last asked" not in page_of(operator, "00:00:5e:00:53:77").text
+
+
+def test_a_conflict_is_shown_where_people_look(operator: Browser, tmp_path: Path) -> None:
+    """A row that two machines share after it was mended badly, one installed and one that was let in."""
+    tree = dict(TREE)
+    tree["inventory.csv"] = "id,mac\nm1,00:00:5e:00:53:01\nm2,00:00:5e:00:53:02\n"
+    write_tree(tmp_path / "answers", tree)
+    wait_until(lambda: "m2" in page_of(operator, "m2").text)
+    settings: dict[str, Any] = {
+        "SERVICE_STATE_PATH": tmp_path / "states.db",
+        "SERVICE_ANSWERS_DIR": tmp_path / "answers",
+    }
+    assert run("disarm", "m1", **settings).returncode == 0
+    assert run("arm", "m2", **settings).returncode == 0
+    write_tree(tmp_path / "answers", tree | {"inventory.csv": "id,mac\nm1,00:00:5e:00:53:01 00:00:5e:00:53:02\n"})
+    wait_until(lambda: headings(page_of(operator))[0] == "Its identities contradict each other")
+    parts = re.findall(r"<li><code>([^<]+)</code> is (\w+)", page_of(operator).text)
+    assert parts == [("00:00:5e:00:53:01", "installed"), ("00:00:5e:00:53:02", "armed")]
+    assert 'class="state conflict"' in operator.get("/console/machines?state=conflict").text
+    installs = json.loads(run("installs", "--state", "conflict", "--json", **settings).stdout)["installs"]
+    assert [(one["machine"], [part["state"] for part in one["conflict"]]) for one in installs] == [
+        ("m1", ["installed", "armed"])
+    ]
+    notes = run("check", **settings).stdout.decode()
+    assert 'm1 is a conflict: 00:00:5e:00:53:01 is installed and 00:00:5e:00:53:02 is armed; "answerd arm m1"' in notes
+    assert run("arm", "m1", **settings).returncode == 0
+    wait_until(lambda: headings(page_of(operator))[0] != "Its identities contradict each other")

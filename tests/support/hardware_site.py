@@ -23,6 +23,7 @@ DOCUMENTS = {
     "groups/wait.ipxe": "#!ipxe\n# answer: match file=wait.ipxe\n# answer: once armed\nINSTALL {{ report }}\n",
     "groups/rack.ks": "# answer: match file=ks\n# answer: once\nINSTALL {{ report }}\n",
 }
+_MATCH = re.compile(r"# answer: match .*\n")
 _URL = re.compile(r"INSTALL (\S+)")
 _SENTENCE = re.compile(r'"answerd arm ([^"]+)"')
 _SCREEN = re.compile(r"echo (?:.*: )?answerd arm (.+)")
@@ -42,16 +43,28 @@ def table_text(rows: list[dict[str, str]]) -> str:
     return "id,mac,serial,uuid\n" + "".join(f"{row['id']},{row['mac']},{row['serial']},{row['uuid']}\n" for row in rows)
 
 
-class InProcess:
-    """The service without a network."""
+def member_documents(rows: list[dict[str, str]]) -> dict[str, str]:
+    """The groups with what is in a table as their members."""
+    entries = [one for row in rows for one in (row["id"], *row["mac"].split(), row["serial"], row["uuid"]) if one]
+    members = "".join(f"# answer: member {entry}\n" for entry in dict.fromkeys(entries))
+    return {
+        f"groups/named-{name[7:]}": _MATCH.sub(members, text)
+        for name, text in DOCUMENTS.items()
+        if entries and "wait" not in name
+    }
 
-    def __init__(self) -> None:
+
+class InProcess:
+    """The service without a network. ``by_members``: what is in a table is the members of groups."""
+
+    def __init__(self, *, by_members: bool = False) -> None:
+        self.by_members = by_members
         self.installs = RememberedInstalls(clock=1_800_000_000.0)
         raw = [RawDocument(key_of(name), text) for name, text in DOCUMENTS.items()]
         self.catalogue = Catalogue(has_states=True).changed(raw)
         self.installs.catalogue = lambda: self.catalogue
         self.sources = Sources(gates=self.installs.gates)
-        self.raw: RawDocument | None = None
+        self.raw: list[RawDocument] = []
 
     def ask(self, path: str, said: dict[str, list[str]]) -> Reply:
         """A request of a machine."""
@@ -85,8 +98,9 @@ class InProcess:
 
     def table(self, rows: list[dict[str, str]]) -> None:
         """Put a table in force."""
-        raw = RawDocument(key_of("inventory.csv"), table_text(rows))
-        self.catalogue = self.catalogue.changed([raw], [self.raw] if self.raw is not None else [])
+        files = member_documents(rows) if self.by_members else {"inventory.csv": table_text(rows)}
+        raw = [RawDocument(key_of(name), text) for name, text in files.items()]
+        self.catalogue = self.catalogue.changed(raw, self.raw)
         self.raw = raw
 
     def passes(self, seconds: float) -> None:

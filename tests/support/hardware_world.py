@@ -14,6 +14,7 @@ a row that mixed two boards.
 from __future__ import annotations
 
 import random
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import NamedTuple, Protocol
 
@@ -60,7 +61,8 @@ class Board:
     where it was given something. ``done`` are those that are tied to its acknowledged install, however many requests
     lead from one to the other. ``had`` is all that it ever had. ``urls``: of what it was given since it was ordered
     last, each with the request that it came to. ``is_excused``: an operator's order named it, or a row mixed it with
-    another board. ``old_urls`` are those from before the last order."""
+    another board; ``is_mixed``: it was given something by a row that has another board's card too. ``old_urls`` are
+    those from before the last order."""
 
     number: int
     serial: str
@@ -73,6 +75,7 @@ class Board:
     had: set[str] = field(default_factory=set)
     was_ever_done: bool = False
     is_excused: bool = False
+    is_mixed: bool = False
     urls: list[tuple[str, set[str]]] = field(default_factory=list)
     old_urls: set[str] = field(default_factory=set)
 
@@ -128,6 +131,7 @@ VERBS = {
     "add row": 4,
     "replace table": 1,
     "move card": 2,
+    "exchange cards": 1,
     "new board": 2,
     "new firmware": 1,
     "wait": 4,
@@ -140,7 +144,9 @@ class World:
     """The site, and what is true of it."""
 
     site: Site
-    has_table: bool = True
+    by_members: bool = False
+    """Groups name the machines, by their names and identities, in place of a table; a machine says its name."""
+
     boards: list[Board] = field(default_factory=list)
     rows: list[dict[str, str]] = field(default_factory=list)
     names: list[str] = field(default_factory=list)
@@ -183,7 +189,8 @@ class World:
     def _loader(self, step: Step) -> None:
         board = self._board(step.first)
         if board is not None:
-            self._asks(board, "/ipxe" if step.second % 5 else "/wait.ipxe", board.loader, step.third)
+            path = "/ipxe" if step.second % 5 or self.by_members else "/wait.ipxe"
+            self._asks(board, path, board.loader, step.third)
 
     def _installer(self, step: Step) -> None:
         board = self._board(step.first)
@@ -201,26 +208,42 @@ class World:
                 said[what] = [board.serial if what == "serial" else board.uuid]
         if not said:
             return Reply(False)
+        if self.by_members and port % 3:
+            said |= {"hostname": [row["id"] for row in self.rows if self._has(row, board)][:1]}
         reply = self.site.ask(path, said)
         own = {one for values in said.values() for one in values} & board.identities()
         self.story.append(f"board {board.number} asks {path} {said}: {'given' if reply.is_given else reply.text}")
         self.judge(board, path, own, reply)
         request = own | (self._of_rows(own) & board.identities() if reply.is_given else set())
-        if request:
+        if request and not reply.is_fault:
             board.requests.append(request)
-        if board.done & request:
+        if board.done & request and not reply.is_fault:
             board.done = board.tied_to(board.done)
         if reply.is_given and reply.url:
             board.urls.append((reply.url, request))
+            self._note_mixed(board, own)
         return reply
 
+    def _note_mixed(self, board: Board, own: set[str]) -> None:
+        """Note where the row by which a board was given something has another board's identities: a card moved, and the
+        row is not up to date."""
+        of_row = self._of_rows(own)
+        others = [other for other in self.boards if other is not board and of_row & other.identities()]
+        for mixed in (board, *others) if others else ():
+            mixed.is_mixed = True
+
+    def _has(self, row: dict[str, str], board: Board) -> bool:
+        return bool({*row["mac"].split(), row["serial"], row["uuid"]} & board.identities())
+
     def _of_rows(self, own: set[str]) -> set[str]:
+        if self.by_members:
+            return set()
         rows = [{*row["mac"].split(), row["serial"], row["uuid"]} for row in self.rows]
         return {one for row in rows if row & own for one in row}
 
     def judge(self, board: Board, path: str, own: set[str], reply: Reply) -> None:
         """Raise `Violation` where the service did what it must not."""
-        if reply.is_given and path != "/ks" and not board.is_excused and own & board.done:
+        if reply.is_given and path != "/ks" and not (board.is_excused or board.is_mixed) and own & board.done:
             raise Violation(f"board {board.number} was installed, and is given the installer")
         if reply.is_given or reply.is_fault or path == "/wait.ipxe" or board.was_ever_done or board.is_excused:
             return
@@ -307,7 +330,7 @@ class World:
             meant = named | {one for name in names for one in self._meant(name)}
             for board in self.boards:
                 if meant & (board.had | board.identities()):
-                    board.is_excused = True
+                    board.is_excused, board.is_mixed = True, False
                     board.done = set()
                     board.old_urls |= {url for url, _ in board.urls}
                     board.urls.clear()
@@ -353,7 +376,7 @@ class World:
 
     def _add_row(self, step: Step) -> None:
         board = self._board(step.first)
-        if not self.has_table or board is None or self._has_row(board):
+        if board is None or self._has_row(board):
             return
         name = self._free_name(step.second)
         self.rows.append({"id": name, **self._row_of(board, step)})
@@ -419,8 +442,6 @@ class World:
             self._written("remove row")
 
     def _replace_table(self, step: Step) -> None:
-        if not self.has_table:
-            return
         chosen = random.Random(step.first)
         boards = chosen.sample(self.boards, min(len(self.boards), step.second % 6))
         names = chosen.sample(range(12), len(boards))
@@ -443,6 +464,16 @@ class World:
         other.had.add(mac)
         self.story.append(f"card {mac} moves from board {one.number} to board {other.number}")
 
+    def _exchange_cards(self, step: Step) -> None:
+        """All cards of two boards: one of the mainboards was replaced, or the chassis were mixed up."""
+        one, other = self._board(step.first), self._board(step.second)
+        if one is None or other is None or one is other:
+            return
+        one.macs, other.macs = other.macs, one.macs
+        for board in (one, other):
+            board.had |= {*board.macs}
+        self.story.append(f"boards {one.number} and {other.number} exchange their cards")
+
     def _wait(self, step: Step) -> None:
         self.site.passes((1.0, 45.0, 130.0, 1000.0, 5000.0)[step.first % 5])
 
@@ -459,3 +490,38 @@ def walk(seed: int, length: int) -> list[Step]:
     first = [Step("new board", choose.randrange(1 << 30)) for _ in range(3)]
     drawn = choose.choices(verbs, weights, k=length)
     return [*first, *(Step(verb, *(choose.randrange(1 << 30) for _ in range(3))) for verb in drawn)]
+
+
+class Found(NamedTuple):
+    """A violation: the steps that lead to it, why it is one, and what happened."""
+
+    steps: list[Step]
+    why: str
+    story: list[str]
+
+    def __str__(self) -> str:
+        return "\n".join([self.why, *self.story])
+
+
+def violation(site: Site, steps: list[Step], *, by_members: bool = False) -> Found | None:
+    """Have the steps of a walk happen at a new site; return the first violation."""
+    world = World(site, by_members)
+    for at, step in enumerate(steps):
+        site.passes(0.01)
+        try:
+            world.do(step)
+        except Violation as error:
+            return Found(steps[: at + 1], str(error), world.story)
+    return None
+
+
+def shortest(found: Found, again: Callable[[list[Step]], Found | None]) -> Found:
+    """Return a violation in as few steps as there need be: those without which there is none. ``again`` has steps
+    happen at a new site."""
+    at = len(found.steps) - 1
+    while at >= 0:
+        fewer = again(found.steps[:at] + found.steps[at + 1 :])
+        if fewer is not None:
+            found, at = fewer, min(at, len(fewer.steps))
+        at -= 1
+    return found

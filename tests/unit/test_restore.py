@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sqlite3
 from collections.abc import Callable, Iterator
 from contextlib import closing
@@ -9,7 +10,9 @@ from pathlib import Path
 
 import pytest
 
+from answerd.installs.states import Rules
 from answerd.store.schema import DOCUMENTS
+from answerd.store.states import open_state_file
 from tests.support import postgres
 from tests.support.service import write_tree
 from tests.support.shell import Shell
@@ -193,3 +196,107 @@ def test_a_document_that_cannot_be_taken_is_named_and_counted(
 def in_every_way(request: pytest.FixtureRequest) -> str:
     """The stores that judge each document; into SQLite the whole database is copied."""
     return str(request.param)
+
+
+def states_made(shell: Shell, kind: str, name: str) -> None:
+    """Make the place for states that the service of a directory would make."""
+    if kind == "files":
+        open_state_file(str(shell.place / name / "state.db"), Rules())
+
+
+def installed(shell: Shell) -> set[str]:
+    """The machines that the present store knows to be installed."""
+    done = shell("installs", "--state", "installed", "--json")
+    assert done.status == 0, done.err
+    return {machine["machine"] for machine in json.loads("\n".join(done.out))["installs"]}
+
+
+@pytest.mark.parametrize("target", KINDS)
+@pytest.mark.parametrize("source", KINDS)
+def test_a_restore_merges_the_states_with_those_that_are_there(
+    shell: Shell, use: Callable[[str, str], None], source: str, target: str
+) -> None:
+    """A machine that either place knows to be installed stays so."""
+    for kind, name, machine in ((source, "one", "web-01"), (target, "other", "aa-bb-cc-dd-ee-01")):
+        use(kind, name)
+        fill(shell, kind, name)
+        states_made(shell, kind, name)
+        assert shell("disarm", machine).status == 0
+        if name == "one":
+            assert shell("backup", "backup.db").status == 0
+    assert installed(shell) == {"aa-bb-cc-dd-ee-01"}
+
+    assert shell("restore", "backup.db").status == 1  # it is not empty
+    done = shell("restore", "--force", "backup.db")
+
+    assert done.out[-1].startswith("4 documents and 1 state of installs restored to ")
+    assert installed(shell) == {"web-01", "aa-bb-cc-dd-ee-01"}
+    assert shell("restore", "--force", "backup.db").status == 0  # and again
+    assert installed(shell) == {"web-01", "aa-bb-cc-dd-ee-01"}
+
+
+def test_a_restore_without_a_place_for_states_says_that_they_are_left_out(
+    shell: Shell, use: Callable[[str, str], None]
+) -> None:
+    use("sqlite", "one")
+    fill(shell, "sqlite", "one")
+    assert shell("disarm", "web-01").status == 0
+    assert shell("backup", "backup.db").status == 0
+    use("files", "other")
+    shell.monkeypatch.delenv("SERVICE_STATE_PATH")
+    done = shell("restore", "backup.db")
+    assert done.status == 0
+    assert "warning: SERVICE_STATE_PATH is not set: 1 state of installs are not restored" in done.err[-1]
+
+
+@pytest.mark.parametrize("target", KINDS[1:])
+def test_an_import_takes_states_along_and_what_does_not_says_so(
+    shell: Shell, use: Callable[[str, str], None], target: str
+) -> None:
+    write_tree(shell.place / "one" / "answers", {**SET, "groups/rack.ks": "# answer: members web-01\n# answer: once\n"})
+    use("files", "one")
+    states_made(shell, "files", "one")
+    assert shell("disarm", "web-01").status == 0
+    answers, states = str(shell.place / "one" / "answers"), str(shell.place / "one" / "state.db")
+
+    use(target, "new")
+    shell.monkeypatch.delenv("SERVICE_STATE_PATH")
+    assert "warning: no state of any install is known: every machine may install" in shell("apply", answers).err
+    assert any("no states of installs were taken" in line for line in shell("import", answers).err)
+    assert installed(shell) == set()
+    assert f"1 event of installs taken from {states}" in shell("import", "--states", states, answers).err
+    assert installed(shell) == {"web-01"}
+    assert not any("may install" in line for line in shell("apply", answers).err)
+    assert any("states of installs are not in a directory" in line for line in shell("export", "back").err)
+
+    use(target, "second")
+    shell.set(SERVICE_STATE_PATH=states)
+    assert f"1 event of installs taken from {states}" in shell("import", answers).err
+    assert installed(shell) == {"web-01"}
+
+
+def test_states_that_are_taken_leave_the_key_of_reports_to_a_place_that_has_events(
+    shell: Shell, use: Callable[[str, str], None]
+) -> None:
+    use("files", "one")
+    fill(shell, "files", "one")
+    states_made(shell, "files", "one")
+    assert shell("disarm", "web-01").status == 0
+    answers, source = str(shell.place / "one" / "answers"), shell.place / "one" / "state.db"
+    own = open_state_file(str(source), Rules())[0].key()
+    use("sqlite", "new")
+    assert shell("import", "--states", str(source), answers).status == 0
+    assert key_in(shell.place / "new" / "answers.db") == own
+    use("sqlite", "used")
+    fill(shell, "sqlite", "one")
+    assert shell("disarm", "aa-bb-cc-dd-ee-01").status == 0
+    before = key_in(shell.place / "used" / "answers.db")
+    assert shell("import", "--states", str(source), answers).status == 0
+    assert key_in(shell.place / "used" / "answers.db") == before != own
+
+
+def key_in(database: Path) -> bytes:
+    """The key of report URLs in a database."""
+    with closing(sqlite3.connect(database)) as connection:
+        (key,) = connection.execute("SELECT value FROM install_settings WHERE name = 'key'").fetchone()
+    return bytes.fromhex(key)

@@ -56,6 +56,15 @@ Write a file <code>{{name}}.toml</code>, or of another format, in the answers di
 % end
 % end
 </section>
+% elif record and record.get('conflict'):
+<section class="card failure" aria-labelledby="failure"><h2 id="failure">Its identities contradict each other</h2>
+<ul>
+% for part in record['conflict']:
+<li><code>{{part['identity']}}</code> is {{part['state']}} <span class="muted">{{ago(part['since'])}}</span></li>
+% end
+</ul>
+<p>It is refused until the row names one machine, or an operator says which holds: <strong>Arm</strong> lets it install, <strong>Disarm</strong> keeps it as it is.</p>
+</section>
 % elif record and record.get('silent'):
 <section class="card failure" aria-labelledby="failure"><h2 id="failure">Silent since {{ago(record['heard'] or record['since'])}} <span class="muted">{{exact(record['heard'] or record['since'])}}</span></h2>
 <p class="why-it-failed">It should have reported by now. {{'The last that it did: ' + record['last_step'] if record['last_step'] else ''}}</p>

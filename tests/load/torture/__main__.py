@@ -1,6 +1,7 @@
 """``python -m tests.load.torture PART``: runs the long proofs of a part, prints one table, exits 1 if one fails.
 
-After the part ``installs`` a number is how many rounds it has, after ``durability`` how many kills.
+After the part ``installs`` a number is how many rounds it has, after ``durability`` how many kills, after ``hardware``
+how many walks of each kind.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
-from tests.load.torture import cost, durability, fuzz, installs, listener, memory, nodes, workers
+from tests.load.torture import cost, durability, fuzz, hardware, installs, listener, memory, nodes, workers
 from tests.load.torture.figures import Figure, table
 
 PARTS: dict[str, list[Callable[[Path], list[Figure]]]] = {
@@ -37,6 +38,7 @@ PARTS: dict[str, list[Callable[[Path], list[Figure]]]] = {
     "cost": [cost.documents, cost.requests, cost.files],
     "durability": [durability.kills, durability.applies, durability.full_disk],
     "installs": [installs.killed],
+    "hardware": [hardware.rules, hardware.program],
     "nodes": [nodes.apart],
 }
 """The proofs of each part. A proof is given an empty directory and returns its figures."""
@@ -47,6 +49,10 @@ COUNTED: dict[str, Callable[[int], list[Callable[[Path], list[Figure]]]]] = {
         partial(durability.full_disk, times=max(1, count // 10)),
     ],
     "installs": lambda count: [partial(installs.killed, rounds=count)],
+    "hardware": lambda count: [
+        partial(hardware.rules, steps=count * hardware.LENGTH),
+        partial(hardware.program, walks=count),
+    ],
 }
 """Those of a part that a number stands behind."""
 
