@@ -62,9 +62,12 @@ def test_render_explain_has_each_line_beside_its_document_and_line(answers: Path
 
 def test_the_release_of_the_installer_that_asks_decides(answers: Path, tmp_path: Path) -> None:
     body = tmp_path / "body.json"
-    body.write_text(json.dumps({"product": {"product": "pve"}, "iso": {"release": "8.2"}, "host": "node1"}))
+    body.write_text(json.dumps({"product": {"product": "pve"}, "iso": {"release": "9.0"}, "host": "node1"}))
+    with (answers / "groups/base.toml").open("a") as base:
+        base.write("[network.interface-name-pinning]\nenabled = true\n")
     old = said(answers, "render", "--query", "path=/pve", "--body", str(body), "--explain")
-    assert re.search(r"^# invalid: global\.root-password-hashed.*8\.2.*\(groups/base\.toml:8\)$", old, re.MULTILINE)
+    place = r"^# invalid: network\.interface-name-pinning.*9\.0.*\(groups/base\.toml:15\)$"
+    assert re.search(place, old, re.MULTILINE)
     assert "# invalid" not in said(answers, "render", "--query", "path=/pve&host=node1", "--explain")
 
 
@@ -74,8 +77,10 @@ def test_the_release_of_the_installer_that_asks_decides(answers: Path, tmp_path:
 def test_validate_answer_judges_by_the_release(answers: Path) -> None:
     answer = printed(answers, "render", "--query", "path=/pve&host=node1").encode()
     assert "valid" in printed(answers, "validate-answer", "--format", "toml", stdin=answer)
-    old = ("validate-answer", "--format", "toml", "--release", "8.2", "--product", "pve")
-    assert "invalid: " in printed(answers, *old, status=1, stdin=answer)
+    answer += b"[network.interface-name-pinning]\nenabled = true\n"
+    for release, status, word in (("9.1", 0, "valid, as far"), ("9.0", 1, "invalid: ")):
+        options = ("--format", "toml", "--release", release, "--product", "pve")
+        assert word in printed(answers, "validate-answer", *options, status=status, stdin=answer)
 
 
 # --- check -----------------------------------------------------------------------------------------------------------
