@@ -370,13 +370,16 @@ class _Judge:
         return self._verdicts[name]
 
     def _judged(self, extension: str, text: str, secrets: Callable[[], Collection[str]]) -> Verdict:
-        runs = self._tool_runs[extension] = self._tool_runs.get(extension, 0) + 1
-        if runs <= TOOL_RUNS:
-            return validate(text, extension, tools=self.tools, secrets=secrets)
         tool = TOOL_OF_FORMAT.get(extension)
         if tool in self.tools.paths:
-            self.notes.add(f"{extension}: {tool} was asked about {TOOL_RUNS} answers only")
-        return validate(text, extension, tools=Tools.none(), secrets=secrets)
+            verdict = validate(text, extension, tools=Tools.none(), secrets=secrets)
+            if verdict.findings:
+                return verdict  # the program would say the same in its words
+            runs = self._tool_runs[extension] = self._tool_runs.get(extension, 0) + 1
+            if runs > TOOL_RUNS:
+                self.notes.add(f"{extension}: {tool} was asked about {TOOL_RUNS} answers only")
+                return verdict
+        return validate(text, extension, tools=self.tools, secrets=secrets)
 
     def placed(self, findings: tuple[Finding, ...], answer: Answer) -> list[str]:
         """Return findings with the document and line that each is about."""

@@ -98,6 +98,43 @@ def test_check_names_key_layer_and_rule_of_a_finding(answers: Path) -> None:
     assert re.search(r"^3 answers tried, 1 problem that hits 1 machine, .*; mend the problems", shown, re.MULTILINE)
 
 
+def test_check_tells_one_cause_once(answers: Path) -> None:
+    for number in range(12):
+        (answers / f"rack{number:02}.toml").write_text('extends = "base"\n[network]\nsource = "fom-dhcp"\n')
+    (answers / "groups/base.toml").write_text(f'match = {{never = "x"}}\n{BASE}'.replace("country", "contry"))
+    problems = [line for line in printed(answers, "check", status=1).splitlines() if line.startswith("problem")]
+    several = 'problem: machine "node1" (toml) and 12 more (--json lists them): global.contry: '
+    [of_group] = [line for line in problems if "global.contry" in line]
+    assert of_group.startswith(several)
+    assert of_group.endswith("(groups/base.toml:4) (13 machines)")
+    [of_machines] = [line for line in problems if "network.source" in line]
+    assert of_machines.startswith('problem: machine "rack00" (toml) and 11 more (--json lists them): network.source: ')
+    assert of_machines.endswith("(rack00.toml:3) (12 machines)")
+    shown = json.loads(printed(answers, "check", "--json", status=1))
+    assert len([problem for problem in shown["problems"] if "global.contry" in problem]) == 13
+
+
+def test_check_tells_a_few_places_of_one_cause_each(answers: Path) -> None:
+    for number in range(3):
+        (answers / f"rack{number:02}.toml").write_text('extends = "base"\n[network]\nsource = "fom-dhcp"\n')
+    problems = [line for line in printed(answers, "check", status=1).splitlines() if line.startswith("problem")]
+    assert [line[-len("(rack00.toml:3)") :] for line in problems] == [
+        f"(rack{number:02}.toml:3)" for number in range(3)
+    ]
+
+
+def test_check_asks_a_program_about_what_the_rules_take_only(answers: Path, tmp_path: Path) -> None:
+    program = tmp_path / "proxmox-auto-install-assistant"
+    program.write_text("#!/bin/sh\necho refused by itself\n")
+    program.chmod(0o755)
+    (answers / "node2.toml").write_text('extends = "base"\n[global]\nkeyboard = "xx"\n')
+    path = f"{tmp_path}:{os.environ['PATH']}"
+    problems = json.loads(run("check", "--json", SERVICE_ANSWERS_DIR=answers, PATH=path).stdout)["problems"]
+    assert [problem for problem in problems if "node1" in problem and "refused by itself" in problem]
+    assert [problem for problem in problems if "node2" in problem and "global.keyboard" in problem]
+    assert len(problems) == 2
+
+
 def on_a_terminal(*arguments: str, **settings: object) -> str:
     """What a command prints to a terminal."""
     leader, follower = new_terminal()
