@@ -10,10 +10,11 @@ from __future__ import annotations
 
 import hashlib
 import re
+import tomllib
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from functools import partial
+from functools import cached_property, partial
 
 from answerd.answers.cases import CheckCase, RowCase, check_cases, row_cases
 from answerd.answers.catalogue import Catalogue
@@ -46,6 +47,8 @@ from answerd.inventory.row import notes as row_notes
 from answerd.validators import TOOL_OF_FORMAT, Finding, Tools, Verdict, validate
 
 _MOST_DIGITS = 20
+
+_REPORT_BY_HTTPS = re.compile("https://[^/]+/report/", re.IGNORECASE)
 
 TOOL_RUNS = 8
 """Answers of a format that are checked with the installers' own tools: each run costs a process, up to a second."""
@@ -94,6 +97,7 @@ def check(
     labels = MissingLabels(catalogue)
     overlays = EqualOverlays()
     render = _Rendering(catalogue, sources, found, labels)
+    webhooks = _Webhooks(sources)
     judge = _Judge(Tools.find() if tools is None else tools, catalogue)
     for count, trial in enumerate(tried, 1):
         answer = render.answer(trial)
@@ -101,6 +105,8 @@ def check(
             installs.record(trial.identifier, answer)
             overlays.record(answer.selection.overlays, trial.identifier)
             _file_verdict(found, judge, trial, answer, sources)
+            if (finding := webhooks.finding(answer)) is not None:
+                _file(found, f"{trial.label}: {judge.placed((finding,), answer)[0]}", trial)
         else:
             installs.record_untried(trial.identifier)
         if progress:
@@ -133,6 +139,53 @@ def in_order(sentences: Iterable[str]) -> list[str]:
 
 def _by_number(text: str) -> list[str | int]:
     return [int(part[:_MOST_DIGITS]) if at % 2 else part for at, part in enumerate(_NUMBER.split(text))]
+
+
+WEBHOOK = "post-installation-webhook"
+
+
+class _Webhooks:
+    """Answers of Proxmox whose report goes to this service by HTTPS, where the installer does not know its certificate.
+
+    The installer sends one report, and passes over it that it fails: the machine would be installed again and again.
+    """
+
+    def __init__(self, sources: Sources) -> None:
+        self._sources = sources
+
+    @cached_property
+    def _unknown(self) -> str | None:
+        """The fingerprint of a certificate that installers do not know by themselves; None without one."""
+        try:
+            certificate = self._sources.certificate()
+        except CannotFill:  # it is a problem of the answers that need it
+            return None
+        return None if certificate is None or certificate.is_trusted() else certificate.fingerprint
+
+    def finding(self, answer: Answer) -> Finding | None:
+        """Return what is wrong with an answer's webhook."""
+        if answer.format.extension != "toml" or self._unknown is None:
+            return None
+        if REPORT not in prepared_answer(answer.selection.layers, may_be_blank=True).labels():
+            return None
+        try:
+            webhook = tomllib.loads(answer.body.decode()).get(WEBHOOK)
+        except tomllib.TOMLDecodeError:  # the validator says it
+            return None
+        if not isinstance(webhook, dict) or not _REPORT_BY_HTTPS.match(str(webhook.get("url"))):
+            return None
+        given = webhook.get("cert-fingerprint", webhook.get("cert_fingerprint"))
+        if given is None:
+            fault, path = "is missing: the installer does not know", f"{WEBHOOK}.url"
+        elif str(given).replace(":", "").upper() != self._unknown.replace(":", ""):
+            fault, path = "is not that of", f"{WEBHOOK}.cert-fingerprint"
+        else:
+            return None
+        return Finding(
+            f"{WEBHOOK}.cert-fingerprint {fault} the certificate of this service, so its one report is lost: "
+            f'write cert-fingerprint = "{{{{ service.fingerprint }}}}"',
+            path,
+        )
 
 
 def _file_verdict(found: Oversights, judge: _Judge, trial: CheckCase, answer: Answer, sources: Sources) -> None:
@@ -317,13 +370,16 @@ class _Judge:
         return self._verdicts[name]
 
     def _judged(self, extension: str, text: str, secrets: Callable[[], Collection[str]]) -> Verdict:
-        runs = self._tool_runs[extension] = self._tool_runs.get(extension, 0) + 1
-        if runs <= TOOL_RUNS:
-            return validate(text, extension, tools=self.tools, secrets=secrets)
         tool = TOOL_OF_FORMAT.get(extension)
         if tool in self.tools.paths:
-            self.notes.add(f"{extension}: {tool} was asked about {TOOL_RUNS} answers only")
-        return validate(text, extension, tools=Tools.none(), secrets=secrets)
+            verdict = validate(text, extension, tools=Tools.none(), secrets=secrets)
+            if verdict.findings:
+                return verdict  # the program would say the same in its words
+            runs = self._tool_runs[extension] = self._tool_runs.get(extension, 0) + 1
+            if runs > TOOL_RUNS:
+                self.notes.add(f"{extension}: {tool} was asked about {TOOL_RUNS} answers only")
+                return verdict
+        return validate(text, extension, tools=self.tools, secrets=secrets)
 
     def placed(self, findings: tuple[Finding, ...], answer: Answer) -> list[str]:
         """Return findings with the document and line that each is about."""

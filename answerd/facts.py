@@ -51,7 +51,7 @@ MAC: Final = "mac"
 STATE: Final = "state"
 """The label of the state of an install."""
 
-RESERVED_LABELS: Final = frozenset({"machine", "group", STATE, "report"})
+RESERVED_LABELS: Final = frozenset({"machine", "group", STATE, "report", "service.fingerprint"})
 """Labels that the selection sets, for placeholders: a request's own values are never used. So are those of secrets."""
 
 MOST_VALUES: Final = 1_000

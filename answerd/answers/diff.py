@@ -26,7 +26,7 @@ from answerd.answers.compose import MOST_LOOKED_AT, Layers, PassingAnswers, prep
 from answerd.answers.line_diff import unified
 from answerd.answers.redaction import NO_LABELS, named_values, redacted_pair, secrets_of
 from answerd.answers.select import Selection, SelectionRequest, select
-from answerd.answers.sources import REPORT, Sources, Values
+from answerd.answers.sources import FINGERPRINT, REPORT, Sources, Values
 from answerd.documents import Document, Key, NameInKind
 from answerd.errors import AnswerError, CannotFill
 from answerd.facts import STATE, Facts
@@ -47,6 +47,7 @@ _UNFILLED = Sources(
     secret=lambda name, _: _as_written(SECRETS + name),
     report=lambda *_: _as_written(REPORT),
     state=lambda *_: _as_written(STATE),
+    certificate=lambda: _as_written(FINGERPRINT),
 )
 """A difference is between documents, so values that the service fills in stay in the answer as placeholders."""
 

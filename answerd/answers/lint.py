@@ -574,7 +574,7 @@ _PROXMOX = (
 
 SENT: Mapping[str, frozenset[str]] = {
     "every request": _labels("path file segment peer user_agent"),
-    "the service": _labels("machine group state report"),
+    "the service": _labels("machine group state report service.fingerprint"),
     "Anaconda, with `inst.ks.sendmac` and `inst.ks.sendsn`": _labels("mac serial"),
     "Proxmox": _labels(_PROXMOX) | {path.rpartition(".")[2] for path in _labels(_PROXMOX)},
     "Talos": _labels("code hostname mac uuid"),

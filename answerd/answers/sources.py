@@ -1,14 +1,15 @@
 """The sources of placeholder values other than the facts of a request (docs/templates.md#placeholders).
 
-``{{ machine }}`` and ``{{ group }}`` come from the selection. ``{{ secret.NAME }}``, ``{{ report }}`` and ``{{ state
-}}`` come from the service, which passes functions: this module knows no file, clock or token.
+``{{ machine }}`` and ``{{ group }}`` come from the selection. ``{{ secret.NAME }}``, ``{{ report }}``, ``{{ state }}``
+and ``{{ service.fingerprint }}`` come from the service, which passes functions: this module knows no file, clock or
+token.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, Protocol
 
 from answerd.answers.catalogue import Catalogue
 from answerd.answers.gates import Gates, OnceRequest
@@ -19,6 +20,18 @@ from answerd.formats.template import SECRETS
 from answerd.installs.records import Decision
 
 REPORT: Final = "report"
+FINGERPRINT: Final = "service.fingerprint"
+
+
+class OwnCertificate(Protocol):
+    """The certificate by which the service speaks HTTPS."""
+
+    @property
+    def fingerprint(self) -> str:
+        """SHA-256 of the certificate, as ``AB:CD:…``."""
+
+    def is_trusted(self) -> bool:
+        """Return whether an authority that this system knows has signed it, and it is in force. Takes 50 ms."""
 
 
 def _no_secret(name: str, _identifiers: Sequence[str]) -> str:
@@ -37,7 +50,8 @@ class Sources:
 
     ``secret`` gets the name of a secret and the identifiers of the machine, the most specific first, and returns the
     text. ``gates`` know the states of installs, None where the service keeps none. ``report`` and ``state`` replace the
-    gates' answers. All raise `CannotFill` with the reason. ``problems`` are sentences about the sources themselves;
+    gates' answers. All raise `CannotFill` with the reason. ``certificate`` is None for a service that speaks HTTP.
+    ``problems`` are sentences about the sources themselves;
     ``version`` changes whenever a secret or a problem changes.
     """
 
@@ -47,6 +61,7 @@ class Sources:
     problems: Callable[[], Sequence[str]] = tuple
     version: Callable[[], int] = int
     gates: Gates | None = None
+    certificate: Callable[[], OwnCertificate | None] = lambda: None
 
 
 NO_SOURCES: Final = Sources()
@@ -94,11 +109,20 @@ class Values:
     def _own(self, label: str) -> str | None:
         if label == REPORT:
             return self._report()
+        if label == FINGERPRINT:
+            return self._fingerprint()
         if label == STATE:
             own = self._sources.state
             return self._facts.first(STATE) if own is None else own(self._selection, self._facts)
         document = self._selection.machine if label == "machine" else self._selection.group
         return document.key.identifier if document else None
+
+    def _fingerprint(self) -> str:
+        certificate = self._sources.certificate()
+        if certificate is None:
+            reason = "{{ service.fingerprint }} needs SERVICE_TLS_CERT and SERVICE_TLS_KEY, which are not set"
+            raise CannotFill(reason, FINGERPRINT, missing=False)
+        return certificate.fingerprint
 
     def _report(self) -> str:
         sources = self._sources

@@ -56,14 +56,12 @@ from answerd.store.files import FileStore
 from answerd.store.opening import install_rules, open_existing_states
 from answerd.store.states import Position
 
-MOST_ALIKE = 5
-"""The most sentences that differ only in their subject and are all printed; of more, the first `SHOWN_ALIKE` are."""
-
-SHOWN_ALIKE = 3
+MOST_PLACES = 3
+"""The most sentences that differ only in their subject and in their place, and are all printed."""
 
 _SUBJECT = re.compile(
     r'(?P<subject>(?:default|(?:machine|group) "[^"]*") \(\w+\)(?: for member "[^"]*")?'
-    r"|\S+\.csv:\d+(?:, \S+ \(\w+\))?): (?P<rest>.*)"
+    r"|\S+\.csv:\d+(?:, \S+ \(\w+\))?): (?P<rest>.*?)(?P<place> \([^()]*\.\w+:\d+\))?"
 )
 
 
@@ -111,36 +109,38 @@ def _misnamed_files(store: Store) -> Iterator[str]:
 
 
 def _print(problems: list[str], notes: list[str], report: CheckReport, hit: int) -> None:
-    for kind, colour, sentences in (("problem:", "red", problems), ("note:", "yellow", notes)):
-        for sentence in _gathered(sentences, report.machines):
+    causes, doubts = [*_gathered(problems, report.machines)], [*_gathered(notes, report.machines)]
+    for kind, colour, sentences in (("problem:", "red", causes), ("note:", "yellow", doubts)):
+        for sentence in sentences:
             print(f"{coloured(f'{kind:8}', colour)} {printable_line(sentence)}")
     if problems:
         advice = "mend the problems; answerd render ID --why shows how one machine's answer comes about"
     else:
         advice = "answerd render ID --explain shows where each line of an answer comes from"
-    hits = f" that hit{'s' if len(problems) == 1 else ''} {counted(hit, 'machine')}" if hit else ""
-    counts = f"{counted(len(problems), 'problem')}{hits}, {counted(len(notes), 'note')}"
+    hits = f" that hit{'s' if len(causes) == 1 else ''} {counted(hit, 'machine')}" if hit else ""
+    counts = f"{counted(len(causes), 'problem')}{hits}, {counted(len(doubts), 'note')}"
     summary = f"{counted(report.rendered, 'answer')} tried, {counts}"
     print(f"{coloured(summary, 'red' if problems else 'green')}; {advice}")
 
 
 def _gathered(sentences: Iterable[str], machines: Mapping[str, frozenset[str]]) -> Iterator[str]:
-    """Yield the sentences; those that differ only in their subject become a single sentence with the number of affected
-    machines."""
-    alike: dict[str, dict[str, str]] = {}
+    """Yield each cause once: of sentences that differ only in their subject the first, with how many there are and how
+    many machines they affect. So those that differ in their place too, where there are many."""
+    alike: dict[str, dict[str, list[str]]] = {}
     for sentence in sentences:
         found = _SUBJECT.fullmatch(sentence)
-        alike.setdefault(found["rest"] if found else sentence, {})[found["subject"] if found else ""] = sentence
-    for rest, subjects in alike.items():
-        if len(subjects) > MOST_ALIKE:
-            shown = ", ".join(list(subjects)[:SHOWN_ALIKE])
-            hit = frozenset[str]().union(*(machines.get(sentence, frozenset()) for sentence in subjects.values()))
-            yield f"{shown} and {len(subjects) - SHOWN_ALIKE} more (--json lists them): {rest}{_hits(hit)}"
-        else:
-            for subject, sentence in subjects.items():
-                hit = machines.get(sentence, frozenset())
-                # A sentence about a machine says which one.
-                yield sentence if len(hit) < 2 and subject else f"{sentence}{_hits(hit)}"  # noqa: PLR2004
+        cause, place = (found["rest"], found["place"] or "") if found else (sentence, "")
+        alike.setdefault(cause, {}).setdefault(place, []).append(sentence)
+    for places in alike.values():
+        of_all = [sentence for group in places.values() for sentence in group]
+        for group in places.values() if len(places) <= MOST_PLACES else [of_all]:
+            hit = frozenset[str]().union(*(machines.get(sentence, frozenset()) for sentence in group))
+            found = _SUBJECT.fullmatch(group[0])
+            if found and len(group) > 1:
+                more = f"{found['subject']} and {len(group) - 1} more (--json lists them)"
+                yield f"{more}: {found['rest']}{found['place'] or ''}{_hits(hit)}"
+            else:  # a sentence about a machine says which one
+                yield group[0] if found and len(hit) < 2 else f"{group[0]}{_hits(hit)}"  # noqa: PLR2004
 
 
 def _hits(machines: frozenset[str]) -> str:

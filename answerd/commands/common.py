@@ -9,17 +9,20 @@ import sys
 import time
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from functools import partial
 from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
 from answerd.answers.assumed import assumed_gates
 from answerd.answers.catalogue import Catalogue
-from answerd.answers.sources import NO_SOURCES, Sources
+from answerd.answers.sources import FINGERPRINT, NO_SOURCES, Sources
 from answerd.commands import FAILED, WRONG_USAGE, CommandError
 from answerd.config import ENV_FILE, Config, ConfigError, read_config
+from answerd.errors import CannotFill
 from answerd.identity import printable
 from answerd.installs.states import State
+from answerd.server.certificate import Certificate, CertificateError, configured_certificate
 from answerd.store import Progress, Store, StoreError, no_progress
 from answerd.store.files import FileStore
 from answerd.store.opening import loaded, open_existing
@@ -94,8 +97,15 @@ def configured_sources(state: State = State.ARMED, *, by_directory: bool = False
     secrets = SecretFiles(config.secrets_dir)
     for warning in filter(None, (*secrets.warnings(), unreadable_to_others(secrets))):
         say(f"# warning: {warning}")
-    sources = sources_of(secrets)
+    sources = replace(sources_of(secrets), certificate=partial(_own_certificate, config))
     return replace(sources, gates=assumed_gates(config.own_url, state, time.time())) if config.has_states else sources
+
+
+def _own_certificate(config: Config) -> Certificate | None:
+    try:
+        return configured_certificate(config)
+    except CertificateError as error:
+        raise CannotFill(str(error), FINGERPRINT, missing=False) from None
 
 
 def unread_env_file() -> str:

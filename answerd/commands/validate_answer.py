@@ -10,7 +10,7 @@ program where that is on PATH.
 Options:
   --format EXT       The format of the answer (toml, ks, yaml, ...); the
                      extension of FILE when not given.
-  --release VERSION  The Proxmox installer's release whose rules decide, "8.2";
+  --release VERSION  The Proxmox installer's release whose rules decide, "9.1";
                      the newest when not given.
   --product NAME     Its product: pve, pmg or pbs.
   -h --help          This text.
@@ -24,7 +24,7 @@ Examples:
   # Judge what a machine would get.
   answerd render 98fa9b50d810 | answerd validate-answer --format toml
   # Judge a file by the rules of an older release.
-  answerd validate-answer --release 8.2 answer.toml
+  answerd validate-answer --release 9.1 answer.toml
 """
 
 from __future__ import annotations

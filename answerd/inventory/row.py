@@ -26,7 +26,7 @@ IDENTITY_COLUMNS: Final = ("id", "mac", "serial", "uuid")
 """Columns whose values identify a machine, in the order in which the first identity of a row is looked for."""
 
 RESERVED_COLUMNS: Final = frozenset(
-    {"path", "file", "segment", "peer", "user_agent", "machine", "group", "state", "report"}
+    {"path", "file", "segment", "peer", "user_agent", "machine", "group", "state", "report", "service.fingerprint"}
 )
 """Labels that the URL, the service or the selection sets, so that no column can have them."""
 

@@ -7,11 +7,20 @@ import re
 import ssl
 import time
 from calendar import timegm
+from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
+from answerd.config import Config
+
 _CERTIFICATE = re.compile(r"-----BEGIN CERTIFICATE-----.*?-----END CERTIFICATE-----", re.DOTALL)
 _KEY = re.compile(r"-----BEGIN [A-Z ]*PRIVATE KEY-----")
+
+_STRICT = getattr(ssl, "VERIFY_X509_STRICT", 0)
+"""Set by Python from 3.13 on, and refuses authorities that other programs take."""
+
+_MOST_FLIGHTS = 10
+"""Turns of a TLS handshake: TLS 1.3 has two, 1.2 three."""
 
 _VERSION, _UTC_TIME, _LONG_FORM = 0xA0, 0x17, 0x80  # of DER (X.690): the tags, and the bit of a long length
 
@@ -36,6 +45,33 @@ class Certificate(NamedTuple):
     context: ssl.SSLContext
     fingerprint: str
     expiry: float | None = None
+
+    def is_trusted(self) -> bool:
+        """Return whether a client of this system takes the certificate, whatever the name that it is for."""
+        client = ssl.create_default_context()
+        client.check_hostname = False
+        client.verify_flags &= ~_STRICT
+        to_client, to_server = ssl.MemoryBIO(), ssl.MemoryBIO()
+        here = self.context.wrap_bio(to_server, to_client, server_side=True)
+        there = client.wrap_bio(to_client, to_server)
+        for _ in range(_MOST_FLIGHTS):
+            try:
+                there.do_handshake()
+            except ssl.SSLWantReadError:
+                with suppress(ssl.SSLWantReadError):
+                    here.do_handshake()
+            except ssl.SSLError:
+                return False
+            else:
+                return True
+        return False
+
+
+def configured_certificate(config: Config) -> Certificate | None:
+    """Return the configured certificate with its key, None without. Raises `CertificateError`."""
+    if config.tls_cert is None or config.tls_key is None:
+        return None
+    return load_certificate(config.tls_cert, config.tls_key)
 
 
 def load_certificate(certificate: str, key: str) -> Certificate:

@@ -6,6 +6,7 @@ from __future__ import annotations
 import os
 import socket
 from collections.abc import Iterator
+from dataclasses import replace
 
 from answerd.addresses import Address, is_public
 from answerd.config import Config, open_to_all
@@ -14,7 +15,7 @@ from answerd.server.access import Access
 from answerd.server.admission import ADMISSION, Admission, divide, raise_file_limit
 from answerd.server.answer_set import WRITES
 from answerd.server.cells import Cells, Places
-from answerd.server.certificate import Certificate, CertificateError
+from answerd.server.certificate import Certificate, CertificateError, configured_certificate
 from answerd.server.console_parts import ConsoleFactory
 from answerd.server.live_states import SharedStates
 from answerd.server.metrics import CELLS
@@ -22,7 +23,7 @@ from answerd.server.peer import with_port
 from answerd.server.request_feed import RequestFeed
 from answerd.server.request_log import RequestLog
 from answerd.server.roles import AdminTokens, NamedToken, TokensError, read_tokens
-from answerd.server.shared import BEAT, Shared, configured_certificate
+from answerd.server.shared import BEAT, Shared
 from answerd.server.sockets import bind, local_addresses
 from answerd.server.supervisor import Supervisor, block_signals
 from answerd.store import NewerSchema, ReplicatingStore, Store, StoreError
@@ -92,6 +93,7 @@ def prepare(config: Config, log: RequestLog, make_console: ConsoleFactory | None
         cells,
         make_console,
     )
+    shared.sources = replace(shared.sources, certificate=lambda: shared.certificate)
     if states is not None:
         shared.installs = SharedStates(states, config)
     if has_admin:

@@ -17,7 +17,7 @@ from answerd.server.access import Access
 from answerd.server.admission import Admission, Descriptors
 from answerd.server.answer_set import Preparation, WriteCounter
 from answerd.server.cells import Cells, Places
-from answerd.server.certificate import Certificate, CertificateError, load_certificate
+from answerd.server.certificate import Certificate, CertificateError, configured_certificate
 from answerd.server.console_parts import ConsoleFactory
 from answerd.server.live_states import SharedStates
 from answerd.server.peer import with_port
@@ -135,10 +135,3 @@ class Shared:
     def log_fingerprint(self) -> None:
         if self.certificate is not None:
             self.log.line(f"TLS certificate fingerprint (SHA-256): {self.certificate.fingerprint}")
-
-
-def configured_certificate(config: Config) -> Certificate | None:
-    """Return the configured certificate with its key, None without. Raises `CertificateError`."""
-    if config.tls_cert is None or config.tls_key is None:
-        return None
-    return load_certificate(config.tls_cert, config.tls_key)

@@ -33,7 +33,7 @@ def validate(
 ) -> Verdict:
     """Judge an answer by the built-in rules of its format and by the tools that are installed.
 
-    ``format_extension`` is a document extension (``toml``, ``ks``, …) in any letter case. ``release`` (``8.2``) and
+    ``format_extension`` is a document extension (``toml``, ``ks``, …) in any letter case. ``release`` (``9.1``) and
     ``product`` (``pve``) are those of the Proxmox installer that asked, as its request states them; None where not
     known. ``tools``: None looks on PATH now; ``Tools.none()`` for built-in rules only, as a check of thousands of
     machines wants (each tool is a process).

@@ -1,4 +1,5 @@
-"""YAML answers: cloud-config, Ubuntu autoinstall and NoCloud's side files; other YAML is judged as well-formed only.
+"""YAML answers: cloud-config, Ubuntu autoinstall and NoCloud's side files; `talos` judges Talos' configurations, and
+other YAML is judged as well-formed only.
 
 The text is read to nodes, as documents are: no Python object is built from it. The rules are data
 (``rules/cloud-config.json``, ``rules/autoinstall.json``); here is what a schema cannot say: the first line, which
@@ -16,7 +17,7 @@ from answerd.formats import yaml_read
 from answerd.formats.family import ParseError
 from answerd.formats.user_data import CONFIG, TEMPLATE, is_served_whole, kind_of
 from answerd.formats.yaml_read import Node
-from answerd.validators import schema
+from answerd.validators import schema, talos
 from answerd.validators.schema import NEAR, Path, Program
 from answerd.validators.time_zones import unknown_zone
 from answerd.validators.tools import ToolRequest
@@ -99,6 +100,8 @@ def judge(answer: JudgedAnswer, remarks: Remarks) -> ToolRequest | None:
         line = roots[1].line if roots[1] else None
         remarks.refuse("a cloud-config is one document: cloud-init reads no stream of several", line=line)
     root = roots[0] if len(roots) == 1 else None
+    if not has_header and talos.judge(roots, remarks):
+        return None
     if isinstance(root, yaml_read.Mapping):
         _judge_top(_Document(root, remarks), has_header)
     elif root is not None and has_header and not _is_null(root):

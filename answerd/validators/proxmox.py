@@ -1,10 +1,10 @@
 """TOML answers: well-formed, and the Proxmox automated installer's schema where the document has a section of it, by
-the rules of one installer release. ``[network]`` without ``[global]`` is an unfinished Proxmox answer, and no document
-of another kind.
+the rules of one installer release from 9.0 on. ``[network]`` without ``[global]`` is an unfinished Proxmox answer, and
+no document of another kind.
 
 Two tables decide: `TABLES` says what each key is by itself (the checks of values are in
 `answerd.validators.proxmox_values`), `RULES` what holds between keys. The facts were read from pve-installer 9.2.7, its
-state before 9.2, and the crate proxmox-installer-types.
+state before 9.2, and the crate proxmox-installer-types. Proxmox VE 8 has had no support since August 2026.
 
 Without a release the newest installer's rules decide, so that an answer which it refuses is invalid even if an older
 installer would take it (``network.source`` is missing). A key that only installers newer than 9.0 know is a warning.
@@ -32,18 +32,12 @@ from answerd.validators.verdict import JudgedAnswer, Remarks
 Since = tuple[int, int, int]
 """The first installer package with something: major, minor, patch."""
 
-FIRST_RELEASE: Since = (8, 2, 0)
+FIRST_RELEASE: Since = (9, 0, 0)
 NEWEST_RELEASE: Since = (9, 2, 7)
-KEBAB_SINCE: Since = (8, 4, 0)
-PASSWORD_LIMIT_SINCE: Since = (8, 4, 0)
 SOURCE_REQUIRED_SINCE: Since = (9, 2, 0)
-UPPER_RAID_SINCE: Since = (8, 3, 3)
 SWAP_LIMIT_SINCE: Since = (9, 0, 5)
-FQDN_TABLE_SINCE: Since = (8, 4, 3)
 EMPTY_DOMAIN_SINCE: Since = (9, 0, 5)
 EVEN_RAID10_SINCE: Since = (9, 2, 6)
-OLD_ENOUGH: Since = (9, 0, 0)
-"""When no release is stated, a key that every installer from this one on knows is no warning."""
 
 PRODUCTS: Mapping[str, str] = {
     "pve": "Proxmox VE",
@@ -91,7 +85,7 @@ def read_release(text: str | None, product: str | None, remarks: Remarks) -> Rel
         return UNSTATED
     shape = _RELEASE.fullmatch(text.strip())
     if shape is None:
-        remarks.note(f"release {text!r} is not one such as 8.4: judged by the rules of {UNSTATED}")
+        remarks.note(f"release {text!r} is not one such as 9.2: judged by the rules of {UNSTATED}")
         return UNSTATED
     major, minor, patch = (None if part is None else int(part) for part in shape.groups())
     assert major is not None  # noqa: S101 - the expression has both
@@ -100,7 +94,7 @@ def read_release(text: str | None, product: str | None, remarks: Remarks) -> Rel
     if (major, minor) > NEWEST_RELEASE[:2]:
         remarks.note(f"release {text} is newer than the rules known here: judged by those of {UNSTATED}")
     if (major, minor) < FIRST_RELEASE[:2]:
-        remarks.note(f"release {text} has no automated installer (it came with 8.2): judged by the rules of 8.2")
+        remarks.note(f"release {text} is older than the rules known here: judged by those of 9.0")
         return Release(*FIRST_RELEASE[:2])
     return release
 
@@ -110,7 +104,7 @@ def read_release(text: str | None, product: str | None, remarks: Remarks) -> Rel
 
 @dataclass(frozen=True)
 class KeyRule:
-    """A key of a table. ``snake`` marks the keys that 8.2 and 8.3 know only with ``_`` (later releases take both)."""
+    """A key of a table. ``snake`` marks the keys that 8.2 and 8.3 wrote with ``_``, which is still taken."""
 
     name: str
     check: values.Check
@@ -118,7 +112,7 @@ class KeyRule:
     since: Since = FIRST_RELEASE
     snake: bool = False
     alias: bool = False
-    """Whether every release also takes the ``_`` spelling."""
+    """Whether the ``_`` spelling is as good."""
 
     @property
     def snake_name(self) -> str:
@@ -137,8 +131,8 @@ TABLES: Mapping[str, tuple[KeyRule, ...]] = {
         KeyRule("global", values.table, required=True),
         KeyRule("network", values.table, required=True),
         KeyRule("disk-setup", values.table, required=True),
-        KeyRule("post-installation-webhook", values.table, since=(8, 2, 7)),
-        KeyRule("first-boot", values.table, since=(8, 3, 0)),
+        KeyRule("post-installation-webhook", values.table),
+        KeyRule("first-boot", values.table),
     ),
     "global": (
         KeyRule("country", values.country, required=True),
@@ -147,9 +141,9 @@ TABLES: Mapping[str, tuple[KeyRule, ...]] = {
         KeyRule("mailto", values.mailto, required=True),
         KeyRule("timezone", values.timezone, required=True),
         KeyRule("root-password", values.string, snake=True),
-        KeyRule("root-password-hashed", values.string, since=(8, 2, 7), snake=True),
+        KeyRule("root-password-hashed", values.string, snake=True),
         KeyRule("reboot-on-error", values.boolean, snake=True),
-        KeyRule("reboot-mode", values.one_of("reboot", "power-off"), since=(8, 4, 3)),
+        KeyRule("reboot-mode", values.one_of("reboot", "power-off")),
         KeyRule("root-ssh-keys", values.strings, snake=True),
         KeyRule("subscription-key", values.subscription_key, since=(9, 2, 0)),
     ),
@@ -196,7 +190,7 @@ TABLES: Mapping[str, tuple[KeyRule, ...]] = {
     ),
     "disk-setup.btrfs": (
         KeyRule("raid", values.raid(*BTRFS_LEVELS), required=True),
-        KeyRule("compress", values.one_of("on", "off", "zlib", "lzo", "zstd"), since=(8, 2, 7)),
+        KeyRule("compress", values.one_of("on", "off", "zlib", "lzo", "zstd")),
         KeyRule("hdsize", values.number(2)),
     ),
     "post-installation-webhook": (
@@ -322,20 +316,16 @@ def _read_table(document: Any, path: str, release: Release, remarks: Remarks) ->
 
 
 def _judge_release(key: KeyRule, name: str, where: str, release: Release, remarks: Remarks) -> None:
-    """Judge whether the release knows the key and its spelling."""
+    """Judge whether the release knows the key, and its spelling."""
     since, known = ".".join(map(str, key.since)), release.knows(key.since)
     if known is False:
         remarks.refuse(f"the installer of {release} does not know this key (since {since})", where)
     elif known is None:
         remarks.warn(f"only the packages {since} and later of {release} know this key", where)
-    elif not release.stated and key.since > OLD_ENOUGH:
+    elif not release.stated and key.since > FIRST_RELEASE:
         remarks.warn(f"installers before {since} do not know this key and refuse the answer", where)
-    if not key.snake or key.snake_name == key.name:
-        return
-    if name == key.name and not release.knows(KEBAB_SINCE):
-        remarks.refuse(f"the installer of {release} knows this key only as {key.snake_name}", where)
-    if name == key.snake_name and release.knows(KEBAB_SINCE):
-        remarks.warn(f"the spelling with '_' will be dropped; write {key.name} (known since 8.4)", where)
+    if key.snake and name != key.name:
+        remarks.warn(f"the spelling with '_' is what 8.2 and 8.3 wrote, and will be dropped; write {key.name}", where)
 
 
 # --- the rules between keys: a key that is wrong by itself takes no part, so that one mistake is reported once ---
@@ -350,15 +340,12 @@ def _passwords(answer: ProxmoxAnswer) -> None:
     if (password := answer.get(where)) is not None:
         remarks.warn(f"a password in plain text; {hashed} takes its crypt(3) hash", where)
         size = len(password.encode("utf-8"))
-        rule = f"must have at least {PASSWORD_BYTES.start} bytes"
         if size >= PASSWORD_BYTES.stop:
             remarks.warn(f"is long; Proxmox tools take at most {PASSWORD_BYTES.stop - 1} bytes", where)
         elif not size:
             remarks.refuse("is empty", where)
-        elif size < PASSWORD_BYTES.start and answer.release.knows(PASSWORD_LIMIT_SINCE):
-            remarks.refuse(rule, where)
         elif size < PASSWORD_BYTES.start:
-            remarks.warn(f"{rule}, from 8.4 on", where)
+            remarks.refuse(f"must have at least {PASSWORD_BYTES.start} bytes", where)
     if (crypt := answer.get(hashed)) is not None and not values.looks_hashed(crypt):
         remarks.warn("does not look like a crypt(3) hash ($6$…): no one could log in", hashed)
 
@@ -383,15 +370,7 @@ def _timezone(answer: ProxmoxAnswer) -> None:
         answer.remarks.warn(doubt, where)
 
 
-def _fqdn_table(answer: ProxmoxAnswer) -> None:
-    where = "global.fqdn"
-    if not isinstance(answer.get(where), dict):
-        return
-    known = answer.release.knows(FQDN_TABLE_SINCE)
-    if known is False:
-        answer.remarks.refuse(f"the installer of {answer.release} takes only a string (a table since 8.4.3)", where)
-    elif known is None:
-        answer.remarks.warn(f"a table needs the package 8.4.3 or later of {answer.release}", where)
+def _fqdn_domain(answer: ProxmoxAnswer) -> None:
     if answer.get("global.fqdn.domain") == "" and not answer.release.knows(EMPTY_DOMAIN_SINCE):
         answer.remarks.refuse("empty means none only since 9.0.5; leave the key out", "global.fqdn.domain")
 
@@ -518,18 +497,6 @@ def _filesystem_table(answer: ProxmoxAnswer) -> None:
         remarks.refuse(f"{PRODUCTS[str(answer.product)]} has no btrfs, only Proxmox VE has", where)
 
 
-def _raid_case(answer: ProxmoxAnswer) -> None:
-    known = answer.release.knows(UPPER_RAID_SINCE)
-    for where in ("disk-setup.zfs.raid", "disk-setup.btrfs.raid"):
-        level = answer.get(where)
-        if level is None or level.islower() or known:
-            continue
-        if known is False:
-            answer.remarks.refuse(f"the installer of {answer.release} takes only lower case: {level.lower()!r}", where)
-        else:
-            answer.remarks.warn(f"upper case needs the package 8.3.3 or later; write {level.lower()!r}", where)
-
-
 def _swap(answer: ProxmoxAnswer) -> None:
     where = "disk-setup.lvm.swapsize"
     swapsize, hdsize = answer.get(where), answer.get("disk-setup.lvm.hdsize")
@@ -555,7 +522,7 @@ RULES: tuple[Callable[[ProxmoxAnswer], None], ...] = (
     _passwords,
     _ssh_keys,
     _timezone,
-    _fqdn_table,
+    _fqdn_domain,
     _subscription,
     _network_source,
     _addresses,
@@ -564,7 +531,6 @@ RULES: tuple[Callable[[ProxmoxAnswer], None], ...] = (
     _disk_choice,
     _filter_names,
     _disk_count,
-    _raid_case,
     _swap,
     _first_boot,
 )

@@ -6,6 +6,8 @@ Schema, the files use these:
 - ``description``: what is expected, as words that follow "must be".
 - ``passesOver``: true where the installer passes over keys that are not listed. Such a key is a warning, and a finding
   only where it is nearly one that is listed.
+- ``itemNames``: the names that the elements of a list may have, where a list is `Items`.
+- ``symbol``: the value must be a `Symbol`.
 - ``$comment``: where a fact is from.
 """
 
@@ -17,6 +19,7 @@ import importlib.resources
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import islice
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from answerd.validators.native_imports import module
@@ -47,11 +50,35 @@ _NOUNS = {
 }
 
 
+class Items(list[Any]):
+    """A list whose items have names."""
+
+    def __init__(self, items: Sequence[Any], names: Sequence[str]) -> None:
+        super().__init__(items)
+        self.names = names
+
+
+class Symbol(NamedTuple):
+    """A word that is marked as one; to the rules it is no string."""
+
+    word: str
+
+
+class _Nothing(str):
+    __slots__ = ()
+
+
+NOTHING = _Nothing()
+"""An element without content and type: an empty string, and an object without keys."""
+
+
 class Program(NamedTuple):
-    """Who reads the answer, and what it calls a table of keys: ``a mapping`` in YAML, ``an object`` in JSON."""
+    """Who reads the answer, what it calls a table of keys (``a mapping`` in YAML, ``an object`` in JSON), and its words
+    for other types."""
 
     name: str
     table: str = "a mapping"
+    nouns: Mapping[str, str] = MappingProxyType({})
 
 
 class Fault(NamedTuple):
@@ -126,8 +153,12 @@ def _judging() -> Any:
         "additionalProperties": _additional_properties,
         "anyOf": _any_of,
         "uniqueItems": _unique_items,
+        "itemNames": _item_names,
+        "symbol": _symbol,
     }
-    return validators.extend(validators.Draft202012Validator, ours)
+    base = validators.Draft202012Validator
+    types = base.TYPE_CHECKER.redefine("object", lambda _checker, value: isinstance(value, dict) or value is NOTHING)
+    return validators.extend(base, ours, type_checker=types)
 
 
 @functools.cache
@@ -207,6 +238,18 @@ def _unique_items(_validator: Any, wanted: bool, instance: Any, _schema: Any) ->
             seen.add(text)
 
 
+def _item_names(_validator: Any, names: Sequence[str], instance: Any, _schema: Any) -> Iterator[Any]:
+    if isinstance(instance, Items):
+        for place, name in enumerate(instance.names):
+            if name not in names:
+                yield _error(path=[place])
+
+
+def _symbol(_validator: Any, _wanted: bool, instance: Any, _schema: Any) -> Iterator[Any]:
+    if not isinstance(instance, Symbol):
+        yield _error()
+
+
 # --- sentences ---
 
 
@@ -266,6 +309,8 @@ class _Wording:
         if "const" in schema or "enum" in schema:
             words = [schema["const"]] if "const" in schema else schema["enum"]
             return [_literal(word) for word in words] if len(words) <= MOST_NAMED else ["another word"]
+        if "symbol" in schema:
+            return [self.program.nouns["symbol"]]
         if "type" in schema:
             types = schema["type"]
             return [self._noun(one, schema) for one in ([types] if isinstance(types, str) else types)]
@@ -277,6 +322,8 @@ class _Wording:
         return schema if isinstance(schema, dict) else {}
 
     def _noun(self, type_: str, schema: Any) -> str:
+        if type_ in self.program.nouns:
+            return self.program.nouns[type_]
         if type_ == "object":
             return self.program.table
         item = self._resolved(schema.get("items")).get("type") if type_ == "array" else None
@@ -298,8 +345,12 @@ class _Wording:
 
     def sentence(self, keyword: str, value: Any, instance: Any, schema: Any) -> str:
         expected = self.expected(schema)
+        if keyword == "itemNames":
+            return f"an element of this list must be named {_either([*map(repr, value)])}"
         if keyword == "type":
             return f"must be {expected}{_spelling(instance, value)}"
+        if keyword == "symbol":
+            return f"must be {expected}"
         if keyword in ("enum", "const"):
             words = [value] if keyword == "const" else value
             texts = [word for word in words if isinstance(word, str)]

@@ -232,11 +232,16 @@ def _read_ksvalidator(outcome: ToolOutcome) -> Said:
     return Said(joined or _silent(outcome))
 
 
+_DEPRECATIONS = "Cloud config schema deprecations:"
+
+
 def _read_cloud_init(outcome: ToolOutcome) -> Said:
-    """Read cloud-init. It reports deprecations with exit status 0."""
-    if outcome.status:
-        return Said([line for line in outcome.lines if line != "Error:"] or _silent(outcome))
-    return Said((), [line for line in outcome.lines if not line.startswith("Valid ")])
+    """Read cloud-init. It reports deprecations with either exit status, and their heading where there are none."""
+    lines = [line for line in outcome.lines if line not in ("Error:", _DEPRECATIONS) and not line.startswith("Valid ")]
+    deprecations = [line for line in lines if line.startswith(_DEPRECATIONS)]
+    if not outcome.status:
+        return Said((), lines)
+    return Said([line for line in lines if line not in deprecations] or _silent(outcome), deprecations)
 
 
 def _read_debconf(outcome: ToolOutcome) -> Said:

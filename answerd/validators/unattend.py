@@ -10,11 +10,11 @@ from __future__ import annotations
 import difflib
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 
 from answerd.validators import schema
 from answerd.validators.schema import Program
 from answerd.validators.verdict import Remarks
+from answerd.validators.xml_element import Element
 
 NAMESPACE = "urn:schemas-microsoft-com:unattend"
 WCM_NAMESPACE = "http://schemas.microsoft.com/WMIConfig/2002/State"
@@ -266,20 +266,6 @@ _COMPUTER_NAME_LENGTH = 15
 _FORBIDDEN_IN_NAME = re.compile(r"[\x00-\x20{}|~\[\]^':;<=>?@!\"#$%`()+/.,*&\\]")
 
 
-@dataclass
-class Element:
-    namespace: str
-    name: str
-    attributes: dict[str, str]
-    line: int
-    children: list[Element] = field(default_factory=list)
-    texts: list[str] = field(default_factory=list)
-
-    @property
-    def text(self) -> str:
-        return "".join(self.texts).strip()
-
-
 def judge(root: Element, remarks: Remarks) -> None:
     """Judge an answer by its root. No remark quotes a text or the value of an attribute."""
     remarks.judged_by("Windows unattend")
@@ -309,8 +295,13 @@ def _judge_pass(settings: Element, remarks: Remarks) -> None:
     elif which not in PASSES:
         known = remarks.did_you_mean(which, PASSES) or f"; passes are {', '.join(PASSES)}"
         remarks.refuse(f"there is no such pass, so Setup ignores it{known}", "settings", settings.line)
+    first: dict[tuple[str | None, ...], Element] = {}
     for component in settings.children:
         if component.name == "component":
+            attributes = tuple(component.attributes.get(name) for name in COMPONENT_ATTRIBUTES)
+            if first.setdefault(attributes, component) is not component:
+                message = f"is in this pass twice: put its settings together, on line {first[attributes].line}"
+                remarks.warn(message, component.attributes.get("name", "component"), component.line)
             _judge_component(component, which if which in PASSES else None, remarks)
         else:
             known = remarks.did_you_mean(component.name, ("component",))

@@ -1,5 +1,5 @@
 """XML answers (AutoYaST, Windows unattend): well-formed, and nothing in them that names another file; then the rules of
-`answerd.validators.unattend`.
+`answerd.validators.autoyast` or `answerd.validators.unattend`.
 
 expat reads the text and nothing else: no DTD, no entity, no file, no network. A DTD with entity declarations is
 refused, because the installer's own parser might follow it. So is an external subset, but in an AutoYaST profile.
@@ -9,12 +9,12 @@ from __future__ import annotations
 
 from xml.parsers import expat  # nosec: entities are refused below, and nothing is fetched
 
-from answerd.validators import unattend
+from answerd.validators import autoyast, unattend
 from answerd.validators.tools import ToolRequest
-from answerd.validators.unattend import Element
 from answerd.validators.verdict import JudgedAnswer, Remarks
+from answerd.validators.xml_element import Element
 
-NAMESPACES = {"wcm": unattend.WCM_NAMESPACE, "config": "http://www.suse.com/1.0/configns"}
+NAMESPACES = {"wcm": unattend.WCM_NAMESPACE, "config": autoyast.TYPE_NAMESPACE}
 """The namespaces of the prefixes that Windows' and AutoYaST's documents have."""
 
 
@@ -42,6 +42,8 @@ def judge(answer: JudgedAnswer, remarks: Remarks) -> ToolRequest | None:
         return None
     if is_unattend:
         unattend.judge(named.root, remarks)
+    elif answer.format == "autoyast" or named.root.namespace == autoyast.NAMESPACE:
+        autoyast.judge(named.root, remarks)
     return None if reader.external_subset is not None else ToolRequest("xmllint", answer.text, answer.format)
 
 
@@ -69,6 +71,7 @@ class _Reader:
         parser.StartElementHandler = self._start
         parser.EndElementHandler = lambda _name: self._above.pop()
         parser.CharacterDataHandler = self._text
+        parser.StartCdataSectionHandler = self._cdata
         try:
             parser.Parse(text, True)
         except expat.ExpatError as error:
@@ -105,6 +108,9 @@ class _Reader:
 
     def _text(self, text: str) -> None:
         self._above[-1].texts.append(text)
+
+    def _cdata(self) -> None:
+        self._above[-1].has_cdata = True
 
 
 def _judge_namespace(text: str, fault: expat.ExpatError, is_unattend: bool, remarks: Remarks) -> None:

@@ -46,7 +46,7 @@ complete -c answerd -n '__fish_seen_subcommand_from diff' -l show-secrets -d 'Sh
 complete -c answerd -n '__fish_seen_subcommand_from diff' -l json -d 'For programs.'
 complete -c answerd -n '__fish_seen_subcommand_from diff' -l help -d 'This text.'
 complete -c answerd -n '__fish_seen_subcommand_from validate-answer' -l format -r -f -a 'toml yaml yml json ign xml autoyast unattend ks preseed seed cfg ipxe pxelinux grub erb jsonnet' -d 'The format of the answer (toml, ks, yaml, ...); the extension of FILE when not given.'
-complete -c answerd -n '__fish_seen_subcommand_from validate-answer' -l release -r -f -d 'The Proxmox installer’s release whose rules decide, "8.2"; the newest when not given.'
+complete -c answerd -n '__fish_seen_subcommand_from validate-answer' -l release -r -f -d 'The Proxmox installer’s release whose rules decide, "9.1"; the newest when not given.'
 complete -c answerd -n '__fish_seen_subcommand_from validate-answer' -l product -r -f -d 'Its product: pve, pmg or pbs.'
 complete -c answerd -n '__fish_seen_subcommand_from validate-answer' -l help -d 'This text.'
 complete -c answerd -n '__fish_seen_subcommand_from captures' -l machine -r -f -d 'Only requests that carry this identity: a MAC address, a serial number, a host name.'

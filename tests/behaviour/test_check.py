@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pytest
@@ -180,3 +181,42 @@ def test_sentences_are_in_the_order_of_documents_and_lines() -> None:
         'machine "pc-10" (toml): does not parse: line 1, column 8',
     ]
     assert in_order(reversed(sentences)) == sentences
+
+
+@dataclass(frozen=True)
+class KnownCertificate:
+    """A certificate that installers know, or not."""
+
+    is_known: bool
+    fingerprint: str = "AB:" * 31 + "CD"
+
+    def is_trusted(self) -> bool:
+        return self.is_known
+
+
+WEBHOOK = {
+    "without": ('url = "{{ report }}"\n', "cert-fingerprint is missing"),
+    "with the service's": ('url = "{{ report }}"\ncert-fingerprint = "{{ service.fingerprint | lower }}"\n', ""),
+    "with the older spelling": ('url = "{{ report }}"\ncert_fingerprint = "{{ service.fingerprint }}"\n', ""),
+    "with another": (f'url = "{{{{ report }}}}"\ncert-fingerprint = "{"00" * 32}"\n', "is not that of the certificate"),
+    "to another service": ('url = "https://reports.example.com/a"\n', ""),
+}
+
+
+@pytest.mark.parametrize(("inside", "sentence"), WEBHOOK.values(), ids=WEBHOOK)
+@pytest.mark.parametrize("scheme", ["http", "https"])
+@pytest.mark.parametrize("is_known", [False, True])
+def test_a_webhook_has_the_fingerprint_of_a_certificate_that_installers_do_not_know(
+    fleet: Fleet, inside: str, sentence: str, scheme: str, is_known: bool
+) -> None:
+    lab = fleet.remembering(RememberedInstalls(url=f"{scheme}://127.0.0.1"))
+    lab.write({"n1.toml": f"[post-installation-webhook]\n{inside}"})
+    sources = replace(lab.sources, certificate=lambda: KnownCertificate(is_known))
+    problems = check(lab.loader.catalogue, Tools.none(), sources=sources).problems
+    found = [problem for problem in problems if "its one report" in problem]
+    if sentence and scheme == "https" and not is_known:
+        [problem] = found
+        assert sentence in problem
+        assert problem.endswith(f"(n1.toml:{2 if 'missing' in sentence else 3})")
+    else:
+        assert found == []

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import tomllib
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any
 from xml.etree import ElementTree
 
@@ -17,6 +18,18 @@ from answerd.answers.sources import Sources
 from answerd.errors import BrokenDocument, CannotFill
 from answerd.facts import Facts, Request
 from tests.support.fleet import Fleet
+
+
+@dataclass(frozen=True)
+class KnownCertificate:
+    """A certificate that clients know, or not."""
+
+    fingerprint: str
+    is_known: bool = True
+
+    def is_trusted(self) -> bool:
+        return self.is_known
+
 
 ASKED: list[tuple[str, list[str]]] = []
 
@@ -32,6 +45,7 @@ SOURCES = Sources(
     secret=secret,
     report=lambda selection, facts: f"http://a/report/{len(selection.layers)}/{facts.first('host')}",
     state=lambda _selection, facts: facts.first("host") and "installing",
+    certificate=lambda: KnownCertificate("AB:CD"),
 )
 
 
@@ -47,6 +61,13 @@ def test_a_secret_is_asked_for_by_its_exact_name_with_the_machine(fleet: Fleet) 
     assert ASKED == [("Root_pw-1", ["M-1"]), ("Case", ["M-1"])]
     assert answered(fleet, "/ks") == "<x>\n"
     assert ASKED == [("x", [])]
+
+
+def test_the_fingerprint_is_that_of_the_services_certificate(fleet: Fleet) -> None:
+    fleet.write({"default.ks": "{{ service.fingerprint }} {{ service.fingerprint | replace(':', '') | lower }}\n"})
+    assert answered(fleet, "/ks?service.fingerprint=own") == "AB:CD abcd\n"
+    with pytest.raises(CannotFill, match="SERVICE_TLS_CERT"):
+        resolve(fleet.loader.catalogue, Facts(Request("/ks")))
 
 
 def test_no_request_says_what_the_service_says(fleet: Fleet) -> None:

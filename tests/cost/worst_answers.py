@@ -163,6 +163,26 @@ XML: dict[str, Shape] = {
     "declared attributes": lambda n: counted("<!ATTLIST a b# CDATA #IMPLIED>", n, "<!DOCTYPE a [", "]><a/>"),
 }
 
+PROFILE = (
+    '<profile xmlns="http://www.suse.com/1.0/yast2ns" xmlns:config="http://www.suse.com/1.0/configns">'
+    '<users config:type="list">'
+)
+USERS_CLOSED = "</users></profile>"
+
+AUTOYAST: dict[str, Shape] = {
+    "unknown sections": lambda n: counted("<k#/>", n, f"{PROFILE}</users>", "</profile>"),
+    "sections of one name": lambda n: again("<general/>", n, f"{PROFILE}</users>", "</profile>"),
+    "items of another name": lambda n: counted("<k#/>", n, PROFILE, USERS_CLOSED),
+    "unknown elements": lambda n: counted("<k#/>", n, f"{PROFILE}<user>", f"</user>{USERS_CLOSED}"),
+    "texts that are no booleans": lambda n: again(
+        '<encrypted config:type="boolean">1</encrypted>', n, f"{PROFILE}<user>", f"</user>{USERS_CLOSED}"
+    ),
+    "elements within each other": lambda n: again("<a>", n, PROFILE, again("</a>", n, after=USERS_CLOSED)),
+    "a text in parts": lambda n: again(
+        "a<!---->", n, f"{PROFILE}<user><username>", f"</username></user>{USERS_CLOSED}"
+    ),
+} | {name: XML[name] for name in ("attributes", "nested elements", "prefixes without a namespace")}
+
 AGAMA: dict[str, Shape] = {
     "unknown keys": lambda n: counted(',"k#":1', n, before='{"product":{"id":"a"},"root":{"password":"a"}', after="}"),
     "partitions": lambda n: again(
@@ -193,7 +213,7 @@ ANSWERS: dict[str, tuple[str, Shape]] = {
         ("ign", JSON),
         ("json", AGAMA),
         ("unattend", XML),
-        ("autoyast", {name: XML[name] for name in ("attributes", "nested elements", "prefixes without a namespace")}),
+        ("autoyast", AUTOYAST),
     )
     for name, shape in shapes.items()
 }

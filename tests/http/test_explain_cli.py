@@ -62,9 +62,12 @@ def test_render_explain_has_each_line_beside_its_document_and_line(answers: Path
 
 def test_the_release_of_the_installer_that_asks_decides(answers: Path, tmp_path: Path) -> None:
     body = tmp_path / "body.json"
-    body.write_text(json.dumps({"product": {"product": "pve"}, "iso": {"release": "8.2"}, "host": "node1"}))
+    body.write_text(json.dumps({"product": {"product": "pve"}, "iso": {"release": "9.0"}, "host": "node1"}))
+    with (answers / "groups/base.toml").open("a") as base:
+        base.write("[network.interface-name-pinning]\nenabled = true\n")
     old = said(answers, "render", "--query", "path=/pve", "--body", str(body), "--explain")
-    assert re.search(r"^# invalid: global\.root-password-hashed.*8\.2.*\(groups/base\.toml:8\)$", old, re.MULTILINE)
+    place = r"^# invalid: network\.interface-name-pinning.*9\.0.*\(groups/base\.toml:15\)$"
+    assert re.search(place, old, re.MULTILINE)
     assert "# invalid" not in said(answers, "render", "--query", "path=/pve&host=node1", "--explain")
 
 
@@ -74,8 +77,10 @@ def test_the_release_of_the_installer_that_asks_decides(answers: Path, tmp_path:
 def test_validate_answer_judges_by_the_release(answers: Path) -> None:
     answer = printed(answers, "render", "--query", "path=/pve&host=node1").encode()
     assert "valid" in printed(answers, "validate-answer", "--format", "toml", stdin=answer)
-    old = ("validate-answer", "--format", "toml", "--release", "8.2", "--product", "pve")
-    assert "invalid: " in printed(answers, *old, status=1, stdin=answer)
+    answer += b"[network.interface-name-pinning]\nenabled = true\n"
+    for release, status, word in (("9.1", 0, "valid, as far"), ("9.0", 1, "invalid: ")):
+        options = ("--format", "toml", "--release", release, "--product", "pve")
+        assert word in printed(answers, "validate-answer", *options, status=status, stdin=answer)
 
 
 # --- check -----------------------------------------------------------------------------------------------------------
@@ -91,6 +96,43 @@ def test_check_names_key_layer_and_rule_of_a_finding(answers: Path) -> None:
     shown = printed(answers, "check", status=1)
     assert re.search(r'^problem: machine "node2" \(toml\): global\.keyboard.*\(node2\.toml:3\)$', shown, re.MULTILINE)
     assert re.search(r"^3 answers tried, 1 problem that hits 1 machine, .*; mend the problems", shown, re.MULTILINE)
+
+
+def test_check_tells_one_cause_once(answers: Path) -> None:
+    for number in range(12):
+        (answers / f"rack{number:02}.toml").write_text('extends = "base"\n[network]\nsource = "fom-dhcp"\n')
+    (answers / "groups/base.toml").write_text(f'match = {{never = "x"}}\n{BASE}'.replace("country", "contry"))
+    problems = [line for line in printed(answers, "check", status=1).splitlines() if line.startswith("problem")]
+    several = 'problem: machine "node1" (toml) and 12 more (--json lists them): global.contry: '
+    [of_group] = [line for line in problems if "global.contry" in line]
+    assert of_group.startswith(several)
+    assert of_group.endswith("(groups/base.toml:4) (13 machines)")
+    [of_machines] = [line for line in problems if "network.source" in line]
+    assert of_machines.startswith('problem: machine "rack00" (toml) and 11 more (--json lists them): network.source: ')
+    assert of_machines.endswith("(rack00.toml:3) (12 machines)")
+    shown = json.loads(printed(answers, "check", "--json", status=1))
+    assert len([problem for problem in shown["problems"] if "global.contry" in problem]) == 13
+
+
+def test_check_tells_a_few_places_of_one_cause_each(answers: Path) -> None:
+    for number in range(3):
+        (answers / f"rack{number:02}.toml").write_text('extends = "base"\n[network]\nsource = "fom-dhcp"\n')
+    problems = [line for line in printed(answers, "check", status=1).splitlines() if line.startswith("problem")]
+    assert [line[-len("(rack00.toml:3)") :] for line in problems] == [
+        f"(rack{number:02}.toml:3)" for number in range(3)
+    ]
+
+
+def test_check_asks_a_program_about_what_the_rules_take_only(answers: Path, tmp_path: Path) -> None:
+    program = tmp_path / "proxmox-auto-install-assistant"
+    program.write_text("#!/bin/sh\necho refused by itself\n")
+    program.chmod(0o755)
+    (answers / "node2.toml").write_text('extends = "base"\n[global]\nkeyboard = "xx"\n')
+    path = f"{tmp_path}:{os.environ['PATH']}"
+    problems = json.loads(run("check", "--json", SERVICE_ANSWERS_DIR=answers, PATH=path).stdout)["problems"]
+    assert [problem for problem in problems if "node1" in problem and "refused by itself" in problem]
+    assert [problem for problem in problems if "node2" in problem and "global.keyboard" in problem]
+    assert len(problems) == 2
 
 
 def on_a_terminal(*arguments: str, **settings: object) -> str:

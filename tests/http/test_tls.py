@@ -1,16 +1,19 @@
 """TLS of the answer endpoint as the real program: what it serves, refuses to start with, pins and reloads."""
 
+import json
 import shutil
 import signal
 import socket
 import ssl
 import subprocess
 import time
+import tomllib
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
 
+from answerd.server.certificate import load_certificate
 from tests.support.processes import is_alive, kill
 from tests.support.replies import REPLY_SECONDS, pieces
 from tests.support.service import Service, run, write_tree
@@ -72,6 +75,50 @@ def other(tmp_path: Path) -> Pair:
 def answers(tmp_path: Path) -> Path:
     write_tree(tmp_path / "answers", {"default.ipxe": SCRIPT})
     return tmp_path / "answers"
+
+
+def test_a_certificate_is_trusted_that_this_system_knows(
+    pair: Pair, other: Pair, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    certificate = load_certificate(*map(str, pair))
+    assert not certificate.is_trusted()
+    monkeypatch.setenv("SSL_CERT_FILE", str(other.certificate))
+    assert not certificate.is_trusted()
+    monkeypatch.setenv("SSL_CERT_FILE", str(pair.certificate))
+    assert certificate.is_trusted()
+
+
+PROXMOX = """once = true
+global.keyboard = "de"
+global.country = "de"
+global.fqdn = "a.example.org"
+global.mailto = "a@example.org"
+global.timezone = "UTC"
+global.root-password-hashed = "$6$a$b"
+network = {source = "from-dhcp"}
+disk-setup = {filesystem = "ext4", disk-list = ["sda"]}
+[post-installation-webhook]
+url = "{{ report }}"
+"""
+
+
+def test_check_says_what_a_webhook_lacks(pair: Pair, tmp_path: Path) -> None:
+    settings: dict[str, Any] = {
+        "SERVICE_ANSWERS_DIR": tmp_path / "answers",
+        "SERVICE_STATE_PATH": tmp_path / "states",
+        "SERVICE_TLS_CERT": pair.certificate,
+        "SERVICE_TLS_KEY": pair.key,
+        "SERVICE_URL": "https://127.0.0.1:8000",
+    }
+    write_tree(tmp_path / "answers", {"node1.toml": PROXMOX})
+    checked = run("check", "--json", **settings)
+    [problem] = json.loads(checked.stdout)["problems"]
+    assert "post-installation-webhook.cert-fingerprint is missing" in problem
+    assert problem.endswith("(node1.toml:11)")
+    write_tree(tmp_path / "answers", {"node1.toml": f'{PROXMOX}cert-fingerprint = "{{{{ service.fingerprint }}}}"\n'})
+    assert json.loads(run("check", "--json", **settings).stdout)["problems"] == []
+    rendered = run("render", "node1", **settings)
+    assert tomllib.loads(rendered.stdout.decode())["post-installation-webhook"]["cert-fingerprint"] == pair.fingerprint
 
 
 def under_tls(answers: Path, pair: Pair, **settings: object) -> Service:

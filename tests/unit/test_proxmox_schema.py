@@ -31,14 +31,14 @@ NEW: dict[str, Any] = {
     "network": {"source": "from-dhcp"},
     "disk-setup": {"filesystem": "ext4", "disk-list": ["sda"]},
 }
-"""Taken by every installer from 8.4 on."""
+"""Taken by every installer."""
 
 OLD: dict[str, Any] = {
     **NEW,
     "global": {**NEW["global"], "root-password-hashed": ABSENT, "root_password": "correct horse"},
     "disk-setup": {"filesystem": "ext4", "disk_list": ["sda"]},
 }
-"""Taken by every installer, with the spelling of 8.2 and 8.3."""
+"""Taken by every installer too: the spelling of 8.2 and 8.3."""
 
 STATIC = {
     "network.source": "from-answer",
@@ -346,60 +346,41 @@ Released = tuple[str, str, dict[str, Any], dict[str, Any], str]
 
 # fmt: off
 ACCEPTED_BY: list[Released] = [
-    ("the old base", "8.2", OLD, {}, ""),
-    ("the old base", "8.3", OLD, {}, ""),
-    ("the old base", "9.2", OLD, {}, ""),
-    ("the new base", "8.4", NEW, {}, ""),
-    ("the new base", "9.2", NEW, {}, ""),
-    ("no source", "8.2", OLD, put("network.source", ABSENT), ""),
+    ("the old spelling", "9.0", OLD, {}, ""),
+    ("the old spelling", "9.2", OLD, {}, ""),
+    ("the base", "9.0", NEW, {}, ""),
+    ("the base", "9.2", NEW, {}, ""),
     ("no source", "9.1", NEW, put("network.source", ABSENT), ""),
-    ("a short password", "8.3", OLD, put("global.root_password", "short"), ""),
-    ("a hashed password", "8.2.7", OLD,
+    ("a hashed password by its old spelling", "9.2", OLD,
      {"global.root_password": ABSENT, "global.root_password_hashed": "$6$x$y"}, ""),
-    ("a hashed password", "8.3", OLD, {"global.root_password": ABSENT, "global.root_password_hashed": "$6$x$y"}, ""),
-    ("a first boot", "8.3", OLD, FIRST_BOOT, ""),
-    ("power off", "8.4", NEW, put("global.reboot-mode", "power-off"), ""),
+    ("a first boot", "9.0", OLD, FIRST_BOOT, ""),
+    ("power off", "9.0", NEW, put("global.reboot-mode", "power-off"), ""),
     ("a name table", "9.0", NEW, put("global.fqdn", {"domain": "example.com"}), ""),
     ("an empty domain", "9.0.5", NEW, put("global.fqdn", {"domain": ""}), ""),
     ("pinning", "9.1", NEW, PINNING, ""),
     ("a token", "9.2", NEW, {**HOOK, "post-installation-webhook.auth-token": "t"}, ""),
     ("a subscription", "9.2.0", NEW, put("global.subscription-key", "pve1c-0123456789"), ""),
-    ("levels in upper case", "8.4", NEW, {**ZFS, "disk-setup.zfs.raid": "RAID1"}, ""),
-    ("much swap", "8.4", NEW, put("disk-setup.lvm", {"hdsize": 10, "swapsize": 6}), ""),
+    ("levels in upper case", "9.0", NEW, {**ZFS, "disk-setup.zfs.raid": "RAID1"}, ""),
+    ("much swap", "9.0.4", NEW, put("disk-setup.lvm", {"hdsize": 10, "swapsize": 6}), ""),
     ("five disks in raid10", "9.1", NEW,
      {**ZFS, "disk-setup.zfs.raid": "raid10", "disk-setup.disk-list": list("abcde")}, ""),
     ("a release to come", "10.1", NEW, {}, ""),
-    ("a revision of an ISO", "8.4-1", NEW, {}, ""),
+    ("a release that was", "8.4", NEW, {}, ""),
+    ("a revision of an ISO", "9.1-1", NEW, {}, ""),
 ]
 
 REFUSED_BY: list[Released] = [
-    ("kebab-case password", "8.2", OLD, {"global.root_password": ABSENT, "global.root-password": "correct horse"},
-     "global.root-password"),
-    ("kebab-case disks", "8.3", OLD, {"disk-setup.disk_list": ABSENT, "disk-setup.disk-list": ["sda"]},
-     "disk-setup.disk-list"),
-    ("kebab-case ssh keys", "8.2", OLD, put("global.root-ssh-keys", []), "global.root-ssh-keys"),
-    ("kebab-case reboot-on-error", "8.3.1", OLD, put("global.reboot-on-error", True), "global.reboot-on-error"),
-    ("a hashed password", "8.2.6", OLD, {"global.root_password": ABSENT, "global.root_password_hashed": "$6$x$y"},
-     "global.root_password_hashed"),
-    ("a webhook", "8.2.6", OLD, HOOK, "post-installation-webhook"),
-    ("a first boot", "8.2", OLD, FIRST_BOOT, "first-boot"),
-    ("reboot-mode", "8.3", OLD, put("global.reboot-mode", "reboot"), "global.reboot-mode"),
-    ("a name table", "8.3", OLD, put("global.fqdn", {"domain": "example.com"}), "global.fqdn"),
-    ("an empty domain", "8.4", NEW, put("global.fqdn", {"domain": ""}), "global.fqdn.domain"),
+    ("an empty domain", "9.0.4", NEW, put("global.fqdn", {"domain": ""}), "global.fqdn.domain"),
     ("pinning", "9.0", NEW, PINNING, "network.interface-name-pinning"),
+    ("pinning by a release that was", "8.4", NEW, PINNING, "network.interface-name-pinning"),
     ("a token", "9.1", NEW, {**HOOK, "post-installation-webhook.auth-token": "t"},
      "post-installation-webhook.auth-token"),
     ("a subscription", "9.1", NEW, put("global.subscription-key", "pve1c-0123456789"), "global.subscription-key"),
     ("no source", "9.2", NEW, put("network.source", ABSENT), "network.source"),
     ("a cidr without a source", "9.1", NEW, {"network.source": ABSENT, "network.cidr": "192.168.1.10/24"},
      "network.cidr"),
-    ("a short password", "8.4", NEW, {"global.root-password-hashed": ABSENT, "global.root-password": "short"},
+    ("a short password", "9.0", NEW, {"global.root-password-hashed": ABSENT, "global.root-password": "short"},
      "global.root-password"),
-    ("levels in upper case", "8.2", OLD, {"disk-setup.filesystem": "zfs", "disk-setup.zfs": {"raid": "RAID0"}},
-     "disk-setup.zfs.raid"),
-    ("btrfs compression", "8.2.1", OLD, {"disk-setup.filesystem": "btrfs",
-                                         "disk-setup.btrfs": {"raid": "raid0", "compress": "zstd"}},
-     "disk-setup.btrfs.compress"),
     ("much swap", "9.0.5", NEW, put("disk-setup.lvm", {"hdsize": 10, "swapsize": 6}), "disk-setup.lvm.swapsize"),
     ("five disks in raid10", "9.2.6", NEW,
      {**ZFS, "disk-setup.zfs.raid": "raid10", "disk-setup.disk-list": list("abcde")}, "disk-setup.disk-list"),
@@ -543,9 +524,10 @@ def test_without_a_release_the_newest_rules_decide(release: str | None) -> None:
 
 
 def test_a_patch_level_that_is_not_stated_is_a_doubt() -> None:
-    verdict = judged(edited(OLD, HOOK), "8.2")
-    assert finding_paths(verdict) == []
-    assert "post-installation-webhook" in warning_paths(verdict)
+    levels = {**ZFS, "disk-setup.zfs.raid": "raid10", "disk-setup.disk-list": list("abcde")}
+    verdict = judged(edited(NEW, levels), "9.2")
+    assert finding_paths(verdict) == ["disk-setup.disk-list"]
+    assert warning_paths(judged(edited(NEW, levels), "9.2.5")) == ["disk-setup.disk-list"]
 
 
 def test_every_key_of_the_schema_has_a_case_that_refuses_it() -> None:

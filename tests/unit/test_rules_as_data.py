@@ -12,19 +12,31 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from answerd.validators import schema
-from answerd.validators.schema import Fault, Program
+from answerd.validators.schema import NOTHING, Fault, Items, Program, Symbol
 
 FOLDER = Path(schema.__file__).parent / "rules"
 NAMES = sorted(path.stem for path in FOLDER.glob("*.json"))
 KEYWORDS = {
     *("$comment", "$defs", "$ref", "additionalProperties", "allOf", "anyOf", "const", "dependentRequired"),
-    *("description", "else", "enum", "if", "items", "maxItems", "maxLength", "maximum", "minItems", "minLength"),
-    *("minProperties", "minimum", "not", "passesOver", "pattern", "properties", "required", "then", "type"),
-    "uniqueItems",
+    *(
+        "description",
+        "else",
+        "enum",
+        "if",
+        "itemNames",
+        "items",
+        "maxItems",
+        "maxLength",
+        "maximum",
+        "minItems",
+        "minLength",
+    ),
+    *("minProperties", "minimum", "not", "passesOver", "pattern", "properties", "required", "symbol", "then"),
+    *("type", "uniqueItems"),
 }
 """The keywords that `schema` has sentences for, and those that only lead to others."""
 
-READER = Program("the reader")
+READER = Program("the reader", nouns={"symbol": "a marked word"})
 
 
 def schemas(within: Any) -> Iterator[dict[str, Any]]:
@@ -62,7 +74,7 @@ def test_every_reference_leads_to_a_definition_that_is_used(name: str) -> None:
     assert known <= used | {f"#/$defs/{part}" for part in PARTS.get(name, ())}
 
 
-PARTS: dict[str, tuple[str, ...]] = {}
+PARTS: dict[str, tuple[str, ...]] = {"talos": ("kind",)}
 """Definitions that code judges by themselves."""
 
 
@@ -136,6 +148,10 @@ SENTENCES: list[tuple[str, dict[str, Any], Any, str, str]] = [
     ("a condition",
      {"if": {"required": ["a"]}, "then": {"properties": {"b": {"type": "boolean"}}}}, {"a": 1, "b": "Tiger-77"}, "b",
      "must be true or false"),
+    ("an item of another name", {"itemNames": ["user"]}, Items(["Tiger-77"], ["usr"]), "0",
+     "an element of this list must be named 'user'"),
+    ("a text that is no symbol", {"symbol": True}, "Tiger-77", "", "must be a marked word"),
+    ("a symbol in place of a text", {"type": "string"}, Symbol("Tiger-77"), "", "must be a string"),
 ]
 # fmt: on
 
@@ -155,6 +171,14 @@ def test_a_key_that_is_passed_over_is_a_doubt_unless_it_is_nearly_known(monkeypa
     rules = KEYS | {"additionalProperties": True, "passesOver": True}
     found = faults_of(rules, {"name": "a", "sizes": 1, "colour": 2}, monkeypatch)
     assert {fault.path: fault.is_doubt for fault in found} == {("sizes",): False, ("colour",): True}
+
+
+def test_nothing_is_a_text_and_a_table_without_keys(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert faults_of({"type": "string"}, NOTHING, monkeypatch) == []
+    assert faults_of({"type": "object", "properties": {}}, NOTHING, monkeypatch) == []
+    [fault] = faults_of({"type": "object", "required": ["name"]}, NOTHING, monkeypatch)
+    assert fault.path == ("name",)
+    assert faults_of({"type": "array"}, NOTHING, monkeypatch)
 
 
 def test_faults_come_in_the_order_of_the_value(monkeypatch: pytest.MonkeyPatch) -> None:

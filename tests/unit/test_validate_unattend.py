@@ -186,9 +186,19 @@ def test_a_setting_that_may_be_of_another_release_is_a_warning() -> None:
     assert warning.path == "Holograms"
 
 
+def test_a_component_twice_in_one_pass_is_a_warning() -> None:
+    whole = unattend("<TimeZone>UTC</TimeZone>")
+    component = whole[whole.index("<component") : whole.index("</settings>")]
+    verdict = judged(whole.replace(component, component + component))
+    assert verdict.valid
+    [warning] = verdict.warnings
+    assert "put its settings together" in warning.message
+    assert not judged(whole.replace(component, component + component.replace('"amd64"', '"x86"'))).warnings
+
+
 @pytest.mark.parametrize("extension", ["xml", "autoyast"])
 def test_other_xml_is_not_judged_as_unattend(extension: str) -> None:
-    assert judged("<profile/>", extension).judged_by == ("XML syntax",)
+    assert "Windows unattend" not in judged("<profile/>", extension).judged_by
 
 
 def test_xml_with_the_root_unattend_is_judged() -> None:

@@ -42,7 +42,7 @@ GOOD = {
     "cloud-init": ("yaml", "#cloud-config\nhostname: n1\n"),
     "debconf-set-selections": ("preseed", "d-i passwd/root-login boolean false\n"),
     "ignition-validate": ("ign", '{"ignition": {"version": "3.2.0"}}'),
-    "xmllint": ("autoyast", "<profile/>\n"),
+    "xmllint": ("xml", "<profile/>\n"),
 }
 """Program to an answer that the built-in rules take. Ignition 3.2: a program of a distribution may be years old."""
 
@@ -89,6 +89,12 @@ SAID: list[tuple[str, str, str, int, int]] = [
     ("a deprecation", "ksvalidator", "echo 'File uses a deprecated option or command.'; exit 1", 0, 1),
     ("consent", "cloud-init", "echo 'Valid cloud-config: x'", 0, 0),
     ("errors", "cloud-init", "printf 'Error:\\nCloud config schema errors: a: no\\n' >&2; exit 1", 1, 0),
+    ("errors and a deprecation", "cloud-init",
+     "printf 'Error:\\nCloud config schema errors: a: no\\n\\nCloud config schema deprecations: b\\n' >&2; exit 1",
+     1, 1),
+    ("errors and no deprecation", "cloud-init",
+     "echo 'Cloud config schema deprecations: '; printf 'Error:\\nCloud config schema errors: a: no\\n' >&2; exit 1",
+     1, 0),
     ("a deprecation", "cloud-init", "echo 'Cloud config schema deprecations: users'; echo 'Valid schema x'", 0, 1),
     ("consent", "debconf-set-selections", "exit 0", 0, 0),
     ("an unknown type", "debconf-set-selections", "echo 'warning: Unknown type x, skipping line 1' >&2", 0, 1),
