@@ -85,6 +85,7 @@ NEEDED = {
     "GET /resolve/{name}": Role.READ,
     "GET /check": Role.READ,
     "GET /installs": Role.READ,
+    "POST /installs": Role.OPERATE,
     "GET /installs/{install}": Role.READ,
     "POST /installs/{install}/arm": Role.OPERATE,
     "POST /installs/{install}/disarm": Role.OPERATE,

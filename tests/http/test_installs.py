@@ -450,3 +450,127 @@ def test_machines_that_are_only_in_a_table_are_new_on_the_command_line(
     assert [line.split()[0] for line in listed.splitlines()[1:-1]] == ["pc-01"]
     assert listed.splitlines()[-1] == "1 machine: 1 new"
     assert run("arm", "--state", "new", **settings).stdout.decode() == "pc-01 armed\n"
+
+
+RACKS = {
+    "inventory.csv": "id,mac,rack\n" + "".join(f"cn{n:02},52:54:00:00:00:{n:02x},R{n // 10}\n" for n in range(1, 25)),
+    "groups/nodes.ipxe": "#!ipxe\n# answer: match rack=R*\n# answer: once\nkernel vmlinuz {{ report }}\n",
+}
+
+
+@pytest.mark.parametrize("kind", ["files", "sqlite"])
+def test_a_rack_is_ordered_listed_and_waited_for_by_one_choice(
+    serving: Callable[..., Service], tmp_path: Path, kind: str
+) -> None:
+    settings: dict[str, Any] = {
+        "SERVICE_ANSWERS_DIR": tmp_path / "answers",
+        "SERVICE_STATE_PATH": tmp_path / "state.db",
+    }
+    serving(RACKS, **settings).stop()
+    if kind == "sqlite":
+        settings = {"SERVICE_STORE": "sqlite", "SERVICE_DB_PATH": tmp_path / "answers.db"}
+        assert run("import", str(tmp_path / "answers"), **settings).returncode == 0
+
+    def listed(*options: str) -> list[str]:
+        return [
+            one["machine"] for one in json.loads(run("installs", "--json", *options, **settings).stdout)["installs"]
+        ]
+
+    assert run("disarm", "--where", "rack=R1", **settings).returncode == 0
+    rack = [f"cn{n}" for n in range(10, 20)]
+    assert listed() == listed("--state", "installed") == rack
+    assert listed("--where", "rack=R0") == [f"cn{n:02}" for n in range(1, 10)]
+    assert listed("cn[08-11]", "cn2?") == [*listed("cn[08-11]"), *[f"cn{n}" for n in range(20, 25)]]
+    assert listed("--group", "nodes", "--state", "installed", "cn1[0-3]") == rack[:4]
+    ordered = run("arm", "--state", "installed", "cn[08-11]", **settings)
+    assert ordered.stdout.decode().splitlines() == ["cn10 armed", "cn11 armed"]
+    assert run("wait", "--where", "rack=R1", "--state", "installed", "--timeout", "1", **settings).returncode == 0
+    late = run("wait", "--where", "rack=R1", "--timeout", "0.1s", **settings)
+    assert (late.returncode, late.stderr.decode().count("is armed")) == (3, 2)
+    assert run("forget", "cn[10-99]", **settings).returncode == 1  # some are not there, and the others are done
+    assert listed() == []
+
+
+@pytest.mark.parametrize(
+    ("command", "status", "words"),
+    [
+        (["arm"], 2, "choose them"),
+        (["forget"], 2, "choose them"),
+        (["arm", "--where", "rack=R7"], 1, "no such machine"),
+        (["disarm", "--state", "failed"], 1, "no such machine"),
+        (["wait", "--where", "rack=R7"], 2, "no such machine"),
+        (["arm", "--where", "rak=R1"], 2, "did you mean rack"),
+        (["wait", "cn[1-"], 2, "bracket"),
+        (["installs", "--state", "broken"], 2, "is no state"),
+        (["installs", "--group", "nothing"], 1, "no group"),
+        (["installs", "cn01", "cn99"], 1, "cn99: no record"),
+        (["installs", "--where", "rack=R7"], 0, ""),
+    ],
+)
+def test_a_choice_of_nobody_is_an_error_of_a_command_that_acts(
+    serving: Callable[..., Service], tmp_path: Path, command: list[str], status: int, words: str
+) -> None:
+    settings: dict[str, Any] = {
+        "SERVICE_ANSWERS_DIR": tmp_path / "answers",
+        "SERVICE_STATE_PATH": tmp_path / "state.db",
+    }
+    serving(RACKS, **settings).stop()
+    ended = run(*command, **settings)
+    assert (ended.returncode, words in ended.stderr.decode()) == (status, True), ended.stderr
+
+
+def test_the_admin_api_and_sites_choose_machines_as_the_command_line_does(
+    serving: Callable[..., Service], tmp_path: Path
+) -> None:
+    write_tree(tmp_path / "racks", RACKS)
+    settings: dict[str, Any] = {"SERVICE_STORE": "sqlite", "SERVICE_DB_PATH": tmp_path / "answers.db"}
+    run("import", str(tmp_path / "racks"), **settings)
+    service = serving(None, **settings, SERVICE_ADMIN_ADDR="127.0.0.1:0", SERVICE_ADMIN_TOKEN=TOKEN)
+
+    def asked(method: str, query: str) -> tuple[int, Any]:
+        reply = service.ask_admin(method, f"/installs?{query}", Authorization=f"Bearer {TOKEN}")
+        return reply.status, json.loads(reply.body)
+
+    def names(query: str) -> list[str]:
+        status, found = asked("GET", query)
+        assert status == 200
+        return [one["machine"] for one in found["installs"]]
+
+    assert names("") == []
+    assert names("where=rack=R2") == [f"cn{n}" for n in range(20, 25)]
+    assert names("where=rack%3DR1&where=rack=R2&machine=cn[18-21]&machine=cn01") == ["cn18", "cn19", "cn20", "cn21"]
+    assert names("machine=cn2*&limit=2&after=cn21") == ["cn22", "cn23"]
+    assert names("machine=nobody") == []
+    status, done = asked("POST", "order=disarm&where=rack=R2&machine=cn[23-26]")
+    assert (status, done["unknown"]) == (200, ["cn25", "cn26"])
+    assert [(one["machine"], one["state"]) for one in done["installs"]] == [
+        ("cn23", "installed"),
+        ("cn24", "installed"),
+    ]
+    status, done = asked("POST", "order=arm&group=nodes&state=installed")
+    assert [(one["machine"], one["state"], one["still_refused"]) for one in done["installs"]] == [
+        ("cn23", "armed", None),
+        ("cn24", "armed", None),
+    ]
+    for query, expected in {
+        "": 400,
+        "order=arm": 400,
+        "order=break&machine=cn01": 400,
+        "order=arm&where=rak=R1": 400,
+        "order=arm&machine=cn[1-": 400,
+        "order=arm&state=broken": 400,
+        "order=arm&group=nothing": 404,
+        "order=arm&where=rack=R7": 404,
+        "order=arm&machine=nobody": 404,
+        "order=arm&order=arm&machine=cn01": 400,
+    }.items():
+        assert asked("POST", query)[0] == expected, query
+    assert names("state=armed") == ["cn23", "cn24"]
+    assert service.admin is not None
+    sites = ["--from", f"http://127.0.0.1:{service.admin[1]}"]
+    found = run(
+        "installs", "--json", *sites, "--where", "rack=R2", "--where", "rack=R1", "cn2[0-3]", SERVICE_ADMIN_TOKEN=TOKEN
+    )
+    assert [one["machine"] for one in json.loads(found.stdout)["installs"]] == ["cn20", "cn21", "cn22", "cn23"]
+    refused = run("installs", *sites, "--where", "rak=R2", SERVICE_ADMIN_TOKEN=TOKEN)
+    assert (refused.returncode, "did you mean rack" in refused.stderr.decode()) == (1, True)
