@@ -306,7 +306,7 @@ def _named_by_group(catalogue: Catalogue, memory: InstallMemory, wanted: frozens
         if remembered.group is not None and identity_of(remembered.group) in wanted:
             yield remembered.record.name
     for row in catalogue.inventory.rows() if catalogue.inventory is not None else ():
-        if row.name and any(document.identity in wanted for document in _groups_of_row(catalogue, row)):
+        if row.name and any(document.identity in wanted for document in groups_of_row(catalogue, row)):
             yield row.name
     for document in list(catalogue.documents.values()):
         if not document.content.readable:
@@ -332,7 +332,8 @@ def _row_of(catalogue: Catalogue, identity: str) -> Row | None:
     return row if isinstance(row, Row) else None
 
 
-def _groups_of_row(catalogue: Catalogue, row: Row) -> tuple[Document, ...]:
+def groups_of_row(catalogue: Catalogue, row: Row) -> tuple[Document, ...]:
+    """Return the groups and overlays that claim a row."""
     try:
         claims = claims_of(catalogue, row)
         return *claims.groups, *claims.overlays

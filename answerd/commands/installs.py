@@ -1,10 +1,12 @@
 """Which machines are installed, missing or failed; one machine's history.
 
 Usage:
-  answerd installs [--where FILTER]... [--group G] [--state S] [--json]
-                   [--from URL]... [--ca FILE] [ID]...
-  answerd installs --waiting [--where FILTER]... [--group G] [--json]
-                   [--from URL]... [--ca FILE] [ID]...
+  answerd installs [--where FILTER]... [--group G] [--state S]
+                   [--json | --names] [--from URL]... [--ca FILE] [ID]...
+  answerd installs --waiting [--where FILTER]... [--group G]
+                   [--json | --names] [--from URL]... [--ca FILE] [ID]...
+  answerd installs --summary BY [--where FILTER]... [--group G] [--state S]
+                   [--json] [ID]...
   answerd installs --unknown [--json] [--from URL]... [--ca FILE]
   answerd install ID [--show-secrets] [--json]
 
@@ -28,6 +30,10 @@ Options:
   --state S       The machines in a state: new, armed, installing, copied,
                   installed, failed, exhausted; or silent: those that install
                   and have neither asked nor reported for SERVICE_INSTALL_SECS.
+  --summary BY    How many machines are in each state, for each group where BY is
+                  "group", or for each value of the column BY; also of those
+                  that have no record.
+  --names         Print nothing but the names of the machines, each on a line.
   --waiting       The machines that a gate refused and that an operator can let
                   in (answerd arm), the one that asked last first.
   --unknown       The machines that asked and were claimed by nothing, the last
@@ -51,6 +57,8 @@ Exit status:
 Examples:
   # Show which machines of a rack failed, and why.
   answerd installs --where rack=R12 --state failed
+  # Show how far each rack is.
+  answerd installs --summary rack
   # Show which machines no document claims.
   answerd installs --unknown
   # Show the machines of two sites in one list.
@@ -62,7 +70,9 @@ Examples:
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from threading import Thread
 from typing import Any
@@ -77,6 +87,7 @@ from answerd.answers.operator_names import (
     still_refused,
 )
 from answerd.answers.redaction import redacted_install
+from answerd.answers.tally import summary
 from answerd.answers.unclaimed import still_unclaimed
 from answerd.commands import FAILED, WRONG_USAGE, Arguments, CommandError
 from answerd.commands.common import (
@@ -177,12 +188,19 @@ class OpenInstalls:
 
     def chosen(self, choice: Choice) -> Chosen:
         """Return the machines of a choice. Raises `CommandError`, with status 2 where the choice is none."""
-        try:
+        with choosing():
             return chosen(self.catalogue, self.memory, self.now, choice)
-        except NoSuchGroup as error:
-            raise CommandError(str(error)) from None
-        except WrongChoice as error:
-            raise CommandError(str(error), WRONG_USAGE) from None
+
+
+@contextmanager
+def choosing() -> Iterator[None]:
+    """Raise `CommandError`, with status 2, for a choice that cannot be; with 1 where there is no such group."""
+    try:
+        yield
+    except NoSuchGroup as error:
+        raise CommandError(str(error)) from None
+    except WrongChoice as error:
+        raise CommandError(str(error), WRONG_USAGE) from None
 
 
 def choice_of(arguments: Arguments) -> Choice:
@@ -214,6 +232,8 @@ def run(arguments: Arguments) -> int:
 
 
 def print_installs(arguments: Arguments) -> int:
+    if arguments["--summary"] is not None:
+        return _print_summary(arguments)
     choice = choice_of(arguments)
     if arguments["--from"]:
         return _print_sites(arguments, choice)
@@ -285,6 +305,10 @@ def _all_pages(site: AdminApi, path: str, what: str, query: Mapping[str, Sequenc
 def _print_list(arguments: Arguments, machines: Sequence[dict[str, Any]]) -> None:
     """Print installs or unknown machines as JSON has them."""
     unknown = arguments["--unknown"]
+    if arguments["--names"]:
+        for machine in machines:
+            print(shown_name(machine["machine"]))
+        return
     if arguments["--json"]:
         print_json({"unknown" if unknown else "installs": machines})
         return
@@ -293,7 +317,11 @@ def _print_list(arguments: Arguments, machines: Sequence[dict[str, Any]]) -> Non
         columns = {"SITE": lambda machine: str(machine["site"]), **columns}
     rows = [[cell(machine) for cell in columns.values()] for machine in machines]
     print_table([[*columns], *rows], ["", *(_COLOURS.get(machine.get("state"), "") for machine in machines)])
-    print(f"{counted(len(machines), 'machine')} that nothing claims" if unknown else _summary(machines))
+    print(
+        f"{counted(len(machines), 'machine')} that nothing claims"
+        if unknown
+        else state_counts([machine["state"] for machine in machines])
+    )
 
 
 def _state(record: dict[str, Any]) -> str:
@@ -339,10 +367,35 @@ _UNKNOWN_COLUMNS: _Columns = {
 }
 
 
-def _summary(records: Sequence[dict[str, Any]]) -> str:
-    counts = [(state, sum(install["state"] == state for install in records)) for state in State]
-    states = ", ".join(f"{count} {state}" for state, count in counts if count)
-    return f"{counted(len(records), 'machine')}{f': {states}' if states else ''}"
+def states_counted(states: Iterable[str]) -> str:
+    """Return how many machines are in each state: ``47 installed, 3 failed``."""
+    found = Counter(states)
+    return ", ".join(f"{found[state]} {state}" for state in State if found[state])
+
+
+def state_counts(states: Sequence[str]) -> str:
+    """Return how many machines there are, and in each state: ``50 machines: 47 installed, 3 failed``."""
+    told = states_counted(states)
+    return f"{counted(len(states), 'machine')}{f': {told}' if told else ''}"
+
+
+def _print_summary(arguments: Arguments) -> int:
+    """Print how many machines are in each state, by group or by a column."""
+    installs = open_installs()
+    with choosing():
+        found = summary(installs.catalogue, installs.memory, installs.now, choice_of(arguments), arguments["--summary"])
+    if arguments["--json"]:
+        print_json(found.as_json())
+    else:
+        states = [state for state in State if found.total.states[state]]
+        rows = [[found.by.upper(), "MACHINES", *(state.value.upper() for state in states), "SILENT"]]
+        for tally in (*found.tallies, found.total):
+            value = "total" if tally is found.total else shown_name(tally.value or "-")
+            counts = [tally.machines, *(tally.states[state] for state in states), tally.silent]
+            rows.append([value, *map(str, counts)])
+        print_table(rows)
+    say_unknown(found.unknown)
+    return FAILED if found.unknown else 0
 
 
 def print_install(arguments: Arguments) -> int:

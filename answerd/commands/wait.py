@@ -1,12 +1,15 @@
 """Wait until machines are installed.
 
 Usage:
-  answerd wait [--where FILTER]... [--group G] [--state S] [--timeout T] [ID]...
+  answerd wait [--where FILTER]... [--group G] [--state S] [--timeout T]
+               [--grace T] [--fail-fast] [ID]...
 
-Waits for the chosen machines, or where none are chosen for every machine that
-has a record, as soon as there is one. With --state they are those that are in
-it at the beginning. Ends at once where one has failed or is exhausted. On a
-terminal it shows a bar.
+Waits until each of the chosen machines is done: installed, exhausted, or failed
+and not begun again for some time. Where none are chosen it waits for every
+machine that has a record, as soon as there is one. With --state they are those
+that are in it at the beginning. On a terminal it shows a bar. At the end it
+prints how many machines are in each state, and names those that are not
+installed, with what they reported.
 
 An ID is a name of a record, a row, a document or a member, any identity of a
 machine, or a MAC address; a list of them, cn[01-20,25]; or a pattern, 'cn05*'.
@@ -19,11 +22,14 @@ Options:
   --state S       The machines in a state, as for `installs`.
   --timeout T     How long to wait: 90, 90s, 30m, 2h or 1d. Without it, for
                   ever.
+  --grace T       How long a machine that has failed may take to begin again
+                  [default: 2m].
+  --fail-fast     End as soon as one has failed or is exhausted.
   -h --help       This text.
 
 Exit status:
   0  all are installed
-  1  one has failed or is exhausted
+  1  all are done, and some have failed or are exhausted; with --fail-fast: one is
   2  a name is unknown, no machine is as the options say, the states cannot be
      read, or the command line is wrong
   3  the time is over
@@ -38,13 +44,15 @@ Examples:
 from __future__ import annotations
 
 import re
+import sys
 import time
 from collections.abc import Sequence
+from typing import Any, NamedTuple
 
 from answerd.answers.machine_choice import Choice, Chosen
 from answerd.commands import WRONG_USAGE, Arguments, CommandError
-from answerd.commands.common import progress, say
-from answerd.commands.installs import OpenInstalls, choice_of, open_installs
+from answerd.commands.common import say
+from answerd.commands.installs import OpenInstalls, choice_of, open_installs, state_counts, states_counted
 from answerd.config import ConfigError
 from answerd.installs.sentences import shown_name
 from answerd.installs.states import Record, State
@@ -59,45 +67,89 @@ _DURATION = re.compile(r"(\d{1,9}(?:\.\d{1,3})?)([smhd]?)\Z")
 
 
 def run(arguments: Arguments) -> int:
-    until = time.monotonic() + duration(arguments["--timeout"]) if arguments["--timeout"] is not None else None
+    timeout = arguments["--timeout"]
+    until = time.monotonic() + duration("--timeout", timeout) if timeout is not None else None
+    grace = 0.0 if arguments["--fail-fast"] else duration("--grace", arguments["--grace"])
     try:
-        return _wait(open_installs(), arguments, until)
+        return _wait(open_installs(), choice_of(arguments), Patience(until, grace, arguments["--fail-fast"]))
     except (CommandError, ConfigError, StoreError) as error:
         raise CommandError(str(error), CANNOT) from None
 
 
-def duration(text: str) -> float:
+def duration(option: str, text: str) -> float:
     """Return the seconds of a time of the command line. Raises `CommandError`."""
     found = _DURATION.match(text.strip().lower())
     if found is None:
-        raise CommandError(f"--timeout {text!r} is no time: write 90s, 30m, 2h or 1d", WRONG_USAGE)
+        raise CommandError(f"{option} {text!r} is no time: write 90s, 30m, 2h or 1d", WRONG_USAGE)
     return float(found[1]) * _UNITS[found[2]]
 
 
-def _wait(installs: OpenInstalls, arguments: Arguments, until: float | None) -> int:
-    choice = choice_of(arguments)
+class Patience(NamedTuple):
+    """When the wait ends. ``until``: a time of the monotonic clock, None for never. ``grace``: seconds that a machine
+    that has failed may take to begin again. ``ends_at_first``: with the first one that has failed or is exhausted."""
+
+    until: float | None
+    grace: float
+    ends_at_first: bool
+
+    def is_done(self, record: Record, now: float) -> bool:
+        """Return whether a machine is not waited for any more."""
+        if record.state is State.FAILED:
+            return now - record.since >= self.grace
+        return record.state in (State.INSTALLED, State.EXHAUSTED)
+
+    @property
+    def is_over(self) -> bool:
+        return self.until is not None and time.monotonic() >= self.until
+
+    def seconds(self) -> float:
+        """Return how long to wait for the next look."""
+        return POLL_SECONDS if self.until is None else max(0.0, min(POLL_SECONDS, self.until - time.monotonic()))
+
+
+def _wait(installs: OpenInstalls, choice: Choice, patience: Patience) -> int:
     chosen = installs.chosen(choice)
     if chosen.unknown:
         raise CommandError(f"no record, row, document or member is called {', '.join(chosen.unknown)}")
     if not chosen.machines and not choice.is_of_all:
         raise CommandError("there is no such machine")
-    show = progress("machines")
+    bar = _Bar()
     while True:
         records = [one.remembered.record for one in chosen.machines]
-        missing = [record for record in records if record.state is not State.INSTALLED]
-        bad = [record for record in missing if record.state in (State.FAILED, State.EXHAUSTED)]
-        if bad:
-            _say_states(bad)
-            return FAILED_MACHINE
-        if records:
-            show(len(records) - len(missing), len(records))
-            if not missing:
-                return INSTALLED
-        if until is not None and time.monotonic() >= until:
-            _say_states(missing)
-            return TIME_OVER
-        time.sleep(POLL_SECONDS if until is None else max(0.0, min(POLL_SECONDS, until - time.monotonic())))
+        done = [record for record in records if patience.is_done(record, installs.now)]
+        has_failed = any(record.state is not State.INSTALLED for record in done)
+        is_done = len(done) == len(records) and len(records) > 0
+        bar.show(len(done), records)
+        if is_done or patience.is_over or (has_failed and patience.ends_at_first):
+            bar.close()
+            print(state_counts([record.state for record in records]))
+            _say_states([record for record in records if record.state is not State.INSTALLED])
+            if has_failed and (is_done or patience.ends_at_first):
+                return FAILED_MACHINE
+            return INSTALLED if is_done else TIME_OVER
+        time.sleep(patience.seconds())
         chosen = _as_they_are_now(installs, choice, chosen)
+
+
+class _Bar:
+    """A bar of the machines that are done, with how many are in each state, where standard error is a terminal."""
+
+    def __init__(self) -> None:
+        self._bar: Any = None
+        if sys.stderr.isatty():
+            from tqdm import tqdm  # noqa: PLC0415 - only a terminal needs it
+
+            self._bar = tqdm(unit=" machines", leave=False, delay=1)
+
+    def show(self, done: int, records: Sequence[Record]) -> None:
+        if self._bar is not None and records:
+            self._bar.total = len(records)
+            self._bar.set_postfix_str(states_counted(record.state for record in records), refresh=False)
+            self._bar.update(done - self._bar.n)
+
+    def close(self) -> None:
+        if self._bar is not None:
+            self._bar.close()
 
 
 def _as_they_are_now(installs: OpenInstalls, choice: Choice, before: Chosen) -> Chosen:

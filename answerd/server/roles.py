@@ -90,6 +90,7 @@ NEEDED = {
     "POST /installs/{install}/arm": Role.OPERATE,
     "POST /installs/{install}/disarm": Role.OPERATE,
     "POST /installs/{install}/forget": Role.OPERATE,
+    "GET /summary": Role.READ,
     "GET /unknown": Role.READ,
     "GET /nodes": Role.READ,
     "GET /metrics": Role.READ,

@@ -14,8 +14,11 @@ from answerd.answers.catalogue import Catalogue
 from answerd.answers.machine_choice import Choice, Chosen, NoSuchGroup, WrongChoice, chosen
 from answerd.answers.operator_names import Machine, machine_named, ordered_machine, still_refused
 from answerd.answers.redaction import redacted_install
+from answerd.answers.secret_names import redacted_cell
 from answerd.answers.sources import Sources
+from answerd.answers.tally import Summary, summary
 from answerd.answers.unclaimed import still_unclaimed
+from answerd.identity import printable
 from answerd.installs.contacts import ContactIndex, contact_as_json
 from answerd.installs.hardware import Names
 from answerd.installs.records import InstallMemory, Remembered
@@ -24,6 +27,7 @@ from answerd.installs.shown import MOST_LISTED, event_as_json, record_as_json, u
 from answerd.installs.states import Order
 from answerd.server.admin import requests
 from answerd.server.admin.requests import MASKED, InvalidRequest, NotThere, Route, json_response, note_outcome
+from answerd.server.exposition import TallyExposition
 from answerd.server.live_states import LiveStates
 from answerd.server.statuses import OK
 from answerd.server.threads import in_thread
@@ -42,6 +46,7 @@ class InstallHandlers:
         yield Route("GET", "/installs/<install>", self.one)
         for order in Order:
             yield Route("POST", f"/installs/<install>/{order}", partial(self.ordered, order=order))
+        yield Route("GET", "/summary", self.summary)
         yield Route("GET", "/unknown", self.unknown)
 
     def listed(self) -> bottle.HTTPResponse:
@@ -147,6 +152,35 @@ class InstallHandlers:
         pairs = zip(machines, ordered, strict=True)
         return in_thread(lambda: [shown(machine, one.also) for machine, one in pairs])
 
+    def summary(self) -> bottle.HTTPResponse:
+        """Return how many of the chosen machines are in each state, by group or by a column."""
+        asked = requests.lists_in_query(_SEVERAL, *_CHOOSING, "by")
+        counted = self._counted(_choice(asked), asked.get("by", [""])[0])
+        note_outcome(f"summary by {printable(counted.by)}")
+        return json_response(OK, counted.as_json(), {} if requests.sees_secrets() else MASKED)
+
+    def metrics(self, by: str) -> bytes:
+        """Return the states of all machines by group or by a column, in Prometheus' text format."""
+        counted = self._counted(Choice(), by)
+        if len(counted.tallies) > _MOST_SERIES:
+            raise InvalidRequest(
+                f"more than {_MOST_SERIES:,} values: metrics are for a column that many machines share"
+            )
+        return TallyExposition(counted)()
+
+    def _counted(self, choice: Choice, by: str) -> Summary:
+        """Return a summary, without the values of columns that are named like a secret for a role that sees none.
+        Raises `InvalidRequest`, `NotThere`."""
+        memory, catalogue, now = self._installs.current(), self._catalogue(), self._installs.now()
+        try:
+            counted = in_thread(summary, catalogue, memory, now, choice, by)
+        except WrongChoice as error:
+            raise refused(error) from None
+        if not requests.sees_secrets():
+            for tally in counted.tallies:
+                tally.value = redacted_cell(counted.by, tally.value) if tally.value is not None else None
+        return counted
+
     def unknown(self) -> bottle.HTTPResponse:
         """Return the machines that asked and were claimed by nothing, the last first."""
         machines = in_thread(self._installs.store.unknown)
@@ -171,6 +205,9 @@ class InstallHandlers:
         return machine
 
 
+_MOST_SERIES = 1_000
+"""Values of a column whose machines are counted as metrics."""
+
 _SEVERAL = ("machine", "where")
 _CHOOSING = (*_SEVERAL, "group", "state")
 """The parameters by which machines are chosen; those that may be given several times."""
@@ -186,7 +223,15 @@ def _chosen(catalogue: Catalogue, memory: InstallMemory, now: float, choice: Cho
     """Return the machines of a choice. Raises `InvalidRequest`, `NotThere`."""
     try:
         return chosen(catalogue, memory, now, choice)
-    except NoSuchGroup as error:
-        raise NotThere(str(error)) from None
     except WrongChoice as error:
-        raise InvalidRequest(str(error)) from None
+        raise refused(error) from None
+
+
+def refused(error: WrongChoice) -> InvalidRequest | NotThere:
+    """Return the error of the API for a choice that cannot be."""
+    return NotThere(str(error)) if isinstance(error, NoSuchGroup) else InvalidRequest(str(error))
+
+
+def no_metrics(_by: str) -> bytes:
+    """Refuse to count machines where there is no place for states."""
+    raise InvalidRequest("there is no place for the states of installs, so there is nothing to count")
