@@ -31,7 +31,7 @@ from answerd.installs.hardware import (
 )
 from answerd.installs.records import InstallMemory, Refused, Remembered, no_row
 from answerd.installs.sentences import command, kind_and_text, moment
-from answerd.installs.states import Gate, Order, Requested, State, is_counted_as, is_silent
+from answerd.installs.states import Gate, Order, Requested, State, is_silent
 from answerd.inventory.row import Row
 
 
@@ -221,40 +221,17 @@ def census(catalogue: Catalogue, memory: InstallMemory, now: float) -> tuple[Cou
     return Counter(record.state for record in records), sum(is_silent(one, now, memory.rules) for one in records)
 
 
-def machines_without_record(
-    catalogue: Catalogue, memory: InstallMemory, known: Iterable[Remembered]
-) -> list[Remembered]:
-    """Return a new record for each machine that a row, a document or ``members`` names and that is not known."""
+def machines_without_record(catalogue: Catalogue, memory: InstallMemory, known: Iterable[Remembered]) -> list[Machine]:
+    """Return each machine that a row, a document or ``members`` names and that is not known."""
     names = {identity for one in known for identity in (identity_of(one.record.name), *one.names)}
-    found: dict[str, Remembered] = {}
+    found: dict[str, Machine] = {}
     for name in _named_in_set(catalogue):
         if identity_of(name) in names:
             continue
         machine = machine_named(catalogue, memory, name)
         if machine is not None and names.isdisjoint(machine.names):
-            found[identity_of(machine.name)] = machine.seen_in(memory)
+            found[identity_of(machine.name)] = machine
     return list(found.values())
-
-
-def records_selected(
-    catalogue: Catalogue, memory: InstallMemory, now: float, *, group: str | None = None, state: str | None = None
-) -> list[Remembered] | None:
-    """Return the records of a group's machines, or of all, in a state that `is_counted_as` knows, or in any. A group's
-    machines without a record, and all that are new where these are wanted, have a new one. None where there is no such
-    group."""
-    if group is not None:
-        names = machines_of_group(catalogue, memory, group)
-        if names is None:
-            return None
-        machines = (machine for name in names if (machine := machine_named(catalogue, memory, name)) is not None)
-        selected = list({machine.name: machine.seen_in(memory) for machine in machines}.values())
-    else:
-        selected = remembered_machines(catalogue, memory)
-        if state == State.NEW:
-            selected += machines_without_record(catalogue, memory, selected)
-    if state is None:
-        return selected
-    return [remembered for remembered in selected if is_counted_as(remembered.record, state, now, memory.rules)]
 
 
 def refused_by_name(catalogue: Catalogue, memory: InstallMemory) -> Iterator[tuple[Row, str, Remembered]]:
@@ -329,7 +306,7 @@ def _named_by_group(catalogue: Catalogue, memory: InstallMemory, wanted: frozens
         if remembered.group is not None and identity_of(remembered.group) in wanted:
             yield remembered.record.name
     for row in catalogue.inventory.rows() if catalogue.inventory is not None else ():
-        if row.name and any(document.identity in wanted for document in _groups_of_row(catalogue, row)):
+        if row.name and any(document.identity in wanted for document in groups_of_row(catalogue, row)):
             yield row.name
     for document in list(catalogue.documents.values()):
         if not document.content.readable:
@@ -355,7 +332,8 @@ def _row_of(catalogue: Catalogue, identity: str) -> Row | None:
     return row if isinstance(row, Row) else None
 
 
-def _groups_of_row(catalogue: Catalogue, row: Row) -> tuple[Document, ...]:
+def groups_of_row(catalogue: Catalogue, row: Row) -> tuple[Document, ...]:
+    """Return the groups and overlays that claim a row."""
     try:
         claims = claims_of(catalogue, row)
         return *claims.groups, *claims.overlays

@@ -136,14 +136,12 @@ def read_bytes(name: str) -> bytes:
         raise CommandError(f"{name} cannot be read: {error.strerror}", WRONG_USAGE) from None
 
 
-def state_named(text: str | None, words: Sequence[str] = tuple(State)) -> str | None:
-    """Return the command line's word for a state, which is one of ``words``; None where there is none. Raises
-    `CommandError`."""
-    if text is None:
-        return None
-    if text.lower() not in words:
-        raise CommandError(f"--state {text!r} is no state; there are {', '.join(words)}", WRONG_USAGE)
-    return text.lower()
+def state_named(text: str) -> State:
+    """Return the state that the command line names. Raises `CommandError`."""
+    try:
+        return State(text.lower())
+    except ValueError:
+        raise CommandError(f"--state {text!r} is no state; there are {', '.join(State)}", WRONG_USAGE) from None
 
 
 def one_of(what: str, text: str, known: Iterable[str]) -> None:

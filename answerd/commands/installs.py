@@ -1,26 +1,40 @@
 """Which machines are installed, missing or failed; one machine's history.
 
 Usage:
-  answerd installs [--state S] [--group G] [--json] [--from URL]... [--ca FILE]
-  answerd installs --waiting [--json] [--from URL]... [--ca FILE]
+  answerd installs [--where FILTER]... [--group G] [--state S]
+                   [--json | --names] [--from URL]... [--ca FILE] [ID]...
+  answerd installs --waiting [--where FILTER]... [--group G]
+                   [--json | --names] [--from URL]... [--ca FILE] [ID]...
+  answerd installs --summary BY [--where FILTER]... [--group G] [--state S]
+                   [--json] [ID]...
   answerd installs --unknown [--json] [--from URL]... [--ca FILE]
   answerd install ID [--show-secrets] [--json]
 
-`installs` prints a line for each machine that has a record. With --group also
-the machines of the group that have none, and with --state new all that a row, a
+`installs` prints a line for each machine that has a record. With an ID, --where
+or --group also those that have none, and with --state new all that a row, a
 document or a member names: they are new.
 
 `install` prints what one machine was given and what it reported, of each
-report's body the last 30 lines. ID is a name of a record, a row, a document or
-a member, any identity of the machine, or a MAC address.
+report's body the last 30 lines.
+
+An ID is a name of a record, a row, a document or a member, any identity of a
+machine, or a MAC address. For `installs` it may be a list, cn[01-20,25], or a
+pattern, 'cn05*'. Of several IDs any is meant, and what else is given must hold
+too.
 
 Options:
+  --where FILTER  The machines whose rows have COLUMN=PATTERN; several of one
+                  column mean any of them, of different columns all.
   --group G       The machines of a group: its members, the machines that extend
                   it, and the rows that it claims.
   --state S       The machines in a state: new, armed, installing, copied,
                   installed, failed, exhausted, conflict; or silent: those that
                   install and have neither asked nor reported for
                   SERVICE_INSTALL_SECS.
+  --summary BY    How many machines are in each state, for each group where BY is
+                  "group", or for each value of the column BY; also of those
+                  that have no record.
+  --names         Print nothing but the names of the machines, each on a line.
   --waiting       The machines that a gate refused and that an operator can let
                   in (answerd arm), the one that asked last first.
   --unknown       The machines that asked and were claimed by nothing, the last
@@ -37,13 +51,15 @@ Options:
 
 Exit status:
   0  it worked
-  1  it did not, nothing has this name, or a site of --from cannot be asked; the
+  1  it did not, nothing has a name, or a site of --from cannot be asked; the
      reason is on standard error
   2  the command line is wrong, or a file on it is not there
 
 Examples:
-  # Show which machines failed, and why.
-  answerd installs --state failed
+  # Show which machines of a rack failed, and why.
+  answerd installs --where rack=R12 --state failed
+  # Show how far each rack is.
+  answerd installs --summary rack
   # Show which machines no document claims.
   answerd installs --unknown
   # Show the machines of two sites in one list.
@@ -55,22 +71,24 @@ Examples:
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from threading import Thread
 from typing import Any
 
 from answerd.answers.catalogue import Catalogue
+from answerd.answers.machine_choice import Choice, Chosen, NoSuchGroup, WrongChoice, chosen
 from answerd.answers.operator_names import (
     Machine,
     OrderedMachine,
     machine_named,
     ordered_machine,
-    records_selected,
-    remembered_machines,
     still_refused,
 )
 from answerd.answers.redaction import redacted_install
+from answerd.answers.tally import summary
 from answerd.answers.unclaimed import still_unclaimed
 from answerd.commands import FAILED, WRONG_USAGE, Arguments, CommandError
 from answerd.commands.common import (
@@ -82,14 +100,13 @@ from answerd.commands.common import (
     read_documents,
     say,
     settings,
-    state_named,
 )
 from answerd.commands.remote import AdminApi, Shape
 from answerd.installs.contacts import ContactIndex, contact_as_json
 from answerd.installs.records import InstallMemory, Refused, Remembered
 from answerd.installs.sentences import shown_name
 from answerd.installs.shown import MOST_LISTED, event_as_json, last_lines, record_as_json, unknown_as_json
-from answerd.installs.states import STATE_WORDS, Order, Rules, State
+from answerd.installs.states import Order, Rules, State
 from answerd.store.opening import install_rules, open_existing_states
 from answerd.store.states import Position, States
 
@@ -158,10 +175,6 @@ class OpenInstalls:
         machine = self.named(name)
         return [] if machine is None else [machine.seen_in(self.memory)]
 
-    def all(self) -> list[Remembered]:
-        """Return all machines of which anything is known."""
-        return remembered_machines(self.catalogue, self.memory)
-
     def ordered(self, machine: Machine, order: Order) -> OrderedMachine:
         """Return what an order to a machine names."""
         return ordered_machine(self.catalogue, self.memory, machine, order)
@@ -174,12 +187,32 @@ class OpenInstalls:
         """Bring the records up to date. Raises `StoreError`."""
         self.memory, self.position = self.store.catch_up(self.memory, self.position)
 
-    def selected(self, group: str | None, state: str | None) -> list[Remembered]:
-        """Return `records_selected`, sorted by name. Raises `CommandError` where there is no such group."""
-        found = records_selected(self.catalogue, self.memory, self.now, group=group, state=state)
-        if found is None:
-            raise CommandError(f"no group is called {group!r}")
-        return sorted(found, key=lambda remembered: remembered.record.name)
+    def chosen(self, choice: Choice) -> Chosen:
+        """Return the machines of a choice. Raises `CommandError`, with status 2 where the choice is none."""
+        with choosing():
+            return chosen(self.catalogue, self.memory, self.now, choice)
+
+
+@contextmanager
+def choosing() -> Iterator[None]:
+    """Raise `CommandError`, with status 2, for a choice that cannot be; with 1 where there is no such group."""
+    try:
+        yield
+    except NoSuchGroup as error:
+        raise CommandError(str(error)) from None
+    except WrongChoice as error:
+        raise CommandError(str(error), WRONG_USAGE) from None
+
+
+def choice_of(arguments: Arguments) -> Choice:
+    """Return which machines a command line means."""
+    return Choice(arguments["ID"], arguments["--where"], arguments["--group"], arguments["--state"])
+
+
+def say_unknown(names: Sequence[str]) -> None:
+    """Say of each name that nothing has it."""
+    for name in names:
+        say(f"answerd: {name}: no record, row, document or member has this name, and it is no MAC address")
 
 
 def open_installs() -> OpenInstalls:
@@ -200,31 +233,37 @@ def run(arguments: Arguments) -> int:
 
 
 def print_installs(arguments: Arguments) -> int:
-    state = state_named(arguments["--state"], STATE_WORDS)
+    if arguments["--summary"] is not None:
+        return _print_summary(arguments)
+    choice = choice_of(arguments)
     if arguments["--from"]:
-        return _print_sites(arguments, state)
+        return _print_sites(arguments, choice)
     if arguments["--ca"]:
         raise CommandError("--ca is for --from", WRONG_USAGE)
     installs = open_installs()
     if arguments["--unknown"]:
         unknown = still_unclaimed(installs.catalogue, installs.store.unknown())
         _print_list(arguments, [unknown_as_json(machine) for machine in unknown])
+        return 0
+    found = installs.chosen(choice)
+    records = [record_as_json(one.remembered, installs.now, installs.rules) for one in found.machines]
+    contacts = ContactIndex(installs.store.contacts())
+    if arguments["--waiting"]:
+        _print_list(arguments, [*contacts.waiting(records, are_all=choice.is_of_all)])
     else:
-        found = installs.selected(arguments["--group"], state)
-        records = [record_as_json(remembered, installs.now, installs.rules) for remembered in found]
-        contacts = ContactIndex(installs.store.contacts())
-        if arguments["--waiting"]:
-            _print_list(arguments, [*contacts.waiting(records)])
-        else:
-            _print_list(arguments, [*map(contacts.shown_with, records)])
-    return 0
+        _print_list(arguments, [*map(contacts.shown_with, records)])
+    say_unknown(found.unknown)
+    return FAILED if found.unknown else 0
 
 
-def _print_sites(arguments: Arguments, state: str | None) -> int:
+def _print_sites(arguments: Arguments, choice: Choice) -> int:
     """Print what several services say. Exit status 1 if one of them cannot be asked."""
     sites = [AdminApi.of(url, arguments["--ca"], "--from", SITE_SECONDS) for url in arguments["--from"]]
-    asked = (("state", state), ("group", arguments["--group"]), ("waiting", "1" if arguments["--waiting"] else None))
-    query = {name: value for name, value in asked if value is not None}
+    single = (("state", choice.state), ("group", choice.group), ("waiting", "1" if arguments["--waiting"] else None))
+    query = {
+        **{name: [value] for name, value in single if value is not None},
+        **{name: values for name, values in (("machine", choice.names), ("where", choice.filters)) if values},
+    }
     path, what = ("/unknown", "unknown") if arguments["--unknown"] else ("/installs", "installs")
     answers: list[list[dict[str, Any]] | CommandError] = [CommandError(f"{site.site} was not asked") for site in sites]
     waiting = iter(enumerate(sites))
@@ -250,14 +289,14 @@ def _print_sites(arguments: Arguments, state: str | None) -> int:
     return FAILED if faults else 0
 
 
-def _all_pages(site: AdminApi, path: str, what: str, query: dict[str, str]) -> list[dict[str, Any]]:
+def _all_pages(site: AdminApi, path: str, what: str, query: Mapping[str, Sequence[str]]) -> list[dict[str, Any]]:
     """Return the machines of a site. Raises `CommandError`."""
     shape: Shape = {what: [_RECORD if what == "installs" else _UNKNOWN]}
-    page: list[dict[str, Any]] = site.get(path, shape, **query)[what]
+    page: list[dict[str, Any]] = site.get(path, shape, query)[what]
     found = page
     while path == "/installs" and len(page) == MOST_LISTED:
         last = page[-1]["machine"]
-        page = site.get(path, shape, **query, after=last)[what]
+        page = site.get(path, shape, {**query, "after": [last]})[what]
         if len(found) >= MOST_OF_A_SITE or any(machine["machine"] <= last for machine in page):
             raise CommandError(f"{site.site} is no admin API: its list of machines does not end")
         found = [*found, *page]
@@ -267,6 +306,10 @@ def _all_pages(site: AdminApi, path: str, what: str, query: dict[str, str]) -> l
 def _print_list(arguments: Arguments, machines: Sequence[dict[str, Any]]) -> None:
     """Print installs or unknown machines as JSON has them."""
     unknown = arguments["--unknown"]
+    if arguments["--names"]:
+        for machine in machines:
+            print(shown_name(machine["machine"]))
+        return
     if arguments["--json"]:
         print_json({"unknown" if unknown else "installs": machines})
         return
@@ -275,7 +318,11 @@ def _print_list(arguments: Arguments, machines: Sequence[dict[str, Any]]) -> Non
         columns = {"SITE": lambda machine: str(machine["site"]), **columns}
     rows = [[cell(machine) for cell in columns.values()] for machine in machines]
     print_table([[*columns], *rows], ["", *(_COLOURS.get(machine.get("state"), "") for machine in machines)])
-    print(f"{counted(len(machines), 'machine')} that nothing claims" if unknown else _summary(machines))
+    print(
+        f"{counted(len(machines), 'machine')} that nothing claims"
+        if unknown
+        else state_counts([machine["state"] for machine in machines])
+    )
 
 
 def _state(record: dict[str, Any]) -> str:
@@ -321,18 +368,44 @@ _UNKNOWN_COLUMNS: _Columns = {
 }
 
 
-def _summary(records: Sequence[dict[str, Any]]) -> str:
-    counts = [(state, sum(install["state"] == state for install in records)) for state in State]
-    states = ", ".join(f"{count} {state}" for state, count in counts if count)
-    return f"{counted(len(records), 'machine')}{f': {states}' if states else ''}"
+def states_counted(states: Iterable[str]) -> str:
+    """Return how many machines are in each state: ``47 installed, 3 failed``."""
+    found = Counter(states)
+    return ", ".join(f"{found[state]} {state}" for state in State if found[state])
+
+
+def state_counts(states: Sequence[str]) -> str:
+    """Return how many machines there are, and in each state: ``50 machines: 47 installed, 3 failed``."""
+    told = states_counted(states)
+    return f"{counted(len(states), 'machine')}{f': {told}' if told else ''}"
+
+
+def _print_summary(arguments: Arguments) -> int:
+    """Print how many machines are in each state, by group or by a column."""
+    installs = open_installs()
+    with choosing():
+        found = summary(installs.catalogue, installs.memory, installs.now, choice_of(arguments), arguments["--summary"])
+    if arguments["--json"]:
+        print_json(found.as_json())
+    else:
+        states = [state for state in State if found.total.states[state]]
+        rows = [[found.by.upper(), "MACHINES", *(state.value.upper() for state in states), "SILENT"]]
+        for tally in (*found.tallies, found.total):
+            value = "total" if tally is found.total else shown_name(tally.value or "-")
+            counts = [tally.machines, *(tally.states[state] for state in states), tally.silent]
+            rows.append([value, *map(str, counts)])
+        print_table(rows)
+    say_unknown(found.unknown)
+    return FAILED if found.unknown else 0
 
 
 def print_install(arguments: Arguments) -> int:
     """Print a machine's state and history. Exit status 1 if nothing has the name."""
+    (name,) = arguments["ID"]
     installs = open_installs()
-    found = installs.remembered(arguments["ID"])
+    found = installs.remembered(name)
     if not found:
-        raise CommandError(f"no record, row, document or member is called {arguments['ID']}, and it is no MAC address")
+        raise CommandError(f"no record, row, document or member is called {name}, and it is no MAC address")
     records: list[dict[str, Any]] = []
     contacts = ContactIndex(installs.store.contacts())
     sources = configured_sources()

@@ -41,13 +41,13 @@ from answerd import captures
 from answerd.answers.cases import winners
 from answerd.answers.catalogue import Catalogue
 from answerd.answers.inventory_index import Inventory, inventory_file
+from answerd.answers.machine_choice import RowFilters, WrongChoice
 from answerd.commands import FAILED, WRONG_USAGE, Arguments, CommandError
 from answerd.commands.common import print_json, print_table, printable_line, read_bytes, read_documents, say, settings
 from answerd.documents import Key, RawDocument
 from answerd.errors import AnswerError
-from answerd.formats.patterns import Pattern, form_under
 from answerd.hardware import Hardware, NotHardwareError, hardware_of_request, hardware_of_text
-from answerd.identity import Kind, folded, identifier_fault
+from answerd.identity import Kind, identifier_fault
 from answerd.inventory import DEFAULT_NAME, FORMAT
 from answerd.inventory.editing import in_columns, with_rows_added
 from answerd.inventory.records import UnreadableError, written_record
@@ -55,7 +55,6 @@ from answerd.inventory.row import IDENTITY_COLUMNS, Row, judged
 from answerd.inventory.table import Table, read_table
 from answerd.store import Author, Store, StoreError
 from answerd.store.files import FileStore
-from answerd.suggestion import did_you_mean
 
 HEADER = ",".join(IDENTITY_COLUMNS)
 """The columns of a new inventory."""
@@ -75,8 +74,11 @@ def run(arguments: Arguments) -> int:
 def _list(arguments: Arguments) -> int:
     _, catalogue = read_documents()
     inventory = catalogue.inventory or Inventory()
-    wanted = _filters(arguments["FILTER"], inventory)
-    rows = [row for row in inventory.rows() if _meets(row, wanted)]
+    try:
+        filters = RowFilters(arguments["FILTER"], inventory)
+    except WrongChoice as error:
+        raise CommandError(str(error), WRONG_USAGE) from None
+    rows = [row for row in inventory.rows() if filters.hold(row)]
     listed = [(inventory.place(row), row, _claimed_by(catalogue, row)) for row in rows]
     if arguments["--json"]:
         listing = [{"place": place, "row": row.by_column(), "claimed_by": claims} for place, row, claims in listed]
@@ -86,34 +88,6 @@ def _list(arguments: Arguments) -> int:
     for problem in inventory.problems():
         say(f"problem: {problem}")
     return FAILED if inventory.unreadable else 0
-
-
-def _filters(written: Sequence[str], inventory: Inventory) -> dict[str, list[Pattern]]:
-    """Return the patterns of each column. Raises `CommandError`."""
-    columns = {label for table in inventory.by_layout.values() for label in table.layout.labels}
-    wanted: dict[str, list[Pattern]] = {}
-    for text in written:
-        column, equals, pattern = text.partition("=")
-        label = folded(column)
-        try:
-            matching = Pattern(pattern, label)
-        except ValueError:
-            matching = None
-        if not equals or not column or matching is None:
-            raise CommandError(f"{text!r} is no filter: write COLUMN=PATTERN, role=db", WRONG_USAGE)
-        if label not in columns and columns:
-            near = did_you_mean(label, columns, shown=str)
-            raise CommandError(f"no inventory has a column {column!r}{near}", WRONG_USAGE)
-        wanted.setdefault(label, []).append(matching)
-    return wanted
-
-
-def _meets(row: Row, wanted: dict[str, list[Pattern]]) -> bool:
-    values = row.values()
-    return all(
-        any(pattern.matches(form_under(label)(value)) for pattern in patterns for value in values.get(label, ()))
-        for label, patterns in wanted.items()
-    )
 
 
 def _claimed_by(catalogue: Catalogue, row: Row) -> list[str]:

@@ -1,15 +1,9 @@
 """Let machines install again, or no more, or forget them.
 
 Usage:
-  answerd arm ID...
-  answerd arm --group G [--state S]
-  answerd arm --state S
-  answerd disarm ID...
-  answerd disarm --group G [--state S]
-  answerd disarm --state S
-  answerd forget ID...
-  answerd forget --group G [--state S]
-  answerd forget --state S
+  answerd arm [--where FILTER]... [--group G] [--state S] [ID]...
+  answerd disarm [--where FILTER]... [--group G] [--state S] [ID]...
+  answerd forget [--where FILTER]... [--group G] [--state S] [ID]...
 
 `arm`: the machines may install from now on, whatever their state is. A new
 attempt begins: the URLs of reports of the last one change nothing any more.
@@ -22,24 +16,33 @@ report late changes nothing. A machine that is new may install, unless its
 document waits for an operator.
 
 An ID is a name of a record, a row, a document or a member, any identity of a
-machine, or a MAC address.
+machine, or a MAC address; a list of them, cn[01-20,25]; or a pattern, 'cn05*'.
+Of several IDs any is meant, and what else is given must hold too.
 
 Options:
-  --group G  The machines of a group: its members, the machines that extend it,
-             and the rows that it claims.
-  --state S  The machines in a state: new, armed, installing, copied, installed,
-             failed, exhausted, conflict; or those that are silent.
-  -h --help  This text.
+  --where FILTER  The machines whose rows have COLUMN=PATTERN; several of one
+                  column mean any of them, of different columns all.
+  --group G       The machines of a group: its members, the machines that extend
+                  it, and the rows that it claims.
+  --state S       The machines in a state: new, armed, installing, copied,
+                  installed, failed, exhausted, conflict; or those that are
+                  silent.
+  -h --help       This text.
 
 Exit status:
   0  done
-  1  a name is unknown, and the others are done; a machine that was armed would
-     still be refused; or the states cannot be written
+  1  a name is unknown, and the others are done; no machine is as the options
+     say; a machine that was armed would still be refused; or the states cannot
+     be written
   2  the command line is wrong
 
 Examples:
   # Let a machine install at its next boot.
   answerd arm web-01
+  # Let the machines of a rack that failed install again.
+  answerd arm --where rack=R12 --state failed
+  # Let machines install that a list names, as Slurm writes it.
+  answerd arm 'cn[0551-0600,0612]'
   # Keep the machines of a group as they are.
   answerd disarm --group rack-a
   # Remove the record of a machine that is gone.
@@ -51,13 +54,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from answerd.answers.operator_names import Machine
-from answerd.commands import FAILED, Arguments
+from answerd.commands import FAILED, WRONG_USAGE, Arguments, CommandError
 from answerd.commands.apply import user_name
-from answerd.commands.common import counted, say, state_named
-from answerd.commands.installs import OpenInstalls, open_installs
+from answerd.commands.common import counted, say
+from answerd.commands.installs import OpenInstalls, choice_of, open_installs, say_unknown
 from answerd.installs.hardware import Names
 from answerd.installs.sentences import kind_and_text, moment, sentence, shown_name
-from answerd.installs.states import STATE_WORDS, Order
+from answerd.installs.states import Order
 from answerd.store.states import GivenOrder
 
 _MOST_TOLD = 8
@@ -70,11 +73,14 @@ def run(arguments: Arguments) -> int:
     """Order the machines that the command line names, and print each. Exit status 1 if a name is unknown, or a machine
     would still be refused after ``arm``."""
     order = next(order for order in DONE if arguments[order])
-    state = state_named(arguments["--state"], STATE_WORDS)
+    choice = choice_of(arguments)
+    if choice.is_of_all:
+        raise CommandError(f"name the machines to {order}, or choose them: --where, --group, --state", WRONG_USAGE)
     installs = open_installs()
-    names = arguments["ID"] or [remembered.record.name for remembered in installs.selected(arguments["--group"], state)]
-    found = {name: installs.named(name) for name in names}
-    machines = [machine for machine in found.values() if machine is not None]
+    found = installs.chosen(choice)
+    if not found.machines and not found.unknown:
+        raise CommandError("there is no such machine: nothing was done")
+    machines = [one.machine for one in found.machines]
     ordered = [installs.ordered(machine, order) for machine in machines]
     if ordered:
         origin = ", ".join(part for part in ("command line", user_name()) if part)
@@ -85,11 +91,9 @@ def run(arguments: Arguments) -> int:
     waiting = installs.store.waiting()
     if waiting is not None and waiting.messages:
         say(f"# {counted(waiting.messages, 'event')} of this node for the database, which its service delivers")
-    unknown = [name for name, machine in found.items() if machine is None]
-    for name in unknown:
-        say(f"answerd: {name}: no record, row, document or member has this name, and it is no MAC address")
+    say_unknown(found.unknown)
     refused = _say_who_is_refused(installs, machines) if order is Order.ARM and machines else False
-    return FAILED if unknown or refused else 0
+    return FAILED if found.unknown or refused else 0
 
 
 def _beyond(installs: OpenInstalls, also: Names) -> str:

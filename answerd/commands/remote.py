@@ -13,7 +13,7 @@ import re
 import socket
 import ssl
 import struct
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from ipaddress import ip_address
@@ -134,10 +134,10 @@ class AdminApi:
     def _where(self) -> str:
         return f"{self.scheme}://{self.site}"
 
-    def get(self, path: str, shape: Shape, **query: str) -> dict[str, Any]:
-        """Ask for something, which has this shape. Raises `CommandError` where there is no such thing, the service
-        cannot be asked, or what answers is no admin API."""
-        encoded = urlencode(query, errors="surrogateescape")
+    def get(self, path: str, shape: Shape, query: Mapping[str, Sequence[str]]) -> dict[str, Any]:
+        """Ask for something, which has this shape; a parameter of the query may have several values. Raises
+        `CommandError` where there is no such thing, the service cannot be asked, or what answers is no admin API."""
+        encoded = urlencode(query, doseq=True, errors="surrogateescape")
         reply = self._ask("GET", f"{path}?{encoded}" if query else path, b"", {}, shape)
         if reply.is_error:
             raise CommandError(f"{self.site} answered {reply.status}: {reply.error}")

@@ -71,7 +71,7 @@ def run(arguments: Arguments) -> int:
         raise CommandError("--json goes with --explain: the answer itself is printed as it is", WRONG_USAGE)
     replayed = arguments["--replay"]
     request = captures.read(capture_named(replayed)).request if replayed else request_of(arguments)
-    state = State(state_named(arguments["--state"]) or State.ARMED)
+    state = state_named(arguments["--state"]) if arguments["--state"] is not None else State.ARMED
     _, catalogue = read_documents(arguments["--dir"])
     facts = Facts(request)
     sources = configured_sources(state, by_directory=bool(arguments["--dir"]))

@@ -108,9 +108,9 @@ class ContactIndex:
             return record
         return {**record, "heard": timestamp(contact.at), "last_step": contact.step}
 
-    def waiting(self, records: Iterable[dict[str, Any]]) -> Iterator[dict[str, Any]]:
+    def waiting(self, records: Iterable[dict[str, Any]], *, are_all: bool = True) -> Iterator[dict[str, Any]]:
         """Yield the records of the machines that a gate refused and that an operator can let in, the one that asked
-        last first. ``records`` are all that there are; a machine without one is new."""
+        last first. Where ``records`` are all that there are, a machine without one is new; else it is left out."""
         by_identity = {
             identity_of(name): record for record in records for name in (record["machine"], *record["identities"])
         }
@@ -121,6 +121,8 @@ class ContactIndex:
             if not contact.is_refused or not is_first:
                 continue
             own = next((by_identity[name] for name in contact.identities if name in by_identity), None)
+            if own is None and not are_all:
+                continue
             record = own if own is not None else new_record(contact)
             seen.update(identity_of(name) for name in (record["machine"], *record["identities"]))
             if record["state"] in OPENED_BY_ARM:

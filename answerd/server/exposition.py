@@ -18,6 +18,7 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Histo
 from answerd import __version__
 from answerd.answers.catalogue import Catalogue
 from answerd.answers.operator_names import census
+from answerd.answers.tally import Summary
 from answerd.errors import StatesUnknown
 from answerd.installs.states import State
 from answerd.server.admission import Admission
@@ -175,6 +176,26 @@ def _states(installs: LiveStates, catalogue: Catalogue) -> Iterator[Metric]:
             "settings that decide answers, and secrets, that are not the same at all nodes; only with PostgreSQL",
             len(differences_of(nodes)),
         )
+
+
+class TallyExposition:
+    """A collector of prometheus_client: the machines of a summary, by value and state."""
+
+    def __init__(self, counted: Summary) -> None:
+        self._counted = counted
+
+    def __call__(self) -> bytes:
+        registry = CollectorRegistry(auto_describe=False)
+        registry.register(self)
+        return generate_latest(registry)
+
+    def collect(self) -> Iterator[Metric]:
+        meaning = "machines by group, or by the value of a column, and state; only where a scrape asks with by="
+        family = GaugeMetricFamily("answerd_installs_by", meaning, labels=["by", "value", "state"])
+        for tally in self._counted.tallies:
+            for state in State:
+                family.add_metric([self._counted.by, tally.value or "", state.value], tally.states[state])
+        yield family
 
 
 def make_metrics_app(exposition: Callable[[], bytes], readiness: Readiness) -> WSGIApplication:

@@ -14,12 +14,12 @@ _answerd() {
         validate-answer) options='--format --release --product --help -h' ;;
         captures) options='--machine --json --help -h' ;;
         inventory) options='--to --dry-run --json --help -h' ;;
-        installs) options='--group --state --waiting --unknown --from --ca --json --help -h' ;;
+        installs) options='--where --group --state --summary --names --waiting --unknown --from --ca --json --help -h' ;;
         install) options='--show-secrets --json --help -h' ;;
-        arm) options='--group --state --help -h' ;;
-        disarm) options='--group --state --help -h' ;;
-        forget) options='--group --state --help -h' ;;
-        wait) options='--group --timeout --help -h' ;;
+        arm) options='--where --group --state --help -h' ;;
+        disarm) options='--where --group --state --help -h' ;;
+        forget) options='--where --group --state --help -h' ;;
+        wait) options='--where --group --state --timeout --grace --fail-fast --help -h' ;;
         nodes) options='--json --help -h' ;;
         import) options='--prune --follow-links --from-db --states --help -h' ;;
         export) options='--force --help -h' ;;

@@ -383,7 +383,7 @@ def test_machines_without_a_record_are_those_of_rows_documents_and_members(lab: 
 
     def without() -> dict[str, list[str]]:
         found = machines_without_record(catalogue, lab.installs.memory, lab.machines())
-        return {new.record.name: sorted(new.identities) for new in found}
+        return {new.name: sorted(new.names) for new in found}
 
     assert without() == {
         "Pc-01": ["pc01"],

@@ -8,8 +8,11 @@ import re
 import signal
 import socket
 import sqlite3
+import subprocess
+import sys
 from collections import Counter
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, closing
 from pathlib import Path
 from select import select
@@ -19,6 +22,7 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from answerd.installs.tokens import token_fingerprint
+from answerd.server.roles import hash_of
 from tests.support.disks import fill
 from tests.support.replies import Reply, chunked, exchange, post, receive
 from tests.support.service import Service, run, write_tree
@@ -450,3 +454,281 @@ def test_machines_that_are_only_in_a_table_are_new_on_the_command_line(
     assert [line.split()[0] for line in listed.splitlines()[1:-1]] == ["pc-01"]
     assert listed.splitlines()[-1] == "1 machine: 1 new"
     assert run("arm", "--state", "new", **settings).stdout.decode() == "pc-01 armed\n"
+
+
+RACKS = {
+    "inventory.csv": "id,mac,rack\n" + "".join(f"cn{n:02},52:54:00:00:00:{n:02x},R{n // 10}\n" for n in range(1, 25)),
+    "groups/nodes.ipxe": "#!ipxe\n# answer: match rack=R*\n# answer: once\nkernel vmlinuz {{ report }}\n",
+}
+
+
+@pytest.mark.parametrize("kind", ["files", "sqlite"])
+def test_a_rack_is_ordered_listed_and_waited_for_by_one_choice(
+    serving: Callable[..., Service], tmp_path: Path, kind: str
+) -> None:
+    settings: dict[str, Any] = {
+        "SERVICE_ANSWERS_DIR": tmp_path / "answers",
+        "SERVICE_STATE_PATH": tmp_path / "state.db",
+    }
+    serving(RACKS, **settings).stop()
+    if kind == "sqlite":
+        settings = {"SERVICE_STORE": "sqlite", "SERVICE_DB_PATH": tmp_path / "answers.db"}
+        assert run("import", str(tmp_path / "answers"), **settings).returncode == 0
+
+    def listed(*options: str) -> list[str]:
+        return [
+            one["machine"] for one in json.loads(run("installs", "--json", *options, **settings).stdout)["installs"]
+        ]
+
+    assert run("disarm", "--where", "rack=R1", **settings).returncode == 0
+    rack = [f"cn{n}" for n in range(10, 20)]
+    assert listed() == listed("--state", "installed") == rack
+    assert listed("--where", "rack=R0") == [f"cn{n:02}" for n in range(1, 10)]
+    assert listed("cn[08-11]", "cn2?") == [*listed("cn[08-11]"), *[f"cn{n}" for n in range(20, 25)]]
+    assert listed("--group", "nodes", "--state", "installed", "cn1[0-3]") == rack[:4]
+    ordered = run("arm", "--state", "installed", "cn[08-11]", **settings)
+    assert ordered.stdout.decode().splitlines() == ["cn10 armed", "cn11 armed"]
+    assert run("wait", "--where", "rack=R1", "--state", "installed", "--timeout", "1", **settings).returncode == 0
+    late = run("wait", "--where", "rack=R1", "--timeout", "0.1s", **settings)
+    assert (late.returncode, late.stderr.decode().count("is armed")) == (3, 2)
+    assert run("forget", "cn[10-99]", **settings).returncode == 1  # some are not there, and the others are done
+    assert listed() == []
+
+
+@pytest.mark.parametrize(
+    ("command", "status", "words"),
+    [
+        (["arm"], 2, "choose them"),
+        (["forget"], 2, "choose them"),
+        (["arm", "--where", "rack=R7"], 1, "no such machine"),
+        (["disarm", "--state", "failed"], 1, "no such machine"),
+        (["wait", "--where", "rack=R7"], 2, "no such machine"),
+        (["arm", "--where", "rak=R1"], 2, "did you mean rack"),
+        (["wait", "cn[1-"], 2, "bracket"),
+        (["installs", "--state", "broken"], 2, "is no state"),
+        (["installs", "--group", "nothing"], 1, "no group"),
+        (["installs", "cn01", "cn99"], 1, "cn99: no record"),
+        (["installs", "--where", "rack=R7"], 0, ""),
+    ],
+)
+def test_a_choice_of_nobody_is_an_error_of_a_command_that_acts(
+    serving: Callable[..., Service], tmp_path: Path, command: list[str], status: int, words: str
+) -> None:
+    settings: dict[str, Any] = {
+        "SERVICE_ANSWERS_DIR": tmp_path / "answers",
+        "SERVICE_STATE_PATH": tmp_path / "state.db",
+    }
+    serving(RACKS, **settings).stop()
+    ended = run(*command, **settings)
+    assert (ended.returncode, words in ended.stderr.decode()) == (status, True), ended.stderr
+
+
+def test_the_admin_api_and_sites_choose_machines_as_the_command_line_does(
+    serving: Callable[..., Service], tmp_path: Path
+) -> None:
+    write_tree(tmp_path / "racks", RACKS)
+    settings: dict[str, Any] = {"SERVICE_STORE": "sqlite", "SERVICE_DB_PATH": tmp_path / "answers.db"}
+    run("import", str(tmp_path / "racks"), **settings)
+    service = serving(None, **settings, SERVICE_ADMIN_ADDR="127.0.0.1:0", SERVICE_ADMIN_TOKEN=TOKEN)
+
+    def asked(method: str, query: str) -> tuple[int, Any]:
+        reply = service.ask_admin(method, f"/installs?{query}", Authorization=f"Bearer {TOKEN}")
+        return reply.status, json.loads(reply.body)
+
+    def names(query: str) -> list[str]:
+        status, found = asked("GET", query)
+        assert status == 200
+        return [one["machine"] for one in found["installs"]]
+
+    assert names("") == []
+    assert names("where=rack=R2") == [f"cn{n}" for n in range(20, 25)]
+    assert names("where=rack%3DR1&where=rack=R2&machine=cn[18-21]&machine=cn01") == ["cn18", "cn19", "cn20", "cn21"]
+    assert names("machine=cn2*&limit=2&after=cn21") == ["cn22", "cn23"]
+    assert names("machine=nobody") == []
+    status, done = asked("POST", "order=disarm&where=rack=R2&machine=cn[23-26]")
+    assert (status, done["unknown"]) == (200, ["cn25", "cn26"])
+    assert [(one["machine"], one["state"]) for one in done["installs"]] == [
+        ("cn23", "installed"),
+        ("cn24", "installed"),
+    ]
+    status, done = asked("POST", "order=arm&group=nodes&state=installed")
+    assert [(one["machine"], one["state"], one["still_refused"]) for one in done["installs"]] == [
+        ("cn23", "armed", None),
+        ("cn24", "armed", None),
+    ]
+    for query, expected in {
+        "": 400,
+        "order=arm": 400,
+        "order=break&machine=cn01": 400,
+        "order=arm&where=rak=R1": 400,
+        "order=arm&machine=cn[1-": 400,
+        "order=arm&state=broken": 400,
+        "order=arm&group=nothing": 404,
+        "order=arm&where=rack=R7": 404,
+        "order=arm&machine=nobody": 404,
+        "order=arm&order=arm&machine=cn01": 400,
+    }.items():
+        assert asked("POST", query)[0] == expected, query
+    assert names("state=armed") == ["cn23", "cn24"]
+    assert service.admin is not None
+    sites = ["--from", f"http://127.0.0.1:{service.admin[1]}"]
+    found = run(
+        "installs", "--json", *sites, "--where", "rack=R2", "--where", "rack=R1", "cn2[0-3]", SERVICE_ADMIN_TOKEN=TOKEN
+    )
+    assert [one["machine"] for one in json.loads(found.stdout)["installs"]] == ["cn20", "cn21", "cn22", "cn23"]
+    refused = run("installs", *sites, "--where", "rak=R2", SERVICE_ADMIN_TOKEN=TOKEN)
+    assert (refused.returncode, "did you mean rack" in refused.stderr.decode()) == (1, True)
+
+
+def reported(service: Service, name: str, word: str, message: str = "") -> None:
+    """Let a machine ask for its script and report."""
+    report = url_in(service.send(sent("GET", f"/ipxe/{name}")).text)
+    assert service.post(f"{report}/{word}", message.encode()).status == 200
+
+
+def test_a_wait_ends_when_every_machine_is_done_and_counts_them(
+    serving: Callable[..., Service], tmp_path: Path
+) -> None:
+    settings: dict[str, Any] = {
+        "SERVICE_ANSWERS_DIR": tmp_path / "answers",
+        "SERVICE_STATE_PATH": tmp_path / "state.db",
+        "SERVICE_INSTALL_STARTS": 2,
+    }
+    service = serving(RACKS, **settings)
+
+    def waited(*options: str) -> tuple[int, str, str]:
+        ended = run("wait", "cn0[1-4]", *options, **settings)
+        return ended.returncode, ended.stdout.decode(), ended.stderr.decode()
+
+    for name in ("cn01", "cn02"):
+        reported(service, name, "installed")
+    reported(service, "cn03", "failed", "no disk")
+    status, out, err = waited("--timeout", "0.2s", "--grace", "1h")
+    assert (status, out) == (3, "4 machines: 1 new, 2 installed, 1 failed\n")
+    assert "cn03 is failed" in err
+    assert "cn04 is new" in err
+    assert waited("--fail-fast")[:2] == (1, "4 machines: 1 new, 2 installed, 1 failed\n")
+    assert waited("--timeout", "0.2s", "--grace", "0")[0] == 3  # one has not begun
+    reported(service, "cn04", "failed")
+    assert waited("--grace", "0.1s")[:2] == (1, "4 machines: 2 installed, 2 failed\n")
+    reported(service, "cn03", "failed")  # the last start that it had
+    reported(service, "cn04", "installed")
+    assert waited()[:2] == (1, "4 machines: 3 installed, 1 exhausted\n")  # without grace: nothing begins again
+    assert run("arm", "cn03", **settings).returncode == 0
+    reported(service, "cn03", "installed")
+    assert waited() == (0, "4 machines: 4 installed\n", f"# store: files:{tmp_path / 'answers'}, 2 documents\n")
+
+
+def test_a_machine_that_begins_again_within_its_grace_is_waited_for(
+    serving: Callable[..., Service], tmp_path: Path
+) -> None:
+    settings: dict[str, Any] = {
+        "SERVICE_ANSWERS_DIR": tmp_path / "answers",
+        "SERVICE_STATE_PATH": tmp_path / "state.db",
+    }
+    service = serving(RACKS, **settings)
+    reported(service, "cn01", "failed", "no disk")
+    with ThreadPoolExecutor(1) as beside:
+        waiting = beside.submit(run, "wait", "cn01", "--grace", "1h", "--timeout", f"{PATIENCE}s", **settings)
+        reported(service, "cn01", "installed")
+        ended = waiting.result(PATIENCE)
+    assert (ended.returncode, ended.stdout) == (0, b"1 machine: 1 installed\n")
+
+
+def test_how_far_racks_are_is_said_by_command_api_and_metrics(serving: Callable[..., Service], tmp_path: Path) -> None:
+    table = RACKS["inventory.csv"].replace("rack\n", "rack,root_password\n").replace("R1\n", "R1,hunter22\n")
+    write_tree(tmp_path / "racks", {**RACKS, "inventory.csv": table})
+    (tmp_path / "tokens").write_text(f"grafana read {hash_of(b'reader-0123456789')}\n")
+    settings: dict[str, Any] = {"SERVICE_STORE": "sqlite", "SERVICE_DB_PATH": tmp_path / "answers.db"}
+    run("import", str(tmp_path / "racks"), **settings)
+    served = {"SERVICE_ADMIN_ADDR": "127.0.0.1:0", "SERVICE_TOKENS_FILE": tmp_path / "tokens"}
+    service = serving(None, **settings, **served, SERVICE_ADMIN_TOKEN=TOKEN)
+    reported(service, "cn10", "installed")
+    reported(service, "cn21", "failed")
+
+    def asked(target: str, token: str = TOKEN) -> Reply:
+        return service.ask_admin("GET", target, Authorization=f"Bearer {token}")
+
+    expected = {
+        "by": "rack",
+        "summary": [
+            {"value": "R0", "machines": 9, "silent": 0, "states": {"new": 9}},
+            {"value": "R1", "machines": 10, "silent": 0, "states": {"new": 9, "installed": 1}},
+            {"value": "R2", "machines": 5, "silent": 0, "states": {"new": 4, "failed": 1}},
+        ],
+        "total": {"machines": 24, "silent": 0, "states": {"new": 22, "installed": 1, "failed": 1}},
+    }
+    assert json.loads(asked("/summary?by=rack").body) == expected
+    assert json.loads(run("installs", "--summary", "rack", "--json", **settings).stdout) == expected
+    lines = [line.split() for line in run("installs", "--summary", "rack", **settings).stdout.decode().splitlines()]
+    assert lines[0] == ["RACK", "MACHINES", "NEW", "INSTALLED", "FAILED", "SILENT"]
+    assert lines[-1] == ["total", "24", "22", "1", "1", "0"]
+    assert json.loads(asked("/summary?by=rack&where=rack=R2&state=failed").body)["total"]["machines"] == 1
+    for query in ("", "?by=", "?by=rak", "?by=rack&by=id", "?by=rack&state=broken"):
+        assert asked(f"/summary{query}").status == 400, query
+    assert asked("/summary?by=rack&group=nothing").status == 404
+    found = {
+        (sample.labels["value"], sample.labels["state"]): sample.value
+        for family in text_string_to_metric_families(asked("/metrics?by=rack").text)
+        for sample in family.samples
+        if sample.name == "answerd_installs_by"
+    }
+    assert (found["R1", "installed"], found["R1", "new"], found["R2", "failed"]) == (1, 9, 1)
+    assert "answerd_installs_by" not in asked("/metrics").text
+    assert asked("/metrics?by=rak").status == 400
+    for target in ("/summary?by=root_password", "/metrics?by=root_password"):
+        assert "hunter22" in asked(target).text
+        shown = asked(target, "reader-0123456789")
+        assert (shown.status, "hunter22" in shown.text) == (200, False)
+
+
+NODES = 2_000
+PER_RACK = 50
+IPMITOOL = """#!/usr/bin/env python3
+import re, sys, urllib.request
+name = sys.argv[sys.argv.index("-H") + 1].removesuffix("-bmc")
+address, broken = "http://{address}", {broken!r}
+script = urllib.request.urlopen(address + "/ipxe/" + name).read().decode()
+open("{log}", "a").write(name + "\\n")
+report = re.search("/report/[^ ]+", script)[0].strip()
+with open("{log}") as log:
+    fails = name in broken and log.read().split().count(name) == 1
+body = b"sda: no space left" if fails else b""
+urllib.request.urlopen(address + report + ("/failed" if fails else "/installed"), data=body).read()
+"""
+"""Switches a machine on, in place of the program of that name: it asks for its script and reports."""
+
+
+def test_a_rack_of_fifty_among_two_thousand_is_installed_anew_by_ten_lines(
+    serving: Callable[..., Service], tmp_path: Path
+) -> None:
+    page = (Path(__file__).parents[2] / "docs" / "install-once.md").read_text()
+    script = page.partition("### A rack, every week")[2].partition("```sh\n")[2].partition("```")[0]
+    assert script.count("\n") <= 10
+    assert not re.search(r"\b(sed|jq|awk|grep|SERVICE_LOG)\b", script)
+    rows = [f"cn{n:04},52:54:00:00:{n >> 8:02x}:{n & 255:02x},R{n // PER_RACK}" for n in range(NODES)]
+    files = {**RACKS, "inventory.csv": "\n".join(["id,mac,rack", *rows, ""])}
+    state = {"SERVICE_STATE_PATH": tmp_path / "state.db", "SERVICE_ANSWERS_DIR": tmp_path / "answers"}
+    service = serving(files, **state)
+    broken = ["cn0603", "cn0641"]
+    programs = tmp_path / "programs"
+    programs.mkdir()
+    assert service.address is not None
+    host, port = service.address
+    text = IPMITOOL.format(address=f"{host}:{port}", broken=broken, log=tmp_path / "switched-on")
+    (programs / "ipmitool").write_text(text)
+    (programs / "ipmitool").chmod(0o755)
+    path = f"{programs}:{Path(sys.executable).parent}:{os.environ['PATH']}"
+    environment = {**os.environ, **{name: str(value) for name, value in state.items()}, "PATH": path}
+    script = script.replace("--timeout 2h", "--timeout 2h --grace 0")  # two minutes are long for a test
+    done = subprocess.run(["sh", "-c", script], env=environment, capture_output=True, timeout=300, check=False)
+    assert done.returncode == 0, done.stderr.decode()
+    rack = [f"cn{n:04}" for n in range(600, 650)]
+    assert sorted((tmp_path / "switched-on").read_text().split()) == sorted([*rack, *broken])
+    said = done.stdout.decode().splitlines()
+    assert [line.split()[0] for line in said if line.endswith("sda: no space left")] == broken
+    assert [line for line in said if line.startswith("50 machines")] == [
+        "50 machines: 48 installed, 2 failed",
+        "50 machines: 50 installed",
+    ]
+    assert len([line for line in said if line.endswith(" armed")]) == 52

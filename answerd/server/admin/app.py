@@ -20,7 +20,7 @@ from answerd.errors import StatesUnknown
 from answerd.server.admin import requests
 from answerd.server.admin.changes import ChangeHandlers
 from answerd.server.admin.documents import DocumentHandlers
-from answerd.server.admin.installs import InstallHandlers
+from answerd.server.admin.installs import InstallHandlers, no_metrics
 from answerd.server.admin.observe import ObserveHandlers
 from answerd.server.admin.requests import (
     JSON,
@@ -112,11 +112,13 @@ def make_admin_app(
         sources = replace(sources, gates=assumed_gates(installs.shared.own_url, now=installs.now()))
     nodes = tuple if installs is None else installs.store.nodes
     events = EventStreams(feed, installs, lambda record: redacted_install(record, writes.follower.current(), sources))
+    operating = InstallHandlers(installs, writes.follower.current, sources) if installs is not None else None
+    tallied = operating.metrics if operating is not None else no_metrics
     routes = [
-        *ObserveHandlers(writes.follower, sources, readiness, exposition, events, nodes).routes(),
+        *ObserveHandlers(writes.follower, sources, readiness, exposition, events, nodes, tallied).routes(),
         *DocumentHandlers(writes).routes(),
         *ChangeHandlers(writes).routes(),
-        *(InstallHandlers(installs, writes.follower.current, sources).routes() if installs is not None else ()),
+        *(operating.routes() if operating is not None else ()),
     ]
     for route in routes:
         app.route(route.path, route.method, _errors_as_responses(route, log), **{ROUTE: route})

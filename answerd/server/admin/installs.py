@@ -2,26 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
-from heapq import nsmallest
+from itertools import islice
 from typing import Any
 from urllib.parse import unquote_to_bytes
 
 import bottle
 
 from answerd.answers.catalogue import Catalogue
-from answerd.answers.operator_names import Machine, machine_named, ordered_machine, records_selected, still_refused
+from answerd.answers.machine_choice import Choice, Chosen, NoSuchGroup, WrongChoice, chosen
+from answerd.answers.operator_names import Machine, machine_named, ordered_machine, still_refused
 from answerd.answers.redaction import redacted_install
+from answerd.answers.secret_names import redacted_cell
 from answerd.answers.sources import Sources
+from answerd.answers.tally import Summary, summary
 from answerd.answers.unclaimed import still_unclaimed
+from answerd.identity import printable
 from answerd.installs.contacts import ContactIndex, contact_as_json
+from answerd.installs.hardware import Names
 from answerd.installs.records import InstallMemory, Remembered
 from answerd.installs.sentences import sentence, shown_name
 from answerd.installs.shown import MOST_LISTED, event_as_json, record_as_json, unknown_as_json
-from answerd.installs.states import STATE_WORDS, Order
+from answerd.installs.states import Order
 from answerd.server.admin import requests
 from answerd.server.admin.requests import MASKED, InvalidRequest, NotThere, Route, json_response, note_outcome
+from answerd.server.exposition import TallyExposition
 from answerd.server.live_states import LiveStates
 from answerd.server.statuses import OK
 from answerd.server.threads import in_thread
@@ -36,22 +42,22 @@ class InstallHandlers:
 
     def routes(self) -> Iterable[Route]:
         yield Route("GET", "/installs", self.listed)
+        yield Route("POST", "/installs", self.ordered_together)
         yield Route("GET", "/installs/<install>", self.one)
         for order in Order:
             yield Route("POST", f"/installs/<install>/{order}", partial(self.ordered, order=order))
+        yield Route("GET", "/summary", self.summary)
         yield Route("GET", "/unknown", self.unknown)
 
     def listed(self) -> bottle.HTTPResponse:
         """Return the records that the query asks for, sorted by name."""
-        asked = requests.query("state", "group", "machine", "limit", "after", "waiting")
+        asked = requests.lists_in_query(_SEVERAL, *_CHOOSING, "limit", "after", "waiting")
         memory, catalogue, now = self._installs.current(), self._catalogue(), self._installs.now()
         sees_secrets = requests.sees_secrets()
 
         def page() -> list[dict[str, Any]]:
             contacts = ContactIndex(self._installs.store.contacts())
-            shown = [self._as_json(install) for install in _page(asked, memory, catalogue, now)]
-            is_waiting = asked.get("waiting") == "1"
-            shown = [*(contacts.waiting(shown) if is_waiting else map(contacts.shown_with, shown))]
+            shown = self._page(asked, contacts, memory, catalogue, now)
             if sees_secrets:
                 return shown
             return [redacted_install(one, catalogue, self._sources) if one["message"] else one for one in shown]
@@ -59,6 +65,50 @@ class InstallHandlers:
         found = in_thread(page)  # in a thread: there may be a million records
         note_outcome(f"{len(found)} installs")
         return json_response(OK, {"installs": found}, {} if sees_secrets else MASKED)
+
+    def _page(
+        self,
+        asked: dict[str, list[str]],
+        contacts: ContactIndex,
+        memory: InstallMemory,
+        catalogue: Catalogue,
+        now: float,
+    ) -> list[dict[str, Any]]:
+        """Return the records that a query asks for, sorted by name. Raises `InvalidRequest`, `NotThere`."""
+        single = {name: values[0] for name, values in asked.items() if name not in _SEVERAL}
+        limit = min(requests.number(single, "limit") or MOST_LISTED, MOST_LISTED)
+        if single.get("waiting", "1") != "1":
+            raise InvalidRequest("waiting can only be 1")
+        choice = _choice(asked)
+        later = [
+            one.remembered
+            for one in _chosen(catalogue, memory, now, choice).machines
+            if one.remembered.record.name > single.get("after", "")
+        ]
+        if "waiting" in single:
+            return [*islice(contacts.waiting(map(self._as_json, later), are_all=choice.is_of_all), limit)]
+        return [contacts.shown_with(self._as_json(one)) for one in later[:limit]]
+
+    def ordered_together(self) -> bottle.HTTPResponse:
+        """Order all machines that the query chooses. Those that nothing has the name of are named, and the others are
+        done."""
+        asked = requests.lists_in_query(_SEVERAL, *_CHOOSING, "order")
+        try:
+            order = Order(asked.get("order", [""])[0])
+        except ValueError:
+            raise InvalidRequest(f"order is none of {', '.join(Order)}") from None
+        choice = _choice(asked)
+        if choice.is_of_all:
+            raise InvalidRequest(f"name the machines, or choose them: {', '.join(_CHOOSING)}")
+        memory, catalogue, now = self._installs.current(), self._catalogue(), self._installs.now()
+        found = in_thread(_chosen, catalogue, memory, now, choice)
+        if not found.machines:
+            raise NotThere("there is no such machine: nothing was done")
+        if len(found.machines) > MOST_LISTED:
+            raise InvalidRequest(f"an order is for at most {MOST_LISTED:,} machines: choose fewer")
+        shown = self._order([one.machine for one in found.machines], order)
+        note_outcome(f"{order} {len(shown)} installs")
+        return json_response(OK, {"installs": shown, "unknown": found.unknown})
 
     def one(self, install: str) -> bottle.HTTPResponse:
         remembered = self._machine(install).seen_in(self._installs.current())
@@ -75,18 +125,61 @@ class InstallHandlers:
 
     def ordered(self, install: str, order: Order) -> bottle.HTTPResponse:
         machine = self._machine(install)
-        ordered = ordered_machine(self._catalogue(), self._installs.current(), machine, order)
+        (shown,) = self._order([machine], order)
+        note_outcome(f"{order} {shown_name(machine.name)}")
+        return json_response(OK, shown)
+
+    def _order(self, machines: Sequence[Machine], order: Order) -> list[dict[str, Any]]:
+        """Give an order to machines; return their records as they are then."""
+        catalogue, memory = self._catalogue(), self._installs.current()
+        ordered = in_thread(lambda: [ordered_machine(catalogue, memory, machine, order) for machine in machines])
         author = requests.author()
         origin = ", ".join(part for part in ("admin API", author.name, author.peer) if part)
-        self._installs.order([ordered], order, origin, requests.client())
-        memory = self._installs.current()
-        note_outcome(f"{order} {shown_name(ordered.label)}")
-        shown = self._as_json(machine.seen_in(memory))
-        shown["also"] = [text[1:] for text in ordered.also.values()]
-        if order is Order.ARM:
-            refused = still_refused(self._catalogue(), memory, machine, self._installs.now())
-            shown["still_refused"] = sentence(refused) if refused is not None else None
-        return json_response(OK, shown)
+        self._installs.order(ordered, order, origin, requests.client())
+        catalogue, memory, now = self._catalogue(), self._installs.current(), self._installs.now()
+        sees_secrets = requests.sees_secrets()
+
+        def shown(machine: Machine, also: Names) -> dict[str, Any]:
+            record = self._as_json(machine.seen_in(memory))
+            if record["message"] and not sees_secrets:
+                record = redacted_install(record, catalogue, self._sources)
+            record["also"] = [text[1:] for text in also.values()]
+            if order is Order.ARM:
+                refused = still_refused(catalogue, memory, machine, now)
+                record["still_refused"] = sentence(refused) if refused is not None else None
+            return record
+
+        pairs = zip(machines, ordered, strict=True)
+        return in_thread(lambda: [shown(machine, one.also) for machine, one in pairs])
+
+    def summary(self) -> bottle.HTTPResponse:
+        """Return how many of the chosen machines are in each state, by group or by a column."""
+        asked = requests.lists_in_query(_SEVERAL, *_CHOOSING, "by")
+        counted = self._counted(_choice(asked), asked.get("by", [""])[0])
+        note_outcome(f"summary by {printable(counted.by)}")
+        return json_response(OK, counted.as_json(), {} if requests.sees_secrets() else MASKED)
+
+    def metrics(self, by: str) -> bytes:
+        """Return the states of all machines by group or by a column, in Prometheus' text format."""
+        counted = self._counted(Choice(), by)
+        if len(counted.tallies) > _MOST_SERIES:
+            raise InvalidRequest(
+                f"more than {_MOST_SERIES:,} values: metrics are for a column that many machines share"
+            )
+        return TallyExposition(counted)()
+
+    def _counted(self, choice: Choice, by: str) -> Summary:
+        """Return a summary, without the values of columns that are named like a secret for a role that sees none.
+        Raises `InvalidRequest`, `NotThere`."""
+        memory, catalogue, now = self._installs.current(), self._catalogue(), self._installs.now()
+        try:
+            counted = in_thread(summary, catalogue, memory, now, choice, by)
+        except WrongChoice as error:
+            raise refused(error) from None
+        if not requests.sees_secrets():
+            for tally in counted.tallies:
+                tally.value = redacted_cell(counted.by, tally.value) if tally.value is not None else None
+        return counted
 
     def unknown(self) -> bottle.HTTPResponse:
         """Return the machines that asked and were claimed by nothing, the last first."""
@@ -112,24 +205,33 @@ class InstallHandlers:
         return machine
 
 
-def _page(asked: dict[str, str], memory: InstallMemory, catalogue: Catalogue, now: float) -> list[Remembered]:
-    """Return the records that a query asks for, sorted by name. Raises `InvalidRequest`, `NotThere`."""
-    after = asked.get("after", "")
-    limit = min(requests.number(asked, "limit") or MOST_LISTED, MOST_LISTED)
-    group, state = asked.get("group"), asked["state"].lower() if "state" in asked else None
-    if asked.get("waiting", "1") != "1":
-        raise InvalidRequest("waiting can only be 1")
-    if state not in (None, *STATE_WORDS):
-        raise InvalidRequest(f"there is no such state; there are {', '.join(STATE_WORDS)}")
-    found = records_selected(catalogue, memory, now, group=group, state=state)
-    if found is None:
-        raise NotThere(f'there is no group "{shown_name(group or "")}"')
-    if "machine" in asked:
-        named = machine_named(catalogue, memory, asked["machine"])
-        found = [named.seen_in(memory)] if named is not None and _is_among(named, found) else []
-    later = (install for install in found if install.record.name > after)
-    return nsmallest(limit, later, key=lambda install: install.record.name)
+_MOST_SERIES = 1_000
+"""Values of a column whose machines are counted as metrics."""
+
+_SEVERAL = ("machine", "where")
+_CHOOSING = (*_SEVERAL, "group", "state")
+"""The parameters by which machines are chosen; those that may be given several times."""
 
 
-def _is_among(machine: Machine, found: list[Remembered]) -> bool:
-    return any(install.record.name == machine.name for install in found)
+def _choice(asked: dict[str, list[str]]) -> Choice:
+    """Return which machines a query means."""
+    group, state = asked.get("group", [None])[0], asked.get("state", [None])[0]
+    return Choice(asked.get("machine", ()), asked.get("where", ()), group, state)
+
+
+def _chosen(catalogue: Catalogue, memory: InstallMemory, now: float, choice: Choice) -> Chosen:
+    """Return the machines of a choice. Raises `InvalidRequest`, `NotThere`."""
+    try:
+        return chosen(catalogue, memory, now, choice)
+    except WrongChoice as error:
+        raise refused(error) from None
+
+
+def refused(error: WrongChoice) -> InvalidRequest | NotThere:
+    """Return the error of the API for a choice that cannot be."""
+    return NotThere(str(error)) if isinstance(error, NoSuchGroup) else InvalidRequest(str(error))
+
+
+def no_metrics(_by: str) -> bytes:
+    """Refuse to count machines where there is no place for states."""
+    raise InvalidRequest("there is no place for the states of installs, so there is nothing to count")

@@ -67,14 +67,17 @@ class ObserveHandlers:
         exposition: Callable[[], bytes],
         events: EventStreams,
         nodes: Callable[[], Sequence[Node]],
+        tallied: Callable[[str], bytes],
     ) -> None:
-        """``sources`` fill placeholders that the facts of a request do not fill, and change no state."""
+        """``sources`` fill placeholders that the facts of a request do not fill, and change no state. ``tallied`` gives
+        the metrics of installs by group or by a column."""
         self.follower = follower
         self.sources = sources
         self._probes = Probes(readiness)
         self._exposition = exposition
         self._events = events
         self._nodes = nodes
+        self._tallied = tallied
         self._description = json_bytes(description())
         self._checking = RLock()
         self._checked: tuple[Catalogue, int, list[str]] | None = None
@@ -149,8 +152,10 @@ class ObserveHandlers:
         return bottle.HTTPResponse(self._description, OK, {"Content-Type": JSON})
 
     def metrics(self) -> bottle.HTTPResponse:
+        asked = requests.query("by")
+        body = self._exposition() + (self._tallied(asked["by"]) if "by" in asked else b"")
         note_outcome("metrics")
-        return bottle.HTTPResponse(self._exposition(), OK, {"Content-Type": CONTENT_TYPE})
+        return bottle.HTTPResponse(body, OK, {"Content-Type": CONTENT_TYPE})
 
     def nodes(self) -> bottle.HTTPResponse:
         nodes = in_thread(self._nodes)

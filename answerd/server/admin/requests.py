@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import parse_qsl, unquote_to_bytes
@@ -156,13 +156,19 @@ def conditions() -> Conditions:
 def query(*known: str) -> dict[str, str]:
     """Return the parameters of the query string. Raises `InvalidRequest` where one is given twice, or is none of
     ``known``, where any is named."""
-    found: dict[str, str] = {}
+    return {name: values[0] for name, values in lists_in_query((), *known).items()}
+
+
+def lists_in_query(several: Collection[str], *known: str) -> dict[str, list[str]]:
+    """Return the parameters of the query string, each with its values; those of ``several`` may have more than one.
+    Raises `InvalidRequest` as `query` does."""
+    found: dict[str, list[str]] = {}
     for name, value in parse_qsl(bottle.request.environ["QUERY_STRING"], keep_blank_values=True):
         if known and name not in known:
             raise InvalidRequest(f'unknown parameter "{printable(name)}": it is one of {", ".join(known)}')
-        if name in found:
+        if name in found and name not in several:
             raise InvalidRequest(f"{name} is given more than once")
-        found[name] = value
+        found.setdefault(name, []).append(value)
     return found
 
 
