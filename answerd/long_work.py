@@ -23,3 +23,17 @@ def run_long(work: Callable[[], _T]) -> _T:
 def run_long_work_by(runner: Callable[[Callable[[], Any]], Any]) -> None:
     """Have long work of this process done by ``runner`` from now on."""
     _runners[:] = [runner]
+
+
+_pauses: list[Callable[[], None]] = []
+
+
+def give_way() -> None:
+    """Let others do their work, in the middle of work that goes on step by step."""
+    for pause in _pauses:
+        pause()
+
+
+def give_way_by(pause: Callable[[], None]) -> None:
+    """Have ``pause`` let others do their work from now on."""
+    _pauses[:] = [pause]

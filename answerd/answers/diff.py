@@ -30,9 +30,9 @@ from answerd.answers.sources import FINGERPRINT, REPORT, Sources, Values
 from answerd.documents import Document, Key, NameInKind
 from answerd.errors import AnswerError, CannotFill
 from answerd.facts import STATE, Facts
-from answerd.formats.family import Once, Prepared, Slot
-from answerd.formats.filters import LARGEST_ANSWER, FilterBudget, Lookup, too_large
-from answerd.formats.template import SECRETS, Placeholder
+from answerd.formats.family import Once, Prepared
+from answerd.formats.filters import LARGEST_ANSWER, FilterBudget, too_large
+from answerd.formats.template import SECRETS
 from answerd.identity import identity_of
 from answerd.installs.states import State
 
@@ -430,29 +430,11 @@ def _filled(prepared: Prepared, metered: FilterBudget) -> str:
     room = LARGEST_ANSWER
     filled: list[str] = []
     for part in prepared.parts:
-        filled.append(part.decode() if isinstance(part, bytes) else _visible(part, metered))
+        filled.append(part.decode() if isinstance(part, bytes) else part.as_written(metered))
         room -= len(filled[-1])
         if room < 0:
             raise too_large()
     return "".join(filled)
-
-
-def _visible(slot: Slot, lookup: Lookup) -> str:
-    try:
-        return slot.fill(lookup)
-    except CannotFill as error:
-        if not error.missing:
-            raise
-    return slot.write("".join(part if isinstance(part, str) else _value(part, lookup) for part in slot.template.parts))
-
-
-def _value(placeholder: Placeholder, lookup: Lookup) -> str:
-    try:
-        return placeholder.value(lookup)
-    except CannotFill as error:
-        if not error.missing:
-            raise
-        return str(placeholder)
 
 
 def _shown(side: Side | None) -> str:

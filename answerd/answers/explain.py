@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 from answerd.answers.compose import Layers, prepared_answer
 from answerd.answers.inventory_index import Inventory
@@ -19,11 +19,15 @@ from answerd.answers.near_misses import shortened
 from answerd.answers.resolve import Answer
 from answerd.documents import Document
 from answerd.errors import BrokenDocument
+from answerd.formats import text as text_family
 from answerd.formats.family import ParseError, Path, Tree
+from answerd.formats.filters import Lookup
 from answerd.formats.positions import MARKINGS, Leaf, lines_of
 from answerd.memo import remembered
 
 LONGEST_MARKED = 65_536  # characters of a layer whose marked tree is kept for all its answers
+_TAG = re.compile(r"\{[{%]([^{}]*)")
+_NAME = re.compile(r"[\w$@][\w$@.:-]*")
 _PLACEHOLDER_LABEL = re.compile(r"\{\{[ \t]*([\w$@][\w$@.:-]*)")
 LONGEST_PLACE = 200
 """Characters of a document's name that are shown; a file may be called anything."""
@@ -92,6 +96,9 @@ def _origins(answer: Answer, inventory: Inventory | None, *, with_lines: bool = 
         return
     layers = answer.selection.layers
     family = layers[-1].family.name
+    if answer.values is not None and any(layer.control.is_jinja for layer in layers) and not answer.refusal:
+        yield from _origins_by_lines(answer, inventory, answer.values)
+        return
     lines: Mapping[Path, int] = {}
     with suppress(ParseError):  # an answer that does not parse is for validators to judge
         if with_lines:
@@ -102,6 +109,27 @@ def _origins(answer: Answer, inventory: Inventory | None, *, with_lines: bool = 
     for leaf in _merged_leaves(layers):
         is_filled = of_row and _is_template(layers, leaf) and not labels.isdisjoint(_labels_in(leaf.text))
         yield Origin(leaf.path, places.of(leaf), lines.get(leaf.path), of_row if is_filled else None)
+
+
+def _origins_by_lines(answer: Answer, inventory: Inventory | None, values: Lookup) -> Iterator[Origin]:
+    """Yield the lines of an answer of which Jinja fills a part: it is made anew, because a loop writes a line of its
+    document many times."""
+    layers = answer.selection.layers
+    texts = [layer.text for layer in layers]
+    of_row = inventory.place(answer.row) if inventory and answer.row else None
+    labels = frozenset(answer.row.values() if answer.row else ())
+    names = [[_names_in(layer, line) for line in layer.text.split("\n")] for layer in layers]
+    tree = tuple(part for layer in layers for part in cast(text_family.Layers, layer.tree))
+    for number, (at, line) in enumerate(text_family.origins(tree, texts, values), 1):
+        row = of_row if of_row and not labels.isdisjoint(names[at][line - 1]) else None
+        yield Origin((str(number),), Place(layers[at], line), number, row)
+
+
+def _names_in(layer: Document, line: str) -> Collection[str]:
+    """Return the names of labels in a line of a document, case-folded."""
+    if not layer.control.is_jinja:
+        return list(_labels_in(line)) if layer.control.template else ()
+    return [name.casefold() for tag in _TAG.findall(line) for name in _NAME.findall(tag)]
 
 
 def _lines_of_text(answer: Answer) -> dict[Path, int]:
@@ -184,7 +212,13 @@ def needing(layers: Layers, label: str) -> tuple[Place, ...]:
     """Return where the placeholders of a label are that the answer of a stack of layers still has."""
     wanted = re.compile(rf"\{{\{{[ \t]*{re.escape(label)}(?![\w$@.:-])", re.IGNORECASE)
     places = _Places(layers)
-    found = (places.of(leaf) for leaf in _merged_leaves(layers) if wanted.search(leaf.text))
+
+    def needs(leaf: Leaf) -> bool:
+        if leaf.layer is not None and layers[leaf.layer].control.is_jinja:
+            return label.casefold() in _names_in(layers[leaf.layer], leaf.text)
+        return wanted.search(leaf.text) is not None
+
+    found = (places.of(leaf) for leaf in _merged_leaves(layers) if needs(leaf))
     return tuple(place for place in found if place)
 
 

@@ -35,7 +35,7 @@ from answerd.formats import FORMATS
 from answerd.formats.family import ParseError, Path, Slot
 from answerd.formats.filters import FilterBudget, Lookup
 from answerd.formats.spans import ValueSpan, value_spans, written_spans
-from answerd.formats.template import Placeholder
+from answerd.formats.template import SECRETS
 from answerd.formats.user_data import is_program
 from answerd.identity import folded
 from answerd.inventory import FORMAT as INVENTORY_FORMAT
@@ -136,10 +136,12 @@ def redacted_answer(catalogue: Catalogue, answer: Answer, facts: Facts, sources:
     """
     known = known_values(catalogue, answer, facts, sources)
     text = answer.body.decode("utf-8", "replace")
-    if any(map(_is_secret, _placeholders(_slots(answer)))):
+    if any(map(_may_hold_a_secret, _slots(answer))):
         lookup = _lookup(catalogue, answer.selection, known_facts(catalogue, facts, sources), sources)
         parts = prepared_answer(answer.selection.layers, may_be_blank=True).parts
-        text = "".join(part.decode() if isinstance(part, bytes) else _shown(part, lookup) for part in parts)
+        text = "".join(
+            part.decode() if isinstance(part, bytes) else part.hiding(lookup, _is_secret, _as_secret) for part in parts
+        )
     return redacted(text, answer.format.extension, known)
 
 
@@ -209,9 +211,10 @@ def named_values(slots: Iterable[Slot], lookup: Lookup) -> set[str]:
     """Return the values that secrets, and facts named like a secret, have in an answer, as they are and as filters make
     them."""
     found: set[str] = set()
-    for placeholder in filter(_is_secret, _placeholders(slots)):
-        with suppress(CannotFill):
-            found.update(lookup.values(placeholder.label), placeholder.values(lookup))
+    for slot in slots:
+        if _may_hold_a_secret(slot):
+            with suppress(CannotFill):
+                found |= slot.hidden_values(lookup, _is_secret, _as_secret)
     return found
 
 
@@ -244,23 +247,16 @@ def _slots(answer: Answer) -> tuple[Slot, ...]:
     return prepared_answer(answer.selection.layers, may_be_blank=True).slots
 
 
-def _placeholders(slots: Iterable[Slot]) -> Iterator[Placeholder]:
-    return (part for slot in slots for part in slot.template.parts if not isinstance(part, str))
+def _may_hold_a_secret(slot: Slot) -> bool:
+    return slot.is_program or any(_is_secret(part.label) for part in slot.template.parts if not isinstance(part, str))
 
 
-def _is_secret(placeholder: Placeholder) -> bool:
-    return placeholder.is_secret or is_secret_name(placeholder.label)
+def _is_secret(label: str) -> bool:
+    return label.startswith(SECRETS) or is_secret_name(label)
 
 
-def _shown(slot: Slot, lookup: Lookup) -> str:
-    if not any(map(_is_secret, _placeholders([slot]))):
-        return slot.fill(lookup)
-    shown = []
-    for part in slot.template.parts:
-        value = part if isinstance(part, str) else part.value(lookup)
-        is_hidden = not isinstance(part, str) and _is_secret(part)
-        shown.append(re.sub(r"[^\r\n]+", SECRET, value) if is_hidden else value)  # as many lines as the value
-    return slot.write("".join(shown))
+def _as_secret(value: str) -> str:
+    return re.sub(r"[^\r\n]+", SECRET, value)  # as many lines as the value
 
 
 class _Reading:

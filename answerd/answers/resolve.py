@@ -48,6 +48,8 @@ class Answer:
     row: Row | None = None
     refusal: str | None = None
     gate: str | None = None
+    values: Values | None = None
+    """What filled the placeholders, where there are any."""
 
     @property
     def composition(self) -> str:
@@ -147,7 +149,7 @@ def _answer(
         elif values is not None and values.has_told_report and not (without_start or after_refusal):
             sources.gates.told(catalogue, selection, facts, values.told)
     form = FORMATS[selection.layers[-1].key.format]
-    return Answer(body, selection, form, None, facts.row)
+    return Answer(body, selection, form, None, facts.row, values=values)
 
 
 def _too_large(selection: Selection) -> AnswerTooLarge:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from enum import Enum
 from numbers import Number
 from typing import Final
 
@@ -48,7 +49,8 @@ class Control:
     """The control keys of a document, understood.
 
     ``members`` are identities; `spelled` returns the text of a member. ``overlay`` is the number of a group that is
-    laid over other answers (docs/overlays.md), None for any other document. ``problems`` are sentences without the
+    laid over other answers (docs/overlays.md), None for any other document. ``template``: whether the document is
+    filled, and ``is_jinja``, whether by Jinja in place of placeholders. ``problems`` are sentences without the
     document's name. ``claims_known`` is False when ``members`` or ``match`` is malformed, or may be misspelled in a
     group, so that it is not known what the document claims.
     """
@@ -61,6 +63,7 @@ class Control:
     overlay: int | None = None
     unset: tuple[Path, ...] = ()
     template: bool = True
+    is_jinja: bool = False
     problems: tuple[str, ...] = ()
     claims_known: bool = True
     member_texts: Mapping[str, str] = field(default_factory=dict, hash=False, compare=False)
@@ -98,6 +101,9 @@ def read_control(written: RawControl, kind: Kind) -> Control:
     if "overlay" in meaning and isinstance(extends := meaning.get("extends"), str):
         what = "a text that is no group's name" if identifier_fault(Kind.GROUP, extends) else f'"{extends}"'
         problems.append(f"an overlay extends nothing, and this one extends {what}")
+    template = written.values.get("template")
+    if template is not None and template.value is Language.JINJA:
+        meaning["is_jinja"] = True
     hidden = kind is Kind.GROUP and any(fault.hides_claims for fault in written.faults)
     return Control(
         **meaning,  # type: ignore[arg-type]  # the readers' table gives each key the type of its field
@@ -225,9 +231,18 @@ def _path(text: object, place: int) -> Path:
         at += 1
 
 
+class Language(Enum):
+    """What fills a document in place of placeholders. Only a family that has it reads a value as one."""
+
+    JINJA = "jinja"
+
+
 def _template(written: RawValue) -> bool:
+    if written.value is Language.JINJA:
+        return True
     if not isinstance(written.value, bool):
-        raise _Wrong(f"must be true or false, not {_described(written.value)}")
+        only = "; Jinja fills documents of the text family alone" if written.value == "jinja" else ""
+        raise _Wrong(f"must be true or false, not {_described(written.value)}{only}")
     return written.value
 
 

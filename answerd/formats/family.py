@@ -7,6 +7,7 @@ from. A new format needs a module of this shape and a line in the registry.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, Final, NewType, Protocol, TypeVar
@@ -149,6 +150,12 @@ class Slot:
 
     __slots__ = ("_only", "template", "weight", "write")
 
+    is_program = False
+    """Whether it does not tell all its labels beforehand."""
+
+    is_long = False
+    """Whether filling it alone may take some milliseconds."""
+
     def __init__(self, template: Template, write: Callable[[str], str]) -> None:
         self.template = template
         self.write = write
@@ -163,6 +170,47 @@ class Slot:
         """Return the text for a request. Raises `answerd.errors.CannotFill`."""
         only = self._only
         return self.write(self.template.fill(lookup) if only is None else only.value(lookup))
+
+    def as_written(self, lookup: Lookup) -> str:
+        """Return the text for a request; a placeholder without a value stays as it is written, escaped like any value.
+        Raises `answerd.errors.CannotFill` for a value that cannot be used."""
+        try:
+            return self.fill(lookup)
+        except CannotFill as error:
+            if not error.missing:
+                raise
+        parts = self.template.parts
+        return self.write("".join(part if isinstance(part, str) else _or_written(part, lookup) for part in parts))
+
+    def hiding(self, lookup: Lookup, is_hidden: Callable[[str], bool], mask: Callable[[str], str]) -> str:
+        """Return the text for a request, with the values masked whose label is hidden."""
+        parts = self.template.parts
+        if not any(is_hidden(part.label) for part in parts if not isinstance(part, str)):
+            return self.fill(lookup)
+        shown = []
+        for part in parts:
+            value = part if isinstance(part, str) else part.value(lookup)
+            shown.append(value if isinstance(part, str) or not is_hidden(part.label) else mask(value))
+        return self.write("".join(shown))
+
+    def hidden_values(self, lookup: Lookup, is_hidden: Callable[[str], bool], mask: Callable[[str], str]) -> set[str]:  # noqa: ARG002 - as in other kinds of slots
+        """Return the values of the labels that are hidden, as they are and as filters make them. Those that cannot be
+        filled are left out."""
+        found: set[str] = set()
+        for part in self.template.parts:
+            if not isinstance(part, str) and is_hidden(part.label):
+                with suppress(CannotFill):
+                    found.update(lookup.values(part.label), part.values(lookup))
+        return found
+
+
+def _or_written(placeholder: Placeholder, lookup: Lookup) -> str:
+    try:
+        return placeholder.value(lookup)
+    except CannotFill as error:
+        if not error.missing:
+            raise
+        return str(placeholder)
 
 
 class TypedSlot(Slot):
@@ -408,6 +456,8 @@ _PACKED: Final = 65_536
 def _effort(slots: tuple[Slot, ...]) -> int:
     """Return the effort of filling slots: 0, `COUNTED` or `LONG`."""
     growing = single = of_all = 0
+    if any(slot.is_long for slot in slots):
+        return LONG
     for slot in slots:
         for part in slot.template.parts:
             if isinstance(part, str) or not part.filters:
@@ -453,11 +503,12 @@ class Family(Protocol[Parsed, T]):
     def control(self, tree: Parsed, /) -> tuple[RawControl, T]:
         """Return the control keys as written, and the tree without them."""
 
-    def placeholders(self, tree: T, reader: TemplateReader, /) -> T:
+    def placeholders(self, tree: T, reader: Any, /) -> T:
         """Return the tree with each string value that has placeholders replaced by its `Template`, and each such key of
         a map by a `KeyText`.
 
-        ``reader(text)`` returns the template, or the plain text where it has none; it collects problems itself.
+        ``reader`` is a `TemplateReader`, or for the text family a `answerd.formats.jinja.JinjaReader`. ``reader(text)``
+        returns the template, or the plain text where it has none; it collects problems itself.
         """
 
     def unset(self, tree: T, paths: Collection[Path], /) -> T:

@@ -151,12 +151,7 @@ class Placeholder:
     def _refuse_unusable(self, value: str, unusable: re.Pattern[str] = _CONTROL_CHARACTER) -> None:
         """Raise `CannotFill` for a value that no answer may contain. Called before any filter, which could hide it; and
         after them, when line ends and tabs are those of the document's ``join``."""
-        if (_NOT_IN_A_SECRET if self.is_secret else unusable).search(value):
-            reason = f"the value of {self._shown!r} holds a control character, which no answer may take"
-            raise CannotFill(reason, self._shown, missing=False)
-        if _LONE_SURROGATE.search(value):
-            reason = f"the value of {self._shown!r} is not valid Unicode, which no answer may take"
-            raise CannotFill(reason, self._shown, missing=False)
+        _refuse(value, self._shown, _NOT_IN_A_SECRET if self.is_secret else unusable)
 
     @property
     def labels(self) -> tuple[str, ...]:
@@ -176,6 +171,20 @@ class Placeholder:
     @property
     def _shown(self) -> str:
         return brief(self.written or self.label)
+
+
+def refuse_unusable(value: str, label: str, *, is_secret: bool) -> None:
+    """Raise `CannotFill` for a value of a label that no answer may contain."""
+    _refuse(value, brief(label), _NOT_IN_A_SECRET if is_secret else _CONTROL_CHARACTER)
+
+
+def _refuse(value: str, shown: str, unusable: re.Pattern[str]) -> None:
+    if unusable.search(value):
+        reason = f"the value of {shown!r} holds a control character, which no answer may take"
+        raise CannotFill(reason, shown, missing=False)
+    if _LONE_SURROGATE.search(value):
+        reason = f"the value of {shown!r} is not valid Unicode, which no answer may take"
+        raise CannotFill(reason, shown, missing=False)
 
 
 def _count(meter: FilterBudget | None, name: str, values: Sequence[str]) -> None:

@@ -7,10 +7,12 @@ family have only lines in common.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import count
+from typing import TYPE_CHECKING, NamedTuple
 
-from answerd.formats.control import overlay_number
+from answerd.formats.control import Language, overlay_number
 from answerd.formats.family import (
     ControlFault,
     MergeError,
@@ -21,8 +23,12 @@ from answerd.formats.family import (
     Slot,
     fragments,
 )
+from answerd.formats.filters import Lookup
 from answerd.formats.template import Template, TemplateReader
 from answerd.suggestion import did_you_mean
+
+if TYPE_CHECKING:
+    from answerd.formats.jinja import Jinja, JinjaReader  # Jinja2 is imported where a document is filled by it
 
 name = "text"
 
@@ -36,8 +42,8 @@ _INTERPRETER = re.compile(r"#![^\n]*(?:\n|\Z)")
 class Layer:
     """The text of a document without its directives; its first line is separate where it begins with ``#!``."""
 
-    interpreter: str | Template
-    body: str | Template
+    interpreter: str | Template | Jinja
+    body: str | Template | Jinja
 
 
 Layers = tuple[Layer, ...]
@@ -141,10 +147,10 @@ class _Directives:
             together.setdefault(label, []).append(pattern)
 
     def take_template(self, rest: str, place: str) -> None:
-        """Read ``template off`` (or ``on``)."""
-        if rest not in ("off", "on"):
-            raise ValueError("is 'off' or 'on'")
-        self.values["template"] = RawValue(rest == "on", place)
+        """Read ``template off``, ``template jinja`` or ``template on``."""
+        if rest not in _TEMPLATE:
+            raise ValueError("is 'off', 'on' or 'jinja'")
+        self.values["template"] = RawValue(_TEMPLATE[rest], place)
 
     def take_once(self, rest: str, place: str) -> None:
         """Read ``once``, ``once armed``, ``once loader`` or ``once off``; at most one line."""
@@ -204,6 +210,7 @@ def shell_words(text: str, piece: re.Pattern[str] = _SHELL_PIECE) -> list[str]:
 
 
 _ONCE: dict[str, bool | str] = {"": True, "armed": "armed", "loader": "loader", "off": False}
+_TEMPLATE: dict[str, bool | Language] = {"off": False, "on": True, "jinja": Language.JINJA}
 _KEY_OF_VERB = {
     "extends": "extends",
     "member": "members",
@@ -230,12 +237,64 @@ _TAKE: dict[str, Callable[[_Directives, str, str], None]] = {
 }
 
 
-def placeholders(tree: Layers, reader: TemplateReader) -> Layers:
+def placeholders(tree: Layers, reader: TemplateReader | JinjaReader) -> Layers:
     return tuple(Layer(_read(layer.interpreter, reader), _read(layer.body, reader)) for layer in tree)
 
 
-def _read(text: str | Template, reader: TemplateReader) -> str | Template:
+def _read(text: str | Template | Jinja, reader: TemplateReader | JinjaReader) -> str | Template | Jinja:
     return reader(text, open_is_text=True) if isinstance(text, str) else text
+
+
+class Taken(NamedTuple):
+    """The lines of a text, from 1, that the body of its layer does not have: control comments and the ``#!`` line,
+    which is ``interpreter``, 0 where there is none."""
+
+    lines: tuple[int, ...] = ()
+    interpreter: int = 0
+
+
+def lines_taken(text: str) -> Taken:
+    found, done, line = [], 0, 1
+    for directive in _directives(text):
+        line += text.count("\n", done, directive.start())
+        done = directive.start()
+        found.append(line)
+    if not control(text)[1][0].interpreter:
+        return Taken(tuple(found))
+    interpreter = next(line for line in count(1) if line not in found)
+    return Taken(tuple(sorted([*found, interpreter])), interpreter)
+
+
+def line_in_document(line: int, taken: Sequence[int]) -> int:
+    """Return the line of a document of a line of its body, from which the lines ``taken`` were taken out."""
+    for gone in taken:
+        if gone > line:
+            break
+        line += 1
+    return line
+
+
+def origins(tree: Layers, texts: Sequence[str], lookup: Lookup) -> Iterator[tuple[int, int]]:
+    """Yield the layer and its line of each line of an answer. ``tree`` has a layer for each of the ``texts``."""
+    taken = [lines_taken(text) for text in texts]
+    yield from [(at, each.interpreter) for at, each in enumerate(taken) if each.interpreter][-1:]
+    for at, layer in enumerate(tree):
+        if not layer.body:
+            continue
+        if not isinstance(layer.body, str | Template):
+            yield from ((at, line) for line in layer.body.lines(lookup))
+            continue
+        parts = (layer.body,) if isinstance(layer.body, str) else layer.body.parts
+        line, begins = 1, True
+        for part in parts:
+            for piece in _LINE.findall(part if isinstance(part, str) else part.value(lookup)):
+                if begins:
+                    yield at, line_in_document(line, taken[at].lines)
+                begins = piece.endswith("\n")
+                line += begins and isinstance(part, str)
+
+
+_LINE = re.compile(r"[^\n]*\n|[^\n]+")
 
 
 def unset(tree: Layers, _paths: Collection[Path]) -> Layers:
@@ -259,25 +318,34 @@ def merge(lower: Layers, upper: Layers, _append: Collection[Path] = ()) -> Layer
     return lower + upper
 
 
-def _goes_on(text: str | Template) -> bool:
+def _goes_on(text: str | Template | Jinja) -> bool:
     """Return whether the last line of a text ends in a backslash: to a shell, debconf and iPXE the next is part of
     it."""
-    last = text if isinstance(text, str) else text.parts[-1]
+    last = text if isinstance(text, str) else text.parts[-1] if isinstance(text, Template) else text.source
     return isinstance(last, str) and re.search(r"\\\r?\n?\Z", last[-3:]) is not None
 
 
 def prepare(tree: Layers) -> Prepared:
     """Return the highest ``#!`` line, then the layers; a newline between two where the lower one does not end in a
     newline."""
-    interpreters = [layer.interpreter for layer in tree if layer.interpreter]
+    texts = _texts(tree)
     answer: list[str | Slot] = []
-    for text in [*interpreters[-1:], *(layer.body for layer in tree if layer.body)]:
+    for at, text in enumerate(texts, 1):
         if answer and not _ends_line(answer[-1]):
             answer.append("\n")
-        answer += fragments(text, str)
+        if isinstance(text, str | Template):
+            answer += fragments(text, str)
+        else:
+            answer.append(text.slot(ends_line=at < len(texts)))
     return Prepared(answer)
 
 
+def _texts(tree: Layers) -> list[str | Template | Jinja]:
+    interpreters = [layer.interpreter for layer in tree if layer.interpreter]
+    return [*interpreters[-1:], *(layer.body for layer in tree if layer.body)]
+
+
 def _ends_line(fragment: str | Slot) -> bool:
-    """Return whether a fragment ends its line. A filled value never does: control characters are refused."""
-    return isinstance(fragment, str) and fragment.endswith("\n")
+    """Return whether a fragment ends its line. A filled value never does: control characters are refused. A whole text
+    does."""
+    return fragment.endswith("\n") if isinstance(fragment, str) else fragment.is_program

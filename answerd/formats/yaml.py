@@ -19,7 +19,7 @@ from typing import NamedTuple, TypeGuard
 from urllib.parse import quote
 
 from answerd.formats import text as text_family
-from answerd.formats.control import CONTROL_KEYS, overlay_number
+from answerd.formats.control import CONTROL_KEYS, Language, overlay_number
 from answerd.formats.family import (
     LONGEST_KEY,
     NO_BRANCHES,
@@ -533,6 +533,8 @@ def _directives(tree: Whole) -> tuple[RawControl, Whole]:
             )
             faults.append(ControlFault(found["key"], reason, hides_claims=True))
     kept = {key: value for key, value in written.values.items() if key not in _NO_LAYER}
+    if "template" in kept and isinstance(kept["template"].value, Language):
+        faults.append(ControlFault("template", f"is 'off' or 'on' in user-data ({kept.pop('template').place})"))
     is_filled = kept["template"].value is True if "template" in kept else False
     rest = "".join([str(part) for layer in layers for part in (layer.interpreter, layer.body)])
     return RawControl(kept, tuple(faults)), tree._replace(pieces=(rest,), is_filled=is_filled)

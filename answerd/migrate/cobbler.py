@@ -2,7 +2,8 @@
 
 A system becomes a row of the inventory (its MAC addresses, addresses, host name and variables) and documents over
 those of its profile; a profile a group of documents: an iPXE script that starts its distro, and its installation
-template. The templates are Cheetah: plain variables are carried over, a template with logic or snippets is put aside.
+template. The templates are Cheetah: variables are carried over as placeholders, loops and conditions as Jinja
+(`answerd.migrate.logic`); a template with snippets or other logic is put aside.
 """
 
 from __future__ import annotations
@@ -15,9 +16,10 @@ from pathlib import Path
 from typing import Any
 
 from answerd.identity import Kind, identifier_fault
+from answerd.migrate.logic import JINJA, NoCounterpart, judged, name_of, of_cheetah
 from answerd.migrate.result import MigratedData, MigrationError, group_name, is_column
 from answerd.migrate.source import Source
-from answerd.migrate.texts import recognised, text_of, with_control
+from answerd.migrate.texts import TEXT_FORMATS, recognised, text_of, with_control
 
 INHERIT = "<<inherit>>"
 FILES_HOST = "FILES.EXAMPLE.ORG"
@@ -53,6 +55,15 @@ _LOGIC = re.compile(
     r"|(?<!\\)\$(?:yum_\w+_stanza|[A-Za-z_]\w*[(.\[]|[(\[]|\{(?!\w+\})).*$",
     re.MULTILINE,
 )
+
+_DIRECTIVE = re.compile(r"^[ \t]*#(?:if|for|set)\b", re.MULTILINE)
+_OTHER_LOGIC = re.compile(
+    r"^(?![ \t]*#(?:if|elif|else|elseif|end|for|set)\b)"
+    r"(?:[ \t]*#(?:raw|include|import|def|from|attr|silent|slurp)\b.*$"
+    r"|.*?(?<!\\)\$(?:yum_\w+_stanza|[A-Za-z_]\w*[(.\[]|[(\[]|\{(?!\w+\})).*$)",
+    re.MULTILINE,
+)
+"""Logic in a template whose directives are carried over: what is in none of their lines."""
 
 _WITHOUT_COUNTERPART = (
     "boot_files", "dhcp_tag", "fetchable_files", "ipv6_autoconfiguration", "ipv6_default_device", "kernel_options_post",
@@ -214,8 +225,11 @@ class _Cobbler:
         variables: dict[str, str] = {}
         for level in reversed(levels):
             variables |= _options(level, "autoinstall_meta", "ks_meta")
-        text = None if found is None else _template(found, origin, variables, self.data)
-        return {} if text is None else {"yaml" if recognised(text) == "yaml" else extension: text}
+        if found is None:
+            return {}
+        extension = "yaml" if recognised(found) == "yaml" else extension
+        text = _template(found, origin, variables, self.data, extension)
+        return {} if text is None else {extension: text}
 
 
 def _lineage(stored: Mapping[str, Any], profiles: Mapping[str, Mapping[str, Any]]) -> Iterator[Mapping[str, Any]]:
@@ -274,12 +288,25 @@ def _script(name: str, distro: Mapping[str, Any], levels: list[Mapping[str, Any]
     )
 
 
-def _template(text: str, origin: str, variables: Mapping[str, str], data: MigratedData) -> str | None:
-    """Return a template with its variables as placeholders; None, noted, where it has more than variables."""
-    if logic := _LOGIC.search(text):
+def _template(text: str, origin: str, variables: Mapping[str, str], data: MigratedData, extension: str) -> str | None:
+    """Return a template with its variables as placeholders, or with its loops and conditions as Jinja; None, noted,
+    where something in it has no counterpart."""
+    is_program = _DIRECTIVE.search(text) is not None and extension in TEXT_FORMATS
+    if logic := (_OTHER_LOGIC if is_program else _LOGIC).search(text):
         line = text.count("\n", 0, logic.start()) + 1
         data.leave_out(f"{origin}: template", f"line {line} has logic of Cheetah: {logic[0].strip()[:60]}", text)
         return None
+
+    def expression(label: str) -> str:
+        known = variables.get(label)
+        name = name_of(label) if is_program else label
+        if known is None:
+            return name
+        quote = "'" if '"' in known else '"'
+        written = json.dumps(known, ensure_ascii=False) if is_program else f"{quote}{known}{quote}"
+        return f"{name} | default({written})"
+
+    local: set[str] = set()
 
     def value(found: re.Match[str]) -> str:
         label = found["braced"] or found["plain"] or found["late"]
@@ -287,17 +314,24 @@ def _template(text: str, origin: str, variables: Mapping[str, str], data: Migrat
             return FILES_HOST
         if label == PASSWORD_VARIABLE:
             data.add_task("Write the default_password_crypted of cobbler's settings into secrets/root-password-hash.")
-            return "{{ secret.root-password-hash }}"
-        known = variables.get(label)
-        if known is None:
-            return f"{{{{ {label} }}}}"
-        quote = "'" if '"' in known else '"'
-        return f"{{{{ {label} | default({quote}{known}{quote}) }}}}"
+            return '{{ secret["root-password-hash"] }}' if is_program else "{{ secret.root-password-hash }}"
+        return f"{{{{ {label if label in local else expression(label)} }}}}"
 
-    if "{{" in text or any('"' in known for known in variables.values()):
+    if "{{" in text or "{%" in text or any('"' in known for known in variables.values()):
         data.leave_out(f"{origin}: template", "it holds {{, or a variable with a quote in it", text)
         return None
-    return _VARIABLE.sub(value, text).replace("\\$", "$")
+    if not is_program:
+        return _VARIABLE.sub(value, text).replace("\\$", "$")
+    try:
+        with_tags, local = of_cheetah(text, lambda label: f"({expression(label)})")
+        filled = "".join(
+            line if line.lstrip().startswith("{%") else _VARIABLE.sub(value, line).replace("\\$", "$")
+            for line in with_tags.splitlines(keepends=True)
+        )
+        return judged(JINJA + filled, extension)
+    except NoCounterpart as error:
+        data.leave_out(f"{origin}: template", f"line {error.line} has logic of Cheetah: {error.part}", text)
+        return None
 
 
 def _row(identifier: str, stored: Mapping[str, Any], origin: str, data: MigratedData) -> dict[str, str]:

@@ -16,6 +16,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from answerd.formats import FORMATS
+from answerd.migrate.logic import JINJA, NoCounterpart, judged, name_of, of_go
 from answerd.migrate.result import MigratedData, MigrationError, group_name, is_column, machine_name
 from answerd.migrate.source import Source
 from answerd.migrate.texts import TEXT_FORMATS, format_of, text_of, with_control
@@ -140,6 +142,9 @@ def _template(source: Source, below: str, name: str, origin: str, extension: str
         return None
     actions = [_inside(action) for action in _ACTION.finditer(text)]
     if unknown := [action for action in actions if not _FIELD.match(action)]:
+        form = FORMATS[_generic_extension(name, text)] if below == "generic" else FORMATS[extension]
+        if form.extension in TEXT_FORMATS:
+            return _with_logic(text, form.extension, origin, data)
         data.leave_out(
             origin, f"the template has logic, {{{{{unknown[0]}}}}}: write a document for each of its cases", text
         )
@@ -147,6 +152,20 @@ def _template(source: Source, below: str, name: str, origin: str, extension: str
     return _ACTION.sub(
         lambda action: f"{{{{ {_inside(action).removeprefix('.request.query').removeprefix('.')} }}}}", text
     )
+
+
+def _with_logic(text: str, extension: str, origin: str, data: MigratedData) -> str | None:
+    """Return a template with logic as one of Jinja; None, noted, where something in it has no counterpart."""
+    try:
+        if "{%" in text:
+            raise NoCounterpart(text.count("\n", 0, text.index("{%")) + 1, "{%")
+        return judged(f"{JINJA}{of_go(text)}", extension)
+    except NoCounterpart as error:
+        reason = (
+            f"line {error.line} has logic without a counterpart, {error.part}: write a document for each of its cases"
+        )
+        data.leave_out(origin, reason, text)
+        return None
 
 
 def _inside(action: re.Match[str]) -> str:
@@ -197,7 +216,7 @@ def _shared(
     for extension, text in profile.texts.items():
         body, keys = "", {"extends": profile.name, "match": selector}
         if metadata:  # values that belong to no machine: written into a copy of the profile's text
-            body = _with_values(text, metadata, extension)
+            body = _with_values(text, metadata, extension) if JINJA not in text else _with_names(text, metadata)
             del keys["extends"]
         if not selector:
             del keys["match"]
@@ -225,6 +244,17 @@ def _with_values(text: str, metadata: Mapping[str, str], extension: str) -> str:
     return re.sub(r"\{\{ ([\w.]+) \}\}", value, text)
 
 
+def _with_names(text: str, metadata: Mapping[str, str]) -> str:
+    """Return a text of Jinja in which metadata are variables, or values for labels that are no names."""
+    for label, value in metadata.items():
+        name, written = name_of(label), json.dumps(value, ensure_ascii=False)
+        if name == label:
+            text = text.replace(JINJA, f"{JINJA}{{% set {label} = {written} %}}\n", 1)
+        else:
+            text = text.replace(name, written)
+    return text
+
+
 def _flat(values: Mapping[str, Any], above: str = "") -> list[tuple[str, str]]:
     """Return the scalars of nested metadata by their dotted names."""
     found: list[tuple[str, str]] = []
@@ -232,6 +262,12 @@ def _flat(values: Mapping[str, Any], above: str = "") -> list[tuple[str, str]]:
         if isinstance(value, dict):
             found += _flat(value, f"{above}{key}.")
         else:
-            text = value if isinstance(value, str) else json.dumps(value)
+            text = value if isinstance(value, str) else _words(value) or json.dumps(value)
             found.append((f"{above}{key}", text))
     return found
+
+
+def _words(value: Any) -> str:
+    """Return a list of words as a cell has them; nothing for any other value."""
+    is_list = isinstance(value, list) and all(isinstance(item, str) and len(item.split()) == 1 for item in value)
+    return " ".join(value) if is_list else ""

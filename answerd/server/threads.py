@@ -137,6 +137,11 @@ class LongWork:
         self._loop_thread = _thread_now()
         self._thread = OneThread()
 
+    def give_way(self) -> None:
+        """Let other greenlets go on. In another thread than the loop nothing has to be done."""
+        if _thread_now() == self._loop_thread:
+            gevent.sleep(0)
+
     def __call__(self, work: Callable[[], _T]) -> _T:
         """Return what ``work`` returns, or raise what it raises.
 

@@ -12,7 +12,7 @@ import gevent
 from gevent.event import Event
 from gevent.socket import wait_read
 
-from answerd.long_work import run_long_work_by
+from answerd.long_work import give_way_by, run_long_work_by
 from answerd.server import answer_app, os_support
 from answerd.server.answer_app import make_answer_app
 from answerd.server.answer_set import AnswerSet
@@ -63,7 +63,9 @@ class Process:
     def run(self) -> int:
         """Serve until a signal or the end of the parent ends it. Return the exit status."""
         self._install_signal_handlers()
-        run_long_work_by(LongWork())
+        long_work = LongWork()
+        run_long_work_by(long_work)
+        give_way_by(long_work.give_way)
         watch = gevent.spawn(self.answers.watch)
         gevent.spawn(self._beat_for_ever)
         gevent.spawn(self._trim_for_ever)

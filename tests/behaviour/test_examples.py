@@ -65,6 +65,8 @@ def proxmox(mac: str, asset_tag: str = "") -> dict[str, Any]:
 
 SERIAL = (("x-system-serial-number", "7ABC123"),)
 
+COMPUTE = "/ks?role=compute-gpu&disks=sda%20sdb%20sdc&mac=52:54:00:c0:00:01&mac=52:54:00:c0:00:02"
+
 CASES = [
     Case(
         "rack a, differs",
@@ -89,6 +91,7 @@ CASES = [
     Case("bench", "/debian/preseed?mac=52:54:00:5e:ed:01", "format=text machine=52-54-00-5e-ed-01"),
     Case("database, iPXE", "/ipxe?serial=7ABC123&product=PowerEdge%20R640", "format=text group=db-servers"),
     Case("database, Anaconda", "/ks", "format=text group=db-servers", headers=SERIAL),
+    Case("compute node", COMPUTE, "format=text group=compute"),
     Case("Ubuntu, user-data", "/ubuntu/web-01/user-data", "format=yaml machine=web-01 group=ubuntu-base"),
     Case("Ubuntu, network-config", "/ubuntu/web-01/network-config", "format=yaml machine=web-01"),
     Case("Flatcar", "/ignition?mac=52:54:00:f1:a7:07", "format=json machine=52-54-00-f1-a7-07 group=flatcar-base"),
@@ -137,6 +140,20 @@ def test_a_machine_that_nobody_described_is_told_so_where_an_answer_would_erase_
 def test_the_kickstart_default_touches_no_disk(catalogue: Catalogue, word: str) -> None:
     lines = BY_NAME["anyone's kickstart"].ask(catalogue).body.decode().splitlines()
     assert not [line for line in lines if line.startswith(word)]
+
+
+def test_a_compute_node_has_a_line_for_each_card_and_each_disk(catalogue: Catalogue) -> None:
+    lines = BY_NAME["compute node"].ask(catalogue).body.decode().splitlines()
+    assert [line.split()[2] for line in lines if line.startswith("network ")] == [
+        "--device=52:54:00:c0:00:01",
+        "--device=52:54:00:c0:00:02",
+    ]
+    assert [line.rpartition("=")[2] for line in lines if line.startswith("part pv.")] == ["sda", "sdb", "sdc"]
+    assert "volgroup system pv.1 pv.2 pv.3 " in lines
+    assert "kernel-devel" in lines
+    plain = replace(BY_NAME["compute node"], target=COMPUTE.replace("gpu", "cpu")).ask(catalogue).body.decode()
+    assert "kernel-devel" not in plain
+    assert "%post" not in plain
 
 
 def read_toml(answer: Answer) -> Any:

@@ -90,6 +90,23 @@ TEXT: dict[str, Callable[[int], Case]] = {
     "text: layers": lambda n: stack("ks", again("a\n", n), again("b\n", n, before="# answer: extends g\n")),
 }
 
+JINJA = "# answer: template jinja\n"
+TEXT |= {
+    "jinja: many tags": lambda n: machine("ks", again("{{ mac | lower }}\n", n, before=JINJA)),
+    "jinja: many labels": lambda n: machine("ks", counted('{{ a# | default("") }}\n', n, before=JINJA)),
+    "jinja: many conditions": lambda n: machine("ks", again("{% if mac %}\nx\n{% endif %}\n", n, before=JINJA)),
+    "jinja: a long text": lambda n: machine("ks", again("a line\n", n, before=JINJA + "{{ mac }}\n")),
+    "jinja: braces on one line": lambda n: machine("ks", again("{", n, before=JINJA + "{{ mac }}\n")),
+    "jinja: a list": lambda n: machine("ks", again("1,", n, before=JINJA + "{{ [", after="] | length }}")),
+    "jinja: parts of a text": lambda n: machine("ks", again(" ~ mac", n, before=JINJA + "{{ mac", after=" }}")),
+    "jinja: a loop of many turns": lambda n: machine(
+        "ks", JINJA + f"{{% for i in range({n // 4}) %}}{{{{ i }}}}\n{{% endfor %}}"
+    ),
+    "jinja: a macro that is called": lambda n: machine(
+        "ks", again("{{ m(1) }}\n", n, before=JINJA + "{% macro m(x) %}{{ x }}{% endmacro %}")
+    ),
+}
+
 TOML: dict[str, Callable[[int], Case]] = {
     "toml: keys": lambda n: machine("toml", counted("k#=1\n", n)),
     "toml: dotted keys": lambda n: machine("toml", counted("a.b.c.d.e.f.g.k#=1\n", n)),

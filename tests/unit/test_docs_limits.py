@@ -6,7 +6,7 @@ import pytest
 
 from answerd import captures, documents, errors, identity, write_guard
 from answerd.answers import catalogue, compose
-from answerd.formats import control, family, filters, template, xml_read, yaml_read
+from answerd.formats import control, family, filters, jinja, jinja_words, template, xml_read, yaml_read
 from answerd.inventory import records
 from answerd.inventory import row as inventory_row
 from answerd.server import answer_app, capture, request_log
@@ -50,6 +50,20 @@ TABLE = {cells[0]: cells[1] for name in ("http", "limits") for cells in rows(pag
             f"{catalogue.MOST_GROUPS} groups",
         ),
         ("filters of a placeholder", f"{template.MOST_FILTERS} filters"),
+        ("a document that [Jinja](templates.md#jinja) fills", f"{jinja.LONGEST:,} characters"),
+        ("tags of such a document: `{{` and `{%`", f"{jinja.MOST_TAGS:,} tags"),
+        ("levels of an expression", f"{jinja.DEEPEST_EXPRESSION} levels"),
+        ("statements within each other", f"{jinja.DEEPEST_STATEMENT} statements"),
+        ("turns of loops and calls of macros of one text", f"{jinja_words.MOST_TURNS:,} turns"),
+        ("what one operator or filter of it makes or looks through", f"{jinja_words.MOST_AT_ONCE:,} characters"),
+        ("numbers of a `range`", f"{jinja_words.MOST_ITEMS:,} numbers"),
+        ("an integer", f"{jinja_words.LARGEST_NUMBER} bits"),
+        (
+            "what one text makes and looks through; each part of an expression counts "
+            f"{jinja_words.FOR_EACH_PART} characters each time, a call of a filter {jinja_words.FOR_EACH_CALL}, "
+            f"an item of a list {jinja_words.FOR_EACH_ITEM}",
+            f"{jinja_words.MOST_WORK:,} characters",
+        ),
         ("a secret", f"{secrets.LARGEST_SECRET:,} bytes"),
         ("text that the filter `slug` makes", f"{len(filters.FILTERS['slug']('x' * 999))} characters"),
         ("text that the filters `replace` and `join` make", f"{filters.LONGEST_FILTERED:,} characters"),

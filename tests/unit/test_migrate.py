@@ -82,7 +82,7 @@ MATCHBOX = {
         {"ignition": {"version": "3.4.0"}, "x": "{{.etcd_name}} {{ .request.query.mac }}"}
     ),
     "ignition/logic.yaml": "variant: fcos\n",
-    "generic/logic.tmpl": "{{ if .a }}b{{ end }}",
+    "generic/logic.tmpl": "{{ with .a }}b{{ end }}",
 }
 
 
@@ -186,7 +186,9 @@ def test_a_matchbox_group_whose_text_takes_no_control_keys_is_put_aside(tmp_path
 
 
 @pytest.mark.parametrize(
-    "said", ["Butane", "the template has logic, {{if .a}}", "its profile gone is not there"], ids=lambda said: said[:20]
+    "said",
+    ["Butane", "line 1 has logic without a counterpart, {{with .a}}", "its profile gone is not there"],
+    ids=lambda said: said[:20],
 )
 def test_what_matchbox_has_and_this_service_has_not_is_listed(said: str, tmp_path: Path) -> None:
     made = made_of("matchbox", tmp_path, MATCHBOX)
@@ -622,6 +624,133 @@ def test_an_expression_of_cheetah_in_braces_is_logic(written: str, tmp_path: Pat
     made = cobbler_with(tmp_path, {})
     assert f"line 2 has logic of Cheetah: {written}" in left(made)
     assert "groups/base.ks" not in made.documents
+
+
+CHEETAH = """lang en_US
+#set $boot = $disk
+#if $varExists('efi') and $arch == "x86_64"
+part /boot/efi --ondisk=$boot
+#elif $getVar('bios', '') != 'no'
+part biosboot --ondisk=$boot
+#else
+# nothing to boot
+#end if
+#for $name in $extra.split(',')
+repo --name=$name
+#end for
+rootpw --iscrypted $default_password_crypted
+"""
+VARIABLES = {"disk": "sda", "extra": "epel,crb", "arch": "x86_64"}
+WITH_VARIABLES = {"name": "base", "distro": "alma", "autoinstall": "base.ks", "autoinstall_meta": VARIABLES}
+
+
+def test_loops_and_conditions_of_cheetah_become_jinja(tmp_path: Path, monkeypatch: Any) -> None:
+    monkeypatch.setitem(PLAIN_TEMPLATES, "templates/base.ks", CHEETAH)
+    made = cobbler_with(tmp_path, {"autoinstall_meta": {"efi": "1"}}, **{"profiles/a.json": WITH_VARIABLES})
+    assert "has logic" not in left(made)
+    text = made.documents["groups/base.ks"]
+    assert text.startswith("# answer: template jinja\n")
+    made.documents["groups/base.ks"] = text.replace('{{ secret["root-password-hash"] }}', "x")
+    fleet = fleet_of(made, tmp_path)
+    assert fleet.problems() == []
+    assert fleet.text(f"/ks?mac={MAC}").splitlines() == [
+        "lang en_US",
+        "part /boot/efi --ondisk=sda",
+        "repo --name=epel",
+        "repo --name=crb",
+        "rootpw --iscrypted x",
+    ]
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "#for $i in $interfaces.keys()",
+        "#if $system.name",
+        "#if $x[0]",
+        "#if $f($x)",
+        "#if $x # then",
+        "#set x",
+        "#include 'x'",
+        "#while $x",
+        "#end while",
+        "#for $loop in $x",
+    ],
+)
+def test_logic_of_cheetah_without_a_counterpart_is_named(line: str, tmp_path: Path, monkeypatch: Any) -> None:
+    monkeypatch.setitem(PLAIN_TEMPLATES, "templates/base.ks", f"lang en_US\n#if $a\n#end if\n{line}\n")
+    made = cobbler_with(tmp_path, {})
+    assert f"line 4 has logic of Cheetah: {line}" in left(made)
+    assert "groups/base.ks" not in made.documents
+
+
+def test_a_variable_that_a_loop_of_cheetah_sets_is_logic(tmp_path: Path, monkeypatch: Any) -> None:
+    text = "#for $a in $b\n#set $c = 1\n#end for\n"
+    monkeypatch.setitem(PLAIN_TEMPLATES, "templates/base.ks", text)
+    assert "line 2 has logic of Cheetah: #set $c = 1" in left(cobbler_with(tmp_path, {}))
+
+
+GO = """lang en_US
+{{if eq .role "gpu"}}
+repo --name=cuda
+{{- else if .role}}
+repo --name={{.role}}
+{{else}}none{{end}}
+{{range $i, $disk := .disks -}}
+part {{$i}} {{$disk}}
+{{end}}{{range .words}}{{.}};{{end}}{{if and .dhcp (not .static)}}dhcp{{end}}
+"""
+
+
+@pytest.mark.parametrize(
+    ("metadata", "served"),
+    [
+        (
+            {"role": "gpu", "disks": ["sda", "sdb"], "words": ["a"], "dhcp": True, "static": False},
+            "lang en_US\n\nrepo --name=cuda\npart 0 sda\npart 1 sdb\na;dhcp\n",
+        ),
+        ({"role": "web", "dhcp": False}, "lang en_US\n\nrepo --name=web\n\n\n"),
+        ({"role": "db", "disks": ["nvme0"], "dhcp": "yes"}, "lang en_US\n\nrepo --name=db\n\npart 0 nvme0\ndhcp\n"),
+    ],
+)
+@pytest.mark.parametrize("selector", [{"mac": MAC}, {"os": "x"}], ids=["a machine", "a selector"])
+def test_loops_and_conditions_of_go_become_jinja_with_the_same_blanks(
+    selector: dict[str, str], metadata: dict[str, Any], served: str, tmp_path: Path
+) -> None:
+    files = {
+        "profiles/rocky.json": json.dumps({"id": "rocky", "generic_id": "rocky.ks"}),
+        "generic/rocky.ks": GO,
+        "groups/node.json": json.dumps({"profile": "rocky", "selector": selector, "metadata": metadata}),
+    }
+    made = made_of("matchbox", tmp_path, files)
+    assert "logic" not in left(made)
+    fleet = fleet_of(made, tmp_path)
+    assert fleet.problems() == []
+    assert fleet.text(f"/ks?{'&'.join(f'{label}={value}' for label, value in selector.items())}") == served
+
+
+@pytest.mark.parametrize(
+    "action",
+    [
+        "{{with .a}}",
+        "{{range .a}}{{.b}}{{end}}",
+        "{{if .a}}",
+        '{{template "x"}}',
+        "{{.a | printf}}",
+        "{{end}}",
+        "{{if gt .a 1}}",
+        "{% x %}",
+    ],
+)
+def test_logic_of_go_without_a_counterpart_is_named(action: str, tmp_path: Path) -> None:
+    files = {
+        "profiles/rocky.json": json.dumps({"id": "rocky", "generic_id": "rocky.ks"}),
+        "generic/rocky.ks": f"lang en_US\n{{{{if .x}}}}{{{{end}}}}\n{action}",
+        "groups/node.json": json.dumps({"profile": "rocky", "selector": {"mac": MAC}}),
+    }
+    made = made_of("matchbox", tmp_path, files)
+    assert "line 3 has logic without a counterpart" in left(made)
+    assert "groups/rocky.ks" not in made.documents
 
 
 def test_another_variable_of_cobbler_within_a_value_is_a_task(tmp_path: Path) -> None:

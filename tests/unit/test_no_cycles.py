@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from itertools import count
 
 import pytest
@@ -13,6 +14,7 @@ from answerd.answers.compose import warm_up
 from answerd.answers.resolve import resolve
 from answerd.answers.sources import Sources
 from answerd.documents import Key, RawDocument
+from answerd.errors import CannotFill
 from answerd.facts import LARGE, Facts, Request
 from answerd.identity import Kind
 from tests.support.fleet import Fleet
@@ -75,6 +77,32 @@ def test_no_cycle_is_left_by_a_request(serial: str, body: str) -> None:
         assert (answer.row is not None) == (serial == "A1")
 
     assert cycles_left_by(act, times=2) == 0
+
+
+JINJA = """# answer: template jinja
+{% macro part(disk) %}
+part {{ disk }} {{ serial }}
+{% endmacro %}
+{% macro parts(disks) %}
+{% for disk in disks %}{{ part(disk) }}{% endfor %}
+{% endmacro %}
+{% set n = namespace(x=1) %}
+{{ parts(["sda", "sdb"]) }}{{ n.x }} {{ secret.root }} {{ report }} {{ rack }}
+"""
+
+
+@pytest.mark.parametrize("fails", [False, True])
+def test_no_cycle_is_left_by_a_text_that_jinja_fills(fails: bool) -> None:
+    catalogue = Catalogue(has_states=True).changed([RawDocument(Key(Kind.DEFAULT, "", "ks"), JINJA)])
+    sources = Sources(secret=lambda name, identifiers: "x", gates=RememberedInstalls().gates)
+
+    def act() -> None:
+        query = "serial=A1" if fails else "serial=A1&rack=r1"
+        with suppress(CannotFill):
+            resolve(catalogue, Facts(Request("/ks", query, [("host", "s")], b"", "127.0.0.1")), sources=sources)
+            assert not fails
+
+    assert cycles_left_by(act) == 0
 
 
 # --- documents ------------------------------------------------------------------------------------------------------

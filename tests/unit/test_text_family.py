@@ -155,8 +155,8 @@ def test_match_is_read_with_shell_quoting(directive: str, criteria: dict[str, li
         ("match =x", "empty label", False),
         ("match serial='x", "quotation", False),
         ("unset a.b", "no meaning in a text document", True),
-        ("template maybe", "'off' or 'on'", True),
-        ("template", "'off' or 'on'", True),
+        ("template maybe", "'off', 'on' or 'jinja'", True),
+        ("template", "'off', 'on' or 'jinja'", True),
     ],
 )
 def test_a_directive_that_cannot_be_meant_is_a_problem(directive: str, words: str, claims_known: bool) -> None:
