@@ -30,8 +30,7 @@ MOST_PAST: Final = 64
 
 MOST_STARTS: Final = 256
 """Starts of an identity that are kept: a client can say that a card is in ever new boards, each of which is given its
-own.
-Those with a report go last, then the newest."""
+own. Those with a report are kept first, then the newest."""
 
 MOST_GIVINGS: Final = 8
 """Ids of givings of one start that are kept, the oldest ones."""
