@@ -102,9 +102,13 @@ class ContactIndex:
         return max(found, key=lambda contact: contact.at, default=None)
 
     def shown_with(self, record: dict[str, Any]) -> dict[str, Any]:
-        """Return a record with the time and the step of its machine's last contact, where that is the later one."""
+        """Return a record with the time and the step of its machine's last contact, where that is the later one. Of a
+        machine that is new, no more is known than that it asked then."""
         contact = self.of(record)
-        if contact is None or (record["heard"] is not None and record["heard"] >= timestamp(contact.at)):
+        if contact is None:
+            return record
+        is_new = record["state"] == State.NEW and record["last_step"] is None
+        if not is_new and record["heard"] is not None and record["heard"] >= timestamp(contact.at):
             return record
         return {**record, "heard": timestamp(contact.at), "last_step": contact.step}
 
