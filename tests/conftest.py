@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import os
 import shutil
+import signal
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
@@ -46,6 +47,8 @@ def pytest_configure(config: pytest.Config) -> None:
     if config.getoption("--thorough"):
         os.environ[thorough.VARIABLE] = "1"
     Service.forked = True
+    # A shell that starts a run in the background has it ignore Ctrl-C, and so would all programs that tests start.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     setattr(os, "fsync", _do_not_wait)  # noqa: B010 - as mypy would have it
     untimed = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow], max_examples=thorough.examples(100))
     settings.register_profile("by hand", untimed, derandomize=False)

@@ -102,15 +102,15 @@ class ContactIndex:
         return max(found, key=lambda contact: contact.at, default=None)
 
     def shown_with(self, record: dict[str, Any]) -> dict[str, Any]:
-        """Return a record with the time and the step of its machine's last contact, where that is the later one or the
-        only step: a refusal is heard, and is no step of an install."""
+        """Return a record with the time and the step of its machine's last contact, where that is the later one. Of a
+        machine that is new, no more is known than that it asked then."""
         contact = self.of(record)
         if contact is None:
             return record
-        heard = max(record["heard"] or "", timestamp(contact.at))
-        if record["last_step"] and heard == record["heard"]:
+        is_new = record["state"] == State.NEW and record["last_step"] is None
+        if not is_new and record["heard"] is not None and record["heard"] >= timestamp(contact.at):
             return record
-        return {**record, "heard": heard, "last_step": contact.step}
+        return {**record, "heard": timestamp(contact.at), "last_step": contact.step}
 
     def waiting(self, records: Iterable[dict[str, Any]], *, are_all: bool = True) -> Iterator[dict[str, Any]]:
         """Yield the records of the machines that a gate refused and that an operator can let in, the one that asked

@@ -28,6 +28,10 @@ from answerd.installs.states import BETWEEN_STARTS, WEAKEST_FIRST, Order, Record
 MOST_PAST: Final = 64
 """Orders and reports of an identity that are known to be outdated, the newest ones: their ids begin with the time."""
 
+MOST_STARTS: Final = 256
+"""Starts of an identity that are kept: a client can say that a card is in ever new boards, each of which is given its
+own. Those with a report are kept first, then the newest."""
+
 MOST_GIVINGS: Final = 8
 """Ids of givings of one start that are kept, the oldest ones."""
 
@@ -194,6 +198,8 @@ def _starts(first: Fold, second: Fold, past: tuple[str, ...]) -> tuple[Start, ..
         # may have taken the attempt to another machine.
         key = start.attempt, start.number, start.givings
         found[key] = _merged(found[key], start) if key in found else start
+    if len(found) > MOST_STARTS:
+        found = dict(sorted(found.items(), key=lambda one: (one[1].strength, one[1].began))[-MOST_STARTS:])
     return tuple([found[key] for key in sorted(found)]) if len(found) > 1 else tuple(found.values())
 
 

@@ -361,10 +361,10 @@ def _inherit(
             more[other] = None
 
 
-def is_of_one_machine(ties: Ties, given: Iterable[str], names: Names) -> bool:
+def is_of_one_machine(ties: Ties, given: Names, names: Names) -> bool:
     """Return whether a request is of the machine to which something was given before: its MAC addresses have not moved
     away from any of the identities that were ``given``."""
-    if all(one in names for one in given):
+    if given.keys() <= names.keys():
         return True
     board, found = board_in(names), set(names)
     for one in names:

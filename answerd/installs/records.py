@@ -396,8 +396,9 @@ class InstallMemory(Machines):
             return None
         if self.ties.is_news(asked.names, 0.0):
             return None
-        start = first.fold.starts[-1]
-        if any(one.givings != start.givings for one in first.fold.starts):
+        starts = first.fold.starts
+        start = starts[-1]
+        if len(starts) > 1 and any(one.givings != start.givings for one in starts):
             return None
         if not is_of_one_machine(self.ties, start.names, asked.names):
             return None

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from answerd.identity import identity_of
+from answerd.installs.fold import MOST_STARTS
 from tests.support.hardware_site import InProcess
 from tests.support.hardware_world import Reply
 
@@ -90,3 +92,11 @@ def test_a_report_closes_what_a_card_brought_into_an_attempt_after_it_was_given(
     asks(site, A1, A2, B2)  # the card B2 is in A now
     reports(site, of_a)
     assert not asks(site, A1, A2, B2).is_given
+
+
+def test_a_card_that_is_in_ever_new_boards_takes_no_more_room_than_a_bound(site: InProcess) -> None:
+    for number in range(MOST_STARTS + 50):
+        assert asks(site, A1, serial=f"SERIAL-{number}").is_given
+    assert len(site.installs.memory.fold(identity_of(A1)).starts) == MOST_STARTS
+    reports(site, asks(site, A1, serial="SERIAL-1"))
+    assert not asks(site, A1, serial="SERIAL-1").is_given
