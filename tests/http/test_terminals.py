@@ -14,10 +14,10 @@ from typing import Any
 import pytest
 
 from answerd.store.sqlite import SqliteStore
-from tests.support.processes import killed_at_last
+from tests.support.processes import is_asleep, killed_at_last
 from tests.support.service import PROGRAM, environment, run, write_tree
 from tests.support.terminals import new_terminal
-from tests.support.waiting import PATIENCE, again_for
+from tests.support.waiting import wait_until
 
 CHECKOUT = Path(__file__).parents[2]
 TERMINALS = {
@@ -189,11 +189,9 @@ def test_a_question_takes_any_key(typed: bytes, status: int, tmp_path: Path) -> 
         os.close(theirs)
         said = read_until(ours, b"[y/N] ")
         if typed == b"\x03":  # this process's terminal is another
-            # Again and again: one that comes just before the program reads does not end the reading.
-            for _ in again_for(PATIENCE):
-                command.send_signal(signal.SIGINT)
-                if select.select([ours], [], [], 1)[0]:
-                    break
+            # A signal between the question and the reading would only be seen at the next key.
+            wait_until(lambda: is_asleep(command.pid))
+            command.send_signal(signal.SIGINT)
         else:
             os.write(ours, typed)
         said += read_until(ours, None)

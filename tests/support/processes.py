@@ -21,10 +21,20 @@ def children(pid: int) -> list[int]:
 
 def is_alive(pid: int) -> bool:
     """Whether a process runs; a zombie does not."""
+    return _state(pid) not in ("Z", "")
+
+
+def is_asleep(pid: int) -> bool:
+    """Whether a process waits for something, such as a key."""
+    return _state(pid) == "S"
+
+
+def _state(pid: int) -> str:
+    """The letter of `proc_pid_stat(5)`; empty where there is no such process."""
     try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
     except (FileNotFoundError, ProcessLookupError):
-        return False
+        return ""
 
 
 def kill(pid: int) -> None:
