@@ -14,9 +14,7 @@ from functools import lru_cache
 from typing import Final, NamedTuple
 
 from answerd.identity import address_of, folded, normalize
-
-HARDWARE_LABELS: Final = ("mac", "serial", "uuid", "asset_tag", "asset-tag")
-"""Under these labels, and those that end in one of them, punctuation does not count."""
+from answerd.shared_values import kind_of
 
 IPV4_BITS: Final = 32
 IPV6_BITS: Final = 128
@@ -31,7 +29,7 @@ _PREFIXED: Final = re.compile(r"([0-9a-f:.]+)/(0|[1-9][0-9]{0,2})\Z")
 
 def is_hardware_label(label: str) -> bool:
     """Return whether the values of a case-folded label are compared without punctuation."""
-    return label.endswith(HARDWARE_LABELS)
+    return bool(kind_of(label))
 
 
 @lru_cache(1_024)
