@@ -141,7 +141,7 @@ class Pattern:
             addresses = values.addresses
             if len(addresses) > _A_FEW:
                 return wanted in values.numbers(bits, prefix)
-            for of, number in addresses:
+            for of, number in addresses:  # noqa: SIM110 - the generator of any(...) takes longer than one address
                 if of == bits and number >> bits - prefix == wanted:
                     return True
             return False
