@@ -149,9 +149,9 @@ class RequestPath:
         labels += [("segment", segment) for segment in segments]
         self.labels = tuple([(label, value) for label, value in labels if len(value) <= LONGEST_VALUE])
         names: list[str] = []
-        for segment in segments:
+        for at, segment in enumerate(segments, 1):
             if segment.lower() not in ALIASES:
-                if self.asks_loader and segment is segments[-1]:
+                if self.asks_loader and at == len(segments):
                     names += _named_by_loader(segment)
                     continue
                 if of_host := _HOST_SCRIPT.match(segment):

@@ -126,8 +126,8 @@ class SelectorIndex(Generic[Owner]):
         for (label, length, bits), filed in self._filed.items():
             values = facts.forms(label)
             if bits:
-                for number in values.numbers(bits, length):
-                    if owners := filed.get(number):
+                for of, number in values.addresses:
+                    if of == bits and (owners := filed.get(number >> bits - length)):
                         found.update(owners)
                 continue
             for form in values.forms:

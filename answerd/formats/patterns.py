@@ -14,9 +14,7 @@ from functools import lru_cache
 from typing import Final, NamedTuple
 
 from answerd.identity import address_of, folded, normalize
-
-HARDWARE_LABELS: Final = ("mac", "serial", "uuid", "asset_tag", "asset-tag")
-"""Under these labels, and those that end in one of them, punctuation does not count."""
+from answerd.shared_values import kind_of
 
 IPV4_BITS: Final = 32
 IPV6_BITS: Final = 128
@@ -31,7 +29,7 @@ _PREFIXED: Final = re.compile(r"([0-9a-f:.]+)/(0|[1-9][0-9]{0,2})\Z")
 
 def is_hardware_label(label: str) -> bool:
     """Return whether the values of a case-folded label are compared without punctuation."""
-    return label.endswith(HARDWARE_LABELS)
+    return bool(kind_of(label))
 
 
 @lru_cache(1_024)
@@ -139,7 +137,14 @@ class Pattern:
         """
         network = self.network
         if network is not None:
-            return network.number in values.numbers(network.bits, network.prefix)
+            bits, prefix, wanted = network
+            addresses = values.addresses
+            if len(addresses) > _A_FEW:
+                return wanted in values.numbers(bits, prefix)
+            for of, number in addresses:  # noqa: SIM110 - the generator of any(...) takes longer than one address
+                if of == bits and number >> bits - prefix == wanted:
+                    return True
+            return False
         if len(values.forms) <= _A_FEW or not self._anchor:
             return any(map(self._matches, values.forms))
         joined, anchor = values.joined, self._anchor
@@ -173,16 +178,22 @@ class ComparedValues:
             self._joined = "\n".join(["", *self.forms, ""])
         return self._joined
 
+    @property
+    def addresses(self) -> Sequence[tuple[int, int]]:
+        """Those that are addresses, with or without a prefix, as bits and numbers. Computed once."""
+        if self._addresses is None:
+            self._addresses = [address for form in self.forms if (address := _address_in(form)) is not None]
+        return self._addresses
+
     def numbers(self, bits: int, prefix: int) -> frozenset[int]:
         """Return the `Network.number` of each network with this prefix that one of the values is in. Computed once for
         a prefix."""
         found = self._numbers.get((bits, prefix))
         if found is None:
-            if self._addresses is None:
-                self._addresses = [address for form in self.forms if (address := _address_in(form)) is not None]
             beyond = bits - prefix
-            found = frozenset([number >> beyond for of, number in self._addresses if of == bits])
-            self._numbers[bits, prefix] = found
+            found = self._numbers[bits, prefix] = frozenset(
+                [number >> beyond for of, number in self.addresses if of == bits]
+            )
         return found
 
 

@@ -21,9 +21,25 @@ def _pxelinux(shown: Sequence[str]) -> list[str]:
     return [*comments, *(f"SAY {line}" for line in shown), "DEFAULT disk", "LABEL disk", "  LOCALBOOT -1"]
 
 
+GRUB_FROM_DISK = """\
+if [ "$grub_platform" = efi ]; then
+  if [ "$grub_cpu" = arm64 ]; then set arch=aa64; else set arch=x64; fi
+  for file in debian/shim$arch ubuntu/shim$arch redhat/shim$arch rocky/shim$arch almalinux/shim$arch centos/shim$arch \\
+      fedora/shim$arch opensuse/shim sles/shim Microsoft/Boot/bootmgfw BOOT/BOOT$arch; do
+    if search --no-floppy --set=root --file /EFI/$file.efi; then
+      chainloader /EFI/$file.efi
+      boot
+    fi
+  done
+fi
+exit
+"""
+"""What starts the system on the disk. ``exit`` is enough for a BIOS; UEFI firmware may open its menu and wait there, so
+the system's own loader is looked for before. That of ``BOOT`` comes last: shim begins the machine again from there."""
+
+
 def _grub(shown: Sequence[str]) -> list[str]:
-    """``exit`` gives the boot back to the firmware."""
-    return [*(f"# {line}" for line in shown), *(f"echo '{line}'" for line in shown), "exit"]
+    return [*(f"# {line}" for line in shown), *(f"echo '{line}'" for line in shown), *GRUB_FROM_DISK.splitlines()]
 
 
 LOADERS: Mapping[str, Callable[[Sequence[str]], list[str]]] = MappingProxyType(

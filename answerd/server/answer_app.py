@@ -59,6 +59,9 @@ LARGEST_BODY: Final = 1_048_576
 _LONGEST_SHOWN: Final = 100
 """Characters of a value in a log line."""
 
+_RUNS_ERRORS: Final = "GRUB "
+"""What the user agent of a client begins with that runs the text of an error as commands: it gets a comment."""
+
 EVERY_PATH: Final = "<:re:(?s:.*)>"
 REPORTS: Final = "<:re:(?is:/+report(?:/.*)?)>"
 """Rules of Bottle's router. A path may hold a line feed, and need not begin with a slash."""
@@ -355,4 +358,7 @@ def _refuse(exchange: Exchange, status: int, reason: str) -> bytes:
     exchange.outcome = line
     bottle.response.status = status
     bottle.response.content_type = PLAIN_TEXT
-    return f"{line}\n".encode()
+    is_comment = any(
+        name == "user-agent" and value.startswith(_RUNS_ERRORS) for name, value in exchange.request.headers
+    )
+    return f"{'# ' if is_comment else ''}{line}\n".encode()

@@ -80,7 +80,7 @@ LOADERS = {
         ["DEFAULT disk", "LABEL disk", "  LOCALBOOT -1"],
         ["SAY {}"],
     ),
-    "grub": ("/grub.cfg-01-52-54-00-00-00-01", "# answer: once\nboot\n# {{ report }}\n", ["exit"], ["echo '{}'"]),
+    "grub": ("/grub.cfg-01-52-54-00-00-00-01", "# answer: once\nboot\n# {{ report }}\n", ["fi", "exit"], ["echo '{}'"]),
 }
 
 

@@ -83,6 +83,15 @@ def test_an_error_is_one_line_that_says_why(service: Service, target: str, statu
     assert words in reply.text
 
 
+def test_an_error_is_a_comment_for_grub(service: Service) -> None:
+    """Which runs the text of a 404 as commands."""
+    for target in ("/grub.cfg-01-52:54:00:00:00:01", "/proxmox/node2", "/proxmox/node4"):
+        said, plain = service.get(target, User_Agent="GRUB 2.12-9+deb13u4"), service.get(target)
+        assert said.status == plain.status
+        assert said.text == f"# {plain.text}"
+        assert said.text.count("\n") == 1
+
+
 def test_a_head_request_is_405_with_a_length_and_no_body(service: Service) -> None:
     assert service.address
     with socket.create_connection(service.address, timeout=PATIENCE) as connection:

@@ -28,6 +28,14 @@ URL = f"http://{ADDRESS}:8000"
 
 
 @dataclass(frozen=True)
+class Boot:
+    """What leads machines to a loader: lines of dnsmasq, and the files of the TFTP server."""
+
+    settings: str
+    files: Mapping[str, bytes]
+
+
+@dataclass(frozen=True)
 class Network:
     """The namespace's name, and the service that runs in it."""
 
@@ -54,12 +62,13 @@ def network(
     web: Path | None = None,
     loaders: Path = IPXE,
     proxy: bool = False,
+    boot: Boot | None = None,
     **settings: object,
 ) -> Iterator[Network]:
     """Give a network with the service on these documents, dnsmasq as `boot-config` writes it, and files by HTTP.
 
     ``loaders``: the builds of iPXE that are served by TFTP. ``proxy``: dnsmasq hands out no addresses; another DHCP
-    server does, which says nothing of booting.
+    server does, which says nothing of booting. ``boot``: what leads machines to another loader than iPXE.
     """
     need_root()
     need_tun()
@@ -82,7 +91,7 @@ def network(
             service = Service(**own)
         ending.enter_context(service)
         config = scratch / "dnsmasq.conf"
-        config.write_text(_adapted(boot_config("dnsmasq", URL, proxy), scratch, loaders))
+        config.write_text(_adapted(boot_config("dnsmasq", URL, proxy), scratch, loaders, boot))
         start(ending, [*inside(name), dnsmasq, "--keep-in-foreground", f"--conf-file={config}"])
         if web is not None:
             files = ["-m", "http.server", "-d", str(web), "-b", ADDRESS, "80"]
@@ -124,11 +133,18 @@ def start(ending: ExitStack, command: list[str]) -> None:
     ending.callback(process.terminate)
 
 
-def _adapted(text: str, scratch: Path, loaders: Path) -> str:
+def _adapted(text: str, scratch: Path, loaders: Path, boot: Boot | None) -> str:
     """The configuration as the service writes it, for this network and for files of the test."""
     tftp = scratch / "tftp"
     tftp.mkdir()
     tftp.chmod(0o755)
+    if boot is not None:
+        of_loader = ("dhcp-boot", "dhcp-match", "dhcp-vendorclass", "dhcp-userclass", "dhcp-option-force")
+        text = "\n".join([line for line in text.splitlines() if not line.startswith(of_loader)] + [boot.settings])
+        for name, content in boot.files.items():
+            file = tftp / name
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_bytes(content)
     for firmware in FIRMWARE:
         if (loaders / firmware.file).exists():
             shutil.copyfile(loaders / firmware.file, tftp / firmware.file)
