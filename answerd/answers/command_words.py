@@ -460,7 +460,7 @@ def _finished(line: _Line, sign: str) -> Iterator[Found]:
     elif sign in ("(", "$(", "<(", ">("):
         names_one = sign == "<(" and bool(words) and _names_a_secret(words[-1].rstrip("="))
         line.groups.append((len(line.said), names_one))
-        line.group_lines = 0
+        line.begin, line.group_lines = len(line.said), 0
     elif sign in ("|", "|&"):
         line.piped = line.said[line.begin :]
     elif sign:

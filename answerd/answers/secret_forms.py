@@ -25,7 +25,7 @@ from answerd.answers.secret_names import (
 )
 from answerd.answers.secrets.fields import IPXE_SETTINGS
 from answerd.answers.secrets.forms import FORMS
-from answerd.answers.secrets.innocent import ATTRIBUTES
+from answerd.answers.secrets.innocent import ATTRIBUTES, BELOW
 from answerd.answers.secrets.names import SECRET_FILES
 
 _FORMS = tuple(re.compile(pattern) for pattern, _ in FORMS)
@@ -261,6 +261,10 @@ _OF_IPXE = tuple(f"/{name}" for name, _ in IPXE_SETTINGS)
 _AT_LINE_START = re.compile(r"(?:[ \t#;]|//|- |export |set |\"|')*\Z")
 _INDENT = re.compile(r"[ \t#;]*+(?:- )?")
 _BLOCK = re.compile(r"(?:[|>&!][^\r\n]*|[\[{(][^\r\n\])}]*|#[^\r\n]*|\\?[\"']{3}[^\r\n]*)?(?=\r?\n)")
+_NO_ARGUMENT = ("-", "", "|", ";", "&", "<", ">", "(")
+"""What begins no argument of an option; a parenthesis begins a command of PowerShell."""
+_NEXT_PARAMETER = re.compile(r"&(?=[\w.-]+=)")
+"""The next one in a query: ``password=x&user=y``."""
 _HOST_AND_PORT = re.compile(r"\d{2,5}(?=[/\s\"',;]|\Z)")
 _AFTER_A_VALUE = re.compile(r"[ \t]+(?:&&|\|\|?|;|\#)(?=[ \t])|;[ \t]*(?:\r?\n|\Z)|;[ \t]+(?=\w)")
 
@@ -297,15 +301,20 @@ def _after_names(text: str) -> Iterator[Found]:
         begins = _line_start(text, name.start())
         is_first = _AT_LINE_START.match(text[max(begins, name.start() - _LONGEST_LINE_START) : name.start()])
         if name["blank"]:
-            if (word.startswith("-") and text[value : value + 1] not in ("-", "", "|", ";", "&", "<", ">")) or (
+            if (word.startswith("-") and text[value : value + 1] not in _NO_ARGUMENT) or (
                 word.startswith("/") and word.count("/") == 1 and text[value : value + 1] not in ("/", "", "|", "&")
             ):
                 yield Found(value, _word_end(text, value))
         elif value == len(text) or (block := _BLOCK.match(text, value)):
             at = _block_end(text, begins, block.end() if value < len(text) and block else value)
             yield Found(value, at)
+        elif (closed := _closing_quote(text, name.start(), value)) is not None:
+            at = closed
+            yield Found(value, at)
         elif name["sign"] == "=" and not (is_first or name["before"] or name["after"]):
             at = _word_end(text, value)
+            parameter = _NEXT_PARAMETER.search(text, value, at)
+            at = parameter.start() if parameter else at
             yield Found(value, at)
         else:
             at = _value_end(text, value)
@@ -313,6 +322,15 @@ def _after_names(text: str) -> Iterator[Found]:
             if in_quotes and (closed := text.find('"', value, at)) >= 0:
                 at = closed  # echo "token: x"
             yield Found(value, at)
+
+
+def _closing_quote(text: str, name: int, value: int) -> int | None:
+    """Return where the quotes end that a name and its value are in together, ``"TOKEN=x"``; None where they are not."""
+    quote = text[name - 1 : name]
+    if quote not in ('"', "'") or not quote or text[value - 1] != "=":
+        return None
+    closed = text.find(quote, value, line_end(text, value))
+    return None if closed <= value else closed - (text[closed - 1] == "\\")
 
 
 def _value_end(text: str, at: int) -> int:
@@ -343,7 +361,13 @@ def _block_end(text: str, begins: int, at: int) -> int:
 
 
 _ELEMENT = re.compile(r"<(?P<word>[\w.:-]++)[^<>]*+>")
+_INNER = re.compile(r"<(?P<word>[\w.:-]++)[^<>]*+>(?P<text>[^<>]*+)</")
+_BESIDE = frozenset(name for name, _ in BELOW)
 _LONGEST_ELEMENT = 4_096
+
+
+def _bare_name(element: str) -> str:
+    return element.rpartition(":")[2].casefold()
 
 
 def _in_elements(text: str) -> Iterator[Found]:
@@ -355,7 +379,9 @@ def _in_elements(text: str) -> Iterator[Found]:
             closed = text.find(f"</{element['word']}", at, at + _LONGEST_ELEMENT)
             end = closed if closed >= 0 else line_end(text, at)
             end -= text[at:end].endswith("^")  # cmd writes ^<
-            yield from _saying([Found(at, end)], text)
+            inner = list(_INNER.finditer(text, at, end))
+            told = [Found(*found.span("text")) for found in inner if _bare_name(found["word"]) not in _BESIDE]
+            yield from _saying(told if inner else [Found(at, end)], text)
             at = end
 
 

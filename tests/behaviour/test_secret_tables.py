@@ -462,6 +462,32 @@ def test_what_is_beside_a_secret_is_shown(name: str) -> None:
     assert redacted(document, "xml") == document.replace(VALUE, SECRET)
 
 
+STAYS = {
+    "a user before a secret": "New-Object PSCredential('deploy', ('@' | ConvertTo-SecureString -AsPlainText -Force))",
+    "a command in parentheses": "Set-LocalUser deploy -Password (ConvertTo-SecureString @ -AsPlainText -Force)",
+    "a command as a value": "$pw = ConvertTo-SecureString '@' -AsPlainText -Force",
+    "a quote after a variable": 'Environment="A=b" "TOKEN=@"',
+    "a quote of a shell": "env 'TOKEN=@' run --all",
+    "a later parameter": "kernel vmlinuz talos.config=http://h.lab/?token=@&mac=1 quiet",
+    "a later parameter of a form": "curl -d 'password=@&user=deploy' https://h.lab/",
+    "elements beside": "<sharedKey><keyType>passPhrase</keyType><keyMaterial>@</keyMaterial></sharedKey>",
+}
+
+
+@pytest.mark.parametrize("line", STAYS.values(), ids=STAYS)
+def test_what_is_beside_a_secret_on_its_line_is_shown(line: str) -> None:
+    for spelled in (line, f"  {line}", f'powershell.exe -c "{line}"' if '"' not in line else line):
+        for extension, text in {
+            "ks": f"%post\n{spelled}\n%end\n",
+            "json": json.dumps({"a": f"[x]\n{spelled}\nb"}),
+            "unattend": f"<a><Path>{escape(spelled)}</Path></a>",
+            "xml": f"<a><![CDATA[{spelled}]]></a>",
+            "yaml": f"a: |\n  b\n  {spelled}\n",
+        }.items():
+            shown = redacted(text.replace("@", VALUE), extension)
+            assert shown.replace(f"'{SECRET}'", SECRET) == text.replace("'@'", "@").replace("@", SECRET), extension
+
+
 def test_a_name_of_a_user_is_shown_where_it_is_the_password_too() -> None:
     text = "users:\n- name: deploy1234\n  passwd: deploy1234\nhome: /home/deploy1234\n"
     assert redacted(text, "yaml") == text.replace("passwd: deploy1234", f"passwd: {SECRET}")

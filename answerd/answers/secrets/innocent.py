@@ -84,8 +84,8 @@ LAST_WORDS = (
 BELOW = (
     ("action", "unattend wcm:action"), ("description", "any"), ("domain", "unattend Credentials"),
     ("encrypted", "AutoYaST users"), ("expire", "cloud-init"), ("group", "any"), ("groups", "any"), ("host", "any"),
-    ("hostname", "any"), ("language", "any"), ("login", "any"), ("mode", "any"), ("name", "any"), ("order", "unattend"),
-    ("owner", "any"), ("path", "any"), ("permissions", "any"), ("plaintext", "unattend PlainText"), ("realm", "any"),
+    ("hostname", "any"), ("keytype", "WLANProfile"), ("language", "any"), ("login", "any"), ("mode", "any"),
+    ("name", "any"), ("order", "unattend"), ("owner", "any"), ("path", "any"), ("permissions", "any"), ("plaintext", "unattend PlainText"), ("realm", "any"),
     ("role", "any"), ("server", "any"), ("t", "AutoYaST"), ("type", "any"), ("user", "any"), ("username", "any"),
     ("willshowui", "unattend ProductKey"), ("xmlns", "XML"), ("url", "any"), ("enabled", "any"),
 )
