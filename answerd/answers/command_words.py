@@ -386,7 +386,7 @@ def _commands(text: str, depth: int, *, several_lines: bool) -> Iterator[Found]:
             yield from _finished(line, "#")
             line.is_first = True
             continue
-        sign = token[0]
+        sign, expects = token[0], ""
         if kind == "line":
             if not line.words and not line.given and line.piped:
                 continue  # the pipe goes on

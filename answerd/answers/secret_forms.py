@@ -47,8 +47,12 @@ _LINE = re.compile(r"[^\\\r\n\0]++|\\\r?\n|\\(?![\r\n\0])")
 
 
 def _word_end(text: str, at: int) -> int:
-    """Return where the shell word ends that begins at a place."""
+    """Return where the shell word ends that begins at a place. Only its beginning may be a quoted part of several
+    lines: a later quote may end what the word stands in."""
+    begins = at
     while piece := _PIECE.match(text, at):
+        if at > begins and piece[0][0] in "\"'" and ("\n" in piece[0] or len(piece[0]) == 1):
+            return at
         at = piece.end()
     return at
 
@@ -261,11 +265,13 @@ _OF_IPXE = tuple(f"/{name}" for name, _ in IPXE_SETTINGS)
 _AT_LINE_START = re.compile(r"(?:[ \t#;]|//|- |export |set |\"|')*\Z")
 _INDENT = re.compile(r"[ \t#;]*+(?:- )?")
 _BLOCK = re.compile(r"(?:[|>&!][^\r\n]*|[\[{(][^\r\n\])}]*|#[^\r\n]*|\\?[\"']{3}[^\r\n]*)?(?=\r?\n)")
+_BLOCK_SIGN = re.compile(r"[|>][-+\d]{0,2}(?=\r?\n)")
 _NO_ARGUMENT = ("-", "", "|", ";", "&", "<", ">", "(")
 """What begins no argument of an option; a parenthesis begins a command of PowerShell."""
 _NEXT_PARAMETER = re.compile(r"&(?=[\w.-]+=)")
 """The next one in a query: ``password=x&user=y``."""
 _HOST_AND_PORT = re.compile(r"\d{2,5}(?=[/\s\"',;]|\Z)")
+_AFTER_QUOTES = " \t,;)]}"
 _AFTER_A_VALUE = re.compile(r"[ \t]+(?:&&|\|\|?|;|\#)(?=[ \t])|;[ \t]*(?:\r?\n|\Z)|;[ \t]+(?=\w)")
 
 
@@ -307,12 +313,12 @@ def _after_names(text: str) -> Iterator[Found]:
                 yield Found(value, _word_end(text, value))
         elif value == len(text) or (block := _BLOCK.match(text, value)):
             at = _block_end(text, begins, block.end() if value < len(text) and block else value)
-            yield Found(value, at)
-        elif (closed := _closing_quote(text, name.start(), value)) is not None:
-            at = closed
-            yield Found(value, at)
-        elif name["sign"] == "=" and not (is_first or name["before"] or name["after"]):
-            at = _word_end(text, value)
+            sign = _BLOCK_SIGN.match(text, value)
+            yield Found(sign.end() if sign else value, at)
+        elif (closed := _closing_quote(text, name.start(), value)) is not None or (
+            name["sign"] == "=" and not (is_first or name["before"] or name["after"])
+        ):
+            at = _word_end(text, value) if closed is None else closed
             parameter = _NEXT_PARAMETER.search(text, value, at)
             at = parameter.start() if parameter else at
             yield Found(value, at)
@@ -337,9 +343,9 @@ def _value_end(text: str, at: int) -> int:
     """Return where a value ends that takes the rest of its line: after a quoted word, or where a shell's next command
     or a comment begins."""
     end = _long_line_end(text, at)
-    word = _word_end(text, at)
-    if text[at : at + 1] in ('"', "'") and word < end and text[word - 1] == text[at] and word - at > 1:
-        return word
+    quoted = _PIECE.match(text, at) if text[at : at + 1] in ('"', "'") else None
+    if quoted and len(quoted[0]) > 1 and quoted.end() < end and text[quoted.end()] in _AFTER_QUOTES:
+        return quoted.end()
     after = _AFTER_A_VALUE.search(text, at, end)
     return after.start() if after else end
 

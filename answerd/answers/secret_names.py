@@ -47,7 +47,7 @@ _WORD_OF_NAME = re.compile(r"[^\W\d_a-z]+(?![a-z])|[^\W\d_a-z]?[^\W\d_A-Z]+|\d+"
 _SAYS_NOTHING = re.compile(r"(?:\d{1,2}|[^\w]*)\Z")
 _PATH = re.compile(rf"(?:file://)?/(?:{'|'.join(innocent.ROOTS)})(?:/[\w.+@%-]*)*\Z|[A-Za-z]:\\[\w. \\-]+\Z")
 _VARIABLE = re.compile(
-    r"\"?(?:\$\{?[A-Za-z_]\w*(?:[:#%/][^}]*)?\}?|\$[\d@*#?]|\$\(.*|`.*|%\w+%|\$env:\w+|\{\{?[\w. ]+\}?\}"
+    r"\"?(?:\$\{?[A-Za-z_]\w*(?:[:#%/][^}]*)?\}?|\$[\d@*#?]|\$\(.*|`.*|%\w+%|\$env:\w+|\{\{?[\w. `]+\}?\}"
     r"|\(?(?:(?:ConvertTo|ConvertFrom|Get|Import|Read)-[A-Z]\w+|New-Object)[ \t].*)\"?[),;]*\Z",
     re.DOTALL,
 )

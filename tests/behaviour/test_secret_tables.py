@@ -480,7 +480,7 @@ def test_what_is_beside_a_secret_on_its_line_is_shown(line: str) -> None:
         for extension, text in {
             "ks": f"%post\n{spelled}\n%end\n",
             "json": json.dumps({"a": f"[x]\n{spelled}\nb"}),
-            "unattend": f"<a><Path>{escape(spelled)}</Path></a>",
+            "unattend": f"<a><Path>{escape(spelled, quote=False)}</Path></a>",
             "xml": f"<a><![CDATA[{spelled}]]></a>",
             "yaml": f"a: |\n  b\n  {spelled}\n",
         }.items():
