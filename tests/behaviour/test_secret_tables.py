@@ -297,6 +297,7 @@ EXAMPLES = {
     "openssl-passphrase-options(1), mount.cifs(8)": f"-out x pass:{BODY}",
     "SQL: CREATE USER and ALTER ROLE": f"CREATE USER a IDENTIFIED BY '{BODY}'",
     "expect(1)": f"expect assword: send -- {BODY}",
+    "English: a comment of a kickstart, password is: x": f"Plaintext password is: {BODY}",
     "crypt() of Perl, PHP and Python": f"print(crypt('{BODY}'))",
 }
 """An example of each form, by its source."""
