@@ -142,7 +142,9 @@ class RequestPath:
         self.has_default = not self.asks_loader or words[-1] == GRUB_FILE or words[-2:] == _PXELINUX_DEFAULT
         has_parts = "classes" in words or "rules" in words[:-1]
         self.has_xml_parts = has_parts and not OF_XML.isdisjoint(self.extensions)
-        self.may_be_narrowed = self.extensions in (*_OF_NOCLOUD, _AUTOYAST) or not self.has_default or self.has_xml_parts
+        self.may_be_narrowed = (
+            self.extensions in (*_OF_NOCLOUD, _AUTOYAST) or not self.has_default or self.has_xml_parts
+        )
         labels = [("path", _decoded(path.strip("/"))), ("file", segments[-1])] if segments else []
         labels += [("segment", segment) for segment in segments]
         self.labels = tuple([(label, value) for label, value in labels if len(value) <= LONGEST_VALUE])

@@ -325,8 +325,8 @@ def _after_names(text: str) -> Iterator[Found]:
         else:
             at = _value_end(text, value)
             in_quotes = text.count('"', begins, name.start()) % 2 and text[name.end("word")] not in ('"', "'", "\\")
-            if in_quotes and (closed := text.find('"', value, at)) >= 0:
-                at = closed  # echo "token: x"
+            if in_quotes and (ends := text.find('"', value, at)) >= 0:
+                at = ends  # echo "token: x"
             yield Found(value, at)
 
 
@@ -400,7 +400,7 @@ def _in_substitutions(text: str) -> Iterator[Found]:
     """Yield what sed(1) writes in place of a name: ``s/ROOT_PASSWORD/x/``."""
     for found in _SUBSTITUTION.finditer(text):
         name = re.sub(r"[^\w]*=.*|[^\w]+\Z|\A[^\w]+", "", found["name"])
-        if name and is_secret_name(name) and "=" not in found["value"]:
+        if any(map(is_secret_name, name.split())) and "=" not in found["value"]:
             yield from _saying([Found(*found.span("value"))], text)
 
 
