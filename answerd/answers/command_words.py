@@ -386,7 +386,7 @@ def _commands(text: str, depth: int, *, several_lines: bool) -> Iterator[Found]:
             yield from _finished(line, "#")
             line.is_first = True
             continue
-        sign = token[0]
+        sign, expects = token[0], ""
         if kind == "line":
             if not line.words and not line.given and line.piped:
                 continue  # the pipe goes on
@@ -460,7 +460,7 @@ def _finished(line: _Line, sign: str) -> Iterator[Found]:
     elif sign in ("(", "$(", "<(", ">("):
         names_one = sign == "<(" and bool(words) and _names_a_secret(words[-1].rstrip("="))
         line.groups.append((len(line.said), names_one))
-        line.group_lines = 0
+        line.begin, line.group_lines = len(line.said), 0
     elif sign in ("|", "|&"):
         line.piped = line.said[line.begin :]
     elif sign:

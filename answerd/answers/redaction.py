@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 from urllib.parse import unquote
 
 from answerd.answers.catalogue import Catalogue
-from answerd.answers.command_words import Found, in_list, is_secret_file
+from answerd.answers.command_words import Found, in_list, in_text, is_secret_file
 from answerd.answers.compose import prepared_answer
 from answerd.answers.resolve import Answer, known_facts
 from answerd.answers.secret_forms import by_form, line_end, may_hold_one, values_of
@@ -82,7 +82,7 @@ def redacted(text: str, extension: str, known: Iterable[str] = (), labels: Mappi
     """Return a document or an answer without secrets. ``known`` are further ones, wherever they occur. ``labels`` are
     those of an inventory's columns that have other names (`answerd.inventory.row.Layout`)."""
     reading = _Reading(text, extension, labels)
-    return _replaced(text, reading.all_hidden({*reading.values, *_variants(known)}), lambda _: SECRET)
+    return _replaced(text, reading.all_hidden({*reading.elsewhere, *_variants(known)}), lambda _: SECRET)
 
 
 def redacted_row(cells: Mapping[str, str], labels: Mapping[str, str]) -> dict[str, str]:
@@ -96,7 +96,7 @@ def redacted_pair(
     """Return two versions of a text without their secrets. One that ``before`` does not have under the same name is
     marked as changed, so that the difference stays visible. ``known`` and ``labels`` are as for `redacted`."""
     first, second = _Reading(before, extension, labels), _Reading(after, extension, labels)
-    values = {*first.values, *second.values, *known}
+    values = {*first.elsewhere, *second.elsewhere, *known}
     hidden = first.all_hidden(values)
     unchanged = {(secret.under, before[secret.start : secret.end]) for secret in hidden}
 
@@ -111,7 +111,7 @@ def secrets_of(text: str, extension: str) -> frozenset[str]:
     """Return the secrets that a document holds by itself. They are secrets in each answer that is made of it too, where
     another document may have taken away the name that tells."""
     has_escapes = "\\" in text or "&" in text
-    return frozenset(_Reading(text, extension).values) if has_escapes or may_hold_one(text) else frozenset()
+    return frozenset(_Reading(text, extension).elsewhere) if has_escapes or may_hold_one(text) else frozenset()
 
 
 @remembered(256, len, 262_144)
@@ -293,6 +293,11 @@ class _Reading:
         for part, (first, last) in zip(parts, _written(self.source, text, spans), strict=False):
             self._hide(first, last, text.path or _under(self.source, first), *values_of(part, text.text))
 
+    @property
+    def elsewhere(self) -> set[str]:
+        """The hidden texts that are hidden wherever they occur."""
+        return {value for value in self.values if not _is_word(value)}
+
     def all_hidden(self, values: Collection[str]) -> list[Hidden]:
         """Return what is hidden, in order and apart from each other: the secrets, and where ``values`` occur again."""
         found = list(self.hidden)
@@ -312,16 +317,16 @@ class _Reading:
                 self.values.update(_variants([_PLACEHOLDER.sub("\n", text), _unquoted(text)]))
 
     def _hide_unreadable(self) -> None:
-        """Hide every line of a text that is not of its format, if it seems to hold a secret: where the secret ends
-        cannot be told."""
-        has_name = any(is_secret_name(word) for word in _WORD_OF_ANY.findall(self.source))
-        if has_name or next(by_form(self.source), None):
-            self._hide(0, len(self.source), (), self.source)
-        else:
-            self._texts = [ValueSpan((), 0, len(self.source), self.source)]
+        """Hide the secrets of a text that is not of its format, as those of a text without any."""
+        whole = ValueSpan((), 0, len(self.source), self.source, "exact")
+        self._texts = [whole]
+        self._hide_parts(whole, by_form(self.source))
+        self._hide_parts(whole, in_text(self.source.translate(_SIGNS_OF_LISTS)))
 
 
-_WORD_OF_ANY = re.compile(r"[\w.-]+")
+_SIGNS_OF_LISTS = str.maketrans("[],\"'", "     ")
+"""What stands between the arguments of a command that is written as a list."""
+
 _USER = re.compile(r"(?:--(?:user)?name[ =]|passwd/username[ \t]+string[ \t]+)[\"']?(?P<user>[\w.-]+)")
 _OF_USERS = frozenset(("user", "username", "name", "login"))
 
@@ -607,6 +612,13 @@ def _variants(texts: Iterable[str]) -> set[str]:
                         unquote(said),
                     }
     return {text for text in found if text.strip()}
+
+
+def _is_word(value: str) -> bool:
+    """Return whether a value is an ordinary word, or the name of a secret, which says nothing elsewhere."""
+    return (len(value) < _SHORTEST_WITHIN_A_WORD and value.isascii() and value.isalpha() and value.islower()) or (
+        value.isalnum() and is_secret_name(value)
+    )
 
 
 class _Search:

@@ -25,7 +25,7 @@ from answerd.answers.secret_names import (
 )
 from answerd.answers.secrets.fields import IPXE_SETTINGS
 from answerd.answers.secrets.forms import FORMS
-from answerd.answers.secrets.innocent import ATTRIBUTES
+from answerd.answers.secrets.innocent import ATTRIBUTES, BELOW
 from answerd.answers.secrets.names import SECRET_FILES
 
 _FORMS = tuple(re.compile(pattern) for pattern, _ in FORMS)
@@ -47,8 +47,12 @@ _LINE = re.compile(r"[^\\\r\n\0]++|\\\r?\n|\\(?![\r\n\0])")
 
 
 def _word_end(text: str, at: int) -> int:
-    """Return where the shell word ends that begins at a place."""
+    """Return where the shell word ends that begins at a place. Only its beginning may be a quoted part of several
+    lines: a later quote may end what the word stands in."""
+    begins = at
     while piece := _PIECE.match(text, at):
+        if at > begins and piece[0][0] in "\"'" and ("\n" in piece[0] or len(piece[0]) == 1):
+            return at
         at = piece.end()
     return at
 
@@ -261,7 +265,13 @@ _OF_IPXE = tuple(f"/{name}" for name, _ in IPXE_SETTINGS)
 _AT_LINE_START = re.compile(r"(?:[ \t#;]|//|- |export |set |\"|')*\Z")
 _INDENT = re.compile(r"[ \t#;]*+(?:- )?")
 _BLOCK = re.compile(r"(?:[|>&!][^\r\n]*|[\[{(][^\r\n\])}]*|#[^\r\n]*|\\?[\"']{3}[^\r\n]*)?(?=\r?\n)")
+_BLOCK_SIGN = re.compile(r"[|>][-+\d]{0,2}(?=\r?\n)")
+_NO_ARGUMENT = ("-", "", "|", ";", "&", "<", ">", "(")
+"""What begins no argument of an option; a parenthesis begins a command of PowerShell."""
+_NEXT_PARAMETER = re.compile(r"&(?=[\w.-]+=)")
+"""The next one in a query: ``password=x&user=y``."""
 _HOST_AND_PORT = re.compile(r"\d{2,5}(?=[/\s\"',;]|\Z)")
+_AFTER_QUOTES = " \t,;)]}"
 _AFTER_A_VALUE = re.compile(r"[ \t]+(?:&&|\|\|?|;|\#)(?=[ \t])|;[ \t]*(?:\r?\n|\Z)|;[ \t]+(?=\w)")
 
 
@@ -297,31 +307,45 @@ def _after_names(text: str) -> Iterator[Found]:
         begins = _line_start(text, name.start())
         is_first = _AT_LINE_START.match(text[max(begins, name.start() - _LONGEST_LINE_START) : name.start()])
         if name["blank"]:
-            if (word.startswith("-") and text[value : value + 1] not in ("-", "", "|", ";", "&", "<", ">")) or (
+            if (word.startswith("-") and text[value : value + 1] not in _NO_ARGUMENT) or (
                 word.startswith("/") and word.count("/") == 1 and text[value : value + 1] not in ("/", "", "|", "&")
             ):
                 yield Found(value, _word_end(text, value))
         elif value == len(text) or (block := _BLOCK.match(text, value)):
             at = _block_end(text, begins, block.end() if value < len(text) and block else value)
-            yield Found(value, at)
-        elif name["sign"] == "=" and not (is_first or name["before"] or name["after"]):
-            at = _word_end(text, value)
+            sign = _BLOCK_SIGN.match(text, value)
+            yield Found(sign.end() if sign else value, at)
+        elif (closed := _closing_quote(text, name.start(), value)) is not None or (
+            name["sign"] == "=" and not (is_first or name["before"] or name["after"])
+        ):
+            at = _word_end(text, value) if closed is None else closed
+            parameter = _NEXT_PARAMETER.search(text, value, at)
+            at = parameter.start() if parameter else at
             yield Found(value, at)
         else:
             at = _value_end(text, value)
             in_quotes = text.count('"', begins, name.start()) % 2 and text[name.end("word")] not in ('"', "'", "\\")
-            if in_quotes and (closed := text.find('"', value, at)) >= 0:
-                at = closed  # echo "token: x"
+            if in_quotes and (ends := text.find('"', value, at)) >= 0:
+                at = ends  # echo "token: x"
             yield Found(value, at)
+
+
+def _closing_quote(text: str, name: int, value: int) -> int | None:
+    """Return where the quotes end that a name and its value are in together, ``"TOKEN=x"``; None where they are not."""
+    quote = text[name - 1 : name]
+    if quote not in ('"', "'") or not quote or text[value - 1] != "=":
+        return None
+    closed = text.find(quote, value, line_end(text, value))
+    return None if closed <= value else closed - (text[closed - 1] == "\\")
 
 
 def _value_end(text: str, at: int) -> int:
     """Return where a value ends that takes the rest of its line: after a quoted word, or where a shell's next command
     or a comment begins."""
     end = _long_line_end(text, at)
-    word = _word_end(text, at)
-    if text[at : at + 1] in ('"', "'") and word < end and text[word - 1] == text[at] and word - at > 1:
-        return word
+    quoted = _PIECE.match(text, at) if text[at : at + 1] in ('"', "'") else None
+    if quoted and len(quoted[0]) > 1 and quoted.end() < end and text[quoted.end()] in _AFTER_QUOTES:
+        return quoted.end()
     after = _AFTER_A_VALUE.search(text, at, end)
     return after.start() if after else end
 
@@ -343,7 +367,13 @@ def _block_end(text: str, begins: int, at: int) -> int:
 
 
 _ELEMENT = re.compile(r"<(?P<word>[\w.:-]++)[^<>]*+>")
+_INNER = re.compile(r"<(?P<word>[\w.:-]++)[^<>]*+>(?P<text>[^<>]*+)</")
+_BESIDE = frozenset(name for name, _ in BELOW)
 _LONGEST_ELEMENT = 4_096
+
+
+def _bare_name(element: str) -> str:
+    return element.rpartition(":")[2].casefold()
 
 
 def _in_elements(text: str) -> Iterator[Found]:
@@ -355,7 +385,9 @@ def _in_elements(text: str) -> Iterator[Found]:
             closed = text.find(f"</{element['word']}", at, at + _LONGEST_ELEMENT)
             end = closed if closed >= 0 else line_end(text, at)
             end -= text[at:end].endswith("^")  # cmd writes ^<
-            yield from _saying([Found(at, end)], text)
+            inner = list(_INNER.finditer(text, at, end))
+            told = [Found(*found.span("text")) for found in inner if _bare_name(found["word"]) not in _BESIDE]
+            yield from _saying(told if inner else [Found(at, end)], text)
             at = end
 
 
@@ -368,7 +400,7 @@ def _in_substitutions(text: str) -> Iterator[Found]:
     """Yield what sed(1) writes in place of a name: ``s/ROOT_PASSWORD/x/``."""
     for found in _SUBSTITUTION.finditer(text):
         name = re.sub(r"[^\w]*=.*|[^\w]+\Z|\A[^\w]+", "", found["name"])
-        if name and is_secret_name(name) and "=" not in found["value"]:
+        if any(map(is_secret_name, name.split())) and "=" not in found["value"]:
             yield from _saying([Found(*found.span("value"))], text)
 
 

@@ -44,10 +44,13 @@ PARTS_OF_SECRET_NAMES += ("auth", "data", "material", "pw", "cookie", "private")
 _LONGEST_NAME = 200
 _WORD_OF_NAME = re.compile(r"[^\W\d_a-z]+(?![a-z])|[^\W\d_a-z]?[^\W\d_A-Z]+|\d+")
 
-_SAYS_NOTHING = re.compile(r"(?:\d{1,2}|[^\w]*)\Z")
+_SAYS_NOTHING = re.compile(
+    r"(?:\d{1,2}|[^\w]*|\{\{[ \w.`]+\}\}|\$\{\{[^{}\n]*\}\}|<%=[^%\n]*%>|<[A-Za-z][A-Za-z_ -]*>|@[A-Z_]+@)\Z"
+)
 _PATH = re.compile(rf"(?:file://)?/(?:{'|'.join(innocent.ROOTS)})(?:/[\w.+@%-]*)*\Z|[A-Za-z]:\\[\w. \\-]+\Z")
 _VARIABLE = re.compile(
-    r"\"?(?:\$\{?[A-Za-z_]\w*(?:[:#%/][^}]*)?\}?|\$[\d@*#?]|\$\(.*|`.*|%\w+%|\$env:\w+|\{\{?[\w. ]+\}?\})\"?[),;]*\Z",
+    r"\"?(?:\$\{?[A-Za-z_]\w*(?:[:#%/][^}]*)?\}?|\$[\d@*#?]|\$\(.*|`.*|%\w+%|\$env:\w+|\{\{?[\w. `]+\}?\}"
+    r"|\(?(?:(?:ConvertTo|ConvertFrom|Get|Import|Read)-[A-Z]\w+|New-Object)[ \t].*)\"?[),;]*\Z",
     re.DOTALL,
 )
 _SENTENCE_WORD = re.compile(r"[A-Za-z]?[a-z'-]*[.,:;!?)]*\Z")
@@ -96,8 +99,8 @@ def is_secret_question(question: str) -> bool:
 
 
 def tells_nothing(value: str) -> bool:
-    """Return whether a value under a secret's name is none: ``true``, ``no``, a number of one or two digits, or the
-    place of a secret (``/etc/ssl/private/x.key``)."""
+    """Return whether a value under a secret's name is none: ``true``, ``no``, a number of one or two digits, the place
+    of a secret (``/etc/ssl/private/x.key``), or what stands for one until it is filled in (``<%= x %>``, ``@KEY@``)."""
     value = value.strip().strip("\"',;")
     if _SAYS_NOTHING.match(value) or _PATH.match(value):
         return True
@@ -106,8 +109,8 @@ def tells_nothing(value: str) -> bool:
 
 
 def is_variable(word: str) -> bool:
-    """Return whether a shell gets a word from a variable or a command: ``$PASSWORD``, ``"$(cat x)"``,
-    ``%PASSWORD%``."""
+    """Return whether a shell gets a word from a variable or a command: ``$PASSWORD``, ``"$(cat x)"``, ``%PASSWORD%``,
+    ``(Read-Host -AsSecureString)``."""
     return _VARIABLE.match(word) is not None
 
 

@@ -240,6 +240,7 @@ class InventoryPages:
             edited=edited,
             given=given,
             exists=raw is not None,
+            holds_secrets=request.sees_secrets and table is not None and bool(secret_places(table.layout)),
             fault=fault,
             writable=editing is not None,
             consequences=consequences,

@@ -297,6 +297,7 @@ EXAMPLES = {
     "openssl-passphrase-options(1), mount.cifs(8)": f"-out x pass:{BODY}",
     "SQL: CREATE USER and ALTER ROLE": f"CREATE USER a IDENTIFIED BY '{BODY}'",
     "expect(1)": f"expect assword: send -- {BODY}",
+    "English: a comment of a kickstart, password is: x": f"Plaintext password is: {BODY}",
     "crypt() of Perl, PHP and Python": f"print(crypt('{BODY}'))",
 }
 """An example of each form, by its source."""
@@ -360,6 +361,12 @@ NEIGHBOURS = (
     ("TOKEN=${TOKEN:-}", "sh(1)"),
     ('echo "$PASSWORD" | passwd --stdin root', "sh(1)"),
     ("private_key: /etc/ssl/private/host.key", "a place"),
+    ("blkid --match-token TYPE=crypto_LUKS", "blkid(8)"),
+    ("auth [success=end new_authtok_reqd=done default=ignore] pam_x.so", "pam.conf(5)"),
+    ("sed -i 's/PasswordAuthentication no/PasswordAuthentication yes/' /etc/ssh/sshd_config", "sed(1)"),
+    ("password: <%= values.fetch(1) %>", "a template of another program"),
+    ("root_password: @ROOT_PASSWORD@", "a template of another program"),
+    ("User for D-Bus and others", "English"),
     ("ssl_key_password_file /etc/nginx/pass", "nginx"),
     ("auth_token_expiration: 3600", "OpenStack"),
     ("passwd:         files systemd", "nsswitch.conf(5)"),
@@ -460,6 +467,32 @@ def test_a_list_of_packages_is_no_command(above: str) -> None:
 def test_what_is_beside_a_secret_is_shown(name: str) -> None:
     document = f"<Credentials><{name}>Innocent12</{name}><Password>{VALUE}</Password></Credentials>"
     assert redacted(document, "xml") == document.replace(VALUE, SECRET)
+
+
+STAYS = {
+    "a user before a secret": "New-Object PSCredential('deploy', ('@' | ConvertTo-SecureString -AsPlainText -Force))",
+    "a command in parentheses": "Set-LocalUser deploy -Password (ConvertTo-SecureString @ -AsPlainText -Force)",
+    "a command as a value": "$pw = ConvertTo-SecureString '@' -AsPlainText -Force",
+    "a quote after a variable": 'Environment="A=b" "TOKEN=@"',
+    "a quote of a shell": "env 'TOKEN=@' run --all",
+    "a later parameter": "kernel vmlinuz talos.config=http://h.lab/?token=@&mac=1 quiet",
+    "a later parameter of a form": "curl -d 'password=@&user=deploy' https://h.lab/",
+    "elements beside": "<sharedKey><keyType>passPhrase</keyType><keyMaterial>@</keyMaterial></sharedKey>",
+}
+
+
+@pytest.mark.parametrize("line", STAYS.values(), ids=STAYS)
+def test_what_is_beside_a_secret_on_its_line_is_shown(line: str) -> None:
+    for spelled in (line, f"  {line}", f'powershell.exe -c "{line}"' if '"' not in line else line):
+        for extension, text in {
+            "ks": f"%post\n{spelled}\n%end\n",
+            "json": json.dumps({"a": f"[x]\n{spelled}\nb"}),
+            "unattend": f"<a><Path>{escape(spelled, quote=False)}</Path></a>",
+            "xml": f"<a><![CDATA[{spelled}]]></a>",
+            "yaml": f"a: |\n  b\n  {spelled}\n",
+        }.items():
+            shown = redacted(text.replace("@", VALUE), extension)
+            assert shown.replace(f"'{SECRET}'", SECRET) == text.replace("'@'", "@").replace("@", SECRET), extension
 
 
 def test_a_name_of_a_user_is_shown_where_it_is_the_password_too() -> None:

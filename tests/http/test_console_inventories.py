@@ -140,6 +140,7 @@ def test_what_a_page_says_of_a_row_tells_nothing_of_its_hidden_cells(keeper: Bro
     assert form_in(keeper.get(f"{TABLE}&edit=m01"))["was"] == form_in(page)["was"]
     assert sent(keeper, page, ["m01", "00:00:5e:00:53:01", "r9", "(secret)"], do="save").status == 303
     assert "r9 ;swordfish2" in stored(keeper), "a cell that was not seen is not changed"
+    assert "Download, with secrets in clear" in page.text
     clear = keeper.get(f"{TABLE}&edit=m01&secrets=1")
     put(keeper, TEXT)
     assert sent(keeper, clear, ["m01", "00:00:5e:00:53:01", "r9", "swordfish2"], do="save").status == 409
@@ -344,5 +345,6 @@ def test_an_inventory_of_a_directory_is_shown_and_not_changed(tmp_path: Path) ->
         page = browser.get(TABLE)
         assert names_in(page) == ["m1"]
         assert ("Edit" in page.text, "Upload" in page.text, "Download" in page.text) == (False, False, True)
+        assert "secrets in clear" not in page.text
         assert browser.get("/inventory/default").body == b"id,rack\nm1,r1\n"
         assert browser.get("/console/inventory?name=none").status == 404

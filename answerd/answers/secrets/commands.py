@@ -20,6 +20,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from answerd.answers.secrets.innocent import PROSE
+
 
 class Command(NamedTuple):
     """A command that takes a secret."""
@@ -49,7 +51,7 @@ COMMANDS = (
     Command("^rocommunity", "1", "snmpd.conf(5)"),
     Command("^rwcommunity", "1", "snmpd.conf(5)"),
     Command("^createuser", "MD5 SHA SHA-224 SHA-256 SHA-384 SHA-512 DES AES", "snmpd.conf(5)"),
-    Command("^user", "=2", "ftp(1)"),
+    Command("^user", "=2", "ftp(1)", unless=" ".join(PROSE)),
     Command("machine", "password account", "curl(1) --netrc, apt_auth.conf(5)"),
     # Users
     Command("useradd", "-p --password", "useradd(8)"),

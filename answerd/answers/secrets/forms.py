@@ -41,6 +41,10 @@ FORMS = (
         r"(?i:assword|assphrase)[^\n\0]{0,200}(?:\n[^\n\0]{0,80}?)?\bsend[ \t]+(?:--[ \t]+)?(?P<value>[^\n\0]+)",
         "expect(1)",
     ),
+    (
+        r"(?i)\b(?:password|passphrase|passwd)[ \t]+is[ \t]*:[ \t]*(?P<value>\S{1,200})",
+        "English: a comment of a kickstart, password is: x",
+    ),
     (r"(?<!\w)crypt\(\s{0,9}\\?[\"'](?P<value>[^\"'\n\0\\]{1,200})", "crypt() of Perl, PHP and Python"),
 )
 """Passwords in URLs and private keys are found by functions (`answerd.answers.secret_forms`)."""

@@ -15,6 +15,8 @@ NAMES = (
     ("initialpwd", "sssd: a rule"),
     ("useprivateenv", "pam_env"),
     ("oldpwd", "POSIX: a directory"),
+    ("matchtoken", "blkid(8)"),
+    ("newauthtokreqd", "pam.conf(5)"),
     ("tokenring", "a network"),
     ("tokengroups", "Active Directory: an attribute's name"),
     ("secretservice", "freedesktop.org: a bus name"),
@@ -71,6 +73,7 @@ LAST_WORDS = (
     ("manager", "programs"), ("backend", "programs"), ("service", "programs"), ("command", "programs"),
     ("stdin", "docker login --password-stdin"), ("fd", "gpg --passphrase-fd"), ("prompt", "questions"),
     ("hint", "questions"), ("required", "switches"), ("enabled", "switches"), ("disabled", "switches"),
+    ("settings", "AutoYaST password_settings"), ("version", "kinds"), ("os", "kinds"),
     ("change", "switches"), ("reset", "switches"), ("weak", "user-setup/allow-password-weak"), ("empty", "switches"),
     ("warn", "switches"), ("count", "numbers"), ("size", "numbers"), ("limit", "numbers"), ("bits", "numbers"),
     ("group", "users"), ("owner", "users"), ("user", "users"), ("username", "users"), ("usage", "JWT"),
@@ -84,8 +87,9 @@ LAST_WORDS = (
 BELOW = (
     ("action", "unattend wcm:action"), ("description", "any"), ("domain", "unattend Credentials"),
     ("encrypted", "AutoYaST users"), ("expire", "cloud-init"), ("group", "any"), ("groups", "any"), ("host", "any"),
-    ("hostname", "any"), ("language", "any"), ("login", "any"), ("mode", "any"), ("name", "any"), ("order", "unattend"),
-    ("owner", "any"), ("path", "any"), ("permissions", "any"), ("plaintext", "unattend PlainText"), ("realm", "any"),
+    ("hostname", "any"), ("keytype", "WLANProfile"), ("keyvalue", "unattend wcm:keyValue"), ("language", "any"),
+    ("login", "any"), ("mode", "any"), ("name", "any"), ("order", "unattend"), ("owner", "any"), ("path", "any"),
+    ("permissions", "any"), ("plaintext", "unattend PlainText"), ("realm", "any"),
     ("role", "any"), ("server", "any"), ("t", "AutoYaST"), ("type", "any"), ("user", "any"), ("username", "any"),
     ("willshowui", "unattend ProductKey"), ("xmlns", "XML"), ("url", "any"), ("enabled", "any"),
 )
@@ -102,7 +106,8 @@ VALUES = (
     ("[notfound=return]", "nsswitch.conf(5)"), ("[success=return]", "nsswitch.conf(5)"),
     ("cache_credentials", "sssd.conf(5)"),
     ("true", "any"), ("false", "any"), ("yes", "any"), ("no", "any"), ("on", "any"), ("off", "any"), ("null", "any"),
-    ("none", "any"), ("~", "YAML"), ("enabled", "any"), ("disabled", "any"),
+    ("x", "passwd(5): the hash is in another file"),
+    ("none", "any"), ("nil", "AutoYaST release_type"), ("~", "YAML"), ("enabled", "any"), ("disabled", "any"),
 )
 """Words that are no secrets: a value is none where all its words are among these."""
 

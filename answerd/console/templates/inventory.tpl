@@ -9,7 +9,7 @@ end
 <div class="head"><h1>{{file}}</h1>
 <span class="sub">{{counted(found, 'row')}}{{' of ' + format(total, ',') if found != total else ''}}</span>
 % if exists:
-<a class="sub" href="/inventory/{{quote(view.name, safe='')}}" download="{{view.name}}.csv">Download</a>
+<a class="sub" href="/inventory/{{quote(view.name, safe='')}}" download="{{view.name}}.csv">Download{{', with secrets in clear' if holds_secrets else ''}}</a>
 <a class="sub" href="{{history}}">Text and history</a>
 % end
 % if request.sees_secrets and exists:
