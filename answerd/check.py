@@ -11,12 +11,13 @@ from __future__ import annotations
 import hashlib
 import re
 import tomllib
+from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cached_property, partial
 
-from answerd.answers.cases import CheckCase, RowCase, check_cases, row_cases
+from answerd.answers.cases import Affected, CheckCase, RowCase, check_cases, row_cases
 from answerd.answers.catalogue import Catalogue
 from answerd.answers.compose import prepared_answer
 from answerd.answers.explain import Placing, origins
@@ -119,6 +120,61 @@ def check(
     machines = {sentence: frozenset(names) for sentence, names in found.machines.items()}
     problems, notes = in_order(found.problems), in_order(found.notes | judge.notes)
     return CheckReport(tuple(problems), tuple(notes), len(tried), machines)
+
+
+MOST_REFUSALS = 100
+"""Causes that `refusals` tells."""
+
+
+def refusals(
+    before: Catalogue, after: Catalogue, sources: Sources, progress: Callable[[int, int], None] | None = None
+) -> list[str]:
+    """Return why a change of the set is refused where answers count: each problem of an answer that the change makes
+    another one, once, with the first machine. By the built-in rules; what only a request tells is not tried.
+
+    ``progress`` is as for `check`.
+    """
+    affected = Affected(before, after)
+    if not affected:
+        return []
+    of_rows = (case for of_row in row_cases(after, affected) for case in of_row.cases)
+    tried = [*check_cases(after, affected), *of_rows]
+    judge, webhooks = _Judge(Tools.none(), after), _Webhooks(sources)
+    first: dict[str, str] = {}
+    alike: Counter[str] = Counter()
+    for count, trial in enumerate(tried, 1):
+        if progress:
+            progress(count, len(tried))
+        answer = _outcome(after, trial, sources)
+        was = _outcome(before, trial, sources)
+        if isinstance(answer, str):
+            causes = [answer] if answer and answer != was else []
+        elif not isinstance(was, str) and was.body == answer.body and was.format is answer.format:
+            continue
+        else:
+            verdict = judge.verdict(answer, tuple)
+            findings = [*verdict.findings, *filter(None, [webhooks.finding(answer)])]
+            causes = judge.placed(tuple(findings), answer)
+        for cause in causes:
+            if cause in first or len(first) < MOST_REFUSALS:
+                first.setdefault(cause, trial.label)
+                alike[cause] += 1
+    return [
+        f"{label}{f' and {alike[cause] - 1} more' if alike[cause] > 1 else ''}: {cause}"
+        for cause, label in first.items()
+    ]
+
+
+def _outcome(catalogue: Catalogue, trial: CheckCase, sources: Sources) -> Answer | str:
+    """Return an answer, or the reason why there is none; an empty one where a request would have to tell."""
+    try:
+        return resolve(catalogue, trial.facts, trial.extensions, trial.assumed, sources=sources)
+    except CannotFill as error:
+        return "" if error.missing else error.general
+    except NotClaimed:
+        return ""
+    except AnswerError as error:
+        return error.reason
 
 
 _NUMBER = re.compile(r"([0-9]+)")

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager, closing, nullcontext
 from dataclasses import dataclass, replace
 from time import monotonic
@@ -123,6 +123,13 @@ class ConditionFailed(WriteRefused):
 
 class BreaksTheSet(WriteRefused):
     """The answer set would have new problems."""
+
+
+class RefusedByInstallers(BreaksTheSet):
+    """Installers would refuse answers of a strict change."""
+
+    def __init__(self, problems: Sequence[str]) -> None:
+        super().__init__(f"an installer would refuse an answer of this change: {problems[0]}", (*problems,))
 
 
 @dataclass(frozen=True, slots=True)

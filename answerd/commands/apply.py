@@ -1,8 +1,8 @@
 """Make the documents those of a directory, as one change.
 
 Usage:
-  answerd apply [--to URL] [--ca FILE] [--dry-run] [--prune] [--yes]
-                [--note TEXT] [--follow-links] [--json] DIR
+  answerd apply [--to URL] [--ca FILE] [--dry-run] [--prune] [--strict]
+                [--yes] [--note TEXT] [--follow-links] [--json] DIR
 
 Stores the documents of a directory in the database of the settings, or through
 the admin API of a service, in one change that is judged as a whole: what would
@@ -16,6 +16,8 @@ Options:
                system's.
   --dry-run    Change nothing; say what would change.
   --prune      Remove the documents that DIR does not have.
+  --strict     Refuse it too where an installer would refuse an answer that the
+               change makes; the problems are those of answerd check.
   --yes        Do not ask.
   --note TEXT  A line about the change for the history.
   --follow-links
@@ -51,6 +53,7 @@ from answerd.commands import FAILED, WRONG_USAGE, Arguments, CommandError
 from answerd.commands.common import (
     announce_store,
     coloured,
+    configured_sources,
     counted,
     diff_line,
     print_json,
@@ -150,7 +153,7 @@ def _apply(arguments: Arguments, target: Target) -> int:
 
 
 def _target(arguments: Arguments, found: Directory) -> Target:
-    prune, note = bool(arguments["--prune"]), arguments["--note"]
+    prune, strict, note = bool(arguments["--prune"]), bool(arguments["--strict"]), arguments["--note"]
     if arguments["--to"]:
         api = AdminApi.of(arguments["--to"], arguments["--ca"], "--to", CHANGE_SECONDS)
         puts = [
@@ -159,7 +162,7 @@ def _target(arguments: Arguments, found: Directory) -> Target:
         ]
 
         def through_the_api(dry_run: bool, etag: str | None) -> tuple[dict[str, Any], str]:
-            change = {"put": puts, "prune": prune, "dry_run": dry_run}
+            change = {"put": puts, "prune": prune, "dry_run": dry_run, **({"strict": True} if strict else {})}
             reply = api.apply(change, note, etag, _TRIED if dry_run else _APPLIED)
             if reply.is_error:
                 raise refusal(
@@ -178,12 +181,13 @@ def _target(arguments: Arguments, found: Directory) -> Target:
             WRONG_USAGE,
         )
     opened = open_existing_database if arguments["--dry-run"] else open_database  # a dry run makes no file
-    return _in_the_database(opened(config), found, prune, note)
+    return _in_the_database(opened(config), found, note, prune=prune, strict=strict)
 
 
-def _in_the_database(store: Store, found: Directory, prune: bool, note: str | None) -> Target:
+def _in_the_database(store: Store, found: Directory, note: str | None, *, prune: bool, strict: bool) -> Target:
+    from answerd.check import refusals  # noqa: PLC0415
     from answerd.server.admin.changes import applied_as_json  # noqa: PLC0415
-    from answerd.write_guard import UNCONDITIONAL, ChangeSet, Conditions, WriteRefused  # noqa: PLC0415
+    from answerd.write_guard import UNCONDITIONAL, ChangeSet, Conditions, RefusedByInstallers, WriteRefused  # noqa: PLC0415
 
     announce_store(store)
     guard = local_guard(store)
@@ -193,7 +197,10 @@ def _in_the_database(store: Store, found: Directory, prune: bool, note: str | No
     def to_the_database(dry_run: bool, etag: str | None) -> tuple[dict[str, Any], str]:
         conditions = Conditions(if_match=etag) if etag else UNCONDITIONAL
         try:
-            applied = guard.tried(changes, conditions) if dry_run else guard.apply(changes, author, conditions)
+            tried = guard.tried(changes, conditions) if dry_run or strict else None
+            if strict and tried is not None and (why := refusals(tried.before, tried.after, configured_sources())):
+                raise RefusedByInstallers(why)
+            applied = tried if dry_run and tried is not None else guard.apply(changes, author, conditions)
         except WriteRefused as refused:
             raise refusal(refused.reason, refused.problems) from None
         report = applied_as_json(applied, dry_run=dry_run)

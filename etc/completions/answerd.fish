@@ -102,6 +102,7 @@ complete -c answerd -n '__fish_seen_subcommand_from apply' -l to -r -f -d 'The a
 complete -c answerd -n '__fish_seen_subcommand_from apply' -l ca -r -F -d 'Certificates (PEM) that are trusted for --to, in place of the system’s.'
 complete -c answerd -n '__fish_seen_subcommand_from apply' -l dry-run -d 'Change nothing; say what would change.'
 complete -c answerd -n '__fish_seen_subcommand_from apply' -l prune -d 'Remove the documents that DIR does not have.'
+complete -c answerd -n '__fish_seen_subcommand_from apply' -l strict -d 'Refuse it too where an installer would refuse an answer that the change makes; the problems are those of answerd check.'
 complete -c answerd -n '__fish_seen_subcommand_from apply' -l yes -d 'Do not ask.'
 complete -c answerd -n '__fish_seen_subcommand_from apply' -l note -r -f -d 'A line about the change for the history.'
 complete -c answerd -n '__fish_seen_subcommand_from apply' -l follow-links -d 'Read what links lead to out of DIR; else such a document is one that cannot be read.'

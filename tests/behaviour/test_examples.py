@@ -1,7 +1,7 @@
 """examples/answers: nothing is wrong with it, and every machine in it gets its own answer.
 
-The answers are read by parsers that the program does not use for its own merging, and judged by the validators with
-the built-in rules alone.
+The answers are read by parsers that the program does not use for its own merging, and judged by the built-in
+rules and by the installers' own programs that are installed.
 """
 
 from __future__ import annotations
@@ -26,7 +26,8 @@ from answerd.errors import NotClaimed
 from answerd.facts import Facts, Request
 from answerd.store.files import FileStore
 from answerd.store.opening import loaded
-from answerd.validators import Tools, validate
+from answerd.validators import validate
+from tests.support.judges import installed
 
 EXAMPLES = Path(__file__).parents[2] / "examples" / "answers"
 
@@ -114,14 +115,14 @@ def test_the_request_is_answered_by_its_documents(catalogue: Catalogue, case: Ca
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 def test_the_answer_is_one_that_its_installer_takes(catalogue: Catalogue, case: Case) -> None:
     answer = case.ask(catalogue)
-    verdict = validate(answer.body.decode(), answer.format.extension, release="9.2", product="pve", tools=Tools.none())
+    verdict = validate(answer.body.decode(), answer.format.extension, release="9.2", product="pve", tools=installed())
     assert verdict.findings == ()
     assert verdict.warnings == ()
     assert verdict.judged == (answer.format.extension != "cfg")  # nothing anywhere judges ESXi's
 
 
 def test_check_finds_no_problem(catalogue: Catalogue) -> None:
-    report = check(catalogue, Tools.none())
+    report = check(catalogue, installed())
     assert report.problems == ()
     assert report.rendered == len(catalogue.documents) - len(catalogue.groups) + 2  # two members have no document
 

@@ -25,8 +25,9 @@ from answerd.installs.states import ReportKind
 from answerd.inventory.row import Row
 from answerd.store.files import FileStore
 from answerd.store.opening import loaded
-from answerd.validators import Tools, validate
+from answerd.validators import validate
 from tests.support.installs import RememberedInstalls
+from tests.support.judges import installed
 
 LAB = Path(__file__).parents[2] / "examples" / "lab"
 KINDS = {"ubuntu": ("ubuntu", "user-data"), "rocky": ("ks",), "proxmox": ("proxmox",)}
@@ -56,7 +57,7 @@ def answer(catalogue: Catalogue, sources: Sources, row: Row, path: str) -> str:
 
 
 def test_check_finds_no_problem_and_nothing_that_no_document_claims(catalogue: Catalogue, sources: Sources) -> None:
-    report = check(catalogue, Tools.none(), sources=sources)
+    report = check(catalogue, installed(), sources=sources)
     assert report.problems == ()
     assert report.rendered == 2 * 140 + 1
     assert not [note for note in report.notes if "inventory.csv" in note]
@@ -69,7 +70,7 @@ def test_every_machine_gets_its_own_answer_and_its_loader(catalogue: Catalogue, 
         kind = KINDS[values["os"]]
         body = answer(catalogue, sources, row, "/" + "/".join(kind[:1] + (values["id"],) * (len(kind) - 1) + kind[1:]))
         extension = {"ubuntu": "yaml", "rocky": "ks", "proxmox": "toml"}[values["os"]]
-        assert validate(body, extension, tools=Tools.none()).findings == ()
+        assert validate(body, extension, tools=installed()).findings == ()
         assert values["id"] in body
         loader = answer(catalogue, sources, row, "/ipxe")
         assert f"\ngoto {values['os']}\n" in loader

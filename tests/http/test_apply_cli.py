@@ -67,6 +67,35 @@ def test_a_directory_is_applied_as_one_change(
     assert [entry.author.note for entry in SqliteStore(database).history(HistoryFilter())] == ["first", "first"]
 
 
+@pytest.mark.parametrize("through", ["the database", "a service"])
+def test_a_strict_change_lets_no_answer_in_force_that_its_installer_refuses(
+    through: str,
+    serving: Callable[..., Service],
+    tmp_path: Path,
+    database: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    to: list[str] = []
+    if through == "a service":
+        service = serve(serving, tmp_path)
+        assert service.admin
+        to = ["--to", "http://{}:{}".format(*service.admin)]
+        monkeypatch.setenv("SERVICE_ADMIN_TOKEN", TOKEN)
+    write_tree(tmp_path / "set", {"groups/web.yaml": "#cloud-config\nmembers: [web1, web2]\npackages: vim\n"})
+    apply = ["apply", *to, "--yes", str(tmp_path / "set")]
+    assert main([*apply, "--strict"]) == 1
+    said = capsys.readouterr()
+    assert said.out == ""
+    assert 'problem: group "web" (yaml) for member "web1" and 1 more: packages: must be a list' in said.err
+    assert "refused: an installer would refuse an answer of this change" in said.err
+    assert main(apply) == 0
+    write_tree(tmp_path / "set", {"groups/web.yaml": "#cloud-config\nmembers: [web1, web2]\npackages: [vim]\n"})
+    assert main([*apply, "--strict", "--dry-run"]) == 0
+    assert main([*apply, "--strict"]) == 0
+    assert "applied: 0 new, 1 changed" in capsys.readouterr().out
+
+
 def test_what_can_not_be_meant_is_not_applied(
     directory: Path, database: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -13,9 +13,9 @@ import pytest
 
 from answerd.errors import NotClaimed
 from answerd.store.files import FileStore
-from answerd.validators import Tools, validate
 from tests.support.fleet import Fleet
 from tests.support.installer_pages import DASHES, INDEX, MAC, PAGES, documents, without_states
+from tests.support.judges import proven
 from tests.support.pages import rows
 from tests.support.service import write_tree
 
@@ -67,7 +67,7 @@ def test_the_documents_of_the_page_have_no_problem(fleet: Fleet) -> None:
 def test_the_installer_gets_an_answer_that_it_takes(fleet: Fleet, page: str) -> None:
     for target, rest, extension in REQUESTS[page]:
         answer = fleet.ask(target, **rest)
-        verdict = validate(answer.body.decode(), extension, tools=Tools.none())
+        verdict = proven(answer.body.decode(), extension)
         assert list(verdict.findings) == [], (target, verdict.findings)
 
 

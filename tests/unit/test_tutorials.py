@@ -17,9 +17,9 @@ import pytest
 from answerd.installs.states import Rules
 from answerd.store.files import FileStore
 from answerd.store.states import open_state_file
-from answerd.validators import Tools, validate
 from tests.support.fleet import Fleet
 from tests.support.installer_pages import tutorial_files, without_states
+from tests.support.judges import proven
 from tests.support.pages import DOCS
 from tests.support.service import write_tree
 from tests.support.shell import Shell
@@ -69,7 +69,7 @@ def test_each_machine_of_the_table_gets_its_loader_and_its_answer(fleet: Fleet, 
         assert "kernel ${base}/" in fleet.text(f"/ipxe?mac={row['mac']}")
         text = fleet.text(tutorial.target.format(mac=row["mac"], dashes=row["mac"].replace(":", "-")))
         assert tutorial.proof.format(**row) in text.replace("'", "").replace('"', "")
-        assert list(validate(text, tutorial.extension, tools=Tools.none()).findings) == []
+        assert list(proven(text, tutorial.extension).findings) == []
 
 
 def test_a_machine_that_is_not_in_the_table_boots_from_its_disk(fleet: Fleet) -> None:

@@ -116,8 +116,8 @@ def make_admin_app(
     tallied = operating.metrics if operating is not None else no_metrics
     routes = [
         *ObserveHandlers(writes.follower, sources, readiness, exposition, events, nodes, tallied).routes(),
-        *DocumentHandlers(writes).routes(),
-        *ChangeHandlers(writes).routes(),
+        *DocumentHandlers(writes, sources).routes(),
+        *ChangeHandlers(writes, sources).routes(),
         *(operating.routes() if operating is not None else ()),
     ]
     for route in routes:

@@ -15,6 +15,8 @@ import bottle
 
 from answerd.answers.diff import compare, diff_lines
 from answerd.answers.redaction import redacted
+from answerd.answers.sources import Sources
+from answerd.check import refusals
 from answerd.documents import Key, RawDocument
 from answerd.formats import FORMATS
 from answerd.formats.json import syntax_error
@@ -38,7 +40,16 @@ from answerd.server.threads import in_thread
 from answerd.store import HistoryEntry, HistoryFilter, StoreError
 from answerd.store.history import beginning
 from answerd.store.tables import key_fault
-from answerd.write_guard import FOR_A_LATE_DRY_RUN, AppliedChange, ChangeSet, Conditions, Times, restore_document
+from answerd.write_guard import (
+    FOR_A_LATE_DRY_RUN,
+    UNCONDITIONAL,
+    AppliedChange,
+    ChangeSet,
+    Conditions,
+    RefusedByInstallers,
+    Times,
+    restore_document,
+)
 
 NAMED_AT_MOST = 1_000
 """Documents of each sort that a response names."""
@@ -67,13 +78,15 @@ DIFF_CHARACTERS = 4_194_304
 there."""
 
 _ARRAYS = ("put", "delete")
-_FLAGS = ("prune", "dry_run")
+_FLAGS = ("prune", "dry_run", "strict")
 _HALF_OF_A_PAIR = re.compile("[\ud800-\udfff]")
 
 
 class ChangeHandlers:
-    def __init__(self, writes: DocumentWrites) -> None:
+    def __init__(self, writes: DocumentWrites, sources: Sources) -> None:
+        """``sources`` fill the answers of a strict change."""
         self.writes = writes
+        self.sources = sources
         self.store = writes.store
 
     def routes(self) -> Iterable[Route]:
@@ -86,32 +99,39 @@ class ChangeHandlers:
     def apply(self) -> bottle.HTTPResponse:
         """Make a change of many documents, or return its effect in a dry run."""
         if requests.query():
-            raise InvalidRequest(f"POST /apply takes no parameters: {' and '.join(_FLAGS)} are fields of the body")
+            raise InvalidRequest(f"POST /apply takes no parameters: {', '.join(_FLAGS)} are fields of the body")
         if not may(requests.role(), "POST /apply without dry_run"):
             with self.writes.dry_run(requests.times().begin_by):
                 return self._applied()
         return self._applied()
 
     def _applied(self) -> bottle.HTTPResponse:
-        changes, dry_run = in_thread(read_change, requests.body())
+        changes, flags = in_thread(read_change, requests.body())
+        dry_run, strict = "dry_run" in flags, "strict" in flags
         author, conditions, times = requests.author(), requests.conditions(), requests.times()
         if not dry_run:
             requests.require("POST /apply without dry_run")
         in_thread(_refuse_masked, changes.puts)
         if dry_run:
             with self.writes.dry_run(times.begin_by):
-                applied, fields = in_thread(self._tried, changes, conditions, times)
+                applied, fields = in_thread(self._tried, changes, conditions, times, strict)
         else:
+            if strict:
+                judge_strictly(self.writes, self.sources, changes, times, conditions)
             applied = self.writes.make(times, self.writes.guard.apply, changes, author, conditions)
             fields = applied_as_json(applied, dry_run=False)
         counts = ", ".join(f"{fields[name]} {name}" for name in ("new", "changed", "unchanged", "removed"))
         note_outcome(f"{fields['status']}: {counts}")
         return json_response(OK, fields, {"ETag": applied.etag})
 
-    def _tried(self, changes: ChangeSet, conditions: Conditions, times: Times) -> tuple[AppliedChange, dict[str, Any]]:
+    def _tried(
+        self, changes: ChangeSet, conditions: Conditions, times: Times, strict: bool
+    ) -> tuple[AppliedChange, dict[str, Any]]:
         """Return what a change would be, and as JSON, with the answers that would change. Raises `StoreError` where
         that takes until the response is due."""
         applied = self.writes.guard.tried(changes, conditions, times)
+        if strict:
+            _refuse_strictly(applied, self.sources, times)
         fields = applied_as_json(applied, dry_run=True)
         fields["answers"] = compare(
             applied.before, applied.after, partial(refuse_late, times=times), most=DIFF_CHARACTERS
@@ -136,6 +156,29 @@ class ChangeHandlers:
         restored = self.writes.make(requests.times(), restore_document, self.writes.guard, found[0], author, conditions)
         note_outcome(f"restored {restored.key} of revision {int(revision)}")
         return json_response(OK, {"status": "restored", "problems": [*restored.problems]}, {"ETag": restored.etag})
+
+
+def judge_strictly(
+    writes: DocumentWrites,
+    sources: Sources,
+    changes: ChangeSet,
+    times: Times,
+    conditions: Conditions = UNCONDITIONAL,
+) -> None:
+    """Try a change, and raise `RefusedByInstallers` where installers would refuse answers that it makes. Raises as
+    `WriteGuard.tried` does. No write waits for it, so what others write meanwhile is not judged with it."""
+
+    def judge() -> None:
+        _refuse_strictly(writes.guard.tried(changes, conditions, times), sources, times)
+
+    with writes.dry_run(times.begin_by):
+        in_thread(judge)
+
+
+def _refuse_strictly(tried: AppliedChange, sources: Sources, times: Times) -> None:
+    found = refusals(tried.before, tried.after, sources, partial(refuse_late, times=times))
+    if found:
+        raise RefusedByInstallers(found)
 
 
 def refuse_late(done: int, total: int, times: Times) -> None:
@@ -216,8 +259,8 @@ def _kind(word: str, what: str) -> Kind:
         raise InvalidRequest(f"{what} is none of {', '.join(sorted(kind.value for kind in Kind))}") from None
 
 
-def read_change(body: bytes) -> tuple[ChangeSet, bool]:
-    """Return the change that a body asks for, and whether it is a dry run. Raises `InvalidRequest`."""
+def read_change(body: bytes) -> tuple[ChangeSet, frozenset[str]]:
+    """Return the change that a body asks for, and which of `_FLAGS` it sets. Raises `InvalidRequest`."""
     fields = _parsed(body)
     if not isinstance(fields, dict):
         raise InvalidRequest("the body is no JSON object")
@@ -237,7 +280,8 @@ def read_change(body: bytes) -> tuple[ChangeSet, bool]:
     if len(documents["put"]) + len(documents["delete"]) > MOST_DOCUMENTS:
         raise InvalidRequest(f"a change has at most {MOST_DOCUMENTS:,} documents: make it in parts")
     deletes = tuple(raw.key for raw in documents["delete"])
-    return ChangeSet(tuple(documents["put"]), deletes, fields.get("prune", False)), fields.get("dry_run", False)
+    flags = frozenset(name for name in _FLAGS if fields.get(name, False))
+    return ChangeSet(tuple(documents["put"]), deletes, "prune" in flags), flags
 
 
 def _refuse_masked(documents: Iterable[RawDocument]) -> None:

@@ -16,6 +16,7 @@ import bottle
 
 from answerd.answers.inventory_index import inventory_file
 from answerd.answers.redaction import redacted, redacted_row
+from answerd.answers.sources import Sources
 from answerd.documents import Key, RawDocument
 from answerd.formats import FORMATS
 from answerd.identity import Kind, brief, folded, identity_of
@@ -25,6 +26,7 @@ from answerd.inventory.records import BYTE_ORDER_MARK, UnreadableError
 from answerd.inventory.row import Row, judged
 from answerd.inventory.table import Table, read_table
 from answerd.server.admin import requests
+from answerd.server.admin.changes import judge_strictly
 from answerd.server.admin.requests import (
     INVENTORY_LIMIT,
     KINDS,
@@ -45,6 +47,7 @@ from answerd.store import Author, DocumentEntry
 from answerd.write_guard import (
     UNCONDITIONAL,
     WHENEVER,
+    ChangeSet,
     ConditionFailed,
     Conditions,
     Times,
@@ -68,8 +71,10 @@ Edit = Callable[[str, Table, Row | None], str]
 class DocumentHandlers:
     """Handlers of ``/machines``, ``/groups``, ``/default`` and ``/inventory``."""
 
-    def __init__(self, writes: DocumentWrites) -> None:
+    def __init__(self, writes: DocumentWrites, sources: Sources) -> None:
+        """``sources`` fill the answers of a strict change."""
         self.writes = writes
+        self.sources = sources
         self.store = writes.store
         self.rows = RowEdits(writes)
 
@@ -136,8 +141,10 @@ class DocumentHandlers:
     def put(self, collection: str = "", name: str = "") -> bottle.HTTPResponse:
         key = requests.document_key(collection, name)
         text = requests.body_text(key)
-        author, conditions = requests.author(), requests.conditions()
-        written = self.writes.make(requests.times(), self.writes.guard.put, key, text, author, conditions)
+        author, conditions, times = requests.author(), requests.conditions(), requests.times()
+        if requests.is_strict():
+            judge_strictly(self.writes, self.sources, ChangeSet((RawDocument(key, text),)), times)
+        written = self.writes.make(times, self.writes.guard.put, key, text, author, conditions)
         return written_response("stored", written)
 
     def delete(self, collection: str = "", name: str = "") -> bottle.HTTPResponse:
@@ -188,10 +195,12 @@ class DocumentHandlers:
         return written_response("deleted", self._edited(name, _identity(row), edit))
 
     def _edited(self, name: str, identity: str, edit: Edit) -> WrittenDocument:
-        author, conditions = requests.author(), requests.conditions()
-        return self.writes.make(
-            requests.times(), self.rows.edited, _inventory(name), identity, edit, author, conditions
-        )
+        author, conditions, times = requests.author(), requests.conditions(), requests.times()
+        key = _inventory(name)
+        if requests.exchange().request.method == "PUT" and requests.is_strict():
+            text, _ = in_thread(self.rows.tried, key, identity, edit, conditions)
+            judge_strictly(self.writes, self.sources, ChangeSet((RawDocument(key, text),)), times)
+        return self.writes.make(times, self.rows.edited, key, identity, edit, author, conditions)
 
 
 def _entry_as_json(entry: DocumentEntry) -> dict[str, Any]:

@@ -172,6 +172,14 @@ def lists_in_query(several: Collection[str], *known: str) -> dict[str, list[str]
     return found
 
 
+def is_strict() -> bool:
+    """Return whether a change is to be refused whose answers installers would refuse. Raises `InvalidRequest`."""
+    given = query().get("strict", "0")
+    if given not in ("0", "1"):
+        raise InvalidRequest("strict is neither 0 nor 1")
+    return given == "1"
+
+
 def number(parameters: Mapping[str, str], name: str) -> int | None:
     """Return a parameter that is a whole number above zero, None where it is not given. Raises `InvalidRequest`."""
     text = parameters.get(name)
