@@ -19,6 +19,11 @@ LONGEST_FILE_NAME = 127
 """Bytes of a boot file name in the fixed field of a DHCP message, without the zero at its end."""
 
 EXAMPLE_ADDRESS = "192.0.2.10"
+EXAMPLE_ADDRESS_6 = "2001:db8:0:1::10"
+
+HTTP_CLIENT_6 = bytes.fromhex("00000157") + len(b"HTTPClient").to_bytes(2, "big") + b"HTTPClient"
+"""The vendor class (option 16 of DHCPv6) of a server for HTTP boot: the enterprise number of Intel, by which firmware
+names itself, then the word that it looks for, with its length (UEFI 2.10, section 24.7.3.1)."""
 
 _QUERY = ("mac=${netX/mac}", "serial=${serial:uristring}", "uuid=${uuid}", "product=${product:uristring}")
 """The parameters of iPXE's query about its machine, the most important first. netX is the card that iPXE booted
@@ -75,6 +80,17 @@ class ServiceAddress:
         )
 
     @property
+    def whole_script(self) -> str:
+        """The same without a bound: DHCPv6 has none."""
+        return f"{self.url}/ipxe?{'&'.join(_QUERY)}"
+
+    @property
+    def tftp(self) -> str:
+        """The URL of the TFTP server in a network with IPv6: on the same host, or on an example where only its name is
+        known."""
+        return f"tftp://[{self.host if ':' in self.host else EXAMPLE_ADDRESS_6}]"
+
+    @property
     def loaders(self) -> str:
         """The URL below which firmware that boots by HTTP finds iPXE: a web server on the same host, port 80."""
         return f"http://[{self.host}]/boot" if ":" in self.host else f"http://{self.host}/boot"
@@ -86,22 +102,31 @@ class ServiceAddress:
 
 
 _IPV4 = re.compile(r"\d{1,3}(?:\.\d{1,3}){3}\Z")
+_LINK_LOCAL = re.compile(r"https?://\[fe[89ab][0-9a-f]:[0-9a-f:]*(?:%[^\]/]*)?\]", re.IGNORECASE)
 _URL = re.compile(r"https?://(?:[A-Za-z0-9.-]+|\[[0-9A-Fa-f:.]+\])(?::\d{1,5})?(?:/[A-Za-z0-9._~/-]*)?\Z")
 
 
 def service_at(url: str) -> ServiceAddress:
     """Return the service at this URL. Raises `BootConfigError` for any text that is not a plain http or https URL."""
+    if _LINK_LOCAL.match(url):
+        raise BootConfigError(
+            "the URL has a link-local address, which means another card on each machine, with a zone behind % only to "
+            "this one: give one of fd00::/8, a global one or a name"
+        )
     if not _URL.match(url):
         raise BootConfigError("the URL must be like http://192.0.2.10:8000, without query and blanks")
     host = urlsplit(url).hostname or ""
     return ServiceAddress(url.rstrip("/"), host)
 
 
-def boot_config(dialect: str, url: str, proxy: bool = False) -> str:
+def boot_config(dialect: str, url: str, proxy: bool = False, ipv6: bool = False) -> str:
     """Return the configuration in a dialect, a key of `DIALECTS`.
 
-    ``proxy``: for a network in which another DHCP server hands out the addresses. Raises `BootConfigError`.
+    ``proxy``: for a network in which another DHCP server hands out the addresses. ``ipv6``: for a network without IPv4.
+    Raises `BootConfigError`.
     """
+    if ipv6:
+        return _boot_config_6(dialect, url, proxy)
     if proxy and dialect != PROXY_DIALECT:
         raise BootConfigError(
             f"{dialect} cannot add boot files to the answers of another DHCP server; "
@@ -118,6 +143,25 @@ def boot_config(dialect: str, url: str, proxy: bool = False) -> str:
     }
     name = f"proxy-{template}" if proxy else template
     text = resources.files(__name__).joinpath("templates", name).read_text("utf-8")
+    return filled(text, values | lines(service))
+
+
+def _boot_config_6(dialect: str, url: str, proxy: bool) -> str:
+    if proxy:
+        raise BootConfigError("there is no proxy DHCP with IPv6: the server that hands out the addresses says all")
+    if dialect not in DIALECTS_6:
+        raise BootConfigError(f"{dialect} cannot tell firmware from iPXE with IPv6; {', '.join(DIALECTS_6)} can")
+    service = service_at(url)
+    if _IPV4.match(service.host):
+        raise BootConfigError("the URL has an IPv4 address, which no machine of such a network reaches")
+    template, lines = DIALECTS_6[dialect]
+    values = {
+        "url": service.url,
+        "script": service.whole_script,
+        "loaders": service.loaders,
+        "tftp": service.tftp,
+    }
+    text = resources.files(__name__).joinpath("templates", template).read_text("utf-8")
     return filled(text, values | lines(service))
 
 
@@ -160,6 +204,51 @@ def _kea(service: ServiceAddress) -> dict[str, str]:
         classes.append(
             f'      {{"name": "{firmware.name}", "test": "not member(\'ipxe\') and ({test})",\n'
             f'       "boot-file-name": "{_file(firmware, service)}"{vendor}}}'
+        )
+    return {"classes": ",\n".join(classes)}
+
+
+WITH_IPV6 = tuple(firmware for firmware in FIRMWARE if firmware.name != "bios")
+"""BIOS has no IPv6."""
+
+
+def _file_6(firmware: Firmware, service: ServiceAddress) -> str:
+    return f"{service.loaders if firmware.http else service.tftp}/{firmware.file}"
+
+
+def _dnsmasq_6(service: ServiceAddress) -> dict[str, str]:
+    matches, boots = [], []
+    for firmware in WITH_IPV6:
+        matches += [f"dhcp-match=set:{firmware.name},option6:61,00:{code:02x}" for code in firmware.codes]
+        boots.append(f"dhcp-option=tag:{firmware.name},tag:!ipxe,option6:bootfile-url,{_file_6(firmware, service)}")
+        if firmware.http:
+            boots.append(f"dhcp-option-force=tag:{firmware.name},tag:!ipxe,option6:16,343 HTTPClient")
+    return {"matches": "\n".join(matches), "boots": "\n".join(boots)}
+
+
+def _isc_dhcp_6(service: ServiceAddress) -> dict[str, str]:
+    branches = []
+    for firmware in WITH_IPV6:
+        test = " or ".join(
+            f"option dhcp6.client-arch-type = {code >> 8:02x}:{code & 255:02x}" for code in firmware.codes
+        )
+        vendor = '    option dhcp6.vendor-class 343 10 "HTTPClient";\n' if firmware.http else ""
+        branches.append(f'}} elsif {test} {{\n{vendor}    option dhcp6.bootfile-url "{_file_6(firmware, service)}";')
+    return {"branches": "\n".join(branches) + "\n}"}
+
+
+def _kea_6(service: ServiceAddress) -> dict[str, str]:
+    classes = []
+    for firmware in WITH_IPV6:
+        test = " or ".join(f"option[61].hex == 0x{code:04x}" for code in firmware.codes)
+        vendor = ""
+        if firmware.http:
+            data = HTTP_CLIENT_6.hex()
+            vendor = f',\n         {{"code": 16, "csv-format": false, "data": "{data}", "always-send": true}}'
+        classes.append(
+            f'      {{"name": "{firmware.name}", "test": "not member(\'ipxe\') and ({test})",\n'
+            '       "option-data": [\n'
+            f'         {{"name": "bootfile-url", "data": "{_file_6(firmware, service)}"}}{vendor}]}}'
         )
     return {"classes": ",\n".join(classes)}
 
@@ -208,3 +297,10 @@ DIALECTS: Mapping[str, tuple[str, Callable[[ServiceAddress], dict[str, str]]]] =
     "pfsense": ("pfsense.ipxe", _pfsense),
 }
 """Every dialect: its template, and the function that makes the lines which depend on the firmware."""
+
+DIALECTS_6: Mapping[str, tuple[str, Callable[[ServiceAddress], dict[str, str]]]] = {
+    "dnsmasq": ("dnsmasq-ipv6.conf", _dnsmasq_6),
+    "isc-dhcp": ("isc-dhcp-ipv6.conf", _isc_dhcp_6),
+    "kea": ("kea-ipv6.json", _kea_6),
+}
+"""The dialects for a network without IPv4."""

@@ -86,9 +86,11 @@ def options_of(name: str) -> dict[str, tuple[str, str]]:
     """Return the options of one command: each with the name of its argument, which may be empty, and what it does."""
     usage = " ".join(usage_of(name))
     explained = command(name).__doc__.partition("\nOptions:\n")[2].partition("\n\n")[0]
-    rows = re.findall(r"^  (?:-\w,? )?(--[a-z-]+)(?:[ =]([A-Z]+))? *\n? +(.*(?:\n {4,}.*)*)", explained, re.MULTILINE)
+    rows = re.findall(
+        r"^  (?:-\w,? )?(--[a-z0-9-]+)(?:[ =]([A-Z]+))? *\n? +(.*(?:\n {4,}.*)*)", explained, re.MULTILINE
+    )
     return {
         option: (argument, " ".join(meaning.split()))
         for option, argument, meaning in rows
-        if option == "--help" or re.search(rf"{option}(?![a-z-])", usage)
+        if option == "--help" or re.search(rf"{option}(?![a-z0-9-])", usage)
     }

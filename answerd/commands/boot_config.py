@@ -1,7 +1,7 @@
 """Write a DHCP server's configuration for network boot.
 
 Usage:
-  answerd boot-config [--proxy-dhcp] [--url URL] DIALECT
+  answerd boot-config [--ipv6 | --proxy-dhcp] [--url URL] DIALECT
 
 Prints the configuration of a DHCP server that leads machines of every
 architecture through iPXE to this service. DIALECT is dnsmasq, isc-dhcp, kea,
@@ -11,6 +11,8 @@ in your own.
 Options:
   --url URL     Where machines reach this service, http://192.0.2.10:8000;
                 SERVICE_URL or the listen address when not given.
+  --ipv6        For a network without IPv4: DHCPv6 and router advertisements;
+                dnsmasq, isc-dhcp and kea.
   --proxy-dhcp  For a network in which another server hands out the addresses;
                 dnsmasq only.
   -h --help     This text.
@@ -23,6 +25,8 @@ Exit status:
 Examples:
   # DHCP, TFTP and boot files by dnsmasq.
   answerd boot-config dnsmasq --url http://192.0.2.10:8000
+  # The same in a network without IPv4.
+  answerd boot-config --ipv6 --url http://[2001:db8:0:1::10]:8000 dnsmasq
   # The boot files alone, beside another DHCP server.
   answerd boot-config --proxy-dhcp --url http://192.0.2.10:8000 dnsmasq
 """
@@ -38,7 +42,8 @@ def run(arguments: Arguments) -> int:
     dialect = arguments["DIALECT"]
     one_of("dialect", dialect, DIALECTS)
     try:
-        print(boot_config(dialect, arguments["--url"] or _own_url(), arguments["--proxy-dhcp"]), end="")
+        url = arguments["--url"] or _own_url()
+        print(boot_config(dialect, url, arguments["--proxy-dhcp"], arguments["--ipv6"]), end="")
     except BootConfigError as error:
         raise CommandError(str(error), WRONG_USAGE) from None
     return 0

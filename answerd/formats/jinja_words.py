@@ -32,8 +32,8 @@ MOST_WORK: Final = 16_777_216
 MOST_AT_ONCE: Final = 2_097_152
 """What one operator or one filter may make or look through. Nothing else runs meanwhile: some milliseconds."""
 
-WORK_AT_ONCE: Final = 131_072
-"""Work after which other requests get their turn: some milliseconds."""
+WORK_AT_ONCE: Final = 16_384
+"""Work after which other requests get their turn: about a millisecond. A request takes some turns of the loop."""
 
 FOR_EACH_PART: Final = 4
 """What each part of an expression counts for each time, as a number of characters."""

@@ -125,6 +125,11 @@ class OneThread:
             self._turn.release()
 
 
+_A_TURN = 1e-6
+"""Seconds. With 0 gevent would come back up to 50 times before it looks at any socket
+(docs/traps.md#gevent-pywsgi-bottle)."""
+
+
 class LongWork:
     """Does work on one large document, answer or request in a thread of its own, while the caller's greenlet waits.
 
@@ -138,9 +143,9 @@ class LongWork:
         self._thread = OneThread()
 
     def give_way(self) -> None:
-        """Let other greenlets go on. In another thread than the loop nothing has to be done."""
+        """Let other greenlets go on, and the loop look at its sockets. In another thread nothing has to be done."""
         if _thread_now() == self._loop_thread:
-            gevent.sleep(0)
+            gevent.sleep(_A_TURN)
 
     def __call__(self, work: Callable[[], _T]) -> _T:
         """Return what ``work`` returns, or raise what it raises.

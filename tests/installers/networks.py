@@ -25,6 +25,8 @@ OTHER_ADDRESS = "192.0.2.2"
 IPXE = Path("/usr/lib/ipxe")
 """Where Debian has its builds of iPXE."""
 URL = f"http://{ADDRESS}:8000"
+ADDRESS_6 = "2001:db8:0:1::10"
+URL_6 = f"http://[{ADDRESS_6}]:8000"
 
 
 @dataclass(frozen=True)
@@ -63,19 +65,21 @@ def network(
     loaders: Path = IPXE,
     proxy: bool = False,
     boot: Boot | None = None,
+    ipv6: bool = False,
     **settings: object,
 ) -> Iterator[Network]:
     """Give a network with the service on these documents, dnsmasq as `boot-config` writes it, and files by HTTP.
 
     ``loaders``: the builds of iPXE that are served by TFTP. ``proxy``: dnsmasq hands out no addresses; another DHCP
-    server does, which says nothing of booting. ``boot``: what leads machines to another loader than iPXE.
+    server does, which says nothing of booting. ``boot``: what leads machines to another loader than iPXE. ``ipv6``: the
+    network has no IPv4.
     """
     need_root()
     need_tun()
     program("ip", "iproute2")
     dnsmasq = program("dnsmasq", "dnsmasq-base")
     with ExitStack() as ending:
-        name, other = joined_network(ending)
+        name, other = joined_network(ending, ipv6=ipv6)
         _ip("-n", name, "tuntap", "add", "tap0", "mode", "tap")
         _ip("-n", name, "link", "set", "tap0", "master", "bridge", "up")
         if proxy:
@@ -85,22 +89,25 @@ def network(
         answers = scratch / "answers"
         answers.mkdir()
         write_tree(answers, documents)
-        own = {"SERVICE_ANSWERS_DIR": answers, "SERVICE_LISTEN_ADDR": f"{ADDRESS}:8000", **settings}
+        own = {"SERVICE_ANSWERS_DIR": answers, "SERVICE_LISTEN_ADDR": (URL_6 if ipv6 else URL).removeprefix("http://")}
+        own |= settings
         with monkeypatch.context() as patched:  # commands run outside, also when the network is gone
             patched.setattr(running, "PROGRAM", [*inside(name), sys.executable, "-m", "answerd"])
             service = Service(**own)
         ending.enter_context(service)
         config = scratch / "dnsmasq.conf"
-        config.write_text(_adapted(boot_config("dnsmasq", URL, proxy), scratch, loaders, boot))
+        written = boot_config("dnsmasq", URL_6 if ipv6 else URL, proxy, ipv6)
+        config.write_text(_adapted(written, scratch, loaders, boot))
         start(ending, [*inside(name), dnsmasq, "--keep-in-foreground", f"--conf-file={config}"])
         if web is not None:
-            files = ["-m", "http.server", "-d", str(web), "-b", ADDRESS, "80"]
+            files = ["-m", "http.server", "-d", str(web), "-b", ADDRESS_6 if ipv6 else ADDRESS, "80"]
             start(ending, [*inside(name), sys.executable, *files])
         yield Network(name, service, scratch)
 
 
-def joined_network(ending: ExitStack) -> tuple[str, str]:
-    """Make two namespaces with a bridge each, joined by a cable: `ADDRESS` in the first, `OTHER_ADDRESS` in the other.
+def joined_network(ending: ExitStack, *, ipv6: bool = False) -> tuple[str, str]:
+    """Make two namespaces with a bridge each, joined by a cable: `ADDRESS` in the first, `OTHER_ADDRESS` in the other;
+    with ``ipv6`` `ADDRESS_6` in the first, and no IPv4.
 
     Returns their names. Skips the test where none can be made.
     """
@@ -111,9 +118,15 @@ def joined_network(ending: ExitStack) -> tuple[str, str]:
             _ip("netns", "add", made)
             ending.callback(_ip, "netns", "delete", made)
             _ip("-n", made, "link", "set", "lo", "up")
+            if ipv6:  # addresses count at once, because nobody else has them
+                for cards in ("all", "default"):
+                    _ip("netns", "exec", made, "sysctl", "-q", "-w", f"net.ipv6.conf.{cards}.accept_dad=0")
             _ip("-n", made, "link", "add", "bridge", "type", "bridge", "forward_delay", "0")  # else 15 s
             _ip("-n", made, "link", "set", "bridge", "up")
-            _ip("-n", made, "addr", "add", f"{address}/24", "dev", "bridge")
+            if not ipv6:
+                _ip("-n", made, "addr", "add", f"{address}/24", "dev", "bridge")
+            elif made == name:
+                _ip("-n", made, "addr", "add", f"{ADDRESS_6}/64", "dev", "bridge")
         _ip("-n", name, "link", "add", "cable", "type", "veth", "peer", "name", "cable", "netns", other)
         for made in (name, other):
             _ip("-n", made, "link", "set", "cable", "master", "bridge", "up")
@@ -159,3 +172,10 @@ CHECKERS = {
     "isc-dhcp": ("isc-dhcp-server", "usr/sbin/dhcpd", ["-t", "-cf"]),
     "kea": ("kea-dhcp4-server", "usr/sbin/kea-dhcp4", ["-t"]),
 }
+
+CHECKERS_6 = {
+    "dnsmasq": ("dnsmasq-base", "usr/sbin/dnsmasq", ["--test", "-C"]),
+    "isc-dhcp": ("isc-dhcp-server", "usr/sbin/dhcpd", ["-6", "-t", "-cf"]),
+    "kea": ("kea-dhcp6-server", "usr/sbin/kea-dhcp6", ["-t"]),
+}
+"""The same for a network without IPv4."""

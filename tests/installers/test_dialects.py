@@ -14,18 +14,25 @@ import pytest
 
 from answerd.boot import boot_config
 from tests.installers.conftest import SYSTEM_PATH, Unpack, program
-from tests.installers.networks import CHECKERS
+from tests.installers.networks import CHECKERS, CHECKERS_6
 
 pytestmark = pytest.mark.quick
 
 URLS = ["http://192.0.2.10:8000", "https://answers.example.org", "http://[2001:db8::1]:8000/lab"]
 
 
-@pytest.mark.parametrize(("dialect", "proxy"), [*((dialect, False) for dialect in sorted(CHECKERS)), ("dnsmasq", True)])
+@pytest.mark.parametrize(
+    ("dialect", "proxy", "ipv6"),
+    [
+        *((dialect, False, False) for dialect in sorted(CHECKERS)),
+        ("dnsmasq", True, False),
+        *((dialect, False, True) for dialect in sorted(CHECKERS_6)),
+    ],
+)
 def test_the_server_accepts_its_configuration_and_no_other(
-    dialect: str, proxy: bool, unpacked: Unpack, tmp_path: Path
+    dialect: str, proxy: bool, ipv6: bool, unpacked: Unpack, tmp_path: Path
 ) -> None:
-    package, path, arguments = CHECKERS[dialect]
+    package, path, arguments = (CHECKERS_6 if ipv6 else CHECKERS)[dialect]
     if dialect == "kea":
         program("kea-lfc", "kea-common")  # its libraries
     # AppArmor lets a program that is installed read its configuration at the usual place only.
@@ -43,10 +50,11 @@ def test_the_server_accepts_its_configuration_and_no_other(
         command = [server, *arguments, str(config)]
         return subprocess.run(command, env=environ, capture_output=True, text=True, timeout=60, check=False)
 
-    for url in URLS[:1] if dialect == "isc-dhcp" else URLS:  # that looks names up, and its next-server is IPv4
-        text = boot_config(dialect, url, proxy)
+    # ISC DHCP looks names up for IPv4, and its next-server is IPv4.
+    for url in URLS[1:] if ipv6 else URLS[:1] if dialect == "isc-dhcp" else URLS:
+        text = boot_config(dialect, url, proxy, ipv6)
         accepted = judged(text)
         assert accepted.returncode == 0, accepted.stdout + accepted.stderr
-    broken = re.sub(r"^ *(dhcp-range=|subnet |\"subnet4\")", "nonsense ", text, count=1, flags=re.MULTILINE)
+    broken = re.sub(r"^ *(dhcp-range=|subnet6? |\"subnet[46]\")", "nonsense ", text, count=1, flags=re.MULTILINE)
     assert broken != text
     assert judged(broken).returncode != 0

@@ -85,6 +85,23 @@ def test_a_uefi_machine_gets_its_answer_by_http_boot(tmp_path: Path, monkeypatch
     assert f"MARK {MAC}" in said
 
 
+def test_a_uefi_machine_without_ipv4_gets_its_answer_by_http_boot(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Firmware and iPXE have addresses by DHCPv6 alone."""
+    boot = tmp_path / "web" / "boot"
+    boot.mkdir(parents=True)
+    shutil.copyfile(file_of("/usr/lib/ipxe/ipxe.efi", "ipxe"), boot / "ipxe.efi")
+    own = [*uefi(tmp_path), *http_only(), *identity(), "-no-reboot", *card(MAC, rom="")]
+    with (
+        network(tmp_path, monkeypatch, DOCUMENTS, boot.parent, loaders=Path("/none"), ipv6=True) as lab,
+        lab.machine(*own) as machine,
+    ):
+        said = machine.wait_for_end()
+        lab.service.wait_for_log(r"2001:db8:0:1:\S+ GET /ipxe\?mac=52\S+ .* 200 ")
+    assert f"MARK {MAC}" in said
+
+
 @pytest.mark.parametrize("by_http", [False, True], ids=["by TFTP", "by HTTP"])
 def test_an_arm64_machine_gets_its_answer(
     by_http: bool, unpacked: Unpack, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

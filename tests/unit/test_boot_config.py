@@ -11,7 +11,16 @@ from pathlib import Path
 
 import pytest
 
-from answerd.boot import DIALECTS, FIRMWARE, LONGEST_FILE_NAME, BootConfigError, boot_config, service_at
+from answerd.boot import (
+    DIALECTS,
+    DIALECTS_6,
+    FIRMWARE,
+    LONGEST_FILE_NAME,
+    WITH_IPV6,
+    BootConfigError,
+    boot_config,
+    service_at,
+)
 from tests.support.pages import rows, words
 from tests.support.service import run
 
@@ -85,6 +94,62 @@ def test_a_long_url_leaves_away_what_is_least_needed() -> None:
     assert sorted(lengths.values(), reverse=True) == list(lengths.values())
     assert set(lengths.values()) == {4, 3, 2, 0}
     assert longest == LONGEST_FILE_NAME
+
+
+URL_6 = "http://[2001:db8:0:1::10]:8000"
+SCRIPT_6 = SCRIPT.replace(URL, URL_6)
+
+
+@pytest.mark.parametrize("dialect", sorted(DIALECTS_6))
+def test_without_ipv4_every_kind_of_firmware_gets_a_url_and_only_ipxe_that_of_the_script(dialect: str) -> None:
+    text = boot_config(dialect, URL_6, ipv6=True)
+    for firmware in WITH_IPV6:
+        place = "http://[2001:db8:0:1::10]/boot" if firmware.http else "tftp://[2001:db8:0:1::10]"
+        assert f"{place}/{firmware.file}" in text
+    guard = {"dnsmasq": "tag:ipxe,", "isc-dhcp": '= "iPXE"', "kea": "== 'iPXE'"}[dialect]
+    lines = text.splitlines()
+    (place_of_script,) = [number for number, line in enumerate(lines) if SCRIPT_6 in line]
+    assert guard in lines[place_of_script] + lines[place_of_script - 1]
+    assert text.count("HTTPClient") + text.count("48545450436c69656e74") >= sum(each.http for each in WITH_IPV6)
+
+
+def test_keas_configuration_without_ipv4_is_json_with_comments() -> None:
+    text = re.sub(r"^\s*//.*$", "", boot_config("kea", URL_6, ipv6=True), flags=re.MULTILINE)
+    classes = {one["name"]: one for one in json.loads(text)["Dhcp6"]["client-classes"]}
+    assert [option["data"] for option in classes["ipxe"]["option-data"]] == [SCRIPT_6]
+    assert all("not member('ipxe')" in one["test"] for name, one in classes.items() if name != "ipxe")
+    vendor = classes["efi64-http"]["option-data"][1]
+    assert bytes.fromhex(vendor["data"]) == b"\0\0\1\x57\0\x0aHTTPClient"
+
+
+def test_a_long_url_is_whole_without_ipv4() -> None:
+    name = "a" * 60
+    assert (
+        f"http://{name}:8000/ipxe?mac=${{netX/mac}}&serial=${{serial:uristring}}&uuid=${{uuid}}&product="
+        in boot_config("dnsmasq", f"http://{name}:8000", ipv6=True)
+    )
+
+
+@pytest.mark.parametrize(
+    ("dialect", "url", "proxy", "said"),
+    [
+        ("dnsmasq", "http://192.0.2.10:8000", False, "IPv4 address"),
+        ("kea", "http://[fe80::1]:8000", False, "link-local"),
+        ("kea", "http://[fe80::1%25eth0]:8000", False, "link-local"),
+        ("kea", "http://[fe80::1%eth0]:8000", False, "link-local"),
+        ("mikrotik", URL_6, False, "dnsmasq, isc-dhcp, kea can"),
+        ("pfsense", URL_6, False, "dnsmasq, isc-dhcp, kea can"),
+        ("dnsmasq", URL_6, True, "no proxy DHCP"),
+    ],
+)
+def test_what_has_no_sense_without_ipv4_is_refused(dialect: str, url: str, proxy: bool, said: str) -> None:
+    with pytest.raises(BootConfigError, match=said):
+        boot_config(dialect, url, proxy, ipv6=True)
+
+
+def test_a_link_local_address_is_refused_with_ipv4_too() -> None:
+    with pytest.raises(BootConfigError, match="link-local"):
+        boot_config("dnsmasq", "http://[fe80::1%25eth0]:8000")
 
 
 @pytest.mark.parametrize(

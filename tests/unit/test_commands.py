@@ -45,7 +45,7 @@ def test_docopt_takes_for_options_what_the_help_lists_as_options(name: str) -> N
     listed = text.partition("Options:\n")[2].partition("\n\n")[0]
     begin_so = [line for line in text.splitlines() if line.strip().startswith("-")]
     assert begin_so == [line for line in listed.splitlines() if line.startswith("  -")]
-    named = re.findall(r"--[a-z-]+", " ".join(usage_of(name)))
+    named = re.findall(r"--[a-z0-9-]+", " ".join(usage_of(name)))
     assert {*named} <= {line.split()[0] for line in begin_so}
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 
 import gevent
+import gevent.socket
 import pytest
 from gevent.event import Event
 from gevent.monkey import get_original
@@ -64,3 +65,18 @@ def test_the_loop_goes_on_meanwhile(long_work: LongWork) -> None:
     held.release()
     busy.join(PATIENCE)
     assert busy.successful()
+
+
+def test_work_on_the_loop_that_gives_way_lets_a_socket_be_read(long_work: LongWork) -> None:
+    ours, theirs = gevent.socket.socketpair()
+    reader = gevent.spawn(ours.recv, 1)
+    gevent.sleep(0)  # it waits
+    theirs.sendall(b"x")
+    steps = 0
+    while not reader.ready() and steps < 1_000:
+        long_work.give_way()
+        steps += 1
+    assert reader.ready()
+    assert steps <= 5
+    ours.close()
+    theirs.close()
