@@ -104,7 +104,10 @@ class ContactIndex:
     def shown_with(self, record: dict[str, Any]) -> dict[str, Any]:
         """Return a record with the time and the step of its machine's last contact, where that is the later one."""
         contact = self.of(record)
-        if contact is None or (record["heard"] is not None and record["heard"] >= timestamp(contact.at)):
+        if contact is None:
+            return record
+        heard, at = record["heard"], timestamp(contact.at)
+        if heard is not None and (heard > at or (heard == at and record["last_step"] is not None)):
             return record
         return {**record, "heard": timestamp(contact.at), "last_step": contact.step}
 
