@@ -632,7 +632,7 @@ class InstallMemory(Machines):
         present = next((start for start in reversed(fold.starts) if giving in start.givings), None)
         if present is not None and not is_of_one_machine(self.ties, present.names, names):
             present = None  # it was given to the machine that a MAC address has left
-        if present is None or any(milliseconds(order.at) > begun_at(giving) for order in attempt):
+        if present is None or any(milliseconds(order.at) > begun_at(giving) for order in fold.orders):
             giving = giving_id(next(iter(names)), fold.orders)
             present = next((start for start in reversed(fold.starts) if giving in start.givings), None)
         names = self._fitting(names, asked, requested.at)
