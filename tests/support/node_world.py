@@ -78,9 +78,9 @@ class Node(InProcess):
     def __init__(self, name: str, rows: list[dict[str, str]]) -> None:
         super().__init__()
         self.name = name
-        self.installs = Installs(clock=FIRST, catalogue=lambda: self.catalogue)
-        self.installs.rules = RULES
-        self.sources = Sources(gates=self.installs.gates)
+        self.own = self.installs = Installs(clock=FIRST, catalogue=lambda: self.catalogue)
+        self.own.rules = RULES
+        self.sources = Sources(gates=self.own.gates)
         self.is_cut = False
         self.heard: set[tuple[str, Act]] = set()
         self.table(rows)
@@ -95,7 +95,7 @@ class Node(InProcess):
 
     def would_give(self, said: dict[str, list[str]]) -> bool:
         """Whether a request would be given the installer. Changes nothing."""
-        self.installs.is_asked_only = True
+        self.own.is_asked_only = True
         try:
             query = urlencode([(label, value) for label, values in said.items() for value in values])
             facts = Facts(Request("/ipxe", query, (("host", "s"),)))
@@ -104,7 +104,7 @@ class Node(InProcess):
         except GateClosed:
             return False
         finally:
-            self.installs.is_asked_only = False
+            self.own.is_asked_only = False
 
 
 def memory_of(events: Sequence[Event]) -> InstallMemory:
