@@ -73,6 +73,9 @@ SIDE_FILES: Final = ("meta-data", "vendor-data", "network-config")
 AUTOYAST_RULES: Final = "rules.xml"
 """The file that AutoYaST asks a directory for first."""
 
+_OF_PARTS: Final = ("serial", "uuid")
+"""Labels of a JSON body that parts of a machine have too."""
+
 _LONGEST_SHOWN: Final = 100
 _MANY: Final = 32
 _OF_NOCLOUD: Final = (ALIASES["yaml"], ALIASES["cfg"])
@@ -320,6 +323,16 @@ class Facts:
     def system_values(self, label: str) -> Sequence[str]:
         """Return what a JSON body says of the machine itself: see `JsonBody.system_values`."""
         return self._json.system_values(label) if self._json else ()
+
+    def identities_of_parts(self, found: Collection[str]) -> set[str]:
+        """Return those of some identities that a JSON body says only of a part of the machine: a chassis, a board, a
+        disk."""
+        if self._json is None or not found:
+            return set()
+        of_labels = {identity_of(value) for label in _OF_PARTS for value in self._json.values(label)}
+        asked = {one for one in found if one in of_labels} - {*self._carry().names}
+        asked -= {identity_of(value) for label in _OF_PARTS for value in self._json.system_values(label)}
+        return asked & {identity_of(value) for value in self._json.values_of_parts()} if asked else asked
 
     def _arrivals_of(self, label: str) -> Iterable[str]:
         """Return the values of one label as they arrive: URL, query, headers, body."""

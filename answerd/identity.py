@@ -269,6 +269,14 @@ def port_of(digits: str) -> str:
     return digits[-_PORT_DIGITS:] if len(digits) == INFINIBAND_DIGITS else digits
 
 
+def spelled_address(text: str) -> str:
+    """Return InfiniBand's 20 bytes with colons where they come without, so that the text is the address everywhere: 40
+    hex digits may also be a checksum. Any other text is returned as it is."""
+    if len(text) != INFINIBAND_DIGITS or address_digits(text) is None:
+        return text
+    return ":".join(text[at : at + 2] for at in range(0, INFINIBAND_DIGITS, 2))
+
+
 def is_mac(text: str) -> bool:
     """Return whether a text is a MAC address in any of its spellings."""
     return _MAC.fullmatch(text) is not None

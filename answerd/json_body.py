@@ -190,6 +190,10 @@ class JsonBody:
             self._labels = _flattened(self.value, self._most)
         return self._labels
 
+    def values_of_parts(self) -> Iterator[str]:
+        """Yield the serial numbers and UUIDs that the body says of parts of the machine: a chassis, a board, a disk."""
+        return _of_parts(self.value)
+
     def system_values(self, label: str) -> list[str]:
         """Return the first `MOST_OF_SYSTEM` values of ``serial`` or ``uuid`` that the body says of the machine itself:
         at its top, under ``system``, or under ``system`` in a map at its top (Proxmox has ``dmi.system``). A disk, a
@@ -369,6 +373,28 @@ def filed(named: Iterable[tuple[str, Any]]) -> dict[str, list[str]]:
             values = by_spelling[label] = filed.setdefault(label.casefold(), [])
         values.append(text)
     return filed
+
+
+_PARTS: Final = ("chassis", "board", "disk", "drive", "enclosure")
+"""What is in the name of a map, or of a list of maps, about a part of a machine that has a serial number of its own."""
+
+
+def _of_parts(value: Any) -> Iterator[str]:
+    """Yield the values of ``serial`` and ``uuid`` of parts of the machine, with what is in them."""
+    waiting = [(value, False)]
+    while waiting:
+        item, is_part = waiting.pop()
+        if type(item) is list:
+            waiting += [(below, is_part) for below in item if type(below) in (dict, list)]
+            continue
+        if type(item) is not dict:
+            continue
+        for name, below in item.items():
+            label = name.casefold()
+            if type(below) in (dict, list):
+                waiting.append((below, is_part or any(word in label for word in _PARTS)))
+            elif is_part and label in ("serial", "uuid") and type(below) is not bool and _is_value(below):
+                yield _text_of(below)
 
 
 def _of_system(value: Any) -> dict[str, list[str]]:

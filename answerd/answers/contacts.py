@@ -9,7 +9,7 @@ import orjson
 
 from answerd.answers.secret_names import redacted_cell
 from answerd.facts import Facts, Request
-from answerd.identity import identity_of, printable
+from answerd.identity import identity_of, printable, spelled_address
 from answerd.installs.contacts import Contact
 from answerd.installs.tokens import without_tokens
 from answerd.shared_values import MAC, SERIAL, UUID, is_shared
@@ -73,7 +73,7 @@ def contact_of(asked: Asked) -> Contact | None:
 
 
 def _hardware_of(facts: Facts) -> Iterator[tuple[str, str]]:
-    found = [(MAC, value) for value in (*facts.path.macs, *facts.values("mac"))]
+    found = [(MAC, spelled_address(value)) for value in (*facts.path.macs, *facts.values("mac"))]
     for kind in (SERIAL, UUID):
         found += [(kind, value) for value in (*facts.values_before_json(kind), *facts.system_values(kind))]
     for kind, value in found:

@@ -83,7 +83,7 @@ class Gates:
         top = selection.layers[-1].key
         gate = Gate.LOADER if once is Once.LOADER or is_loader(top.format) else Gate.ANSWERS
         asked = _named(catalogue, selection, facts, memory, "once")
-        requested = self._requested(asked, selection, facts, gate, once)._replace(without_start=without_start)
+        requested = self._requested(selection, facts, gate, once)._replace(without_start=without_start)
         decision = memory.ask(asked, requested, row_finder(catalogue))
         if decision.refused is not None and decision.events:
             if decision.events[0].kind is Kind.ASKED:
@@ -110,10 +110,10 @@ class Gates:
         `answerd.errors.StatesUnknown`."""
         memory = self.source.current()
         asked = _named(catalogue, selection, facts, memory, "{{ report }}")
-        requested = self._requested(asked, selection, facts, Gate.ANSWERS, Once.OFF)
+        requested = self._requested(selection, facts, Gate.ANSWERS, Once.OFF)
         return memory.told(asked, requested, row_finder(catalogue))
 
-    def _requested(self, asked: Asked, selection: Selection, facts: Facts, gate: Gate, once: Once) -> Requested:
+    def _requested(self, selection: Selection, facts: Facts, gate: Gate, once: Once) -> Requested:
         return Requested(
             document_of(selection),
             gate,
@@ -122,7 +122,6 @@ class Gates:
             peer=facts.request.peer,
             group=selection.group.key.identifier if selection.group is not None else None,
             overlays=tuple([overlay.key.identifier for overlay in selection.overlays]) if selection.overlays else (),
-            is_named=asked.row is not None or selection.machine is not None or bool(asked.label or asked.spelled),
         )
 
     def report(self, facts: Facts, decision: Decision) -> str:

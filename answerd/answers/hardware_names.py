@@ -19,6 +19,7 @@ from answerd.identity import (
     identity_of,
     is_mac,
     record_identity,
+    spelled_address,
     without_pxelinux_prefix,
 )
 from answerd.installs.hardware import MAC, NAME, SERIAL, UUID, Asked, Names, RowOf, came_with_several_rows
@@ -28,6 +29,9 @@ from answerd.shared_values import is_shared
 
 _LOCALLY_ADMINISTERED: Final = frozenset("2367abefABEF")
 """The second digits of MAC addresses that an operating system or a hypervisor has made up."""
+_LONGEST: Final = 128
+"""Bytes of a serial number or UUID that counts: firmware keeps at most 64 characters, and each event repeats it."""
+
 _LETTERS: Final = {"mac": MAC, "serial": SERIAL, "uuid": UUID}
 
 
@@ -96,6 +100,8 @@ def carried_names(catalogue: Catalogue, said: Facts, memory: InstallMemory) -> N
             identity = identity_of(value)
             if identity in found or identity in nobody or not value.isprintable() or is_shared(label, identity):
                 continue
+            if len(value.encode()) > _LONGEST:
+                continue
             if not came_with_several_rows(memory, identity, row_finder(catalogue)):
                 found[identity] = letter + value
     macs: dict[str, str] = {}
@@ -104,7 +110,7 @@ def carried_names(catalogue: Catalogue, said: Facts, memory: InstallMemory) -> N
         identity = address_identity(text) or ""
         if not is_shared("mac", identity):
             is_made_up = len(identity) == SHORTEST_MAC and identity[1] in _LOCALLY_ADMINISTERED
-            (made_up if is_made_up else macs).setdefault(identity, MAC + text)
+            (made_up if is_made_up else macs).setdefault(identity, MAC + spelled_address(text))
     if not macs:
         macs = made_up
     elif made_up:

@@ -84,6 +84,9 @@ class Inventory:
         if not found:
             return None
         index = self.index
+        parts = facts.identities_of_parts(found)
+        if parts and (parts := {one for one in parts if self._is_hardware(one)}):
+            found = [one for one in found if one not in parts]
         row: Row | None = None
         for identity in found:  # a request mostly carries some identities of a single row
             entry = index[identity]
@@ -97,6 +100,14 @@ class Inventory:
             if fault:
                 raise BrokenDocument(fault)
         return row
+
+    def _is_hardware(self, identity: str) -> bool:
+        """Return whether an identity is a serial number or UUID of all rows that have it: a part of a machine does not
+        find those."""
+        return all(
+            any(one == identity and column != "mac" for column, one, _ in hardware_in(row.layout, row.cells()))
+            for row in _rows(self.index[identity])
+        )
 
     def _only_row(self, found: Iterable[str]) -> Row:
         """Return the row of some identities. Raises `BrokenDocument` where they are those of several."""

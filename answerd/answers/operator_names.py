@@ -18,7 +18,7 @@ from answerd.answers.hardware_names import row_finder, row_names
 from answerd.documents import Document
 from answerd.errors import AnswerError
 from answerd.formats.family import Once
-from answerd.identity import address_identity, brief, identity_of
+from answerd.identity import address_identity, brief, identity_of, spelled_address
 from answerd.installs.hardware import (
     MAC,
     NAME,
@@ -62,6 +62,7 @@ class OrderedMachine(NamedTuple):
 def machine_named(catalogue: Catalogue, memory: InstallMemory, name: str) -> Machine | None:
     """Return the machine with this name or identity. None where no state, row, document or ``members`` has it and it is
     no MAC address."""
+    name = spelled_address(name)
     identity = identity_of(name)
     row = _row_of(catalogue, identity)
     if row is not None:

@@ -102,13 +102,13 @@ class ContactIndex:
         return max(found, key=lambda contact: contact.at, default=None)
 
     def shown_with(self, record: dict[str, Any]) -> dict[str, Any]:
-        """Return a record with the time and the step of its machine's last contact, where that is the later one. Of a
-        machine that is new, no more is known than that it asked then."""
+        """Return a record with the time and the step of its machine's last contact, where that is the later one or the
+        only step: a refusal is heard, and is no step of an install."""
         contact = self.of(record)
         if contact is None:
             return record
-        is_new = record["state"] == State.NEW and record["last_step"] is None
-        if not is_new and record["heard"] is not None and record["heard"] >= timestamp(contact.at):
+        heard, at = record["heard"], timestamp(contact.at)
+        if heard is not None and (heard > at or (heard == at and record["last_step"] is not None)):
             return record
         return {**record, "heard": timestamp(contact.at), "last_step": contact.step}
 

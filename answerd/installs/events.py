@@ -8,7 +8,7 @@ attempt, a report came in that start), and which identities it names.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from enum import StrEnum
 from hashlib import blake2b
 from operator import attrgetter
@@ -19,6 +19,7 @@ import orjson
 
 from answerd.installs.fold import (
     FIRST_ATTEMPT,
+    NOTHING,
     Begun,
     Closing,
     Fold,
@@ -70,10 +71,10 @@ class Event(NamedTuple):
     then ``closed`` are the identities that they close. ``detail`` names a given document, or is
     the text of a report; ``origin`` is who caused it. ``message`` and ``percent`` are the machine's last news with this
     event. ``counts``: it changed the state or the news when it was written. ``group`` and ``overlays`` were part of the
-    answer. ``is_named``: a row, a document, a member or an operator names the machine. ``after_copied``: the machine
-    had reported ``copied`` in this start, so these news replace those of that report. ``folds`` are those of a
-    `Kind.SUMMARY`, and ``ties`` what came together, and when. ``id`` is unique in all databases; one that is not stored
-    yet may have none."""
+    answer. ``named`` are the identities that a row, a document or a member names, none where the machine is a stranger.
+    ``after_copied``: the machine had reported ``copied`` in this start, so these news replace those of that report.
+    ``folds`` are those of a `Kind.SUMMARY`, and ``ties`` what came together, and when. ``id`` is unique in all
+    databases; one that is not stored yet may have none."""
 
     record: str
     label: str
@@ -95,7 +96,7 @@ class Event(NamedTuple):
     counts: bool = True
     group: str | None = None
     overlays: tuple[str, ...] = ()
-    is_named: bool = False
+    named: tuple[str, ...] = ()
     after_copied: bool = False
     folds: Mapping[str, Fold] = {}
     ties: tuple[tuple[float, tuple[str, ...]], ...] = ()
@@ -143,7 +144,7 @@ def fold_of(event: Event) -> Fold:
     kind, at = event.kind, event.at
     order = _ORDER_OF.get(kind)
     if order is not None:
-        return Fold((Begun(event.id, order, at),), event.knew, cut=at, is_named=True)
+        return Fold((Begun(event.id, order, at),), event.knew, cut=at)
     if kind is Kind.ASKED:
         return Fold(event.attempt, (), event.closings)
     attempt = event.attempt[0].id if event.attempt else FIRST_ATTEMPT
@@ -151,7 +152,7 @@ def fold_of(event: Event) -> Fold:
         group = LastGroup(at, event.group) if event.group is not None else None
         given = {event.detail: at} if event.start else {}
         start = Start(attempt, event.start, _givings(event), at, given=given, names=event.names)
-        return Fold(event.attempt, (), event.closings, (start,), heard=at, group=group, is_named=event.is_named)
+        return Fold(event.attempt, (), event.closings, (start,), heard=at, group=group)
     if kind is Kind.REFUSED:
         return Fold(event.attempt, refused=((attempt, at),))
     if not event.counts:
@@ -185,32 +186,73 @@ def folds(events: list[Event]) -> dict[str, Fold]:
     found: dict[str, Fold] = {}
     for event in events:
         fold = fold_of(event)
-        for identity in event.closed if event.kind is Kind.ASKED else event.names:
-            own = event.folds.get(identity, fold)
-            if identity in event.anew:
-                own = fold_anew(event, fold)
-            found[identity] = merge(found[identity], own) if identity in found else own
+        begun = fold_anew(event, fold) if event.anew else fold
+        merged: dict[tuple[int, int], tuple[Fold, Fold]] = {}  # most identities have one in common
+        for identity in event.closed if event.kind is Kind.ASKED else event.folds or event.names:
+            own = begun if identity in event.anew else event.folds.get(identity, fold)
+            before = found.get(identity, NOTHING)
+            key = id(before), id(own)
+            if key not in merged:
+                merged[key] = before, merge(before, own)
+            found[identity] = merged[key][1]
     return found
 
 
 def summary_of(events: list[Event], record: str) -> Event:
-    """Return one event that says what some events say, which are stored under an identity, the oldest first."""
+    """Return one event that says what some events say, which are stored under an identity, the oldest first. What it
+    says has a bound."""
     last = events[-1]
-    names: dict[str, str] = {}
+    texts: dict[str, str] = {}
     for event in events:
         for identity, text in event.names.items():
-            if names.setdefault(identity, text)[0] == "n":  # what was not known to be hardware yet
-                names[identity] = text
-    ties: dict[tuple[str, ...], float] = {}
+            if texts.setdefault(identity, text)[0] == "n":  # what was not known to be hardware yet
+                texts[identity] = text
+    found = _alike(folds(events))
+    ties = _newest_ties(events)
+    kept = dict.fromkeys([*found, *[one for _, together in ties for one in together]])
+    named = dict.fromkeys([one for event in events for one in event.named])
+    return Event(
+        record, last.label, Kind.SUMMARY, last.at, {one: texts[one] for one in kept if one in texts},
+        named=tuple(named), folds=found, ties=ties,
+    )  # fmt: skip
+
+
+def _alike(of: dict[str, Fold]) -> dict[str, Fold]:
+    """Return the folds of the identities of one machine. Where there are many, because each request said a little more
+    than the one before, those that lead to the same are joined."""
+    if len({id(fold) for fold in of.values()}) <= _MOST_FOLDS:
+        return of
+    joined: dict[object, Fold] = {}
+    alike: dict[str, object] = {}
+    for identity, fold in of.items():
+        starts = tuple((start.attempt, start.number, start.givings, start.strength) for start in fold.starts)
+        key = (*fold[:3], starts, fold.refused, fold.cut)
+        alike[identity] = key
+        joined[key] = merge(joined[key], fold) if key in joined else fold
+    return {identity: joined[key] for identity, key in alike.items()}
+
+
+def _newest_ties(events: list[Event]) -> tuple[tuple[float, tuple[str, ...]], ...]:
+    """Return what came together, in requests of different contents, the newest last."""
+    found: dict[tuple[str, ...], float] = {}
     for event in events:
         for at, together in (*event.ties, *([(event.at, tuple(event.together))] if event.together else ())):
-            ties[together] = max(at, ties.pop(together, at))  # and makes it the newest
-    kept = tuple((at, together) for together, at in [*ties.items()][-_MOST_TIES:])
-    return Event(record, last.label, Kind.SUMMARY, last.at, names, folds=folds(events), ties=kept)
+            found[together] = max(at, found.pop(together, at))  # and makes it the newest
+    kept: list[tuple[float, tuple[str, ...]]] = []
+    room = _MOST_TIED
+    for together, at in reversed(found.items()):
+        room -= len(together)
+        if room < 0 and kept:
+            break
+        kept.append((at, together))
+    return tuple(reversed(kept))
 
 
-_MOST_TIES: Final = 64
-"""Requests of different contents that a summary keeps, the newest ones."""
+_MOST_FOLDS: Final = 8
+"""Different folds of a summary that stay as they are."""
+
+_MOST_TIED: Final = 256
+"""Identities in the requests that a summary keeps."""
 
 
 # --- as JSON ---------------------------------------------------------------------------------------------------------
@@ -218,7 +260,7 @@ _MOST_TIES: Final = 64
 
 _NAMES: Final = (
     "names", "asked", "attempt", "start", "giving", "knew", "anew", "closings", "closed", "detail", "origin", "message",
-    "percent", "counts", "group", "overlays", "is_named", "after_copied",
+    "percent", "counts", "group", "overlays", "named", "after_copied",
 )  # fmt: skip
 """The fields of an event that have no column of their own, but for the folds."""
 
@@ -230,11 +272,10 @@ def content_of(event: Event) -> bytes:
     """Return what an event says as JSON, without what has a column of its own."""
     fields: dict[str, Any] = {}
     for name, value, default in zip(_NAMES, _values(event), _DEFAULTS, strict=True):
-        if value != default:
+        if value != default and (name != "names" or not event.folds):
             fields[name] = _storable(value) if isinstance(value, str) else value
     if event.folds:
-        fields["folds"] = {identity: fold._asdict() for identity, fold in event.folds.items()}
-        fields["ties"] = event.ties
+        fields |= _folds_as_json(event)
     return orjson.dumps(fields, default=_plain, option=orjson.OPT_NON_STR_KEYS)
 
 
@@ -245,33 +286,72 @@ def event_from(
     try:
         fields = orjson.loads(content)
         known = {name: fields[name] for name in _NAMES if name in fields}
-        for name in ("asked", "knew", "anew", "closed", "overlays"):
+        for name in ("asked", "knew", "anew", "closed", "overlays", "named"):
             if name in known:
                 known[name] = tuple(known[name])
         if "attempt" in known:
             known["attempt"] = tuple(_begun(one) for one in known["attempt"])
         if "closings" in known:
             known["closings"] = tuple(_closing(one) for one in known["closings"])
-        known["ties"] = tuple((seen, tuple(together)) for seen, together in fields.get("ties", ()))
-        known["folds"] = {identity: _fold_from(fold) for identity, fold in fields.get("folds", {}).items()}
+        if "folds" in fields:
+            known |= _folds_from(fields)
         # PostgreSQL gives a view of a body.
         return Event(record, label, Kind(kind), at, body=bytes(body or b""), id=event_id, **known)
     except (ValueError, KeyError, TypeError, AttributeError, IndexError):
         raise ValueError(f"an event of {label or record} cannot be read") from None
 
 
-def _fold_from(fields: Mapping[str, Any]) -> Fold:
+def _folds_as_json(event: Event) -> dict[str, Any]:
+    """Return the folds and ties of a summary. An identity stands there as its place in ``identities``, a message as its
+    place in ``messages``, and a fold that several have stands there once: a machine may have a hundred, and each start
+    names all of them."""
+    places: dict[str, int] = {}
+    messages: dict[str, int] = {}
+
+    def placed(identities: Iterable[str]) -> list[int]:
+        return [places.setdefault(one, len(places)) for one in identities]
+
+    def with_places(start: Start) -> tuple[object, ...]:
+        news = start.news
+        if news is not None:
+            news = news._replace(message=messages.setdefault(news.message, len(messages)))  # type: ignore[arg-type]
+        return *start[:7], placed(start.names), news
+
+    owners: dict[int, tuple[Fold, list[str]]] = {}
+    for identity, fold in event.folds.items():
+        owners.setdefault(id(fold), (fold, []))[1].append(identity)
+    found = []
+    for fold, identities in owners.values():
+        starts = [with_places(start) for start in fold.starts]
+        found.append([placed(identities), fold._replace(starts=())._asdict() | {"starts": starts}])
+    ties = [[at, placed(together)] for at, together in event.ties]
+    texts = {one: text for fold in event.folds.values() for start in fold.starts for one, text in start.names.items()}
+    texts |= event.names
+    spelled = [(one, texts.get(one, "n" + one)) for one in places]
+    return {"folds": found, "ties": ties, "identities": spelled, "messages": [*messages]}
+
+
+def _folds_from(fields: Mapping[str, Any]) -> dict[str, Any]:
+    texts = [(one, text) for one, text in fields["identities"]]
+    found: dict[str, Fold] = {}
+    for places, fold in fields["folds"]:
+        read = _fold_from(fold, texts, fields["messages"])
+        found |= {texts[place][0]: read for place in places}
+    ties = tuple((at, tuple([texts[place][0] for place in together])) for at, together in fields["ties"])
+    return {"names": dict(texts), "folds": found, "ties": ties}
+
+
+def _fold_from(fields: Mapping[str, Any], texts: list[tuple[str, str]], messages: list[str]) -> Fold:
     group = fields["group"]
     return Fold(
         tuple(_begun(one) for one in fields["orders"]),
         tuple(fields["past"]),
         tuple(_closing(one) for one in fields["closings"]),
-        tuple(_start_from(*one) for one in fields["starts"]),
+        tuple([_start_from(texts, messages, *one) for one in fields["starts"]]),
         tuple((attempt, at) for attempt, at in fields["refused"]),
         fields["cut"],
         fields["heard"],
         LastGroup(*group) if group is not None else None,
-        fields["is_named"],
     )
 
 
@@ -284,6 +364,8 @@ def _closing(fields: list[Any]) -> Closing:
 
 
 def _start_from(
+    texts: list[tuple[str, str]],
+    messages: list[str],
     attempt: str,
     number: int,
     givings: list[str],
@@ -291,11 +373,21 @@ def _start_from(
     strength: int,
     at: float,
     given: Mapping[str, float],
-    names: Mapping[str, str],
+    places: list[int],
     news: list[Any] | None,
 ) -> Start:
-    last = None if news is None else News(Strength(news[0]), *news[1:])
-    return Start(attempt, number, tuple(givings), began, Strength(strength), at, given, names, last)
+    last = None if news is None else News(Strength(news[0]), news[1], messages[news[2]], news[3])
+    return Start(
+        attempt,
+        number,
+        tuple(givings),
+        began,
+        Strength(strength),
+        at,
+        given,
+        dict([texts[one] for one in places]),
+        last,
+    )
 
 
 def _plain(value: object) -> Any:

@@ -109,9 +109,7 @@ class Fold(NamedTuple):
     ``orders`` and ``closings`` are those that no order took the place of; ``past`` are the ids of the others.
     ``starts`` are those of attempts that are not past. ``refused`` maps attempts to the time when a start was refused
     as one too many. ``cut`` is the time of the last order that named the identity itself, negative without one; a
-    giving may have brought others.
-    ``heard`` is the time of the machine's last request or report. ``is_named``: a row, a document, a member or an
-    operator names the machine.
+    giving may have brought others. ``heard`` is the time of the machine's last request or report.
     """
 
     orders: tuple[Begun, ...] = ()
@@ -122,7 +120,6 @@ class Fold(NamedTuple):
     cut: float = -1.0
     heard: float = 0.0
     group: LastGroup | None = None
-    is_named: bool = False
 
     @property
     def knows(self) -> tuple[str, ...]:
@@ -172,7 +169,6 @@ def merge(first: Fold, second: Fold) -> Fold:
         cut,
         max(first.heard, second.heard),
         max((group for group in (first.group, second.group) if group is not None), default=None),
-        first.is_named or second.is_named,
     )
 
 

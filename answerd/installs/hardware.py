@@ -19,7 +19,7 @@ Every look-up costs as much as the request has identities: `MOST_TIES` bounds wh
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 from types import MappingProxyType
 from typing import Final, NamedTuple
 
@@ -44,8 +44,8 @@ MOST_TIES: Final = 64
 LAST_SECONDS: Final = 60.0
 """How long an identity's last request stays what it was where a later one only says less or more of what is tied."""
 
-MOST_NAMED: Final = 256
-"""Identities that one event names."""
+MOST_NAMED: Final = 128
+"""Identities that one event names: those of a row, and of a request, which has at most 64."""
 
 UNDER_WAY: Final = (State.ARMED, State.INSTALLING, State.COPIED, State.FAILED)
 """The states that, beside an installed identity, make a row a conflict."""
@@ -78,6 +78,14 @@ class Asked(NamedTuple):
         if self.carried.keys() <= self.row_names.keys():
             return self.row_names
         return {**self.row_names, **self.carried}
+
+    @property
+    def named(self) -> tuple[str, ...]:
+        """The identities that a row, a document or a member names; none where the machine is a stranger."""
+        if self.row_names:
+            return tuple(self.row_names)
+        found = self.label or self.spelled
+        return (record_identity(found),) if found else ()
 
     @property
     def is_found_by_board(self) -> bool:
@@ -122,13 +130,16 @@ class Ties:
     def is_news(self, together: Names, at: float) -> bool:
         """Return whether `observe` would learn something that is worth to be written."""
         serial, uuid = board_in(together)
-        for identity in together:
+        clique = tuple(together)
+        seen: set[int] = set()
+        for identity in clique:
             tie = self.of.get(identity)
-            if tie is None or any(other not in tie.others for other in together):
+            if tie is None or (self.is_mac(identity) and _is_other_board(tie, serial, uuid)):
                 return True
-            if self.is_mac(identity) and _is_other_board(tie, serial, uuid):
-                return True
-            if at - tie.at > LAST_SECONDS and tie.last != tuple(together):
+            if id(tie) in seen:  # most have one in common
+                continue
+            seen.add(id(tie))
+            if not together.keys() <= {*tie.others} or (at - tie.at > LAST_SECONDS and tie.last != clique):
                 return True
         return False
 
@@ -140,26 +151,15 @@ class Ties:
             self.of.update(dict.fromkeys(clique, Tie(at, 0.0, *board_in(together), clique, clique)))
             return
         board = board_in(together)
-        made: list[Tie] = []
+        made: dict[tuple[Tie, bool], Tie] = {}
+        same: dict[Tie, Tie] = {}
         for identity in clique:
-            after = self._after(identity, of.get(identity, _UNTIED), clique, *board, at)
-            same = next((tie for tie in made if tie == after), None)
-            if same is None:
-                made.append(after)
-            of[identity] = same or after
-
-    def _after(self, identity: str, tie: Tie, clique: tuple[str, ...], serial: str, uuid: str, at: float) -> Tie:
-        has_moved = self.is_mac(identity) and _is_other_board(tie, serial, uuid)
-        others = tie.others
-        if not set(clique) <= set(others):
-            others = (*[other for other in others if other not in clique], *clique)[-MOST_TIES:]
-        if at < tie.at:  # it comes late
-            if has_moved:
-                return tie._replace(moved=max(tie.moved, at))
-            return tie._replace(serial=tie.serial or serial, uuid=tie.uuid or uuid, others=others)
-        if has_moved:
-            return Tie(at, at, serial, uuid, clique, clique)
-        return Tie(at, tie.moved, serial or tie.serial, uuid or tie.uuid, others, clique)
+            before = of.get(identity, _UNTIED)
+            key = before, self.is_mac(identity) and _is_other_board(before, *board)
+            if key not in made:
+                after = _after(*key, clique, *board, at)
+                made[key] = same.setdefault(after, after)
+            of[identity] = made[key]
 
     def moves(self, mac: str, serial: str, uuid: str) -> bool:
         """Return whether a MAC address that comes with a serial number and a UUID (empty: none) has moved."""
@@ -169,10 +169,11 @@ class Ties:
         """Return when an identity came to where it is; 0 where it never moved."""
         return self.of.get(identity, _UNTIED).moved if self.is_mac(identity) else 0.0
 
-    def tied(self, identity: str) -> Iterator[str]:
-        """Yield what an identity is tied to, without itself. A tie ends for both when one has moved away."""
+    def tied(self, identity: str, without: Container[str] = ()) -> Iterator[str]:
+        """Yield what an identity is tied to, without itself and some others. A tie ends for both when one has moved
+        away."""
         for other in self.of.get(identity, _UNTIED).others:
-            if other != identity and identity in self.of.get(other, _UNTIED).others:
+            if other not in without and other != identity and identity in self.of.get(other, _UNTIED).others:
                 yield other
 
     def board(self, mac: str) -> list[str]:
@@ -211,9 +212,17 @@ def _is_other_board(tie: Tie, serial: str, uuid: str) -> bool:
     return bool((serial and tie.serial) or (uuid and tie.uuid))
 
 
-def _newest(before: tuple[str, ...], after: tuple[str, ...]) -> tuple[str, ...]:
-    joined = tuple(dict.fromkeys((*[one for one in before if one not in after], *after)))
-    return joined[-MOST_TIES:]
+def _after(tie: Tie, has_moved: bool, clique: tuple[str, ...], serial: str, uuid: str, at: float) -> Tie:
+    others = tie.others
+    if not set(clique) <= set(others):
+        others = (*[other for other in others if other not in clique], *clique)[-MOST_TIES:]
+    if at < tie.at:  # it comes late
+        if has_moved:
+            return tie._replace(moved=max(tie.moved, at))
+        return tie._replace(serial=tie.serial or serial, uuid=tie.uuid or uuid, others=others)
+    if has_moved:
+        return Tie(at, at, serial, uuid, clique, clique)
+    return Tie(at, tie.moved, serial or tie.serial, uuid or tie.uuid, others, clique)
 
 
 class Machines:
@@ -286,8 +295,9 @@ def judged(machines: Machines, asked: Asked, row_of: RowOf) -> Judged:
     else:
         _add_boards(machines, asked, own)
     more: dict[str, None] = {}
-    for identity in [*own]:
-        _inherit(machines, identity, asked, board, row_of, more)
+    closed = _closed_beside(machines, own)
+    for identity in [*own] if closed else ():
+        _inherit(machines, identity, asked, board, row_of, closed, more)
     if asked.label:
         name = record_identity(asked.label)
         if not own:
@@ -331,15 +341,27 @@ def _add_boards(machines: Machines, asked: Asked, own: dict[str, None]) -> None:
                     own[board] = None
 
 
+def _closed_beside(machines: Machines, own: Mapping[str, None]) -> dict[str, Held]:
+    """Return the closed identities that some are tied to, without these."""
+    found: dict[str, Held] = {}
+    for tie in {id(tie): tie for one in own if (tie := machines.ties.of.get(one)) is not None}.values():
+        for other in tie.others:
+            held = machines.by_identity.get(other) if other not in own else None
+            if held is not None and held.record.state in CLOSED:
+                found[other] = held
+    return found
+
+
 def _inherit(
     machines: Machines,
     identity: str,
     asked: Asked,
     board: tuple[str, str],
     row_of: RowOf,
+    closed_ones: Mapping[str, Held],
     more: dict[str, None],
 ) -> None:
-    """Add the closed identities that one is tied to, and that count for it."""
+    """Add those of the closed identities that one is tied to, and that count for it."""
     ties, known = machines.ties, machines.by_identity
     tie = ties.of.get(identity)
     if tie is None:
@@ -347,8 +369,8 @@ def _inherit(
     held = known.get(identity)
     ordered = held.fold.cut if held is not None and held.fold.cut >= ties.moved(identity) else 0.0
     for other in tie.others:
-        closed = known.get(other)
-        if closed is None or closed is held or closed.record.state not in CLOSED:
+        closed = closed_ones.get(other)
+        if closed is None or closed is held or other in more:
             continue
         if closed.record.since < max(ordered, ties.moved(other)) or identity not in ties.of[other].others:
             continue  # an order came after it, or it was closed in another board
@@ -392,8 +414,8 @@ def named_by_order(
             label = machines.labels.get(own)
             names |= ties.named(label.last if label is not None else ())
     for identity in [*names]:
-        for other in ties.tied(identity):
-            if other not in names and (order is Order.DISARM or _is_still_tied(ties, other, row, row_of)):
+        for other in ties.tied(identity, without=names):
+            if order is Order.DISARM or _is_still_tied(ties, other, row, row_of):
                 names[other] = ties.texts[other]
     if order is not Order.DISARM:
         names = {one: text for one, text in names.items() if one in (row_names or ()) or _is_free(one, row, row_of)}
@@ -432,13 +454,19 @@ def named_by_report(
             named |= start.names
             attempt.add(start.attempt)
     first = dict(named)
+    of_several: dict[str, bool] = {}
+
+    def is_of_several(one: str) -> bool:
+        if one not in of_several:
+            of_several[one] = came_with_several_rows(machines, one, row_of)
+        return of_several[one]
+
     for one in first:
-        for other in ties.tied(one):
-            if not came_with_several_rows(machines, other, row_of):
+        for other in ties.tied(one, without=named):
+            if not is_of_several(other):
                 named[other] = ties.texts[other]
-    boards = [one for one in named if ties.is_board(one) and not came_with_several_rows(machines, one, row_of)]
-    for one in boards:
-        named.update((other, ties.texts[other]) for other in ties.tied(one) if other not in named)
+    for one in [one for one in named if ties.is_board(one) and not is_of_several(one)]:
+        named.update((other, ties.texts[other]) for other in [*ties.tied(one, without=named)])
     found = {
         one: text for one, text in named.items() if not _is_ordered_since(machines.fold(one), giving, given_at, attempt)
     }

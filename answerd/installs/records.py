@@ -6,10 +6,13 @@ follows from a state is in `answerd.installs.states`.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from functools import reduce
+from itertools import islice
 from typing import Final, NamedTuple
 
+from answerd.errors import StatesUnknown
 from answerd.formats.family import Once
 from answerd.identity import identity_of, record_identity
 from answerd.installs.events import (
@@ -69,6 +72,9 @@ CLOSEST_FIRST: Final = (
     State.NEW,
 )
 """Of the identities of a machine, the one whose state is shown: what is closed for one is refused."""
+
+
+_REPORTS: Final = frozenset(Kind(word.value) for word in ReportKind)
 
 
 class Remembered(NamedTuple):
@@ -133,14 +139,47 @@ MOST_CARRIED: Final = 64
 """Hardware identities of one request that count, the first ones."""
 
 MOST_STRANGERS: Final = 10_000
-"""Identities that nothing but a request names and that were only given or refused: strangers can make them."""
+"""Identities of machines that nothing names which were only given or refused: strangers can make them."""
+
+MOST_COMPANIONS: Final = 100_000
+"""Identities that nothing names, only given or refused, which came with one that a row, a document or a member names.
+Five of 20,000 machines, 50 MB: whoever says a known identity can make them, and must not fill the memory."""
 
 _EVICTED_AT_ONCE: Final = 200
-"""Identities that are dropped together: finding the oldest means a look at all of them."""
+"""Identities that are dropped together."""
+
+
+_MOST_PAST_GIVINGS: Final = 10_000
+"""Givings that an order took the place of whose names are kept."""
+
+_NO_ROOM: Final = (
+    f"there are {MOST_STRANGERS:,} identities of machines that no row, member or document names, and all of them asked "
+    "not long ago: name this machine, or try again later"
+)
 
 
 def no_row(_identity: str) -> None:
     """Return that no row has an identity: there is no inventory."""
+
+
+class Guests:
+    """Identities that nothing names and that were only given or refused: when each was heard of last, the one that was
+    silent for longest first. At most so many are taken."""
+
+    def __init__(self, most: int) -> None:
+        self.most = most
+        self.heard: dict[str, float] = {}
+
+    def note(self, identity: str, at: float) -> None:
+        self.heard[identity] = max(at, self.heard.pop(identity, at))
+
+    @property
+    def room(self) -> int:
+        return max(0, self.most - len(self.heard))
+
+    def silent(self, since: float) -> list[str]:
+        """Return those that were not heard of since a time, some at once."""
+        return [one for one, at in islice(self.heard.items(), _EVICTED_AT_ONCE) if at < since]
 
 
 class InstallMemory(Machines):
@@ -153,7 +192,12 @@ class InstallMemory(Machines):
         super().__init__()
         self.rules = rules
         self.assumed = assumed
-        self.strangers: dict[str, float] = {}  # when each was heard of last
+        self.strangers = Guests(MOST_STRANGERS)
+        self.companions = Guests(MOST_COMPANIONS)
+        self.named: set[str] = set()  # identities that a row, a document or a member names, or did
+        self._past_givings: dict[str, Names] = {}  # what those named that an order took the place of, the newest last
+        self._along: Counter[str] = Counter()  # identities without an event that each giving, report and order brought
+        self.evicted: dict[str, None] = {}  # identities that were dropped, until somebody takes note of it
         self.changes = 0  # rises with every change
         self.newest = 0.0  # the latest time of an event
 
@@ -167,9 +211,10 @@ class InstallMemory(Machines):
         if event.kind is Kind.SUMMARY:
             for at, clique in event.ties:
                 self.ties.observe({one: names.get(one, "n" + one) for one in clique}, at)
+            self._learn_named(event)
             for identity, fold in event.folds.items():
                 self.ties.learn({identity: names.get(identity, "n" + identity)})
-                self._put(identity, merge(self.fold(identity), fold), event.label)
+                self._put(identity, merge(self.fold(identity), fold), event)
             return True
         together = event.together
         if together:
@@ -177,11 +222,15 @@ class InstallMemory(Machines):
         self.ties.learn(names)
         if event.label:
             self.note_label(event.label, names)
+        self._learn_named(event)
         if event.kind is Kind.ASKED:
-            if not event.is_named:
-                self._note_strangers(together, event.at)
+            for identity in together:
+                if identity not in self.by_identity:
+                    self._note_guest(identity, NOTHING, event)
             for identity in event.closed:
-                self._put(identity, merge(self.fold(identity), fold_of(event)), event.label)
+                self._put(identity, merge(self.fold(identity), fold_of(event)), event)
+            for closer in [one.id for one in event.closings] + [one.id for one in event.attempt]:
+                self._along[closer] += len(event.closed)
             return bool(event.closed)
         if not names:
             return False
@@ -190,12 +239,16 @@ class InstallMemory(Machines):
             fold = self._with_reports(event, fold)
         if event.kind is Kind.INSTALLED and event.counts:
             self._close_the_giving(event, fold)
+        if event.kind in ORDERED.values():
+            self._note_past_givings(event)
+        if event.kind in _REPORTS:
+            self._along[event.giving] += sum(one not in self.by_identity for one in names)
         has_changed = False
         made: list[tuple[Held | None, Held]] = []
         for identity in names:
             before = self.by_identity.get(identity)
             if identity in event.anew:
-                self._put(identity, merge(self.fold(identity), fold_anew(event, fold)), event.label)
+                self._put(identity, merge(self.fold(identity), fold_anew(event, fold)), event)
                 has_changed = True
                 continue
             after = next((held for known, held in made if known is before), None)
@@ -208,7 +261,7 @@ class InstallMemory(Machines):
                 state = before.record.state if before is not None else State.NEW
                 has_changed = has_changed or state is not after.record.state
             self.by_identity[identity] = after
-            self._note_stranger(identity, after.fold)
+            self._note_guest(identity, after.fold, event)
         return has_changed
 
     def _with_reports(self, event: Event, fold: Fold) -> Fold:
@@ -216,57 +269,92 @@ class InstallMemory(Machines):
         found: set[Closing] = set(fold.closings)
         for held in {id(held): held for one in event.names if (held := self.by_identity.get(one))}.values():
             found.update(closing for closing in held.fold.closings if closing.giving == event.giving)
+        if any(order.order is not Order.DISARM for one in event.names for order in self.fold(one).orders):
+            self._keep_past(event.giving, event.names)  # it comes after an order that may have known it
         return fold._replace(closings=tuple(sorted(found))) if len(found) > len(fold.closings) else fold
 
     def _close_the_giving(self, event: Event, fold: Fold) -> None:
         """Close what the giving of a report names and the report does not: its node did not know of it."""
+        named = dict(self._past_givings.get(event.giving, NOBODY))
         for held in {id(held): held for one in event.names if (held := self.by_identity.get(one))}.values():
             for start in held.fold.starts:
-                for identity in start.names if event.giving in start.givings else ():
-                    if identity not in event.names:
-                        self._put(identity, merge(self.fold(identity), Fold(closings=fold.closings)), event.label)
+                named.update(start.names if event.giving in start.givings else ())
+        for identity in named.keys() - event.names.keys():
+            self._put(identity, merge(self.fold(identity), Fold(closings=fold.closings)), event)
 
-    def _put(self, identity: str, fold: Fold, label: str) -> None:
-        record = record_of(label or self.title_of(identity), fold, self.rules)
+    def _note_past_givings(self, order: Event) -> None:
+        """Keep what those givings named that an order takes the place of: a report may still close them, to a node that
+        knew of neither."""
+        for held in {id(held): held for one in order.names if (held := self.by_identity.get(one))}.values():
+            for start in held.fold.starts:
+                for giving in start.givings:
+                    self._keep_past(giving, start.names)
+
+    def _keep_past(self, giving: str, names: Names) -> None:
+        self._past_givings[giving] = {**self._past_givings.pop(giving, NOBODY), **names}
+        if len(self._past_givings) > _MOST_PAST_GIVINGS:
+            del self._past_givings[next(iter(self._past_givings))]
+
+    def _put(self, identity: str, fold: Fold, event: Event) -> None:
+        record = record_of(event.label or self.title_of(identity), fold, self.rules)
         self.by_identity[identity] = Held(fold, record)
-        self._note_stranger(identity, fold)
+        self._note_guest(identity, fold, event)
 
-    def _note_stranger(self, identity: str, fold: Fold) -> None:
-        if fold.is_named or fold.is_lasting:
-            self.strangers.pop(identity, None)
+    # --- identities that nothing names -----------------------------------------------------------------------------
+
+    def is_kept(self, identity: str) -> bool:
+        """Return whether an identity is named, or was reported or ordered: that never expires."""
+        return identity in self.named or self.fold(identity).is_lasting
+
+    def _learn_named(self, event: Event) -> None:
+        self.named.update(event.named)
+        for identity in event.named:
+            self._forget_guest(identity)
+
+    def _note_guest(self, identity: str, fold: Fold, event: Event) -> None:
+        if identity in self.named or fold.is_lasting:
+            self._forget_guest(identity)
+        elif event.named or identity in self.companions.heard:
+            self.strangers.heard.pop(identity, None)
+            self.companions.note(identity, event.at)
         else:
-            self.strangers[identity] = fold.heard
+            self.strangers.note(identity, event.at)
 
-    def _note_strangers(self, names: Iterable[str], at: float) -> None:
-        for identity in names:
-            if identity not in self.by_identity:
-                self.strangers[identity] = at
+    def _forget_guest(self, identity: str) -> None:
+        self.strangers.heard.pop(identity, None)
+        self.companions.heard.pop(identity, None)
+
+    def _fitting(self, names: Names, asked: Asked, at: float) -> Names:
+        """Return what of some identities there is room for. Known ones need none; where there is none for new ones that
+        nothing names, those that have been silent for long are dropped."""
+        new = [one for one in names if self._is_new(one, asked.named)]
+        if not new:
+            return names
+        guests = self.companions if asked.named else self.strangers
+        while guests.room < len(new):
+            since = at - self.rules.silence
+            silent = dict.fromkeys(guests.silent(since))
+            if not silent:
+                break
+            for identity in [*silent]:
+                silent |= dict.fromkeys(one for one in self.ties.tied(identity) if guests.heard.get(one, at) < since)
+            for identity in silent:
+                self.drop(identity)
+            self.evicted |= silent
+        left_out = new[guests.room :]
+        return {one: text for one, text in names.items() if one not in left_out} if left_out else names
+
+    def _is_new(self, identity: str, named: Collection[str]) -> bool:
+        if identity in self.by_identity or identity in self.named or identity in named:
+            return False
+        return identity not in self.strangers.heard and identity not in self.companions.heard
 
     def drop(self, identity: str) -> None:
         """Remove an identity without a trace."""
         self.changes += 1
         self.by_identity.pop(identity, None)
-        self.strangers.pop(identity, None)
+        self._forget_guest(identity)
         self.ties.drop(identity)
-
-    def evict(self, now: float) -> list[str] | None:
-        """Make room for identities that nothing but a request names, where there are `MOST_STRANGERS`: drop those that
-        have been silent for long. Return them; None where there is no room."""
-        if len(self.strangers) < MOST_STRANGERS:
-            return []
-        silent = [(at, one) for one, at in self.strangers.items() if now - at > self.rules.silence]
-        if not silent:
-            return None
-        dropped = [identity for _, identity in sorted(silent)[:_EVICTED_AT_ONCE]]
-        for identity in dropped:
-            self.drop(identity)
-        return dropped
-
-    def is_stranger(self, event: Event) -> bool:
-        """Return whether an event needs room among those that nothing but a request names."""
-        if event.is_named or event.kind not in (Kind.GIVEN, Kind.ASKED):
-            return False
-        return not any(identity in self.by_identity or identity in self.strangers for identity in event.names)
 
     # --- reading ---------------------------------------------------------------------------------------------------
 
@@ -327,7 +415,7 @@ class InstallMemory(Machines):
 
     def ask(self, asked: Asked, requested: Requested, row_of: RowOf = no_row) -> Decision:
         """Return whether a machine is given a document, and what is to be written before it is. The request, its row or
-        its label must name something."""
+        its label must name something. Raises `answerd.errors.StatesUnknown` where there is no room for a stranger."""
         if self.assumed is not None:
             return _with_plain(asked, self._assumed(asked, requested))
         return _with_plain(asked, self._asked(asked, requested, row_of))
@@ -340,7 +428,7 @@ class InstallMemory(Machines):
         refused = self._refused(asked, found, requested, row_of)
         names = asked.names
         if refused is not None:
-            also = self._closed_with(asked, refused, requested.at)
+            also = self._closed_with(asked, refused, row_of, requested.at)
             return Decision(self._of_refusal(asked, requested, also), refused)
         own = [held for one, held in self.held_of(found.own).items()]
         fold, record = self._joint(asked, own)
@@ -358,7 +446,8 @@ class InstallMemory(Machines):
         return self._given(asked, found, own, fold, record, judgement, requested)
 
     def told(self, asked: Asked, requested: Requested, row_of: RowOf = no_row) -> Decision:
-        """Return what is to be written before a machine is told its report URL by an answer without ``once``."""
+        """Return what is to be written before a machine is told its report URL by an answer without ``once``. Raises
+        `answerd.errors.StatesUnknown` where there is no room for a stranger."""
         if self.assumed is not None:
             return Decision(identity=next(iter(asked.names)))
         found = judged(self, asked, row_of)
@@ -388,10 +477,10 @@ class InstallMemory(Machines):
             return None
         if (first.fold.group.name if first.fold.group is not None else None) != requested.group:
             return None
-        for identity in asked.names:
-            for other in self.ties.of[identity].others if identity in self.ties.of else ():
-                if known.get(other, first) is not first:
-                    return None
+        of = self.ties.of
+        for tie in {id(tie): tie for identity in asked.names if (tie := of.get(identity)) is not None}.values():
+            if any(known.get(other, first) is not first for other in tie.others):
+                return None
         if asked.label and known.get(record_identity(asked.label), first) is not first:
             return None
         if self.ties.is_news(asked.names, 0.0):
@@ -468,10 +557,11 @@ class InstallMemory(Machines):
         fold = reduce(merge, [held.fold for held in own])
         return fold, record_of(asked.title, fold, self.rules)
 
-    def _closed_with(self, asked: Asked, refused: Refused, at: float) -> tuple[tuple[str, ...], Fold]:
+    def _closed_with(self, asked: Asked, refused: Refused, row_of: RowOf, at: float) -> tuple[tuple[str, ...], Fold]:
         """Return the open identities that a request carries beside the installed one that refuses it, and by what they
         are closed: the machine was installed, and this is how it says so, also where an order came in between that did
-        not name what is closed."""
+        not name what is closed. What is of another row is left out. At most `MOST_NAMED` are closed along with one
+        install."""
         ties, closer, closed = self.ties, refused.identity, refused.record
         fold = self.fold(closer)
         if refused.refusal not in (Refusal.INSTALLED, Refusal.DISARMED) or closed.since < ties.moved(closer):
@@ -481,11 +571,14 @@ class InstallMemory(Machines):
         found = []
         for identity in asked.carried:
             held = self.by_identity.get(identity)
-            if held is None or held.record.state is not State.INSTALLED:
+            if (held is None or held.record.state is not State.INSTALLED) and row_of(identity) in (None, asked.row):
                 found.append(identity)
+        disarms = tuple(order for order in fold.orders if order.order is Order.DISARM)
+        closers = [one.id for one in disarms] + [one.id for one in fold.closings]
+        room = MOST_NAMED - max([self._along[one] for one in closers], default=0)
+        found = found[: max(0, room)]
         if not found:
             return (), NOTHING
-        disarms = tuple(order for order in fold.orders if order.order is Order.DISARM)
         return tuple(found), Fold(disarms, (), (*fold.closings, Closing(new_id(at), at)))
 
     def _of_refusal(
@@ -494,12 +587,18 @@ class InstallMemory(Machines):
         requested: Requested,
         closed: tuple[tuple[str, ...], Fold] = ((), NOTHING),
     ) -> tuple[Event, ...]:
-        """Return what is to be written of a refused request: what it said, where that is new."""
+        """Return what is to be written of a refused request: what it said, where that is new and there is room."""
         carried = asked.carried
         if not carried or not (closed[0] or self.ties.is_news(carried, requested.at)):
             return ()
-        primary = next(iter(carried))
-        identities, fold = closed
+        carried = self._fitting(carried, asked, requested.at)
+        identities, fold = tuple([one for one in closed[0] if one in carried]), closed[1]
+        if not carried or not (identities or self.ties.is_news(carried, requested.at)):
+            return ()
+        known = [one for one in carried if one in self.by_identity]
+        starts = self.fold(known[0]).starts if known else ()
+        first = next(iter(starts[-1].names), "") if starts else ""
+        primary = first if first in carried else next(iter(known or carried))  # where its other events are
         event = Event(
             primary,
             asked.title,
@@ -511,7 +610,7 @@ class InstallMemory(Machines):
             closed=identities,
             detail=requested.document,
             origin=requested.peer,
-            is_named=requested.is_named,
+            named=asked.named,
             id=new_id(requested.at),
         )
         return (event,)
@@ -534,9 +633,12 @@ class InstallMemory(Machines):
         present = next((start for start in reversed(fold.starts) if giving in start.givings), None)
         if present is not None and not is_of_one_machine(self.ties, present.names, names):
             present = None  # it was given to the machine that a MAC address has left
-        if present is None or any(milliseconds(order.at) > begun_at(giving) for order in attempt):
+        if present is None or any(milliseconds(order.at) > begun_at(giving) for order in fold.orders):
             giving = giving_id(next(iter(names)), fold.orders)
             present = next((start for start in reversed(fold.starts) if giving in start.givings), None)
+        names = self._fitting(names, asked, requested.at)
+        if not names:
+            raise StatesUnknown(_NO_ROOM)
         asked_names = tuple(names)
         if present is not None and not present.names.keys() <= names.keys():
             names = {**present.names, **names}
@@ -553,7 +655,7 @@ class InstallMemory(Machines):
             and names.keys() <= present.names.keys()
             and (requested.group is None or (fold.group is not None and fold.group.name == requested.group))
             and all((held := self.by_identity.get(one)) is not None and held.record.giving == giving for one in names)
-            and not self.ties.is_news(asked.names, 0.0)
+            and not self.ties.is_news({one: names[one] for one in asked_names if one in names}, 0.0)
         )
         if is_known and (is_told or judgement.start == 0 or is_repeated(record, requested, self.rules)):
             return decision
@@ -575,7 +677,7 @@ class InstallMemory(Machines):
             origin=requested.peer,
             group=requested.group,
             overlays=requested.overlays,
-            is_named=requested.is_named,
+            named=asked.named,
             id=new_id(requested.at),
         )
         return decision._replace(events=(event,))
@@ -596,6 +698,8 @@ class InstallMemory(Machines):
         given_at = min(known, default=begun_at(subject.giving) / 1_000)
         attempt = [subject.attempt] if subject.attempt else []
         names = named_by_report(self, subject.giving, subject.identity, given_at, attempt, row_of)
+        if self._along[subject.giving] >= MOST_NAMED:  # it says others each time
+            names = {one: text for one, text in names.items() if one == subject.identity or one in self.by_identity}
         held = self.by_identity.get(subject.identity)
         label = held.record.name if held is not None else self.title_of(subject.identity)
         event = Event(subject.identity, label, Kind(word.value), at, giving=subject.giving, id=new_id(at))
@@ -641,8 +745,7 @@ class InstallMemory(Machines):
         """Return the event of an operator's order to the machine that has some identities."""
         knew = sorted({one for held in self.held_of(names).values() for one in held.fold.knows})
         return Event(
-            next(iter(names)), label, ORDERED[order], at, names, knew=tuple(knew), origin=origin, is_named=True,
-            id=new_id(at),
+            next(iter(names)), label, ORDERED[order], at, names, knew=tuple(knew), origin=origin, id=new_id(at),
         )  # fmt: skip
 
 

@@ -158,8 +158,7 @@ class Rules:
 class Requested(NamedTuple):
     """A machine asks for ``document``, a text that names it, at ``at``. ``without_start``: it is a file of NoCloud that
     the service makes up beside the document. It is judged like the document and never begins a start. ``peer`` is the
-    address that the request came from, ``group`` and ``overlays`` are documents of its answer. ``is_named``: a row, a
-    document or a member names the machine."""
+    address that the request came from, ``group`` and ``overlays`` are documents of its answer."""
 
     document: str
     gate: Gate
@@ -169,7 +168,6 @@ class Requested(NamedTuple):
     peer: str = ""
     group: str | None = None
     overlays: tuple[str, ...] = ()
-    is_named: bool = False
 
 
 class Record(NamedTuple):

@@ -34,7 +34,7 @@ from answerd.fault_log import FaultLog
 from answerd.installs.contacts import Pending
 from answerd.installs.events import Event, Kind
 from answerd.installs.hardware import NAME, Names, RowOf
-from answerd.installs.records import MOST_STRANGERS, InstallMemory, Remembered, ReportedOn, no_row
+from answerd.installs.records import MOST_COMPANIONS, MOST_STRANGERS, InstallMemory, Remembered, ReportedOn, no_row
 from answerd.installs.reports import Report
 from answerd.installs.states import Order
 from answerd.installs.tokens import TokenSubject
@@ -42,7 +42,7 @@ from answerd.server.http.responses import Client
 from answerd.server.request_log import RequestLog
 from answerd.server.threads import Lock, in_pool, in_thread
 from answerd.store import StoreAway, StoreError
-from answerd.store.state_tables import ROWS_AT_ONCE, Sighting
+from answerd.store.state_tables import ROWS_AT_ONCE, TIDIED_AT, Sighting, about_size
 from answerd.store.states import EventReader, EventWriter, Position, StateFile
 
 _thread_now: Callable[[], int] = get_original("_thread", "get_ident")  # gevent's version identifies greenlets
@@ -62,9 +62,6 @@ thousands of machines that come together take 2 % of the time for a while."""
 
 MOST_SIGHTINGS: Final = 1_000
 """Unknown machines that wait to be written."""
-
-TIDIED_AT: Final = 100
-"""Events of one record after which it is looked at whether it has too many."""
 
 _TIDIED_AT_ONCE: Final = 50
 
@@ -145,7 +142,7 @@ class LiveStates:
         self._to_tidy: dict[str, None] = {}
         self._contacts: Pending[Asked] = Pending()
         self._to_drop: dict[str, int] = {}  # names of records, and the revision up to which they are known
-        self._counts: dict[str, int] = {}
+        self._sizes: dict[str, int] = {}  # bytes of events of records since these were tidied
         self._read_log = FaultLog(log.line, "the states of installs can be read again")
         self._write_log = FaultLog(log.line, "the states of installs can be written again")
 
@@ -187,9 +184,6 @@ class LiveStates:
     def given(self, events: Sequence[Event]) -> None:
         """Have it written that a document was given, or that a start was refused. Raises `StatesUnknown`: the document
         must not be given then."""
-        for event in events:
-            if self._memory.is_stranger(event):
-                self._make_room()
         try:
             _given.set(self._add(events))
         except StoreError as error:
@@ -197,10 +191,7 @@ class LiveStates:
 
     def noted(self, events: Sequence[Event]) -> None:
         """Have it written what a refused machine said of itself. No response waits for it, and it may be lost."""
-        with suppress(StoreError, StatesUnknown):
-            for event in events:
-                if self._memory.is_stranger(event):
-                    self._make_room()
+        with suppress(StoreError):
             self._add(events)
 
     def settle(self) -> Callable[[], str] | None:
@@ -356,9 +347,9 @@ class LiveStates:
         batch.events += events
         for event in events:
             name = event.record
-            count = self._counts[name] = self._counts.get(name, 0) + 1
-            if event.kind is Kind.FORGOTTEN or event.body or count >= TIDIED_AT:  # some may have to be removed
-                del self._counts[name]
+            size = self._sizes[name] = self._sizes.get(name, 0) + about_size(event)
+            if event.kind is Kind.FORGOTTEN or event.body or size >= TIDIED_AT:  # some may have to be removed
+                del self._sizes[name]
                 self._to_tidy[name] = None
         if not self._is_writing:
             self._is_writing = True
@@ -382,27 +373,13 @@ class LiveStates:
                 batch.written.set()
         self._is_writing = False
 
-    def _make_room(self) -> None:
-        """Drop the oldest records that nothing names, where there are too many. Raises `StatesUnknown`."""
-        dropped = self._memory.evict(self.now())
-        if dropped is None:
-            raise StatesUnknown(
-                f"there are {MOST_STRANGERS:,} identities of machines that no row, member or document names, and all "
-                "of them asked not long ago: name this machine, or try again later"
-            )
-        if dropped:
-            self._to_drop |= dict.fromkeys(dropped, self._position.revision)
-            self._log.line(
-                f"states of installs: {len(dropped)} identities that no row, member or document names were dropped, "
-                f"the oldest first: there were {MOST_STRANGERS:,}"
-            )
-
     def keep_up(self) -> None:
         while True:
             gevent.sleep(WORK_SECONDS if self.flush() else AGAIN_SECONDS)
 
     def flush(self) -> bool:
         """Write what can wait; return whether that worked. Else it waits on."""
+        self._note_evicted()
         sightings, self._sightings = self._sightings, {}
         dropped, self._to_drop = self._to_drop, {}
         tidied, self._to_tidy = self._to_tidy, {}
@@ -421,6 +398,20 @@ class LiveStates:
             return False
         return True
 
+    def _note_evicted(self) -> None:
+        """Have the disk rid of the identities that made room for others."""
+        memory = self._memory
+        evicted, memory.evicted = memory.evicted, {}
+        if not evicted:
+            return
+        self._to_drop |= dict.fromkeys(evicted, self._position.revision)
+        for identity in evicted:
+            self._sizes.pop(identity, None)
+        self._log.line(
+            f"states of installs: {len(evicted)} identities that no row, member or document names were dropped, those "
+            f"that were silent for longest: there were {MOST_STRANGERS:,}, or {MOST_COMPANIONS:,} that came with others"
+        )
+
     def _write_contacts(self, asked: Sequence[Asked]) -> None:
         found = [contact for one in asked if (contact := contact_of(one)) is not None]
         if found:
@@ -432,7 +423,7 @@ class LiveStates:
         if sightings:
             self.store.note_sightings(sightings)
         if dropped:
-            self.store.drop(dropped)
+            self.store.drop(dropped, self._memory.is_kept)
         for at in range(0, len(tidied), _TIDIED_AT_ONCE):
             self.store.tidy(tidied[at : at + _TIDIED_AT_ONCE])
 

@@ -84,9 +84,9 @@ _WRITE_WITHIN = 8.0
 _TAKE = f"{INSERT} ON CONFLICT (id) DO UPDATE SET shared = excluded.shared"
 _TO_DELIVER = f"SELECT {COLUMNS} FROM events WHERE shared IS NULL ORDER BY revision LIMIT {ROWS_AT_ONCE}"  # noqa: S608
 _DROP = """
-    DELETE FROM events WHERE record = ANY(?) AND record NOT IN
+    DELETE FROM events WHERE id = ANY(?) AND record NOT IN
     (SELECT record FROM events WHERE record = ANY(?)
-     AND kind NOT IN ('given', 'refused', 'failed', 'progress'))"""
+     AND kind NOT IN ('given', 'asked', 'refused', 'progress', 'summary'))"""
 _REVISION, _TOKEN = "revision", "token"
 
 _T = TypeVar("_T")
@@ -179,11 +179,10 @@ class NodeStates(StateFile):
         self._of_database(lambda database: exchange(self, database, lines.append))
         return lines
 
-    def drop(self, dropped: Mapping[str, int]) -> None:
+    def drop(self, dropped: Mapping[str, int], is_kept: Callable[[str], bool]) -> list[str]:
         """Remove the events of some records here, and in the database where no node knows that they are installed or
         ordered. Raises `StoreError`."""
-        super().drop(dropped)
-        own = [*dropped]
+        gone = super().drop(dropped, is_kept)
         with (
             suppress(StoreError),
             self._server.connected(WRITE_SECONDS) as database,
@@ -191,7 +190,8 @@ class NodeStates(StateFile):
             database.atomic(READ_COMMITTED),
         ):
             _lock(database)
-            run(database, _DROP, (own, own))
+            run(database, _DROP, (gone, [*dropped]))
+        return gone
 
     def wake_up(self) -> None:
         with suppress(BlockingIOError):  # the replicator has not read the last wake-ups yet

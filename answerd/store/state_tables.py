@@ -22,13 +22,21 @@ from answerd.installs.shown import UnknownMachine
 from answerd.store.tables import execute
 
 MOST_EVENTS = 200
-"""Events of one record that are kept."""
+"""Events of one record that are shown."""
 
 MOST_NEWS = 50
-"""Reports of progress of one record that are shown: an installer may send hundreds."""
+"""Reports of progress of one record that are kept: an installer may send hundreds."""
 
-COMPACTED_AT = 400
-"""Events of a record at which all but `MOST_EVENTS` become a summary."""
+COMPACTED_AT = 36_864
+"""Bytes of the events of a record, without bodies, above which those that are not `KEPT_BYTES` become a summary. A
+summary takes up to 20 KB, and each process may have written `TIDIED_AT` bytes more: 64 KB in all."""
+
+KEPT_BYTES = 20_480
+"""Bytes of the events of a record that are kept beside a summary, the newest ones: those of fifty documents and
+reports, where the machine has four identities."""
+
+TIDIED_AT = 6_144
+"""Bytes of new events of one record after which it is looked at whether it has too many."""
 
 MOST_BODY_BYTES = 132_096
 """Bytes of reports' bodies that are kept for one record, the last ones: two of the longest, so that the log of a failed
@@ -76,6 +84,11 @@ def row_of(event: Event, source: str) -> tuple[Any, ...]:
         content_of(event).decode(),
         event.body or None,
     )
+
+
+def about_size(event: Event) -> int:
+    """Return about how many bytes an event takes in the table, without its body."""
+    return 250 + 40 * len(event.names) + len(event.detail) + len(event.message or "")
 
 
 def _event_of(row: Sequence[Any]) -> Event | None:
@@ -128,6 +141,20 @@ def events_since(database: peewee.Database, revision: int) -> Iterator[list[tupl
             return
 
 
+def stored_under(database: peewee.Database, records: Iterable[str]) -> Iterator[tuple[int, Event]]:
+    """Yield the events that are stored under some identities, without their bodies, each with its revision."""
+    identities = [*records]
+    for at in range(0, len(identities), NAMES_AT_ONCE):
+        part = identities[at : at + NAMES_AT_ONCE]
+        query = f"""
+            SELECT revision, record, name, kind, at, content, NULL, id FROM events
+            WHERE record IN ({", ".join("?" * len(part))})"""  # noqa: S608 - marks
+        for row in run(database, query, part).fetchall():
+            event = _event_of(row[1:])
+            if event is not None:
+                yield row[0], event
+
+
 def events_of(database: peewee.Database, records: Iterable[str]) -> list[Event]:
     """Return the events that are stored under some identities, oldest first."""
     identities = [*dict.fromkeys(records)][:NAMES_AT_ONCE]
@@ -169,7 +196,7 @@ def tidy(database: peewee.Database, records: Iterable[str], shared: int | None, 
         for (record,) in run(database, _FORGOTTEN.format(marks), part).fetchall():
             _drop_forgotten(database, record)
         run(database, _OLD_BODIES.format(marks), part)
-        for (record,) in run(database, _MANY.format(marks), part).fetchall():
+        for (record,) in run(database, _LARGE.format(marks), part).fetchall():
             compact(database, record, shared, number)
 
 
@@ -198,21 +225,35 @@ _OLD_BODIES = f"""
     UPDATE events SET body = NULL WHERE revision IN (SELECT revision FROM
     (SELECT revision, sum(length(body)) OVER (PARTITION BY record ORDER BY revision DESC) AS size
      FROM events WHERE record IN ({{}}) AND body IS NOT NULL) AS bodies WHERE size > {MOST_BODY_BYTES})"""  # noqa: S608
-_MANY = f"SELECT record FROM events WHERE record IN ({{}}) GROUP BY record HAVING count(*) >= {COMPACTED_AT}"  # noqa: S608
+_SIZE = "length(id) + length(record) * 2 + length(name) + length(content)"
+_LARGE = f"""
+    SELECT record FROM events WHERE record IN ({{}}) AND shared IS NOT NULL
+    GROUP BY record HAVING sum({_SIZE}) > {COMPACTED_AT}"""  # noqa: S608 - no value
 
 
 def compact(database: peewee.Database, record: str, shared: int | None, number: Numbers) -> None:
     """Replace all but the last events that are stored under an identity by a summary. Events that are not delivered yet
     stay."""
-    revisions = run(
-        database, "SELECT revision FROM events WHERE record = ? ORDER BY at, revision", (record,)
+    stored = run(
+        database,
+        f"SELECT revision, kind, {_SIZE} FROM events WHERE record = ? ORDER BY at DESC, revision DESC",  # noqa: S608
+        (record,),
     ).fetchall()
     events = events_of(database, [record])
     if not events:
         return
+    room, news = KEPT_BYTES, MOST_NEWS
+    gone: list[tuple[int]] = []
+    for revision, kind, size in stored:
+        news -= kind == Kind.PROGRESS
+        if kind != Kind.SUMMARY and size <= room and (news >= 0 or kind != Kind.PROGRESS):
+            room -= size
+        else:
+            room = room if kind in (Kind.PROGRESS, Kind.SUMMARY) else 0  # no event between two that are kept is missing
+            gone.append((revision,))
     insert(database, [summary_of(events, record)], shared, number=number)
     statement = "DELETE FROM events WHERE revision = ? AND shared IS NOT NULL AND kind <> 'forgotten'"
-    run_many(database, statement, revisions[:-MOST_EVENTS])
+    run_many(database, statement, gone)
 
 
 def insert(

@@ -43,6 +43,7 @@ from answerd.store.state_tables import (
     run,
     run_many,
     setting,
+    stored_under,
     tidy,
     unknown_machines,
     write_contacts,
@@ -247,12 +248,17 @@ class StateFile(States):
             write_sightings(database, sightings, is_node=self.shared is None)
         self.wake_up()
 
-    def drop(self, dropped: Mapping[str, int]) -> None:
-        """Remove the events of some records up to a revision each: another process may have taken a report since.
-        Raises `StoreError`."""
-        rows = [*dropped.items()]
+    def drop(self, dropped: Mapping[str, int], is_kept: Callable[[str], bool]) -> list[str]:
+        """Remove the events of some records up to a revision each, another process may have taken a report since, that
+        name nothing that is kept; return their ids. Raises `StoreError`."""
         with self.writing() as database:
-            run_many(database, "DELETE FROM events WHERE record = ? AND revision <= ?", rows)
+            gone = [
+                event.id
+                for revision, event in stored_under(database, dropped)
+                if revision <= dropped[event.record] and not any(is_kept(one) for one in event.names)
+            ]
+            run_many(database, "DELETE FROM events WHERE id = ?", [(one,) for one in gone])
+        return gone
 
     def tidy(self, names: Iterable[str]) -> None:
         """Remove what is not kept of the records to which events were just added. Raises `StoreError`."""

@@ -183,7 +183,7 @@ def _given(machine: Machine, at: float) -> Event:
     names = {serial: SERIAL + machine.serial}
     return Event(
         serial, machine.identifier, Kind.GIVEN, at, names, start=1, giving=giving_id(serial, ()), detail="group (toml)",
-        origin="127.0.0.1", group=machine.rack, is_named=True,
+        origin="127.0.0.1", group=machine.rack, named=(serial,),
     )  # fmt: skip
 
 

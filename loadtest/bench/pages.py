@@ -92,7 +92,7 @@ def _with_states(answers: AnswerSet, directory: Path, machines: int) -> dict[str
             serial = identity_of(machine.serial)
             names, giving = {serial: SERIAL + machine.serial}, giving_id(serial, ())
             given = Event(serial, machine.identifier, Kind.GIVEN, at, names, start=1, giving=giving)
-            batch.append(given._replace(detail="group (toml)", group=machine.rack, is_named=True))
+            batch.append(given._replace(detail="group (toml)", group=machine.rack, named=(serial,)))
             word = words[number % len(words)]
             if word is not None:
                 batch.append(given._replace(kind=Kind(word.value), at=at + 1, group=None, detail=""))

@@ -52,6 +52,32 @@ def test_a_row_is_found_by_the_port_of_its_infiniband_address(fleet: Fleet, cell
     assert fleet.text(**asked) == "ib-01\n"
 
 
+@pytest.mark.parametrize(
+    ("body", "row"),
+    [
+        ({"dmi": {"system": {"serial": "7ABC123"}, "chassis": {"serial": "7ABC124"}}}, "web-01"),
+        ({"dmi": {"system": {"serial": "blade-3"}, "chassis": {"serial": "7ABC124"}}}, "none"),
+        ({"dmi": {"baseboard": {"serial": "7ABC124"}}, "serial": "7ABC124"}, "db-01"),
+        ({"disks": [{"serial": "7ABC123"}], "mac": "98:fa:9b:50:d8:11"}, "db-01"),
+        ({"storage": {"disk": [{"info": {"uuid": "7ABC124"}}]}}, "none"),
+        ({"chassis": {"serial": "db-01"}}, "db-01"),
+        ({"facts": {"serial": "7ABC124"}}, "db-01"),
+    ],
+    ids=[
+        "the system's own counts",
+        "a chassis is no machine",
+        "what is said of the machine too counts",
+        "a disk beside an address",
+        "a part of a part",
+        "a name is no serial number",
+        "what is not said to be a part's",
+    ],
+)
+def test_the_serial_number_of_a_part_finds_no_row(fleet: Fleet, body: dict[str, Any], row: str) -> None:
+    fleet.write({"inventory.csv": ROWS, "default.ks": '{{ id | default("none") }}\n'})
+    assert fleet.text("/ks", json=body) == f"{row}\n"
+
+
 def refused(fleet: Fleet, target: str, **request: object) -> str:
     """Why a request gets no answer, which is a 500."""
     with pytest.raises(BrokenDocument) as raised:

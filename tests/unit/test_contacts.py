@@ -136,6 +136,7 @@ def test_the_file_has_the_newest_of_each_machine_and_the_last_20_000(states: Sta
     [
         (None, f"refused: {ARM}"),
         ("1970-01-01T00:00:09Z", f"refused: {ARM}"),
+        ("1970-01-01T00:00:10Z", "groups/room.ks"),
         ("1970-01-01T00:00:11Z", "groups/room.ks"),
     ],
 )
@@ -144,6 +145,12 @@ def test_the_later_one_of_event_and_contact_is_shown(heard: str | None, step: st
     shown = index.shown_with(record("web-01", "98-FA-9B-50-D8-10", heard=heard))
     assert shown["last_step"] == step
     assert index.shown_with(record("web-02", heard=heard))["heard"] == heard
+
+
+def test_a_machine_that_was_only_refused_has_that_as_its_step() -> None:
+    index = ContactIndex([contact("98:fa:9b:50:d8:10", 10.0, "98fa9b50d810")])
+    shown = index.shown_with(record("web-01", "98-FA-9B-50-D8-10", heard="1970-01-01T00:00:10Z") | {"last_step": None})
+    assert shown["last_step"] == f"refused: {ARM}"
 
 
 def test_a_machine_has_the_newest_contact_of_its_identities() -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+
 import pytest
 
 from answerd.answers.operator_names import (
@@ -11,9 +13,9 @@ from answerd.answers.operator_names import (
     rows_in_conflict,
     still_refused,
 )
-from answerd.errors import GateClosed
+from answerd.errors import BrokenDocument, CannotFill, GateClosed, StatesUnknown
 from answerd.installs.hardware import SERIAL, Asked
-from answerd.installs.records import MOST_CARRIED, MOST_STRANGERS, InstallMemory
+from answerd.installs.records import MOST_CARRIED
 from answerd.installs.states import Order, ReportKind, Rules, State
 from tests.support.fleet import Fleet
 from tests.support.installs import RememberedInstalls, known, memory_of
@@ -199,23 +201,98 @@ def test_of_one_request_64_identities_count(site: Site) -> None:
     assert len(site.installs.memory.by_identity) == MOST_CARRIED
 
 
-def test_strangers_that_were_silent_for_long_go_first_and_then_a_new_one_is_refused() -> None:
-    memory = InstallMemory(Rules(silence=100))
-    for number in range(MOST_STRANGERS):
-        state = State.INSTALLED if number < 50 else State.INSTALLING
-        memory.apply(known(f"u{number:05}", state, number + 1.0))
-    assert memory.evict(0.0) == [], "what was reported is no stranger"
-    for number in range(50):
-        memory.apply(known(f"v{number:05}", State.INSTALLING, 99_999.0))
-    assert memory.evict(60.0) is None
-    dropped = memory.evict(200.0)
-    assert dropped is not None
-    assert dropped[0] == "u00050"
-    assert memory.state_of("u00000") is State.INSTALLED
-    assert memory.state_of("u09999") is State.INSTALLING
+@pytest.fixture
+def crowded(site: Site) -> Site:
+    """A site that keeps 40 identities of strangers, all of them taken by machines that were given the script."""
+    site.installs.memory.strangers.most = 40
+    site.installs.memory.rules = Rules(silence=1_000)
+    assert site.ask("mac=52:54:00:aa:aa:01")
+    for number in range(39):
+        assert site.ask(f"mac=98:fa:9b:00:00:{number:02x}")
+    return site
+
+
+def test_strangers_push_out_nobody_who_installs(crowded: Site) -> None:
+    with pytest.raises(StatesUnknown, match="no row, member or document names"):
+        crowded.ask("mac=98:fa:9b:00:01:01")
+    crowded.done("mac=52:54:00:aa:aa:01")
+    assert not crowded.ask("mac=52:54:00:aa:aa:01")
+    assert crowded.ask("mac=98:fa:9b:00:01:01"), "what was reported is no stranger any more"
+
+
+def test_strangers_stand_in_the_way_of_no_machine_that_is_named(crowded: Site) -> None:
+    crowded.table("web-01,98:fa:9b:00:02:01,", "web-02,98:fa:9b:00:02:03,")
+    crowded.done("mac=98:fa:9b:00:02:01&mac=98:fa:9b:00:02:02&serial=S1")
+    assert not crowded.ask("mac=98:fa:9b:00:02:02"), "what it said beside its row's is remembered"
+    crowded.order("98:fa:9b:00:02:04")
+    assert crowded.ask("mac=98:fa:9b:00:02:04")
+
+
+def test_a_stranger_that_installs_goes_on_where_there_is_no_room_for_more_of_it(crowded: Site) -> None:
+    crowded.done("mac=52:54:00:aa:aa:01&serial=S1")
+    assert not crowded.ask("mac=52:54:00:aa:aa:01")
+
+
+def test_strangers_that_were_silent_for_long_make_room(crowded: Site) -> None:
+    memory = crowded.installs.memory
+    crowded.installs.clock += 990
+    assert crowded.ask("mac=98:fa:9b:00:00:26")
+    assert crowded.ask("mac=98:fa:9b:00:01:01")
+    assert len(memory.strangers.heard) <= 40
+    assert memory.evicted.keys() & {"525400aaaa01", "98fa9b000026", "98fa9b000101"} == {"525400aaaa01"}
+    assert memory.state_of("98fa9b000026") is State.INSTALLING
+    assert "525400aaaa01" not in memory.ties.of
+
+
+def test_who_says_many_identities_takes_no_more_room_than_many_strangers(site: Site) -> None:
+    memory = site.installs.memory
+    memory.strangers.most = 100
+    for number in range(20):
+        for file in ("ipxe", "wait.ipxe"):
+            macs = "&".join(f"mac=98:fa:9b:{number:02x}:{file[0].encode().hex()}:{at:02x}" for at in range(60))
+            site.ask(f"mac=98:fa:9b:ff:ff:01&{macs}", file)
+    assert len(memory.strangers.heard) == 100
+    assert len(memory.by_identity.keys() | memory.ties.of.keys()) == 100
+
+
+def test_who_says_a_known_address_brings_a_bounded_number_of_others(site: Site) -> None:
+    site.table("web-01,98:fa:9b:00:02:01,")
+    memory = site.installs.memory
+    memory.companions.most = 100
+    for number in range(10):
+        for file in ("ipxe", "wait.ipxe"):
+            macs = "&".join(f"mac=98:fa:9b:{number:02x}:{file[0].encode().hex()}:{at:02x}" for at in range(60))
+            site.ask(f"mac=98:fa:9b:00:02:01&{macs}&serial=S{number}", file)
+    assert len(memory.by_identity.keys() | memory.ties.of.keys()) == 101
+
+
+def test_an_installed_address_beside_that_of_another_row_closes_nothing_there(site: Site) -> None:
+    site.table("web-01,98:fa:9b:00:02:01,", "web-02,98:fa:9b:00:02:02,")
+    site.done("mac=98:fa:9b:00:02:01")
+    with suppress(BrokenDocument, CannotFill):
+        site.ask("mac=98:fa:9b:00:02:01&mac=98:fa:9b:00:02:02")
+    assert site.ask("mac=98:fa:9b:00:02:02")
 
 
 def test_a_look_up_costs_the_same_however_many_machines_share_a_board() -> None:
     memory = memory_of(*(known(f"n{number:05}", State.INSTALLING, 1.0, ("uuid",)) for number in range(300)))
     assert memory.state(Asked({"uuid": f"{SERIAL}uuid"}), lambda _: None) is State.INSTALLING
     assert len(memory.ties.of) == 0
+
+
+INFINIBAND = "80:00:02:08:fe:80:00:00:00:00:00:00:f4:52:14:03:00:7b:cb:a1"
+PORT = INFINIBAND[-23:]
+SAME_PORT = [INFINIBAND, INFINIBAND.replace(":", ""), INFINIBAND.replace("80:00:02", "80:00:48"), PORT]
+
+
+@pytest.mark.parametrize("table", [[], [f"ib-01,{INFINIBAND},"], [f"ib-01,{PORT},S1"]], ids=["no row", "20", "8"])
+@pytest.mark.parametrize("first", SAME_PORT)
+def test_an_infiniband_port_is_one_machine_however_it_is_said(site: Site, table: list[str], first: str) -> None:
+    site.table(*table)
+    site.done(f"mac={first}")
+    assert [site.ask(f"mac={other}") for other in SAME_PORT] == [""] * len(SAME_PORT)
+    for typed in SAME_PORT:
+        site.order(typed)
+        assert site.ask(f"mac={PORT}"), typed
+        site.order(typed, Order.DISARM)
+        assert not site.ask(f"mac={INFINIBAND}"), typed

@@ -19,7 +19,7 @@ from answerd.facts import Facts, Request
 from answerd.formats.family import Once
 from answerd.identity import identity_of
 from answerd.installs.events import Event, Kind
-from answerd.installs.hardware import NAME, Asked
+from answerd.installs.hardware import MAC, NAME, SERIAL, Asked, Names
 from answerd.installs.records import InstallMemory, no_row
 from answerd.installs.reports import Report
 from answerd.installs.states import Gate, Order, ReportKind, Requested, Rules, State
@@ -30,9 +30,7 @@ from answerd.store import StoreAway, StoreError, StoreFull
 from answerd.store.backup import backup_directory, merge_states, restore_directory
 from answerd.store.sqlite import SqliteFile, SqliteStore
 from answerd.store.state_tables import (
-    COMPACTED_AT,
     MOST_BODY_BYTES,
-    MOST_EVENTS,
     MOST_NEWS,
     MOST_UNKNOWN,
     Sighting,
@@ -44,6 +42,9 @@ from tests.support.states import StateWriter, one
 from tests.support.waiting import wait_until
 
 RULES = Rules(grace=0)
+_MANY = 400
+"""Events that are more than what is kept of a record."""
+
 KS = Requested("ks", Gate.ANSWERS, Once.ON, 1.0)
 
 
@@ -103,7 +104,7 @@ def test_the_history_of_a_record(writer: StateWriter) -> None:
 
 def test_a_record_with_many_events_keeps_its_state_and_the_last_of_them(writer: StateWriter) -> None:
     writer.write("node1", KS, {"98fa9b50d810": "98:fa:9b:50:d8:10"}, "rack")
-    for number in range(COMPACTED_AT):
+    for number in range(_MANY):
         writer.write("node1", Reported(ReportKind.PROGRESS, 1, 2.0 + number, str(number)), detail=str(number))
     before = writer.all()["node1"]
     writer.write("node1", Reported(ReportKind.FAILED, 1, 1_000.0))
@@ -116,9 +117,34 @@ def test_a_record_with_many_events_keeps_its_state_and_the_last_of_them(writer: 
     )
     with writer.states.reading() as database:
         (kept,) = run(database, "SELECT count(*) FROM events").fetchone()
-    assert kept < MOST_EVENTS + COMPACTED_AT // 2
+    assert kept < _MANY // 2
     history = writer.history("node1")
-    assert [event.kind for event in history] == ["progress"] * MOST_NEWS + ["failed"]
+    assert [event.kind for event in history] == ["given", *["progress"] * MOST_NEWS, "failed"]
+
+
+@pytest.mark.parametrize("brings", [0, 1, 12], ids=["says the same", "says one more each time", "says others"])
+def test_the_events_of_a_machine_take_at_most_64_kb_whatever_it_says(states: StateFile, brings: int) -> None:
+    process = Process(states)
+    identities = [f"98fa9b{number:06x}" for number in range(64 + 60 * brings)]
+    said = {one: MAC + one for one in identities[:60]}
+    for number in range(60):
+        process.give_to({"k1": f"{SERIAL}K1"} | said, f"document-{number % 7}")
+        said = {one: MAC + one for one in identities[number * brings : number * brings + 60]}
+        for word in (ReportKind.PROGRESS, ReportKind.FAILED):
+            process.live.report(process.subject, Report(word, "\U0001f600" * 500), "\U0001f600" * 999, "192.0.2.1")
+        if number % 9 == 0:
+            process.live.flush()
+    process.report_of(ReportKind.INSTALLED)
+    process.live.flush()
+    with states.reading() as database:
+        query = (
+            "SELECT record, sum(length(CAST(content AS BLOB)) + 2 * length(record) + 60) FROM events GROUP BY record"
+        )
+        sizes = dict(run(database, query).fetchall())
+    assert sum(sizes.values()) < 65_536, sizes
+    again = Process(states)
+    assert again.live.current().state_of("k1") is State.INSTALLED
+    assert again.live.current().by_identity.keys() == process.live.current().by_identity.keys()
 
 
 def test_the_bodies_of_a_records_reports_are_bounded(writer: StateWriter) -> None:
@@ -194,6 +220,7 @@ class Process:
     def __init__(self, states: StateFile) -> None:
         self.shared = SharedStates(states, Config())
         self.live = LiveStates(self.shared, RequestLog("stderr", "off"))
+        self.subject = TokenSubject("", "")
 
     def give(self, name: str) -> None:
         self.live.current()
@@ -203,6 +230,19 @@ class Process:
         fault = settle()
         if fault:
             raise StatesUnknown(fault)
+
+    def give_to(self, names: Names, document: str) -> None:
+        requested = Requested(document, Gate.ANSWERS, Once.ON, self.live.now())
+        decision = self.live.current().ask(Asked(names), requested)
+        if decision.giving:
+            self.subject = TokenSubject(decision.giving, decision.identity, decision.attempt)
+        if decision.events:
+            self.live.given(decision.events)
+            settle = self.live.settle()
+            assert settle is None or not settle()
+
+    def report_of(self, word: ReportKind) -> bool:
+        return self.live.report(self.subject, Report(word), "", "192.0.2.1")
 
     def report(self, name: str, word: ReportKind = ReportKind.INSTALLED) -> bool:
         return self.live.report(TokenSubject(f"g{name}", identity_of(name)), Report(word), "", "192.0.2.1")
@@ -432,11 +472,15 @@ def test_a_process_that_never_wrote_refuses_with_a_sentence_where_the_file_has_v
 def test_a_report_to_another_process_stays_where_a_record_is_dropped(
     states: StateFile, two: tuple[Process, Process], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("answerd.installs.records.MOST_STRANGERS", 1)
     first, second = two
-    monkeypatch.setattr(first.live._memory, "rules", Rules(grace=0, silence=-1.0))
+    memory = first.live._memory
+    monkeypatch.setattr(memory.strangers, "most", 1)
+    monkeypatch.setattr(memory, "rules", Rules(grace=0, silence=-1.0))
     first.give("node1")
-    first.give("node2")  # drops the first one
+    first.live.current()
+    later = Requested("ks", Gate.ANSWERS, Once.ON, first.live.now() + 1)
+    assert memory.ask(Asked({"node2": NAME + "node2"}), later).refused is None
+    assert [*memory.evicted] == ["node1"]
     second.report("node1")
     first.live.flush()
     assert StateWriter(states).state("node1") is State.INSTALLED

@@ -1,7 +1,7 @@
 """``python -m tests.load.torture PART``: runs the long proofs of a part, prints one table, exits 1 if one fails.
 
 After the part ``installs`` a number is how many rounds it has, after ``durability`` how many kills, after ``hardware``
-how many walks of each kind.
+how many walks of each kind, and after ``nodes`` how many walks in process, alone.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ PARTS: dict[str, list[Callable[[Path], list[Figure]]]] = {
     "durability": [durability.kills, durability.applies, durability.full_disk],
     "installs": [installs.killed],
     "hardware": [hardware.rules, hardware.program],
-    "nodes": [nodes.apart],
+    "nodes": [nodes.walked, nodes.crowd, nodes.apart],
 }
 """The proofs of each part. A proof is given an empty directory and returns its figures."""
 
@@ -49,6 +49,7 @@ COUNTED: dict[str, Callable[[int], list[Callable[[Path], list[Figure]]]]] = {
         partial(durability.full_disk, times=max(1, count // 10)),
     ],
     "installs": lambda count: [partial(installs.killed, rounds=count)],
+    "nodes": lambda count: [partial(nodes.walked, walks=count)],
     "hardware": lambda count: [
         partial(hardware.rules, steps=count * hardware.LENGTH),
         partial(hardware.program, walks=count),

@@ -16,6 +16,7 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -26,8 +27,10 @@ from answerd.store.sqlite import SqliteFile
 from answerd.store.state_sync import DatabaseStates, states_path
 from answerd.store.state_tables import run
 from tests.load.startup import CAN_BE_ALTERED, STEPS, Startup
+from tests.load.torture.crowds import ask_all
 from tests.load.torture.figures import Figure, exactly, measured, under
 from tests.load.torture.node_installs import GROUP, Installs
+from tests.support.node_world import shortest, violation, walk
 from tests.support.postgres import MISSING, Cluster, binaries, clusters, home_of
 from tests.support.processes import is_alive, with_descendants
 from tests.support.service import Service
@@ -41,6 +44,12 @@ PROMOTED_SECONDS = 10.0
 
 SEEN_SECONDS = 2.0
 """Within which nodes of the version before see that the database has another schema: half a second, and the load."""
+
+WALK_LENGTH = 120
+"""Steps of a walk in process."""
+
+BOTH_SECONDS = 2.0
+"""Within which two nodes have what thousands of machines reported at once."""
 
 UNDER_WAY_SECONDS = 0.5
 """After which a write that was acknowledged before that has told so."""
@@ -281,6 +290,94 @@ def apart(
                     node.service.stop()
             for cluster in (primary, standby):
                 cluster.stop(signal.SIGQUIT)
+
+
+def walked(scratch: Path, walks: int = 300, seed: int = 1_000) -> list[Figure]:
+    """Walks over two and three nodes in process that are cut off and joined in every order, with orders, installs and
+    reports on each (`tests.support.node_world`)."""
+    del scratch
+    figures = []
+    for nodes in (2, 3):
+        violations = 0
+        for number in range(seed, seed + walks):
+            steps = walk(number, WALK_LENGTH)
+            if violation(steps, nodes) is None:
+                continue
+            violations += 1
+            found = shortest(steps, nodes)
+            print(f"walk {number}, {nodes} nodes:", *([found[1], *found[2].story] if found else []), sep="\n  ")
+        proof = f"{nodes} nodes in process"
+        figures += [measured(proof, "steps", walks * WALK_LENGTH), exactly(proof, "violations", violations, 0)]
+    return figures
+
+
+def crowd(scratch: Path, *, machines: int = 2_000, workers: int = 2) -> list[Figure]:
+    """Machines that all report at once, half of them to each of two nodes."""
+    if binaries() is None:
+        return [Figure("a crowd on two nodes", "not run", MISSING)]
+    with clusters() as parent:
+        database = Cluster(home_of(parent, "database")).start()
+        url = database.database()
+        running = [Node(url, scratch / f"{at}.db", workers, Startup(scratch / f"startup-{at}")) for at in range(2)]
+        try:
+            for node in running:
+                node.start()
+            return _reported_at_once(running, Installs(running, machines, TOKEN))
+        finally:
+            for node in running:
+                if node.service is not None:
+                    node.service.stop()
+            database.stop(signal.SIGQUIT)
+
+
+def _reported_at_once(nodes: list[Node], installs: Installs) -> list[Figure]:
+    proof = "a crowd on two nodes"
+    _put_script(nodes[0], installs)
+    first = installs.machines[0].mac
+    wait_until(lambda: all(_service(node).get(f"/ipxe?mac={first}").status == 200 for node in nodes))
+    with ThreadPoolExecutor(8) as pool:
+        urls = [
+            *pool.map(lambda at: _report_url(nodes[at % 2], installs.machines[at].mac), range(len(installs.machines)))
+        ]
+    began = time.monotonic()
+    with ThreadPoolExecutor(2) as pool:
+        parts = [pool.submit(_report, nodes[at], urls[at::2]) for at in range(2)]
+        outcomes: Counter[str] = Counter()
+        for part in parts:
+            outcomes.update(part.result())
+    acknowledged = time.monotonic()
+    wait_until(lambda: all(_installed(node) == len(urls) for node in nodes), AGREE_SECONDS)
+    return [
+        exactly(proof, "reports that were acknowledged", outcomes["200"], len(urls)),
+        exactly(proof, "answers with 500", outcomes["500"], 0),
+        measured(proof, "the last one is acknowledged after", acknowledged - began, "s"),
+        under(proof, "both nodes have all of them after that in", time.monotonic() - acknowledged, BOTH_SECONDS, "s"),
+    ]
+
+
+def _service(node: Node) -> Service:
+    assert node.service is not None
+    return node.service
+
+
+def _report_url(node: Node, address: str) -> str:
+    found = re.search(r"/report/[\w.-]+", _service(node).get(f"/ipxe?mac={address}").text)
+    assert found is not None
+    return found[0]
+
+
+def _report(node: Node, urls: list[str]) -> Counter[str]:
+    requests = [f"POST {url}/installed HTTP/1.1\r\nHost: s\r\nContent-Length: 0\r\n\r\n".encode() for url in urls]
+    address = _service(node).address
+    assert address is not None
+    return ask_all(address, requests, len(requests))
+
+
+def _installed(node: Node) -> int:
+    """The number of reports of success that a node has."""
+    with SqliteFile(states_path(node.replica)).connected() as database:
+        (count,) = run(database, "SELECT count(*) FROM events WHERE kind = 'installed'").fetchone()
+    return int(count)
 
 
 def _torn(lab: Lab, installs: Installs, primary: Cluster, standby: Cluster, trouble: Trouble) -> list[Figure]:
