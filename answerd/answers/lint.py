@@ -8,15 +8,15 @@ from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import combinations, islice
+from itertools import combinations
+from typing import NamedTuple
 
 from answerd.answers.cases import RowCase
 from answerd.answers.catalogue import Catalogue, GroupClaim
 from answerd.answers.compose import Layers, prepared_answer
 from answerd.answers.gates import is_loader
-from answerd.answers.inventory_index import Inventory
 from answerd.answers.near_misses import join_shortened
 from answerd.answers.never_holds import never_holding
 from answerd.answers.select import rank
@@ -28,9 +28,9 @@ from answerd.formats.family import MergeError, Path, Prepared
 from answerd.formats.patterns import ComparedValues, form_under
 from answerd.formats.positions import MARKINGS
 from answerd.formats.template import SECRETS, Placeholder
-from answerd.identity import Kind, brief, identity_of, mac_digits, normalize, printable, without_pxelinux_prefix
+from answerd.identity import Kind, brief, identity_of, mac_digits, normalize, without_pxelinux_prefix
 from answerd.inventory.row import Row
-from answerd.suggestion import did_you_mean, differs_by_one, one_edit_from
+from answerd.suggestion import did_you_mean, differs_by_one
 
 _MAC_DIGITS = 12
 _LETTERS_FOR_DIGITS = str.maketrans({"o": "0", "l": "1", "i": "1"})
@@ -53,11 +53,6 @@ _OF_MACHINES = ("machine", "group", "id", "mac", "serial", "uuid", "hostname")
 """Labels that are surely meant as placeholders where they stand in single braces, as are those of tables and of any
 ``match``."""
 
-_DIRECTORIES = ("groups", "default", "inventory")
-
-_MOST_NAMES_TRIED = 1_000
-"""Members, and machines, without a row for which one is looked for: 0.3 ms each."""
-
 _SINGLE_BRACES = re.compile(r"(?<![{$%\\#])\{[ \t]*([A-Za-z_][\w.:-]*)[ \t]*\}(?!\})")
 _VERBS = "extends|members?|match|once|overlay|template|append|unset"
 _NO_COLON = re.compile(rf"^[ \t]*(?:#|//)[ \t]*answer[ \t]+({_VERBS})\b", re.MULTILINE)
@@ -75,47 +70,62 @@ class Oversights:
     machines: dict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
 
 
+class Finding(NamedTuple):
+    """What a rule says of a document; ``machines`` are the names of those that it affects, where these are known."""
+
+    sentence: str
+    is_problem: bool = False
+    machines: Sequence[str] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class _Set:
+    """What rules know of the whole set: the groups that are extended, by identity and format; the labels that are
+    surely meant as placeholders; and those of tables."""
+
+    catalogue: Catalogue
+    extended: frozenset[tuple[str, str]]
+    labels: frozenset[str]
+    columns: frozenset[str]
+
+
 def of_documents(catalogue: Catalogue, at_each: Callable[[], None] = lambda: None) -> Oversights:
     """Find the oversights in names and keys. ``at_each`` is called for each document."""
     found = Oversights()
-    extended = {
+    extended = (
         (identity_of(document.control.extends), document.key.format)
         for document in catalogue.documents.values()
         if document.control.extends
-    }
+    )
     labels = frozenset((*_OF_MACHINES, *_labels_of_set(catalogue)))
-    columns = _columns(catalogue)
-    found.notes.update(_almost_in_a_table(catalogue))
+    known = _Set(catalogue, frozenset(extended), labels, _columns(catalogue))
     for document in catalogue.documents.values():
         at_each()
         if document.key.kind is Kind.MACHINE:
-            _judge_name(str(document.key), document.key.identifier, found)
-            _judge_directory(document, found)
             for problem in document.problems:
                 found.machines[f"{document.key}: {problem}"].add(document.key.identifier)
-        elif document.key.kind is Kind.GROUP:
-            for member in document.control.members:
-                _judge_name(f'{document.key}: member "{brief(member)}"', member, found)
-            if (document.identity, document.key.format) not in extended:
-                _judge_unused_group(document, found)
-        for sentence, is_certain in never_holding(document, columns):
-            (found.problems if is_certain else found.notes).add(sentence)
-        _judge_keys(catalogue, document, found)
-        _judge_text(document, labels, found)
-        if EXAMPLE_HASH in document.raw.text:
-            found.notes.add(
-                f"{document.key}: has the password hash of the examples, with which no one can log in: put in what "
-                "'openssl passwd -6' prints"
-            )
+        for rule in _RULES:
+            for sentence, is_problem, machines in rule(known, document):
+                (found.problems if is_problem else found.notes).add(sentence)
+                if machines:
+                    found.machines[sentence].update(machines)
     return found
 
 
-def _judge_name(what: str, name: str, found: Oversights) -> None:
-    """Report a machine's name that is almost a MAC address: it claims no machine."""
+def _name_like_an_address(_: _Set, document: Document) -> Iterator[Finding]:
+    """A machine's name, or a member, that is almost a MAC address: it claims no machine."""
+    if document.key.kind is Kind.MACHINE:
+        yield from _judged_name(str(document.key), document.key.identifier)
+    elif document.key.kind is Kind.GROUP:
+        for member in document.control.members:
+            yield from _judged_name(f'{document.key}: member "{brief(member)}"', member)
+
+
+def _judged_name(what: str, name: str) -> Iterator[Finding]:
     digits = normalize(name)
     is_spelled_like_one = _SIX_PARTS.match(name) is not None
     if bare := without_pxelinux_prefix(name):
-        found.notes.add(
+        yield Finding(
             f"{what}: its name has PXELINUX's prefix 01-, so only requests that send the prefix find it: name it "
             f"{brief(bare)}"
         )
@@ -123,59 +133,12 @@ def _judge_name(what: str, name: str, found: Oversights) -> None:
         return
     elif len(digits) == _MAC_DIGITS and _is_hex(digits.translate(_LETTERS_FOR_DIGITS)) and not _is_hex(digits):
         sentence = f"{what}: looks like a MAC address with a letter O, I or L in place of a digit: write 0 or 1"
-        (found.problems if is_spelled_like_one else found.notes).add(sentence)
-        found.machines[sentence].add(name)
+        yield Finding(sentence, is_spelled_like_one, (name,))
     elif is_spelled_like_one and _is_hex(digits):
         sentence = f"{what}: is no MAC address, it has {len(digits)} hexadecimal digits and not 12"
-        found.problems.add(sentence)
-        found.machines[sentence].add(name)
+        yield Finding(sentence, True, (name,))
     elif len(digits) in (_MAC_DIGITS - 1, _MAC_DIGITS + 1) and _is_hex(digits) and not digits.isdigit():
-        found.notes.add(f"{what}: has {len(digits)} hexadecimal digits; if it is to be a MAC address, that has 12")
-
-
-def _judge_directory(document: Document, found: Oversights) -> None:
-    """Report a machine that is named almost like a directory of the service: ``group/rack.toml``."""
-    meant = next((name for name in _DIRECTORIES if differs_by_one(document.identity, name)), None)
-    if meant is not None:
-        found.notes.add(
-            f"{document.key}: the directory {printable(document.raw.source) or document.key.identifier} is that of a "
-            f"machine; did you mean {meant}?"
-        )
-
-
-def _almost_in_a_table(catalogue: Catalogue) -> Iterator[str]:
-    """Yield a note for each member, and each document of a machine, that is in no table and differs in one character
-    from a row that is no member of the group, or that has no document. Where none of them is in a table, none of them
-    is misspelled."""
-    inventory = catalogue.inventory
-    if inventory is None:
-        return
-    tried = 0
-    for claim in catalogue.claims.values():
-        if any(member in inventory.index for member in claim.members):
-            for member in claim.members:
-                if member not in inventory.index and member not in catalogue.machines and tried < _MOST_NAMES_TRIED:
-                    tried += 1
-                    if row := _row_almost_named(inventory, member, claim.members):
-                        yield (
-                            f'{claim.document.key}: member "{claim.document.control.spelled(member)}" is in no table; '
-                            f"{inventory.place(row)} differs in one character and is no member: did you mean that?"
-                        )
-    machines = catalogue.machines
-    if any(name in inventory.index for name in machines):
-        for name in islice((name for name in machines if name not in inventory.index), _MOST_NAMES_TRIED):
-            if row := _row_almost_named(inventory, name, machines):
-                for document in machines[name]:
-                    yield (
-                        f"{document.key}: its name is in no table; {inventory.place(row)} differs in one character and "
-                        "has no document: did you mean that?"
-                    )
-
-
-def _row_almost_named(inventory: Inventory, name: str, but_not: Container[str]) -> Row | None:
-    """Return the only row that has an identity which differs in one character from a name, and is none of others."""
-    near = [other for other in one_edit_from(name) if other in inventory.index and other not in but_not]
-    return inventory.rows_of(near[0])[0] if len(near) == 1 else None
+        yield Finding(f"{what}: has {len(digits)} hexadecimal digits; if it is to be a MAC address, that has 12")
 
 
 def unmet(catalogue: Catalogue, groups: Sequence[Document]) -> dict[Document, str]:
@@ -184,32 +147,23 @@ def unmet(catalogue: Catalogue, groups: Sequence[Document]) -> dict[Document, st
     if inventory is None or inventory.unreadable:
         return {}
     columns = _columns(catalogue)
-    rows: dict[str, dict[str, Row]] = {  # the first row that has a value, by its form, for each column that is asked
-        criterion.label: {} for group in groups for criterion in group.control.match if criterion.label in columns
+    forms: dict[str, set[str]] = {  # the values of each column that is asked for
+        criterion.label: set() for group in groups for criterion in group.control.match if criterion.label in columns
     }
-    for row in inventory.rows() if rows else ():
+    for row in inventory.rows() if forms else ():
         for label, values in row.values().items():
-            if label in rows:
-                for value in values:
-                    rows[label].setdefault(form_under(label)(value), row)
-    compared = {label: ComparedValues(forms) for label, forms in rows.items()}
+            if label in forms:
+                forms[label].update(map(form_under(label), values))
+    compared = {label: ComparedValues(values) for label, values in forms.items()}
     found = {}
     for group in groups:
         for criterion in group.control.match:
             label = criterion.label
-            forms = rows.get(label)
-            if forms is None:
-                if label not in ALL_SENT:
-                    found[group] = f"no table has a column {brief(label)}{did_you_mean(label, columns)}"
-                continue
-            if not criterion.holds(compared[label]):
-                exact = [pattern.exact for pattern in criterion.patterns if pattern.exact and pattern.network is None]
-                near = [forms[other] for form in exact for other in one_edit_from(form) if other in forms]
-                if not near:
-                    bare = {normalize(form) for form in exact}
-                    near = [row for form, row in forms.items() if normalize(form) in bare]
-                meant = f"; did you mean that of {inventory.place(near[0])}?" if len(near) == 1 else ""
-                found[group] = f"no row has its value of {brief(label)}{meant}"
+            if label in compared:
+                if not criterion.holds(compared[label]):
+                    found[group] = f"no row has its value of {brief(label)}"
+            elif label not in ALL_SENT:
+                found[group] = f"no table has a column {brief(label)}{did_you_mean(label, columns)}"
     return found
 
 
@@ -226,28 +180,39 @@ def _labels_of_set(catalogue: Catalogue) -> Iterator[str]:
     yield from _columns(catalogue)
 
 
-def _judge_text(document: Document, labels: frozenset[str], found: Oversights) -> None:
-    """Report placeholders in single braces, and comments that look like directives and are none."""
+def _pattern_never_holds(known: _Set, document: Document) -> Iterator[Finding]:
+    """A pattern of a ``match`` that can never hold."""
+    for sentence, is_certain in never_holding(document, known.columns):
+        yield Finding(sentence, is_certain)
+
+
+def _braces(known: _Set, document: Document) -> Iterator[Finding]:
+    """Placeholders in single braces, and those that are cloud-init's."""
     text = document.text
-    is_template = document.family.name == "yaml" and user_data.kind_of(text) is user_data.TEMPLATE
-    if is_template:
-        found.notes.add(
+    if document.family.name == "yaml" and user_data.kind_of(text) is user_data.TEMPLATE:
+        yield Finding(
             f"{document.key}: begins with '## template: jinja', so its {{{{ }}}} are left to cloud-init"
             + (", and it is no layer" if user_data.is_served_whole(text) else "")
         )
     elif "{" in text and document.control.template:
         for match in _SINGLE_BRACES.finditer(text):
-            if match[1].casefold() in labels:
-                found.notes.add(
+            if match[1].casefold() in known.labels:
+                yield Finding(
                     f"{document.key}: line {_line_of(text, match)} has {{ {match[1]} }} in single braces, which the "
                     f"machine gets as it is written: write {{{{ {match[1]} }}}}"
                 )
-    if "answer" in text:
-        is_text = document.family.name == "text" or (document.family.name == "yaml" and user_data.is_served_whole(text))
-        for match in (_NO_COLON if is_text else _NO_DIRECTIVE).finditer(text):
-            verb = match[1]
-            remedy = f"write '# answer: {verb} …'" if is_text else f"in this format {_KEYS.get(verb, verb)} is a key"
-            found.notes.add(f"{document.key}: line {_line_of(text, match)} is a comment and steers nothing: {remedy}")
+
+
+def _comment_of_no_effect(_: _Set, document: Document) -> Iterator[Finding]:
+    """Comments that look like directives and are none."""
+    text = document.text
+    if "answer" not in text:
+        return
+    is_text = document.family.name == "text" or (document.family.name == "yaml" and user_data.is_served_whole(text))
+    for match in (_NO_COLON if is_text else _NO_DIRECTIVE).finditer(text):
+        verb = match[1]
+        remedy = f"write '# answer: {verb} …'" if is_text else f"in this format {_KEYS.get(verb, verb)} is a key"
+        yield Finding(f"{document.key}: line {_line_of(text, match)} is a comment and steers nothing: {remedy}")
 
 
 def _line_of(text: str, match: re.Match[str]) -> int:
@@ -258,23 +223,25 @@ def _is_hex(text: str) -> bool:
     return set(text) <= _HEX
 
 
-def _judge_unused_group(document: Document, found: Oversights) -> None:
-    """Report a machine's file in ``groups/``, a group that claims nothing and that no document extends; and an overlay
-    that claims nothing."""
+def _unused_group(known: _Set, document: Document) -> Iterator[Finding]:
+    """A machine's file in ``groups/``, a group that claims nothing and that no document extends; and an overlay that
+    claims nothing."""
+    if document.key.kind is not Kind.GROUP or (document.identity, document.key.format) in known.extended:
+        return
     if not document.content.readable or document.control.members or document.control.match:
         return
     if document.control.overlay is not None:
-        found.problems.add(
-            f"{document.key}: is an overlay with neither members nor match, so it never applies: give it one"
+        yield Finding(
+            f"{document.key}: is an overlay with neither members nor match, so it never applies: give it one", True
         )
     elif mac_digits(document.key.identifier) is not None:
-        found.problems.add(
-            f"{document.key}: is named like a machine and claims none: move it out of groups/, or give it members"
+        yield Finding(
+            f"{document.key}: is named like a machine and claims none: move it out of groups/, or give it members", True
         )
 
 
-def _judge_keys(catalogue: Catalogue, document: Document, found: Oversights) -> None:
-    """Report a top-level key that is almost a control key: it is sent to the machine and has no effect here."""
+def _almost_a_control_key(known: _Set, document: Document) -> Iterator[Finding]:
+    """A top-level key that is almost a control key: it is sent to the machine and has no effect here."""
     pattern = _TOP_KEYS.get(document.family.name)
     if pattern is None:
         return
@@ -285,14 +252,36 @@ def _judge_keys(catalogue: Catalogue, document: Document, found: Oversights) -> 
         key = match["key"]
         if key in CONTROL_KEYS or len(key) < _SHORTEST_KEY or key.lower() in ("user", "users"):
             continue
-        near = next((known for known in CONTROL_KEYS if differs_by_one(key.lower(), known)), None)
+        near = next((own for own in CONTROL_KEYS if differs_by_one(key.lower(), own)), None)
         if near is None:
             continue
-        names_group = (identity_of(match["value"]), document.key.format) in catalogue.groups
+        names_group = (identity_of(match["value"]), document.key.format) in known.catalogue.groups
         sentence = (
             f"{document.key}: the key {brief(key)} is sent to the machine and steers nothing; did you mean {near}?"
         )
-        (found.problems if names_group else found.notes).add(sentence)
+        yield Finding(sentence, names_group)
+
+
+def _hash_of_the_examples(_: _Set, document: Document) -> Iterator[Finding]:
+    if EXAMPLE_HASH in document.raw.text:
+        yield Finding(
+            f"{document.key}: has the password hash of the examples, with which no one can log in: put in what "
+            "'openssl passwd -6' prints"
+        )
+
+
+Rule = Callable[[_Set, Document], Iterator[Finding]]
+"""Yields what it finds in a document."""
+
+_RULES: Sequence[Rule] = (
+    _name_like_an_address,
+    _unused_group,
+    _pattern_never_holds,
+    _almost_a_control_key,
+    _braces,
+    _comment_of_no_effect,
+    _hash_of_the_examples,
+)
 
 
 def misspelled_extension(name: str) -> str | None:

@@ -119,8 +119,7 @@ def nearest_miss(catalogue: Catalogue, request: SelectionRequest) -> str | None:
     Machine documents come before members of groups, in the order in which the request has its identities; then a
     serial number that the path cuts, then a default.
     """
-    misses = [*_machines(catalogue, request), *_members(catalogue, request)]
-    misses = misses or [*_cut_at_slashes(catalogue, request)]
+    misses = [*_refused(catalogue, request)] or [*_cut_at_slashes(catalogue, request)]
     if not (misses or request.without_default):
         misses = list(_defaults(catalogue, request))
     if not misses:
@@ -177,32 +176,26 @@ def _known_as(catalogue: Catalogue, identity: str) -> Iterator[str]:
         yield from map(catalogue.inventory.place, catalogue.inventory.rows_of(identity))
 
 
-def _machines(catalogue: Catalogue, request: SelectionRequest) -> Iterator[str]:
-    for identity in _looked_for(request.facts):
-        elsewhere: dict[str, list[str]] = {}
+def _refused(catalogue: Catalogue, request: SelectionRequest) -> Iterator[str]:
+    """Yield the documents of machines, then the groups, that name the request, each with why it may not claim it."""
+    facts = request.facts
+    for identity in _looked_for(facts):
         for document in sorted(catalogue.machines.get(identity, ()), key=_order):
-            key = document.key
-            if document.is_named_like_an_alias:
-                continue
-            if key.format not in request.extensions:
-                elsewhere.setdefault(key.identifier, []).append(key.format)
-            elif narrowed := _narrowed(document.control.match, request.facts):
-                yield f"machine {key.identifier} ({key.format}) {narrowed}"
-        for identifier, formats in elsewhere.items():
-            yield f"machine {identifier} exists as {' and as '.join(formats)}, {_asked(request)}"
-
-
-def _members(catalogue: Catalogue, request: SelectionRequest) -> Iterator[str]:
-    for identity in _looked_for(request.facts):
+            if not document.is_named_like_an_alias and (why := _why_not(document, document.control.match, request)):
+                yield f"{document.key} does not claim it: {why}"
+    for identity in _looked_for(facts):
         for claim in sorted(catalogue.members.get(identity, ()), key=lambda claim: _order(claim.document)):
-            key = claim.document.key
-            named = f"group {key.identifier} has {shortened(identity)} as a member"
-            if key.format not in request.extensions:
-                yield f"{named} and exists as {key.format}, {_asked(request)}"
-            else:
-                narrowed = _narrowed(claim.match, request.facts)
-                if narrowed:
-                    yield f"{named} but {narrowed}"
+            if why := _why_not(claim.document, claim.match, request):
+                yield f"{claim.document.key} has {shortened(identity)} as a member, but does not claim it: {why}"
+
+
+def _why_not(document: Document, match: Sequence[Criterion], request: SelectionRequest) -> str | None:
+    """Return why a document that names a request may not claim it, with the criterion that fails; None where it may."""
+    why, facts = request.refusal(document, match, request.extensions), request.facts
+    failing = next((one for one in match if not one.holds(facts.forms(one.label))), None)
+    if why is None or failing is None or document.key.format not in request.extensions:
+        return why
+    return f"{why} for {asks_for(failing)}, and {request_has(failing.label, facts)}"
 
 
 def _cut_at_slashes(catalogue: Catalogue, request: SelectionRequest) -> Iterator[str]:
@@ -224,20 +217,7 @@ def _order(document: Document) -> tuple[str, int]:
 def _defaults(catalogue: Catalogue, request: SelectionRequest) -> Iterator[str]:
     there = [extension for extension in ALL_EXTENSIONS if extension in catalogue.defaults]
     if there and not set(there) & set(request.extensions):
-        yield f"there is a default as {' and as '.join(there)}, {_asked(request)}"
-
-
-def _asked(request: SelectionRequest) -> str:
-    asks = "URL asks" if request.extensions == request.facts.extensions else "request asks"
-    return f"this {asks} for {' or '.join(request.extensions)}"
-
-
-def _narrowed(match: tuple[Criterion, ...], facts: Facts) -> str | None:
-    """Return which criterion keeps a document from claiming a request that names it."""
-    criterion = next((criterion for criterion in match if not criterion.holds(facts.forms(criterion.label))), None)
-    if criterion is None:
-        return None
-    return f"is narrowed by match {asks_for(criterion)}, and {request_has(criterion.label, facts)}"
+        yield f"there is a default, but its format is not one of {', '.join(request.extensions)}: {', '.join(there)}"
 
 
 # What a request has, and what a criterion asks for, in words. `Criterion.holds` alone decides whether it holds.

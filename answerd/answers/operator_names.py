@@ -12,8 +12,9 @@ from functools import partial
 from itertools import islice
 from typing import Final, NamedTuple
 
-from answerd.answers.cases import claims_of, with_extending
+from answerd.answers.cases import with_extending
 from answerd.answers.catalogue import Catalogue, extended_name
+from answerd.answers.claims import claims_of
 from answerd.answers.hardware_names import row_finder, row_names
 from answerd.documents import Document
 from answerd.errors import AnswerError

@@ -39,7 +39,7 @@ from answerd.formats.template import SECRETS
 from answerd.formats.user_data import is_program
 from answerd.identity import folded
 from answerd.inventory import FORMAT as INVENTORY_FORMAT
-from answerd.inventory.records import BYTE_ORDER_MARK, Syntax, UnreadableError, records, separator_of
+from answerd.inventory.records import BYTE_ORDER_MARK, Syntax, UnreadableError, after_sep_line, records, separator_of
 from answerd.memo import remembered
 
 CHANGED = "(secret, changed)"
@@ -472,24 +472,26 @@ def _cells(source: str, labels: Mapping[str, str]) -> Iterator[ValueSpan]:
     that may hold another secret. Raises `UnreadableError`."""
     text = source.removeprefix(BYTE_ORDER_MARK)
     skipped = len(source) - len(text)
-    syntax = Syntax.of(separator_of(text))
+    syntax = Syntax(separator_of(text))
     columns: list[str] = []
     names: dict[str, str] = {}
     """The secret ones of the columns, with their name or label, whichever tells."""
-    for count, record in enumerate(records(text, syntax)):
+    for count, record in enumerate(records(text, syntax, after_sep_line(text))):
+        row = text[record.start : record.end]
         if not count:
-            columns = [cell.value.strip() for cell in syntax.spans(text, record.start, record.line)]
+            columns = syntax.cells(row)
             named = [(column, name) for column in columns for name in (labels.get(folded(column), ""), column)]
             names = {column: name for column, name in named if is_secret_name(name)}
             continue
-        may_hold_another = may_hold_one(text[record.start : record.end])
+        may_hold_another = may_hold_one(row)
         if not (names or may_hold_another):
             continue
-        for column, cell in zip(columns, syntax.spans(text, record.start, record.line), strict=False):
+        begin = record.start + skipped
+        for column, value, (start, end) in zip(columns, syntax.cells(row), syntax.places(row), strict=False):
             if column not in names and not may_hold_another:
                 continue
             path = (str(count), names.get(column, column))
-            yield ValueSpan(path, cell.start + skipped, cell.end + skipped, cell.value, "unknown")
+            yield ValueSpan(path, begin + start, begin + end, value, "unknown")
 
 
 _OF_ONE_LINE_EACH = ("preseed", "seed")

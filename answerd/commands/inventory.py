@@ -38,8 +38,8 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from answerd import captures
-from answerd.answers.cases import winners
 from answerd.answers.catalogue import Catalogue
+from answerd.answers.claims import winners
 from answerd.answers.inventory_index import Inventory, inventory_file
 from answerd.answers.machine_choice import RowFilters, WrongChoice
 from answerd.commands import FAILED, WRONG_USAGE, Arguments, CommandError

@@ -13,8 +13,8 @@ from typing import Any, NamedTuple
 from urllib.parse import urlencode
 
 from answerd import captures
-from answerd.answers.cases import claims_of
 from answerd.answers.catalogue import Catalogue
+from answerd.answers.claims import claims_of
 from answerd.answers.redaction import redacted_install, redacted_row
 from answerd.captures import CaptureError
 from answerd.console.answers import Resolver

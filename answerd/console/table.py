@@ -18,8 +18,8 @@ from typing import NamedTuple
 import gevent
 from gevent.greenlet import Greenlet
 
-from answerd.answers.cases import groups_matching
 from answerd.answers.catalogue import Catalogue
+from answerd.answers.claims import groups_matching
 from answerd.answers.gates import is_loader
 from answerd.answers.secret_names import is_secret_name, redacted_cell
 from answerd.console.backend import CurrentStates, names_sent

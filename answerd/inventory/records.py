@@ -1,16 +1,18 @@
 """The records of a CSV text: where each begins and ends, and its cells (docs/inventory.md#syntax).
 
-The standard library's ``csv`` is not used for reading: it does not report whether a cell was quoted, so blanks inside
-quotes could not be kept, and it accepts text after a closing quote.
+The standard library's ``csv`` reads what has a quote. It refuses text after a closing quote and a quote that stays
+open, but does not tell where.
 """
 
 from __future__ import annotations
 
+import csv
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import islice
 from typing import NamedTuple
+
+from answerd.identity import brief
 
 BYTE_ORDER_MARK = "\ufeff"
 SEPARATORS = ",;\t"
@@ -27,16 +29,11 @@ MOST_COLUMNS = 16_384
 LONGEST_ROW = 1_048_576
 """Characters of a row, as spelled: a request reads the row that it has."""
 
-_LONGEST_LINE = LONGEST_ROW + 2
-"""Characters of a line that are looked at."""
+csv.field_size_limit(LONGEST_ROW)
 
-_LINE = re.compile(r"([^\r\n]*)(?:\r\n|\n|\r|\Z)")
-_LINE_END = re.compile(r"\r\n|\n|\r")
-_QUOTED_TEXT = r'"([^"]*+(?:""[^"]*+)*)"(?!")'
-_QUOTED_IN_LINE = re.compile(_QUOTED_TEXT)
-_QUOTED_OR_SEPARATOR = re.compile(rf"{_QUOTED_TEXT}|[{''.join(SEPARATORS)}]")
-
-
+_BLANKS = " \t\r\n"
+_LINE = re.compile(r"([^\r\n]*+)(?:\r\n|\n|\r|\Z)")
+_QUOTED = re.compile(r'"[^"]*+(?:""[^"]*+)*"(?!")')
 _TOO_LONG = f"a row has more than {LONGEST_ROW:,} characters"
 
 
@@ -59,76 +56,61 @@ class CsvRecord(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Syntax:
-    """The syntax of one file. ``blanks`` are trimmed around unquoted cells."""
+    """The syntax of one file."""
 
     separator: str
-    blanks: str
-    quoted: re.Pattern[str]
-    unquoted: re.Pattern[str]
-
-    @classmethod
-    def of(cls, separator: str) -> Syntax:
-        blanks = " " if separator == "\t" else " \t"
-        around = f"[{blanks}]*"
-        return cls(
-            separator,
-            blanks,
-            re.compile(rf"{around}{_QUOTED_TEXT}{around}(?=[{separator}\r\n]|\Z)"),
-            re.compile(rf"[^{separator}\r\n]*"),
-        )
 
     def cells(self, record: str) -> list[str]:
-        """Return the values of a record's cells; of more than `MOST_COLUMNS` the first and one more."""
-        if '"' not in record:
+        """Return the values of a record's cells, without the blanks around them; of more than `MOST_COLUMNS` the first
+        and one more. Raises ``csv.Error`` for a record that `records` did not find with this separator."""
+        if '"' in record:
+            cells = next(self.reader([record]))[: MOST_COLUMNS + 1]
+        else:
             cells = record.split(self.separator, MOST_COLUMNS)
             if " " not in record and ("\t" not in record or self.separator == "\t"):  # no blank to trim
                 return cells
-            blanks = self.blanks
-            return [cell.strip(blanks) for cell in cells]
-        return [cell.value for cell in islice(self.each_cell(record, 0, 1), MOST_COLUMNS + 1)]
+        return [cell.strip(_BLANKS) for cell in cells]
 
-    def spans(self, text: str, at: int, line: int) -> list[Cell]:
-        """Return the cells of the record that begins at ``at`` on ``line``. Raises `UnreadableError`."""
-        return list(self.each_cell(text, at, line))
+    def reader(self, lines: Iterable[str]) -> Iterator[list[str]]:
+        """Return the reader of a text's lines, each with its end."""
+        return csv.reader(lines, delimiter=self.separator, skipinitialspace=True, strict=True)
 
-    def each_cell(self, text: str, at: int, line: int) -> Iterator[Cell]:
-        """Yield the cells of the record that begins at ``at`` on ``line``. Raises `UnreadableError`."""
-        while True:
-            cell = self._cell(text, at, line)
-            yield cell
-            if text[cell.end : cell.end + 1] != self.separator:
+    def places(self, record: str) -> Iterator[tuple[int, int]]:
+        """Yield where each cell of a record that was read begins and ends, with its quotes."""
+        at = 0
+        cell = re.compile(rf" *{_QUOTED.pattern}|[^{self.separator}]*+")
+        while found := cell.match(record, at):
+            yield found.span()
+            if found.end() == len(record):
                 return
-            line += lines_in(text, at, cell.end)
-            at = cell.end + 1
+            at = found.end() + 1
 
-    def _cell(self, text: str, at: int, line: int) -> Cell:
-        limit = at + LONGEST_ROW + 1  # no further: a pattern takes a second for 64 MB of a quoted cell
-        quoted = self.quoted.match(text, at, limit)
-        if quoted and quoted.end() == limit < len(text):
-            raise UnreadableError(line, _TOO_LONG)
-        if quoted:
-            value = quoted[1].replace('""', '"')
-            return Cell(at, quoted.end(), value if value.strip() else "")
-        unquoted = self.unquoted.match(text, at)
-        end = unquoted.end() if unquoted else at
-        value = text[at:end].strip(self.blanks)
-        if value.startswith('"'):
-            opening = text.index('"', at)
-            closed = _QUOTED_IN_LINE.match(text, opening, limit)
-            if closed is None and limit < len(text):
-                raise UnreadableError(line, _TOO_LONG)
-            if closed is None:
-                raise UnreadableError(line, "a quote is opened and never closed")
-            raise UnreadableError(line + lines_in(text, opening, closed.end()), "there is text after a closing quote")
-        return Cell(at, end, value)
+    def why_not_read(self, record: str, columns: Sequence[str]) -> tuple[bool, str]:
+        """Return why a record cannot be read: whether a quote stays open, or it is too long, and the sentence."""
+        if len(record) > LONGEST_ROW:
+            return True, _TOO_LONG
+        low, high = 0, len(record)  # what comes before is sound, what comes before that is not
+        while low < high:
+            middle = (low + high + 1) // 2
+            low, high = (middle, high) if self._may_begin(record[:middle]) else (low, middle - 1)
+        column = (
+            len(next(csv.reader([record[:low]], delimiter=self.separator, skipinitialspace=True))) - 1 if low else 0
+        )
+        name = columns[column] if column < len(columns) else ""
+        where = f"column {brief(name)}" if name else f"cell {column + 1}"
+        if low == len(record):
+            return True, f"a quote is opened and never closed in {where}"
+        return False, f"there is text or a blank after a closing quote in {where}"
 
-
-class Cell(NamedTuple):
-    """One cell: its place in the text with blanks and quotes, and its value."""
-
-    start: int
-    end: int
-    value: str
+    def _may_begin(self, text: str) -> bool:
+        """Return whether a record may begin with a text: as it is, or with the quote that is open closed."""
+        for whole in (text, f'{text}"'):
+            try:
+                next(self.reader([whole]), None)
+                return True
+            except csv.Error:
+                pass
+        return False
 
 
 def lines_in(text: str, start: int, end: int) -> int:
@@ -139,40 +121,43 @@ def lines_in(text: str, start: int, end: int) -> int:
     return ends + returns - text.count("\r\n", start, end) if returns else ends
 
 
-def records(text: str, syntax: Syntax, at: int = 0, line: int = 1) -> Iterator[CsvRecord]:
+def records(text: str, syntax: Syntax, at: int = 0, line: int = 1, columns: Sequence[str] = ()) -> Iterator[CsvRecord]:
     """Yield the records from a record's beginning on, without comments, blank lines and those of empty cells only.
 
-    Raises `UnreadableError` for a quote that stays open, text after a closing quote and a row that is too long.
+    Raises `UnreadableError` for a quote that stays open, text after a closing quote and a row that is too long; it
+    names the column where ``columns`` are known.
     """
-    length = len(text)
-    ignored = syntax.blanks + syntax.separator
-    matched = _LINE.match
-    while at < length:
-        found = matched(text, at, at + _LONGEST_LINE)
-        if found is None:  # never: the pattern matches everywhere
-            return
+    ignored = _BLANKS + syntax.separator
+    lines = _LINE.finditer(text, at)
+    for found in lines:
         start, end = found.span(1)
-        following = found.end()
+        begun, line = line, line + 1
+        if text.startswith(COMMENT, start) or not found[1].strip(ignored):
+            continue
+        if text.find('"', start, end) < 0:
+            if end - start > LONGEST_ROW:
+                raise UnreadableError(begun, _TOO_LONG)
+            yield CsvRecord(begun, start, end)
+            continue
+        taken = [found]
+        try:
+            cells = next(syntax.reader(_followed(found, lines, taken)))
+        except csv.Error:
+            is_open, reason = syntax.why_not_read(text[start : taken[-1].end(1)], columns)
+            raise UnreadableError(begun if is_open else begun + len(taken) - 1, reason) from None
+        line, end = begun + len(taken), taken[-1].end(1)
         if end - start > LONGEST_ROW:
-            raise UnreadableError(line, _TOO_LONG)
-        if text.startswith(COMMENT, start):
-            at, line = following, line + 1
-        elif text.find('"', start, end) >= 0:
-            has_value = False
-            for cell in syntax.each_cell(text, at, line):
-                end = cell.end
-                has_value = has_value or bool(cell.value)
-                if end - start > LONGEST_ROW:
-                    raise UnreadableError(line, _TOO_LONG)
-            if has_value:
-                yield CsvRecord(line, start, end)
-            line_end = _LINE_END.match(text, end)
-            line += lines_in(text, start, end) + 1
-            at = line_end.end() if line_end else end
-        else:
-            if found[1].strip(ignored):
-                yield CsvRecord(line, start, end)
-            at, line = following, line + 1
+            raise UnreadableError(begun, _TOO_LONG)
+        if any(map(str.strip, cells)):
+            yield CsvRecord(begun, start, end)
+
+
+def _followed(first: re.Match[str], lines: Iterator[re.Match[str]], taken: list[re.Match[str]]) -> Iterator[str]:
+    """Yield a line and those after it, and add these to ``taken``."""
+    yield first[0]
+    for found in lines:
+        taken.append(found)
+        yield found[0]
 
 
 def after_sep_line(text: str) -> int:
@@ -182,7 +167,7 @@ def after_sep_line(text: str) -> int:
 
 
 def separator_of(text: str) -> str:
-    """Return the separator of cells: that of the line ``sep=;``, else the first one outside quotes in the first record
+    """Return the separator of cells: that of the line ``sep=;``, else the first one outside quotes in the first line
     with a value.
 
     Raises `UnreadableError` where the line names a character that separates no cells.
@@ -192,41 +177,24 @@ def separator_of(text: str) -> str:
         if told[1] not in SEPARATORS or not told[1]:
             raise UnreadableError(1, "sep= names no separator: a comma, a semicolon or a tab separates cells")
         return told[1]
-    at = 0
-    while at < len(text):
-        found = _LINE.match(text, at, at + _LONGEST_LINE)
-        if found is None:
-            break
-        at = found.end()
-        if not text.startswith(COMMENT, found.start(1)) and _has_value(line := found[1]):
-            for match in _QUOTED_OR_SEPARATOR.finditer(line):
-                if match[0] in SEPARATORS:
-                    return match[0]
-            break
+    for found in _LINE.finditer(text):
+        if not text.startswith(COMMENT, found.start()):
+            bare = _QUOTED.sub(_blank_or_text, found[1])
+            if bare.strip(SEPARATORS + _BLANKS):
+                return next((sign for sign in bare if sign in SEPARATORS), SEPARATORS[0])
     return SEPARATORS[0]
 
 
-def _has_value(line: str) -> bool:
-    """Return whether a line has more than separators, blanks and quoted blanks. A quote that stays open is more."""
-    return (
-        bool(_QUOTED_IN_LINE.sub(_blank_or_text, line).strip(SEPARATORS + " \t"))
-        if '"' in line
-        else bool(line.strip(SEPARATORS + " \t"))
-    )
-
-
 def _blank_or_text(quoted: re.Match[str]) -> str:
-    return "x" if quoted[1].strip() else ""
+    return "x" if quoted[0].strip(f'"{_BLANKS}') else ""
 
 
 def written(value: str, separator: str, *, is_first: bool = False) -> str:
     """Return a cell that is read as ``value``. ``is_first``: the record begins with it, and must be no comment."""
-    needs_quotes = (
-        any(character in value for character in f'{separator}"\r\n')
-        or value != value.strip(" \t")
-        or (is_first and value.startswith((COMMENT, BYTE_ORDER_MARK)))
-    )
-    return '"' + value.replace('"', '""') + '"' if needs_quotes else value
+    needs_quotes = any(sign in value for sign in f'{separator}"\r\n')
+    if needs_quotes or (is_first and value.startswith((COMMENT, BYTE_ORDER_MARK))):
+        return '"' + value.replace('"', '""') + '"'
+    return value
 
 
 def written_record(values: Sequence[str], separator: str) -> str:

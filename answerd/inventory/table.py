@@ -6,6 +6,7 @@ index changes only what changed in it.
 
 from __future__ import annotations
 
+import csv
 from array import array
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -67,7 +68,7 @@ def table_after(before: Table | None, source: str, text: str, labels: Mapping[st
     """Return the table of a text, made of the one that was there before; ``labels``: see `Layout`. Raises
     `UnreadableError`."""
     text = text.removeprefix(BYTE_ORDER_MARK)
-    syntax = Syntax.of(separator_of(text))
+    syntax = Syntax(separator_of(text))
     begin = after_sep_line(text)
     header = next(records(text, syntax, begin, 2 if begin else 1), None)
     layout = read_header(text, syntax, source, header, labels)
@@ -104,8 +105,8 @@ def _width(row: str, separator: str) -> int:
     """Return how many cells a row has with another separator than its file's; 0 where none could have written it so:
     with commas, ``x;"y`` is one cell, and with semicolons a quote that stays open."""
     try:
-        return len(Syntax.of(separator).cells(row))
-    except UnreadableError:
+        return len(Syntax(separator).cells(row))
+    except csv.Error:
         return 0
 
 
@@ -116,7 +117,7 @@ def _read(text: str, layout: Layout, at: int, line: int) -> tuple[list[str], arr
     """Return the texts of the records from ``at`` on, and the lines on which they begin. Raises `UnreadableError`."""
     texts: list[str] = []
     lines = array("I")
-    for record in records(text, layout.syntax, at, line):
+    for record in records(text, layout.syntax, at, line, layout.columns):
         texts.append(text[record.start : record.end])
         lines.append(record.line)
     return texts, lines

@@ -88,16 +88,6 @@ MISTAKES = {
     "a name in single braces, without a table": Mistake(
         {"pc-01.cfg": "host { id }\n"}, 'machine "pc-01" (cfg): line 1 has { id } in single braces', is_problem=False
     ),
-    "a member that differs in one character from a row": Mistake(
-        {"inventory.csv": TABLE, "groups/g.ks": "# answer: member pc-01, pc-O2\nlang a\n"},
-        'group "g" (ks): member "pc-O2" is in no table; inventory.csv:3 differs in one character',
-        is_problem=False,
-    ),
-    "a machine that differs in one character from a row": Mistake(
-        {"inventory.csv": "id\nPC-0070\nPC-0071\n", "PC-0070.toml": "x = 1\n", "PC-071.toml": "x = 2\n"},
-        'machine "PC-071" (toml): its name is in no table; inventory.csv:3 differs in one character and has no',
-        is_problem=False,
-    ),
     "a match for a column that no table has": Mistake(
         {"inventory.csv": TABLE, "groups/g.ks": "# answer: match dpet=er\nlang a\n"},
         "group \"g\" (ks): selects by match, so it was not tried: no table has a column dpet; did you mean 'dept'?",
@@ -105,11 +95,8 @@ MISTAKES = {
     ),
     "a match for a value that no row has": Mistake(
         {"inventory.csv": TABLE, "groups/g.ks": "# answer: match dept=iuc model=m1\nlang a\n"},
-        "not tried: no row has its value of dept; did you mean that of inventory.csv:3?",
+        "not tried: no row has its value of dept",
         is_problem=False,
-    ),
-    "a directory group/": Mistake(
-        {"group.toml": "x = 1\n"}, "is that of a machine; did you mean groups?", is_problem=False
     ),
     "a directive without its colon": Mistake(
         {"groups/g.ks": "# answer match dept=er\nlang a\n"},

@@ -29,50 +29,53 @@ def refusal(fleet: Fleet, target: str) -> str:
         pytest.param(
             {f"{BARE}.preseed": "d-i a/b string c\n"},
             f"/proxmox?mac={MAC}",
-            f"machine {BARE} exists as preseed, this URL asks for toml",
+            f'machine "{BARE}" (preseed) does not claim it: its format is not one of toml',
             id="the machine in another format",
         ),
         pytest.param(
             {f"{BARE}.toml": 'a = 1\n[match]\nserial = ["7ABC*", "8*"]\n'},
             f"/proxmox?mac={MAC}&serial=X1",
-            f"machine {BARE} (toml) is narrowed by match serial, and the request's serial is 'X1'",
+            f'machine "{BARE}" (toml) does not claim it: its match does not hold for serial, '
+            "and the request's serial is 'X1'",
             id="the machine narrowed by a criterion that fails",
         ),
         pytest.param(
             {f"{BARE}.ks": "# answer: match serial=7ABC*\nlang en\n"},
             f"/ks?mac={MAC}",
-            f"machine {BARE} (ks) is narrowed by match serial, and the request has no serial",
+            f'machine "{BARE}" (ks) does not claim it: its match does not hold for serial, '
+            "and the request has no serial",
             id="the machine narrowed by a fact that is missing",
         ),
         pytest.param(
             {f"{BARE}.toml": 'a = 1\nmatch = {product = "R6*", serial = "7*"}\n'},
             f"/proxmox?mac={MAC}&product=R640&serial=X1",
-            "is narrowed by match serial, ",
+            "its match does not hold for serial, ",
             id="of several criteria the one that fails",
         ),
         pytest.param(
             {"groups/rack-a.toml": f'members = ["{MAC}"]\n'},
             f"/debian/preseed?mac={MAC}",
-            f"group rack-a has {BARE} as a member and exists as toml, this URL asks for preseed or seed",
+            f'group "rack-a" (toml) has {BARE} as a member, but does not claim it: '
+            "its format is not one of preseed, seed",
             id="a group's member in another format",
         ),
         pytest.param(
             {"groups/rack-a.toml": f'members = ["{MAC}"]\nmatch = {{product = "R6*"}}\n'},
             f"/proxmox?mac={MAC}&product=R740",
-            f"group rack-a has {BARE} as a member but is narrowed by match product, "
-            "and the request's product is 'R740'",
+            f'group "rack-a" (toml) has {BARE} as a member, but does not claim it: '
+            "its match does not hold for product, and the request's product is 'R740'",
             id="a group's member narrowed",
         ),
         pytest.param(
             {"default.toml": TOML},
             f"/ks?mac={MAC}",
-            "there is a default as toml, this URL asks for ks",
+            "there is a default, but its format is not one of ks: toml",
             id="a default in another format",
         ),
         pytest.param(
             {f"{BARE}.ks": "lang en\n", "sn1.preseed": "d-i a/b string c\n"},
             f"/proxmox?mac={MAC}&serial=sn1",
-            f"machine {BARE} exists as ks, this URL asks for toml (1 more like it)",
+            f'machine "{BARE}" (ks) does not claim it: its format is not one of toml (1 more like it)',
             id="of several the first, and how many more",
         ),
     ],
@@ -105,7 +108,7 @@ def test_nothing_near_is_told_as_nothing(fleet: Fleet) -> None:
 
 def test_a_machine_named_like_an_alias_is_no_near_miss(fleet: Fleet) -> None:
     fleet.write({"proxmox.ks": "lang en\n"})
-    assert "machine proxmox" not in refusal(fleet, "/toml?x=proxmox")
+    assert 'machine "proxmox"' not in refusal(fleet, "/toml?x=proxmox")
 
 
 def test_the_identities_that_were_looked_for_are_listed_up_to_four(fleet: Fleet) -> None:
@@ -122,7 +125,7 @@ def test_of_a_body_with_thousands_of_names_the_first_are_looked_for(fleet: Fleet
             resolve(fleet.loader.catalogue, Facts(Request("/proxmox", body=body)))
         return caught.value.reason
 
-    assert "machine name0999 exists as ks" in reason(0)
+    assert 'machine "name0999" (ks) does not claim it' in reason(0)
     assert "more like it" not in reason(0)
     assert reason(0).endswith("identities seen: name0000, name0001, name0002, name0003 and 2996 more")
 
@@ -141,8 +144,8 @@ def test_control_characters_of_a_client_do_not_reach_the_reason(fleet: Fleet) ->
 
 def test_the_same_near_miss_whatever_the_order_of_documents(fleet: Fleet) -> None:
     fleet.write({"bb.ks": "lang en\n", "aa.ks": "lang en\n"})
-    assert "machine bb exists as ks" in refusal(fleet, "/proxmox?x=bb&y=aa")
-    assert "machine aa exists as ks" in refusal(fleet, "/proxmox?x=aa&y=bb")
+    assert 'machine "bb" (ks) does not claim it' in refusal(fleet, "/proxmox?x=bb&y=aa")
+    assert 'machine "aa" (ks) does not claim it' in refusal(fleet, "/proxmox?x=aa&y=bb")
 
 
 def test_nothing_is_parsed_to_answer_a_request_that_something_claims(
@@ -191,9 +194,9 @@ def test_who_asked_is_told_once(error: AnswerError) -> None:
 
 def test_a_group_that_cannot_be_read_any_more_is_told_by_what_it_claimed(fleet: Fleet) -> None:
     fleet.write({"groups/rack-a.toml": f'members = ["{MAC}"]\nmatch = {{product = "R6*"}}\n'})
-    assert "match product," in refusal(fleet, f"/proxmox?mac={MAC}&product=R740")
+    assert "hold for product," in refusal(fleet, f"/proxmox?mac={MAC}&product=R740")
     fleet.write({"groups/rack-a.toml": "x = = 1\n"})
-    assert "narrowed by match product, and the request's product is 'R740'" in refusal(
+    assert "its match does not hold for product, and the request's product is 'R740'" in refusal(
         fleet, f"/proxmox?mac={MAC}&product=R740"
     )
 

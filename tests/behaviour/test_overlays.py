@@ -11,8 +11,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from answerd.answers import compose
-from answerd.answers.cases import winners
 from answerd.answers.catalogue import Catalogue
+from answerd.answers.claims import winners
 from answerd.answers.compose import warm_up
 from answerd.answers.operator_names import machines_of_group
 from answerd.answers.resolve import resolve

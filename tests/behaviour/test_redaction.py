@@ -266,6 +266,11 @@ def test_cells_of_columns_named_like_a_secret_are_hidden(secret: str, separator:
     assert leaked("\n".join(diff_lines(Key(Kind.INVENTORY, "lab", "csv"), text, text.replace("n1", "n2")))) is None
 
 
+def test_a_cell_is_hidden_below_the_line_that_names_the_separator() -> None:
+    text = 'sep=;\nid;root_password\nweb-01;"hunter2!; ""x"""\n'
+    assert redacted(text, "csv") == f"sep=;\nid;root_password\nweb-01;{SECRET}\n"
+
+
 def test_a_secret_in_a_cell_of_any_column_is_hidden_and_the_other_cells_stay() -> None:
     text = "id,args,os\nweb-01,vnc password=hunter2!,ubuntu\nweb-02,x,hunter2!\n"
     assert redacted(text, "csv") == f"id,args,os\nweb-01,vnc password={SECRET},ubuntu\nweb-02,x,{SECRET}\n"

@@ -103,15 +103,15 @@ def test_a_row_is_found_by_any_identity_of_it(admin: Admin, row: str) -> None:
     assert admin.get("/inventory/default/web-09").status == admin.get("/inventory/lab/web-02").status == 404
 
 
-def test_a_changed_row_leaves_every_other_byte_as_it_was(admin: Admin) -> None:
+def test_a_changed_row_is_written_anew_and_every_other_keeps_its_bytes(admin: Admin) -> None:
     admin.put("/inventory/default", "\ufeff" + TEXT)
     changed = put_row(admin, "98-fa-9b-50-d8-10", ID="web-01", mac="98:fa:9b:50:d8:10", serial='B "2"')
     assert (changed.status, changed.json) == (200, {"status": "stored", "problems": []})
-    assert stored(admin) == "\ufeff" + TEXT.replace("A 1", '"B ""2"""')
+    assert stored(admin) == "\ufeff" + TEXT.replace(" 98:fa:9b:50:d8:10 ,A 1", '98:fa:9b:50:d8:10,"B ""2"""')
     assert changed.headers["etag"] == admin.get("/inventory/default").headers["etag"]
     assert first(admin, "serial", "web-01") == 'B "2"'
     put_row(admin, "web-01", id="web-01")  # columns that are left out become empty
-    assert stored(admin) == "\ufeff" + TEXT.replace("98:fa:9b:50:d8:10 ,A 1", " ,")
+    assert stored(admin) == "\ufeff" + TEXT.replace(" 98:fa:9b:50:d8:10 ,A 1", ",")
 
 
 def test_a_new_row_is_appended_and_a_row_is_removed(admin: Admin) -> None:

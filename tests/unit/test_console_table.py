@@ -12,8 +12,8 @@ from gevent.monkey import get_original
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from answerd.answers.cases import claims_of
 from answerd.answers.catalogue import Catalogue
+from answerd.answers.claims import claims_of
 from answerd.answers.operator_names import remembered_machines
 from answerd.answers.sources import NO_SOURCES
 from answerd.console import editing, jobs, table

@@ -18,7 +18,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import answerd
-from answerd.inventory.records import SEPARATORS, Syntax
 from tests.support.backtracking import Tree, changed, drawn, spans, tree_of
 from tests.support.thorough import examples
 
@@ -37,8 +36,6 @@ def _within(value: object, depth: int = 4) -> Iterator[Expression]:
     """The expressions that a module keeps under a name, in its tables and classes too."""
     if isinstance(value, re.Pattern) and isinstance(value.pattern, str):
         yield value
-    elif isinstance(value, Syntax):
-        yield from (value.quoted, value.unquoted)
     elif depth and isinstance(value, dict):
         for part in value.values():
             yield from _within(part, depth - 1)
@@ -77,9 +74,6 @@ def _collected() -> dict[str, Expression]:
         for text in _written_in(source.read_text("utf-8")) if source.exists() else ():
             pattern = re.compile(text)
             found.setdefault((pattern.pattern, pattern.flags), (short, pattern))
-    for separator in SEPARATORS:
-        for pattern in _within(Syntax.of(separator)):
-            found.setdefault((pattern.pattern, pattern.flags), ("inventory.records", pattern))
     return {f"{module}: {pattern.pattern[:60]!r} {at}": pattern for at, (module, pattern) in enumerate(found.values())}
 
 

@@ -49,7 +49,7 @@ def rows_of(text: str) -> list[tuple[int, dict[str, str]]]:
         pytest.param("# x,y;z\n\nid;n\n \na;b\n#c;d\n", [(5, {"id": "a", "n": "b"})], id="comments and blank lines"),
         pytest.param(";;\nid;n\n;\na;b\n; \n", [(4, {"id": "a", "n": "b"})], id="empty cells only are no row"),
         pytest.param(" id , n \n a , b \n", [(2, {"id": "a", "n": "b"})], id="blanks around cells go"),
-        pytest.param('id,n\na , " b " \n', [(2, {"id": "a", "n": " b "})], id="blanks inside quotes stay"),
+        pytest.param('id,n\na , " b "\n', [(2, {"id": "a", "n": "b"})], id="those inside quotes too"),
         pytest.param('id,n\na,"b ""c"", d"\n', [(2, {"id": "a", "n": 'b "c", d'})], id="doubled quotes"),
         pytest.param('id,n\na,6" disk "x"\n', [(2, {"id": "a", "n": '6" disk "x"'})], id="a quote within a cell"),
         pytest.param(
@@ -92,10 +92,13 @@ def test_what_a_text_holds(text: str, expected: list[tuple[int, dict[str, str]]]
         ("sep=\nid,mac\n", 1, "sep= names no separator"),
         ("id,Peer\n", 1, "reserved"),
         ("id,secret.root\n", 1, "reserved"),
-        ('id,n\na,b\nc,"d\n', 3, "never closed"),
-        ('id,n\na,"b" c\n', 2, "after a closing quote"),
-        ('id,n\na,"b\nc" d\n', 3, "after a closing quote"),
-        ('id,"n\n', 1, "never closed"),
+        ('id,n\na,b\nc,"d\n', 3, "a quote is opened and never closed in column n"),
+        ('id,n\na,"b\nc","d\n', 2, "a quote is opened and never closed in cell 3"),
+        ('id,n\na,"b" c\n', 2, "there is text or a blank after a closing quote in column n"),
+        ('id,n\na,"b" \n', 2, "there is text or a blank after a closing quote in column n"),
+        ('id,n,o\n "a"b,"c\n"\n', 2, "there is text or a blank after a closing quote in column id"),
+        ('id,n\na,"b\nc" d\n', 3, "there is text or a blank after a closing quote in column n"),
+        ('id,"n\n', 1, "a quote is opened and never closed in cell 2"),
     ],
 )
 def test_what_is_no_inventory_names_the_line(text: str, line: int, reason: str) -> None:
@@ -204,7 +207,7 @@ GRID = st.lists(st.tuples(CELL, CELL, CELL), max_size=8)
 
 
 def spelled_by_csv(grid: list[tuple[str, str, str]], separator: str, line_end: str) -> str:
-    """A text as the standard library's writer spells it, with every cell quoted where blanks have to stay."""
+    """A text as the standard library's writer spells it, with every cell quoted."""
     text = io.StringIO()
     writer = csv.writer(text, delimiter=separator, lineterminator=line_end, quoting=csv.QUOTE_ALL)
     writer.writerow(["id", "note", "more"])
@@ -222,8 +225,8 @@ def test_what_another_program_wrote_is_read_as_it_was_meant(
 
 
 def as_kept(row: tuple[str, ...]) -> tuple[str, ...]:
-    """The cells of a row as they are read: one of blanks only is empty."""
-    return tuple(cell if cell.strip() else "" for cell in row)
+    """The cells of a row as they are read: without the blanks around them."""
+    return tuple(cell.strip(" \t\r\n") for cell in row)
 
 
 def literally(text: str) -> list[tuple[int, list[str]]]:
@@ -239,7 +242,7 @@ def literally(text: str) -> list[tuple[int, list[str]]]:
         rest = lines[line]
         cells: list[str] = []
         while not rest.startswith("#") or cells:
-            bare = rest.lstrip(" \t")
+            bare = rest.lstrip(" ")
             if bare.startswith('"'):
                 value, rest = "", bare[1:]
                 while (closing := rest.replace('""', "xx").find('"')) < 0:
@@ -247,13 +250,13 @@ def literally(text: str) -> list[tuple[int, list[str]]]:
                     if line == len(lines):
                         raise ValueError
                     value, rest = value + rest + "\n", lines[line]
-                value, rest = (value + rest[:closing]).replace('""', '"'), rest[closing + 1 :].lstrip(" \t")
+                value, rest = (value + rest[:closing]).replace('""', '"'), rest[closing + 1 :]
                 if rest and not rest.startswith(","):
                     raise ValueError
                 _, comma, rest = rest.partition(",")
             else:
                 value, comma, rest = rest.partition(",")
-            cells.append(value if bare.startswith('"') and value.strip() else value.strip(" \t\n"))
+            cells.append(value.strip(" \t\n"))
             if not comma:
                 break
         if any(cells):
@@ -349,7 +352,7 @@ def test_a_changed_header_makes_every_row_new() -> None:
 
 def test_a_row_that_was_short_gets_the_cells_that_it_needs() -> None:
     table = read_table("inventory.csv", "id,mac,role,rack\nweb-01\n")
-    assert with_row(table.text, table, 2, ["web-01", "", "db", ""]) == "id,mac,role,rack\nweb-01,,db\n"
+    assert with_row(table.text, table, 2, ["web-01", "", "db", ""]) == "id,mac,role,rack\nweb-01,,db,\n"
 
 
 @pytest.mark.parametrize(
