@@ -554,7 +554,7 @@ def _named_by_loader(name: str) -> list[str]:
     """Return the names of a machine in the file name that PXELINUX or GRUB asks for: ``01-`` and a MAC address, or a
     UUID. An address in hexadecimal digits names nobody."""
     if name[: len(GRUB_FILE)].lower() == GRUB_FILE:
-        name = name[len(GRUB_FILE) :].lstrip("-")
+        name = name[len(GRUB_FILE) :].lstrip("-").rstrip(":")  # RHEL 7.4's GRUB writes a colon after the address
     return [] if not name or _is_hex_address(name) else [name]
 
 

@@ -284,7 +284,7 @@ def is_mac(text: str) -> bool:
 
 def without_pxelinux_prefix(text: str) -> str | None:
     """Return ``text`` without PXELINUX's ``01-`` (ARP type Ethernet) before a MAC address; None where there is none."""
-    if text.startswith("01-") and _MAC.match(text, 3):
+    if text.startswith("01-") and _MAC.fullmatch(text, 3):
         return text[3:]
     return None
 

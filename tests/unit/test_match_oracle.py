@@ -8,6 +8,7 @@ from __future__ import annotations
 import unicodedata
 from urllib.parse import quote
 
+import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
@@ -188,6 +189,23 @@ def test_an_address_in_the_path_is_a_value_of_mac_after_those_that_are_named(
     assert bare[: len(own)] == own
     assert sorted(bare) == sorted({*own, *in_path})
     assert {*in_path, *own} <= set(facts.identities)
+
+
+@pytest.mark.parametrize(
+    ("path", "macs"),
+    [
+        ("/pxelinux.cfg/01-98-fa-9b-50-d8-10", ["98-fa-9b-50-d8-10"]),
+        ("/pxelinux.cfg/01-98-fa-9b-50-d8-10.cfg", []),
+        ("/pxelinux.cfg/01-98-fa-9b-50-d8-10-11", []),
+        ("/grub.cfg-01-98-fa-9b-50-d8-10:", ["98-fa-9b-50-d8-10"]),
+        ("/grub.cfg-01-98:fa:9b:50:d8:10", ["98:fa:9b:50:d8:10"]),
+        ("/ks/01-98fa9b50d81011", []),
+    ],
+)
+def test_what_follows_the_prefix_of_a_loader_is_an_address_or_nothing(path: str, macs: list[str]) -> None:
+    facts = Facts(Request(path))
+    assert list(facts.values("mac")) == macs
+    assert ("98fa9b50d810" in facts.identities) == bool(macs)
 
 
 NAMES = ["A", "a", "7", "n1", "DEADBEEF", "CAFE", "01-98-fa-9b-50-d8-10"]
