@@ -143,7 +143,7 @@ def test_pxelinux_of_a_machine_that_nobody_knows_gets_the_default_last(
     assert WORD in said
     assert ("What is this machine to become?" in said) == (default == "a menu")
     assert asked[-1] == ("default", "200")
-    assert {status for _, status in asked[:-1]} == {"404"}
+    assert {status for name, status in asked if name != "default"} == {"404"}  # menu.c32 reads it again
     assert f"01-{NAME}" in dict(asked)
 
 
