@@ -27,6 +27,7 @@ from answerd.answers.secret_forms import by_form, line_end, may_hold_one, values
 from answerd.answers.secret_names import SECRET, is_secret_name, redacted_cell, tells_nothing
 from answerd.answers.secrets.fields import FIELDS, IS_NAMED, NAMED_BY, Field
 from answerd.answers.secrets.innocent import ATTRIBUTES, BELOW, PACKAGE_LISTS
+from answerd.answers.secrets.names import WITHIN
 from answerd.answers.select import Selection, select, selection_request
 from answerd.answers.sources import Sources, Values
 from answerd.errors import AnswerError, CannotFill
@@ -616,10 +617,13 @@ def _variants(texts: Iterable[str]) -> set[str]:
     return {text for text in found if text.strip()}
 
 
+_NAMES_OF_SECRETS = frozenset(name for name, _ in WITHIN)
+
+
 def _is_word(value: str) -> bool:
     """Return whether a value is an ordinary word, or the name of a secret, which says nothing elsewhere."""
     return (len(value) < _SHORTEST_WITHIN_A_WORD and value.isascii() and value.isalpha() and value.islower()) or (
-        value.isalnum() and is_secret_name(value)
+        value.casefold() in _NAMES_OF_SECRETS
     )
 
 
