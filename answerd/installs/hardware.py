@@ -391,7 +391,7 @@ def is_of_one_machine(ties: Ties, given: Names, names: Names) -> bool:
     board, found = board_in(names), set(names)
     for one in names:
         if not (ties.is_mac(one) and ties.moves(one, *board)):
-            found.update(ties.tied(one))
+            found.update([*ties.tied(one, without=found)])
     return all(one in found for one in given)
 
 

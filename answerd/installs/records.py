@@ -735,7 +735,8 @@ class InstallMemory(Machines):
         for held in {id(held): held for one in names if (held := self.by_identity.get(one))}.values():
             fold = held.fold
             givings = {giving for start in fold.starts for giving in start.givings}
-            if event.giving not in givings and not any(one.giving == event.giving for one in fold.closings):
+            is_first = event.kind is Kind.INSTALLED or event.giving not in givings
+            if is_first and not any(one.giving == event.giving for one in fold.closings):
                 return True
             if record_of("", merge(fold, after), self.rules)[2:4] != held.record[2:4]:
                 return True

@@ -420,4 +420,4 @@ def test_a_machine_is_called_as_its_document_or_member_spells_its_address(lab: L
         assert machine is not None
         ordered = ordered_machine(catalogue, memory, machine, Order.ARM)
         assert (ordered.label, len(ordered.names), len(ordered.also)) == (mac, 3, beyond), typed
-    assert not memory.strangers
+    assert not memory.strangers.heard
