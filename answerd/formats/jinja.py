@@ -8,6 +8,7 @@ functions are tables, and loops count their turns.
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
 from collections.abc import Callable, Mapping, Sequence
 from types import CodeType, TracebackType
 from typing import Any, Final, NamedTuple
@@ -586,15 +587,18 @@ class Jinja(NamedTuple):
         """Return, for each line that the text becomes for a request, the line of the document that wrote its beginning.
         Raises `CannotFill`."""
         found: list[int] = []
-        constant, stated = self.program.constant, self.program.compiled.get_corresponding_lineno
+        constant, stated = self.program.constant, self.program.compiled.debug_info or [(1, 1)]
+        code = [at for _, at in stated]
         begins = True
+        context = _Context(self.program.compiled.environment, {}, None, {})
         try:
-            context = _Context(self.program.compiled.environment, {}, None, {})
             context.filling = Filling(lookup)
             made: Any = self.program.compiled.root_render_func(context)
+            steps, written = zip(*[(step, at or 0) for step, _, at in made.gi_code.co_lines()], strict=True)
             for piece in made:
-                at = made.gi_frame.f_lineno
-                line = constant[at] if at in constant else stated(at)
+                # Python would look for the line from the beginning of the code each time.
+                at = written[bisect_right(steps, made.gi_frame.f_lasti) - 1]
+                line = constant.get(at) or stated[max(0, bisect_right(code, at) - 1)][0]
                 for part in _LINE.findall(piece):
                     if begins:
                         found.append(line_in_document(line, self.taken))
@@ -602,6 +606,8 @@ class Jinja(NamedTuple):
                     line += begins and at in constant
         except _RAISED as error:
             raise self._failed(error) from None
+        finally:
+            context.vars.clear()
         return found
 
     def _failed(self, error: Exception) -> CannotFill:

@@ -15,7 +15,17 @@ import pytest
 
 from tests.installers.conftest import Unpack, file_of
 from tests.installers.disks import WORD, bios_disk
-from tests.installers.machines import INSTALLER_SECONDS, MEMORY, arm64, bios, console_of, http_only, identity, uefi
+from tests.installers.machines import (
+    INSTALLER_SECONDS,
+    LOADER_SECONDS,
+    MEMORY,
+    arm64,
+    bios,
+    console_of,
+    http_only,
+    identity,
+    uefi,
+)
 from tests.installers.networks import ADDRESS, OTHER_ADDRESS, network
 from tests.installers.tiny_mirrors import ACCEPTED, SAYS, tiny_mirror
 from tests.support.installer_pages import tutorial_files
@@ -88,7 +98,7 @@ def test_a_uefi_machine_gets_its_answer_by_http_boot(tmp_path: Path, monkeypatch
 def test_a_uefi_machine_without_ipv4_gets_its_answer_by_http_boot(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Firmware and iPXE have addresses by DHCPv6 alone."""
+    """Firmware and iPXE have addresses by DHCPv6 alone. Firmware waits a minute for IPv4 first."""
     boot = tmp_path / "web" / "boot"
     boot.mkdir(parents=True)
     shutil.copyfile(file_of("/usr/lib/ipxe/ipxe.efi", "ipxe"), boot / "ipxe.efi")
@@ -97,7 +107,7 @@ def test_a_uefi_machine_without_ipv4_gets_its_answer_by_http_boot(
         network(tmp_path, monkeypatch, DOCUMENTS, boot.parent, loaders=Path("/none"), ipv6=True) as lab,
         lab.machine(*own) as machine,
     ):
-        said = machine.wait_for_end()
+        said = machine.wait_for_end(2 * LOADER_SECONDS)
         lab.service.wait_for_log(r"2001:db8:0:1:\S+ GET /ipxe\?mac=52\S+ .* 200 ")
     assert f"MARK {MAC}" in said
 
