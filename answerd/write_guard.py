@@ -136,24 +136,30 @@ class RefusedByInstallers(BreaksTheSet):
 class ChangeSet:
     """The requested changes of documents: ``puts`` are stored, ``deletes`` removed, each identity and format once.
 
-    ``prune``: every document that is not among ``puts`` is removed. ``rewrite``: a document that has its text already
-    gets a new revision all the same.
+    ``prune``: every document that is not among ``puts`` is removed; inventories only where one is among them, or with
+    ``prune_inventories``.
     """
 
     puts: tuple[RawDocument, ...] = ()
     deletes: tuple[Key, ...] = ()
     prune: bool = False
-    rewrite: bool = False
+    prune_inventories: bool = False
+
+    @property
+    def spares_inventories(self) -> bool:
+        """Whether a pruned set keeps its inventories: the texts that it is made equal to have none."""
+        return not self.prune_inventories and not any(raw.key.kind is Kind.INVENTORY for raw in self.puts)
 
 
 @dataclass(frozen=True, slots=True)
 class WrittenDocument:
     """A write of one document that is durable and in force. ``problems`` are all problems of the answer set after it,
-    ``etag`` is that of the document."""
+    ``etag`` is that of the document. ``is_new``: something changed; else the document had this text already."""
 
     key: Key
     etag: str
     problems: tuple[str, ...]
+    is_new: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -270,18 +276,25 @@ class WriteGuard:
         conditions: Conditions = UNCONDITIONAL,
         times: Times = WHENEVER,
     ) -> WrittenDocument:
-        """Store a document. Raises `WriteRefused`, and `answerd.store.StoreError` where it cannot be written: also
-        where that takes longer than ``times`` allow. It is not made then."""
+        """Store a document; one that has this text already is left alone. Raises `WriteRefused`, and
+        `answerd.store.StoreError` where it cannot be written: also where that takes longer than ``times`` allow. It is
+        not made then."""
         raw = RawDocument(key, text)
         if key.kind is not Kind.INVENTORY:  # an inventory is read once, with the others of the set
             _refuse_faulty([Document(raw, has_states=self.in_force.catalogue.has_states)])
 
-        def check(transaction: Transaction) -> None:
-            found = transaction.find(key)
-            _judge(conditions.fault(etag(found.revision, found.token) if found else None))
+        tag: str | None = None
 
-        applied = self._change(ChangeSet((raw,), rewrite=True), author, check, times)
+        def check(transaction: Transaction) -> None:
+            nonlocal tag
+            found = transaction.find(key)
+            tag = etag(found.revision, found.token) if found else None
+            _judge(conditions.fault(tag))
+
+        applied = self._change(ChangeSet((raw,)), author, check, times)
         written = applied.written
+        if tag is not None and written.unchanged:
+            return WrittenDocument(written.unchanged[0], tag, applied.problems, is_new=False)
         stored = (*written.new, *written.changed)[0]
         return WrittenDocument(stored.key, etag(written.version.revision, written.version.token), applied.problems)
 
@@ -381,7 +394,8 @@ class WriteGuard:
         if times.seconds_left() <= 0:
             raise self.late_error(NOT_BEGUN)
         with self._uncollected(len(changes.puts) > _MANY):
-            written = transaction.write(changes.puts, changes.deletes, prune=changes.prune, rewrite=changes.rewrite)
+            prune = _kinds_pruned(changes)
+            written = transaction.write(changes.puts, changes.deletes, prune=prune)
             difference = self.store.difference(written)
             after = _judged(before, catalogue, difference)
         if monotonic() >= times.commit_by:
@@ -415,15 +429,21 @@ def restore_document(
 def _ignored(_: Document) -> None: ...
 
 
+def _kinds_pruned(changes: ChangeSet) -> frozenset[Kind]:
+    """Return the kinds of which every document goes that is not among the puts."""
+    if not changes.prune:
+        return frozenset()
+    return frozenset(Kind) - ({Kind.INVENTORY} if changes.spares_inventories else set())
+
+
 def _planned(catalogue: Catalogue, changes: ChangeSet, version: Version) -> tuple[WriteResult, Changes]:
     """Return what a transaction would return that makes some changes of a set, and the differences. Raises
     `CannotBeStored`."""
     wanted = {raw.key.name: raw for raw in changes.puts}
-    if changes.prune:
-        stored = {raw.key.name: raw for raw in catalogue.raws()}
-    else:
-        names = (*wanted, *(key.name for key in changes.deletes))
-        stored = {name: raw for name in names if (raw := catalogue.raw_of(name)) is not None}
+    names = (*wanted, *(key.name for key in changes.deletes))
+    stored = {name: raw for name in names if (raw := catalogue.raw_of(name)) is not None}
+    if prune := _kinds_pruned(changes):
+        stored |= {raw.key.name: raw for raw in catalogue.raws() if raw.key.kind in prune}
     new = tuple(raw for name, raw in wanted.items() if name not in stored)
     changed, unchanged = [], []
     for name, raw in wanted.items():

@@ -78,7 +78,7 @@ DIFF_CHARACTERS = 4_194_304
 there."""
 
 _ARRAYS = ("put", "delete")
-_FLAGS = ("prune", "dry_run", "strict")
+_FLAGS = ("prune", "prune_inventories", "dry_run", "strict")
 _HALF_OF_A_PAIR = re.compile("[\ud800-\udfff]")
 
 
@@ -155,7 +155,8 @@ class ChangeHandlers:
         author, conditions = requests.author(), requests.conditions()
         restored = self.writes.make(requests.times(), restore_document, self.writes.guard, found[0], author, conditions)
         note_outcome(f"restored {restored.key} of revision {int(revision)}")
-        return json_response(OK, {"status": "restored", "problems": [*restored.problems]}, {"ETag": restored.etag})
+        status = "restored" if restored.is_new else "unchanged"
+        return json_response(OK, {"status": status, "problems": [*restored.problems]}, {"ETag": restored.etag})
 
 
 def judge_strictly(
@@ -281,7 +282,9 @@ def read_change(body: bytes) -> tuple[ChangeSet, frozenset[str]]:
         raise InvalidRequest(f"a change has at most {MOST_DOCUMENTS:,} documents: make it in parts")
     deletes = tuple(raw.key for raw in documents["delete"])
     flags = frozenset(name for name in _FLAGS if fields.get(name, False))
-    return ChangeSet(tuple(documents["put"]), deletes, "prune" in flags), flags
+    if "prune_inventories" in flags and "prune" not in flags:
+        raise InvalidRequest('"prune_inventories" is for "prune"')
+    return ChangeSet(tuple(documents["put"]), deletes, "prune" in flags, "prune_inventories" in flags), flags
 
 
 def _refuse_masked(documents: Iterable[RawDocument]) -> None:
