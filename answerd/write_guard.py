@@ -22,6 +22,7 @@ from time import monotonic
 from typing import TYPE_CHECKING, Any, Protocol
 
 from answerd.answers.catalogue import Catalogue
+from answerd.answers.diff import machines_losing_answers
 from answerd.answers.problems import ProblemIndex
 from answerd.documents import Document, Key, RawDocument
 from answerd.errors import MOST_PROBLEMS
@@ -154,12 +155,14 @@ class ChangeSet:
 @dataclass(frozen=True, slots=True)
 class WrittenDocument:
     """A write of one document that is durable and in force. ``problems`` are all problems of the answer set after it,
-    ``etag`` is that of the document. ``is_new``: something changed; else the document had this text already."""
+    ``etag`` is that of the document. ``is_new``: something changed; else the document had this text already.
+    ``machines`` are how many lose their answer."""
 
     key: Key
     etag: str
     problems: tuple[str, ...]
     is_new: bool = True
+    machines: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,6 +179,10 @@ class AppliedChange:
     problems_before: tuple[str, ...]
     before: Catalogue
     after: Catalogue
+
+    def machines(self) -> int:
+        """Return how many machines lose their answer: a look at those that the change touches."""
+        return machines_losing_answers(self.before, self.after)
 
 
 Check = Callable[["Transaction"], None]
@@ -296,7 +303,8 @@ class WriteGuard:
         if tag is not None and written.unchanged:
             return WrittenDocument(written.unchanged[0], tag, applied.problems, is_new=False)
         stored = (*written.new, *written.changed)[0]
-        return WrittenDocument(stored.key, etag(written.version.revision, written.version.token), applied.problems)
+        tag = etag(written.version.revision, written.version.token)
+        return WrittenDocument(stored.key, tag, applied.problems, machines=applied.machines())
 
     def delete(
         self, key: Key, author: Author = NOBODY, conditions: Conditions = UNCONDITIONAL, times: Times = WHENEVER
@@ -312,7 +320,7 @@ class WriteGuard:
         applied = self._change(ChangeSet(deletes=(key,)), author, check, times)
         written = applied.written
         tag = etag(written.version.revision, written.version.token)
-        return WrittenDocument(written.removed[0], tag, applied.problems)
+        return WrittenDocument(written.removed[0], tag, applied.problems, machines=applied.machines())
 
     def apply(
         self,
@@ -424,6 +432,13 @@ def restore_document(
     if entry.after is None:
         return guard.delete(entry.key, signed, conditions, times)
     return guard.put(entry.key, entry.after, signed, conditions, times)
+
+
+def restored_change(entry: HistoryEntry) -> ChangeSet:
+    """Return the change that `restore_document` makes, to be tried first."""
+    if entry.after is None:
+        return ChangeSet(deletes=(entry.key,))
+    return ChangeSet((RawDocument(entry.key, entry.after),))
 
 
 def _ignored(_: Document) -> None: ...

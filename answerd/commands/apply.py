@@ -153,6 +153,8 @@ def _apply(arguments: Arguments, target: Target) -> int:
     for problem in report["problems"]:
         say(f"problem: {problem}")
     print(_counts(report))
+    if "machines" in report and not asks:
+        say(f"warning: {counted(report['machines'], 'machine')} lost their answer: nothing but a default is left")
     return 0
 
 
@@ -224,6 +226,11 @@ def _in_the_database(store: Store, changes: ChangeSet, note: str | None, *, stri
     return to_the_database
 
 
+def losing(machines: int) -> str:
+    """Return the sentence that says how many machines lose their answer."""
+    return f"{counted(machines, 'machine')} would be answered by nothing but a default any more"
+
+
 def refusal(reason: str, problems: Iterable[str]) -> CommandError:
     """Print the problems that a change would cause, and return the error that says that it is refused."""
     for problem in problems:
@@ -265,6 +272,8 @@ def _summary(report: dict[str, Any]) -> Iterator[str]:
         for key in report["documents"][sort]:
             name = f'{key["kind"]} "{key["identifier"]}"' if key["identifier"] else key["kind"]
             yield printable_line(f"{sort:7}  {name} ({key['format']})")
+    if "machines" in report:
+        yield coloured(losing(report["machines"]), "red")
     answers = report["answers"]
     yield coloured(f"{len(answers['differences'])} of {answers['compared']} answers would change", "bold")
     for change in answers["changes"]:

@@ -2,7 +2,7 @@
 
 Usage:
   answerd history [--since TIME] [--limit N] [--show-secrets] [--json] [KEY]
-  answerd restore-document --revision N [--note TEXT] KEY
+  answerd restore-document --revision N [--note TEXT] [--yes] KEY
 
 `history` prints accepted changes of the database, the newest first, each with a
 diff in which secrets are masked. KEY is a document as its file would be called
@@ -11,7 +11,8 @@ an extension.
 
 `restore-document` puts back the text that a document had after the change of
 this revision, or removes it where that change removed it. What would break the
-set is refused. For a whole backup, see `answerd restore`.
+set is refused; where machines would lose their answer, it asks on a terminal.
+For a whole backup, see `answerd restore`.
 
 Options:
   --since TIME    Only changes since a time of UTC, such as 2026-11-21 or
@@ -21,6 +22,7 @@ Options:
   --json          Print JSON.
   --revision N    The revision to go back to.
   --note TEXT     A line about the change for the history.
+  --yes           Do not ask.
   -h --help       This text.
 
 Exit status:
@@ -39,12 +41,13 @@ Examples:
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator, Mapping
 from typing import Any
 
 from answerd.answers.diff import diff_lines
 from answerd.commands import WRONG_USAGE, Arguments, CommandError
-from answerd.commands.apply import local_guard, own_author, refusal
+from answerd.commands.apply import local_guard, losing, own_author, refusal
 from answerd.commands.common import (
     announce_store,
     coloured,
@@ -52,6 +55,7 @@ from answerd.commands.common import (
     diff_line,
     print_json,
     printable_line,
+    said_yes,
     settings,
     whole_number,
 )
@@ -130,7 +134,7 @@ def _as_json(entry: HistoryEntry, labels: Mapping[str, str], show_secrets: bool)
 
 def put_back(arguments: Arguments) -> int:
     """Restore a document. Exit status 1 where that is refused."""
-    from answerd.write_guard import UNCONDITIONAL, WriteRefused, restore_document  # noqa: PLC0415
+    from answerd.write_guard import UNCONDITIONAL, WriteRefused, restore_document, restored_change  # noqa: PLC0415
 
     number = whole_number("--revision", arguments["--revision"])
     kind, identifier, extension = parse_document_name(arguments["KEY"])
@@ -138,8 +142,13 @@ def put_back(arguments: Arguments) -> int:
     found = store.history(HistoryFilter(kind, identifier, extension, revision=number))
     if not found:
         raise CommandError(f"revision {number} is no change of {arguments['KEY']}: answerd history lists them")
+    guard = local_guard(store)
     try:
-        stored = restore_document(local_guard(store), found[0], own_author(arguments["--note"]), UNCONDITIONAL)
+        if sys.stdin.isatty() and sys.stdout.isatty() and not arguments["--yes"]:
+            machines = guard.tried(restored_change(found[0])).machines()
+            if machines and not said_yes(f"{losing(machines)}. Restore it?"):
+                raise CommandError("nothing was restored")
+        stored = restore_document(guard, found[0], own_author(arguments["--note"]), UNCONDITIONAL)
     except WriteRefused as refused:
         raise refusal(refused.reason, refused.problems) from None
     print(printable_line(f"{flat_name(stored.key)} is what it was in revision {number}"))

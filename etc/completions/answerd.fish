@@ -116,6 +116,7 @@ complete -c answerd -n '__fish_seen_subcommand_from history' -l json -d 'Print J
 complete -c answerd -n '__fish_seen_subcommand_from history' -l help -d 'This text.'
 complete -c answerd -n '__fish_seen_subcommand_from restore-document' -l revision -r -f -d 'The revision to go back to.'
 complete -c answerd -n '__fish_seen_subcommand_from restore-document' -l note -r -f -d 'A line about the change for the history.'
+complete -c answerd -n '__fish_seen_subcommand_from restore-document' -l yes -d 'Do not ask.'
 complete -c answerd -n '__fish_seen_subcommand_from restore-document' -l help -d 'This text.'
 complete -c answerd -n '__fish_seen_subcommand_from backup' -l force -d 'Replace what is there: FILE; the documents of the database; in a directory, files of the same names.'
 complete -c answerd -n '__fish_seen_subcommand_from backup' -l help -d 'This text.'

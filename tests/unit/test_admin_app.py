@@ -50,7 +50,7 @@ def test_a_document_is_stored_and_returned_as_written(
     assert (read.status, read.headers["content-type"], read.body) == (200, content_type, text.encode())
     assert read.headers["etag"] == stored.headers["etag"] == head.headers["etag"]
     assert (head.status, head.headers["content-length"]) == (200, str(len(text.encode())))
-    assert (deleted.status, deleted.json) == (200, {"status": "deleted", "problems": []})
+    assert (deleted.status, deleted.json["status"], deleted.json["problems"]) == (200, "deleted", [])
     assert admin.get(f"{path}?format={extension}").status == 404
 
 

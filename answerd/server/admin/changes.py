@@ -119,7 +119,7 @@ class ChangeHandlers:
             if strict:
                 judge_strictly(self.writes, self.sources, changes, times, conditions)
             applied = self.writes.make(times, self.writes.guard.apply, changes, author, conditions)
-            fields = applied_as_json(applied, dry_run=False)
+            fields = in_thread(partial(applied_as_json, applied, dry_run=False))
         counts = ", ".join(f"{fields[name]} {name}" for name in ("new", "changed", "unchanged", "removed"))
         note_outcome(f"{fields['status']}: {counts}")
         return json_response(OK, fields, {"ETag": applied.etag})
@@ -156,7 +156,10 @@ class ChangeHandlers:
         restored = self.writes.make(requests.times(), restore_document, self.writes.guard, found[0], author, conditions)
         note_outcome(f"restored {restored.key} of revision {int(revision)}")
         status = "restored" if restored.is_new else "unchanged"
-        return json_response(OK, {"status": status, "problems": [*restored.problems]}, {"ETag": restored.etag})
+        value: dict[str, Any] = {"status": status, "problems": [*restored.problems]}
+        if restored.machines:
+            value["machines"] = restored.machines
+        return json_response(OK, value, {"ETag": restored.etag})
 
 
 def judge_strictly(
@@ -193,6 +196,7 @@ def applied_as_json(applied: AppliedChange, *, dry_run: bool) -> dict[str, Any]:
     """Return the result of a change, as the API and ``answerd apply --json`` show it."""
     written = applied.written
     new, changed = [raw.key for raw in written.new], [raw.key for raw in written.changed]
+    machines = applied.machines()
     return {
         "status": "dry run" if dry_run else "applied",
         "new": len(new),
@@ -202,6 +206,7 @@ def applied_as_json(applied: AppliedChange, *, dry_run: bool) -> dict[str, Any]:
         "problems": [*applied.problems],
         "problems_before": [*applied.problems_before],
         "documents": {"new": _names(new), "changed": _names(changed), "removed": _names(written.removed)},
+        **({"machines": machines} if machines else {}),
     }
 
 

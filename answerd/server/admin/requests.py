@@ -289,4 +289,7 @@ def written_response(status: str, written: WrittenDocument) -> AdminResponse:
     status = status if written.is_new else "unchanged"
     note_outcome(f"{status} {written.key}")
     headers = {} if status == "deleted" else {"ETag": written.etag}
-    return json_response(OK, {"status": status, "problems": [*written.problems]}, headers)
+    value: dict[str, Any] = {"status": status, "problems": [*written.problems]}
+    if written.machines:
+        value["machines"] = written.machines
+    return json_response(OK, value, headers)
