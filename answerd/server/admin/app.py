@@ -117,7 +117,7 @@ def make_admin_app(
     routes = [
         *ObserveHandlers(writes.follower, sources, readiness, exposition, events, nodes, tallied).routes(),
         *DocumentHandlers(writes, sources).routes(),
-        *ChangeHandlers(writes, sources).routes(),
+        *ChangeHandlers(writes, sources, installs).routes(),
         *(operating.routes() if operating is not None else ()),
     ]
     for route in routes:

@@ -7,21 +7,24 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from functools import partial
 from typing import Any
 
 import bottle
 
-from answerd.answers.diff import compare, diff_lines
-from answerd.answers.redaction import redacted
+from answerd.answers.catalogue import Catalogue
+from answerd.answers.diff import compare
 from answerd.answers.sources import Sources
 from answerd.check import refusals
 from answerd.documents import Key, RawDocument
 from answerd.formats import FORMATS
 from answerd.formats.json import syntax_error
 from answerd.identity import IDENTIFIER_LENGTH, Kind
+from answerd.installs.records import InstallMemory
+from answerd.installs.states import Rules
 from answerd.inventory import FORMAT as INVENTORY_FORMAT
+from answerd.machine_history import Happened, happened_as_json, machine_history, names_of_machine
 from answerd.server.admin import requests
 from answerd.server.admin.requests import (
     DEFAULT_FORMAT,
@@ -34,6 +37,7 @@ from answerd.server.admin.requests import (
     note_outcome,
 )
 from answerd.server.document_writes import DocumentWrites
+from answerd.server.live_states import LiveStates
 from answerd.server.roles import may
 from answerd.server.statuses import OK
 from answerd.server.threads import in_thread
@@ -83,8 +87,10 @@ _HALF_OF_A_PAIR = re.compile("[\ud800-\udfff]")
 
 
 class ChangeHandlers:
-    def __init__(self, writes: DocumentWrites, sources: Sources) -> None:
-        """``sources`` fill the answers of a strict change."""
+    def __init__(self, writes: DocumentWrites, sources: Sources, installs: LiveStates | None) -> None:
+        """``sources`` fill the answers of a strict change. ``installs`` are the states of installs, None where there is
+        no place for them."""
+        self._installs = installs
         self.writes = writes
         self.sources = sources
         self.store = writes.store
@@ -140,11 +146,23 @@ class ChangeHandlers:
 
     def history(self) -> bottle.HTTPResponse:
         wanted = _filter(requests.query("machine", "group", "kind", "format", "since", "before", "limit"))
-        found: list[HistoryEntry] = in_thread(self.store.history, wanted)
-        note_outcome(f"{len(found)} changes")
-        labels = self.writes.follower.loader.catalogue.columns
-        entries = in_thread(lambda: [entry_as_json(entry, labels) for entry in found])
+        catalogue = self.writes.follower.current()
+
+        def found() -> list[dict[str, Any]]:
+            return [happened_as_json(one, catalogue.columns) for one in self._happened(wanted, catalogue)]
+
+        entries = in_thread(found)
+        note_outcome(f"{len(entries)} changes")
         return json_response(OK, {"history": entries})
+
+    def _happened(self, wanted: HistoryFilter, catalogue: Catalogue) -> list[Happened]:
+        """Return what a filter lets through: of a machine also the changes of its row, and its orders."""
+        if wanted.kind is not Kind.MACHINE or wanted.identifier is None:
+            return [Happened(entry.at, entry) for entry in self.store.history(wanted)]
+        memory = self._installs.current() if self._installs is not None else InstallMemory(Rules())
+        names = names_of_machine(catalogue, memory, wanted.identifier)
+        events = self._installs.store.history(names) if self._installs is not None else []
+        return machine_history(self.store, wanted, names, events, catalogue.columns)
 
     def restore(self, revision: str) -> bottle.HTTPResponse:
         if not revision.isascii() or not revision.isdigit() or len(revision) > 18:  # noqa: PLR2004 - of a 64-bit number
@@ -207,23 +225,6 @@ def applied_as_json(applied: AppliedChange, *, dry_run: bool) -> dict[str, Any]:
         "problems_before": [*applied.problems_before],
         "documents": {"new": _names(new), "changed": _names(changed), "removed": _names(written.removed)},
         **({"machines": machines} if machines else {}),
-    }
-
-
-def entry_as_json(entry: HistoryEntry, labels: Mapping[str, str]) -> dict[str, Any]:
-    """Return a change, as the API shows it. ``labels`` are those of inventories' columns."""
-    extension = entry.key.format
-    return {
-        "revision": entry.revision,
-        "when": entry.at,
-        "who": {"name": entry.author.name, "peer": entry.author.peer},
-        "note": entry.author.note,
-        "kind": entry.key.kind.value,
-        "identifier": entry.key.identifier,
-        "format": entry.key.format,
-        "before": None if entry.before is None else redacted(entry.before, extension, labels=labels),
-        "after": None if entry.after is None else redacted(entry.after, extension, labels=labels),
-        "diff": diff_lines(entry.key, entry.before, entry.after, labels=labels),
     }
 
 
