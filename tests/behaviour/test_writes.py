@@ -39,7 +39,7 @@ def test_what_is_there_already_is_no_change(admin: AdminOf[Any]) -> None:
 def test_a_patch_changes_the_columns_that_it_names(admin: AdminOf[Any]) -> None:
     admin.put("/inventory/default", "id,mac,rack\nweb-1, 98:fa:9b:50:d8:10 ,R1\nweb-2,,R1\n")
     assert admin.ask("PATCH", "/inventory/default/web-1", b'{"Rack": 2}').json["status"] == "stored"
-    assert admin.get("/inventory/default").body == b"id,mac,rack\nweb-1, 98:fa:9b:50:d8:10 ,2\nweb-2,,R1\n"
+    assert admin.get("/inventory/default").body == b"id,mac,rack\nweb-1,98:fa:9b:50:d8:10,2\nweb-2,,R1\n"
     assert admin.get("/inventory/default/98fa9b50d810").json == {"id": "web-1", "mac": "98:fa:9b:50:d8:10", "rack": "2"}
 
 

@@ -201,6 +201,8 @@ class DocumentHandlers:
                 raise InvalidRequest("the row does not hold the identity that the path names")
             if found is None:
                 return with_rows_added(text, table, [cells])
+            if cells == found.cells():
+                return text
             return with_row(text, table, line_of(table, found), cells)
 
         return written_response("stored", self._edited(name, identity, edit))
