@@ -22,6 +22,7 @@ from time import monotonic
 from typing import TYPE_CHECKING, Any, Protocol
 
 from answerd.answers.catalogue import Catalogue
+from answerd.answers.diff import machines_losing_answers
 from answerd.answers.problems import ProblemIndex
 from answerd.documents import Document, Key, RawDocument
 from answerd.errors import MOST_PROBLEMS
@@ -136,24 +137,32 @@ class RefusedByInstallers(BreaksTheSet):
 class ChangeSet:
     """The requested changes of documents: ``puts`` are stored, ``deletes`` removed, each identity and format once.
 
-    ``prune``: every document that is not among ``puts`` is removed. ``rewrite``: a document that has its text already
-    gets a new revision all the same.
+    ``prune``: every document that is not among ``puts`` is removed; inventories only where one is among them, or with
+    ``prune_inventories``.
     """
 
     puts: tuple[RawDocument, ...] = ()
     deletes: tuple[Key, ...] = ()
     prune: bool = False
-    rewrite: bool = False
+    prune_inventories: bool = False
+
+    @property
+    def spares_inventories(self) -> bool:
+        """Whether a pruned set keeps its inventories: the texts that it is made equal to have none."""
+        return not self.prune_inventories and not any(raw.key.kind is Kind.INVENTORY for raw in self.puts)
 
 
 @dataclass(frozen=True, slots=True)
 class WrittenDocument:
     """A write of one document that is durable and in force. ``problems`` are all problems of the answer set after it,
-    ``etag`` is that of the document."""
+    ``etag`` is that of the document. ``is_new``: something changed; else the document had this text already.
+    ``machines`` are how many lose their answer."""
 
     key: Key
     etag: str
     problems: tuple[str, ...]
+    is_new: bool = True
+    machines: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,6 +179,10 @@ class AppliedChange:
     problems_before: tuple[str, ...]
     before: Catalogue
     after: Catalogue
+
+    def machines(self) -> int:
+        """Return how many machines lose their answer: a look at those that the change touches."""
+        return machines_losing_answers(self.before, self.after)
 
 
 Check = Callable[["Transaction"], None]
@@ -270,20 +283,28 @@ class WriteGuard:
         conditions: Conditions = UNCONDITIONAL,
         times: Times = WHENEVER,
     ) -> WrittenDocument:
-        """Store a document. Raises `WriteRefused`, and `answerd.store.StoreError` where it cannot be written: also
-        where that takes longer than ``times`` allow. It is not made then."""
+        """Store a document; one that has this text already is left alone. Raises `WriteRefused`, and
+        `answerd.store.StoreError` where it cannot be written: also where that takes longer than ``times`` allow. It is
+        not made then."""
         raw = RawDocument(key, text)
         if key.kind is not Kind.INVENTORY:  # an inventory is read once, with the others of the set
             _refuse_faulty([Document(raw, has_states=self.in_force.catalogue.has_states)])
 
-        def check(transaction: Transaction) -> None:
-            found = transaction.find(key)
-            _judge(conditions.fault(etag(found.revision, found.token) if found else None))
+        tag: str | None = None
 
-        applied = self._change(ChangeSet((raw,), rewrite=True), author, check, times)
+        def check(transaction: Transaction) -> None:
+            nonlocal tag
+            found = transaction.find(key)
+            tag = etag(found.revision, found.token) if found else None
+            _judge(conditions.fault(tag))
+
+        applied = self._change(ChangeSet((raw,)), author, check, times)
         written = applied.written
+        if tag is not None and written.unchanged:
+            return WrittenDocument(written.unchanged[0], tag, applied.problems, is_new=False)
         stored = (*written.new, *written.changed)[0]
-        return WrittenDocument(stored.key, etag(written.version.revision, written.version.token), applied.problems)
+        tag = etag(written.version.revision, written.version.token)
+        return WrittenDocument(stored.key, tag, applied.problems, machines=applied.machines())
 
     def delete(
         self, key: Key, author: Author = NOBODY, conditions: Conditions = UNCONDITIONAL, times: Times = WHENEVER
@@ -299,7 +320,7 @@ class WriteGuard:
         applied = self._change(ChangeSet(deletes=(key,)), author, check, times)
         written = applied.written
         tag = etag(written.version.revision, written.version.token)
-        return WrittenDocument(written.removed[0], tag, applied.problems)
+        return WrittenDocument(written.removed[0], tag, applied.problems, machines=applied.machines())
 
     def apply(
         self,
@@ -381,7 +402,8 @@ class WriteGuard:
         if times.seconds_left() <= 0:
             raise self.late_error(NOT_BEGUN)
         with self._uncollected(len(changes.puts) > _MANY):
-            written = transaction.write(changes.puts, changes.deletes, prune=changes.prune, rewrite=changes.rewrite)
+            prune = _kinds_pruned(changes)
+            written = transaction.write(changes.puts, changes.deletes, prune=prune)
             difference = self.store.difference(written)
             after = _judged(before, catalogue, difference)
         if monotonic() >= times.commit_by:
@@ -412,18 +434,31 @@ def restore_document(
     return guard.put(entry.key, entry.after, signed, conditions, times)
 
 
+def restored_change(entry: HistoryEntry) -> ChangeSet:
+    """Return the change that `restore_document` makes, to be tried first."""
+    if entry.after is None:
+        return ChangeSet(deletes=(entry.key,))
+    return ChangeSet((RawDocument(entry.key, entry.after),))
+
+
 def _ignored(_: Document) -> None: ...
+
+
+def _kinds_pruned(changes: ChangeSet) -> frozenset[Kind]:
+    """Return the kinds of which every document goes that is not among the puts."""
+    if not changes.prune:
+        return frozenset()
+    return frozenset(Kind) - ({Kind.INVENTORY} if changes.spares_inventories else set())
 
 
 def _planned(catalogue: Catalogue, changes: ChangeSet, version: Version) -> tuple[WriteResult, Changes]:
     """Return what a transaction would return that makes some changes of a set, and the differences. Raises
     `CannotBeStored`."""
     wanted = {raw.key.name: raw for raw in changes.puts}
-    if changes.prune:
-        stored = {raw.key.name: raw for raw in catalogue.raws()}
-    else:
-        names = (*wanted, *(key.name for key in changes.deletes))
-        stored = {name: raw for name in names if (raw := catalogue.raw_of(name)) is not None}
+    names = (*wanted, *(key.name for key in changes.deletes))
+    stored = {name: raw for name in names if (raw := catalogue.raw_of(name)) is not None}
+    if prune := _kinds_pruned(changes):
+        stored |= {raw.key.name: raw for raw in catalogue.raws() if raw.key.kind in prune}
     new = tuple(raw for name, raw in wanted.items() if name not in stored)
     changed, unchanged = [], []
     for name, raw in wanted.items():

@@ -326,6 +326,52 @@ def compare(
     )
 
 
+def machines_losing_answers(before: Catalogue, after: Catalogue) -> int:
+    """Return how many machines would not be answered any more, in a format in which a document claims them before, by
+    any but a default. A change of nothing but what documents say takes no answer, and costs nothing here."""
+    if not _may_take_answers(before, after):
+        return 0
+    affected = Affected(before, after)
+    if not affected:
+        return 0
+    still = {
+        (identity_of(name), extension)
+        for (_, extension), asked in _tried(after, affected, _nothing)
+        if (chosen := _Chosen.by(after, asked)) is not None and chosen.is_claimed
+        for name in chosen.names
+    }
+    losing = set()
+    for (identity, extension), asked in _tried(before, affected, _nothing):
+        chosen = _Chosen.by(before, asked)
+        if chosen is not None and chosen.is_claimed:
+            names = {identity_of(name) for name in chosen.names}
+            if not any((name, extension) in still for name in names):
+                losing.add(identity)
+    return len(losing)
+
+
+def _may_take_answers(before: Catalogue, after: Catalogue) -> bool:
+    """Return whether a document is gone or claims other machines than before, or any row is another one."""
+    if before.inventory is not after.inventory:
+        return True
+    removed, added = changed_documents(before, after)
+    now = {document.key.name: document for document in added}
+    for document in removed:
+        other = now.get(document.key.name)
+        if other is None or not (document.content.readable and other.content.readable):
+            return True
+        if _claims_of(document) != _claims_of(other):
+            return True
+    return False
+
+
+def _claims_of(document: Document) -> tuple[object, ...]:
+    """Return what decides which machines a document is for."""
+    control = document.control
+    match = [(criterion.label, [pattern.form for pattern in criterion.patterns]) for criterion in control.match]
+    return match, control.members, control.extends, control.overlay
+
+
 def _nothing() -> None: ...
 
 
@@ -412,6 +458,12 @@ class _Chosen:
             and self.selection.machine is other.selection.machine
             and self.selection.group is other.selection.group
         )
+
+    @property
+    def is_claimed(self) -> bool:
+        """Whether a document answers that is no default."""
+        selection = self.selection
+        return selection is not None and (selection.machine is not None or selection.group is not None)
 
     def side(self, prepare: Callable[[Layers], Prepared]) -> Side:
         selection, facts = self.selection, self.facts

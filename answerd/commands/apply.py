@@ -1,8 +1,9 @@
 """Make the documents those of a directory, as one change.
 
 Usage:
-  answerd apply [--to URL] [--ca FILE] [--dry-run] [--prune] [--strict]
-                [--yes] [--note TEXT] [--follow-links] [--json] DIR
+  answerd apply [--to URL] [--ca FILE] [--dry-run]
+                [--prune [--prune-inventories]] [--strict] [--yes]
+                [--note TEXT] [--follow-links] [--json] DIR
 
 Stores the documents of a directory in the database of the settings, or through
 the admin API of a service, in one change that is judged as a whole: what would
@@ -15,7 +16,10 @@ Options:
   --ca FILE    Certificates (PEM) that are trusted for --to, in place of the
                system's.
   --dry-run    Change nothing; say what would change.
-  --prune      Remove the documents that DIR does not have.
+  --prune      Remove the documents that DIR does not have; inventories only
+               where DIR has one.
+  --prune-inventories
+               Remove inventories also where DIR has none.
   --strict     Refuse it too where an installer would refuse an answer that the
                change makes; the problems are those of answerd check.
   --yes        Do not ask.
@@ -72,7 +76,7 @@ from answerd.store.opening import open_database, open_existing_database, open_ex
 from answerd.store.transfer import Directory, read_directory
 
 if TYPE_CHECKING:
-    from answerd.write_guard import WriteGuard
+    from answerd.write_guard import ChangeSet, WriteGuard
 
 Target = Callable[[bool, str | None], tuple[dict[str, Any], str]]
 """Makes the change, or tries it in a dry run, on the condition that the set has this ETag. Returns the JSON of the
@@ -149,11 +153,14 @@ def _apply(arguments: Arguments, target: Target) -> int:
     for problem in report["problems"]:
         say(f"problem: {problem}")
     print(_counts(report))
+    if "machines" in report and not asks:
+        say(f"warning: {counted(report['machines'], 'machine')} lost their answer: nothing but a default is left")
     return 0
 
 
 def _target(arguments: Arguments, found: Directory) -> Target:
     prune, strict, note = bool(arguments["--prune"]), bool(arguments["--strict"]), arguments["--note"]
+    prune_inventories = bool(arguments["--prune-inventories"])
     if arguments["--to"]:
         api = AdminApi.of(arguments["--to"], arguments["--ca"], "--to", CHANGE_SECONDS)
         puts = [
@@ -163,6 +170,8 @@ def _target(arguments: Arguments, found: Directory) -> Target:
 
         def through_the_api(dry_run: bool, etag: str | None) -> tuple[dict[str, Any], str]:
             change = {"put": puts, "prune": prune, "dry_run": dry_run, **({"strict": True} if strict else {})}
+            if prune_inventories:
+                change["prune_inventories"] = True
             reply = api.apply(change, note, etag, _TRIED if dry_run else _APPLIED)
             if reply.is_error:
                 raise refusal(
@@ -181,17 +190,19 @@ def _target(arguments: Arguments, found: Directory) -> Target:
             WRONG_USAGE,
         )
     opened = open_existing_database if arguments["--dry-run"] else open_database  # a dry run makes no file
-    return _in_the_database(opened(config), found, note, prune=prune, strict=strict)
+    from answerd.write_guard import ChangeSet  # noqa: PLC0415
+
+    changes = ChangeSet(found.documents, prune=prune, prune_inventories=prune_inventories)
+    return _in_the_database(opened(config), changes, note, strict=strict)
 
 
-def _in_the_database(store: Store, found: Directory, note: str | None, *, prune: bool, strict: bool) -> Target:
+def _in_the_database(store: Store, changes: ChangeSet, note: str | None, *, strict: bool) -> Target:
     from answerd.check import refusals  # noqa: PLC0415
     from answerd.server.admin.changes import applied_as_json  # noqa: PLC0415
-    from answerd.write_guard import UNCONDITIONAL, ChangeSet, Conditions, RefusedByInstallers, WriteRefused  # noqa: PLC0415
+    from answerd.write_guard import UNCONDITIONAL, Conditions, RefusedByInstallers, WriteRefused  # noqa: PLC0415
 
     announce_store(store)
     guard = local_guard(store)
-    changes = ChangeSet(found.documents, prune=prune)
     author = own_author(note)
 
     def to_the_database(dry_run: bool, etag: str | None) -> tuple[dict[str, Any], str]:
@@ -213,6 +224,11 @@ def _in_the_database(store: Store, found: Directory, note: str | None, *, prune:
         return report, applied.etag
 
     return to_the_database
+
+
+def losing(machines: int) -> str:
+    """Return the sentence that says how many machines lose their answer."""
+    return f"{counted(machines, 'machine')} would be answered by nothing but a default any more"
 
 
 def refusal(reason: str, problems: Iterable[str]) -> CommandError:
@@ -256,6 +272,8 @@ def _summary(report: dict[str, Any]) -> Iterator[str]:
         for key in report["documents"][sort]:
             name = f'{key["kind"]} "{key["identifier"]}"' if key["identifier"] else key["kind"]
             yield printable_line(f"{sort:7}  {name} ({key['format']})")
+    if "machines" in report:
+        yield coloured(losing(report["machines"]), "red")
     answers = report["answers"]
     yield coloured(f"{len(answers['differences'])} of {answers['compared']} answers would change", "bold")
     for change in answers["changes"]:

@@ -2,16 +2,18 @@
 
 Usage:
   answerd history [--since TIME] [--limit N] [--show-secrets] [--json] [KEY]
-  answerd restore-document --revision N [--note TEXT] KEY
+  answerd restore-document --revision N [--note TEXT] [--yes] KEY
 
 `history` prints accepted changes of the database, the newest first, each with a
 diff in which secrets are masked. KEY is a document as its file would be called
 (98-fa-9b-50-d8-10.toml, groups/rack-a.ks, default.toml), or a machine without
-an extension.
+an extension: then it prints the changes of its documents and of its row, and
+the orders to it (arm, disarm, forget), in one list.
 
 `restore-document` puts back the text that a document had after the change of
 this revision, or removes it where that change removed it. What would break the
-set is refused. For a whole backup, see `answerd restore`.
+set is refused; where machines would lose their answer, it asks on a terminal.
+For a whole backup, see `answerd restore`.
 
 Options:
   --since TIME    Only changes since a time of UTC, such as 2026-11-21 or
@@ -21,6 +23,7 @@ Options:
   --json          Print JSON.
   --revision N    The revision to go back to.
   --note TEXT     A line about the change for the history.
+  --yes           Do not ask.
   -h --help       This text.
 
 Exit status:
@@ -29,6 +32,8 @@ Exit status:
   2  the command line is wrong
 
 Examples:
+  # What happened to a machine.
+  answerd history web-01
   # What happened to a group.
   answerd history groups/rack-a.toml
   # All changes of a day, for a program.
@@ -39,29 +44,35 @@ Examples:
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from answerd.answers.diff import diff_lines
 from answerd.commands import WRONG_USAGE, Arguments, CommandError
-from answerd.commands.apply import local_guard, own_author, refusal
+from answerd.commands.apply import local_guard, losing, own_author, refusal
 from answerd.commands.common import (
     announce_store,
+    catalogue_of,
     coloured,
     configured_store,
     diff_line,
     print_json,
     printable_line,
+    said_yes,
     settings,
     whole_number,
 )
 from answerd.formats import ALL_EXTENSIONS
 from answerd.identity import Kind
+from answerd.installs.records import InstallMemory
 from answerd.inventory import FORMAT as INVENTORY_FORMAT
-from answerd.store import HistoryEntry, HistoryFilter, StoreError
+from answerd.machine_history import Happened, happened_as_json, machine_history, names_of_machine
+from answerd.store import HistoryFilter, Store, StoreError
 from answerd.store.files import FileStore
 from answerd.store.history import beginning
 from answerd.store.layout import flat_name, is_groups, is_inventories, key_of
+from answerd.store.opening import install_rules, open_existing_states
+from answerd.store.states import Position
 
 
 def run(arguments: Arguments) -> int:
@@ -75,15 +86,33 @@ def print_history(arguments: Arguments) -> int:
     except ValueError:
         raise CommandError("--since is a time of UTC, such as 2026-11-21 or 2026-11-21T09:14", WRONG_USAGE) from None
     kind, identifier, extension = parse_document_name(arguments["KEY"]) if arguments["KEY"] else (None, None, None)
-    entries = database().history(HistoryFilter(kind, identifier, extension, since, limit=limit))
-    labels, show_secrets = settings().labels_of_columns, bool(arguments["--show-secrets"])
-    found = [_as_json(entry, labels, show_secrets) for entry in entries]
+    store = database()
+    wanted = HistoryFilter(kind, identifier, extension, since, limit=limit)
+    show_secrets = bool(arguments["--show-secrets"])
+    happened, labels = _happened(store, wanted)
+    found = [_as_json(one, happened_as_json(one, labels, show_secrets=show_secrets)) for one in happened]
     if arguments["--json"]:
         print_json({"history": found})
     else:
-        for entry, shown in zip(entries, found, strict=True):
-            print(*_lines(entry, shown), sep="\n")
+        for one, shown in zip(happened, found, strict=True):
+            print(*_lines(one, shown), sep="\n")
     return 0
+
+
+def _happened(store: Store, wanted: HistoryFilter) -> tuple[list[Happened], Mapping[str, str]]:
+    """Return what a filter lets through, of a machine also the changes of its row and its orders; and the labels of
+    inventories' columns."""
+    catalogue = catalogue_of(store)
+    if wanted.kind is not Kind.MACHINE or wanted.identifier is None:
+        return [Happened(entry.at, entry) for entry in store.history(wanted)], catalogue.columns
+    config = settings()
+    states = open_existing_states(config, store)
+    memory = InstallMemory(install_rules(config))
+    if states is not None:
+        memory, _ = states.catch_up(memory, Position())
+    names = names_of_machine(catalogue, memory, wanted.identifier)
+    events = states.history(names) if states is not None else []
+    return machine_history(store, wanted, names, events, catalogue.columns), catalogue.columns
 
 
 def database() -> Any:
@@ -107,30 +136,33 @@ def parse_document_name(name: str) -> tuple[Kind, str, str | None]:
     raise CommandError(f"{name} is no document's name, such as groups/rack-a.toml", WRONG_USAGE)
 
 
-def _lines(entry: HistoryEntry, shown: Mapping[str, Any]) -> Iterator[str]:
-    who = " from ".join(part for part in (entry.author.name, entry.author.peer) if part) or "another program"
-    what = "new" if entry.before is None else "removed" if entry.after is None else "changed"
-    yield coloured(printable_line(f"revision {entry.revision}  {entry.at}  {what}  {shown['name']}  by {who}"), "bold")
-    if entry.author.note:
-        yield printable_line(f"    {entry.author.note}")
+def _lines(one: Happened, shown: Mapping[str, Any]) -> Iterator[str]:
+    who = " from ".join(part for part in shown["who"].values() if part) or "another program"
+    if one.order is not None:
+        yield coloured(printable_line(f"order  {one.when}  {one.order.kind.value}  {shown['name']}  by {who}"), "bold")
+        yield ""
+        return
+    before, after = (one.entry.before, one.entry.after) if one.entry is not None else (None, None)
+    what = "new" if before is None else "removed" if after is None else "changed"
+    if one.row is not None:
+        what = "row new" if one.row.before is None else "row removed" if one.row.after is None else "row changed"
+    line = f"revision {shown['revision']}  {one.when}  {what}  {shown['name']}  by {who}"
+    yield coloured(printable_line(line), "bold")
+    if shown["note"]:
+        yield printable_line(f"    {shown['note']}")
     yield from map(diff_line, shown["diff"])
     yield ""
 
 
-def _as_json(entry: HistoryEntry, labels: Mapping[str, str], show_secrets: bool) -> dict[str, Any]:
-    return {
-        "revision": entry.revision,
-        "when": entry.at,
-        "who": {"name": entry.author.name, "peer": entry.author.peer},
-        "note": entry.author.note,
-        "name": flat_name(entry.key),
-        "diff": diff_lines(entry.key, entry.before, entry.after, labels=labels, show_secrets=show_secrets),
-    }
+def _as_json(one: Happened, shown: Mapping[str, Any]) -> dict[str, Any]:
+    name = flat_name(one.entry.key) if one.entry is not None else shown["identifier"]
+    kept = {field: shown[field] for field in ("revision", "when", "who", "note")}
+    return {**kept, "name": name, "kind": shown["kind"], "diff": shown["diff"]}
 
 
 def put_back(arguments: Arguments) -> int:
     """Restore a document. Exit status 1 where that is refused."""
-    from answerd.write_guard import UNCONDITIONAL, WriteRefused, restore_document  # noqa: PLC0415
+    from answerd.write_guard import UNCONDITIONAL, WriteRefused, restore_document, restored_change  # noqa: PLC0415
 
     number = whole_number("--revision", arguments["--revision"])
     kind, identifier, extension = parse_document_name(arguments["KEY"])
@@ -138,8 +170,13 @@ def put_back(arguments: Arguments) -> int:
     found = store.history(HistoryFilter(kind, identifier, extension, revision=number))
     if not found:
         raise CommandError(f"revision {number} is no change of {arguments['KEY']}: answerd history lists them")
+    guard = local_guard(store)
     try:
-        stored = restore_document(local_guard(store), found[0], own_author(arguments["--note"]), UNCONDITIONAL)
+        if sys.stdin.isatty() and sys.stdout.isatty() and not arguments["--yes"]:
+            machines = guard.tried(restored_change(found[0])).machines()
+            if machines and not said_yes(f"{losing(machines)}. Restore it?"):
+                raise CommandError("nothing was restored")
+        stored = restore_document(guard, found[0], own_author(arguments["--note"]), UNCONDITIONAL)
     except WriteRefused as refused:
         raise refusal(refused.reason, refused.problems) from None
     print(printable_line(f"{flat_name(stored.key)} is what it was in revision {number}"))

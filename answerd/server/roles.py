@@ -76,6 +76,7 @@ NEEDED = {
     "DELETE /inventory/{name}": Role.ADMIN,
     "GET /inventory/{name}/{row}": Role.READ,
     "PUT /inventory/{name}/{row}": Role.INVENTORY,
+    "PATCH /inventory/{name}/{row}": Role.INVENTORY,
     "DELETE /inventory/{name}/{row}": Role.INVENTORY,
     "POST /apply": Role.PLAN,
     "POST /apply without dry_run": Role.ADMIN,

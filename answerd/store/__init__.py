@@ -7,7 +7,7 @@ the stores uses these and no particular store.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
@@ -184,16 +184,14 @@ class Transaction(Protocol):
         puts: Sequence[RawDocument],
         deletes: Sequence[Key] = (),
         *,
-        prune: bool = False,
-        rewrite: bool = False,
+        prune: Collection[Kind] = (),
         progress: Progress = no_progress,
     ) -> WriteResult:
         """Store documents and remove others, each identity and format once. Called once in a transaction.
 
         What is stored under an identity and format is replaced and keeps its spelling, or is left alone where it has
-        the same text. A document to remove that does not exist is no error. ``prune`` removes every document that is
-        not among ``puts``. ``rewrite``: the same text is stored again, as a change with a revision of its own.
-        ``progress`` gets the number that is done and the total.
+        the same text. A document to remove that does not exist is no error. ``prune`` are kinds of which
+        every document is removed that is not among ``puts``. ``progress`` gets the number that is done and the total.
         """
 
     def commit(self) -> None:

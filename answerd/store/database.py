@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import sqlite3
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -106,8 +106,7 @@ class DatabaseTransaction(Transaction, ABC):
         puts: Sequence[RawDocument],
         deletes: Sequence[Key] = (),
         *,
-        prune: bool = False,
-        rewrite: bool = False,
+        prune: Collection[Kind] = (),
         progress: Progress = no_progress,
     ) -> WriteResult:
         wanted = {raw.key.name: raw for raw in puts}
@@ -116,7 +115,7 @@ class DatabaseTransaction(Transaction, ABC):
             found = {stored.key.name: stored for stored in self._find(wanted, deletes, prune)}
             new = [raw for name, raw in wanted.items() if name not in found]
             known = [(stored, wanted[name]) for name, stored in found.items() if name in wanted]
-            changed = [(stored, raw) for stored, raw in known if rewrite or not stored.is_same]
+            changed = [(stored, raw) for stored, raw in known if not stored.is_same]
             removed = [stored for name, stored in found.items() if name not in wanted]
             refuse_faulty([*(raw for _, raw in changed), *new])
             self.remove(removed)
@@ -134,7 +133,7 @@ class DatabaseTransaction(Transaction, ABC):
         return WriteResult(
             tuple(new),
             tuple(raw if raw.key == stored.key else RawDocument(stored.key, raw.text) for stored, raw in changed),
-            tuple(stored.key for stored, _ in known if stored.is_same and not rewrite),
+            tuple(stored.key for stored, _ in known if stored.is_same),
             tuple(stored.key for stored in removed),
             version,
         )
@@ -147,7 +146,9 @@ class DatabaseTransaction(Transaction, ABC):
         finally:
             self._database.close()
 
-    def _find(self, wanted: Mapping[DocumentName, RawDocument], deletes: Sequence[Key], prune: bool) -> Iterator[Found]:
+    def _find(
+        self, wanted: Mapping[DocumentName, RawDocument], deletes: Sequence[Key], prune: Collection[Kind]
+    ) -> Iterator[Found]:
         """Yield the stored documents that the write replaces or removes. To be read to the end."""
 
         def found(row: StoredRow) -> Found:
@@ -159,7 +160,7 @@ class DatabaseTransaction(Transaction, ABC):
             yield from (found(row) for key in keys if (row := find_row(self._database, key)))
             return
         named = wanted.keys() | {key.name for key in deletes}
-        yield from (found(row) for row in rows(self._database, None) if prune or row.key.name in named)
+        yield from (found(row) for row in rows(self._database, None) if row.key.kind in prune or row.key.name in named)
 
 
 def refuse_faulty(documents: Sequence[RawDocument]) -> None:

@@ -264,6 +264,29 @@ def test_the_history_is_shown_and_a_document_put_back(
     assert main(["history", "--limit", "0"]) == main(["history", "a/b.toml"]) == 2
 
 
+def test_the_history_of_a_machine_has_its_row_and_its_orders(
+    directory: Path, database: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write_tree(directory, {"inventory.csv": "id,mac,rack\nweb-1,52:54:00:00:00:01,R1\n"})
+    assert main(["import", str(directory)]) == 0
+    write_tree(directory, {"inventory.csv": "id,mac,rack\nweb-1,52:54:00:00:00:01,R2\n"})
+    assert main(["arm", "web-1"]) == 0
+    assert main(["apply", str(directory)]) == 0
+    capsys.readouterr()
+    assert main(["history", "--json", "52:54:00:00:00:01"]) == 0
+    found = json.loads(capsys.readouterr().out)["history"]
+    assert [(one["kind"], one["name"]) for one in found] == [
+        ("inventory", "inventory.csv"),
+        ("order", "web-1"),
+        ("inventory", "inventory.csv"),
+    ]
+    assert [line for line in found[0]["diff"] if line[0] in "+-"] == ["-rack: R1", "+rack: R2"]
+    assert found[1]["diff"] == ["armed"]
+    assert main(["history", "web-1"]) == 0
+    heads = [line.split()[0] for line in capsys.readouterr().out.splitlines() if line[:1] in ("r", "o")]
+    assert heads == ["revision", "order", "revision"]
+
+
 def test_a_database_needs_no_place_for_states_whatever_command_writes_it(
     directory: Path, database: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

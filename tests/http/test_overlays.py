@@ -24,7 +24,7 @@ def test_a_change_of_an_overlay_is_in_force_and_named_everywhere(
     serving: Callable[..., Service], tmp_path: Path
 ) -> None:
     with SqliteStore(tmp_path / "answers.db").writing() as transaction:
-        transaction.write([RawDocument(key_of(name), text) for name, text in DOCUMENTS.items()], rewrite=True)
+        transaction.write([RawDocument(key_of(name), text) for name, text in DOCUMENTS.items()])
         transaction.commit()
     service = serving(
         None,

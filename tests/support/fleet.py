@@ -97,7 +97,7 @@ class Fleet:
         documents = [RawDocument(key_of(name), text) for name, text in files.items()]
         if isinstance(self.store, DatabaseStore) and len({one.key.name for one in documents}) == len(documents):
             with self.store.writing() as transaction:
-                transaction.write(documents, rewrite=True)
+                transaction.write(documents)
                 transaction.commit()
         else:  # a directory; or two spellings of one name, of which a single write takes the last
             for document in documents:

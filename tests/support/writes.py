@@ -17,7 +17,7 @@ def put(target: Store | Transaction, key: Key, text: str) -> StoredDocument:
             stored = put(transaction, key, text)
             transaction.commit()
         return stored
-    target.write([RawDocument(key, text)], rewrite=True)
+    target.write([RawDocument(key, text)])
     found = target.find(key)
     assert found is not None
     return found

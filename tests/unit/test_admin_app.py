@@ -50,7 +50,7 @@ def test_a_document_is_stored_and_returned_as_written(
     assert (read.status, read.headers["content-type"], read.body) == (200, content_type, text.encode())
     assert read.headers["etag"] == stored.headers["etag"] == head.headers["etag"]
     assert (head.status, head.headers["content-length"]) == (200, str(len(text.encode())))
-    assert (deleted.status, deleted.json) == (200, {"status": "deleted", "problems": []})
+    assert (deleted.status, deleted.json["status"], deleted.json["problems"]) == (200, "deleted", [])
     assert admin.get(f"{path}?format={extension}").status == 404
 
 
@@ -193,13 +193,28 @@ def test_a_write_on_condition_of_the_document_that_was_read(admin: Admin) -> Non
     first = admin.put("/default", "x = 1\n", If_None_Match="*").headers["etag"]
     assert admin.put("/default", "x = 2\n", If_None_Match="*").status == 412
     assert admin.put("/default", "x = 2\n", If_Match='"stale"').status == 412
-    second = admin.put("/default", "x = 1\n", If_Match=first).headers["etag"]
-    assert second != first, "also of the same text"
+    second = admin.put("/default", "x = 2\n", If_Match=first).headers["etag"]
+    assert second != first
     assert admin.delete("/default", If_Match=first).status == 412
     assert admin.put("/default", "x = 3\n", If_Match=f'"a", {second}').status == 200
     assert admin.delete("/default", If_Match="*").status == 200
     assert admin.put("/default", "x = 1\n", If_Match="*").status == 412
     assert admin.delete("/default", If_Match="*").status == 404
+
+
+def test_a_write_of_what_is_there_changes_nothing(admin: Admin) -> None:
+    tag = admin.put("/machines/N-1", "x = 1\n").headers["etag"]
+    again = admin.put("/machines/n1", "x = 1\n")
+    assert (again.status, again.json["status"], again.headers["etag"]) == (200, "unchanged", tag)
+    assert admin.put("/machines/n1", "x = 1\n", If_Match='"stale"').status == 412
+    assert admin.put("/machines/n1", "x = 1\n", If_None_Match="*").status == 412
+    changes = admin.get("/history").json["history"]
+    assert [(one["identifier"], one["before"]) for one in changes] == [("N-1", None)]
+    admin.put("/machines/n1", "x = 2\n")
+    revision = admin.get("/history").json["history"][0]["revision"]
+    restored = admin.ask("POST", f"/history/{revision}/restore")
+    assert (restored.status, restored.json["status"]) == (200, "unchanged")
+    assert len(admin.get("/history").json["history"]) == 2
 
 
 def test_a_reader_that_has_the_document_is_told_so(admin: Admin) -> None:

@@ -131,7 +131,7 @@ def test_a_new_row_is_appended_and_a_row_is_removed(admin: Admin) -> None:
         ("web-03", '{"id": "web-03", "colour": "red"}', "no column colour: the columns are id, mac, Serial"),
         ("web-03", '{"id": "web-03", "mac": "x"}', "column mac"),
         ("web-03", '{"id": "web-03", "ID": "web-03"}', "each column once"),
-        ("web-03", '{"id": 3}', "column id: a cell is a text"),
+        ("web-03", '{"id": {"a": 3}}', "column id: a cell is a text"),
         ("web-03", '{"id": "web-03", "serial": "\\u0000"}', "column serial"),
         ("web-03", '{"id": "web-03", "serial": "\\ud800"}', "column serial"),
         ("web-03", "[]", "no JSON object"),
@@ -145,6 +145,79 @@ def test_a_row_that_is_wrong_is_refused(admin: Admin, row: str, body: str, named
     refused = admin.put(f"/inventory/default/{row}", body)
     assert refused.status == 400
     assert named in refused.json["error"]
+    assert stored(admin) == TEXT
+
+
+def patch_row(admin: Admin, row: str, body: str) -> Reply:
+    return admin.ask("PATCH", f"/inventory/default/{row}", body.encode())
+
+
+def test_a_patch_changes_the_columns_that_it_names(admin: Admin) -> None:
+    admin.put("/inventory/default", TEXT)
+    assert patch_row(admin, "web-02", '{"SERIAL": "B 2"}').json["status"] == "stored"
+    assert stored(admin) == TEXT + "B 2"
+    assert patch_row(admin, "98fa9b50d810", '{"serial": null}').status == 200
+    assert stored(admin) == TEXT.replace(" 98:fa:9b:50:d8:10 ,A 1", "98:fa:9b:50:d8:10,") + "B 2"
+    renamed = patch_row(admin, quote("B 2"), '{"id": "db-01"}')
+    assert (renamed.status, first(admin, "mac", "db-01")) == (200, "98:fa:9b:50:d8:11")
+    assert len(admin.get("/history?kind=inventory").json["history"]) == 4
+
+
+@pytest.mark.parametrize(
+    ("value", "cell"),
+    [
+        ("7", "7"),
+        ("1.50", "1.50"),
+        ("true", "true"),
+        ("false", "false"),
+        ("null", ""),
+        ('["a", 2, null, true]', "a 2 true"),
+    ],
+)
+def test_a_value_of_json_is_the_text_that_it_is_written_as(admin: Admin, value: str, cell: str) -> None:
+    admin.put("/inventory/default", "id,note\nweb-01,old\n")
+    for written in (
+        patch_row(admin, "web-01", f'{{"note": {value}}}'),
+        admin.put("/inventory/default/web-02", f'{{"id": "web-02", "note": {value}}}'),
+    ):
+        assert written.status == 200, written.json
+    assert [admin.get(f"/inventory/default/{row}").json["note"] for row in ("web-01", "web-02")] == [cell, cell]
+
+
+def test_several_addresses_are_a_list(admin: Admin) -> None:
+    admin.put("/inventory/default", TEXT)
+    macs = ["98:fa:9b:50:d8:21", "98:fa:9b:50:d8:22"]
+    assert patch_row(admin, "web-01", json.dumps({"mac": macs})).status == 200
+    assert first(admin, "id", macs[1]) == "web-01"
+
+
+def test_a_row_that_is_as_it_should_be_is_no_change(admin: Admin) -> None:
+    tag = admin.put("/inventory/default", TEXT).headers["etag"]
+    row = {"id": "web-01", "mac": "98:fa:9b:50:d8:10", "serial": "A 1"}
+    for again in (patch_row(admin, "web-01", '{"serial": "A 1"}'), put_row(admin, "web-01", **row)):
+        assert (again.json["status"], again.headers["etag"]) == ("unchanged", tag)
+    assert len(admin.get("/history").json["history"]) == 1
+
+
+@pytest.mark.parametrize(
+    ("row", "body", "status", "named"),
+    [
+        ("web-03", '{"serial": "x"}', 404, "no row"),
+        ("web-01", '{"id": "web-09"}', 400, "does not hold the identity"),
+        ("web-01", '{"rack": "R1"}', 400, "no column rack"),
+        ("web-01", '{"serial": {"a": 1}}', 400, "a cell is"),
+        ("web-01", '{"serial": [["a"]]}', 400, "a cell is"),
+        ("web-01", '{"serial": NaN}', 400, "JSON object"),
+        ("web-01", '{"serial": "a", "Serial": "b"}', 400, "each column once"),
+        ("web-01", '{"mac": "x"}', 400, "column mac"),
+        ("web-01", '{"serial": "(secret)"}', 400, "(secret)"),
+        ("web-01", "[]", 400, "JSON object"),
+    ],
+)
+def test_a_patch_that_is_wrong_is_refused(admin: Admin, row: str, body: str, status: int, named: str) -> None:
+    admin.put("/inventory/default", TEXT)
+    refused = patch_row(admin, row, body)
+    assert (refused.status, named in refused.json["error"]) == (status, True), refused.json
     assert stored(admin) == TEXT
 
 

@@ -96,6 +96,24 @@ def test_prune_removes_what_is_not_named(admin: Admin) -> None:
     assert counts(apply(admin, delete=[absent])) == (0, 0, 0, 0), "nothing to remove is no error"
 
 
+@pytest.mark.parametrize("dry_run", [False, True])
+def test_prune_leaves_inventories_alone_unless_one_is_named_or_it_is_asked_for(admin: Admin, dry_run: bool) -> None:
+    lab = put("lab", "id\nlab-1\n", "inventory", "csv")
+    apply(admin, put("n1", "x = 1\n"), put("n2", "x = 1\n"), put("default", "id\nweb-1\n", "inventory", "csv"), lab)
+
+    def removed(*puts: dict[str, str], **body: Any) -> list[str]:
+        reply = apply(admin, *puts, prune=True, dry_run=True, **body)
+        return [one["identifier"] for one in reply.json["documents"]["removed"]]
+
+    assert sorted(removed(put("n1", "x = 1\n"))) == ["n2"]
+    assert sorted(removed(put("n1", "x = 1\n"), lab)) == ["default", "n2"]
+    assert sorted(removed(put("n1", "x = 1\n"), prune_inventories=True)) == ["default", "lab", "n2"]
+    done = apply(admin, put("n1", "x = 1\n"), prune=True, dry_run=dry_run)
+    assert counts(done) == (0, 0, 1, 1)
+    assert apply(admin, put("n1", "x = 1\n"), prune_inventories=True).status == 400
+    assert len(texts(admin)) == (4 if dry_run else 3)
+
+
 def test_a_refused_change_leaves_no_trace_and_names_what_it_would_break(admin: Admin) -> None:
     apply(admin, put("base", "x = 1\n", "group"), put("n1", 'extends = "base"\n'))
     before = texts(admin)

@@ -85,7 +85,7 @@ def test_a_key_that_none_may_have_is_refused(store: SqliteStore, key: Key) -> No
 
 def test_every_write_has_a_revision_that_no_other_has(store: SqliteStore) -> None:
     revisions = []
-    for text in ("a", "a", "b"):
+    for text in ("a", "c", "b"):
         put(store, NODE, text)
         found = store.find(NODE)
         assert found

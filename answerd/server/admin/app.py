@@ -62,7 +62,7 @@ from answerd.server.statuses import (
 from answerd.store import CannotBeStored, NoSetYet, StoreAway, StoreError
 from answerd.write_guard import BreaksTheSet, ConditionFailed, InvalidDocument, NoSuchDocument, WriteRefused
 
-METHODS_WITH_BODY = ("PUT", "POST")
+METHODS_WITH_BODY = ("PUT", "PATCH", "POST")
 
 ROUTE = "answerd"
 """The key of a `Route` in Bottle's configuration of its own route."""
@@ -117,7 +117,7 @@ def make_admin_app(
     routes = [
         *ObserveHandlers(writes.follower, sources, readiness, exposition, events, nodes, tallied).routes(),
         *DocumentHandlers(writes, sources).routes(),
-        *ChangeHandlers(writes, sources).routes(),
+        *ChangeHandlers(writes, sources, installs).routes(),
         *(operating.routes() if operating is not None else ()),
     ]
     for route in routes:

@@ -7,21 +7,24 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from functools import partial
 from typing import Any
 
 import bottle
 
-from answerd.answers.diff import compare, diff_lines
-from answerd.answers.redaction import redacted
+from answerd.answers.catalogue import Catalogue
+from answerd.answers.diff import compare
 from answerd.answers.sources import Sources
 from answerd.check import refusals
 from answerd.documents import Key, RawDocument
 from answerd.formats import FORMATS
 from answerd.formats.json import syntax_error
 from answerd.identity import IDENTIFIER_LENGTH, Kind
+from answerd.installs.records import InstallMemory
+from answerd.installs.states import Rules
 from answerd.inventory import FORMAT as INVENTORY_FORMAT
+from answerd.machine_history import Happened, happened_as_json, machine_history, names_of_machine
 from answerd.server.admin import requests
 from answerd.server.admin.requests import (
     DEFAULT_FORMAT,
@@ -34,6 +37,7 @@ from answerd.server.admin.requests import (
     note_outcome,
 )
 from answerd.server.document_writes import DocumentWrites
+from answerd.server.live_states import LiveStates
 from answerd.server.roles import may
 from answerd.server.statuses import OK
 from answerd.server.threads import in_thread
@@ -78,13 +82,15 @@ DIFF_CHARACTERS = 4_194_304
 there."""
 
 _ARRAYS = ("put", "delete")
-_FLAGS = ("prune", "dry_run", "strict")
+_FLAGS = ("prune", "prune_inventories", "dry_run", "strict")
 _HALF_OF_A_PAIR = re.compile("[\ud800-\udfff]")
 
 
 class ChangeHandlers:
-    def __init__(self, writes: DocumentWrites, sources: Sources) -> None:
-        """``sources`` fill the answers of a strict change."""
+    def __init__(self, writes: DocumentWrites, sources: Sources, installs: LiveStates | None) -> None:
+        """``sources`` fill the answers of a strict change. ``installs`` are the states of installs, None where there is
+        no place for them."""
+        self._installs = installs
         self.writes = writes
         self.sources = sources
         self.store = writes.store
@@ -119,7 +125,7 @@ class ChangeHandlers:
             if strict:
                 judge_strictly(self.writes, self.sources, changes, times, conditions)
             applied = self.writes.make(times, self.writes.guard.apply, changes, author, conditions)
-            fields = applied_as_json(applied, dry_run=False)
+            fields = in_thread(partial(applied_as_json, applied, dry_run=False))
         counts = ", ".join(f"{fields[name]} {name}" for name in ("new", "changed", "unchanged", "removed"))
         note_outcome(f"{fields['status']}: {counts}")
         return json_response(OK, fields, {"ETag": applied.etag})
@@ -140,11 +146,23 @@ class ChangeHandlers:
 
     def history(self) -> bottle.HTTPResponse:
         wanted = _filter(requests.query("machine", "group", "kind", "format", "since", "before", "limit"))
-        found: list[HistoryEntry] = in_thread(self.store.history, wanted)
-        note_outcome(f"{len(found)} changes")
-        labels = self.writes.follower.loader.catalogue.columns
-        entries = in_thread(lambda: [entry_as_json(entry, labels) for entry in found])
+        catalogue = self.writes.follower.current()
+
+        def found() -> list[dict[str, Any]]:
+            return [happened_as_json(one, catalogue.columns) for one in self._happened(wanted, catalogue)]
+
+        entries = in_thread(found)
+        note_outcome(f"{len(entries)} changes")
         return json_response(OK, {"history": entries})
+
+    def _happened(self, wanted: HistoryFilter, catalogue: Catalogue) -> list[Happened]:
+        """Return what a filter lets through: of a machine also the changes of its row, and its orders."""
+        if wanted.kind is not Kind.MACHINE or wanted.identifier is None:
+            return [Happened(entry.at, entry) for entry in self.store.history(wanted)]
+        memory = self._installs.current() if self._installs is not None else InstallMemory(Rules())
+        names = names_of_machine(catalogue, memory, wanted.identifier)
+        events = self._installs.store.history(names) if self._installs is not None else []
+        return machine_history(self.store, wanted, names, events, catalogue.columns)
 
     def restore(self, revision: str) -> bottle.HTTPResponse:
         if not revision.isascii() or not revision.isdigit() or len(revision) > 18:  # noqa: PLR2004 - of a 64-bit number
@@ -155,7 +173,11 @@ class ChangeHandlers:
         author, conditions = requests.author(), requests.conditions()
         restored = self.writes.make(requests.times(), restore_document, self.writes.guard, found[0], author, conditions)
         note_outcome(f"restored {restored.key} of revision {int(revision)}")
-        return json_response(OK, {"status": "restored", "problems": [*restored.problems]}, {"ETag": restored.etag})
+        status = "restored" if restored.is_new else "unchanged"
+        value: dict[str, Any] = {"status": status, "problems": [*restored.problems]}
+        if restored.machines:
+            value["machines"] = restored.machines
+        return json_response(OK, value, {"ETag": restored.etag})
 
 
 def judge_strictly(
@@ -192,6 +214,7 @@ def applied_as_json(applied: AppliedChange, *, dry_run: bool) -> dict[str, Any]:
     """Return the result of a change, as the API and ``answerd apply --json`` show it."""
     written = applied.written
     new, changed = [raw.key for raw in written.new], [raw.key for raw in written.changed]
+    machines = applied.machines()
     return {
         "status": "dry run" if dry_run else "applied",
         "new": len(new),
@@ -201,23 +224,7 @@ def applied_as_json(applied: AppliedChange, *, dry_run: bool) -> dict[str, Any]:
         "problems": [*applied.problems],
         "problems_before": [*applied.problems_before],
         "documents": {"new": _names(new), "changed": _names(changed), "removed": _names(written.removed)},
-    }
-
-
-def entry_as_json(entry: HistoryEntry, labels: Mapping[str, str]) -> dict[str, Any]:
-    """Return a change, as the API shows it. ``labels`` are those of inventories' columns."""
-    extension = entry.key.format
-    return {
-        "revision": entry.revision,
-        "when": entry.at,
-        "who": {"name": entry.author.name, "peer": entry.author.peer},
-        "note": entry.author.note,
-        "kind": entry.key.kind.value,
-        "identifier": entry.key.identifier,
-        "format": entry.key.format,
-        "before": None if entry.before is None else redacted(entry.before, extension, labels=labels),
-        "after": None if entry.after is None else redacted(entry.after, extension, labels=labels),
-        "diff": diff_lines(entry.key, entry.before, entry.after, labels=labels),
+        **({"machines": machines} if machines else {}),
     }
 
 
@@ -281,7 +288,9 @@ def read_change(body: bytes) -> tuple[ChangeSet, frozenset[str]]:
         raise InvalidRequest(f"a change has at most {MOST_DOCUMENTS:,} documents: make it in parts")
     deletes = tuple(raw.key for raw in documents["delete"])
     flags = frozenset(name for name in _FLAGS if fields.get(name, False))
-    return ChangeSet(tuple(documents["put"]), deletes, "prune" in flags), flags
+    if "prune_inventories" in flags and "prune" not in flags:
+        raise InvalidRequest('"prune_inventories" is for "prune"')
+    return ChangeSet(tuple(documents["put"]), deletes, "prune" in flags, "prune_inventories" in flags), flags
 
 
 def _refuse_masked(documents: Iterable[RawDocument]) -> None:

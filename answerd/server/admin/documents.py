@@ -68,6 +68,10 @@ Edit = Callable[[str, Table, Row | None], str]
 """Makes a text of a text, with its table and the row that the change is about."""
 
 
+CellsOf = Callable[[Table, Row | None, dict[str, str]], list[str]]
+"""Makes the cells of a row of its table, the row as it is (None: it is new), and the values by column."""
+
+
 class DocumentHandlers:
     """Handlers of ``/machines``, ``/groups``, ``/default`` and ``/inventory``."""
 
@@ -91,6 +95,7 @@ class DocumentHandlers:
         yield Route("DELETE", path, partial(self.delete, **inventory))
         yield Route("GET", "/inventory/<name>/<row>", self.get_row)
         yield Route("PUT", "/inventory/<name>/<row>", self.put_row)
+        yield Route("PATCH", "/inventory/<name>/<row>", self.patch_row)
         yield Route("DELETE", "/inventory/<name>/<row>", self.delete_row)
 
     def list(self, collection: str) -> bottle.HTTPResponse:
@@ -166,7 +171,21 @@ class DocumentHandlers:
         return unchanged(tag) or json_response(OK, cells, {"ETag": tag, **masked})
 
     def put_row(self, name: str, row: str) -> bottle.HTTPResponse:
-        """Change one row, or append it, and leave every other byte as it is."""
+        """Change one row, or append it, and leave every other byte as it is. A column that is not named is empty."""
+        return self._row_written(name, row, lambda table, _, values: in_columns(table, values))
+
+    def patch_row(self, name: str, row: str) -> bottle.HTTPResponse:
+        """Change the columns of a row that the request names."""
+
+        def cells(table: Table, found: Row | None, values: dict[str, str]) -> list[str]:
+            if found is None:
+                raise NotThere(f"no row of {_inventory(name)} has this identity")
+            return [values.get(key, cell) for key, cell in zip(table.layout.keys, found.cells(), strict=True)]
+
+        return self._row_written(name, row, cells)
+
+    def _row_written(self, name: str, row: str, cells_of: CellsOf) -> bottle.HTTPResponse:
+        """Store the cells that ``cells_of`` makes of a row and the values of the request."""
         identity = _identity(row)
         values = _values(requests.exchange().request.body)
 
@@ -174,7 +193,7 @@ class DocumentHandlers:
             if unknown := [column for column in values if column not in table.layout.keys]:
                 columns = ", ".join(table.layout.columns)
                 raise InvalidRequest(f"there is no column {brief(unknown[0])}: the columns are {columns}")
-            cells = in_columns(table, values)
+            cells = cells_of(table, found, values)
             identities, fault = judged(table.layout, cells)
             if fault:
                 raise InvalidRequest(f"the row: {fault}")
@@ -182,6 +201,8 @@ class DocumentHandlers:
                 raise InvalidRequest("the row does not hold the identity that the path names")
             if found is None:
                 return with_rows_added(text, table, [cells])
+            if cells == found.cells():
+                return text
             return with_row(text, table, line_of(table, found), cells)
 
         return written_response("stored", self._edited(name, identity, edit))
@@ -227,19 +248,39 @@ def _identity(row: str) -> str:
 
 def _values(body: bytes) -> dict[str, str]:
     """Return the cells in a request's body by case-folded column. Raises `InvalidRequest`."""
-    try:
-        values = json.loads(body, object_pairs_hook=_unique)
+    try:  # a number is the text that it is written as: 1.50 stays 1.50
+        written = json.loads(
+            body, object_pairs_hook=_unique, parse_int=str, parse_float=str, parse_constant=_refuse_constant
+        )
     except (ValueError, RecursionError):
         raise InvalidRequest('the body is no JSON object of each column once, {"id": "web-01", …}') from None
-    if not isinstance(values, dict):
+    if not isinstance(written, dict):
         raise InvalidRequest('the body is no JSON object, {"id": "web-01", …}')
+    values = {column: _cell(column, value) for column, value in written.items()}
     for column, value in values.items():
-        if not isinstance(value, str):
-            raise InvalidRequest(f"column {brief(column)}: a cell is a text")
         requests.refuse_masked(value, f"column {brief(column)}")
         if _NOT_IN_A_CELL.search(value):
             raise InvalidRequest(f"column {brief(column)}: the cell has a character that no inventory can hold")
     return values
+
+
+def _cell(column: str, value: Any) -> str:
+    """Return the cell of a value of JSON: several values stand beside each other. Raises `InvalidRequest`."""
+    if value is None:
+        return ""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, list) and not any(isinstance(one, list | dict) for one in value):
+        return " ".join(filter(None, (_cell(column, one) for one in value)))
+    if not isinstance(value, str):
+        raise InvalidRequest(
+            f"column {brief(column)}: a cell is a text, a number, true, false, null or a list of these"
+        )
+    return value
+
+
+def _refuse_constant(_: str) -> Any:
+    raise ValueError
 
 
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

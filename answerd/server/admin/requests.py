@@ -285,7 +285,11 @@ def unchanged(tag: str) -> bottle.HTTPResponse | None:
 
 
 def written_response(status: str, written: WrittenDocument) -> AdminResponse:
-    """Return the response to a write; of a removal it has no tag."""
+    """Return the response to a write; of a removal it has no tag. ``status`` is what was done where anything was."""
+    status = status if written.is_new else "unchanged"
     note_outcome(f"{status} {written.key}")
     headers = {} if status == "deleted" else {"ETag": written.etag}
-    return json_response(OK, {"status": status, "problems": [*written.problems]}, headers)
+    value: dict[str, Any] = {"status": status, "problems": [*written.problems]}
+    if written.machines:
+        value["machines"] = written.machines
+    return json_response(OK, value, headers)

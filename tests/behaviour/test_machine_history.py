@@ -1,0 +1,116 @@
+"""What happened to one machine, against each database. Rules: docs/admin-api.md#history."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from answerd.installs.events import Event, Kind
+from answerd.installs.records import InstallMemory
+from answerd.installs.states import Rules
+from answerd.machine_history import machine_history, names_of_machine
+from answerd.store import HistoryFilter
+from answerd.store.database import DatabaseStore
+from answerd.store.history import beginning
+from tests.support.admin import AdminOf
+from tests.support.fleet import Fleet
+
+pytestmark = pytest.mark.each_store
+
+TABLE = "id,mac,rack,root_password\nweb-1,52:54:00:00:00:01,R1,hunter22\nweb-2,52:54:00:00:00:02,R1,swordfish\n"
+
+
+@pytest.fixture
+def admin(fleet: Fleet) -> AdminOf[Any]:
+    if not isinstance(fleet.store, DatabaseStore):
+        pytest.skip("the admin API needs a database")
+    return AdminOf(fleet.store)
+
+
+def history(admin: AdminOf[Any], query: str) -> list[dict[str, Any]]:
+    reply = admin.get(f"/history?{query}")
+    assert reply.status == 200, reply.body
+    return list(reply.json["history"])
+
+
+def test_a_machine_has_the_changes_of_its_documents_and_of_its_row(admin: AdminOf[Any]) -> None:
+    admin.put("/inventory/default", TABLE)
+    admin.put("/machines/web-1", "x = 1\n")
+    admin.put("/machines/52-54-00-00-00-01?format=ks", "lang C\n")
+    admin.put("/machines/web-2", "x = 1\n")
+    admin.ask("PATCH", "/inventory/default/web-2", b'{"rack": "R2"}')
+    admin.ask("PATCH", "/inventory/default/web-1", b'{"rack": "R7"}')
+    admin.put("/inventory/default", admin.get("/inventory/default").body.decode().replace("web-1", "db-1"))
+    admin.put("/inventory/lab", "id\nlab-1\n")
+    found = history(admin, "machine=52:54:00:00:00:01")
+    assert [(one["kind"], one["identifier"], one["diff"][1:]) for one in found if one["kind"] == "inventory"] == [
+        (
+            "inventory",
+            "default",
+            ["-id: web-1", "+id: db-1", " mac: 52:54:00:00:00:01", " rack: R7", found[0]["diff"][-1]],
+        ),
+        (
+            "inventory",
+            "default",
+            [" id: web-1", " mac: 52:54:00:00:00:01", "-rack: R1", "+rack: R7", found[1]["diff"][-1]],
+        ),
+        ("inventory", "default", ["+id: web-1", "+mac: 52:54:00:00:00:01", "+rack: R1", found[3]["diff"][-1]]),
+    ]
+    assert [one["kind"] for one in found] == ["inventory", "inventory", "machine", "inventory"]
+    assert "hunter22" not in str(found)
+    assert found[-1]["before"] is None
+    assert [one["revision"] for one in found] == sorted((one["revision"] for one in found), reverse=True)
+    named = history(admin, "machine=web-1")  # a document has the name still, and a row had it
+    assert [one["identifier"] for one in named] == ["default", "default", "web-1", "default"]
+    assert named[0]["after"] is None
+    assert len(history(admin, "machine=web-2")) == 3
+    assert [one["format"] for one in history(admin, "machine=db-1&format=ks")] == ["ks"]
+
+
+def test_a_page_of_a_machine_follows_the_one_before(admin: AdminOf[Any]) -> None:
+    admin.put("/inventory/default", TABLE)
+    for number in range(30):
+        admin.ask("PATCH", "/inventory/default/web-2", f'{{"rack": {number}}}'.encode())
+        if number % 5 == 0:
+            admin.ask("PATCH", "/inventory/default/web-1", f'{{"rack": {number}}}'.encode())
+    everything = history(admin, "machine=web-1")
+    assert len(everything) == 7
+    pages: list[dict[str, Any]] = []
+    while page := history(admin, f"machine=web-1&limit=3&before={pages[-1]['revision'] if pages else 10**9}"):
+        pages += page
+    assert pages == everything
+    since = everything[2]["when"]
+    assert history(admin, f"machine=web-1&since={since[:19]}Z")[:3] == everything[:3]
+
+
+def test_a_row_that_is_removed_and_a_table_that_cannot_be_read(admin: AdminOf[Any]) -> None:
+    admin.put("/inventory/default", TABLE)
+    admin.delete("/inventory/default/web-1")
+    admin.put("/machines/52-54-00-00-00-01", "x = 1\n")
+    kinds = [(one["kind"], one["after"]) for one in history(admin, "machine=52:54:00:00:00:01")]
+    assert kinds[0] == ("machine", "x = 1\n")
+    assert (kinds[1][0], kinds[1][1]) == ("inventory", None)
+    assert len(kinds) == 3
+
+
+def test_orders_stand_between_the_changes_by_their_time(admin: AdminOf[Any]) -> None:
+    admin.put("/inventory/default", TABLE)
+    catalogue = admin.follower.current()
+    names = names_of_machine(catalogue, InstallMemory(Rules()), "web-1")
+    assert {"web1", "525400000001"} <= {*names}
+    at = 4_000_000_000.0
+    events = [
+        Event("525400000001", "web-1", Kind.ARMED, at, names, origin="command line, maria"),
+        Event("525400000001", "web-1", Kind.GIVEN, at + 1, names),
+        Event("525400000001", "web-1", Kind.DISARMED, 1.0, names),
+    ]
+    found = machine_history(admin.store, HistoryFilter(), names, events, {})
+    assert [one.order.kind if one.order is not None else None for one in found] == [Kind.ARMED, None, Kind.DISARMED]
+    assert found[0].when == "2096-10-02T07:06:40.000Z"
+    newest = machine_history(admin.store, HistoryFilter(since=beginning("2096-01"), limit=5), names, events, {})
+    assert [one.when for one in newest] == [found[0].when]
+    assert len(machine_history(admin.store, HistoryFilter(limit=2), names, events, {})) == 2
+    revision = found[1].entry.revision if found[1].entry is not None else 0
+    before = machine_history(admin.store, HistoryFilter(before=revision), names, events, {})
+    assert [one.order.kind for one in before if one.order is not None] == [Kind.DISARMED]
