@@ -161,8 +161,8 @@ def fold_of(event: Event) -> Fold:
     percent = -1.0 if event.percent is None else event.percent
     news = News(Strength.COPIED if event.after_copied else strength, at, event.message or "", percent)
     start = Start(attempt, event.start, _givings(event), at, strength, at if strength else 0.0, news=news)
-    if kind is not Kind.INSTALLED:  # brings nothing into the attempt: it may name what is closed for another reason
-        return Fold(starts=(start,), heard=at)
+    if kind is not Kind.INSTALLED:
+        return Fold(event.attempt, starts=(start,), heard=at)
     closing = Closing(event.id, at, event.giving, tuple(begun.id for begun in event.attempt))
     return Fold(event.attempt, (), (closing,), (start,), heard=at)
 

@@ -698,6 +698,8 @@ class InstallMemory(Machines):
         given_at = min(known, default=begun_at(subject.giving) / 1_000)
         attempt = [subject.attempt] if subject.attempt else []
         names = named_by_report(self, subject.giving, subject.identity, given_at, attempt, row_of)
+        if word is not ReportKind.INSTALLED:  # it opens nothing that is closed, for whatever reason
+            names = {one: text for one, text in names.items() if self.state_of(one) is not State.INSTALLED}
         if self._along[subject.giving] >= MOST_NAMED:  # it says others each time
             names = {one: text for one, text in names.items() if one == subject.identity or one in self.by_identity}
         held = self.by_identity.get(subject.identity)
