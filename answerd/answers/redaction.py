@@ -296,8 +296,8 @@ class _Reading:
 
     @property
     def elsewhere(self) -> set[str]:
-        """The hidden texts that are hidden wherever they occur."""
-        return {value for value in self.values if not _is_word(value)}
+        """The hidden texts that are hidden wherever they occur: not a secret's own name, which says nothing."""
+        return {value for value in self.values if value.casefold() not in _NAMES_OF_SECRETS}
 
     def all_hidden(self, values: Collection[str]) -> list[Hidden]:
         """Return what is hidden, in order and apart from each other: the secrets, and where ``values`` occur again."""
@@ -618,13 +618,6 @@ def _variants(texts: Iterable[str]) -> set[str]:
 
 
 _NAMES_OF_SECRETS = frozenset(name for name, _ in WITHIN)
-
-
-def _is_word(value: str) -> bool:
-    """Return whether a value is an ordinary word, or the name of a secret, which says nothing elsewhere."""
-    return (len(value) < _SHORTEST_WITHIN_A_WORD and value.isascii() and value.isalpha() and value.islower()) or (
-        value.casefold() in _NAMES_OF_SECRETS
-    )
 
 
 class _Search:

@@ -31,8 +31,8 @@ Options:
                   installed, failed, exhausted, conflict; or silent: those that
                   install and have neither asked nor reported for
                   SERVICE_INSTALL_SECS.
-  --summary BY    How many machines are in each state, for each group where BY is
-                  "group", or for each value of the column BY; also of those
+  --summary BY    How many machines are in each state, for each group where BY
+                  is "group", or for each value of the column BY; also of those
                   that have no record.
   --names         Print nothing but the names of the machines, each on a line.
   --waiting       The machines that a gate refused and that an operator can let

@@ -29,7 +29,8 @@ Options:
 
 Exit status:
   0  all are installed
-  1  all are done, and some have failed or are exhausted; with --fail-fast: one is
+  1  all are done, and some have failed or are exhausted; with --fail-fast: one
+     is
   2  a name is unknown, no machine is as the options say, the states cannot be
      read, or the command line is wrong
   3  the time is over

@@ -552,13 +552,10 @@ def test_a_page_judges_no_answer_that_takes_long() -> None:
         assert bool(shown.warnings) != is_judged
 
 
-@pytest.mark.parametrize(
-    ("secret", "is_hidden_again"),
-    [("Secret1xY", True), ("hunter2!", True), ("hunter2", True), ("Hunter", True), ("hunting", False)],
-)
-def test_what_repeats_a_secret_is_hidden_unless_it_is_an_ordinary_word(secret: str, is_hidden_again: bool) -> None:
+@pytest.mark.parametrize("secret", ["Secret1xY", "hunter2!", "hunter2", "Hunter", "hunting"])
+def test_what_repeats_a_secret_is_hidden(secret: str) -> None:
     shown = redacted(f"rootpw {secret}\n# it is {secret} again\n", "ks")
-    assert shown == f"rootpw {SECRET}\n# it is {SECRET if is_hidden_again else secret} again\n"
+    assert shown == f"rootpw {SECRET}\n# it is {SECRET} again\n"
 
 
 def test_a_secret_that_is_called_password_leaves_the_word_in_comments() -> None:
