@@ -477,6 +477,8 @@ class InstallMemory(Machines):
             return None
         if (first.fold.group.name if first.fold.group is not None else None) != requested.group:
             return None
+        if _is_before_an_order(first.record.giving, first.fold):
+            return None
         of = self.ties.of
         for tie in {id(tie): tie for identity in asked.names if (tie := of.get(identity)) is not None}.values():
             if any(known.get(other, first) is not first for other in tie.others):
@@ -560,8 +562,8 @@ class InstallMemory(Machines):
     def _closed_with(self, asked: Asked, refused: Refused, row_of: RowOf, at: float) -> tuple[tuple[str, ...], Fold]:
         """Return the open identities that a request carries beside the installed one that refuses it, and by what they
         are closed: the machine was installed, and this is how it says so, also where an order came in between that did
-        not name what is closed. What is of another row is left out. At most `MOST_NAMED` are closed along with one
-        install."""
+        not name what is closed. An order that is not known here may be later, and counts then. What is of another row
+        is left out. At most `MOST_NAMED` are closed along with one install."""
         ties, closer, closed = self.ties, refused.identity, refused.record
         fold = self.fold(closer)
         if refused.refusal not in (Refusal.INSTALLED, Refusal.DISARMED) or closed.since < ties.moved(closer):
@@ -579,7 +581,9 @@ class InstallMemory(Machines):
         found = found[: max(0, room)]
         if not found:
             return (), NOTHING
-        return tuple(found), Fold(disarms, (), (*fold.closings, Closing(new_id(at), at)))
+        between = [order.at for one in found for order in self.fold(one).orders]
+        also = (Closing(new_id(at), max(between)),) if between else ()
+        return tuple(found), Fold(disarms, (), (*fold.closings, *also))
 
     def _of_refusal(
         self,
@@ -633,7 +637,7 @@ class InstallMemory(Machines):
         present = next((start for start in reversed(fold.starts) if giving in start.givings), None)
         if present is not None and not is_of_one_machine(self.ties, present.names, names):
             present = None  # it was given to the machine that a MAC address has left
-        if present is None or any(milliseconds(order.at) > begun_at(giving) for order in fold.orders):
+        if present is None or _is_before_an_order(giving, fold):
             giving = giving_id(next(iter(names)), fold.orders)
             present = next((start for start in reversed(fold.starts) if giving in start.givings), None)
         names = self._fitting(names, asked, requested.at)
@@ -762,6 +766,11 @@ def _with_plain(asked: Asked, decision: Decision) -> Decision:
     plain = plain or next((text[1:] for text in names.values()), "")
     is_own = asked.row is None or refused.identity in asked.row_names
     return decision._replace(refused=refused._replace(is_own=is_own, plain=plain))
+
+
+def _is_before_an_order(giving: str, fold: Fold) -> bool:
+    """Return whether an order counts that a giving did not: another node gave it, which did not know the order."""
+    return any(milliseconds(order.at) > begun_at(giving) for order in fold.orders)
 
 
 def _attempt(record: Record, own: Iterable[Held]) -> tuple[Begun, ...]:

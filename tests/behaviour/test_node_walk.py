@@ -1,16 +1,19 @@
 """Nodes that are cut off from each other and joined again: random lives, against what was acknowledged
-(`tests.support.node_world`)."""
+(`tests.support.node_world`), and what such lives found, each as short as it can be told."""
 
 from __future__ import annotations
 
 import pytest
 
-from tests.support.node_world import shortest, violation, walk
+from tests.support.hardware_world import Step
+from tests.support.node_world import NodeWorld, shortest, violation, walk
 from tests.support.thorough import examples
 
 LENGTH = 120
-
-
+A, B = 0, 1
+WITHOUT_ROW, WITH_ROW = 1, 2
+BY_MAC, BY_SERIAL = 0, 1
+LAST_GIVEN = 1
 WRONG = pytest.mark.xfail(reason="a walk over three nodes still ends otherwise than it must", strict=False)
 
 
@@ -22,3 +25,41 @@ def test_nothing_acknowledged_is_lost_and_nobody_is_installed_by_a_joining(nodes
         if found is not None:
             least = shortest(steps, nodes) or found
             pytest.fail("\n".join([f"seed {seed}: {least[1]}", *least[2].story]))
+
+
+def joined(board: int, *steps: tuple[str, int, int]) -> list[bool]:
+    """Have steps happen to one board of two nodes: what, at which node, and a choice. Return whether each node gives it
+    the installer once they have heard of each other."""
+    world = NodeWorld(2)
+    for verb, node, choice in steps:
+        world.do(Step(verb, node, board, choice))
+    world.judge()
+    for node in (A, B, A):
+        world.do(Step("heal", node, board, 0))
+    return [node.would_give(said) for node in world.nodes for said in world.boards[board].requests]
+
+
+def test_what_a_refused_request_says_closes_nothing_against_a_later_order_elsewhere() -> None:
+    gives = joined(
+        WITH_ROW,
+        ("ask", B, BY_MAC),
+        ("installed", A, LAST_GIVEN),  # A knows of no serial number
+        ("arm", B, 0),  # B knows of no report
+        ("ask", A, BY_SERIAL),
+    )
+    assert all(gives)
+
+
+def test_a_repetition_after_an_order_that_the_giving_did_not_know_is_a_giving_of_both() -> None:
+    gives = joined(
+        WITHOUT_ROW,
+        ("arm", A, 0),
+        ("cut", B, 0),
+        ("ask", A, BY_MAC),
+        ("exchange", A, 0),
+        ("arm", B, 0),
+        ("heal", B, 0),
+        ("ask", B, BY_MAC),
+        ("installed", B, LAST_GIVEN),
+    )
+    assert not any(gives)
