@@ -6,7 +6,8 @@ with what its node knew. From that alone follows what must be (`NodeWorld.judge`
 
 - A board whose last acknowledged order or report is a `disarm` or a report of success is refused, wherever that came:
   by its own node at once, by every node once they have heard of each other.
-- A board that was armed after all of these is given the installer everywhere then.
+- A board that was armed after all of these is given the installer everywhere then, unless that `arm` was forgotten:
+  what the node of a `forget` did not know comes back.
 - A board that every node refuses is refused after they have joined: nobody is installed by a joining.
 - Nodes that have heard of each other agree, in whatever order they were joined, and have every acknowledged report.
 """
@@ -59,6 +60,7 @@ class Board:
     name: str
     requests: list[dict[str, list[str]]]
     acts: list[Act] = field(default_factory=list)
+    forgotten: set[Act] = field(default_factory=set)
     given: list[Given] = field(default_factory=list)
 
 
@@ -226,6 +228,8 @@ class NodeWorld:
         if node.order(verb, (board.name,)) is None:
             raise Violation(f"{verb} {board.name} at {node.name} is not taken")
         self.story.append(f"{verb} {board.name} at {node.name}")
+        if verb == "forget":
+            board.forgotten.update(self._heard(node, board))
         self._acted(node, board, Act(verb, self.now, verb == "disarm"))
 
     # --- between nodes -----------------------------------------------------------------------------------------------
@@ -337,7 +341,8 @@ class NodeWorld:
             if gives[0] and closed > opened:
                 raise Violation(f"{board.name} was closed last, and is given the installer {told}")
             ended = max((act.at for act in board.acts if act.closes or act.is_report), default=0.0)
-            armed = max((act.at for act in board.acts if act.verb == "arm"), default=0.0)
+            arms = [act.at for act in board.acts if act.verb == "arm" and act not in board.forgotten]
+            armed = max(arms, default=0.0)
             if not gives[0] and armed > ended:
                 raise Violation(f"{board.name} was armed last, and is refused {told}")
         states = [{one: held.record.state for one, held in node.installs.memory.by_identity.items()} for node in nodes]
