@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
+import gevent
 import pytest
 from gevent.event import Event
 
@@ -42,6 +43,8 @@ def test_work_is_begun_once_shown_while_it_goes_on_and_kept() -> None:
     work, held = Jobs[str](), Held()
     first = work.job("one", held, patience=0.05)
     assert [first.result, first.is_finished] == [None, False]
+    while not first.total:
+        gevent.sleep(0.01)
     assert (first.done, first.total) == (1, 2)
     assert work.job("one", held) is first is work.named(first.name)
     held.release.set()

@@ -290,6 +290,7 @@ def written_response(status: str, written: WrittenDocument) -> AdminResponse:
     note_outcome(f"{status} {written.key}")
     headers = {} if status == "deleted" else {"ETag": written.etag}
     value: dict[str, Any] = {"status": status, "problems": [*written.problems]}
-    if written.machines:
+    is_that_machine = status == "deleted" and written.key.kind is Kind.MACHINE
+    if written.machines and not is_that_machine:
         value["machines"] = written.machines
     return json_response(OK, value, headers)
