@@ -61,7 +61,14 @@ for _command in COMMANDS:
     _ROWS.setdefault(_row(_command).program, []).append(_row(_command))
 
 PROGRAMS = frozenset(_ROWS)
-"""The programs of the table: a text without one of them has no command that takes a secret."""
+_WORD_OF_TEXT = re.compile(r"\w+(?:-+\w+)*")
+
+
+def has_program(folded: str) -> bool:
+    """Return whether a text, case-folded, has the name of a program of the table: without one it has no command that
+    takes a secret."""
+    return not PROGRAMS.isdisjoint(_WORD_OF_TEXT.findall(folded))
+
 
 _BEFORE_PROGRAMS = frozenset(
     (
@@ -346,7 +353,9 @@ class _Line:
 
 
 def in_text(text: str, depth: int = 0) -> Iterator[Found]:
-    """Yield the secrets of the commands of a text."""
+    """Yield the secrets of the commands of a text: of programs, and of what is written to a file or read as one."""
+    if not ("<" in text or ">" in text or has_program(text.casefold())):
+        return
     yield from _commands(text, depth, several_lines=False)
     if "\n" in text and ('"' in text or "'" in text):
         yield from _commands(text, depth, several_lines=True)

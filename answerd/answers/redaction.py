@@ -332,9 +332,15 @@ _USER = re.compile(r"(?:--(?:user)?name[ =]|passwd/username[ \t]+string[ \t]+)[\
 _OF_USERS = frozenset(("user", "username", "name", "login"))
 
 _FIELDS: dict[str, list[tuple[Path, Field]]] = {}
+"""The fields by their last name; those of any name by the name above it and ``/*``."""
 for _field in FIELDS:
     _names = tuple(_field.path.split("/"))
-    _FIELDS.setdefault(_names[-1].casefold(), []).append((_names, _field))
+    _FIELDS.setdefault("/".join(_names[-2:]) if _names[-1] == "*" else _names[-1], []).append((_names, _field))
+_LONGEST_FIELD = max(field.path.count("/") + 1 for field in FIELDS)
+
+
+def _bare(name: str) -> str:
+    return name.lstrip("@").rpartition("}")[2]
 
 
 def _users_in(texts: Iterable[ValueSpan]) -> set[str]:
@@ -347,17 +353,18 @@ class _Names:
 
     def __init__(self, leaves: Sequence[ValueSpan]) -> None:
         self._known: dict[str, bool] = {}
-        self._kinds = {(_map_of(leaf.path), _last_name(leaf.path)): leaf.text for leaf in leaves if _tells_a_kind(leaf)}
+        last_names = [_last_name(leaf.path) for leaf in leaves]
+        named = list(zip(last_names, leaves, strict=True))
+        self._kinds = {(_map_of(leaf.path), last): leaf.text for last, leaf in named if last in ("type", "kind")}
         self._naming = {
             _map_of(leaf.path)
-            for leaf in leaves
-            if (_last_name(leaf.path) in NAMED_BY and self._is_named(leaf.text))
-            or (_last_name(leaf.path) == "path" and is_secret_file(leaf.text))
+            for last, leaf in named
+            if (last in NAMED_BY and self._is_named(leaf.text)) or (last == "path" and is_secret_file(leaf.text))
         }
         self._in_commands: dict[Path, list[Found]] = {}
         for command in _lists(leaves):
             self._read(command)
-        self.users = {leaf.text for leaf in leaves if _last_name(leaf.path) in _OF_USERS}
+        self.users = {leaf.text for last, leaf in named if last in _OF_USERS}
 
     def is_secret(self, leaf: ValueSpan) -> bool:
         """Return whether a value is hidden whole: by the names above it, by the value of another key of its map, by an
@@ -400,8 +407,8 @@ class _Names:
 
     def _field(self, names: Sequence[str], leaf: ValueSpan) -> Field | None:
         field: Field
-        bare = [name.lstrip("@").rpartition("}")[2] for name in names]
-        for wanted, field in [*_FIELDS.get(bare[-1].casefold(), ()), *_FIELDS.get("*", ())] if bare else ():
+        bare = ["", "", *map(_bare, names[-_LONGEST_FIELD:])]
+        for wanted, field in (*_FIELDS.get(bare[-1], ()), *_FIELDS.get(f"{bare[-2]}/*", ())):
             own = bare[-len(wanted) :]
             is_it = len(own) == len(wanted) and all(one in ("*", name) for one, name in zip(wanted, own, strict=True))
             if is_it and (not field.where[0] or self._kind(field.where[0], leaf) == field.where[1]):
@@ -439,10 +446,6 @@ _PUBLIC = (
     "ssh-ed25519 ",
     "ecdsa-",
 )
-
-
-def _tells_a_kind(leaf: ValueSpan) -> bool:
-    return _last_name(leaf.path) in ("type", "kind")
 
 
 def _lists(leaves: Sequence[ValueSpan]) -> Iterator[list[ValueSpan]]:
@@ -537,7 +540,10 @@ def _written(source: str, text: ValueSpan, parts: list[tuple[int, int]]) -> Iter
 
 
 def _last_name(path: Path) -> str:
-    return next((step.lstrip("@").casefold() for step in reversed(path) if not step.isdecimal()), "")
+    for step in reversed(path):
+        if not step.isdecimal():
+            return step.lstrip("@").casefold()
+    return ""
 
 
 def _map_of(path: Path) -> Path:

@@ -304,11 +304,11 @@ EXAMPLES = {
 
 
 def test_each_form_has_an_example() -> None:
-    assert sorted(EXAMPLES) == sorted(source for _, source in FORMS)
+    assert sorted(EXAMPLES) == sorted(source for _, source, _ in FORMS)
 
 
-@pytest.mark.parametrize(("pattern", "source"), FORMS, ids=[source for _, source in FORMS])
-def test_a_form_is_hidden_in_every_family(pattern: str, source: str) -> None:
+@pytest.mark.parametrize(("pattern", "source", "signs"), FORMS, ids=[source for _, source, _ in FORMS])
+def test_a_form_is_hidden_in_every_family(pattern: str, source: str, signs: str) -> None:
     text = EXAMPLES[source]
     found = re.search(pattern, text)
     assert found is not None
@@ -319,6 +319,19 @@ def test_a_form_is_hidden_in_every_family(pattern: str, source: str) -> None:
         assert value not in shown, (extension, document)
         assert "Zq7R" not in shown
         assert encoded(text)[8:24] not in shown
+
+
+@pytest.mark.parametrize(("pattern", "source", "signs"), FORMS, ids=[source for _, source, _ in FORMS])
+@settings(max_examples=examples(50))
+@given(data=st.data())
+def test_each_text_of_a_form_has_one_of_its_signs(pattern: str, source: str, signs: str, data: st.DataObject) -> None:
+    text = data.draw(st.from_regex(pattern.replace(r"(?<!\w)", "").replace(r"(?<![\w.-])", "")))
+    assert any(sign in text.casefold() for sign in signs.split()), (source, text)
+
+
+@pytest.mark.parametrize(("pattern", "signs"), [(pattern, signs) for pattern, _, signs in FORMS if "(?i" in pattern])
+def test_letters_that_python_takes_for_others_are_in_no_sign(pattern: str, signs: str) -> None:
+    assert "i" not in signs, pattern
 
 
 KEY = "-----BEGIN EC PRIVATE KEY-----\nMHcCAQEEIZq7Rk2Lm9XAAAA\nZq7Rk2Lm9X+/==\n-----END EC PRIVATE KEY-----\n"
