@@ -157,7 +157,7 @@ def test_no_step_of_the_package_believes_or_follows_what_the_services_user_left(
     step: str, installed: System, package: Path, tmp_path: Path
 ) -> None:
     """systemctl is a stand-in, and /run/systemd/system is there: the scripts do all that they do beside systemd."""
-    stand_in = installed.root / "usr/local/sbin/systemctl"
+    stand_in = installed.root / "usr/sbin/systemctl"  # before others on the PATH of maintainer scripts
     stand_in.write_text('#!/bin/sh\nprintf "%s\\n" "$*" >>/root/systemctl\n')
     stand_in.chmod(0o755)
     (installed.root / "run/systemd/system").mkdir(parents=True, exist_ok=True)
@@ -183,7 +183,7 @@ def test_no_step_of_the_package_believes_or_follows_what_the_services_user_left(
         units = {f"enable --quiet answerd.{kind}" for kind in ("service", "socket")}
         assert enabled == (units if step == "install" else set())
     finally:
-        installed.run("rm", "-rf", "/var/lib/answerd", "/var/log/answerd", "/run/systemd", "/usr/local/sbin/systemctl")
+        installed.run("rm", "-rf", "/var/lib/answerd", "/var/log/answerd", "/run/systemd", "/usr/sbin/systemctl")
         installed.install(package)
 
 
