@@ -140,7 +140,7 @@ for folder in /var/lib/answerd /var/log/answerd; do
     printf '[Service]\\nExecStart=/bin/true\\n[Install]\\nWantedBy=multi-user.target\\n' >evil.service
     printf '{FORGED}' >.enabled
     for name in enabled answerd.enabled answers.db answers.db-wal installs.db captures; do
-        ln -s /etc/shadow $name
+        ln -sfn /etc/shadow $name
     done
     ln -s /root root
     ln -s /etc etc
