@@ -36,15 +36,28 @@ SCHEMES: Mapping[int, tuple[str, ...]] = {
 
 NODES = ("files", "directories", "links")
 
-UNIQUE: Mapping[str, str] = {
-    "storage.disks": "device",
-    "storage.raid": "name",
-    "storage.luks": "name",
-    "systemd.units": "name",
-    "passwd.users": "name",
-    "passwd.groups": "name",
+ITEM_KEYS: Mapping[str, str] = {
+    **dict.fromkeys(NODES, "path"),
+    "disks": "device",
+    "raid": "name",
+    "luks": "name",
+    "filesystems": "device",
+    "tang": "url",
+    "units": "name",
+    "dropins": "name",
+    "users": "name",
+    "groups": "name",
+    "merge": "source",
+    "certificateAuthorities": "source",
+    "httpHeaders": "name",
 }
-"""Lists of objects to the key that may not repeat."""
+"""A list of objects, by its own key, to the key that may not repeat in it. A list of strings repeats none."""
+
+MAY_REPEAT = frozenset({"options", "mountOptions", "openOptions"})
+"""Lists of strings for the command line of a program: they alone may have one twice."""
+
+ONE_LIST = (frozenset(NODES), frozenset({"shouldExist", "shouldNotExist"}))
+"""Lists beside each other that may not have one item twice between them."""
 
 AGAMA = Program("Agama", "an object")
 IGNITION = Program("Ignition", "an object")
@@ -195,17 +208,17 @@ def _butane_words(document: Any) -> Iterator[tuple[Path, str]]:
 
 def _contradictions(document: dict[str, Any]) -> Iterator[tuple[Path, str]]:
     """Yield what holds between values: names that repeat, paths, partitions."""
-    for path, key in UNIQUE.items():
-        section, name = path.split(".")
-        yield from _repeated(_entries(document, section, name), key, (section, name))
-    paths: dict[str, str] = {}
+    yield from _repeated(document)
+    for path, _known, value in _known_keys(rules("ignition"), document):
+        if path[-1] == "verification" and isinstance(value, dict) and value.get("hash") is not None:
+            resource: Any = document
+            for step in path[:-1]:
+                resource = resource[step]
+            if resource.get("source") is None:
+                yield (*path, "hash"), "needs a source: it is the sum of what is fetched from there"
     for name in NODES:
         for place, node in _entries(document, "storage", name):
             where: Path = ("storage", name, place)
-            if isinstance(named := node.get("path"), str):
-                if named in paths:
-                    yield (*where, "path"), f"is already used, in {paths[named]}"
-                paths.setdefault(named, f"storage.{name}.{place}")
             contents = node.get("contents")
             lacks = contents is None or (isinstance(contents, dict) and contents.get("source") is None)
             if name == "files" and node.get("overwrite") is True and lacks:
@@ -214,18 +227,13 @@ def _contradictions(document: dict[str, Any]) -> Iterator[tuple[Path, str]]:
                 who = node.get(owner)
                 if isinstance(who, dict) and who.get("id") is not None and who.get("name") not in (None, ""):
                     yield (*where, owner), "has both id and name: one of them says who"
-    yield from _repeated(_mounted(document), "path", ("storage", "filesystems"))
+    yield from _repeated_mounts(document)
     for place, disk in _entries(document, "storage", "disks"):
         yield from _partition_faults(disk, ("storage", "disks", place))
     for place, unit in _entries(document, "systemd", "units"):
-        yield from _repeated(_listed(unit.get("dropins")), "name", ("systemd", "units", place, "dropins"))
         contents = unit.get("contents")
         if isinstance(contents, str) and (wrong := _unit_fault(contents)):
             yield ("systemd", "units", place, "contents"), wrong
-
-
-def _mounted(document: dict[str, Any]) -> list[tuple[int, dict[str, Any]]]:
-    return [(place, one) for place, one in _entries(document, "storage", "filesystems") if one.get("path")]
 
 
 def _entries(document: Any, section: str, name: str) -> list[tuple[int, dict[str, Any]]]:
@@ -239,11 +247,29 @@ def _listed(items: Any) -> list[tuple[int, dict[str, Any]]]:
     return [(place, item) for place, item in found if isinstance(item, dict)]
 
 
-def _repeated(entries: list[tuple[int, dict[str, Any]]], key: str, above: Path) -> Iterator[tuple[Path, str]]:
+def _repeated(document: dict[str, Any]) -> Iterator[tuple[Path, str]]:
+    """Yield the items that are in a list twice."""
+    first: dict[tuple[Path, str], Path] = {}
+    for path, _known, value in _known_keys(rules("ignition"), document):
+        listed = path[-1]
+        if not isinstance(value, list) or listed in MAY_REPEAT:
+            continue
+        beside = next((min(names) for names in ONE_LIST if listed in names), listed)
+        for place, item in enumerate(value):
+            where: Path = (*path, place)
+            key = ITEM_KEYS.get(str(listed)) if isinstance(item, dict) else None
+            name = item.get(key) if key else item
+            if isinstance(name, str) and first.setdefault(((*path[:-1], beside), name), where) != where:
+                other = ".".join(map(str, first[(*path[:-1], beside), name]))
+                yield (*where, key) if key else where, f"is already used, in {other}"
+
+
+def _repeated_mounts(document: dict[str, Any]) -> Iterator[tuple[Path, str]]:
     first: dict[str, int] = {}
-    for place, entry in entries:
-        if isinstance(name := entry.get(key), str) and first.setdefault(name, place) != place:
-            yield (*above, place, key), f"is already used, in {'.'.join(map(str, above))}.{first[name]}"
+    for place, filesystem in _entries(document, "storage", "filesystems"):
+        path = filesystem.get("path")
+        if path and isinstance(path, str) and first.setdefault(path, place) != place:
+            yield ("storage", "filesystems", place, "path"), f"is already used, in storage.filesystems.{first[path]}"
 
 
 def _partition_faults(disk: dict[str, Any], where: Path) -> Iterator[tuple[Path, str]]:

@@ -84,10 +84,16 @@ def account(name: str) -> str:
     return unattend(f"<UserAccounts><LocalAccounts>{item}</LocalAccounts></UserAccounts>", which="oobeSystem")
 
 
+GOOD["the last order"] = run("<Order>500</Order><Path>x</Path>")
+GOOD["a restart that the command asks for"] = run("<Order>1</Order><Path>x</Path><WillReboot>OnRequest</WillReboot>")
+
 BAD = {
     "a long path": (run(f"<Order>1</Order><Path>{'x' * 260}</Path>"), "at most 259 characters"),
+    "a restart of no kind": (run("<Order>1</Order><Path>x</Path><WillReboot>OnError</WillReboot>"), "'OnRequest'"),
     "no order": (run("<Path>x</Path>"), "Order is missing"),
     "an order of no number": (run("<Order>one</Order><Path>x</Path>"), "a whole number from 1"),
+    "an order above the last": (run("<Order>501</Order><Path>x</Path>"), "a whole number from 1 to 500"),
+    "an account of a name that Windows keeps": (account("None"), "not NONE"),
     "a size with its unit": (partition("<Type>Primary</Type><Size>20GB</Size>"), "megabytes"),
     "a size of what fills the rest": (partition("<Size>100</Size><Extend>true</Extend>"), "both Size and Extend"),
     "a type of partition": (partition("<Type>UEFI</Type><Size>100</Size>"), "'EFI'"),
