@@ -20,6 +20,7 @@ from answerd.answers.operator_names import (
     machines_with_state,
     machines_without_record,
 )
+from answerd.answers.secret_names import is_secret_name
 from answerd.formats.patterns import Pattern, as_compared, form_under
 from answerd.host_lists import MOST_NAMES, NotAList, is_host_list, names_in
 from answerd.identity import brief, folded, printable
@@ -47,6 +48,11 @@ class Choice:
     filters: Sequence[str] = ()
     group: str | None = None
     state: str | None = None
+
+    @property
+    def columns(self) -> set[str]:
+        """The labels of the columns of the filters."""
+        return {folded(text.partition("=")[0]) for text in self.filters}
 
     @property
     def is_of_all(self) -> bool:
@@ -92,6 +98,17 @@ def chosen(catalogue: Catalogue, memory: InstallMemory, now: float, choice: Choi
         machines = {key: one for key, one in machines.items() if key in of_group}
     seen = (ChosenMachine(machine, machine.seen_in(memory)) for machine in machines.values())
     return Chosen(_sorted(one for one in seen if _is_in(one, state, memory, now)), unknown)
+
+
+def secret_columns(catalogue: Catalogue) -> set[str]:
+    """Return the labels of columns that are named like a secret, in the table or by the settings."""
+    tables = catalogue.inventory.by_layout.values() if catalogue.inventory is not None else ()
+    return {
+        label
+        for table in tables
+        for label, at in table.layout.labels.items()
+        if is_secret_name(label) or is_secret_name(table.layout.columns[at])
+    }
 
 
 def state_word(state: str | None) -> str | None:

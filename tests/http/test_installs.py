@@ -638,7 +638,9 @@ def test_a_machine_that_begins_again_within_its_grace_is_waited_for(
 def test_how_far_racks_are_is_said_by_command_api_and_metrics(serving: Callable[..., Service], tmp_path: Path) -> None:
     table = RACKS["inventory.csv"].replace("rack\n", "rack,root_password\n").replace("R1\n", "R1,hunter22\n")
     write_tree(tmp_path / "racks", {**RACKS, "inventory.csv": table})
-    (tmp_path / "tokens").write_text(f"grafana read {hash_of(b'reader-0123456789')}\n")
+    (tmp_path / "tokens").write_text(
+        f"grafana read {hash_of(b'reader-0123456789')}\nnight operate {hash_of(b'operator-0123456789')}\n"
+    )
     settings: dict[str, Any] = {"SERVICE_STORE": "sqlite", "SERVICE_DB_PATH": tmp_path / "answers.db"}
     run("import", str(tmp_path / "racks"), **settings)
     served = {"SERVICE_ADMIN_ADDR": "127.0.0.1:0", "SERVICE_TOKENS_FILE": tmp_path / "tokens"}
@@ -678,8 +680,20 @@ def test_how_far_racks_are_is_said_by_command_api_and_metrics(serving: Callable[
     assert asked("/metrics?by=rak").status == 400
     for target in ("/summary?by=root_password", "/metrics?by=root_password"):
         assert "hunter22" in asked(target).text
+    assert len(json.loads(asked("/installs?where=root_password=hunter*").body)["installs"]) == 10
+    for target in (
+        "/summary?by=root_password",
+        "/summary?by=rack&where=ROOT_PASSWORD=h*",
+        "/metrics?by=root_password",
+        "/installs?where=root_password=h*",
+        "/installs?where=rack=R1&where=root_password=x*",
+    ):
         shown = asked(target, "reader-0123456789")
-        assert (shown.status, "hunter22" in shown.text) == (200, False)
+        assert (shown.status, "root_password is named like a secret" in shown.text) == (403, True), target
+    refused = service.ask_admin(
+        "POST", "/installs?order=arm&where=root_password=h*", Authorization="Bearer operator-0123456789"
+    )
+    assert refused.status == 403
 
 
 NODES = 2_000

@@ -11,14 +11,13 @@ from urllib.parse import unquote_to_bytes
 import bottle
 
 from answerd.answers.catalogue import Catalogue
-from answerd.answers.machine_choice import Choice, Chosen, NoSuchGroup, WrongChoice, chosen
+from answerd.answers.machine_choice import Choice, Chosen, NoSuchGroup, WrongChoice, chosen, secret_columns
 from answerd.answers.operator_names import Machine, machine_named, ordered_machine, still_refused
 from answerd.answers.redaction import redacted_install
-from answerd.answers.secret_names import redacted_cell
 from answerd.answers.sources import Sources
 from answerd.answers.tally import Summary, summary
 from answerd.answers.unclaimed import still_unclaimed
-from answerd.identity import printable
+from answerd.identity import folded, printable
 from answerd.installs.contacts import ContactIndex, contact_as_json
 from answerd.installs.hardware import Names
 from answerd.installs.records import InstallMemory, Remembered
@@ -26,7 +25,15 @@ from answerd.installs.sentences import sentence, shown_name
 from answerd.installs.shown import MOST_LISTED, event_as_json, record_as_json, unknown_as_json
 from answerd.installs.states import Order
 from answerd.server.admin import requests
-from answerd.server.admin.requests import MASKED, InvalidRequest, NotThere, Route, json_response, note_outcome
+from answerd.server.admin.requests import (
+    MASKED,
+    Forbidden,
+    InvalidRequest,
+    NotThere,
+    Route,
+    json_response,
+    note_outcome,
+)
 from answerd.server.exposition import TallyExposition
 from answerd.server.live_states import LiveStates
 from answerd.server.statuses import OK
@@ -53,6 +60,7 @@ class InstallHandlers:
         """Return the records that the query asks for, sorted by name."""
         asked = requests.lists_in_query(_SEVERAL, *_CHOOSING, "limit", "after", "waiting")
         memory, catalogue, now = self._installs.current(), self._catalogue(), self._installs.now()
+        _refuse_secret_columns(catalogue, _choice(asked).columns)
         sees_secrets = requests.sees_secrets()
 
         def page() -> list[dict[str, Any]]:
@@ -101,6 +109,7 @@ class InstallHandlers:
         if choice.is_of_all:
             raise InvalidRequest(f"name the machines, or choose them: {', '.join(_CHOOSING)}")
         memory, catalogue, now = self._installs.current(), self._catalogue(), self._installs.now()
+        _refuse_secret_columns(catalogue, choice.columns)
         found = in_thread(_chosen, catalogue, memory, now, choice)
         if not found.machines:
             raise NotThere("there is no such machine: nothing was done")
@@ -169,17 +178,13 @@ class InstallHandlers:
         return TallyExposition(counted)()
 
     def _counted(self, choice: Choice, by: str) -> Summary:
-        """Return a summary, without the values of columns that are named like a secret for a role that sees none.
-        Raises `InvalidRequest`, `NotThere`."""
+        """Return a summary. Raises `InvalidRequest`, `NotThere`, `Forbidden`."""
         memory, catalogue, now = self._installs.current(), self._catalogue(), self._installs.now()
+        _refuse_secret_columns(catalogue, {*choice.columns, folded(by)})
         try:
-            counted = in_thread(summary, catalogue, memory, now, choice, by)
+            return in_thread(summary, catalogue, memory, now, choice, by)
         except WrongChoice as error:
             raise refused(error) from None
-        if not requests.sees_secrets():
-            for tally in counted.tallies:
-                tally.value = redacted_cell(counted.by, tally.value) if tally.value is not None else None
-        return counted
 
     def unknown(self) -> bottle.HTTPResponse:
         """Return the machines that asked and were claimed by nothing, the last first."""
@@ -217,6 +222,13 @@ def _choice(asked: dict[str, list[str]]) -> Choice:
     """Return which machines a query means."""
     group, state = asked.get("group", [None])[0], asked.get("state", [None])[0]
     return Choice(asked.get("machine", ()), asked.get("where", ()), group, state)
+
+
+def _refuse_secret_columns(catalogue: Catalogue, columns: set[str]) -> None:
+    """Raise `Forbidden` where a role that sees no secrets chooses or counts by a column that is named like one: whom a
+    pattern finds would tell the value, letter by letter."""
+    if not requests.sees_secrets() and (secret := columns & secret_columns(catalogue)):
+        raise Forbidden(f"column {min(secret)} is named like a secret: to choose or count by it needs the role admin")
 
 
 def _chosen(catalogue: Catalogue, memory: InstallMemory, now: float, choice: Choice) -> Chosen:
