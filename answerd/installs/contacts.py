@@ -99,7 +99,8 @@ class ContactIndex:
         """Return the newest contact of the machine of a record."""
         names = {identity_of(name) for name in (record["machine"], *record["identities"])}
         found = [self._by_identity[name] for name in names if name in self._by_identity]
-        return max(found, key=lambda contact: contact.at, default=None)
+        own = (contact for contact in found if _is_of(contact, record))
+        return max(own, key=lambda contact: contact.at, default=None)
 
     def shown_with(self, record: dict[str, Any]) -> dict[str, Any]:
         """Return a record with the time and the step of its machine's last contact, where that is the later one or the
@@ -124,13 +125,23 @@ class ContactIndex:
             seen.update(contact.identities)
             if not contact.is_refused or not is_first:
                 continue
-            own = next((by_identity[name] for name in contact.identities if name in by_identity), None)
+            found = (by_identity[name] for name in contact.identities if name in by_identity)
+            own = next((record for record in found if _is_of(contact, record)), None)
             if own is None and not are_all:
                 continue
             record = own if own is not None else new_record(contact)
             seen.update(identity_of(name) for name in (record["machine"], *record["identities"]))
             if record["state"] in OPENED_BY_ARM:
                 yield self.shown_with(record)
+
+
+def _is_of(contact: Contact, record: Mapping[str, Any]) -> bool:
+    """Return whether a contact that shares a name or an identity with a record is of its machine. Where both have
+    hardware the name alone does not count: it may be given to other hardware since."""
+    name = identity_of(record["machine"])
+    hardware = {identity_of(one) for one in record["identities"]} - {name}
+    said = {*contact.identities} - {name}
+    return not hardware or not said or not hardware.isdisjoint(said)
 
 
 def new_record(contact: Contact) -> dict[str, Any]:

@@ -160,6 +160,27 @@ def test_a_machine_has_the_newest_contact_of_its_identities() -> None:
     assert found.machine == "b"
 
 
+def test_a_name_that_other_hardware_has_now_is_no_contact_of_it() -> None:
+    """web-01 was refused, its row is called old-01 now, and a new machine has its name."""
+    index = ContactIndex([contact("web-01", 1.0, "web01", "m1", "s1")])
+    old, new = record("old-01", "m1", "s1", state=State.INSTALLED), record("web-01", "m2", "s2")
+    assert index.of(new) is None
+    assert index.of(old) is not None
+    for records in ([old, new], [new, old]):
+        assert [one["machine"] for one in index.waiting(records)] == ["old-01"]
+    assert [*index.waiting([new], are_all=False)] == []
+
+
+@pytest.mark.parametrize(
+    ("identities", "hardware"),
+    [(("web01",), ("m1",)), (("web01", "s9"), ()), (("web01", "s9"), ("web-01",)), (("web01", "m1"), ("m1", "s1"))],
+)
+def test_a_name_counts_where_one_of_both_has_no_hardware(
+    identities: tuple[str, ...], hardware: tuple[str, ...]
+) -> None:
+    assert ContactIndex([contact("web-01", 1.0, *identities)]).of(record("web-01", *hardware)) is not None
+
+
 @pytest.mark.parametrize(
     ("state", "waits"),
     [
