@@ -10,6 +10,7 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from importlib import resources
+from ipaddress import ip_address
 from urllib.parse import urlsplit
 
 PROXY_DIALECT = "dnsmasq"
@@ -116,7 +117,18 @@ def service_at(url: str) -> ServiceAddress:
     if not _URL.match(url):
         raise BootConfigError("the URL must be like http://192.0.2.10:8000, without query and blanks")
     host = urlsplit(url).hostname or ""
+    if _reaches_nobody(host):
+        raise BootConfigError("the URL has an address at which no machine reaches this host: give its own, or a name")
     return ServiceAddress(url.rstrip("/"), host)
+
+
+def _reaches_nobody(host: str) -> bool:
+    """Return whether a host is every address, the machine itself, or a group of machines."""
+    try:
+        address = ip_address(host)
+    except ValueError:
+        return host.lower() == "localhost"
+    return address.is_unspecified or address.is_loopback or address.is_multicast
 
 
 def boot_config(dialect: str, url: str, proxy: bool = False, ipv6: bool = False) -> str:

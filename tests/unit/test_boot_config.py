@@ -147,6 +147,14 @@ def test_what_has_no_sense_without_ipv4_is_refused(dialect: str, url: str, proxy
         boot_config(dialect, url, proxy, ipv6=True)
 
 
+@pytest.mark.parametrize("ipv6", [False, True])
+@pytest.mark.parametrize("host", ["[::]", "[::1]", "[ff02::1]", "localhost", "0.0.0.0", "127.0.0.1", "224.0.0.1"])
+def test_an_address_that_reaches_nobody_is_refused(host: str, ipv6: bool) -> None:
+    said = "IPv4 address|no machine reaches" if ipv6 else "no machine reaches"
+    with pytest.raises(BootConfigError, match=said):
+        boot_config("kea", f"http://{host}:8000", ipv6=ipv6)
+
+
 def test_a_link_local_address_is_refused_with_ipv4_too() -> None:
     with pytest.raises(BootConfigError, match="link-local"):
         boot_config("dnsmasq", "http://[fe80::1%25eth0]:8000")
