@@ -187,6 +187,8 @@ def _expanded(catalogue: Catalogue, memory: InstallMemory, names: Iterable[str])
     """Yield the names that are written, one by one and each once. Raises `WrongChoice`."""
     found: dict[str, None] = {}
     for text in names:
+        if not text:
+            raise WrongChoice("a name is empty")
         if is_host_list(text) and _spelled(catalogue, memory, text) is None:
             try:
                 found.update(dict.fromkeys(names_in(text)))

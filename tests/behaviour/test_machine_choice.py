@@ -144,6 +144,7 @@ def test_names_that_nothing_has_are_told_one_by_one(site: Site) -> None:
         (Choice(["cn[a-c]"]), "numbers and ranges"),
         (Choice(["cn[]"]), "numbers and ranges"),
         (Choice(["cn1,,cn2"]), "empty"),
+        (Choice(["cn01", ""]), "a name is empty"),
         (Choice(["cn[0-999999999]"]), "more than 100,000"),
         (Choice(["a[0-999]b[0-999]"]), "more than 100,000"),
         (Choice(["a[0-60000]", "b[0-60000]"]), "more than 100,000"),
