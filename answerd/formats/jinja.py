@@ -612,9 +612,12 @@ class Jinja(NamedTuple):
 
     def _failed(self, error: Exception) -> CannotFill:
         """Return the error of a filling that ended, with the document and its line."""
+        where = (
+            f"line {line_in_document(self._line_of(error.__traceback__), self.taken)} of {self.document or 'a text'}"
+        )
         if isinstance(error, _NoValue) and error.label:
             label = error.label if error.label.startswith(SECRETS) else folded(error.label)
-            return CannotFill(str(error), label, missing=True)
+            return CannotFill(f"{where}: {error}", label, missing=True)
         if isinstance(error, Refused | _NoValue):
             why = str(error)
         elif isinstance(error, RecursionError):
@@ -623,9 +626,6 @@ class Jinja(NamedTuple):
             why = "divides by zero"
         else:
             why = "gives an operator, a filter or a function what it does not take"
-        where = (
-            f"line {line_in_document(self._line_of(error.__traceback__), self.taken)} of {self.document or 'a text'}"
-        )
         return CannotFill(f"{where} {why}", "", missing=False)
 
     def _line_of(self, trace: TracebackType | None) -> int:

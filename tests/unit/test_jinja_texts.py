@@ -248,7 +248,7 @@ def test_jinja_is_for_the_text_family_alone() -> None:
 
 
 REFUSED = {
-    "a name that is not there": ("{{ rack }}", "no fact 'rack'"),
+    "a name that is not there": ("\na\n{{ rack }}", "line 4 of group \"g\" (ks): the request has no fact 'rack'"),
     "a name that is not there in a condition": ("{% if rack %}{% endif %}", "no fact 'rack'"),
     "a name that is not there, compared": ("{% if rack == 'x' %}{% endif %}", "no fact 'rack'"),
     "a label with dots as a name": ("{{ dmi.system.serial }}", 'facts["dmi.system"]'),
