@@ -218,6 +218,9 @@ def test_an_interrupt_ends_a_command_that_waits_for_a_service(asks: list[str], t
         ) as command:
             with silent.accept()[0] as client:
                 client.recv(1)
+                wait_until(
+                    lambda: is_asleep(command.pid)
+                )  # a signal just before it reads would be seen at the next byte
                 command.send_signal(signal.SIGINT)
                 assert command.wait(60) == 130
             assert command.stderr
