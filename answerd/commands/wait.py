@@ -62,6 +62,8 @@ from answerd.store import StoreAway, StoreError
 INSTALLED, FAILED_MACHINE, CANNOT, TIME_OVER = 0, 1, 2, 3
 """The exit statuses."""
 
+_ENDED = (State.INSTALLED, State.EXHAUSTED, State.FAILED)
+
 POLL_SECONDS = 0.25
 _UNITS = {"": 1, "s": 1, "m": 60, "h": 3_600, "d": 86_400}
 _DURATION = re.compile(r"(\d{1,9}(?:\.\d{1,3})?)([smhd]?)\Z")
@@ -126,6 +128,8 @@ def _wait(installs: OpenInstalls, choice: Choice, patience: Patience) -> int:
             print(state_counts([record.state for record in records]))
             _say_states([record for record in records if record.state is not State.INSTALLED])
             if has_failed and (is_done or patience.ends_at_first):
+                return FAILED_MACHINE
+            if records and all(record.state in _ENDED for record in records):  # --timeout is shorter than --grace
                 return FAILED_MACHINE
             return INSTALLED if is_done else TIME_OVER
         time.sleep(patience.seconds())
