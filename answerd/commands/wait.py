@@ -127,11 +127,11 @@ def _wait(installs: OpenInstalls, choice: Choice, patience: Patience) -> int:
             bar.close()
             print(state_counts([record.state for record in records]))
             _say_states([record for record in records if record.state is not State.INSTALLED])
-            if has_failed and (is_done or patience.ends_at_first):
-                return FAILED_MACHINE
-            if records and all(record.state in _ENDED for record in records):  # --timeout is shorter than --grace
-                return FAILED_MACHINE
-            return INSTALLED if is_done else TIME_OVER
+            if is_done and not has_failed:
+                return INSTALLED
+            # at a timeout shorter than --grace: no machine is being installed, so one has failed
+            ended = len(records) > 0 and all(record.state in _ENDED for record in records)
+            return FAILED_MACHINE if ended or (has_failed and patience.ends_at_first) else TIME_OVER
         time.sleep(patience.seconds())
         chosen = _as_they_are_now(installs, choice, chosen)
 
