@@ -270,10 +270,12 @@ class Installs:
         return states, lost
 
     def _listed(self, node: Node) -> dict[str, Any]:
-        """Return what a node says of each machine, except whether it is silent: the clocks of the nodes differ."""
+        """Return what a node says of each machine's record. Last contacts are each node's own, and whether a machine is
+        silent depends on its node's clock."""
         reply = _up(node).ask_admin("GET", "/installs", Authorization=f"Bearer {self._token}")
         installs = json.loads(reply.body)["installs"]
-        return {install["machine"]: {**install, "silent": False} for install in installs}
+        own = ("heard", "last_step", "silent")
+        return {one["machine"]: {key: told for key, told in one.items() if key not in own} for one in installs}
 
     def _count(self, what: str) -> None:
         with self._lock:
