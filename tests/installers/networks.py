@@ -29,6 +29,9 @@ ADDRESS_6 = "2001:db8:0:1::10"
 URL_6 = f"http://[{ADDRESS_6}]:8000"
 
 
+_TIME_WAIT = "/proc/sys/net/ipv4/tcp_max_tw_buckets"
+
+
 @dataclass(frozen=True)
 class Boot:
     """What leads machines to a loader: lines of dnsmasq, and the files of the TFTP server."""
@@ -118,6 +121,9 @@ def joined_network(ending: ExitStack, *, ipv6: bool = False) -> tuple[str, str]:
             _ip("netns", "add", made)
             ending.callback(_ip, "netns", "delete", made)
             _ip("-n", made, "link", "set", "lo", "up")
+            # GRUB uses the same ports with the same sequence numbers after each start, and an emulated machine begins
+            # again sooner than a connection's time to wait ends.
+            _ip("netns", "exec", made, "sh", "-c", f"echo 0 >{_TIME_WAIT} || true")
             if ipv6:  # addresses count at once, because nobody else has them
                 for cards in ("all", "default"):
                     _ip("netns", "exec", made, "sysctl", "-q", "-w", f"net.ipv6.conf.{cards}.accept_dad=0")
