@@ -310,6 +310,8 @@ def _after_names(text: str) -> Iterator[Found]:
             continue  # settings[@pass="oobeSystem"], a path of XML
         if name["sign"] == ":" and "." in word and _HOST_AND_PORT.match(text, value):
             continue
+        if name["sign"] == ":" and not name["after"] and text.startswith("$", name.start() - 1):
+            continue  # $PWD:/code, a use of the variable
         begins = _line_start(text, name.start())
         is_first = _AT_LINE_START.match(text[max(begins, name.start() - _LONGEST_LINE_START) : name.start()])
         if name["blank"]:

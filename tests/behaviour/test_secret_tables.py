@@ -376,6 +376,8 @@ NEIGHBOURS = (
     ("private_key: /etc/ssl/private/host.key", "a place"),
     ("blkid --match-token TYPE=crypto_LUKS", "blkid(8)"),
     ("auth [success=end new_authtok_reqd=done default=ignore] pam_x.so", "pam.conf(5)"),
+    ("docker run -v $PWD:/code -w /code image make", "docker-run(1)"),
+    ("cryptsetup open --key-file - --test-passphrase /dev/sda1", "cryptsetup(8)"),
     ("sed -i 's/PasswordAuthentication no/PasswordAuthentication yes/' /etc/ssh/sshd_config", "sed(1)"),
     ("password: <%= values.fetch(1) %>", "a template of another program"),
     ("root_password: @ROOT_PASSWORD@", "a template of another program"),

@@ -11,6 +11,7 @@ NAMES = (
     ("pampassword", "ldap.conf(5) of pam_ldap: the protocol of password changes"),
     ("sshpwauth", "cloud-init"),
     ("backuppassphrase", "ks(5): an option without an argument"),
+    ("testpassphrase", "cryptsetup(8): an option without an argument"),
     ("nopassword", "samba-tool, VNC: an option without an argument"),
     ("initialpwd", "sssd: a rule"),
     ("useprivateenv", "pam_env"),
@@ -107,6 +108,7 @@ VALUES = (
     ("cache_credentials", "sssd.conf(5)"),
     ("true", "any"), ("false", "any"), ("yes", "any"), ("no", "any"), ("on", "any"), ("off", "any"), ("null", "any"),
     ("x", "passwd(5): the hash is in another file"),
+    ("md5", "algorithms"), ("sha1", "algorithms"), ("sha256", "cloud-init authkey_hash"), ("sha512", "algorithms"),
     ("none", "any"), ("nil", "AutoYaST release_type"), ("~", "YAML"), ("enabled", "any"), ("disabled", "any"),
 )
 """Words that are no secrets: a value is none where all its words are among these."""
