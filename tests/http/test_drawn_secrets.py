@@ -16,6 +16,7 @@ from urllib.parse import quote, unquote
 import pytest
 
 from answerd.server.roles import Role, new_token
+from tests.http.test_events import Stream
 from tests.support.console import Browser
 from tests.support.replies import exchange, request_bytes
 from tests.support.service import Service, run, write_tree
@@ -187,11 +188,17 @@ def pages() -> Iterator[str]:
     yield from ("machine?id=web-01", "inventory?name=default", "check", "requests", "documents", "history", "machines")
 
 
+def as_change(name: str, text: str) -> dict[str, str]:
+    folder, _, file = name.rpartition("/")
+    stem, _, extension = file.rpartition(".")
+    return {"kind": "group" if folder else "machine", "identifier": stem, "format": extension, "text": text}
+
+
 def test_no_answer_page_or_log_of_the_service_shows_a_drawn_secret(
     serving: Callable[..., Service], tmp_path: Path, drawn: Drawn
 ) -> None:
     settings = answers_of(tmp_path, drawn)
-    read, line = new_token("reader", Role.READ)
+    read, line = new_token("planner", Role.PLAN)
     admin, admin_line = new_token("keeper", Role.ADMIN)
     tokens = tmp_path / "tokens"
     tokens.write_text(f"{line}\n{admin_line}\n")
@@ -217,17 +224,27 @@ def test_no_answer_page_or_log_of_the_service_shows_a_drawn_secret(
             stem, _, extension = file.rpartition(".")
             said = ask(admin, "PUT", f"/{folder or 'machines'}/{stem}?format={extension}", text)
             assert drawn.told_in(said) == [], said
+    changed = [as_change(name, text) for name, text in drawn.documents().items()]
+    dry_run = ask(read, "POST", "/apply", json.dumps({"put": changed, "dry_run": True}))
+    broken = ask(admin, "PUT", "/groups/base-yaml?format=yaml", f"users: [{{passwd: {drawn.secret()}\n")
+    stream = Stream(service, token=read)
     for extension in SHAPES:
         assert drawn.told_in(service.get(f"/{quote(extension)}/web-01?h=web-01").text), "the answer has them"
+    events = [event for _, event in zip(SHAPES, stream.events(), strict=False)]
+    stream.socket.close()
     host, _, port = service.wait_for_log("console listening on ").rpartition(" ")[2].rpartition(":")
     browser = Browser(service, (host, int(port)))
     browser.log_in(read)
     shown = {target: ask(read, "GET", target) for target in targets()}
     shown |= {page: browser.get(f"/console/{page}").text for page in pages()}
+    shown |= {"dry run": dry_run, "broken": broken, "events": json.dumps(events)}
     for target, text in shown.items():
         assert drawn.told_in(text) == [], target
     assert sum("(secret)" in text for text in shown.values()) >= len(SHAPES)
     assert json.loads(shown["/history"])
+    assert json.loads(dry_run)["answers"]
+    assert json.loads(broken)["error"]
+    assert [name for name, _ in events] == ["request"] * len(SHAPES)
     wait_until(lambda: sum("web-01" in line for line in service.log) >= len(SHAPES))
     service.stop()
     assert drawn.told_in("\n".join(service.log)) == []

@@ -22,14 +22,14 @@ IPXE = "#!ipxe\n# answer: once\nset password swordfish\nkernel vmlinuz {{ report
 class Stream:
     """A client of the event stream."""
 
-    def __init__(self, service: Service, *, last: str = "", small: bool = False) -> None:
+    def __init__(self, service: Service, *, token: str = TOKEN, last: str = "", small: bool = False) -> None:
         assert service.admin
         self.socket = socket.socket()
         if small:
             self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4_096)
         self.socket.connect(service.admin)
         self.socket.settimeout(PATIENCE)
-        header = f"GET /events HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {TOKEN}\r\n"
+        header = f"GET /events HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {token}\r\n"
         self.socket.sendall((header + (f"Last-Event-ID: {last}\r\n" if last else "") + "\r\n").encode())
         self._rest = b""
         self.head = "".join(iter(lambda: next(self._lines()) + "\r\n", "\r\n"))
