@@ -25,7 +25,7 @@ from answerd.answers.compose import prepared_answer
 from answerd.answers.resolve import Answer, known_facts
 from answerd.answers.secret_forms import by_form, line_end, may_hold_one, values_of
 from answerd.answers.secret_names import SECRET, is_secret_name, redacted_cell, tells_nothing
-from answerd.answers.secrets.fields import FIELDS, IS_NAMED, NAMED_BY, Field
+from answerd.answers.secrets.fields import FIELDS, IS_NAMED, LAST_NAMES, NAMED_BY, Field
 from answerd.answers.secrets.innocent import ATTRIBUTES, BELOW, PACKAGE_LISTS
 from answerd.answers.secrets.names import WITHIN
 from answerd.answers.select import Selection, select, selection_request
@@ -322,8 +322,15 @@ class _Reading:
         whole = ValueSpan((), 0, len(self.source), self.source, "exact")
         self._texts = [whole]
         self._hide_parts(whole, by_form(self.source))
+        self._hide_parts(whole, (Found(*found.span("value")) for found in _FIELD_ALONE.finditer(self.source)))
         self._hide_parts(whole, in_text(self.source.translate(_SIGNS_OF_LISTS)))
 
+
+_FIELD_ALONE = re.compile(
+    rf"(?<![\w.-])(?:{'|'.join(LAST_NAMES)})"
+    r"[\"']?[ \t]*[:=][ \t]*[\"']?(?P<value>[^\s\"',}\]#]{8,})"
+)
+"""A field's last name and its value, in a text where nothing says what is above it."""
 
 _SIGNS_OF_LISTS = str.maketrans("[],\"'", "     ")
 """What stands between the arguments of a command that is written as a list."""

@@ -17,7 +17,7 @@ from answerd.answers.redaction import redacted, secrets_in_clear
 from answerd.answers.secret_names import SECRET, is_secret_name
 from answerd.answers.secrets import innocent, names
 from answerd.answers.secrets.commands import COMMANDS, Command
-from answerd.answers.secrets.fields import FIELDS, Field
+from answerd.answers.secrets.fields import FIELDS, LAST_NAMES, Field
 from answerd.answers.secrets.forms import FORMS
 from tests.support.thorough import examples
 
@@ -133,6 +133,17 @@ def test_a_field_of_a_format_is_hidden_and_only_there(field: Field) -> None:
     for extension, text in texts.items():
         assert redacted(text, extension) == text.replace(VALUE, SECRET)
     assert VALUE in redacted(json.dumps({"other": value}), "json")
+
+
+@pytest.mark.parametrize("name", LAST_NAMES)
+def test_a_field_is_hidden_in_a_text_that_does_not_parse(name: str) -> None:
+    assert any(field.path.rpartition("/")[2] == name for field in FIELDS)
+    for extension, text in {
+        "yaml": f"a: [\n  b:\n    {name}: {VALUE}\n",
+        "json": f'{{"a": {{"{name}": "{VALUE}"\n',
+        "toml": f"a = [\n{name} = '{VALUE}'\n",
+    }.items():
+        assert redacted(text, extension) == text.replace(VALUE, SECRET)
 
 
 # Commands.

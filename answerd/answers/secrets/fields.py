@@ -41,6 +41,9 @@ FIELDS = (
 )
 # fmt: on
 
+LAST_NAMES = ("key", "shared", "auth")
+"""Last names of fields that tell a secret in a text that does not parse: those that have few other uses."""
+
 NAMED_BY = ("name", "key", "id", "option", "variable", "label", "field", "setting")
 """Keys whose value names the value of a key beside it: ``{"name": "DB_PASSWORD", "value": …}``."""
 
