@@ -34,6 +34,7 @@ WITHIN = (
     ("pwquality", "pwquality.conf(5)"),
     ("tokenize", "text search"),
     ("secretary", "English"),
+    ("vergabe", "German: Passwortvergabe, to choose a password"),
 )
 """Parts of names."""
 
