@@ -153,6 +153,12 @@ def exact(when: float | str | None) -> str:
     return f"{then.astimezone(UTC):%Y-%m-%d %H:%M:%S} UTC"
 
 
+def stamp(when: float | str | None) -> str:
+    """Return a moment for ``datetime`` of an element: ``2026-11-20T21:00:00Z``; empty where it is none."""
+    then = _moment(when)
+    return f"{then.astimezone(UTC):%Y-%m-%dT%H:%M:%SZ}" if then is not None else ""
+
+
 def _moment(when: float | str | None) -> datetime | None:
     """Return the time that a page gives; None for None, and for a text that is not a time in ISO 8601."""
     if isinstance(when, str):
@@ -206,5 +212,6 @@ _FUNCTIONS: Mapping[str, Any] = {
     "navigation": NAVIGATION,
     "points": points,
     "quote": quote,
+    "stamp": stamp,
     "static": static,
 }
