@@ -7,11 +7,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import islice
 from typing import NamedTuple
 
 from answerd.answers.catalogue import Catalogue
+from answerd.answers.causes import Cause
 from answerd.answers.inventory_index import inventory_file
-from answerd.console.rendering import link
+from answerd.console.rendering import Piece, link
 from answerd.documents import Document, Key
 from answerd.identity import Kind, identity_of, printable
 
@@ -21,14 +23,6 @@ _PLACE = re.compile(
     r"|(?P<file>[^\s\"'(),;]+\.\w+):(?P<line>\d{1,9})"
 )
 _LINE = re.compile(r"\bline (\d{1,9})\b")
-
-
-class Piece(NamedTuple):
-    """A part of a sentence; with an ``address`` it is a link. ``at`` is a time in its place, shown as how long ago."""
-
-    text: str
-    address: str = ""
-    at: float | str | None = None
 
 
 class Places:
@@ -97,3 +91,30 @@ def place_address(key: Key, line: int) -> str:
     if key.kind is Kind.INVENTORY:
         return link("/console/inventory", name=key.identifier, line=line or "") + (f"#r{line}" if line else "")
     return link("/console/document", kind=str(key.kind), name=key.identifier, format=key.format, line=line or "")
+
+
+MOST_ALIKE = 50
+"""Sentences of one cause that a page shows."""
+
+
+class ShownCause(NamedTuple):
+    """A cause in pieces. ``alike`` are the other sentences that it stands for, the first of them; ``more`` is how many
+    there are in all. ``machines``: how many are affected, where that is known."""
+
+    pieces: Sequence[Piece]
+    alike: Sequence[Sequence[Piece]]
+    more: int
+    machines: int
+
+
+def shown_causes(catalogue: Catalogue, found: Sequence[Cause]) -> list[ShownCause]:
+    """Return causes for a page, each place with its address."""
+    places = Places(catalogue)
+    firsts = places.linked(cause.alike[0] for cause in found)
+    others = iter(places.linked(one for cause in found for one in cause.alike[1 : MOST_ALIKE + 1]))
+    return [
+        ShownCause(
+            first, [*islice(others, min(MOST_ALIKE, len(cause.alike) - 1))], len(cause.alike) - 1, len(cause.machines)
+        )
+        for first, cause in zip(firsts, found, strict=True)
+    ]

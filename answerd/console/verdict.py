@@ -13,8 +13,8 @@ from typing import Any, NamedTuple
 from answerd.answers.catalogue import Catalogue
 from answerd.answers.near_misses import nearly_known
 from answerd.console.backend import names_sent
-from answerd.console.places import Piece, Places
-from answerd.console.rendering import counted, link, machine_link
+from answerd.console.places import Places
+from answerd.console.rendering import Piece, counted, link, machine_link
 from answerd.facts import Facts
 from answerd.identity import identity_of, mac_digits
 from answerd.installs.contacts import OPENED_BY_ARM

@@ -34,17 +34,7 @@ Write a file <code>{{name}}.toml</code>, or of another format, in the answers di
 >
 % if verdict:
 <section class="card verdict {{verdict.tone}}" aria-label="Verdict">
-<p>\\
-% for piece in verdict.pieces:
-% if piece.at is not None:
-<time datetime="{{stamp(piece.at)}}" title="{{exact(piece.at)}}">{{ago(piece.at)}}</time>\\
-% elif piece.address:
-<a href="{{piece.address}}">{{piece.text}}</a>\\
-% else:
-{{piece.text}}\\
-% end
-% end
-</p>
+<p>{{!in_pieces(verdict.pieces)}}</p>
 % if verdict.ways or (verdict.order and request.may_operate):
 <form class="actions" method="post" action="/console/machines">
 % for way in verdict.ways:
