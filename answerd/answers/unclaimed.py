@@ -7,7 +7,7 @@ adopted, without asking again.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 from urllib.parse import quote, urlencode
 
@@ -79,7 +79,12 @@ def _is_claimed(catalogue: Catalogue, asked: Facts) -> bool | None:
 def _facts(machine: UnknownMachine) -> Facts:
     """Return the facts that a machine sent. Of a large body only the machine's name was kept."""
     said: Mapping[str, Any] = orjson.loads(machine.facts or "{}")
+    return facts_said(said, next(iter(said.get("path", ())), ""), (machine.machine,))
+
+
+def facts_said(said: Mapping[str, Sequence[str]], path: str, names: Sequence[str]) -> Facts:
+    """Return the facts of a request that was kept as its labels, for a path without its first slash. What is named
+    like a secret was hidden when it was kept, and stays so."""
     values = [(label, value) for label, kept in said.items() if label not in _NOT_SENT_AS_VALUES for value in kept]
-    path = next(iter(said.get("path", ())), "")
     peer = next(iter(said.get("peer", ())), "")
-    return Facts(Request(f"/{quote(path)}", urlencode(values), (), b"", peer, (machine.machine,)))
+    return Facts(Request(f"/{quote(path)}", urlencode(values, errors="replace"), (), b"", peer, tuple(names)))

@@ -38,6 +38,9 @@ MOST_MATCHES = 50
 _LONGEST_NAMES = 200
 """Characters of the identities of a machine that are shown."""
 
+NEEDS = "placeholder"
+"""The heading of the steps that name the places which need a fact that the request lacks."""
+
 ASSUMED = "which is assumed, because no machine asks"
 """Said of the state of an install: whoever tries an answer chooses it."""
 
@@ -107,7 +110,7 @@ def reasoning(
         steps += _install(catalogue, considered.outcome, facts, sources)
     if isinstance(outcome, CannotFill) and isinstance(considered.outcome, Selection):
         places = dict.fromkeys(map(str, needing(considered.outcome.layers, outcome.label)))
-        steps += [Step("placeholder", f"{place} needs the fact {brief(outcome.label)!r}") for place in places]
+        steps += [Step(NEEDS, f"{place} needs the fact {brief(outcome.label)!r}") for place in places]
     if isinstance(outcome, NotClaimed) or (isinstance(outcome, Answer) and outcome.selection.default):
         steps += [Step("similar", sentence) for sentence in near_macs(catalogue, facts)]
     steps.append(Step("answer", f"none: {outcome.reason}" if isinstance(outcome, AnswerError) else outcome.composition))

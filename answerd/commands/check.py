@@ -31,10 +31,10 @@ Examples:
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from answerd.answers.catalogue import Catalogue
+from answerd.answers.causes import causes
 from answerd.answers.lint import misspelled_extension
 from answerd.answers.operator_names import notes_of_states
 from answerd.check import CheckReport, check, in_order
@@ -55,14 +55,6 @@ from answerd.store import Store, StoreError
 from answerd.store.files import FileStore
 from answerd.store.opening import install_rules, open_existing_states
 from answerd.store.states import Position
-
-MOST_PLACES = 3
-"""The most sentences that differ only in their subject and in their place, and are all printed."""
-
-_SUBJECT = re.compile(
-    r'(?P<subject>(?:default|(?:machine|group) "[^"]*") \(\w+\)(?: for member "[^"]*")?'
-    r"|\S+\.csv:\d+(?:, \S+ \(\w+\))?): (?P<rest>.*?)(?P<place> \([^()]*\.\w+:\d+\))?"
-)
 
 
 def run(arguments: Arguments) -> int:
@@ -124,23 +116,14 @@ def _print(problems: list[str], notes: list[str], report: CheckReport, hit: int)
 
 
 def _gathered(sentences: Iterable[str], machines: Mapping[str, frozenset[str]]) -> Iterator[str]:
-    """Yield each cause once: of sentences that differ only in their subject the first, with how many there are and how
-    many machines they affect. So those that differ in their place too, where there are many."""
-    alike: dict[str, dict[str, list[str]]] = {}
-    for sentence in sentences:
-        found = _SUBJECT.fullmatch(sentence)
-        cause, place = (found["rest"], found["place"] or "") if found else (sentence, "")
-        alike.setdefault(cause, {}).setdefault(place, []).append(sentence)
-    for places in alike.values():
-        of_all = [sentence for group in places.values() for sentence in group]
-        for group in places.values() if len(places) <= MOST_PLACES else [of_all]:
-            hit = frozenset[str]().union(*(machines.get(sentence, frozenset()) for sentence in group))
-            found = _SUBJECT.fullmatch(group[0])
-            if found and len(group) > 1:
-                more = f"{found['subject']} and {len(group) - 1} more (--json lists them)"
-                yield f"{more}: {found['rest']}{found['place'] or ''}{_hits(hit)}"
-            else:  # a sentence about a machine says which one
-                yield group[0] if found and len(hit) < 2 else f"{group[0]}{_hits(hit)}"  # noqa: PLR2004
+    """Yield each cause once, with how many sentences it has and how many machines they affect."""
+    for cause in causes(sentences, machines):
+        if cause.subject and len(cause.alike) > 1:
+            more = f"{cause.subject} and {len(cause.alike) - 1} more (--json lists them)"
+            yield f"{more}: {cause.rest}{_hits(cause.machines)}"
+        else:  # a sentence about a machine says which one
+            is_named = cause.subject and len(cause.machines) < 2  # noqa: PLR2004
+            yield cause.alike[0] if is_named else f"{cause.alike[0]}{_hits(cause.machines)}"
 
 
 def _hits(machines: frozenset[str]) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from dataclasses import dataclass
 
 from answerd.answers.catalogue import Catalogue
@@ -11,7 +11,7 @@ from answerd.answers.near_misses import shortened, with_hints
 from answerd.answers.redaction import known_values, redacted_answer
 from answerd.answers.resolve import Answer, resolve
 from answerd.answers.sources import Sources
-from answerd.answers.why import Step, reasoning
+from answerd.answers.why import NEEDS, Step, reasoning
 from answerd.console.rendering import link
 from answerd.errors import AnswerError, NotClaimed
 from answerd.facts import Facts
@@ -84,10 +84,18 @@ class Resolver:
         """Return the answer to a request, laid out. Long work runs in a thread."""
         return self.laid_out(self._tried(facts), facts, page)
 
-    def in_each_format(self, facts: Facts) -> list[Tried]:
-        """Return the answers in every format in which a document other than a default claims the request."""
-        tried = [self._tried(facts, extension) for extension in FORMATS]
+    def in_each_format(self, facts: Facts, first: Container[str] = ()) -> list[Tried]:
+        """Return the answers in every format in which a document other than a default claims the request; those of the
+        formats in ``first`` come first."""
+        tried = [self._tried(facts, extension) for extension in sorted(FORMATS, key=lambda one: one not in first)]
         return [answer for answer in tried if not answer.is_unclaimed and not answer.default_only]
+
+    def outcome(self, facts: Facts) -> tuple[Tried, Sequence[str]]:
+        """Return what a request would get now, in the format that its path asks for; where it lacks a fact, also the
+        places that need it, as sentences."""
+        tried = self._tried(facts)
+        steps = self.steps(facts) if tried.answer is None else ()
+        return tried, [step.sentence for step in steps if step.heading == NEEDS]
 
     def _tried(self, facts: Facts, extension: str = "") -> Tried:
         extensions = (extension,) if extension else None

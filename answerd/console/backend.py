@@ -82,6 +82,8 @@ class Installs:
         self._read_for: Catalogue | None = None
         self._said: dict[int, tuple[Remembered, Catalogue, str]] = {}
         self._machines: dict[str, Remembered] = {}
+        self._contacts: ContactIndex | None = None
+        self._contacts_read = -UNKNOWN_SECONDS
         self._machines_of: tuple[Catalogue, InstallMemory, int] | None = None
 
     def now(self) -> CurrentStates:
@@ -131,15 +133,25 @@ class Installs:
         found = found or next((sighting for sighting in sightings if identity in names_sent(sighting.facts)), None)
         return unknown_as_json(found) if found is not None else None
 
+    def sightings(self) -> Sequence[UnknownMachine]:
+        """Return the machines that asked and were claimed by nothing."""
+        return self.now().sightings
+
+    def contacts(self) -> ContactIndex:
+        """Return the last contacts of all machines, read once a second."""
+        if self._contacts is None or time.monotonic() - self._contacts_read >= UNKNOWN_SECONDS:
+            try:
+                self._contacts = in_thread(lambda: ContactIndex(self._live.store.contacts()))
+            except StoreError:
+                self._contacts = self._contacts or ContactIndex(())  # show what was read last; the log has the fault
+            self._contacts_read = time.monotonic()
+        return self._contacts
+
     def contact(self, name: str) -> Mapping[str, Any] | None:
         """Return the last contact of a machine; None where none is known."""
         machine = machine_named(self._catalogue(), self._memory(), name)
         names = [name, *((text[1:] for text in machine.names.values()) if machine is not None else ())]
-        try:
-            contacts = in_thread(self._live.store.contacts)
-        except StoreError:
-            return None
-        found = ContactIndex(contacts).of({"machine": name, "identities": names})
+        found = self.contacts().of({"machine": name, "identities": names})
         return contact_as_json(found) if found is not None else None
 
     def record(self, name: str) -> Mapping[str, Any] | None:

@@ -20,6 +20,7 @@ from gevent.event import Event
 from gevent.threadpool import ThreadPool
 
 from answerd.answers.catalogue import Catalogue
+from answerd.answers.causes import Cause, causes
 from answerd.answers.sources import Sources
 from answerd.check import check
 from answerd.server.threads import in_pool
@@ -195,11 +196,13 @@ def _ends_before(until: float, job: Job[_T]) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Checked:
-    """The last check that came to its end, and the one that goes on. ``problems`` is None where none has ended yet;
-    ``at`` is when it ended, in seconds since 1970. ``is_current``: nothing has changed since. ``done`` of ``total``
-    answers are tried of the check that goes on; ``fault`` is why the last one failed."""
+    """The last check that came to its end, and the one that goes on. ``problems`` and ``notes`` are gathered by cause;
+    ``problems`` is None where no check has ended yet; ``at`` is when it ended, in seconds since 1970. ``is_current``:
+    nothing has changed since. ``done`` of ``total`` answers are tried of the check that goes on; ``fault`` is why the
+    last one failed."""
 
-    problems: Sequence[str] | None
+    problems: Sequence[Cause] | None
+    notes: Sequence[Cause] = ()
     at: float = 0.0
     is_current: bool = True
     is_running: bool = False
@@ -214,7 +217,7 @@ class Checks:
     def __init__(self, catalogue: Callable[[], Catalogue], sources: Sources) -> None:
         self._catalogue = catalogue
         self._sources = sources
-        self._made: OfTheSet[Sequence[str]] = OfTheSet()
+        self._made: OfTheSet[tuple[Sequence[Cause], Sequence[Cause]]] = OfTheSet()
 
     def __call__(self, again_after: float = 0.0) -> Checked:
         """Return what is known, and begin a check where the set, or a secret, has changed since the last, or that has
@@ -223,8 +226,11 @@ class Checks:
         about = catalogue, self._sources.version()
         job = self._made.look(about, partial(self._check, catalogue), patience_for(catalogue), again_after)
         ended = self._made.ended
-        known = Checked(None) if ended is None else Checked(ended.result, ended.at, ended.about == about)
+        known = Checked(None) if ended is None else Checked(*(ended.result or ((), ())), ended.at, ended.about == about)
         return replace(known, is_running=not job.is_finished, done=job.done, total=job.total, fault=job.fault)
 
-    def _check(self, catalogue: Catalogue, progress: Callable[[int, int], None]) -> Sequence[str]:
-        return check(catalogue, Tools.none(), progress, sources=self._sources).problems
+    def _check(
+        self, catalogue: Catalogue, progress: Callable[[int, int], None]
+    ) -> tuple[Sequence[Cause], Sequence[Cause]]:
+        report = check(catalogue, Tools.none(), progress, sources=self._sources)
+        return [*causes(report.problems, report.machines)], [*causes(report.notes, report.machines)]

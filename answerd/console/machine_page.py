@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from functools import lru_cache
 from hashlib import sha256
+from itertools import islice
 from json import dumps
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -16,13 +17,16 @@ from answerd import captures
 from answerd.answers.catalogue import Catalogue
 from answerd.answers.claims import claims_of
 from answerd.answers.redaction import redacted_install, redacted_row
+from answerd.answers.unclaimed import facts_said
 from answerd.captures import CaptureError
-from answerd.console.answers import Resolver
+from answerd.console.answers import Resolver, Tried
 from answerd.console.backend import Backend
 from answerd.console.inventories import format_asked_for
 from answerd.console.machines import MachinesPages
 from answerd.console.page_request import PageReply, PageRequest, number_in, redirect
+from answerd.console.places import Places
 from answerd.console.rendering import link, page
+from answerd.console.verdict import ERRORS_FROM, MOST_NEAR, Near, Seen, Verdict, near_askers, near_rows, verdict
 from answerd.documents import Key
 from answerd.errors import AnswerError
 from answerd.facts import Facts, facts_of
@@ -58,15 +62,18 @@ class MachinePage:
         state = _digest(record, visitor, contact)
         if request.wants_fragment and request.get("state") == state:
             return PageReply(b"", 204)
-        facts = facts_of([name])
+        own = facts_of([name])
+        row = _row_of(catalogue, own, show_secrets=show_secrets)
+        documents = list(_documents_of(catalogue, name, row))
+        asked = _asked(name, contact)
+        facts = asked or own
         answering = Resolver(catalogue, backend.sources, show_secrets=show_secrets)
-        answers = answering.in_each_format(facts)
+        answers = _in_order(answering, facts, asked, documents)
         chosen = next((answer for answer in answers if answer.format == request.get("answer")), None)
         chosen = chosen or next(iter(answers), None)
         page_number = number_in(request.get("page")) or 1
-        row = _row_of(catalogue, facts, show_secrets=show_secrets)
-        documents = list(_documents_of(catalogue, name, row))
-        identities = {identity_of(name), *facts.identities, *(row.identities if row is not None else ())}
+        identities = {identity_of(name), *own.identities, *(row.identities if row is not None else ())}
+        identities |= {*map(identity_of, record["identities"])} if record else set()
         is_known = bool(record or contact or visitor or row or documents or answers)
         body = page(
             "machine",
@@ -80,6 +87,10 @@ class MachinePage:
                 secrets="1" if show_secrets else "",
             ),
             state=state,
+            verdict=self._verdict(request, name, record, visitor, contact, asked, answering, identities, answers)
+            if is_known and backend.installs is not None
+            else None,
+            asked_at=contact["at"] if contact is not None and asked is not None else None,
             identities=sorted(identities),
             row=row,
             documents=documents,
@@ -96,7 +107,7 @@ class MachinePage:
             chosen=answering.laid_out(chosen, facts, page_number) if chosen else None,
             steps=answering.steps(facts, chosen.format if chosen else ""),
             has_recordings=backend.captures is not None,
-            recorded=in_thread(_recorded, backend.captures, name) if request.get("recordings") == "1" else None,
+            recorded=in_thread(_recorded, backend.captures, identities) if request.get("recordings") == "1" else None,
             writable=backend.editing is not None,
             show_secrets=show_secrets,
             is_known=is_known,
@@ -104,6 +115,69 @@ class MachinePage:
             notice=request.get("done"),
         )
         return PageReply(body, 200 if is_known else 404)
+
+    def _verdict(
+        self,
+        request: PageRequest,
+        name: str,
+        record: Mapping[str, Any] | None,
+        visitor: Mapping[str, Any] | None,
+        contact: Mapping[str, Any] | None,
+        asked: Facts | None,
+        answering: Resolver,
+        identities: Set[str],
+        answers: Sequence[Tried],
+    ) -> Verdict:
+        """Return what is said first of a machine."""
+        backend, catalogue = self._backend, self._backend.catalogue()
+        now: Tried | None = None
+        needs: Sequence[str] = ()
+        if asked is not None and contact is not None and contact["status"] >= ERRORS_FROM and not contact["refused"]:
+            now, needs = answering.outcome(asked)
+        may_edit = backend.editing is not None and request.may_edit_rows
+        seen = Seen(
+            name,
+            record,
+            visitor,
+            contact,
+            format_asked_for(visitor["facts"]) if visitor else "",
+            None if now is None else now.answer.composition if now.answer else now.reason,
+            now is not None and now.answer is not None,
+            needs,
+            self._near(catalogue, record, visitor, contact, identities, may_edit=may_edit),
+            _row_address(catalogue, identities, may_edit=may_edit),
+            bool(answers),
+        )
+        return verdict(seen, Places(catalogue))
+
+    def _near(
+        self,
+        catalogue: Catalogue,
+        record: Mapping[str, Any] | None,
+        visitor: Mapping[str, Any] | None,
+        contact: Mapping[str, Any] | None,
+        identities: Set[str],
+        *,
+        may_edit: bool,
+    ) -> Sequence[Near]:
+        """Return the machines that are one digit off: for one that never asked those that nothing claims, and for one
+        that nothing claims the rows of which none asked."""
+        installs = self._backend.installs
+        if installs is None:
+            return ()
+        if visitor is not None:
+            facts = facts_said(visitor["facts"], "", (visitor["machine"],))
+            rows = run_long(lambda: [*near_rows(catalogue, facts)])
+            found = [
+                Near(mac, other, row.name, _row_address(catalogue, {*row.identities()}, may_edit=may_edit))
+                for mac, other, row in rows
+                if installs.contact(row.name) is None and not (installs.record(row.name) or {}).get("heard")
+            ]
+            return found[:MOST_NEAR]
+        if contact is None and not (record or {}).get("heard"):
+            own, sightings = sorted(identities), installs.sightings()
+            return run_long(lambda: [*islice(near_askers(own, sightings), MOST_NEAR)])
+        return ()
 
 
 class Recorded(NamedTuple):
@@ -115,16 +189,15 @@ class Recorded(NamedTuple):
     outcome: str
 
 
-def _recorded(directory: Path | None, name: str) -> Sequence[Recorded]:
-    """Return the recorded requests that carry a name of a machine, the latest first."""
+def _recorded(directory: Path | None, identities: Set[str]) -> Sequence[Recorded]:
+    """Return the recorded requests that carry a name or an identity of a machine, the latest first."""
     if directory is None:
         return ()
-    identity = identity_of(name)
     try:
         read = [_read(directory / file) for file in os.listdir(directory) if file.endswith(".meta")]
     except OSError:
         return ()
-    found = [one[0] for one in read if one is not None and identity in one[1]]
+    found = [one[0] for one in read if one is not None and identities & one[1]]
     return sorted(found, reverse=True)[:RECORDINGS_SHOWN]
 
 
@@ -151,6 +224,36 @@ class RowShown:
     documents: Sequence[Key] = ()
     inventory: str = ""
     line: int = 0
+
+
+def _asked(name: str, contact: Mapping[str, Any] | None) -> Facts | None:
+    """Return the facts of a machine's last request; None where none is known, or its path was cut."""
+    if contact is None or contact["asked"].endswith("…"):
+        return None
+    return facts_said(contact["labels"], contact["asked"].removeprefix("/"), [name])
+
+
+def _in_order(
+    answering: Resolver, facts: Facts, asked: Facts | None, documents: Sequence[tuple[str, str, str, str]]
+) -> list[Tried]:
+    """Return the answers in each format: first those of the documents that claim the machine, the one that it asked for
+    before the others."""
+    own = {extension for _, _, extension, _ in documents}
+    answers = answering.in_each_format(facts, own)
+    wanted = asked.extensions if asked is not None and asked.path.word is not None else ()
+    return sorted(answers, key=lambda answer: answer.format not in wanted)
+
+
+def _row_address(catalogue: Catalogue, identities: Set[str], *, may_edit: bool) -> str:
+    """Return the address of the fields of a machine's row, or of the row where they may not be changed; empty where it
+    has none."""
+    inventory = catalogue.inventory
+    rows = [row for one in sorted(identities) for row in inventory.rows_of(one)] if inventory is not None else []
+    for row in rows[:1]:
+        place, line = _place_of_row(catalogue, row)
+        edit = next(iter(row.identities()), "") if may_edit else ""
+        return link("/console/inventory", name=place, line=line, edit=edit) + f"#r{line}" if place else ""
+    return ""
 
 
 def _digest(*told: Mapping[str, Any] | None) -> str:

@@ -9,14 +9,16 @@ from typing import NamedTuple
 from urllib.parse import parse_qsl
 
 from answerd import captures
+from answerd.answers.causes import causes
 from answerd.captures import CaptureError
 from answerd.console.answers import Resolver
 from answerd.console.documents import DocumentPages
 from answerd.console.editing import CHANGES_LISTED
 from answerd.console.jobs import Checked, patience_for
 from answerd.console.page_request import PageReply, PageRequest, message_page, number_in
+from answerd.console.places import shown_causes
 from answerd.console.rendering import page
-from answerd.console.table import STATES, Machine, inventories_of
+from answerd.console.table import STATES, Failure, inventories_of
 from answerd.facts import Facts, Request
 from answerd.inventory import DEFAULT_NAME
 from answerd.inventory.row import IDENTITY_COLUMNS
@@ -31,7 +33,9 @@ REQUESTS_SHOWN = 30
 PROBLEMS_SHOWN = 1_000
 OLD_SECONDS = 5.0
 """The age of the set from which on it is shown: a database that answers is read every half second."""
+FIRST_PROBLEMS = 5
 FAILED_SHOWN = 10
+"""Causes of failures that the first page shows, those that happened last."""
 CHECKED_SECONDS = 60.0
 """The age of the problems that the first page shows of a large set. A small one is checked after each change."""
 
@@ -116,7 +120,14 @@ class Pages(DocumentPages):
 
     def check(self, request: PageRequest) -> PageReply:
         """Return every problem that the last check found, and how far the present one is."""
-        return _html(request, "check", checked=self._backend.check(0.0), documents=self._backend.catalogue().size)
+        checked, catalogue = self._backend.check(0.0), self._backend.catalogue()
+        problems, notes = run_long(
+            lambda: (
+                shown_causes(catalogue, (checked.problems or ())[:PROBLEMS_SHOWN]),
+                shown_causes(catalogue, checked.notes[:PROBLEMS_SHOWN]),
+            )
+        )
+        return _html(request, "check", checked=checked, documents=catalogue.size, problems=problems, notes=notes)
 
     def settings(self, request: PageRequest) -> PageReply:
         """Return the nodes that share the database, and the settings, secrets masked."""
@@ -163,24 +174,27 @@ class Pages(DocumentPages):
         catalogue = self._backend.catalogue()
         first = [DEFAULT_NAME] if self._backend.editing is not None else []  # is uploaded there
 
-        def look() -> tuple[Mapping[str, int], Sequence[Machine]]:
+        def look() -> tuple[Mapping[str, int], Sequence[Failure]]:
             if table is None or states is None:  # it is being made
                 return (table.counts(states) if table is not None else {}), ()
-            return table.counts(states), table.failed(states, FAILED_SHOWN)
+            return table.counts(states), table.failures(states, FAILED_SHOWN)
 
         counts, failed = run_long(look)
-        problems = checked.problems if checked.problems is not None else [*self._backend.problems()][:PROBLEMS_SHOWN]
+        problems = checked.problems
+        if problems is None:
+            problems = [*causes([*self._backend.problems()][:PROBLEMS_SHOWN], {})]
         return {
             "states": [(word, counts[word]) for word in STATES if counts.get(word)] if states is not None else (),
             "machines": sum(counts.values()) if table is not None else None,
             "documents": catalogue.size,
             "inventories": [raw.key.identifier for raw in inventories_of(catalogue)] or first,
             "rows": sum(len(table.rows) for table in catalogue.inventory.tables.values()) if catalogue.inventory else 0,
-            "problems": problems,
+            "problems": len(problems),
+            "first_problems": run_long(lambda: shown_causes(catalogue, problems[:FIRST_PROBLEMS])),
             "is_checked": checked.problems is not None,
             "age": _age(self._backend.age()),
             "failed": failed,
-            "more_failed": counts.get("failed", 0) + counts.get("exhausted", 0) - len(failed),
+            "all_failed": counts.get("failed", 0) + counts.get("exhausted", 0),
         }
 
     def _checked(self) -> Checked:

@@ -153,6 +153,33 @@ def exact(when: float | str | None) -> str:
     return f"{then.astimezone(UTC):%Y-%m-%d %H:%M:%S} UTC"
 
 
+class Piece(NamedTuple):
+    """A part of a sentence; with an ``address`` it is a link. ``at`` is a time in its place, shown as how long ago."""
+
+    text: str
+    address: str = ""
+    at: float | str | None = None
+
+
+def in_pieces(pieces: Sequence[Piece]) -> str:
+    """Return a sentence as HTML, with its links and times."""
+    return "".join(map(_piece, pieces))
+
+
+def _piece(piece: Piece) -> str:
+    escape = bottle.html_escape
+    if piece.at is not None:
+        return f'<time datetime="{stamp(piece.at)}" title="{exact(piece.at)}">{ago(piece.at)}</time>'
+    text = escape(piece.text)
+    return f'<a href="{escape(piece.address)}">{text}</a>' if piece.address else str(text)
+
+
+def stamp(when: float | str | None) -> str:
+    """Return a moment for ``datetime`` of an element: ``2026-11-20T21:00:00Z``; empty where it is none."""
+    then = _moment(when)
+    return f"{then.astimezone(UTC):%Y-%m-%dT%H:%M:%SZ}" if then is not None else ""
+
+
 def _moment(when: float | str | None) -> datetime | None:
     """Return the time that a page gives; None for None, and for a text that is not a time in ISO 8601."""
     if isinstance(when, str):
@@ -200,11 +227,13 @@ _FUNCTIONS: Mapping[str, Any] = {
     "diff_class": diff_class,
     "document_link": document_link,
     "exact": exact,
+    "in_pieces": in_pieces,
     "is_mac": is_mac,
     "link": link,
     "machine_link": machine_link,
     "navigation": NAVIGATION,
     "points": points,
     "quote": quote,
+    "stamp": stamp,
     "static": static,
 }

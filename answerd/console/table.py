@@ -11,7 +11,10 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
+from hashlib import sha256
 from heapq import nlargest
+from itertools import islice
 from operator import attrgetter
 from typing import NamedTuple
 
@@ -66,6 +69,12 @@ _KINDS_KEPT = 10_000
 _MESSAGES_SEARCHED = 200
 """Messages of machines that a search looks at without their secrets: the newest that have the word."""
 
+CAUSE = "cause"
+"""The filter for the machines that failed for one cause."""
+
+_FAILED_NAMED = 5
+"""Machines that are named for a cause of failures."""
+
 ORIGIN = "known from"
 """The column that is shown beside those of inventories."""
 
@@ -82,6 +91,7 @@ _FILTER = re.compile(r"([^:=]+)[:=](.+)")
 _AGE = re.compile(r"(\d{1,6})(s|min|m|h|d|w)\Z")
 _SECONDS = {"s": 1, "m": 60, "min": 60, "h": 3_600, "d": 86_400, "w": 604_800}
 _DIGITS = re.compile(r"\d+")
+_NUMBERS = re.compile(r"(?:[0-9a-f]{2}[:-]){5}[0-9a-f]{2}|\d+")
 
 
 class Word(NamedTuple):
@@ -122,6 +132,16 @@ class Machine:
     percent: float | None
     message: str
     cell: str
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """Machines that failed for one cause: those that failed last, and how many they are in all. ``cause`` is the value
+    of the filter that finds them."""
+
+    cause: str
+    machines: Sequence[Machine]
+    count: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -243,10 +263,16 @@ class Table:
         """Return how many machines are in each of `STATES`."""
         return Counter(_state(line, states) for line in self._at(states).lines)
 
-    def failed(self, states: CurrentStates, most: int) -> list[Machine]:
-        """Return the machines that failed last, the latest first."""
-        failed = (line for line in self._at(states).lines if _state(line, states) in _FAILED)
-        return [_machine(line, states) for line in nlargest(most, failed, key=lambda line: _since(line, states) or 0)]
+    def failures(self, states: CurrentStates, most: int) -> list[Failure]:
+        """Return the causes for which machines failed, the one that happened last first."""
+        alike: dict[str, list[_Line]] = {}
+        failed = [line for line in self._at(states).lines if _state(line, states) in _FAILED]
+        for line in sorted(failed, key=lambda line: _since(line, states) or 0, reverse=True):
+            alike.setdefault(_cause(line, states), []).append(line)
+        return [
+            Failure(cause, [_machine(line, states) for line in lines[:_FAILED_NAMED]], len(lines))
+            for cause, lines in islice(alike.items(), most)
+        ]
 
     def documents(self, view: DocumentsView) -> DocumentsPage:
         """Return the page of a view. Without a ``sort``, inventories come first, then documents by kind and name."""
@@ -291,7 +317,7 @@ class Table:
 
     def _words(self, view: View) -> list[Word]:
         """Return the words of a search, and the filters that the address has beside it."""
-        labels = {"state", "group", "format", "since", *self.columns}
+        labels = {"state", "group", "format", "since", CAUSE, *self.columns}
         found = []
         for match in _WORD.finditer(view.search):
             label, value, plain = match.groups()
@@ -348,6 +374,8 @@ class Table:
                 return lambda _: False
             begin = states.now - int(age[1]) * _SECONDS[age[2]]
             return lambda line: (_since(line, states) or 0.0) >= begin
+        if label == CAUSE:
+            return lambda line: _state(line, states) in _FAILED and _cause(line, states) == value
         if label == "group":
             return lambda line: value in _groups(line, states)
         if label == "format":
@@ -426,6 +454,18 @@ def _machine(line: _Line, states: CurrentStates | None, column: int | None = Non
         message,
         line.origin if column is None else _cell(line, column),
     )
+
+
+def _cause(line: _Line, states: CurrentStates | None) -> str:
+    """Return what tells the cause of a failure from others. A message may hold a secret, so it is no part of it."""
+    known = _record(line, states)
+    return cause_of((known.record.message or "") if known is not None else "")
+
+
+@lru_cache(maxsize=10_000)
+def cause_of(message: str) -> str:
+    """Return the cause of a failure, the same for messages that differ only in numbers and addresses."""
+    return sha256(_NUMBERS.sub("#", message.casefold()).encode("utf-8", "replace")).hexdigest()[:8]
 
 
 def _pattern(value: str) -> Callable[[str], object]:

@@ -159,6 +159,51 @@ def test_a_failure_is_on_the_first_page_with_its_whole_reason_and_no_secret(oper
     assert "swordfish1" not in operator.get("/console/machines?q=node-007").text
 
 
+def test_failures_are_told_by_cause_and_all_of_one_are_armed_together(operator: Browser) -> None:
+    for number, why in enumerate(
+        ("disk 1 is too small", "disk 2 is too small", "no network", "disk 3 is too small"), 1
+    ):
+        fail(operator, f"node-00{number}", why)
+    page = operator.get("/console/").text
+    section = re.search(r'aria-labelledby="now-failed".*?</section>', page, re.DOTALL)
+    assert section
+    told = [re.sub(r"<[^>]+>", "", one) for one in re.findall(r"<strong>(.*?)</strong>", section[0])]
+    assert told == ["disk 3 is too small", "no network"]
+    assert re.findall(r'<button name="do" value="arm"[^>]*>(.*?)</button>', section[0]) == [
+        "Arm all 3 of these …",
+        "Arm it …",
+    ]
+    back = re.search(r'name="back" value="([^"]+)"', section[0])
+    assert back
+    asked = order(operator, do="arm", all="1", back=unescape(back[1]))
+    assert (heading(asked), sorted(shown(asked))) == ("Arm 3 machines?", ["node-001", "node-002", "node-004"])
+
+
+def test_problems_are_told_by_cause_with_links_to_their_lines_and_notes_are_shown(tmp_path: Path) -> None:
+    wrong = '[global]\nkeyboard = "no such layout"\n'
+    tree = {f"m{number}.toml": 'extends = "rack"\n' for number in range(1, 9)}
+    write_tree(tmp_path / "answers", {**tree, "groups/rack.toml": wrong, "groups/bad.yaml": "a: {\n"})
+    with started(tmp_path, "files") as browser:
+        browser.log_in(TOKEN)
+
+        def found() -> list[str]:
+            text = browser.get("/console/check").text.partition('aria-labelledby="problems"')[2]
+            return re.findall(r"<li>(.*?)</li>", text.partition("</section>")[0], re.DOTALL)
+
+        wait_until(found)
+        wait_until(lambda: "/console/document?kind=group&amp;name=rack&amp;format=toml&amp;line=2" in "".join(found()))
+        first = [one for one in found() if "keyboard" in one and "<summary>" in one]
+        assert len(first) == 1
+        assert "(8 machines)" in first[0]
+        assert "7 more like it" in first[0]
+        text = browser.get("/console/check").text
+        assert 'href="/console/document?kind=group&amp;name=bad&amp;format=yaml&amp;line=' in text
+        notes = text.partition('aria-labelledby="notes"')[2]
+        assert "is not recognised in a JSON body" in notes
+        now = browser.get("/console/").text.partition('aria-labelledby="now-problems"')[2]
+        assert "name=bad&amp;format=yaml&amp;line=" in now
+
+
 def test_the_feed_tells_machine_and_outcome_and_a_failure_is_not_good_news(operator: Browser) -> None:
     fail(operator, "node-008", "no disk")
     operator.service.get(f"/nothing?serial={'x' * 3000}")

@@ -10,13 +10,15 @@ import pytest
 from gevent.event import Event
 
 from answerd.answers.catalogue import Catalogue
+from answerd.answers.causes import Cause
 from answerd.answers.sources import NO_SOURCES
 from answerd.console import jobs
 from answerd.console.editing import Consequences
 from answerd.console.jobs import Checked, Checks, Jobs
 from answerd.console.machines import waiting
 from answerd.console.page_request import PageRequest
-from answerd.console.rendering import page
+from answerd.console.places import ShownCause
+from answerd.console.rendering import Piece, page
 from answerd.documents import Key, RawDocument
 from answerd.identity import Kind
 
@@ -106,7 +108,7 @@ def test_a_check_shows_what_it_found_before_while_the_next_goes_on(monkeypatch: 
     monkeypatch.setattr(jobs, "patience_for", lambda _: PATIENT)
     first = check()
     assert first.problems is not None
-    assert "nowhere" in first.problems[0]
+    assert "nowhere" in first.problems[0].rest
     assert (first.is_current, first.is_running) == (True, False)
     in_force[0] = catalogue_of(one="x = 1\n")
     monkeypatch.setattr(jobs, "patience_for", lambda _: 0.0)
@@ -123,7 +125,7 @@ def test_a_check_shows_what_it_found_before_while_the_next_goes_on(monkeypatch: 
         assert running.finished.wait(PATIENT)
         monkeypatch.setattr(jobs, "patience_for", lambda _: PATIENT)
         third = check()
-    assert (third.is_current, third.is_running, third.problems) == (True, False, ())
+    assert (third.is_current, third.is_running, third.problems) == (True, False, [])
     assert check._made.newest is check._made.ended, "the sets before are let go"
 
 
@@ -136,7 +138,10 @@ REQUEST = PageRequest("GET", "/console/machines", {"q": ["a b", "c"]}, {}, "127.
     ("template", "values", "asks_for"),
     [
         pytest.param(
-            "check", {"checked": Checked(None, is_running=True), "documents": 9}, "/console/check", id="check"
+            "check",
+            {"checked": Checked(None, is_running=True), "documents": 9, "problems": [], "notes": []},
+            "/console/check",
+            id="check",
         ),
         pytest.param(
             "consequences",
@@ -162,7 +167,10 @@ def test_a_list_that_is_being_made_asks_for_the_same_view_again() -> None:
 
 
 def test_a_check_that_has_ended_does_not_ask_again() -> None:
-    html = page("check", request=REQUEST, checked=Checked(["one is wrong"], 1.0), documents=9).decode()
+    wrong = Cause(["one is wrong"], frozenset(), "", "one is wrong")
+    shown = [ShownCause([Piece("one is wrong")], [], 0, 0)]
+    values: dict[str, object] = {"checked": Checked([wrong], at=1.0), "documents": 9, "problems": shown, "notes": []}
+    html = page("check", request=REQUEST, **values).decode()
     assert "one is wrong" in html
     assert "hx-get" not in html
     assert "<noscript>" not in html

@@ -310,10 +310,24 @@ def test_why_machines_failed_is_found_and_shown_without_secrets() -> None:
     made, states = Table(MACHINES), states_of(memory)
     assert names(made.machines(View("NO DISK"), states)) == "m0"
     assert names(made.machines(View("hunter"), states)) == ""
-    assert [(one.name, one.message) for one in made.failed(states, 9)] == [
+    assert [(one.machines[0].name, one.machines[0].message) for one in made.failures(states, 9)] == [
         ("m2", "no network"),
         ("m0", "No disk, password *"),
     ]
+
+
+def test_failures_are_gathered_by_their_cause_and_found_by_it() -> None:
+    memory = memory_of(rules=RULES)
+    for at, message in enumerate(("disk 1 of 8 GB is too small", "no network", "Disk 2 of 16 GB is too small")):
+        failed(memory, f"m{at}", 10.0 * at, message)
+    made, states = Table(MACHINES), states_of(memory)
+    causes = made.failures(states, 9)
+    assert [([machine.name for machine in one.machines], one.count) for one in causes] == [
+        (["m2", "m0"], 2),
+        (["m1"], 1),
+    ]
+    assert names(made.machines(View(f"cause:{causes[0].cause}"), states)) == "m0 m2"
+    assert names(made.machines(View("cause:0"), states)) == ""
 
 
 # --- the table of the set in force ------------------------------------------------------------------------------------

@@ -32,6 +32,22 @@ Write a file <code>{{name}}.toml</code>, or of another format, in the answers di
  hx-get="{{where}}&amp;state={{state}}" hx-trigger="every 3s" hx-select="#happened" hx-swap="outerHTML"
 % end
 >
+% if verdict:
+<section class="card verdict {{verdict.tone}}" aria-label="Verdict">
+<p>{{!in_pieces(verdict.pieces)}}</p>
+% if verdict.ways or (verdict.order and request.may_operate):
+<form class="actions" method="post" action="/console/machines">
+% for way in verdict.ways:
+<a class="button{{' main' if way == verdict.ways[0] else ''}}" href="{{way.address}}">{{way.words}}</a>
+% end
+% if verdict.order and request.may_operate:
+<input type="hidden" name="csrf" value="{{request.session.csrf}}"><input type="hidden" name="machine" value="{{name}}"><input type="hidden" name="back" value="{{machine_link(name)}}">
+<button name="do" value="arm"{{!'' if verdict.ways or verdict.tone == 'good' else ' class="main"'}}>Let it install …</button>
+% end
+</form>
+% end
+</section>
+% end
 % if visitor:
 <section class="card" aria-labelledby="sent"><h2 id="sent">{{'Only the default answers it' if visitor['answered_by_default'] else 'Nothing claims it'}}</h2>
 <p>It asked {{'once' if visitor['asked'] == 1 else counted(visitor['asked'], 'time')}}, last <span title="{{exact(visitor['last'])}}">{{ago(visitor['last'])}}</span>, for {{asked}}. This is what it sent:</p>
@@ -181,6 +197,11 @@ Write a file <code>{{name}}.toml</code>, or of another format, in the answers di
 % if chosen:
 <section class="card" id="answers" aria-labelledby="answer">
   <h2 id="answer">What it would get</h2>
+  % if asked_at:
+  <p class="muted">With what it said of itself <time datetime="{{stamp(asked_at)}}" title="{{exact(asked_at)}}">{{ago(asked_at)}}</time>, as if it might install.</p>
+  % elif has_states:
+  <p class="muted">By its name and row alone, as if it might install: what holds only for a request that says more is not in it.</p>
+  % end
   <nav class="tabs" aria-label="Formats">
   % for answer in answers:
   % address = link('/console/machine', id=name, answer=answer.format, secrets='1' if show_secrets else '')

@@ -12,30 +12,39 @@
 <a class="tile" href="{{link('/console/inventory', name=inventories[0]) if len(inventories) == 1 else link('/console/documents', kind='inventory')}}"><b>{{format(rows, ',')}}</b><span class="muted">{{'row' if rows == 1 else 'rows'}} of {{'the inventory' if len(inventories) == 1 else 'inventories'}}</span></a>
 % end
 <a class="tile" href="/console/documents"><b>{{format(documents, ',')}}</b><span class="muted">{{'document' if documents == 1 else 'documents'}}</span></a>
-<a class="tile" href="/console/check"><b>{{format(len(problems), ',')}}{{'' if is_checked else ' …'}}</b><span class="state {{'problem' if problems else 'ok' if is_checked else 'new'}}">{{'problem' if len(problems) == 1 else 'problems'}}</span></a>
+<a class="tile" href="/console/check"><b>{{format(problems, ',')}}{{'' if is_checked else ' …'}}</b><span class="state {{'problem' if problems else 'ok' if is_checked else 'new'}}">{{'problem' if problems == 1 else 'problems'}}</span></a>
 </div>
 % if failed:
 <section class="card failure" aria-labelledby="now-failed"><h2 id="now-failed">Failed last</h2>
-<ol class="timeline">
-% for machine in failed:
-<li><span><a href="{{machine_link(machine.name)}}">{{machine.name}}</a> <span class="muted" title="{{exact(machine.since)}}">{{machine.state + ' ' if machine.state != 'failed' else ''}}{{ago(machine.since)}}</span></span>
-<span>{{machine.message or ('Its starts are used up.' if machine.state == 'exhausted' else 'It did not say why.')}}</span></li>
+<ul class="failures">
+% for failure in failed:
+% first, found = failure.machines[0], link('/console/machines', q='cause:' + failure.cause, sort='since', desc='1')
+<li><div><strong>{{first.message or ('Its starts are used up.' if first.state == 'exhausted' else 'It did not say why.')}}</strong>
+<p>\\
+% for machine in failure.machines:
+<span class="whole"><a href="{{machine_link(machine.name)}}">{{machine.name}}</a> <span class="muted" title="{{exact(machine.since)}}">{{machine.state + ' ' if machine.state != 'failed' else ''}}{{ago(machine.since)}}</span></span> \\
 % end
-</ol>
+% if failure.count > len(failure.machines):
+<a href="{{found}}">all {{format(failure.count, ',')}}</a>\\
+% end
+</p></div>
+% if request.may_operate:
+<form method="post" action="/console/machines"><input type="hidden" name="csrf" value="{{request.session.csrf}}"><input type="hidden" name="back" value="{{found}}"><input type="hidden" name="all" value="1"><button name="do" value="arm" aria-label="Arm {{'it' if failure.count == 1 else 'all ' + format(failure.count, ',')}}: {{first.message or first.state}}">{{'Arm it …' if failure.count == 1 else 'Arm all ' + format(failure.count, ',') + ' of these …'}}</button></form>
+% end
+</li>
+% end
+</ul>
 <p><a href="{{link('/console/machines', q='state:failed state:exhausted since:1h', sort='since', desc='1')}}">Failed in the last hour</a>
-% if more_failed:
-· <a href="{{link('/console/machines', q='state:failed state:exhausted', sort='since', desc='1')}}">all {{format(more_failed + len(failed), ',')}}</a>
+% if all_failed > sum(len(failure.machines) for failure in failed):
+· <a href="{{link('/console/machines', q='state:failed state:exhausted', sort='since', desc='1')}}">all {{format(all_failed, ',')}}</a>
 % end
 </p></section>
 % end
-% if problems:
-<section class="card" aria-labelledby="now-problems"><h2 id="now-problems">Problems</h2><ul class="list">
-% for problem in problems[:5]:
-<li>{{problem}}</li>
-% end
-</ul>
-% if len(problems) > 5:
-<p><a href="/console/check">All {{format(len(problems), ",")}}</a></p>
+% if first_problems:
+<section class="card" aria-labelledby="now-problems"><h2 id="now-problems">Problems</h2>
+% include('causes', found=first_problems)
+% if problems > len(first_problems):
+<p><a href="/console/check">All {{format(problems, ",")}}</a></p>
 % end
 </section>
 % end

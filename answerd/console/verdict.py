@@ -1,0 +1,258 @@
+"""What is to be said first of a machine: its last contact, what it got and why, and the way that mends it.
+
+Rules: docs/console.md#the-verdict. A verdict is one sentence. What failed in the last contact comes before the state,
+which a request that got an error does not change.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from answerd.answers.catalogue import Catalogue
+from answerd.answers.near_misses import nearly_known
+from answerd.console.backend import names_sent
+from answerd.console.places import Places
+from answerd.console.rendering import Piece, counted, link, machine_link
+from answerd.facts import Facts
+from answerd.identity import identity_of, mac_digits
+from answerd.installs.contacts import OPENED_BY_ARM
+from answerd.installs.shown import UnknownMachine
+from answerd.installs.states import State
+from answerd.inventory.row import Row
+from answerd.suggestion import one_edit_from
+
+MOST_NEAR = 3
+"""Machines that are named as one digit off."""
+
+ERRORS_FROM = 400
+"""The first status of an error."""
+_SHORTEST_SERIAL = 6
+"""Characters in identity form from which on a serial that differs in one is taken for a typing error."""
+
+
+class Way(NamedTuple):
+    """What mends it, as a link."""
+
+    words: str
+    address: str
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """The sentence, in pieces. ``tone`` is ``bad``, ``busy``, ``good`` or ``quiet``. ``order``: the order that lets the
+    machine go on, empty where none does."""
+
+    tone: str
+    pieces: Sequence[Piece]
+    ways: Sequence[Way] = ()
+    order: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """What is known of a machine, as JSON where `answerd.console.backend` returns that.
+
+    ``now`` is what its last request would get now: a composition, or the reason why nothing; None where that was not
+    tried. ``needs`` are the places that need a fact which it lacks, as sentences. ``near`` are machines that are one
+    digit off: of a machine that never asked those that ask, of one that nothing claims those that never asked.
+    ``row_address`` leads to its row, to the fields of it where they may be changed; empty where it has none.
+    ``is_claimed``: something would answer it.
+    """
+
+    name: str
+    record: Mapping[str, Any] | None
+    visitor: Mapping[str, Any] | None
+    contact: Mapping[str, Any] | None
+    asked_for: str = ""
+    now: str | None = None
+    has_answer_now: bool = False
+    needs: Sequence[str] = ()
+    near: Sequence[Near] = ()
+    row_address: str = ""
+    is_claimed: bool = False
+
+
+class Near(NamedTuple):
+    """A machine that is one digit off: ``own`` is what this machine has or sent, ``other`` what that one did. ``at`` is
+    when it asked last, None where it never did; ``address`` leads to it, or to the row that is to be mended."""
+
+    own: str
+    other: str
+    name: str
+    address: str
+    at: float | None = None
+
+
+def verdict(seen: Seen, places: Places) -> Verdict:
+    """Return what is to be said first of a machine."""
+    if seen.visitor is not None:
+        return _of_visitor(seen, seen.visitor)
+    record, contact = seen.record, seen.contact
+    state = record["state"] if record is not None else State.NEW
+    if contact is not None and (record is None or contact["at"] >= (record["since"] or "")):
+        if contact["refused"]:
+            if state in OPENED_BY_ARM or state == State.CONFLICT:
+                return _of_refused(contact, state, places)
+        elif contact["status"] >= ERRORS_FROM:
+            return _of_error(seen, contact, places)
+    if record is None or state == State.NEW:
+        return _of_new(seen, contact, places)
+    return _of_record(seen, record, contact, places)
+
+
+def _of_visitor(seen: Seen, visitor: Mapping[str, Any]) -> Verdict:
+    what = "Only the default answers it" if visitor["answered_by_default"] else "Nothing claims it"
+    asked = "once" if visitor["asked"] == 1 else counted(visitor["asked"], "time")
+    pieces = [Piece(f"{what}: it asked {asked}, last "), Piece("", "", visitor["last"])]
+    pieces += [Piece(f", for {seen.asked_for}")] if seen.asked_for else []
+    ways = [Way("Adopt it", link("/console/adopt", id=visitor["machine"]))]
+    for near in seen.near:
+        pieces += [Piece(f"; {near.own} is one digit off: "), Piece(near.name, machine_link(near.name))]
+        pieces += [Piece(f", which never asked, has {near.other}")]
+    if seen.near:
+        ways = [Way(f"Correct the row of {near.name}", near.address) for near in seen.near if near.address] + ways
+    return Verdict("bad", [*pieces, Piece(".")], ways)
+
+
+def _of_error(seen: Seen, contact: Mapping[str, Any], places: Places) -> Verdict:
+    (why,) = places.linked([contact["got"]])
+    asked = f" for {contact['asked']} and got {contact['status']}: "
+    pieces = [Piece("It asked "), Piece("", "", contact["at"]), Piece(asked), *why]
+    if seen.has_answer_now:
+        return Verdict("busy", [*pieces, Piece(f"; asked again now, it would get {seen.now}.")])
+    if seen.now is not None and not seen.now.startswith(contact["got"]):
+        (why,) = places.linked([seen.now])
+        pieces += [Piece("; asked again now: "), *why]
+    for need in places.linked(seen.needs[:1]):
+        pieces += [Piece("; "), *need]
+        why = need
+    return Verdict("bad", pieces, _ways_to(why))
+
+
+def _of_refused(contact: Mapping[str, Any], state: str, places: Places) -> Verdict:
+    (why,) = places.linked([contact["got"]])
+    words = "It is installed. It asked again " if state == State.INSTALLED else "It asked "
+    pieces = [Piece(words), Piece("", "", contact["at"]), Piece(f" for {contact['asked']} and was refused: "), *why]
+    tone = {State.INSTALLED: "good", State.NEW: "busy"}.get(State(state), "bad")
+    return Verdict(tone, pieces, order="arm")
+
+
+def _of_new(seen: Seen, contact: Mapping[str, Any] | None, places: Places) -> Verdict:
+    if contact is not None:
+        (got,) = places.linked([contact["got"]])
+        pieces = [Piece("It asked "), Piece("", "", contact["at"]), Piece(f" for {contact['asked']} and got "), *got]
+        return Verdict("quiet", [*pieces, Piece(".")])
+    pieces = [Piece("It has never asked, as far as is known here"), *_nearness(seen)]
+    if not seen.is_claimed:
+        pieces.append(Piece("; nothing would answer it by its name alone"))
+    return Verdict("bad" if seen.near else "quiet", [*pieces, Piece(".")], _ways_to_row(seen))
+
+
+def _nearness(seen: Seen) -> Iterator[Piece]:
+    """Yield which machines that are one digit off did ask, as the middle of a sentence."""
+    for near in seen.near:
+        yield Piece(f"; {near.own} was never seen, but one digit off, ")
+        yield from (Piece(near.other, near.address), Piece(" asked "), Piece("", "", near.at))
+
+
+def _ways_to_row(seen: Seen) -> list[Way]:
+    return [Way("Correct the row", seen.row_address)] if seen.near and seen.row_address else []
+
+
+def _of_record(seen: Seen, record: Mapping[str, Any], contact: Mapping[str, Any] | None, places: Places) -> Verdict:
+    """Return the verdict on a machine that has a state, and that got what it asked for since."""
+    state, since = record["state"], Piece("", "", record["since"])
+    message = record["message"]
+    if state == State.CONFLICT:
+        parts = " and ".join(f"{part['identity']} is {part['state']}" for part in record["conflict"] or ())
+        return Verdict("bad", [Piece(f"Its identities contradict each other: {parts}, so it is refused.")], order="arm")
+    if state in (State.FAILED, State.EXHAUSTED):
+        words = "It failed " if state == State.FAILED else "Its starts are used up since "
+        why = f": {message}" if message else ", and did not say why"
+        pieces = [Piece(words), since, Piece(why), *_last(record, contact, places)]
+        return Verdict("bad", pieces, [*_log_of(record)], "arm")
+    if record["silent"]:
+        heard = Piece("", "", record["heard"] or record["since"])
+        step = f": the last that it did is {record['last_step']}" if record["last_step"] else ""
+        return Verdict("bad", [Piece("It is silent since "), heard, Piece(f" and should have reported by now{step}.")])
+    if state == State.INSTALLING:
+        percent = f", {record['percent']} %" if record["percent"] is not None else ""
+        pieces = [Piece("It is installing since "), since, Piece(percent + (f", {message}" if message else ""))]
+        return Verdict("busy", [*pieces, *_last(record, contact, places)])
+    if state == State.COPIED:
+        return Verdict(
+            "busy", [Piece("It goes on from its disk since "), since, Piece(", and reports when it is done.")]
+        )
+    if state == State.ARMED:
+        pieces = [Piece("It was armed "), since, Piece(" and may install")]
+        if contact is None or contact["at"] < record["since"]:
+            pieces += [Piece(", and has not asked since"), *_nearness(seen), Piece(".")]
+            return Verdict("bad" if seen.near else "busy", pieces, _ways_to_row(seen))
+        return Verdict("busy", [*pieces, *_last(record, contact, places)])
+    pieces = [Piece("It is installed since "), since]
+    return Verdict("good", [*pieces, *_last(record, contact, places)], order="arm")
+
+
+def _last(record: Mapping[str, Any], contact: Mapping[str, Any] | None, places: Places) -> Iterator[Piece]:
+    """Yield what the machine got last, as the end of a sentence."""
+    given = next((event for event in record["events"] if event["event"] == "given"), None)
+    if contact is not None and (given is None or contact["at"] > given["at"]):
+        (got,) = places.linked([contact["got"]])
+        yield from (Piece("; it last asked "), Piece("", "", contact["at"]), Piece(f" for {contact['asked']} and got "))
+        yield from got
+    elif given is not None:
+        (got,) = places.linked([given["detail"]])
+        yield from (Piece("; it last got "), *got, Piece(" "), Piece("", "", given["at"]))
+    yield Piece(".")
+
+
+def _log_of(record: Mapping[str, Any]) -> Iterator[Way]:
+    if any(event["body"] for event in record["events"] if event["event"] in ("failed", "exhausted")):
+        yield Way("Its log", "#failure")
+
+
+def _ways_to(pieces: Sequence[Piece]) -> list[Way]:
+    """Return the way to the place that a sentence names, the first with a line before the first without."""
+    found = [piece for piece in pieces if piece.address]
+    exact = [piece for piece in found if "line=" in piece.address]
+    for piece in (exact or found)[:1]:
+        _, _, line = piece.address.partition("line=")
+        number = line.partition("#")[0].partition("&")[0]
+        words = piece.text if not number or piece.text.endswith(f":{number}") else f"{piece.text}, line {number}"
+        return [Way(f"Open {words}", piece.address)]
+    return []
+
+
+# --- one digit off ----------------------------------------------------------------------------------------------------
+
+
+def near_askers(identities: Sequence[str], sightings: Sequence[UnknownMachine]) -> Iterator[Near]:
+    """Yield the machines that nothing claims and whose address or serial is one of ``identities`` but for one letter.
+    ``identities`` are in identity form."""
+    edits = {other: own for own in identities if _may_be_mistyped(own) for other in one_edit_from(own)}
+    for sighting in sightings:
+        sent = dict.fromkeys(map(identity_of, names_sent(sighting.facts)))
+        found = next((one for one in sent if one in edits), None)
+        if found is not None:
+            own, other = _spelled(edits[found]), _spelled(found)
+            yield Near(own, other, sighting.machine, machine_link(sighting.machine), sighting.last)
+
+
+def near_rows(catalogue: Catalogue, facts: Facts) -> Iterator[tuple[str, str, Row]]:
+    """Yield each address that a machine sent, the one of a row that is one digit off, and the row."""
+    inventory = catalogue.inventory
+    for mac, other in nearly_known(catalogue, facts) if inventory is not None else ():
+        for row in inventory.rows_of(other) if inventory is not None else ():
+            yield _spelled(mac), _spelled(other), row
+
+
+def _spelled(identity: str) -> str:
+    """Return an identity as people write it: a MAC address with colons."""
+    digits = mac_digits(identity)
+    return identity if digits is None else ":".join(digits[at : at + 2] for at in range(0, len(digits), 2))
+
+
+def _may_be_mistyped(identity: str) -> bool:
+    return mac_digits(identity) is not None or len(identity) >= _SHORTEST_SERIAL

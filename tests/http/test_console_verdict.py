@@ -1,0 +1,168 @@
+"""What is said first on the page of a machine: its last contact, what it got and why, and the link that mends it.
+
+Rules: docs/console.md#the-verdict.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from html import unescape
+from pathlib import Path
+from typing import Any, NamedTuple
+from urllib.parse import urlencode
+
+import pytest
+
+from tests.support.console import Browser, started
+from tests.support.service import run, write_tree
+from tests.support.waiting import wait_until
+
+RACK = '[match]\nrack = "r1"\n[global]\nkeyboard = "de"\n'
+TREE = {
+    "groups/rack.toml": RACK,
+    "groups/nodes.ks": "# answer: member m1\n# answer: once\ntext\n%post\ncurl {{ report }}\n%end\n",
+    "groups/waits.ipxe": "#!ipxe\n# answer: member m3\n# answer: once armed\nboot\n",
+    "groups/said.toml": 'overlay = 1\n[match]\nproduct = "R750"\n[global]\nmailto = "big@example.com"\n',
+    "own.yaml": "#cloud-config\nhostname: own\n",
+    "inventory.csv": (
+        "id,mac,rack\nm0,,r2\nm1,00:00:5e:00:53:01,r1\nm2,00:00:5e:00:53:52,r1\nm3,00:00:5e:00:53:a3,\nown,,r2\n"
+    ),
+}
+
+
+class Said(NamedTuple):
+    """A verdict: its tone, its sentence with ``when`` in place of times, its links by their text, its buttons."""
+
+    tone: str
+    text: str
+    links: Mapping[str, str]
+    buttons: list[str]
+
+
+@pytest.fixture(params=["files", "sqlite"])
+def store(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
+@contextmanager
+def serving(home: Path, store: str, tree: Mapping[str, str]) -> Iterator[Browser]:
+    write_tree(home / "answers", tree)
+    settings = {"SERVICE_STATE_PATH": home / "states.db"} if store == "files" else {}
+    if store == "sqlite":
+        given: dict[str, Any] = {"SERVICE_STORE": "sqlite", "SERVICE_DB_PATH": home / "answers.db"}
+        assert run("import", str(home / "answers"), **given).returncode == 0
+    with started(home, store, **settings) as browser:
+        browser.log_in()
+        wait_until(lambda: browser.get("/console/machine?id=m1").status == 200)
+        yield browser
+
+
+@pytest.fixture
+def operator(store: str, tmp_path: Path) -> Iterator[Browser]:
+    with serving(tmp_path, store, TREE) as browser:
+        yield browser
+
+
+def said(browser: Browser, name: str) -> Said:
+    text = browser.get(f"/console/machine?{urlencode({'id': name})}").text
+    found = re.search(r'<section class="card verdict (\w+)" aria-label="Verdict">(.*?)</section>', text, re.DOTALL)
+    if found is None:
+        return Said("", "", {}, [])
+    whole = re.sub(r"<time .*?</time>", "when", found[2])
+    sentence = re.search(r"<p>(.*?)</p>", whole, re.DOTALL)
+    assert sentence
+    links = re.findall(r'<a [^>]*?href="([^"]+)"[^>]*>(.*?)</a>', whole)
+    buttons = re.findall(r"<button [^>]*>(.*?)</button>", whole)
+    plain = " ".join(unescape(re.sub(r"<[^>]+>", "", sentence[1])).split())
+    return Said(found[1], plain, {unescape(words): unescape(where) for where, words in links}, buttons)
+
+
+def put(browser: Browser, tmp_path: Path, name: str, text: str) -> None:
+    """Change a group of TOML as an operator does, in whatever store there is."""
+    page = browser.get(f"/console/document?kind=group&name={name}&format=toml").text
+    if 'value="save"' in page:
+        etag = re.search(r'name="etag" value="([^"]*)"', page)
+        assert etag
+        fields = {"kind": "group", "name": name, "format": "toml", "etag": unescape(etag[1]), "text": text}
+        assert browser.change(do="save", **fields).status == 303
+    else:
+        write_tree(tmp_path / "answers", {f"groups/{name}.toml": text})
+
+
+def test_a_machine_that_got_an_error_has_it_first_with_the_line_and_says_when_it_is_mended(
+    operator: Browser, tmp_path: Path
+) -> None:
+    put(operator, tmp_path, "rack", f"{RACK}fqdn = '{{{{ room }}}}.lab'\n")
+    wait_until(lambda: operator.service.get("/toml?mac=00:00:5e:00:53:01&product=R750").status == 500)
+    wait_until(lambda: "500" in said(operator, "m1").text)
+    verdict = said(operator, "m1")
+    assert verdict.tone == "bad"
+    assert verdict.text.startswith("It asked when for /toml and got 500: ")
+    assert "room" in verdict.text
+    assert any("line=5" in where and "name=rack" in where for where in verdict.links.values()), verdict
+    put(operator, tmp_path, "rack", RACK)
+    wait_until(lambda: "asked again now, it would get" in said(operator, "m1").text)
+    assert said(operator, "m1").tone == "busy"
+    page = operator.get("/console/machine?id=m1").text
+    assert "big@example.com" in page, "what it said holds in what it would get"
+
+
+def test_a_row_with_a_wrong_digit_and_the_machine_that_asks_lead_to_each_other(operator: Browser) -> None:
+    quiet = said(operator, "m2")
+    assert (quiet.tone, quiet.text) == ("quiet", "It has never asked, as far as is known here.")
+    operator.service.get("/toml?mac=00:00:5e:00:53:51&serial=SN-51")  # the row has 52
+    wait_until(lambda: said(operator, "m2").tone == "bad")
+    row = said(operator, "m2")
+    assert "00:00:5e:00:53:52 was never seen, but one digit off, 00:00:5e:00:53:51 asked when" in row.text
+    assert row.links["00:00:5e:00:53:51"] == "/console/machine?id=SN-51"
+    assert row.links["Correct the row"].startswith("/console/inventory?name=default&line=4")
+    asker = said(operator, "SN-51")
+    assert asker.text.startswith("Nothing claims it: it asked once, last when, for toml")
+    assert "00:00:5e:00:53:51 is one digit off: m2, which never asked, has 00:00:5e:00:53:52" in asker.text
+    assert asker.links["Correct the row of m2"] == row.links["Correct the row"]
+    assert "/console/adopt?id=SN-51" in asker.links.values()
+
+
+def test_a_row_that_has_asked_is_no_near_miss(operator: Browser) -> None:
+    operator.service.get("/toml?mac=00:00:5e:00:53:01")  # m1 itself
+    operator.service.get("/toml?mac=00:00:5e:00:53:0f&serial=SN-0F")  # a neighbour, which nothing claims
+    wait_until(lambda: said(operator, "SN-0F").tone == "bad")
+    wait_until(lambda: "It asked when" in said(operator, "m1").text)
+    assert "one digit off" not in said(operator, "SN-0F").text
+    assert "one digit off" not in said(operator, "m1").text
+
+
+def test_the_state_of_an_install_is_a_sentence_with_what_lets_it_go_on(operator: Browser) -> None:
+    path = re.search(r"curl http://[^/]+(\S+)", operator.service.get("/ks?id=m1").text)
+    assert path
+    wait_until(lambda: said(operator, "m1").text.startswith("It is installing since when"))
+    assert said(operator, "m1").links['group "nodes" (ks)'] == "/console/document?kind=group&name=nodes&format=ks"
+    operator.service.get(f"{path[1]}/progress?message=packages&percent=45")
+    wait_until(lambda: "when, 45 %, packages;" in said(operator, "m1").text)
+    operator.service.post(f"{path[1]}/failed?message=no+disk", b"sda: not found\n")
+    wait_until(lambda: said(operator, "m1").tone == "bad")
+    failed = said(operator, "m1")
+    assert failed.text.startswith("It failed when: no disk; it last got")
+    assert failed.links["Its log"] == "#failure"
+    assert failed.buttons == ["Let it install …"]
+    operator.service.get(f"{path[1]}/installed")
+    wait_until(lambda: said(operator, "m1").text.startswith("It is installed since when"))
+    assert said(operator, "m1").tone == "good"
+
+
+def test_a_machine_that_a_gate_refused_says_so_with_the_order_that_opens_it(operator: Browser) -> None:
+    operator.service.get("/ipxe?mac=00:00:5e:00:53:a3")
+    wait_until(lambda: "was refused" in said(operator, "m3").text)
+    waiting = said(operator, "m3")
+    assert "is new and waits for an operator" in waiting.text
+    assert (waiting.tone, waiting.buttons) == ("busy", ["Let it install …"])
+
+
+def test_the_answer_of_its_own_documents_is_shown_before_a_foreign_broken_format(tmp_path: Path, store: str) -> None:
+    with serving(tmp_path, store, TREE | {"groups/foreign.toml": "[match\n"}) as operator:
+        page = operator.get("/console/machine?id=own").text
+    tabs = re.findall(r'<a href="/console/machine\?id=own&amp;answer=(\w+)[^"]*#answers"', page)
+    assert tabs == ["yaml", "toml"]
+    assert "hostname: own" in page
