@@ -25,7 +25,7 @@ Commands:
   export            Write the database's documents into a directory.
   apply             Make the documents those of a directory, as one change.
   history           Who changed which document, when and how.
-  restore-document  Restore a document to its state after a change.
+  restore-document  Restore a document, or take back a change of many.
   backup            Write everything the service keeps to one file.
   restore           Put back what a backup holds.
   token             Make a named token for the admin API.

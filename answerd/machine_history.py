@@ -16,6 +16,7 @@ from answerd.answers.inventory_index import inventory_file
 from answerd.answers.line_diff import unified
 from answerd.answers.operator_names import machine_named
 from answerd.answers.redaction import redacted, redacted_row
+from answerd.answers.row_diff import row_lines
 from answerd.documents import RawDocument
 from answerd.identity import Kind, identity_of, normalize
 from answerd.installs.events import ORDERED, Event
@@ -161,6 +162,7 @@ def happened_as_json(one: Happened, labels: Mapping[str, str], *, show_secrets: 
     if one.order is not None:
         return {
             "revision": None,
+            "change": None,
             "when": one.when,
             "who": {"name": one.order.origin, "peer": None},
             "note": None,
@@ -180,9 +182,13 @@ def happened_as_json(one: Happened, labels: Mapping[str, str], *, show_secrets: 
         texts = entry.before, entry.after
         hidden = [None if text is None else redacted(text, entry.key.format, labels=labels) for text in texts]
         sides = [*texts] if show_secrets else hidden
-        diff = diff_lines(entry.key, entry.before, entry.after, labels=labels, show_secrets=show_secrets)
+        if entry.key.kind is Kind.INVENTORY:
+            diff = row_lines(*texts, labels, show_secrets=show_secrets)
+        else:
+            diff = diff_lines(entry.key, *texts, labels=labels, show_secrets=show_secrets)
     return {
         "revision": entry.revision,
+        "change": entry.token or None,
         "when": entry.at,
         "who": {"name": entry.author.name, "peer": entry.author.peer},
         "note": entry.author.note,

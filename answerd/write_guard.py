@@ -122,6 +122,10 @@ class ConditionFailed(WriteRefused):
     """The document does not meet the conditions of the request."""
 
 
+class ChangedSince(WriteRefused):
+    """A document is not any more what a change made of it, so the change cannot be taken back."""
+
+
 class BreaksTheSet(WriteRefused):
     """The answer set would have new problems."""
 
@@ -337,6 +341,36 @@ class WriteGuard:
 
         return self._change(changes, author, check, times)
 
+    def take_back(
+        self,
+        made: Sequence[HistoryEntry],
+        author: Author = NOBODY,
+        conditions: Conditions = UNCONDITIONAL,
+        times: Times = WHENEVER,
+    ) -> AppliedChange:
+        """Make the documents of a change what they were before it. ``made`` are the entries of all of them. Raises as
+        `apply` does, and `ChangedSince`."""
+
+        def check(transaction: Transaction) -> None:
+            _judge(conditions.fault(set_etag(transaction.version()), "the set"))
+            for entry in made:
+                stored = transaction.find(entry.key)
+                text = stored.body.decode("utf-8", "replace") if stored is not None else None
+                _refuse_changed(entry, text, stored.revision if stored is not None else None)
+
+        signed = replace(author, note=_noted(f"revision {made[0].revision} taken back", author.note))
+        return self._change(taken_back(made), signed, check, times)
+
+    def take_back_tried(
+        self, made: Sequence[HistoryEntry], conditions: Conditions = UNCONDITIONAL, times: Times = WHENEVER
+    ) -> AppliedChange:
+        """Return what `take_back` would do. Raises as it does."""
+        applied = self.tried(taken_back(made), conditions, times)
+        for entry in made:
+            stored = applied.before.raw_of(entry.key.name)
+            _refuse_changed(entry, stored.text if stored is not None else None, None)
+        return applied
+
     def tried(
         self, changes: ChangeSet, conditions: Conditions = UNCONDITIONAL, times: Times = WHENEVER
     ) -> AppliedChange:
@@ -428,7 +462,7 @@ def restore_document(
 ) -> WrittenDocument:
     """Restore a document to its state after a change: its text then, or that it did not exist. Raises as the guard
     does."""
-    signed = replace(author, note=author.note or f"restore of revision {entry.revision}")
+    signed = replace(author, note=_noted(f"restore of revision {entry.revision}", author.note))
     if entry.after is None:
         return guard.delete(entry.key, signed, conditions, times)
     return guard.put(entry.key, entry.after, signed, conditions, times)
@@ -439,6 +473,27 @@ def restored_change(entry: HistoryEntry) -> ChangeSet:
     if entry.after is None:
         return ChangeSet(deletes=(entry.key,))
     return ChangeSet((RawDocument(entry.key, entry.after),))
+
+
+def taken_back(made: Iterable[HistoryEntry]) -> ChangeSet:
+    """Return the change that makes documents what they were before one."""
+    puts = tuple(RawDocument(entry.key, entry.before) for entry in made if entry.before is not None)
+    return ChangeSet(puts, tuple(entry.key for entry in made if entry.before is None))
+
+
+def _noted(done: str, note: str | None) -> str:
+    """Return the note of a restore, so that the history tells it from other changes whatever its author noted."""
+    return f"{done}: {note}" if note else done
+
+
+def _refuse_changed(entry: HistoryEntry, text: str | None, revision: int | None) -> None:
+    """Raise `ChangedSince` where a document has not the text that a change left it with."""
+    if text == entry.after:
+        return
+    what = "removed" if text is None else "changed" if revision is None else f"changed in revision {revision}"
+    raise ChangedSince(
+        f"{entry.key} was {what} after revision {entry.revision}: take that back first, or restore documents one by one"
+    )
 
 
 def _ignored(_: Document) -> None: ...

@@ -1,8 +1,10 @@
-"""Who changed which document, when and how; and restore one.
+"""Who changed which document, when and how; restore one, or take back a change.
 
 Usage:
-  answerd history [--since TIME] [--limit N] [--show-secrets] [--json] [KEY]
+  answerd history [--since TIME] [--limit N] [--summary | --show-secrets]
+                  [--json] [KEY]
   answerd restore-document --revision N [--note TEXT] [--yes] KEY
+  answerd restore-document --change N [--note TEXT] [--yes]
 
 `history` prints accepted changes of the database, the newest first, each with a
 diff in which secrets are masked. KEY is a document as its file would be called
@@ -10,25 +12,32 @@ diff in which secrets are masked. KEY is a document as its file would be called
 an extension: then it prints the changes of its documents and of its row, and
 the orders to it (arm, disarm, forget), in one list.
 
-`restore-document` puts back the text that a document had after the change of
-this revision, or removes it where that change removed it. What would break the
-set is refused; where machines would lose their answer, it asks on a terminal.
-For a whole backup, see `answerd restore`.
+`restore-document --revision` puts back the text that a document had after the
+change of this revision, or removes it where that change removed it. With
+`--change` all that changed together with this revision, such as by one `apply`,
+is taken back: each document is what it was before. That is refused where one of
+them changed again. What would break the set is refused; on a terminal it asks,
+for a single document only where machines would lose their answer. For a whole
+backup, see `answerd restore`.
 
 Options:
   --since TIME    Only changes since a time of UTC, such as 2026-11-21 or
                   2026-11-21T09:14.
   --limit N       At most so many changes [default: 50].
+  --summary       A line for each time that something was changed, with the
+                  number of documents, in place of the diffs.
   --show-secrets  Do not mask secrets in the diffs.
   --json          Print JSON.
   --revision N    The revision to go back to.
+  --change N      The revision of one of the documents that changed together.
   --note TEXT     A line about the change for the history.
   --yes           Do not ask.
   -h --help       This text.
 
 Exit status:
   0  it worked, or it is restored
-  1  it is refused, there is no such revision, or the database cannot be read
+  1  it is refused, there is no such revision, or the database cannot be read;
+     nothing was changed
   2  the command line is wrong
 
 Examples:
@@ -38,14 +47,18 @@ Examples:
   answerd history groups/rack-a.toml
   # All changes of a day, for a program.
   answerd history --since 2026-11-21 --json
+  # What was changed lately, each apply as one line.
+  answerd history --summary
   # Go back to a revision.
   answerd restore-document groups/rack-a.toml --revision 17
+  # Take back all of an apply.
+  answerd restore-document --change 17
 """
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from answerd.commands import WRONG_USAGE, Arguments, CommandError
@@ -55,10 +68,12 @@ from answerd.commands.common import (
     catalogue_of,
     coloured,
     configured_store,
+    counted,
     diff_line,
     print_json,
     printable_line,
     said_yes,
+    say,
     settings,
     whole_number,
 )
@@ -76,7 +91,9 @@ from answerd.store.states import Position
 
 
 def run(arguments: Arguments) -> int:
-    return print_history(arguments) if arguments["history"] else put_back(arguments)
+    if arguments["history"]:
+        return print_history(arguments)
+    return take_back(arguments) if arguments["--change"] else put_back(arguments)
 
 
 def print_history(arguments: Arguments) -> int:
@@ -90,6 +107,8 @@ def print_history(arguments: Arguments) -> int:
     wanted = HistoryFilter(kind, identifier, extension, since, limit=limit)
     show_secrets = bool(arguments["--show-secrets"])
     happened, labels = _happened(store, wanted)
+    if arguments["--summary"]:
+        return _print_summary(happened, as_json=bool(arguments["--json"]))
     found = [_as_json(one, happened_as_json(one, labels, show_secrets=show_secrets)) for one in happened]
     if arguments["--json"]:
         print_json({"history": found})
@@ -97,6 +116,42 @@ def print_history(arguments: Arguments) -> int:
         for one, shown in zip(happened, found, strict=True):
             print(*_lines(one, shown), sep="\n")
     return 0
+
+
+def _print_summary(happened: Sequence[Happened], *, as_json: bool) -> int:
+    """Print a line for each change, of one document or of many together, and for each order."""
+    rows: list[dict[str, Any]] = []
+    for one in happened:
+        if one.entry is None:
+            order = one.order.kind.value if one.order is not None else ""
+            who = one.order.origin if one.order is not None else None
+            rows.append({"revision": None, "when": one.when, "who": {"name": who, "peer": None}, "note": order})
+            continue
+        token, author = one.entry.token, one.entry.author
+        if not rows or not token or rows[-1].get("change") != token:
+            who_changed = {"name": author.name, "peer": author.peer}
+            counts = {"change": token or None, "new": 0, "changed": 0, "removed": 0}
+            rows.append({"revision": one.entry.revision, "when": one.when, "who": who_changed, **counts})
+            rows[-1]["note"] = author.note
+        rows[-1][_sort(one.entry.before, one.entry.after)] += 1
+    if as_json:
+        print_json({"changes": rows})
+        return 0
+    for row in rows:
+        counted_as = ", ".join(f"{row[sort]} {sort}" for sort in ("new", "changed", "removed") if row.get(sort))
+        what = f"revision {row['revision']}" if row["revision"] is not None else "order"
+        note = f"  {row['note']}" if row["note"] else ""
+        said = f"  {counted_as}" if counted_as else ""
+        print(printable_line(f"{what}  {row['when']}{said}  by {_who(row['who'])}{note}"))
+    return 0
+
+
+def _sort(before: str | None, after: str | None) -> str:
+    return "new" if before is None else "removed" if after is None else "changed"
+
+
+def _who(who: Mapping[str, str | None]) -> str:
+    return " from ".join(part for part in who.values() if part) or "another program"
 
 
 def _happened(store: Store, wanted: HistoryFilter) -> tuple[list[Happened], Mapping[str, str]]:
@@ -137,13 +192,13 @@ def parse_document_name(name: str) -> tuple[Kind, str, str | None]:
 
 
 def _lines(one: Happened, shown: Mapping[str, Any]) -> Iterator[str]:
-    who = " from ".join(part for part in shown["who"].values() if part) or "another program"
+    who = _who(shown["who"])
     if one.order is not None:
         yield coloured(printable_line(f"order  {one.when}  {one.order.kind.value}  {shown['name']}  by {who}"), "bold")
         yield ""
         return
     before, after = (one.entry.before, one.entry.after) if one.entry is not None else (None, None)
-    what = "new" if before is None else "removed" if after is None else "changed"
+    what = _sort(before, after)
     if one.row is not None:
         what = "row new" if one.row.before is None else "row removed" if one.row.after is None else "row changed"
     line = f"revision {shown['revision']}  {one.when}  {what}  {shown['name']}  by {who}"
@@ -156,8 +211,37 @@ def _lines(one: Happened, shown: Mapping[str, Any]) -> Iterator[str]:
 
 def _as_json(one: Happened, shown: Mapping[str, Any]) -> dict[str, Any]:
     name = flat_name(one.entry.key) if one.entry is not None else shown["identifier"]
-    kept = {field: shown[field] for field in ("revision", "when", "who", "note")}
+    kept = {field: shown[field] for field in ("revision", "change", "when", "who", "note")}
     return {**kept, "name": name, "kind": shown["kind"], "diff": shown["diff"]}
+
+
+def take_back(arguments: Arguments) -> int:
+    """Take back all that changed together. Exit status 1 where that is refused."""
+    from answerd.write_guard import Conditions, WriteRefused  # noqa: PLC0415
+
+    number = whole_number("--change", arguments["--change"])
+    store = database()
+    made = store.history(HistoryFilter(together=number))
+    if not made:
+        raise CommandError(f"there is no revision {number}: answerd history --summary lists them")
+    guard = local_guard(store)
+    try:
+        tried = guard.take_back_tried(made)
+        for entry in made:
+            back = _sort(entry.after, entry.before)
+            print(printable_line(f"{_BACK[back]:8}  {flat_name(entry.key)}"))
+        if machines := tried.machines():
+            say(f"warning: {losing(machines)}")
+        if sys.stdin.isatty() and sys.stdout.isatty() and not arguments["--yes"] and not said_yes("Take it back?"):
+            raise CommandError("nothing was changed")
+        guard.take_back(made, own_author(arguments["--note"]), Conditions(if_match=tried.etag))
+    except WriteRefused as refused:
+        raise refusal(refused.reason, refused.problems) from None
+    print(f"taken back: revision {made[0].revision}, {counted(len(made), 'document')}")
+    return 0
+
+
+_BACK = {"new": "restored", "changed": "changed", "removed": "removed"}
 
 
 def put_back(arguments: Arguments) -> int:

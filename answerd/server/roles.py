@@ -82,6 +82,7 @@ NEEDED = {
     "POST /apply without dry_run": Role.ADMIN,
     "GET /history": Role.READ,
     "POST /history/{revision}/restore": Role.ADMIN,
+    "POST /history/{revision}/take-back": Role.ADMIN,
     "GET /resolve": Role.READ,
     "GET /resolve/{name}": Role.READ,
     "GET /check": Role.READ,

@@ -49,6 +49,10 @@ class NewerSchema(StoreAway):
     from what it has, and writes nothing until this program is upgraded."""
 
 
+class PartlyForgotten(StoreError):
+    """The history may have only a part of a change: what is older than a time was removed from it."""
+
+
 class StoreFull(StoreAway):
     """The disk is full. Nothing was stored; it may succeed once there is space again."""
 
@@ -136,7 +140,8 @@ class DocumentEntry:
 class HistoryEntry:
     """An accepted change of one document. ``before`` is None where it was new, ``after`` where it was removed.
 
-    ``at`` is UTC, as ``2026-11-21T09:14:00.123Z``.
+    ``at`` is UTC, as ``2026-11-21T09:14:00.123Z``. ``token`` is random, and the same for all documents that changed
+    together, which have their revisions in a row.
     """
 
     revision: int
@@ -145,6 +150,7 @@ class HistoryEntry:
     before: str | None
     after: str | None
     author: Author
+    token: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,7 +158,8 @@ class HistoryFilter:
     """The filter of a scan-up in the history; a field that is None matches every change.
 
     ``identifier`` counts in any spelling. ``since`` is a time of UTC as in `HistoryEntry.at`, or the beginning of one;
-    ``before`` a revision: only older changes, for the next page; ``revision`` that of a single change.
+    ``before`` a revision: only older changes, for the next page; ``revision`` that of a single change; ``together`` one
+    of those that were made together: then `PartlyForgotten` is raised where the others may be forgotten.
     ``most_bytes``: no more changes than have so many bytes of text, but at least one. Without ``texts`` an empty one
     stands for each text that is there.
     """
@@ -163,6 +170,7 @@ class HistoryFilter:
     since: str | None = None
     before: int | None = None
     revision: int | None = None
+    together: int | None = None
     limit: int | None = None
     most_bytes: int | None = None
     texts: bool = True

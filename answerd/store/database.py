@@ -91,7 +91,7 @@ class DatabaseTransaction(Transaction, ABC):
     def remove(self, documents: Sequence[Found]) -> None: ...
 
     def sign(self, before: int) -> None:
-        """Record the author of the changes after the one of this number."""
+        """Record the author of the changes after the one of this number, and that they were made together."""
 
     def find(self, key: Key) -> StoredDocument | None:
         with self.faults("read"):

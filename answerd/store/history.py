@@ -13,8 +13,9 @@ from typing import Any
 import peewee
 
 from answerd.identity import identity_of
-from answerd.store import Author, HistoryEntry, HistoryFilter
+from answerd.store import Author, HistoryEntry, HistoryFilter, PartlyForgotten
 from answerd.store.schema import BARE_NAME, POSTGRES, SQLITE
+from answerd.store.state_tables import note, setting
 from answerd.store.tables import ChangeRow, DocumentRow, as_bytes, fetched, is_known, key_of
 
 _IPV4_IN_IPV6 = 0xFFFF_0000_0000
@@ -26,6 +27,9 @@ _ROWS_AT_ONCE = 500
 _TEXTS_AT_ONCE = 4
 """The same where their size is bounded: each may have two texts of 1 MB, and of inventories of 16 MB."""
 
+
+_FORGOTTEN = "history forgotten before"
+"""The setting of the database with the time before which changes were removed from the history."""
 
 _TIME = re.compile(r"\d{4}-\d\d(-\d\d(T\d\d(:\d\d(:\d\d(\.\d{1,3})?)?)?Z?)?)?\Z", re.ASCII)
 
@@ -74,15 +78,16 @@ def _entries(database: peewee.Database, numbers: list[int], *, texts: bool = Tru
         ChangeRow.peer,
         ChangeRow.author,
         ChangeRow.note,
+        ChangeRow.token,
     )
     found: list[HistoryEntry] = []
     for start in range(0, len(numbers), _ROWS_AT_ONCE):
         part = numbers[start : start + _ROWS_AT_ONCE]
         query = ChangeRow.select(*columns).where(ChangeRow.id.in_(part)).order_by(ChangeRow.id.desc())
-        for number, at, kind, name, extension, before, after, *author in fetched(query, database):
+        for number, at, kind, name, extension, before, after, *author, token in fetched(query, database):
             key = key_of(kind, name, extension)
             old, new = (_text(text) if texts else "" if text else None for text in (before, after))
-            found.append(HistoryEntry(number, at, key, old, new, Author(*author)))
+            found.append(HistoryEntry(number, at, key, old, new, Author(*author), token))
     return found
 
 
@@ -103,6 +108,8 @@ def forget_changes(database: peewee.Database, before: str) -> int:
         & ChangeRow.id.not_in(made_the_present)
     )
     forgotten: int = query.bind(database).execute()
+    if forgotten:
+        note(database, _FORGOTTEN, before)
     return forgotten
 
 
@@ -120,7 +127,31 @@ def _conditions(database: peewee.Database, wanted: HistoryFilter) -> list[Any]:
         found.append(ChangeRow.id < wanted.before)
     if wanted.revision is not None:
         found.append(ChangeRow.id == wanted.revision)
+    if wanted.together is not None:
+        found.append(_made_together(database, wanted.together))
     return found
+
+
+def _made_together(database: peewee.Database, revision: int) -> Any:
+    """Return the condition of the changes that were made together with one. Their numbers are in a row, so the index of
+    the numbers is enough. Raises `PartlyForgotten`."""
+    query = ChangeRow.select(ChangeRow.token, ChangeRow.at).where(ChangeRow.id == revision)
+    token, at = next(iter(fetched(query, database)), ("", ""))
+    if not token:
+        return ChangeRow.id == revision
+    if at < (before := setting(database, _FORGOTTEN) or ""):
+        raise PartlyForgotten(
+            f"changes from before {before} were removed from the history, so what else changed together with revision "
+            f"{revision} is not known: restore its documents one by one"
+        )
+    others, number = ChangeRow.token != token, ChangeRow.id
+    before_it = number > _bound(database, peewee.fn.MAX(number), (number < revision) & others, 0)
+    return before_it & (number < _bound(database, peewee.fn.MIN(number), (number > revision) & others, 2**62))
+
+
+def _bound(database: peewee.Database, bound: Any, condition: Any, default: int) -> int:
+    found: int | None = ChangeRow.select(bound).where(condition).bind(database).scalar()
+    return default if found is None else found
 
 
 def _spellings(database: peewee.Database, name: str) -> list[str]:

@@ -74,6 +74,7 @@ class PostgresTransaction(DatabaseTransaction):
         server for at most ``within`` seconds in all."""
         self._server = server
         self._author = author
+        self._token = secrets.token_hex(8)
         self._at = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%S.%f")[:-3] + "Z"
         database = server.connect(WRITE_SECONDS, within)
         try:
@@ -120,7 +121,7 @@ class PostgresTransaction(DatabaseTransaction):
         log = [
             {
                 "id": number,
-                "token": secrets.token_hex(8),
+                "token": self._token,
                 "kind": raw.key.kind.value,
                 "identifier": raw.key.identifier,
                 "format": raw.key.format,
@@ -142,7 +143,7 @@ class PostgresTransaction(DatabaseTransaction):
     def _log_one(self, found: Found, text: str | None) -> int:
         """Record that a stored document gets another text, or None. Return the revision."""
         revision, author = self._log.next(), self._author
-        values = (revision, self._at, secrets.token_hex(8), text, author.peer, author.name, author.note, found.id)
+        values = (revision, self._at, self._token, text, author.peer, author.name, author.note, found.id)
         execute(self._database, _LOG_OF_ONE, values)
         return revision
 

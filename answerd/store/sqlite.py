@@ -13,6 +13,7 @@ from __future__ import annotations
 import errno
 import math
 import os
+import secrets
 import sqlite3
 import time
 import weakref
@@ -28,7 +29,15 @@ from answerd.store import NOBODY, WRITER_WAIT_SECONDS, Author, Changes, StoreErr
 from answerd.store.database import ROWS_AT_ONCE, DatabaseStore, DatabaseTransaction, Found, columns_of
 from answerd.store.file_io import give_to_owner_of, make_directories, refuse_link_of_another, sync_directory
 from answerd.store.schema import DOCUMENTS, Schema, migrate
-from answerd.store.tables import ChangeRow, DocumentRow, deleted_since, revision_token, rows, version_of
+from answerd.store.tables import (
+    ChangeRow,
+    DocumentRow,
+    deleted_since,
+    newest_revision,
+    revision_token,
+    rows,
+    version_of,
+)
 
 _POLL_SECONDS = 0.001
 
@@ -340,9 +349,10 @@ class SqliteTransaction(DatabaseTransaction):
             DocumentRow.delete().where(DocumentRow.id.in_(ids)).bind(self._database).execute()
 
     def sign(self, before: int) -> None:
-        author = {"peer": self._author.peer, "author": self._author.name, "note": self._author.note}
-        if any(author.values()):
-            ChangeRow.update(author).where(ChangeRow.id > before).bind(self._database).execute()
+        signed = {"peer": self._author.peer, "author": self._author.name, "note": self._author.note}
+        if any(signed.values()) or newest_revision(self._database) > before + 1:
+            signed["token"] = secrets.token_hex(8)
+            ChangeRow.update(signed).where(ChangeRow.id > before).bind(self._database).execute()
 
 
 class SqliteStore(SqliteReader):

@@ -36,7 +36,7 @@ class ChangeRow(peewee.Model):
     """An accepted write: when (UTC), which document, its text before (null: it was new) and after (null: deleted).
 
     ``peer`` is the address of the client, ``author`` the name of its token, ``note`` the author's note; null where
-    there is none. ``token`` is random.
+    there is none. ``token`` is random, and the same for all that one transaction writes.
     """
 
     id = peewee.AutoField()

@@ -24,8 +24,8 @@ _answerd() {
         import) options='--prune --follow-links --from-db --states --help -h' ;;
         export) options='--force --help -h' ;;
         apply) options='--to --ca --dry-run --prune --prune-inventories --strict --yes --note --follow-links --json --help -h' ;;
-        history) options='--since --limit --show-secrets --json --help -h' ;;
-        restore-document) options='--revision --note --yes --help -h' ;;
+        history) options='--since --limit --summary --show-secrets --json --help -h' ;;
+        restore-document) options='--revision --change --note --yes --help -h' ;;
         backup) options='--force --help -h' ;;
         restore) options='--force --help -h' ;;
         token) options='--role --help -h' ;;

@@ -19,7 +19,7 @@ complete -c answerd -n __fish_use_subcommand -a import -d 'Copy a directory of d
 complete -c answerd -n __fish_use_subcommand -a export -d 'Write the database’s documents into a directory.' -f
 complete -c answerd -n __fish_use_subcommand -a apply -d 'Make the documents those of a directory, as one change.' -f
 complete -c answerd -n __fish_use_subcommand -a history -d 'Who changed which document, when and how.' -f
-complete -c answerd -n __fish_use_subcommand -a restore-document -d 'Restore a document to its state after a change.' -f
+complete -c answerd -n __fish_use_subcommand -a restore-document -d 'Restore a document, or take back a change of many.' -f
 complete -c answerd -n __fish_use_subcommand -a backup -d 'Write everything the service keeps to one file.' -f
 complete -c answerd -n __fish_use_subcommand -a restore -d 'Put back what a backup holds.' -f
 complete -c answerd -n __fish_use_subcommand -a token -d 'Make a named token for the admin API.' -f
@@ -111,10 +111,12 @@ complete -c answerd -n '__fish_seen_subcommand_from apply' -l json -d 'Print the
 complete -c answerd -n '__fish_seen_subcommand_from apply' -l help -d 'This text.'
 complete -c answerd -n '__fish_seen_subcommand_from history' -l since -r -f -d 'Only changes since a time of UTC, such as 2026-11-21 or 2026-11-21T09:14.'
 complete -c answerd -n '__fish_seen_subcommand_from history' -l limit -r -f -d 'At most so many changes [default: 50].'
+complete -c answerd -n '__fish_seen_subcommand_from history' -l summary -d 'A line for each time that something was changed, with the number of documents, in place of the diffs.'
 complete -c answerd -n '__fish_seen_subcommand_from history' -l show-secrets -d 'Do not mask secrets in the diffs.'
 complete -c answerd -n '__fish_seen_subcommand_from history' -l json -d 'Print JSON.'
 complete -c answerd -n '__fish_seen_subcommand_from history' -l help -d 'This text.'
 complete -c answerd -n '__fish_seen_subcommand_from restore-document' -l revision -r -f -d 'The revision to go back to.'
+complete -c answerd -n '__fish_seen_subcommand_from restore-document' -l change -r -f -d 'The revision of one of the documents that changed together.'
 complete -c answerd -n '__fish_seen_subcommand_from restore-document' -l note -r -f -d 'A line about the change for the history.'
 complete -c answerd -n '__fish_seen_subcommand_from restore-document' -l yes -d 'Do not ask.'
 complete -c answerd -n '__fish_seen_subcommand_from restore-document' -l help -d 'This text.'

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
@@ -114,3 +115,84 @@ def test_orders_stand_between_the_changes_by_their_time(admin: AdminOf[Any]) -> 
     revision = found[1].entry.revision if found[1].entry is not None else 0
     before = machine_history(admin.store, HistoryFilter(before=revision), names, events, {})
     assert [one.order.kind for one in before if one.order is not None] == [Kind.DISARMED]
+
+
+def apply(admin: AdminOf[Any], **body: Any) -> dict[str, Any]:
+    reply = admin.ask("POST", "/apply", json.dumps(body))
+    assert reply.status == 200, reply.body
+    return dict(reply.json)
+
+
+def texts(admin: AdminOf[Any]) -> dict[str, str]:
+    return {str(stored.key): stored.body.decode() for stored in admin.store.all()}
+
+
+def group(name: str, text: str) -> dict[str, str]:
+    return {"kind": "group", "identifier": name, "format": "toml", "text": text}
+
+
+def test_all_documents_of_a_change_are_taken_back_together(admin: AdminOf[Any]) -> None:
+    admin.put("/groups/before", "x = 0\n")
+    apply(admin, put=[group("a", "x = 1\n"), group("b", "x = 1\n"), group("c", "x = 1\n")])
+    known = texts(admin)
+    gone = {"kind": "group", "identifier": "b", "format": "toml"}
+    apply(admin, put=[group("a", "x = 2\n"), group("d", "x = 2\n")], delete=[gone])
+    changed = texts(admin)
+    found = history(admin, "")
+    assert [len({one["change"] for one in part}) for part in (found[:3], found[3:6], found)] == [1, 1, 3]
+    revision = found[1]["revision"]
+
+    tried = admin.ask("POST", f"/history/{revision}/take-back?dry_run=1")
+    assert (tried.status, tried.json["status"], texts(admin)) == (200, "dry run", changed)
+    done = admin.ask("POST", f"/history/{revision}/take-back", X_Change_Note="by mistake")
+    assert [done.json[name] for name in ("status", "new", "changed", "removed")] == ["applied", 1, 1, 1]
+    assert texts(admin) == known
+    newest = history(admin, "")[:3]
+    assert {one["note"] for one in newest} == {f"revision {found[0]['revision']} taken back: by mistake"}
+
+    again = admin.ask("POST", f"/history/{newest[0]['revision']}/take-back")
+    assert (again.status, texts(admin)) == (200, changed), "taking back can be taken back"
+
+
+def test_a_change_is_not_taken_back_where_a_document_changed_again(admin: AdminOf[Any]) -> None:
+    apply(admin, put=[group("a", "x = 1\n"), group("b", "x = 1\n")])
+    revision = history(admin, "")[0]["revision"]
+    admin.put("/groups/a", "x = 2\n")
+    later = history(admin, "")[0]["revision"]
+    for query in ("", "?dry_run=1"):
+        refused = admin.ask("POST", f"/history/{revision}/take-back{query}")
+        assert (refused.status, refused.json["error"].partition(" after ")[0].split(" was ")[0]) == (
+            409,
+            'group "a" (toml)',
+        )
+    assert str(later) in admin.ask("POST", f"/history/{revision}/take-back").json["error"]
+    assert len(texts(admin)) == 2
+    assert admin.ask("POST", f"/history/{later}/take-back").status == 200
+    assert admin.ask("POST", f"/history/{revision}/take-back").status == 200
+    assert texts(admin) == {}
+
+
+def test_a_change_that_others_need_is_not_taken_back(admin: AdminOf[Any]) -> None:
+    apply(admin, put=[group("a", "x = 1\n")])
+    admin.put("/machines/n1", 'extends = "a"\n')
+    refused = admin.ask("POST", "/history/1/take-back")
+    assert (refused.status, bool(refused.json["problems"])) == (409, True)
+    assert admin.ask("POST", "/history/99/take-back").status == 404
+    assert admin.ask("POST", "/history/x/take-back").status == 400
+    assert admin.ask("POST", "/history/1/take-back?dry_run=2").status == 400
+
+
+def test_a_change_of_which_a_part_may_be_forgotten_is_not_taken_back(admin: AdminOf[Any]) -> None:
+    apply(admin, put=[group("a", "x = 1\n"), group("b", "x = 1\n")])
+    admin.put("/groups/a", "x = 2\n")
+    assert admin.store.prune_history("2999-01-01T00:00:00.000Z") == 1
+    revision = history(admin, "group=b")[0]["revision"]
+    refused = admin.ask("POST", f"/history/{revision}/take-back")
+    assert (refused.status, "2999-01-01" in refused.json["error"]) == (409, True)
+    assert admin.ask("POST", f"/history/{revision}/restore").json["status"] == "unchanged"
+
+
+def test_the_history_tells_an_inventory_by_rows(admin: AdminOf[Any]) -> None:
+    admin.put("/inventory/default", TABLE)
+    admin.ask("PATCH", "/inventory/default/web-2", b'{"rack": "R2"}')
+    assert history(admin, "kind=inventory")[0]["diff"] == ["-web-2  rack=R1", "+web-2  rack=R2"]

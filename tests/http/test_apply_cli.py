@@ -287,6 +287,31 @@ def test_the_history_of_a_machine_has_its_row_and_its_orders(
     assert heads == ["revision", "order", "revision"]
 
 
+def test_an_apply_is_taken_back_as_one_change(
+    directory: Path, database: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write_tree(directory, {"groups/base.toml": "x = 1\n", "groups/other.toml": "x = 1\n"})
+    assert main(["import", str(directory)]) == 0
+    before = texts(database)
+    write_tree(directory, {"groups/base.toml": "x = 2\n", "groups/new.toml": "x = 2\n"})
+    (directory / "groups" / "other.toml").unlink()
+    assert main(["apply", "--prune", "--note", "new hardware", str(directory)]) == 0
+    capsys.readouterr()
+    assert main(["history", "--summary", "--json"]) == 0
+    applied, imported = json.loads(capsys.readouterr().out)["changes"]
+    assert [applied[name] for name in ("new", "changed", "removed", "note")] == [1, 1, 1, "new hardware"]
+    assert [imported[name] for name in ("new", "changed", "removed")] == [len(before), 0, 0]
+    assert main(["history", "--summary"]) == 0
+    assert len(capsys.readouterr().out.splitlines()) == 2
+
+    assert main(["restore-document", "--change", str(applied["revision"])]) == 0
+    assert capsys.readouterr().out.splitlines()[-1] == f"taken back: revision {applied['revision']}, 3 documents"
+    assert texts(database) == before
+    assert main(["restore-document", "--change", str(applied["revision"])]) == 1, "it is taken back already"
+    assert main(["restore-document", "--change", "99"]) == 1
+    assert main(["restore-document", "--change", "x"]) == 2
+
+
 def test_a_database_needs_no_place_for_states_whatever_command_writes_it(
     directory: Path, database: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

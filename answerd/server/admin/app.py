@@ -59,8 +59,15 @@ from answerd.server.statuses import (
     TOO_MANY_REQUESTS,
     UNAUTHORIZED,
 )
-from answerd.store import CannotBeStored, NoSetYet, StoreAway, StoreError
-from answerd.write_guard import BreaksTheSet, ConditionFailed, InvalidDocument, NoSuchDocument, WriteRefused
+from answerd.store import CannotBeStored, NoSetYet, PartlyForgotten, StoreAway, StoreError
+from answerd.write_guard import (
+    BreaksTheSet,
+    ChangedSince,
+    ConditionFailed,
+    InvalidDocument,
+    NoSuchDocument,
+    WriteRefused,
+)
 
 METHODS_WITH_BODY = ("PUT", "PATCH", "POST")
 
@@ -73,6 +80,8 @@ STATUSES: dict[type[Exception], int] = {
     NotThere: NOT_FOUND,
     NoSuchDocument: NOT_FOUND,
     BreaksTheSet: CONFLICT,
+    ChangedSince: CONFLICT,
+    PartlyForgotten: CONFLICT,
     CannotRender: CONFLICT,
     ConditionFailed: PRECONDITION_FAILED,
     Forbidden: FORBIDDEN,

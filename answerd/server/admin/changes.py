@@ -101,6 +101,7 @@ class ChangeHandlers:
         )
         yield Route("GET", "/history", self.history)
         yield Route("POST", "/history/<revision>/restore", self.restore)
+        yield Route("POST", "/history/<revision>/take-back", self.take_back)
 
     def apply(self) -> bottle.HTTPResponse:
         """Make a change of many documents, or return its effect in a dry run."""
@@ -164,12 +165,30 @@ class ChangeHandlers:
         events = self._installs.store.history(names) if self._installs is not None else []
         return machine_history(self.store, wanted, names, events, catalogue.columns)
 
-    def restore(self, revision: str) -> bottle.HTTPResponse:
-        if not revision.isascii() or not revision.isdigit() or len(revision) > 18:  # noqa: PLR2004 - of a 64-bit number
-            raise InvalidRequest("a revision is a number")
-        found: list[HistoryEntry] = in_thread(self.store.history, HistoryFilter(revision=int(revision)))
+    def take_back(self, revision: str) -> bottle.HTTPResponse:
+        """Make all documents of a change what they were before it, or return what that would do."""
+        given = requests.query("dry_run").get("dry_run", "0")
+        if given not in ("0", "1"):
+            raise InvalidRequest("dry_run is neither 0 nor 1")
+        made = self._entries(HistoryFilter(together=_revision(revision)), revision)
+        author, conditions, times, guard = requests.author(), requests.conditions(), requests.times(), self.writes.guard
+        if given == "1":
+            with self.writes.dry_run(times.begin_by):
+                applied: AppliedChange = in_thread(guard.take_back_tried, made, conditions, times)
+        else:
+            applied = self.writes.make(times, guard.take_back, made, author, conditions)
+        fields = applied_as_json(applied, dry_run=given == "1")
+        note_outcome(f"{fields['status']}: revision {made[0].revision} taken back, {len(made)} documents")
+        return json_response(OK, fields, {"ETag": applied.etag})
+
+    def _entries(self, wanted: HistoryFilter, revision: str) -> list[HistoryEntry]:
+        found: list[HistoryEntry] = in_thread(self.store.history, wanted)
         if not found:
             raise NotThere(f"there is no change {int(revision)} in the history")
+        return found
+
+    def restore(self, revision: str) -> bottle.HTTPResponse:
+        found = self._entries(HistoryFilter(revision=_revision(revision)), revision)
         author, conditions = requests.author(), requests.conditions()
         restored = self.writes.make(requests.times(), restore_document, self.writes.guard, found[0], author, conditions)
         note_outcome(f"restored {restored.key} of revision {int(revision)}")
@@ -178,6 +197,13 @@ class ChangeHandlers:
         if restored.machines:
             value["machines"] = restored.machines
         return json_response(OK, value, {"ETag": restored.etag})
+
+
+def _revision(text: str) -> int:
+    """Return the number in a path. Raises `InvalidRequest`."""
+    if not text.isascii() or not text.isdigit() or len(text) > 18:  # noqa: PLR2004 - of a 64-bit number
+        raise InvalidRequest("a revision is a number")
+    return int(text)
 
 
 def judge_strictly(
