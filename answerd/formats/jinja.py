@@ -544,7 +544,9 @@ class Program(NamedTuple):
 
 
 _FILE: Final = "<jinja>"
-_RAISED: Final = (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, UndefinedError, ValueError)
+_RAISED: Final = (
+    ArithmeticError, AttributeError, CannotFill, LookupError, RecursionError, TypeError, UndefinedError, ValueError,
+)  # fmt: skip
 """What a text can raise. The words of Python quote values, so only ours are passed on."""
 
 
@@ -618,6 +620,9 @@ class Jinja(NamedTuple):
         if isinstance(error, _NoValue) and error.label:
             label = error.label if error.label.startswith(SECRETS) else folded(error.label)
             return CannotFill(f"{where}: {error}", label, missing=True)
+        if isinstance(error, CannotFill):  # a value that could not be looked up: a secret that is missing
+            general = f"{where}: {error.general}"
+            return CannotFill(f"{where}: {error.reason}", error.label, missing=error.missing, general=general)
         if isinstance(error, Refused | _NoValue):
             why = str(error)
         elif isinstance(error, RecursionError):

@@ -273,6 +273,19 @@ def test_what_cannot_be_filled_is_an_error_that_says_why(text: str, words: str) 
     assert words in refusal(text)
 
 
+def test_a_value_that_cannot_be_looked_up_names_the_line() -> None:
+    def first(label: str) -> str:
+        raise CannotFill("the secret 'root' is missing here", label, missing=False, general="it is missing")
+
+    made = document("\n{% if true %}\n{{ secret.root }}\n{% endif %}\n")
+    with pytest.raises(CannotFill) as caught:
+        prepared_answer((made,), may_be_blank=True).fill(Said(first))
+    error = caught.value
+    assert error.reason == "line 4 of group \"g\" (ks): the secret 'root' is missing here"
+    assert error.general == 'line 4 of group "g" (ks): it is missing'
+    assert (error.label, error.missing) == ("secret.root", False)
+
+
 def test_no_error_quotes_a_value() -> None:
     for text in (
         "{{ x | int(base=2) + 'a' }}",
