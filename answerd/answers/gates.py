@@ -26,7 +26,8 @@ from answerd.installs.sentences import script, sentence
 from answerd.installs.states import Gate, Requested
 from answerd.installs.tokens import TokenSubject, report_token
 
-_HOST: Final = re.compile(r"(?:[A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\])(?::[0-9]{1,5})?\Z")
+_HOST: Final = re.compile(r"(?:[A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+(?:%[A-Za-z0-9._~%-]+)?\])(?::[0-9]{1,5})?\Z")
+"""A host and a port. The zone of a link-local address is the client's own: only there the URL is used again."""
 
 
 class InstallSource(Protocol):
