@@ -84,20 +84,22 @@ def resolve(
     assumed: Collection[Document] = (),
     *,
     sources: Sources = NO_SOURCES,
+    without_start: bool = False,
 ) -> Answer:
     """Return the answer to a request. Raises `answerd.errors.AnswerError` with the reason when there is none.
 
     ``extensions`` overrides the formats that the request's path asks for. The ``match`` of a document in ``assumed`` is
-    taken to hold. ``sources`` fill the placeholders of secrets, reports and states.
+    taken to hold. ``sources`` fill the placeholders of secrets, reports and states. ``without_start``: the answer is
+    not delivered, so no install begins.
     """
     facts = known_facts(catalogue, facts, sources)
     acceptable = facts.extensions if extensions is None else extensions
     request = selection_request(facts, acceptable, assumed)
     side_file = facts.side_file if request.only_naming else None
     if side_file is None:
-        return _answer(catalogue, request, sources)
+        return _answer(catalogue, request, sources, without_start=without_start)
     try:
-        return _answer(catalogue, request, sources, may_be_blank=True)
+        return _answer(catalogue, request, sources, may_be_blank=True, without_start=without_start)
     except (NotClaimed, UnreadableClaim):
         return _side_file(catalogue, request, side_file, sources)
 

@@ -12,7 +12,9 @@ from answerd.server.peer import is_within
 from answerd.server.roles import hash_of
 from answerd.server.statuses import FORBIDDEN, METHOD_NOT_ALLOWED, UNAUTHORIZED
 
-METHODS: Final = ("GET", "POST")
+METHODS: Final = ("GET", "POST", "HEAD")
+"""Those of answers and of reports. ``HEAD`` begins no install and reports nothing: GRUB asks so for the length of a
+file before it loads it by UEFI's HTTP."""
 
 
 class Access:

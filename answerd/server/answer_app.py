@@ -41,7 +41,6 @@ from answerd.server.live_states import LiveStates
 from answerd.server.metrics import PROBE, REPORT
 from answerd.server.probes import PROBES, Probes, Readiness, is_probe
 from answerd.server.report_app import BODY_OF_REPORT, is_report, refusal_of_report, take_report, token_in
-from answerd.server.report_app import METHODS as REPORT_METHODS
 from answerd.server.shown_targets import without_token
 from answerd.server.statuses import (
     CONTENT_TOO_LARGE,
@@ -61,6 +60,8 @@ _LONGEST_SHOWN: Final = 100
 
 _RUNS_ERRORS: Final = "GRUB "
 """What the user agent of a client begins with that runs the text of an error as commands: it gets a comment."""
+
+_OTHER_METHOD: Final = f"only {', '.join(METHODS)} are answered here"
 
 EVERY_PATH: Final = "<:re:(?s:.*)>"
 REPORTS: Final = "<:re:(?is:/+report(?:/.*)?)>"
@@ -152,7 +153,7 @@ def _refusal(exchange: Exchange, fault: int) -> bytes:
     """Return the refusal of a request by its header."""
     if fault == METHOD_NOT_ALLOWED:
         bottle.response.set_header("Allow", ", ".join(METHODS))
-        return _refuse(exchange, fault, f"only {' and '.join(METHODS)} are answered here")
+        return _refuse(exchange, fault, _OTHER_METHOD)
     if fault == FORBIDDEN:
         return _refuse(exchange, fault, f"the address {exchange.peer} may not ask here: SERVICE_ALLOW does not name it")
     bottle.response.set_header("WWW-Authenticate", "Bearer")
@@ -162,10 +163,8 @@ def _refusal(exchange: Exchange, fault: int) -> bytes:
 def _report(exchange: Exchange, installs: LiveStates) -> bytes:
     refused = refusal_of_report(exchange.request)
     if refused is not None:
-        bottle.response.set_header(
-            "Allow", ", ".join(METHODS)
-        )  # the same on every path; HEAD, which changes nothing, is in the text
-        return _refuse(exchange, refused, f"a report takes only {', '.join(REPORT_METHODS)}")
+        bottle.response.set_header("Allow", ", ".join(METHODS))
+        return _refuse(exchange, refused, _OTHER_METHOD)
     reply = take_report(exchange.request, exchange.peer, installs)
     exchange.outcome = reply.outcome
     if reply.status >= FIRST_PROBLEM:
@@ -208,7 +207,7 @@ def _resolved(
 ) -> bytes:
     waiting_client.set(exchange.client)
     try:
-        found = resolve(catalogue(), facts, sources=sources)
+        found = resolve(catalogue(), facts, sources=sources, without_start=exchange.request.method == "HEAD")
     except TooLate:
         return _busy(exchange, "large documents")
     except AnswerError as error:

@@ -14,6 +14,7 @@ from answerd.identity import printable
 from answerd.installs.reports import WORDS, Body, read_report
 from answerd.installs.states import ReportKind
 from answerd.installs.tokens import TokenSubject, subject_of, token_fingerprint
+from answerd.server.access import METHODS
 from answerd.server.http.bodies import Ends
 from answerd.server.http.parser import HttpRequest
 from answerd.server.live_states import LiveStates
@@ -31,9 +32,6 @@ from answerd.store import StoreAway, StoreError
 BODY_OF_REPORT = Ends(limit=1_048_576, first=16_384, last=49_152)
 """Bytes that the body of a report may have, and those of its beginning and its end that are kept while it is read: as
 many as each connection may hold (`answerd.server.admission.SHARE`), so a report is never refused for lack of memory."""
-
-METHODS = ("GET", "POST", "HEAD")
-"""The methods of a report. ``GET`` is for clients that have no ``POST``; ``HEAD`` changes nothing."""
 
 _DONE = "OK\n"
 _MOST_SEGMENTS = 3

@@ -92,14 +92,24 @@ def test_an_error_is_a_comment_for_grub(service: Service) -> None:
         assert said.text.count("\n") == 1
 
 
-def test_a_head_request_is_405_with_a_length_and_no_body(service: Service) -> None:
+@pytest.mark.parametrize(
+    ("target", "status"), [("/pve?h=node1", 200), ("/proxmox/node2", 500), ("/grub.cfg-01-52:54:00:00:00:01", 404)]
+)
+def test_a_head_request_gets_the_header_of_a_get_and_no_body(service: Service, target: str, status: int) -> None:
     assert service.address
     with socket.create_connection(service.address, timeout=PATIENCE) as connection:
-        connection.sendall(request_bytes("HEAD", "/pve?h=node1", {}))
-        received = b"".join(pieces(connection)).decode()
-    assert received.startswith("HTTP/1.1 405 ")
-    assert "Allow: GET, POST\r\n" in received
-    assert received.endswith("\r\n\r\n")
+        connection.sendall(request_bytes("HEAD", target, {}))
+        received = b"".join(pieces(connection))
+    with socket.create_connection(service.address, timeout=PATIENCE) as connection:
+        connection.sendall(request_bytes("GET", target, {}))
+        whole = b"".join(pieces(connection))
+    assert received.startswith(f"HTTP/1.1 {status} ".encode())
+    assert received == whole.partition(b"\r\n\r\n")[0] + b"\r\n\r\n"
+
+
+def test_another_method_is_405_and_names_those_that_are_answered(service: Service) -> None:
+    refused = service.send(request_bytes("DELETE", "/pve?h=node1", {}))
+    assert (refused.status, refused.headers["allow"]) == (405, "GET, POST, HEAD")
 
 
 @pytest.mark.parametrize(

@@ -88,7 +88,7 @@ def test_no_token_is_shown_and_the_statuses_of_reports(serving: Callable[..., Se
     assert service.send(sent("HEAD", f"{report}/installed")).status == 200
     assert "vmlinuz" in service.send(sent("GET", "/ipxe/node1")).text
     refused = service.send(sent("PUT", f"{report}/installed", "Content-Length: 1", body="x"))
-    assert (refused.status, refused.headers["allow"]) == (405, "GET, POST")
+    assert (refused.status, refused.headers["allow"]) == (405, "GET, POST, HEAD")
     unknown = service.send(sent("GET", f"{report}/done"))
     assert unknown.status == 404
     assert all(word in unknown.text for word in ("installed", "copied", "failed", "progress"))
@@ -140,11 +140,39 @@ def test_a_report_is_taken_where_answers_are_shed(serving: Callable[..., Service
         assert service.get("/ipxe/node1").status == 503
 
 
+@pytest.mark.parametrize("once", ["# answer: once\n", ""], ids=["once", "a report alone"])
+def test_a_head_request_begins_no_install_and_says_the_length_of_the_answer(
+    serving: Callable[..., Service], tmp_path: Path, once: str
+) -> None:
+    """GRUB loads a file by UEFI's HTTP so: HEAD, GET."""
+    state = tmp_path / "state.db"
+    document = f"{once}echo {{{{ report }}}}\n"
+    service = serving({"52-54-00-00-00-01.grub": document}, SERVICE_STATE_PATH=state)
+
+    def states() -> list[str]:
+        listed = run("installs", "--json", SERVICE_STATE_PATH=state, SERVICE_ANSWERS_DIR=tmp_path / "answers")
+        return [record["state"] for record in json.loads(listed.stdout)["installs"]]
+
+    path = "/grub.cfg-01-52:54:00:00:00:01"
+    head = service.send(sent("HEAD", path))
+    assert (head.status, head.body) == (200, b"")
+    assert "installing" not in states()
+    whole = service.send(sent("GET", path))
+    assert whole.headers["content-length"] == head.headers["content-length"]
+    assert ("installing" in states()) == bool(once)
+    reported = service.send(sent("GET", f"{url_in(whole.text)}/installed"))
+    assert reported.text == "OK\n"
+    again = service.send(sent("HEAD", path))
+    refused = service.send(sent("GET", path))
+    assert again.headers["content-length"] == refused.headers["content-length"]
+    assert ("is installed since" in refused.text) == bool(once)
+
+
 def test_the_methods_and_the_size_of_reports(serving: Callable[..., Service], tmp_path: Path) -> None:
     service = serving({"node1.ipxe": IPXE}, SERVICE_STATE_PATH=tmp_path / "state.db")
     report = url_in(service.send(sent("GET", "/ipxe/node1")).text)
     refused = service.send(sent("PUT", f"{report}/installed"))
-    assert (refused.status, refused.headers["allow"]) == (405, "GET, POST")
+    assert (refused.status, refused.headers["allow"]) == (405, "GET, POST, HEAD")
     assert service.send(sent("HEAD", f"{report}/installed")).status == 200
     for size, status in ((65_536, 200), (65_537, 200), (1_048_576, 200), (1_048_577, 413)):
         reply = service.post(f"{report}/progress", b"x" * size)
