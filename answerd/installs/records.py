@@ -581,7 +581,13 @@ class InstallMemory(Machines):
         found = found[: max(0, room)]
         if not found:
             return (), NOTHING
-        between = [order.at for one in found for order in self.fold(one).orders]
+        ends: list[Begun | Closing] = [*disarms, *fold.closings]
+        between = [
+            order.at
+            for card in map(self.fold, found)
+            for order in card.orders
+            if not any(order.at <= end.at and end.id not in card.past for end in ends)
+        ]
         also = (Closing(new_id(at), max(between)),) if between else ()
         return tuple(found), Fold(disarms, (), (*fold.closings, *also))
 

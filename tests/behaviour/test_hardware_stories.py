@@ -6,6 +6,7 @@ import pytest
 
 from answerd.identity import identity_of
 from answerd.installs.fold import MOST_STARTS
+from answerd.installs.states import State
 from tests.support.hardware_site import InProcess
 from tests.support.hardware_world import Reply
 
@@ -74,6 +75,17 @@ def test_an_order_about_a_card_ends_where_it_moves_into_an_installed_board(site:
     assert not refused.is_given
     assert not asks(site, B1).is_given
     assert asks(site, B2, serial=SERIAL_B).is_given
+
+
+def test_a_card_in_an_installed_board_is_installed_since_the_board_is(site: InProcess) -> None:
+    orders(site, "arm", B1)
+    site.passes(3600)
+    reports(site, asks(site, A1, serial=SERIAL_A))
+    site.passes(3600)
+    assert not asks(site, A1, B1, serial=SERIAL_A).is_given
+    board, card = (site.installs.memory.by_identity[identity_of(name)].record for name in (SERIAL_A, B1))
+    assert card.state is State.INSTALLED
+    assert card.since == board.since
 
 
 def test_an_attempt_that_a_card_takes_along_is_another_giving_there(site: InProcess) -> None:
