@@ -147,6 +147,9 @@ def _apply(arguments: Arguments, target: Target) -> int:
         if not said_yes("Apply this?"):
             raise CommandError("nothing was applied")
     report, _ = target(False, etag)
+    if fits(report.get("warnings"), [str]):
+        for warning in report["warnings"]:
+            say(f"warning: {warning}")
     if arguments["--json"]:
         print_json(report)
         return 0
@@ -220,7 +223,7 @@ def _in_the_database(store: Store, changes: ChangeSet, note: str | None, *, stri
         elif asks_for_states(applied.after):
             states = open_existing_states(settings(), store)
             if states is not None and states.is_empty():  # a new database: another place may have them
-                say(f"warning: {NO_STATES}")
+                report["warnings"] = [NO_STATES]
         return report, applied.etag
 
     return to_the_database

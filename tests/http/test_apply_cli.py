@@ -196,6 +196,32 @@ def test_a_service_is_changed_through_its_api_by_a_named_token(
     assert service.get("/pve/n1").text == "x = 1\n"
 
 
+def test_documents_that_come_to_a_service_without_their_states_are_warned_of(
+    serving: Callable[..., Service],
+    directory: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    service = serve(serving, tmp_path)
+    assert service.admin
+    monkeypatch.setenv("SERVICE_ADMIN_TOKEN", TOKEN)
+    apply = ["apply", "--to", "http://{}:{}".format(*service.admin), str(directory)]
+    warning = "warning: no state of any install is known: every machine may install"
+    assert main(apply) == 0
+    assert warning not in capsys.readouterr().err, "nothing asks for states"
+    (directory / "groups" / "rack.ks").write_text("# answer: members web-01\n# answer: once\nlang\n")
+    assert main([*apply, "--dry-run"]) == 0
+    assert warning not in capsys.readouterr().err
+    assert main(apply) == 0
+    assert warning in capsys.readouterr().err
+    assert service.get("/ks/web-01").status == 200
+    assert main([*apply, "--json"]) == 0
+    said = capsys.readouterr()
+    assert warning not in said.err
+    assert "warnings" not in json.loads(said.out)
+
+
 @pytest.mark.parametrize(("url", "port"), [("http://[::1]", 80), ("https://[::1]", 443), ("http://[::1]:8001", 8001)])
 def test_an_ipv6_address_in_a_url_keeps_its_end(
     url: str, port: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]

@@ -15,6 +15,7 @@ import bottle
 
 from answerd.answers.catalogue import Catalogue
 from answerd.answers.diff import compare
+from answerd.answers.operator_names import NO_STATES, asks_for_states
 from answerd.answers.sources import Sources
 from answerd.check import refusals
 from answerd.documents import Key, RawDocument
@@ -127,6 +128,8 @@ class ChangeHandlers:
                 judge_strictly(self.writes, self.sources, changes, times, conditions)
             applied = self.writes.make(times, self.writes.guard.apply, changes, author, conditions)
             fields = in_thread(partial(applied_as_json, applied, dry_run=False))
+            if self._installs is not None and not self._installs.current().changes and asks_for_states(applied.after):
+                fields["warnings"] = [NO_STATES]  # a new service: another place may have them
         counts = ", ".join(f"{fields[name]} {name}" for name in ("new", "changed", "unchanged", "removed"))
         note_outcome(f"{fields['status']}: {counts}")
         return json_response(OK, fields, {"ETag": applied.etag})
