@@ -1,4 +1,4 @@
-"""DHCP and TFTP configuration that leads machines through iPXE to this service, in the dialects of DHCP servers.
+"""DHCP and TFTP configuration that leads machines through a loader to this service, in the dialects of DHCP servers.
 
 Each dialect is a template in `templates/`; what differs by kind of firmware comes from `FIRMWARE`, the one table of
 architectures. Rules: docs/boot-config.md.
@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib import resources
 from ipaddress import ip_address
 from urllib.parse import urlsplit
@@ -34,9 +34,14 @@ _NEEDED = 2
 """Parts of the query that must fit; the others are left out where the name would be too long."""
 
 
+PXELINUX = "lpxelinux.0"
+"""The build of PXELINUX that has HTTP."""
+
+
 @dataclass(frozen=True)
 class Firmware:
-    """One kind of firmware: ``codes`` are its numbers in DHCP option 93, ``file`` is the build of iPXE for it.
+    """One kind of firmware: ``codes`` are its numbers in DHCP option 93, ``file`` is the build of iPXE for it, and
+    ``other`` the loader in the place of iPXE.
 
     ``http`` is true for firmware that fetches by HTTP and not by TFTP. ``pxe_names`` are dnsmasq's names of the codes.
     """
@@ -44,18 +49,20 @@ class Firmware:
     name: str
     codes: tuple[int, ...]
     file: str
+    other: str
     http: bool = False
     pxe_names: tuple[str, ...] = ()
 
 
 FIRMWARE = (
-    Firmware("bios", (0,), "undionly.kpxe", pxe_names=("x86PC",)),
-    Firmware("efi64", (7, 9), "ipxe.efi", pxe_names=("BC_EFI", "X86-64_EFI")),
-    Firmware("arm64", (11,), "ipxe-arm64.efi", pxe_names=("ARM64_EFI",)),
-    Firmware("efi64-http", (16,), "ipxe.efi", http=True),
-    Firmware("arm64-http", (19,), "ipxe-arm64.efi", http=True),
+    Firmware("bios", (0,), "undionly.kpxe", PXELINUX, pxe_names=("x86PC",)),
+    Firmware("efi64", (7, 9), "ipxe.efi", "shimx64.efi", pxe_names=("BC_EFI", "X86-64_EFI")),
+    Firmware("arm64", (11,), "ipxe-arm64.efi", "shimaa64.efi", pxe_names=("ARM64_EFI",)),
+    Firmware("efi64-http", (16,), "ipxe.efi", "shimx64.efi", http=True),
+    Firmware("arm64-http", (19,), "ipxe-arm64.efi", "shimaa64.efi", http=True),
 )
-"""Numbers: the IANA registry of processor architecture types. Files: the names of Debian's package ipxe."""
+"""Numbers: the IANA registry of processor architecture types. Files: the names of Debian's package ipxe; those by which
+the other loaders look for each other."""
 
 
 class BootConfigError(ValueError):
@@ -64,10 +71,12 @@ class BootConfigError(ValueError):
 
 @dataclass(frozen=True)
 class ServiceAddress:
-    """The address of the service. ``url`` has no slash at its end; ``host`` is its host, without brackets."""
+    """The address of the service. ``url`` has no slash at its end; ``host`` is its host, without brackets. ``by_ipxe``:
+    machines are led there by iPXE, else by the loaders in its place."""
 
     url: str
     host: str
+    by_ipxe: bool = True
 
     @property
     def script(self) -> str:
@@ -92,9 +101,14 @@ class ServiceAddress:
         return f"tftp://[{self.host if ':' in self.host else EXAMPLE_ADDRESS_6}]"
 
     @property
+    def web(self) -> str:
+        """The URL of a web server on the same host, port 80."""
+        return f"http://[{self.host}]/" if ":" in self.host else f"http://{self.host}/"
+
+    @property
     def loaders(self) -> str:
-        """The URL below which firmware that boots by HTTP finds iPXE: a web server on the same host, port 80."""
-        return f"http://[{self.host}]/boot" if ":" in self.host else f"http://{self.host}/boot"
+        """The URL below which firmware that boots by HTTP finds its loader."""
+        return f"{self.web}boot"
 
     @property
     def next_server(self) -> str:
@@ -131,50 +145,53 @@ def _reaches_nobody(host: str) -> bool:
     return address.is_unspecified or address.is_loopback or address.is_multicast
 
 
-def boot_config(dialect: str, url: str, proxy: bool = False, ipv6: bool = False) -> str:
+def boot_config(dialect: str, url: str, proxy: bool = False, ipv6: bool = False, *, without_ipxe: bool = False) -> str:
     """Return the configuration in a dialect, a key of `DIALECTS`.
 
     ``proxy``: for a network in which another DHCP server hands out the addresses. ``ipv6``: for a network without IPv4.
-    Raises `BootConfigError`.
+    ``without_ipxe``: PXELINUX with BIOS, and shim and GRUB with UEFI. Raises `BootConfigError`.
     """
+    if without_ipxe and (proxy or dialect not in DIALECTS_6):
+        raise BootConfigError(f"other loaders than iPXE need {', '.join(DIALECTS_6)}, and no proxy DHCP")
     if ipv6:
-        return _boot_config_6(dialect, url, proxy)
+        return _boot_config_6(dialect, url, proxy, without_ipxe=without_ipxe)
     if proxy and dialect != PROXY_DIALECT:
         raise BootConfigError(
             f"{dialect} cannot add boot files to the answers of another DHCP server; "
             f"run dnsmasq beside it: answerd boot-config {PROXY_DIALECT} --proxy-dhcp"
         )
-    service = service_at(url)
+    service = replace(service_at(url), by_ipxe=not without_ipxe)
     template, lines = DIALECTS[dialect]
     values = {
-        "url": service.url,
         "host": service.host,
         "next_server": service.next_server,
-        "script": service.script,
-        "loaders": service.loaders,
+        "script": service.script if service.by_ipxe else "",
     }
-    name = f"proxy-{template}" if proxy else template
-    text = resources.files(__name__).joinpath("templates", name).read_text("utf-8")
-    return filled(text, values | lines(service))
+    return _written(f"proxy-{template}" if proxy else template, service, values | lines(service))
 
 
-def _boot_config_6(dialect: str, url: str, proxy: bool) -> str:
+def _boot_config_6(dialect: str, url: str, proxy: bool, *, without_ipxe: bool) -> str:
     if proxy:
         raise BootConfigError("there is no proxy DHCP with IPv6: the server that hands out the addresses says all")
     if dialect not in DIALECTS_6:
         raise BootConfigError(f"{dialect} cannot tell firmware from iPXE with IPv6; {', '.join(DIALECTS_6)} can")
-    service = service_at(url)
+    service = replace(service_at(url), by_ipxe=not without_ipxe)
     if _IPV4.match(service.host):
         raise BootConfigError("the URL has an IPv4 address, which no machine of such a network reaches")
     template, lines = DIALECTS_6[dialect]
-    values = {
-        "url": service.url,
-        "script": service.whole_script,
-        "loaders": service.loaders,
-        "tftp": service.tftp,
-    }
-    text = resources.files(__name__).joinpath("templates", template).read_text("utf-8")
-    return filled(text, values | lines(service))
+    values = {"script": service.whole_script, "tftp": service.tftp}
+    return _written(template, service, values | lines(service))
+
+
+def _written(name: str, service: ServiceAddress, values: Mapping[str, str]) -> str:
+    """Return a template with its values. A line that begins with ``@ipxe@`` or ``@other@`` is there with iPXE, or with
+    the other loaders."""
+    text = resources.files(__name__).joinpath("templates", name).read_text("utf-8")
+    kept, left_out = ("ipxe", "other") if service.by_ipxe else ("other", "ipxe")
+    text = re.sub(rf"^@{left_out}@.*\n", "", text, flags=re.MULTILINE)
+    text = re.sub(rf"^@{kept}@ ?", "", text, flags=re.MULTILINE)
+    switch = "" if service.by_ipxe else "--without-ipxe "
+    return filled(text, {"url": service.url, "loaders": service.loaders, "switch": switch, **values})
 
 
 def filled(template: str, values: Mapping[str, str]) -> str:
@@ -182,27 +199,45 @@ def filled(template: str, values: Mapping[str, str]) -> str:
     return re.sub(r"@([a-z_]+)@", lambda found: values[found[1]], template)
 
 
+def _loader(firmware: Firmware, service: ServiceAddress) -> str:
+    return firmware.file if service.by_ipxe else firmware.other
+
+
 def _file(firmware: Firmware, service: ServiceAddress) -> str:
-    return f"{service.loaders}/{firmware.file}" if firmware.http else firmware.file
+    loader = _loader(firmware, service)
+    return f"{service.loaders}/{loader}" if firmware.http else loader
+
+
+def _prefix(firmware: Firmware, service: ServiceAddress) -> str:
+    """Return option 210 for PXELINUX, the URL below which it looks for all else; empty for firmware that has another
+    loader."""
+    return service.web if _loader(firmware, service) == PXELINUX else ""
 
 
 def _dnsmasq(service: ServiceAddress) -> dict[str, str]:
     matches, boots, offers = [], [], []
+    guard = "tag:!ipxe," if service.by_ipxe else ""
     for firmware in FIRMWARE:
         matches += [f"dhcp-match=set:{firmware.name},option:client-arch,{code}" for code in firmware.codes]
-        boots.append(f"dhcp-boot=tag:{firmware.name},tag:!ipxe,{_file(firmware, service)}")
+        boots.append(f"dhcp-boot=tag:{firmware.name},{guard}{_file(firmware, service)}")
         if firmware.http:  # firmware takes a URL only from a server that calls itself HTTPClient
-            boots.append(f"dhcp-option-force=tag:{firmware.name},tag:!ipxe,60,HTTPClient")
+            boots.append(f"dhcp-option-force=tag:{firmware.name},{guard}60,HTTPClient")
+        if prefix := _prefix(firmware, service):
+            boots.append(f"dhcp-option-force=tag:{firmware.name},210,{prefix}")
         offers += [f'pxe-service=tag:!ipxe,{name},"iPXE",{firmware.file}' for name in firmware.pxe_names]
     return {"matches": "\n".join(matches), "boots": "\n".join(boots), "offers": "\n".join(offers)}
 
 
 def _isc_dhcp(service: ServiceAddress) -> dict[str, str]:
-    branches = []
+    branches: list[str] = []
     for firmware in FIRMWARE:
         test = " or ".join(f"option client-arch = 00:{code:02x}" for code in firmware.codes)
-        vendor = '    option vendor-class-identifier "HTTPClient";\n' if firmware.http else ""
-        branches.append(f'}} elsif {test} {{\n{vendor}    filename "{_file(firmware, service)}";')
+        more = '    option vendor-class-identifier "HTTPClient";\n' if firmware.http else ""
+        if prefix := _prefix(firmware, service):
+            asked = "option dhcp-parameter-request-list"  # firmware does not ask for 210
+            more = f'    option loader-pathprefix "{prefix}";\n    {asked} = concat({asked}, d2);\n'
+        begin = "} elsif" if branches or service.by_ipxe else "if"
+        branches.append(f'{begin} {test} {{\n{more}    filename "{_file(firmware, service)}";')
     return {"branches": "\n".join(branches) + "\n}"}
 
 
@@ -210,14 +245,22 @@ def _kea(service: ServiceAddress) -> dict[str, str]:
     classes = []
     for firmware in FIRMWARE:
         test = " or ".join(f"option[93].hex == 0x{code:04x}" for code in firmware.codes)
-        vendor = ""
+        more = ""
         if firmware.http:
-            vendor = ', "option-data": [{"name": "vendor-class-identifier", "data": "HTTPClient", "always-send": true}]'
+            more = ', "option-data": [{"name": "vendor-class-identifier", "data": "HTTPClient", "always-send": true}]'
+        if prefix := _prefix(firmware, service):
+            option = f'"code": 210, "csv-format": false, "data": "{prefix.encode().hex()}", "always-send": true'
+            more = f',\n       "option-data": [{{{option}}}]'
         classes.append(
-            f'      {{"name": "{firmware.name}", "test": "not member(\'ipxe\') and ({test})",\n'
-            f'       "boot-file-name": "{_file(firmware, service)}"{vendor}}}'
+            f'      {{"name": "{firmware.name}", "test": "{_guarded(test, service)}",\n'
+            f'       "boot-file-name": "{_file(firmware, service)}"{more}}}'
         )
     return {"classes": ",\n".join(classes)}
+
+
+def _guarded(test: str, service: ServiceAddress) -> str:
+    """Return a test of Kea that does not hold for iPXE, which has a class of its own."""
+    return f"not member('ipxe') and ({test})" if service.by_ipxe else test
 
 
 WITH_IPV6 = tuple(firmware for firmware in FIRMWARE if firmware.name != "bios")
@@ -225,27 +268,29 @@ WITH_IPV6 = tuple(firmware for firmware in FIRMWARE if firmware.name != "bios")
 
 
 def _file_6(firmware: Firmware, service: ServiceAddress) -> str:
-    return f"{service.loaders if firmware.http else service.tftp}/{firmware.file}"
+    return f"{service.loaders if firmware.http else service.tftp}/{_loader(firmware, service)}"
 
 
 def _dnsmasq_6(service: ServiceAddress) -> dict[str, str]:
     matches, boots = [], []
+    guard = "tag:!ipxe," if service.by_ipxe else ""
     for firmware in WITH_IPV6:
         matches += [f"dhcp-match=set:{firmware.name},option6:61,00:{code:02x}" for code in firmware.codes]
-        boots.append(f"dhcp-option=tag:{firmware.name},tag:!ipxe,option6:bootfile-url,{_file_6(firmware, service)}")
+        boots.append(f"dhcp-option=tag:{firmware.name},{guard}option6:bootfile-url,{_file_6(firmware, service)}")
         if firmware.http:
-            boots.append(f"dhcp-option-force=tag:{firmware.name},tag:!ipxe,option6:16,343 HTTPClient")
+            boots.append(f"dhcp-option-force=tag:{firmware.name},{guard}option6:16,343 HTTPClient")
     return {"matches": "\n".join(matches), "boots": "\n".join(boots)}
 
 
 def _isc_dhcp_6(service: ServiceAddress) -> dict[str, str]:
-    branches = []
+    branches: list[str] = []
     for firmware in WITH_IPV6:
         test = " or ".join(
             f"option dhcp6.client-arch-type = {code >> 8:02x}:{code & 255:02x}" for code in firmware.codes
         )
         vendor = '    option dhcp6.vendor-class 343 10 "HTTPClient";\n' if firmware.http else ""
-        branches.append(f'}} elsif {test} {{\n{vendor}    option dhcp6.bootfile-url "{_file_6(firmware, service)}";')
+        begin = "} elsif" if branches or service.by_ipxe else "if"
+        branches.append(f'{begin} {test} {{\n{vendor}    option dhcp6.bootfile-url "{_file_6(firmware, service)}";')
     return {"branches": "\n".join(branches) + "\n}"}
 
 
@@ -258,7 +303,7 @@ def _kea_6(service: ServiceAddress) -> dict[str, str]:
             data = HTTP_CLIENT_6.hex()
             vendor = f',\n         {{"code": 16, "csv-format": false, "data": "{data}", "always-send": true}}'
         classes.append(
-            f'      {{"name": "{firmware.name}", "test": "not member(\'ipxe\') and ({test})",\n'
+            f'      {{"name": "{firmware.name}", "test": "{_guarded(test, service)}",\n'
             '       "option-data": [\n'
             f'         {{"name": "bootfile-url", "data": "{_file_6(firmware, service)}"}}{vendor}]}}'
         )

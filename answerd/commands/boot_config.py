@@ -1,18 +1,22 @@
 """Write a DHCP server's configuration for network boot.
 
 Usage:
-  answerd boot-config [--ipv6 | --proxy-dhcp] [--url URL] DIALECT
+  answerd boot-config [--ipv6] [--without-ipxe] [--url URL] DIALECT
+  answerd boot-config --proxy-dhcp [--url URL] DIALECT
 
 Prints the configuration of a DHCP server that leads machines of every
-architecture through iPXE to this service. DIALECT is dnsmasq, isc-dhcp, kea,
-mikrotik or pfsense. The addresses of the machines' network are an example: put
-in your own.
+architecture through iPXE to this service, or through PXELINUX and GRUB. DIALECT
+is dnsmasq, isc-dhcp, kea, mikrotik or pfsense. The addresses of the machines'
+network are an example: put in your own.
 
 Options:
   --url URL     Where machines reach this service, http://192.0.2.10:8000;
                 SERVICE_URL or the listen address when not given.
   --ipv6        For a network without IPv4: DHCPv6 and router advertisements;
                 dnsmasq, isc-dhcp and kea.
+  --without-ipxe
+                PXELINUX for BIOS, shim and GRUB for UEFI, which start with
+                Secure Boot too; dnsmasq, isc-dhcp and kea.
   --proxy-dhcp  For a network in which another server hands out the addresses;
                 dnsmasq only.
   -h --help     This text.
@@ -27,6 +31,8 @@ Examples:
   answerd boot-config dnsmasq --url http://192.0.2.10:8000
   # The same in a network without IPv4.
   answerd boot-config --ipv6 --url http://[2001:db8:0:1::10]:8000 dnsmasq
+  # Machines with Secure Boot.
+  answerd boot-config --without-ipxe --url http://192.0.2.10:8000 dnsmasq
   # The boot files alone, beside another DHCP server.
   answerd boot-config --proxy-dhcp --url http://192.0.2.10:8000 dnsmasq
 """
@@ -43,7 +49,8 @@ def run(arguments: Arguments) -> int:
     one_of("dialect", dialect, DIALECTS)
     try:
         url = arguments["--url"] or _own_url()
-        print(boot_config(dialect, url, arguments["--proxy-dhcp"], arguments["--ipv6"]), end="")
+        proxy, ipv6, without_ipxe = (bool(arguments[name]) for name in ("--proxy-dhcp", "--ipv6", "--without-ipxe"))
+        print(boot_config(dialect, url, proxy, ipv6, without_ipxe=without_ipxe), end="")
     except BootConfigError as error:
         raise CommandError(str(error), WRONG_USAGE) from None
     return 0

@@ -135,9 +135,10 @@ def installer_source(name: str) -> Path:
 
 
 class Unpack(Protocol):
-    """Gives the content of a Debian package, of the installed release or of another, without installing it."""
+    """Gives the content of a Debian package without installing it: of the installed release and this machine's
+    architecture, or of another."""
 
-    def __call__(self, package: str, release: int = INSTALLED) -> Path: ...
+    def __call__(self, package: str, release: int = INSTALLED, architecture: str = "") -> Path: ...
 
 
 @pytest.fixture(scope="session")
@@ -149,25 +150,24 @@ def unpacked(pytestconfig: pytest.Config, tmp_path_factory: pytest.TempPathFacto
     if not runs_all(pytestconfig):
         return installed
     made: dict[str, Path] = {}
-    other: dict[int, list[str]] = {}
+    other: dict[tuple[int, str], list[str]] = {(INSTALLED, ""): []}
 
-    def unpack(package: str, release: int = INSTALLED) -> Path:
-        name = f"{package}-{release}"
+    def unpack(package: str, release: int = INSTALLED, architecture: str = "") -> Path:
+        name = f"{package}-{release}-{architecture}"
         if name not in made:
-            if release not in other:
-                other[release] = (
-                    [] if release == INSTALLED else release_options(release, tmp_path_factory.mktemp("apt"))
-                )
-            made[name] = downloaded(package, other[release], tmp_path_factory.mktemp(package))
+            source = (release, architecture)
+            if source not in other:
+                other[source] = release_options(release, tmp_path_factory.mktemp("apt"), architecture)
+            made[name] = downloaded(package, other[source], tmp_path_factory.mktemp(package))
         return made[name]
 
     return unpack
 
 
-def installed(package: str, release: int = INSTALLED) -> Path:
+def installed(package: str, release: int = INSTALLED, architecture: str = "") -> Path:
     """Where the files of an installed package are; skips the test where it is not installed."""
-    if release != INSTALLED:
-        pytest.skip(f"{package} of Debian {release} is downloaded by scripts/test-installers only")
+    if release != INSTALLED or architecture:
+        pytest.skip(f"{package} of Debian {release} {architecture} is downloaded by scripts/test-installers only")
     if not any(DPKG.glob(f"{package}.list")) and not any(DPKG.glob(f"{package}:*.list")):
         pytest.skip(f"{package} is not installed: apt install {package}, or scripts/test-installers, which unpacks it")
     return Path("/")
@@ -194,8 +194,9 @@ def apt(arguments: list[str], options: list[str], where: Path) -> None:
     subprocess.run(["apt-get", *options, *tries, *arguments], cwd=where, capture_output=True, timeout=300, check=False)
 
 
-def release_options(release: int, where: Path) -> list[str]:
-    """apt's options for another release of Debian: with lists of its own, from the mirror that apt has already."""
+def release_options(release: int, where: Path, architecture: str = "") -> list[str]:
+    """apt's options for another release of Debian, or another architecture than this machine's: with lists of its own,
+    from the mirror that apt has already."""
     mirror = mirror_of_apt()
     (where / "lists" / "partial").mkdir(parents=True)
     (where / "cache" / "archives" / "partial").mkdir(parents=True)
@@ -208,6 +209,8 @@ def release_options(release: int, where: Path) -> list[str]:
         "Dir::Cache": where / "cache",
         "Acquire::Languages": "none",
     }
+    if architecture:
+        settings |= {"APT::Architecture": architecture, "APT::Architectures": architecture}
     options = [word for name, value in settings.items() for word in ("-o", f"{name}={value}")]
     apt(["update", "--quiet"], options, where)
     return options

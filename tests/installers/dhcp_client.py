@@ -1,7 +1,8 @@
 """A program that asks a DHCP server as firmware and iPXE do, run in the network of the server, and prints the offers.
 
 Its argument is a JSON list of pairs: the architecture that the client names (option 93), and whether it is iPXE. It
-prints a list of pairs: the name of the boot file, and how the server calls itself (option 60).
+prints a list of triples: the name of the boot file, how the server calls itself (option 60), and what PXELINUX puts
+before the names of other files (option 210).
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ import sys
 
 SERVER, CLIENT = 67, 68
 DISCOVER = 1
-MESSAGE_TYPE, VENDOR_CLASS, ARCHITECTURE, FILE_NAME, USER_CLASS = 53, 60, 93, 67, 77
+MESSAGE_TYPE, VENDOR_CLASS, ARCHITECTURE, FILE_NAME, USER_CLASS, PATH_PREFIX = 53, 60, 93, 67, 77, 210
 WANTED = bytes((1, 3, 54, 60, 66, 67, 175))
 COOKIE = bytes.fromhex("63825363")
 FIRST_HTTP = 15
@@ -40,8 +41,8 @@ def discover(number: int, architecture: int, *, is_ipxe: bool) -> bytes:
     return head + card.ljust(16, b"\0") + bytes(192) + COOKIE + body + b"\xff"
 
 
-def offered(reply: bytes) -> tuple[str, str]:
-    """The boot file and the vendor class of a reply."""
+def offered(reply: bytes) -> tuple[str, str, str]:
+    """The boot file, the vendor class and the prefix of a reply."""
     options: dict[int, bytes] = {}
     rest = reply[240:]
     while rest and rest[0] != 255:
@@ -51,10 +52,10 @@ def offered(reply: bytes) -> tuple[str, str]:
         options[rest[0]] = rest[2 : 2 + rest[1]]
         rest = rest[2 + rest[1] :]
     name = options.get(FILE_NAME) or reply[108:236]
-    return name.rstrip(b"\0").decode(), options.get(VENDOR_CLASS, b"").decode()
+    return name.rstrip(b"\0").decode(), options.get(VENDOR_CLASS, b"").decode(), options.get(PATH_PREFIX, b"").decode()
 
 
-def ask(interface: str, number: int, architecture: int, *, is_ipxe: bool) -> tuple[str, str]:
+def ask(interface: str, number: int, architecture: int, *, is_ipxe: bool) -> tuple[str, str, str]:
     """Ask until an offer is there. Raises `TimeoutError`."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sender:
         sender.setsockopt(socket.SOL_SOCKET, socket.SO_BROADCAST, 1)

@@ -37,6 +37,17 @@ def uefi_disk(scratch: Path) -> list[str]:
     return _second(f"file=fat:rw:{scratch / 'disk'},format=raw")
 
 
+def debian_disk(scratch: Path, shim: bytes, grub: bytes, suffix: str) -> list[str]:
+    """A disk with shim and GRUB where Debian puts them, second in the boot order. GRUB says the word."""
+    folder = scratch / "disk" / "EFI" / "debian"
+    folder.mkdir(parents=True)
+    (folder / f"shim{suffix}.efi").write_bytes(shim)
+    (folder / f"grub{suffix}.efi").write_bytes(grub)
+    (folder / "grub.cfg").write_text(f"echo {WORD}\nsleep 1\nreboot\n")
+    drive = f"file=fat:rw:{scratch / 'disk'},format=raw,if=none,id=d0"
+    return ["-drive", drive, "-device", "virtio-blk-pci,drive=d0,bootindex=2"]
+
+
 def _second(drive: str) -> list[str]:
     return ["-drive", f"{drive},if=none,id=d0", "-device", "ide-hd,drive=d0,bootindex=2"]
 

@@ -123,6 +123,17 @@ def uefi(scratch: Path) -> list[str]:
     return ["-m", "512", "-machine", "q35", *(word for drive in flash for word in ("-drive", drive))]
 
 
+def secure_boot(scratch: Path) -> list[str]:
+    """A machine with UEFI that starts only what Microsoft has signed, as those that are bought."""
+    code = file_of("/usr/share/OVMF/OVMF_CODE_4M.secboot.fd", "ovmf")
+    variables = scratch / "variables.fd"
+    shutil.copyfile(file_of("/usr/share/OVMF/OVMF_VARS_4M.ms.fd", "ovmf"), variables)
+    flash = [f"if=pflash,unit=0,format=raw,readonly=on,file={code}", f"if=pflash,unit=1,format=raw,file={variables}"]
+    drives = [word for drive in flash for word in ("-drive", drive)]
+    guarded = ["-global", "driver=cfi.pflash01,property=secure,value=on"]  # only the firmware writes its variables
+    return ["-m", "1024", "-machine", "q35,smm=on", *guarded, *drives]
+
+
 def arm64() -> list[str]:
     """A machine with UEFI and a processor of another kind."""
     code = file_of("/usr/share/qemu-efi-aarch64/QEMU_EFI.fd", "qemu-efi-aarch64")

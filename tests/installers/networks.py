@@ -33,14 +33,6 @@ _TIME_WAIT = "/proc/sys/net/ipv4/tcp_max_tw_buckets"
 
 
 @dataclass(frozen=True)
-class Boot:
-    """What leads machines to a loader: lines of dnsmasq, and the files of the TFTP server."""
-
-    settings: str
-    files: Mapping[str, bytes]
-
-
-@dataclass(frozen=True)
 class Network:
     """The namespace's name, and the service that runs in it."""
 
@@ -67,15 +59,15 @@ def network(
     web: Path | None = None,
     loaders: Path = IPXE,
     proxy: bool = False,
-    boot: Boot | None = None,
+    tftp: Mapping[str, bytes] | None = None,
     ipv6: bool = False,
     **settings: object,
 ) -> Iterator[Network]:
     """Give a network with the service on these documents, dnsmasq as `boot-config` writes it, and files by HTTP.
 
     ``loaders``: the builds of iPXE that are served by TFTP. ``proxy``: dnsmasq hands out no addresses; another DHCP
-    server does, which says nothing of booting. ``boot``: what leads machines to another loader than iPXE. ``ipv6``: the
-    network has no IPv4.
+    server does, which says nothing of booting. ``tftp``: machines are led to other loaders than iPXE, and TFTP has
+    these files. ``ipv6``: the network has no IPv4.
     """
     need_root()
     need_tun()
@@ -99,8 +91,8 @@ def network(
             service = Service(**own)
         ending.enter_context(service)
         config = scratch / "dnsmasq.conf"
-        written = boot_config("dnsmasq", URL_6 if ipv6 else URL, proxy, ipv6)
-        config.write_text(_adapted(written, scratch, loaders, boot))
+        written = boot_config("dnsmasq", URL_6 if ipv6 else URL, proxy, ipv6, without_ipxe=tftp is not None)
+        config.write_text(_adapted(written, scratch, loaders, tftp))
         start(ending, [*inside(name), dnsmasq, "--keep-in-foreground", f"--conf-file={config}"])
         if web is not None:
             files = ["-m", "http.server", "-d", str(web), "-b", ADDRESS_6 if ipv6 else ADDRESS, "80"]
@@ -152,25 +144,28 @@ def start(ending: ExitStack, command: list[str]) -> None:
     ending.callback(process.terminate)
 
 
-def _adapted(text: str, scratch: Path, loaders: Path, boot: Boot | None) -> str:
+def _adapted(text: str, scratch: Path, loaders: Path, tftp: Mapping[str, bytes] | None) -> str:
     """The configuration as the service writes it, for this network and for files of the test."""
-    tftp = scratch / "tftp"
-    tftp.mkdir()
-    tftp.chmod(0o755)
-    if boot is not None:
-        of_loader = ("dhcp-boot", "dhcp-match", "dhcp-vendorclass", "dhcp-userclass", "dhcp-option-force")
-        text = "\n".join([line for line in text.splitlines() if not line.startswith(of_loader)] + [boot.settings])
-        for name, content in boot.files.items():
-            file = tftp / name
-            file.parent.mkdir(parents=True, exist_ok=True)
-            file.write_bytes(content)
-    for firmware in FIRMWARE:
+    root = scratch / "tftp"
+    root.mkdir()
+    root.chmod(0o755)
+    if tftp is not None:
+        write_files(root, tftp)
+    for firmware in FIRMWARE if tftp is None else ():
         if (loaders / firmware.file).exists():
-            shutil.copyfile(loaders / firmware.file, tftp / firmware.file)
-    text = text.replace("interface=eth0", "interface=bridge").replace("tftp-root=/srv/tftp", f"tftp-root={tftp}")
+            shutil.copyfile(loaders / firmware.file, root / firmware.file)
+    text = text.replace("interface=eth0", "interface=bridge").replace("tftp-root=/srv/tftp", f"tftp-root={root}")
     own = [f"dhcp-leasefile={scratch}/leases", f"pid-file={scratch}/pid", "user=root", "group=root"]
     own += [f"log-facility={scratch}/dnsmasq.log", "log-dhcp"]
     return "\n".join([text, *own, "no-ping", "no-resolv", "no-hosts", ""])
+
+
+def write_files(folder: Path, files: Mapping[str, bytes]) -> None:
+    """Write files by their names below a folder, which is made where it is not there."""
+    for name, content in files.items():
+        file = folder / name
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_bytes(content)
 
 
 CHECKERS = {

@@ -1,6 +1,6 @@
 """Each DHCP server with its dialect of `boot-config`, asked by every architecture, in a network of its own.
 
-It leads firmware to the build of iPXE for it, and iPXE, nothing else, to the service. Rules: docs/boot-config.md.
+It leads firmware to its loader, and iPXE, nothing else, to the service. Rules: docs/boot-config.md.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from answerd.boot import FIRMWARE, WITH_IPV6, boot_config, service_at
+from answerd.boot import FIRMWARE, PXELINUX, WITH_IPV6, boot_config, service_at
 from tests.installers import dhcp6_client, dhcp_client
 from tests.installers.conftest import SYSTEM_PATH, Unpack, need_root, program
 from tests.installers.networks import (
@@ -47,8 +47,11 @@ def servers_command(dialect: str, server: str, config: Path, version: str = "-4"
     return [server, "-c", str(config)]
 
 
+@pytest.mark.parametrize("without_ipxe", [False, True])
 @pytest.mark.parametrize("dialect", sorted(CHECKERS))
-def test_the_server_leads_every_architecture(dialect: str, unpacked: Unpack, tmp_path: Path) -> None:
+def test_the_server_leads_every_architecture(
+    dialect: str, without_ipxe: bool, unpacked: Unpack, tmp_path: Path
+) -> None:
     need_root()
     program("ip", "iproute2")
     package, path, _ = CHECKERS[dialect]
@@ -56,7 +59,8 @@ def test_the_server_leads_every_architecture(dialect: str, unpacked: Unpack, tmp
         program("kea-lfc", "kea-common")  # its libraries
     server = shutil.copy(unpacked(package) / path, tmp_path)  # AppArmor knows another path
     config = tmp_path / "config"
-    text = boot_config(dialect, URL).replace("eth0", "bridge").replace("tftp-root=/srv/tftp", f"tftp-root={tmp_path}")
+    text = boot_config(dialect, URL, without_ipxe=without_ipxe).replace("eth0", "bridge")
+    text = text.replace("tftp-root=/srv/tftp", f"tftp-root={tmp_path}")
     config.write_text(text.replace('"persist": true', '"persist": false'))
     asked = [(code, False) for firmware in FIRMWARE for code in firmware.codes]
     asked += [(code, True) for code, _ in asked] + [(UNKNOWN, False)]
@@ -71,15 +75,18 @@ def test_the_server_leads_every_architecture(dialect: str, unpacked: Unpack, tmp
     loader = f"http://{ADDRESS}/boot/"
     for firmware in FIRMWARE:
         for code in firmware.codes:
-            wanted = (loader + firmware.file, "HTTPClient") if firmware.http else (firmware.file, said[code, False][1])
-            assert said[code, False] == wanted
-            assert said[code, True][0] == SERVICE.script
+            file = firmware.other if without_ipxe else firmware.file
+            prefix = f"http://{ADDRESS}/" if file == PXELINUX else ""
+            wanted = (loader + file, "HTTPClient") if firmware.http else (file, said[code, False][1])
+            assert said[code, False] == (*wanted, prefix)
+            assert said[code, True][0] == (wanted[0] if without_ipxe else SERVICE.script)
     assert said[UNKNOWN, False][0] == ""
 
 
+@pytest.mark.parametrize("without_ipxe", [False, True])
 @pytest.mark.parametrize("dialect", sorted(CHECKERS_6))
 def test_the_server_leads_every_architecture_of_a_network_without_ipv4(
-    dialect: str, unpacked: Unpack, tmp_path: Path
+    dialect: str, without_ipxe: bool, unpacked: Unpack, tmp_path: Path
 ) -> None:
     need_root()
     program("ip", "iproute2")
@@ -88,7 +95,7 @@ def test_the_server_leads_every_architecture_of_a_network_without_ipv4(
         program("kea-lfc", "kea-common")  # its libraries
     server = shutil.copy(unpacked(package) / path, tmp_path)  # AppArmor knows another path
     config = tmp_path / "config"
-    text = boot_config(dialect, URL_6, ipv6=True).replace("eth0", "bridge")
+    text = boot_config(dialect, URL_6, ipv6=True, without_ipxe=without_ipxe).replace("eth0", "bridge")
     text = text.replace("tftp-root=/srv/tftp", f"tftp-root={tmp_path}")
     # Kea keeps the name that it gave itself in a directory of its own.
     text = text.replace('"Dhcp6": {', '"Dhcp6": {"server-id": {"type": "LL", "persist": false},')
@@ -104,10 +111,11 @@ def test_the_server_leads_every_architecture_of_a_network_without_ipv4(
     assert done.returncode == 0, done.stderr
     said = dict(zip(asked, map(tuple, json.loads(done.stdout)), strict=True))
     for firmware in WITH_IPV6:
+        file = firmware.other if without_ipxe else firmware.file
         for code in firmware.codes:
             if firmware.http:
-                assert said[code, False] == (f"http://[{ADDRESS_6}]/boot/{firmware.file}", "HTTPClient")
+                assert said[code, False] == (f"http://[{ADDRESS_6}]/boot/{file}", "HTTPClient")
             else:
-                assert said[code, False][0] == f"tftp://[{ADDRESS_6}]/{firmware.file}"
-            assert said[code, True][0] == service_at(URL_6).whole_script
+                assert said[code, False][0] == f"tftp://[{ADDRESS_6}]/{file}"
+            assert said[code, True][0] == (said[code, False][0] if without_ipxe else service_at(URL_6).whole_script)
     assert said[UNKNOWN, False][0] == ""

@@ -22,15 +22,15 @@ URLS = ["http://192.0.2.10:8000", "https://answers.example.org", "http://[2001:d
 
 
 @pytest.mark.parametrize(
-    ("dialect", "proxy", "ipv6"),
+    ("dialect", "proxy", "ipv6", "without_ipxe"),
     [
-        *((dialect, False, False) for dialect in sorted(CHECKERS)),
-        ("dnsmasq", True, False),
-        *((dialect, False, True) for dialect in sorted(CHECKERS_6)),
+        *((dialect, False, False, without) for dialect in sorted(CHECKERS) for without in (False, True)),
+        ("dnsmasq", True, False, False),
+        *((dialect, False, True, without) for dialect in sorted(CHECKERS_6) for without in (False, True)),
     ],
 )
 def test_the_server_accepts_its_configuration_and_no_other(
-    dialect: str, proxy: bool, ipv6: bool, unpacked: Unpack, tmp_path: Path
+    dialect: str, proxy: bool, ipv6: bool, without_ipxe: bool, unpacked: Unpack, tmp_path: Path
 ) -> None:
     package, path, arguments = (CHECKERS_6 if ipv6 else CHECKERS)[dialect]
     if dialect == "kea":
@@ -52,7 +52,7 @@ def test_the_server_accepts_its_configuration_and_no_other(
 
     # ISC DHCP looks names up for IPv4, and its next-server is IPv4.
     for url in URLS[1:] if ipv6 else URLS[:1] if dialect == "isc-dhcp" else URLS:
-        text = boot_config(dialect, url, proxy, ipv6)
+        text = boot_config(dialect, url, proxy, ipv6, without_ipxe=without_ipxe)
         accepted = judged(text)
         assert accepted.returncode == 0, accepted.stdout + accepted.stderr
     broken = re.sub(r"^ *(dhcp-range=|subnet6? |\"subnet[46]\")", "nonsense ", text, count=1, flags=re.MULTILINE)

@@ -1,28 +1,32 @@
-"""PXELINUX on BIOS and GRUB on UEFI from power-on, led as their pages say: a menu, an install, and its second start.
+"""PXELINUX on BIOS and GRUB on UEFI from power-on, led as their pages say: a menu, an install, and its second start;
+GRUB with Secure Boot by UEFI's HTTP, without TFTP.
 
 Rules: docs/installers/pxelinux.md, docs/installers/grub.md, docs/install-once.md#what-a-refused-machine-gets.
 """
 
 from __future__ import annotations
 
+import gzip
 import json
 import re
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
 from tests.installers.conftest import Unpack, file_of
-from tests.installers.disks import WORD, bios_disk, uefi_disk
-from tests.installers.machines import LOADER_SECONDS, Machine, bios, uefi
-from tests.installers.networks import ADDRESS, URL, Boot, Network, inside, network, start
+from tests.installers.disks import WORD, bios_disk, debian_disk, uefi_disk
+from tests.installers.machines import LOADER_SECONDS, Machine, arm64, bios, http_only, secure_boot, uefi
+from tests.installers.networks import ADDRESS, URL, URL_6, Network, inside, network, start, write_files
 from tests.support.installer_pages import PAGES
 from tests.support.pages import CHECKOUT
 from tests.support.service import run
 
 MAC = "52:54:00:1e:00:01"
 NAME = "52-54-00-1e-00-01"
+KERNEL = "usr/lib/debian-installer/images/12/amd64/text/debian-installer/amd64"
 TEMPORARY = ("client_body", "proxy", "fastcgi", "uwsgi", "scgi")
 """Kinds of nginx's temporary files: its own folder for them is there only where it is installed."""
 MENUS = CHECKOUT / "examples" / "menu" / "answers"
@@ -85,7 +89,6 @@ def site_with_pxelinux(
         f"pid {scratch}/nginx.pid; user root; daemon off; error_log {scratch}/nginx.errors; events {{}}\n"
         f"http {{ access_log off; {folders}\n{own}}}\n"
     )
-    boot = Boot(block("pxelinux", "With dnsmasq"), {"lpxelinux.0": loader.read_bytes()})
     states = scratch / "state.db"
     with (
         ExitStack() as ending,
@@ -93,7 +96,7 @@ def site_with_pxelinux(
             scratch,
             monkeypatch,
             documents,
-            boot=boot,
+            tftp={"lpxelinux.0": loader.read_bytes()},
             SERVICE_STATE_PATH=states,
             SERVICE_TRUSTED_PROXIES=ADDRESS,
             SERVICE_URL=URL,
@@ -147,16 +150,60 @@ def test_pxelinux_of_a_machine_that_nobody_knows_gets_the_default_last(
     assert f"01-{NAME}" in dict(asked)
 
 
+@dataclass(frozen=True)
+class Signed:
+    """What the page takes from Debian 13, whose signed GRUB has HTTP, and the GRUB of an installed system."""
+
+    shim: bytes
+    of_network: bytes
+    of_disk: bytes
+    suffix: str
+
+    @classmethod
+    def of(cls, unpacked: Unpack, suffix: str = "x64") -> Signed:
+        """Those for a processor, by what UEFI calls it: ``x64`` or ``aa64``."""
+        architecture, grub, folder = {
+            "x64": ("", "grub-efi-amd64-signed", "x86_64-efi-signed"),
+            "aa64": ("arm64", "grub-efi-arm64-signed", "arm64-efi-signed"),
+        }[suffix]
+        shim = unpacked("shim-signed", 13, architecture) / "usr/lib/shim"
+        signed = unpacked(grub, 13, architecture) / "usr/lib/grub" / folder
+        return cls(
+            (shim / f"shim{suffix}.efi.signed").read_bytes(),
+            (signed / f"grubnet{suffix}.efi.signed").read_bytes(),
+            (signed / f"grub{suffix}.efi.signed").read_bytes(),
+            suffix,
+        )
+
+    def disk(self, scratch: Path) -> list[str]:
+        return debian_disk(scratch, self.shim, self.of_disk, self.suffix)
+
+
 @contextmanager
 def site_with_grub(
-    unpacked: Unpack, scratch: Path, monkeypatch: pytest.MonkeyPatch, documents: dict[str, str]
+    signed: Signed,
+    scratch: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    documents: dict[str, str],
+    by_http: bool = False,
+    ipv6: bool = False,
 ) -> Iterator[Network]:
-    """DHCP and TFTP as the page has them, with Debian 13's signed GRUB: Debian 12's has no HTTP."""
-    signed = unpacked("grub-efi-amd64-signed", release=13) / "usr/lib/grub/x86_64-efi-signed"
-    loader = (signed / "grubnetx64.efi.signed").read_bytes()
-    files = {"grubnetx64.efi.signed": loader, "grub/grub.cfg": block("grub", "`grub/grub.cfg`").encode()}
-    boot = Boot(block("grub", "With dnsmasq"), files)
-    with network(scratch, monkeypatch, documents, boot=boot, SERVICE_STATE_PATH=scratch / "state.db") as lab:
+    """DHCP, and TFTP or a web server, as the page has them."""
+    loaders = {f"shim{signed.suffix}.efi": signed.shim, f"grub{signed.suffix}.efi": signed.of_network}
+    config = block("grub", "`grub/grub.cfg`")
+    own = {"grub/grub.cfg": (config.replace(URL[7:], URL_6[7:]) if ipv6 else config).encode()}
+    web = scratch / "web"
+    if by_http:
+        write_files(web, own | {f"boot/{name}": content for name, content in loaders.items()})
+    with network(
+        scratch,
+        monkeypatch,
+        documents,
+        web if by_http else None,
+        tftp={} if by_http else own | loaders,
+        ipv6=ipv6,
+        SERVICE_STATE_PATH=scratch / "state.db",
+    ) as lab:
         yield lab
 
 
@@ -165,10 +212,58 @@ def test_grub_shows_a_menu_installs_once_and_starts_from_the_disk(
 ) -> None:
     documents = {f"{NAME}.grub": MENU_OF_GRUB}
     with (
-        site_with_grub(unpacked, tmp_path, monkeypatch, documents) as lab,
+        site_with_grub(Signed.of(unpacked), tmp_path, monkeypatch, documents) as lab,
         lab.machine(*uefi(tmp_path), *card(rom=""), *uefi_disk(tmp_path)) as machine,
     ):
         installs_once(lab, machine, tmp_path)
+
+
+def test_grub_by_http_with_secure_boot_installs_once_and_starts_from_the_disk(
+    unpacked: Unpack, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Shim and GRUB by UEFI's HTTP boot, nothing by TFTP. GRUB says that it is locked down: Secure Boot is on.
+
+    Not tested here, because no such hardware is: the firmware of machines that are bought, their keys, and their HTTP.
+    """
+    signed = Signed.of(unpacked)
+    documents = {
+        f"{NAME}.grub": MENU_OF_GRUB.replace("echo INSTALLING", "echo LOCKED DOWN $lockdown\n  echo INSTALLING")
+    }
+    own = [*secure_boot(tmp_path), *http_only(), *card(rom=""), *signed.disk(tmp_path)]
+    with (
+        site_with_grub(signed, tmp_path, monkeypatch, documents, by_http=True) as lab,
+        lab.machine(*own) as machine,
+    ):
+        installs_once(lab, machine, tmp_path)
+        assert "LOCKED DOWN y" in machine.said
+        assert not any("sent /" in line for line in (tmp_path / "dnsmasq.log").read_text().splitlines())
+
+
+def test_grub_with_secure_boot_starts_the_kernel_of_the_page_and_no_unsigned_one(
+    unpacked: Unpack, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The kernel says that Secure Boot is on, and ends because it has no installer."""
+    kernel = (unpacked("debian-installer-12-netboot-amd64") / KERNEL / "linux").read_bytes()
+    write_files(
+        tmp_path / "web",
+        {"debian/linux": kernel, "debian/unsigned": kernel[:-4096], "debian/initrd.gz": gzip.compress(b"")},
+    )
+    document = block("grub", "`52-54-00-12-34-56.grub`")
+    for before, after in (
+        (" auto=true ", " console=ttyS0 panic=-1 auto=true "),
+        ("linux ", "linux /debian/unsigned\nlinux "),
+    ):
+        assert document.count(before) == 1
+        document = document.replace(before, after)
+    own = [*secure_boot(tmp_path), *http_only(), *card(rom=""), "-no-reboot"]
+    with (
+        site_with_grub(Signed.of(unpacked), tmp_path, monkeypatch, {f"{NAME}.grub": document}, by_http=True) as lab,
+        lab.machine(*own) as machine,
+    ):
+        said = machine.wait_for_end()
+    assert "bad shim signature" in said
+    assert "Secure boot enabled" in said
+    assert f"/debian/preseed?mac={MAC}" in said
 
 
 @pytest.mark.parametrize("default", ["the page's", "a menu"])
@@ -178,7 +273,7 @@ def test_grub_of_a_machine_that_nobody_knows_gets_the_default_last_and_runs_no_e
     menu = (MENUS / "default.grub").read_text().replace("timeout=20", "timeout=2")
     documents = {"default.grub": menu if default == "a menu" else block("grub", "`default.grub`")}
     with (
-        site_with_grub(unpacked, tmp_path, monkeypatch, documents) as lab,
+        site_with_grub(Signed.of(unpacked), tmp_path, monkeypatch, documents) as lab,
         lab.machine(*uefi(tmp_path), *card(rom=""), *uefi_disk(tmp_path), "-no-reboot") as machine,
     ):
         said = machine.wait_for_end()
@@ -187,3 +282,36 @@ def test_grub_of_a_machine_that_nobody_knows_gets_the_default_last_and_runs_no_e
     assert "can't find command" not in said
     assert ("Install Debian" in said) == (default == "a menu")
     assert WORD in said
+
+
+@pytest.mark.parametrize("by_http", [False, True], ids=["by TFTP", "by HTTP"])
+def test_grub_of_an_arm64_machine_that_nobody_knows_starts_from_the_disk(
+    by_http: bool, unpacked: Unpack, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Without Secure Boot: Debian's firmware for it has no keys of Microsoft."""
+    signed = Signed.of(unpacked, "aa64")
+    documents = {"default.grub": block("grub", "`default.grub`")}
+    own = [*arm64(), *(http_only() if by_http else ()), *card(rom=""), *signed.disk(tmp_path), "-no-reboot"]
+    with (
+        site_with_grub(signed, tmp_path, monkeypatch, documents, by_http) as lab,
+        lab.machine(*own, processor="aarch64") as machine,
+    ):
+        said = machine.wait_for_end()
+        asked = re.findall(r"(?:GET|HEAD) /(grub\.cfg\S*) .* (200|404) ", "\n".join(lab.service.log))
+    assert list(dict.fromkeys(asked)) == [(f"grub.cfg-01-{MAC}", "404"), ("grub.cfg", "200")]
+    assert WORD in said
+
+
+def test_grub_by_http_without_ipv4_gets_its_answer(
+    unpacked: Unpack, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Firmware, shim and GRUB have addresses by DHCPv6 alone. Firmware waits a minute for IPv4 first."""
+    documents = {f"{NAME}.grub": MENU_OF_GRUB.replace("  cat ", "  # cat ")}
+    own = [*uefi(tmp_path), *http_only(), *card(rom=""), "-no-reboot"]
+    with (
+        site_with_grub(Signed.of(unpacked), tmp_path, monkeypatch, documents, by_http=True, ipv6=True) as lab,
+        lab.machine(*own) as machine,
+    ):
+        said = machine.wait_for_end(2 * LOADER_SECONDS)
+        lab.service.wait_for_log(r"2001:db8:0:1:\S+ GET /grub\.cfg-01-52\S+ .* 200 ")
+    assert f"MARK of {MAC}" in said

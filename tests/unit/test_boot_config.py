@@ -1,4 +1,4 @@
-"""``answerd boot-config``: every kind of firmware gets its build of iPXE, and only iPXE the service.
+"""``answerd boot-config``: every kind of firmware gets its loader, and only iPXE the service.
 
 Where a DHCP server is installed, it judges its dialect itself. Rules: docs/boot-config.md.
 """
@@ -21,7 +21,7 @@ from answerd.boot import (
     boot_config,
     service_at,
 )
-from tests.support.pages import rows, words
+from tests.support.pages import page, rows, words
 from tests.support.service import run
 
 CHECKOUT = Path(__file__).parents[2]
@@ -37,6 +37,26 @@ def test_every_kind_of_firmware_gets_its_file(dialect: str) -> None:
     if dialect == "pfsense":  # its page has one field for HTTP boot
         files.discard("http://192.0.2.10/boot/ipxe-arm64.efi")
     assert {file for file in files if not re.search(rf"(?<![\w/]){re.escape(file)}(?![\w.])", text)} == set()
+
+
+@pytest.mark.parametrize("ipv6", [False, True])
+@pytest.mark.parametrize("dialect", sorted(DIALECTS_6))
+def test_without_ipxe_every_kind_of_firmware_gets_its_other_loader_and_nothing_is_said_of_ipxe(
+    dialect: str, ipv6: bool
+) -> None:
+    text = boot_config(dialect, URL_6 if ipv6 else URL, ipv6=ipv6, without_ipxe=True)
+    host = "[2001:db8:0:1::10]" if ipv6 else "192.0.2.10"
+    place = f"tftp://{host}/" if ipv6 else ""
+    files = {
+        f"http://{host}/boot/{firmware.other}" if firmware.http else f"{place}{firmware.other}"
+        for firmware in (WITH_IPV6 if ipv6 else FIRMWARE)
+    }
+    assert {file for file in files if not re.search(rf"(?<![\w/]){re.escape(file)}(?![\w.])", text)} == set()
+    said = re.sub(r"^.*--without-ipxe.*$", "", text, flags=re.MULTILINE)
+    assert "ipxe" not in said.casefold()
+    prefix = "http://192.0.2.10/"
+    assert ipv6 or prefix + "\n" in text or f'"{prefix}"' in text or prefix.encode().hex() in text
+    assert not re.search(r"^@|@\w+@", text, re.MULTILINE)
 
 
 @pytest.mark.parametrize("dialect", sorted(set(DIALECTS) - {"pfsense"}))
@@ -197,6 +217,7 @@ def test_the_command_takes_the_listen_address_where_it_is_one() -> None:
         (["boot-config", "kae", "--url", URL], b"did you mean kea?"),
         (["boot-config", "kea", "--url", "a b"], b"must be like"),
         (["boot-config", "kea", "--proxy-dhcp", "--url", URL], b"run dnsmasq beside it"),
+        (["boot-config", "mikrotik", "--without-ipxe", "--url", URL], b"need dnsmasq, isc-dhcp, kea"),
     ],
 )
 def test_what_cannot_be_written_says_why(arguments: list[str], said: bytes) -> None:
@@ -208,6 +229,16 @@ def test_what_cannot_be_written_says_why(arguments: list[str], said: bytes) -> N
 def test_the_page_names_every_dialect_and_every_firmware() -> None:
     assert [words(name)[0] for name, _, _ in rows(PAGE, 3) if words(name)] == list(DIALECTS)
     files_of_codes = {
-        int(code): words(file)[0] for _, codes, file, _ in rows(PAGE, 4)[1:] for code in codes.split(", ")
+        int(code): (words(file)[0], words(other)[0])
+        for _, codes, file, other, _ in rows(PAGE, 5)[1:]
+        for code in codes.split(", ")
     }
-    assert files_of_codes == {code: firmware.file for firmware in FIRMWARE for code in firmware.codes}
+    assert files_of_codes == {code: (firmware.file, firmware.other) for firmware in FIRMWARE for code in firmware.codes}
+
+
+def test_the_pages_of_the_loaders_name_their_files_and_the_command() -> None:
+    pages = [page("installers/grub"), page("installers/pxelinux")]
+    assert {
+        firmware.other for firmware in FIRMWARE if not any(f"`{firmware.other}`" in text for text in pages)
+    } == set()
+    assert all(f"answerd boot-config --without-ipxe --url {URL} dnsmasq" in text for text in pages)
