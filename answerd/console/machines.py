@@ -10,8 +10,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from urllib.parse import urlsplit
 
+from answerd.console import grid
 from answerd.console.backend import Backend, CurrentStates, Installs
 from answerd.console.editing import NotSaved
+from answerd.console.grid import grid_of
 from answerd.console.jobs import Kept
 from answerd.console.page_request import PageReply, PageRequest, message_page, number_in, pairs, redirect
 from answerd.console.rendering import counted, link, page
@@ -62,6 +64,8 @@ class MachinesPages:
             request=request,
             view=view,
             shown=shown,
+            grid=run_long(lambda: grid_of(table, view, states)) if view.as_grid else None,
+            drawn=grid,
             is_current=self._tables.is_current,
             states=STATES if states is not None else (),
             formats=tuple(FORMATS),
@@ -159,6 +163,8 @@ def view_of(query: Mapping[str, Sequence[str]]) -> View:
         given.get("desc") == "1",
         number_in(given.get("page", "")) or 1,
         given.get("column", ""),
+        given.get("view") == "grid",
+        given.get("by", ""),
     )
 
 

@@ -11,14 +11,16 @@ from urllib.parse import parse_qsl
 from answerd import captures
 from answerd.answers.causes import causes
 from answerd.captures import CaptureError
+from answerd.console import grid
 from answerd.console.answers import Resolver
 from answerd.console.documents import DocumentPages
 from answerd.console.editing import CHANGES_LISTED
+from answerd.console.grid import Grid, grid_of
 from answerd.console.jobs import Checked, patience_for
 from answerd.console.page_request import PageReply, PageRequest, message_page, number_in
 from answerd.console.places import shown_causes
 from answerd.console.rendering import page
-from answerd.console.table import STATES, Failure, inventories_of
+from answerd.console.table import STATES, Failure, View, inventories_of
 from answerd.facts import Facts, Request
 from answerd.inventory import DEFAULT_NAME
 from answerd.inventory.row import IDENTITY_COLUMNS
@@ -83,12 +85,12 @@ class Pages(DocumentPages):
 
     def now(self, request: PageRequest) -> PageReply:
         """Return the first page: states, problems, and the requests of this moment."""
-        values = self._overview() | self._requests()
+        values = self._overview(request) | self._requests()
         return _html(request, "now", version=self._backend.version, store=self._backend.store, **values)
 
     def overview(self, request: PageRequest) -> PageReply:
         """Return the tiles and problems of the first page, again."""
-        return _html(request, "overview", **self._overview())
+        return _html(request, "overview", **self._overview(request))
 
     def requests(self, request: PageRequest) -> PageReply:
         """Return the last requests, again."""
@@ -169,17 +171,18 @@ class Pages(DocumentPages):
         shown, has_older = changes[:CHANGES_LISTED], len(changes) > CHANGES_LISTED
         return _html(request, "history", changes=shown, has_older=has_older, writable=editing is not None)
 
-    def _overview(self) -> dict[str, object]:
+    def _overview(self, request: PageRequest) -> dict[str, object]:
         table, states, checked = self._tables.current(), self._backend.states(), self._checked()
         catalogue = self._backend.catalogue()
         first = [DEFAULT_NAME] if self._backend.editing is not None else []  # is uploaded there
 
-        def look() -> tuple[Mapping[str, int], Sequence[Failure]]:
+        def look() -> tuple[Mapping[str, int], Sequence[Failure], Grid | None]:
             if table is None or states is None:  # it is being made
-                return (table.counts(states) if table is not None else {}), ()
-            return table.counts(states), table.failures(states, FAILED_SHOWN)
+                return (table.counts(states) if table is not None else {}), (), None
+            progress = grid_of(table, View(by=request.get("by")), states, on_first_page=True)
+            return progress.whole.counts, table.failures(states, FAILED_SHOWN), progress
 
-        counts, failed = run_long(look)
+        counts, failed, progress = run_long(look)
         problems = checked.problems
         if problems is None:
             problems = [*causes([*self._backend.problems()][:PROBLEMS_SHOWN], {})]
@@ -193,6 +196,8 @@ class Pages(DocumentPages):
             "first_problems": run_long(lambda: shown_causes(catalogue, problems[:FIRST_PROBLEMS])),
             "is_checked": checked.problems is not None,
             "age": _age(self._backend.age()),
+            "grid": progress,
+            "drawn": grid,
             "failed": failed,
             "all_failed": counts.get("failed", 0) + counts.get("exhausted", 0),
         }

@@ -10,7 +10,7 @@ import fnmatch
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from hashlib import sha256
 from heapq import nlargest
@@ -69,6 +69,9 @@ _KINDS_KEPT = 10_000
 _MESSAGES_SEARCHED = 200
 """Messages of machines that a search looks at without their secrets: the newest that have the word."""
 
+GROUP, INVENTORY = "group", "inventory"
+"""What machines can be grouped by, and filtered by, beside the columns of inventories."""
+
 CAUSE = "cause"
 """The filter for the machines that failed for one cause."""
 
@@ -106,7 +109,7 @@ class Word(NamedTuple):
 @dataclass(frozen=True, slots=True)
 class View:
     """The view that the page's URL describes. ``search`` has texts to be found and filters like ``rack:r3``; ``column``
-    is the column of inventories that is shown."""
+    is the column of inventories that is shown. ``as_grid``: one square for each machine, ``by`` a column."""
 
     search: str = ""
     state: str = ""
@@ -116,6 +119,19 @@ class View:
     descending: bool = False
     page: int = 1
     column: str = ""
+    as_grid: bool = False
+    by: str = ""
+
+
+class Placed(NamedTuple):
+    """A machine with its value in a column, or the group or inventory that it is in; empty where it has none. ``since``
+    is in seconds since 1970."""
+
+    value: str
+    name: str
+    state: str
+    percent: float | None
+    since: float | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -205,7 +221,7 @@ def natural(name: str) -> str:
 class _Line:
     """A machine of the table, as the set, a record or a sighting names it. ``place`` is what it is sorted by,
     ``searched`` the texts in which a search looks, one a line; ``cells`` are those of the columns, none where it has no
-    row. ``since`` and ``message`` are those of a sighting."""
+    row. ``inventory`` is the one that it has a row in. ``since`` and ``message`` are those of a sighting."""
 
     identity: str
     name: str
@@ -217,6 +233,7 @@ class _Line:
     cells: Sequence[str] = ()
     since: float | None = None
     message: str = ""
+    inventory: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -258,6 +275,25 @@ class Table:
     def names(self, view: View, states: CurrentStates | None) -> list[str]:
         """Return the names of all machines of a view, in its order."""
         return [line.name for line in self._found(view, self._words(view), self._at(states).lines, states)]
+
+    def placed(self, view: View, states: CurrentStates | None, by: str) -> list[Placed]:
+        """Return all machines of a view with their values ``by`` a column, a group or the inventory: sorted by that, in
+        each value in the order of their names; those without one are last."""
+        at = self.columns.get(by)
+        found = []
+        for line in self._found(
+            replace(view, sort="name", descending=False), self._words(view), self._at(states).lines, states
+        ):
+            if by == GROUP:
+                value = next(iter(_groups(line, states)), "")
+            else:
+                value = line.inventory if by == INVENTORY else _cell(line, at) if at is not None else ""
+            known = _record(line, states)
+            percent = known.record.percent if known is not None else None
+            found.append(Placed(value, line.name, _state(line, states), percent, _since(line, states)))
+        places = {value: (not value, natural(value)) for value in {one.value for one in found}}
+        found.sort(key=lambda one: places[one.value])
+        return found
 
     def counts(self, states: CurrentStates | None) -> Mapping[str, int]:
         """Return how many machines are in each of `STATES`."""
@@ -317,7 +353,7 @@ class Table:
 
     def _words(self, view: View) -> list[Word]:
         """Return the words of a search, and the filters that the address has beside it."""
-        labels = {"state", "group", "format", "since", CAUSE, *self.columns}
+        labels = {"state", GROUP, "format", "since", CAUSE, INVENTORY, *self.columns}
         found = []
         for match in _WORD.finditer(view.search):
             label, value, plain = match.groups()
@@ -376,7 +412,9 @@ class Table:
             return lambda line: (_since(line, states) or 0.0) >= begin
         if label == CAUSE:
             return lambda line: _state(line, states) in _FAILED and _cause(line, states) == value
-        if label == "group":
+        if label == INVENTORY:
+            return lambda line: line.inventory == value
+        if label == GROUP:
             return lambda line: value in _groups(line, states)
         if label == "format":
             return lambda line: value in line.formats
@@ -486,6 +524,7 @@ class _Named:
     groups: dict[str, None] = field(default_factory=dict)
     texts: list[str] = field(default_factory=list)
     cells: Sequence[str] | None = None
+    inventory: str = ""
 
     def add(self, extension: str, group: str) -> None:
         """Note a document of a format: the machine's own, which may extend a group, or a group that claims it."""
@@ -511,12 +550,16 @@ def _machines(catalogue: Catalogue, columns: Sequence[str]) -> Iterator[_Line]:
         searched = _searched(machine.name, identity, *machine.texts, *machine.groups)
         formats, groups = tuple(machine.formats), tuple(machine.groups)
         place = natural(machine.name)
-        yield _Line(identity, machine.name, place, machine.origin, formats, groups, searched, machine.cells or ())
+        line = _Line(identity, machine.name, place, machine.origin, formats, groups, searched, machine.cells or ())
+        line.inventory = machine.inventory
+        yield line
 
 
 def _add_rows(named: dict[str, _Named], catalogue: Catalogue, columns: Sequence[str]) -> None:
     """Add the machine of each row, or what the row has to the machine that has one of its identities."""
     groups_of, layout = _groups_of_rows(catalogue), None
+    tables = catalogue.inventory.tables if catalogue.inventory is not None else {}
+    inventory_of = {table.layout: raw.key.identifier for raw, table in tables.items()}
     places: list[int | None] = []
     secret: list[int] = []
     for row in catalogue.inventory.rows() if catalogue.inventory is not None else ():
@@ -543,6 +586,7 @@ def _add_rows(named: dict[str, _Named], catalogue: Catalogue, columns: Sequence[
         machine.texts += (*identities, *cells)
         if machine.cells is None:  # several rows with one identity are a problem; the first one's cells are shown
             machine.cells = ["" if at is None else cells[at] for at in places]
+            machine.inventory = inventory_of.get(row.layout, "")
 
 
 def secret_places(layout: Layout) -> list[int]:

@@ -65,6 +65,7 @@ VISITOR = "00:00:5e:00:53:ee"
 PAGES: Mapping[str, str] = {
     "now": "/console/",
     "machines": "/console/machines",
+    "grid": "/console/machines?view=grid&by=group",
     "none found": "/console/machines?q=nothing-like-it",
     "machine": "/console/machine?id=web-001",
     "failed": "/console/machine?id=node-34",

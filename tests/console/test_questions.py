@@ -72,3 +72,18 @@ def test_a_wrong_digit(operator: Page) -> None:
     assert "one digit off" in verdict(operator).inner_text()
     verdict(operator).get_by_role("link", name="Correct the row").click()
     assert operator.get_by_label("mac").input_value() == "00:00:5e:00:53:c2"
+
+
+def test_which_of_a_class_are_done(operator: Page) -> None:
+    operator.get_by_role("link", name="group", exact=True).click()
+    progress = operator.get_by_role("region", name="Progress")
+    line = progress.get_by_role("listitem").filter(has=operator.get_by_role("link", name="nodes", exact=True))
+    assert "31 of 50 installed" in line.inner_text()
+    line.get_by_role("link", name="nodes", exact=True).click()
+    grid = operator.get_by_role("region", name="Grid")
+    assert grid.get_by_role("link", name="node-01: installed").inner_text() == "✓"
+    failed = grid.get_by_role("link", name=f"{NODES[33]}: failed")
+    assert failed.inner_text() == "✕"
+    failed.focus()
+    operator.keyboard.press("Enter")
+    operator.wait_for_url(f"**id={NODES[33]}")

@@ -1,7 +1,7 @@
 % rebase('layout', title='Machines', current='/console/machines', again=0 if is_current else 1)
 <%
 def address(**changes):
-    given = {'q': view.search, 'state': view.state, 'group': view.group, 'format': view.format, 'sort': view.sort if view.sort != 'name' else '', 'desc': '1' if view.descending else '', 'column': view.column, 'page': shown.page if shown.page > 1 else ''}
+    given = {'q': view.search, 'state': view.state, 'group': view.group, 'format': view.format, 'sort': view.sort if view.sort != 'name' else '', 'desc': '1' if view.descending else '', 'column': view.column, 'view': 'grid' if view.as_grid else '', 'by': view.by, 'page': shown.page if shown.page > 1 else ''}
     return link('/console/machines', **{**given, **changes})
 end
 def sorted_by(column):
@@ -23,7 +23,7 @@ here = address()
 </div>
 % include('done', done=done, notice=notice, back=here)
 <form class="card" method="get" action="/console/machines" role="search">
-  % for name, value in (('sort', view.sort if view.sort != 'name' else ''), ('desc', '1' if view.descending else ''), ('format', view.format)):
+  % for name, value in (('sort', view.sort if view.sort != 'name' else ''), ('desc', '1' if view.descending else ''), ('format', view.format), ('view', 'grid' if view.as_grid else ''), ('by', view.by)):
   % if value:
   <input type="hidden" name="{{name}}" value="{{value}}">
   % end
@@ -63,6 +63,10 @@ here = address()
   </ul>
   % end
 </form>
+<nav class="tabs views" aria-label="Views">
+  <a href="{{address(view='', page='')}}"{{!'' if view.as_grid else ' aria-current="true"'}}>Table</a>
+  <a href="{{address(view='grid', page='')}}"{{!' aria-current="true"' if view.as_grid else ''}}>Grid and progress</a>
+</nav>
 % if not shown.machines:
 <div class="card empty">
   % if shown.total:
@@ -78,6 +82,11 @@ here = address()
   <p>Add a document for a machine or a group with members under <a href="/console/documents">Documents</a>, or power on a machine: one that asks and is claimed by nothing appears here.</p>
   % end
 </div>
+% elif grid:
+<section class="card" id="grid" aria-label="Grid" hx-get="{{here}}" hx-trigger="{{'' if is_current else 'load delay:1s, '}}every 3s" hx-select="#grid" hx-swap="outerHTML" hx-select-oob="#count">
+% include('progress', grid=grid, drawn=drawn, by_address=lambda choice: address(by=choice, page=''))
+</section>
+% include('paging', at=grid.page, pages=grid.pages, what='machines', address=lambda number: address(page=number if number > 1 else ''))
 % else:
 <form class="card" id="machines" method="post" action="/console/machines">
   % if may_order:

@@ -40,6 +40,12 @@
 % end
 </p></section>
 % end
+% if grid and grid.whole.total:
+<section class="card" aria-labelledby="now-progress"><h2 id="now-progress">Progress</h2>
+% include('progress', grid=grid, drawn=drawn, by_address=lambda choice: link('/console/', by=choice))
+<p><a href="{{link('/console/machines', view='grid', by=grid.by)}}">All {{counted(grid.values, 'value')}} of {{grid.by}}, one square for each machine</a></p>
+</section>
+% end
 % if first_problems:
 <section class="card" aria-labelledby="now-problems"><h2 id="now-problems">Problems</h2>
 % include('causes', found=first_problems)
