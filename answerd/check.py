@@ -381,6 +381,7 @@ def _row_notes(catalogue: Catalogue) -> Iterator[str]:
     for layout, table in inventory.by_layout.items():
         yield from (f"{printable(layout.source)}:{table.header_line}: {note}" for note in layout.notes)
     yield from inventory.shared_notes()
+    yield from inventory.nameless_notes()
     for row in inventory.rows():
         yield from (f"{inventory.place(row)}: {note}" for note in row_notes(row.layout, row.cells()))
 

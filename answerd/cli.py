@@ -14,6 +14,7 @@ Commands:
   validate-answer   Judge an answer, from FILE or standard input.
   captures          The recorded requests (SERVICE_CAPTURE_DIR), newest first.
   inventory         The rows of all inventories; rows from machines' output.
+  adopt             Rows for machines that asked and that nothing claims.
   installs          Which machines are installed, missing or failed.
   install           One machine's install, with its history.
   arm               Let machines install again.

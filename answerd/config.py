@@ -18,7 +18,7 @@ from dataclasses import dataclass, field, fields, replace
 from typing import Any, Final, Literal
 
 from answerd.addresses import Address, Network, is_public, parse_networks
-from answerd.identity import brief, folded, is_label, printable
+from answerd.identity import brief, printable
 
 Source = Literal["default", "file", "environment", "own file"]
 
@@ -128,19 +128,6 @@ def _parse_url(text: str) -> str:
     if not _URL.match(text):
         raise ValueError("not http:// or https:// with a host, and perhaps a port and a path")
     return text.rstrip("/")
-
-
-def _parse_columns(text: str) -> tuple[tuple[str, str], ...]:
-    """Return the folded names of columns with their labels. Raise `ValueError` with the reason."""
-    labels: dict[str, str] = {}
-    for pair in text.split(","):
-        name, equals, label = pair.rpartition("=")
-        name, label = folded(name.strip()), folded(label.strip())
-        if not equals or not name or not is_label(label):
-            raise ValueError("not NAME=LABEL, with commas between several: Seriennummer=serial,Asset Tag=asset")
-        if labels.setdefault(name, label) != label:
-            raise ValueError("a column is given two labels")
-    return tuple(labels.items())
 
 
 def parse_tokens(text: str) -> tuple[str, ...]:
@@ -269,13 +256,6 @@ class Config:
         "SERVICE_INSTALL_START_SECS", 120, "when a repeated question counts as another start", LONGEST_INSTALL
     )
     install_starts: int = _number("SERVICE_INSTALL_STARTS", 5, "starts before a machine is exhausted", MOST_STARTS)
-    inventory_columns: tuple[tuple[str, str], ...] = _setting(
-        "SERVICE_INVENTORY_COLUMNS",
-        None,
-        "labels of an inventory's columns that have other names: Seriennummer=serial,Asset Tag=asset",
-        _parse_columns,
-        unset=(),
-    )
     log: Literal["all", "problems", "off"] = _choice(
         "SERVICE_LOG", ("all", "problems", "off"), "which requests are logged"
     )
@@ -291,11 +271,6 @@ class Config:
         is the word HOST."""
         listen = f"HOST:{self.listen.port}" if self.listen.is_wildcard else self.listen
         return self.url or f"{'https' if self.tls_cert else 'http'}://{listen}"
-
-    @property
-    def labels_of_columns(self) -> Mapping[str, str]:
-        """The label of each column that ``inventory_columns`` names, by its folded name."""
-        return dict(self.inventory_columns)
 
     @property
     def has_states(self) -> bool:
@@ -335,7 +310,6 @@ DECIDES_ANSWERS: Final = frozenset(
         "SERVICE_INSTALL_SECS",
         "SERVICE_INSTALL_START_SECS",
         "SERVICE_INSTALL_STARTS",
-        "SERVICE_INVENTORY_COLUMNS",
         "SERVICE_TRUSTED_PROXIES",
     }
 )

@@ -40,7 +40,7 @@ from answerd.identity import (
 )
 from answerd.inventory.row import Row
 from answerd.json_body import JsonBody, filed, read_json
-from answerd.shared_values import SHARED_MACS, is_shared, kind_of
+from answerd.shared_values import BUILT_IN, SharedValues, kind_of
 
 OWN_LABELS: Final = frozenset({"peer", "user_agent"})
 """Labels that the service sets: a request's own values for them are ignored."""
@@ -207,6 +207,9 @@ class Facts:
         """The cells of its row; none without one."""
         return ()
 
+    shared: SharedValues = BUILT_IN
+    """The values that many machines have."""
+
     state_source: Callable[[Facts], str] | None = None
     """Returns the state of the machine's install, where the service keeps states; called only for the label
     ``state``."""
@@ -240,6 +243,7 @@ class Facts:
         self._values: dict[str, Sequence[str]] = {}
         self._forms: dict[str, ComparedValues] = {}
         self._for_user_data: Facts | None = None
+        self._knowing: Facts | None = None
         self.found: dict[object, Any] | None = {} if len(request.body) > LARGE else None
         """What indexes found for a large request, by the index or its method: it is looked up in a thread first."""
 
@@ -247,9 +251,25 @@ class Facts:
         """Return a copy that shares what was computed, but not `found`."""
         other = Facts(self.request, same_body=self)
         other._identities, other._carried, other._filed = self._identities, self._carried, self._filed
-        other._labels = self._labels
+        other._labels, other.shared = self._labels, self.shared
         other.found = None if self.found is None else dict(self.found)
         return other
+
+    def knowing(self, shared: SharedValues) -> Facts:
+        """Return the facts of the same request for a set that names shared values: these denote nobody and are no
+        facts. Always the same object for one set."""
+        if shared.named == self.shared.named:
+            return self
+        known = self._knowing
+        if known is None or known.shared is not shared:
+            known = Facts(self.request, same_body=self)
+            known.shared = shared
+            self._knowing = known
+        return known
+
+    def hides(self, label: str) -> bool:
+        """Return whether all values that the request has for a case-folded label are those of many machines."""
+        return not self.values(label) and any(self._arrivals_of(label))
 
     @property
     def row_id(self) -> str:
@@ -263,7 +283,7 @@ class Facts:
         """
         values = self._values.get(label)
         if values is None:
-            values = self._values[label] = _kept(_unshared(label, self._arrivals_of(label)))
+            values = self._values[label] = _kept(self._unshared_of(label, self._arrivals_of(label)))
         return values
 
     def first(self, label: str) -> str | None:
@@ -279,7 +299,7 @@ class Facts:
                 if label == MAC and firsts[label] is None and self.path.own_macs:
                     firsts[label] = self.path.own_macs[0]
         first = firsts[label]
-        if first is not None and (kind := kind_of(label)) and is_shared(kind, normalize(first)):
+        if first is not None and (kind := kind_of(label)) and self.shared.holds(kind, normalize(first)):
             first = firsts[label] = next(iter(self.values(label)), None)
         return first
 
@@ -300,7 +320,7 @@ class Facts:
                     found.setdefault(label, []).extend(sent)
             if macs := self._macs_of_path(found.get(MAC, ())):
                 found.setdefault(MAC, []).extend(macs)
-            unshared = ((label, _kept(_unshared(label, values))) for label, values in found.items())
+            unshared = ((label, _kept(self._unshared_of(label, values))) for label, values in found.items())
             labels = {label: values for label, values in unshared if values}
             own = {label: values for label in sorted(OWN_LABELS) if (values := self.values(label))}
             self._labels = labels | own
@@ -342,6 +362,11 @@ class Facts:
         if self._json is not None:
             found = found + self._json.values(label)
         return found + self._macs_of_path(found) if label == MAC and self.path.own_macs else found
+
+    def _unshared_of(self, label: str, values: Iterable[str]) -> Iterable[str]:
+        """Return the values of a label without those that many machines share."""
+        kind, holds = kind_of(label), self.shared.holds
+        return [value for value in values if not holds(kind, normalize(value))] if kind else values
 
     def _macs_of_path(self, named: Iterable[str]) -> list[str]:
         """Return the MAC addresses of the path that are none of those that the request names."""
@@ -454,12 +479,12 @@ class Facts:
             names_in_body: list[str] = []
             texts_in_body: list[str] = []
             if self._json is not None:
-                names_in_body, texts_in_body, macs_in_body = self._json.identities(OWN_LABELS)
+                names_in_body, texts_in_body, macs_in_body = self._json.identities(OWN_LABELS, self.shared)
                 macs += macs_in_body
             of_macs = [normalize(mac) for mac in macs]
-            if not SHARED_MACS.isdisjoint(of_macs):
-                macs = [mac for mac in macs if normalize(mac) not in SHARED_MACS]
-                of_macs = [mac for mac in of_macs if mac not in SHARED_MACS]
+            if self.shared.macs_in(of_macs):
+                macs = [mac for mac in macs if not self.shared.holds(MAC, normalize(mac))]
+                of_macs = [mac for mac in of_macs if not self.shared.holds(MAC, mac)]
             texts += macs
             names += of_macs
             self._carried = _Carried(names, texts, macs_at, names_in_body, texts_in_body)
@@ -467,10 +492,11 @@ class Facts:
 
     def _identifying(self) -> list[str]:
         """Return the texts whose identity counts however short it is."""
-        of_headers = [value for label, value in self._header_facts if not is_shared(kind_of(label), normalize(value))]
+        shared = self.shared.holds
+        of_headers = [value for label, value in self._header_facts if not shared(kind_of(label), normalize(value))]
         texts = [*self.request.identities, *of_headers, *self.path.names]
         for label, value in (*self.parameters, *(self._form or ())):
-            if label not in OWN_LABELS and not ((kind := kind_of(label)) and is_shared(kind, normalize(value))):
+            if label not in OWN_LABELS and not ((kind := kind_of(label)) and shared(kind, normalize(value))):
                 texts.append(value)
                 if label == "mac" and len(value) == INFINIBAND_DIGITS and (port := address_identity(value)):
                     texts.append(port)
@@ -532,7 +558,7 @@ class Facts:
             pieces.append(f"{label}=user-data" if asks else piece)
         asked = self.request
         request = Request(path, "&".join(pieces), asked.headers, asked.body, asked.peer, asked.identities)
-        return Facts(request, same_body=self)
+        return Facts(request, same_body=self).knowing(self.shared)
 
     @property
     def described(self) -> str:
@@ -566,12 +592,6 @@ def _kept(arrivals: Iterable[str]) -> list[str]:
     """Return the values that a label keeps: each once, the first `MOST_VALUES`."""
     kept = list(dict.fromkeys(arrivals))
     return kept[:MOST_VALUES] if len(kept) > MOST_VALUES else kept
-
-
-def _unshared(label: str, values: Iterable[str]) -> Iterable[str]:
-    """Return the values of a label without those that many machines share."""
-    kind = kind_of(label)
-    return [value for value in values if not is_shared(kind, normalize(value))] if kind else values
 
 
 def _header_facts(headers: Sequence[tuple[str, str]]) -> list[tuple[str, str]]:

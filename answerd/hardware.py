@@ -8,13 +8,14 @@ Pure: bytes or a request in, values out. xmltodict reads the XML, which is plain
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 from xml.parsers.expat import ExpatError
 
 import xmltodict
 
+from answerd.answers.secret_names import SECRET
 from answerd.facts import Facts, Request
 from answerd.identity import Kind, identifier_fault, identity_of, mac_digits
 from answerd.inventory.row import IDENTITY_COLUMNS
@@ -78,6 +79,20 @@ def hardware_of_request(request: Request, *, needs_json: bool = False) -> Hardwa
         value("uuid"),
         others,
     )
+
+
+def hardware_of_labels(labels: Mapping[str, Sequence[str]], machine: str = "") -> Hardware:
+    """Return the machine that said these labels, of a JSON body also by their paths; ``machine`` is how it is known. A
+    serial number or UUID of a chassis, a board or a disk is none of the machine's."""
+
+    def value(label: str) -> str:
+        of_parts = [one for name, values in labels.items() if name.endswith(f".{label}") for one in values]
+        own = [one for name in (f"dmi.system.{label}", f"system.{label}") for one in labels.get(name, ())]
+        own += [one for one in labels.get(label, ()) if one not in of_parts]
+        return next((text for text in own if text and text != SECRET), "")
+
+    others = {label: values[0] for label, values in labels.items() if values and values[0] != SECRET}
+    return _hardware([*labels.get("mac", ()), machine], value("serial"), value("uuid"), others)
 
 
 def _header_serial(facts: Facts, body: object) -> str:

@@ -16,7 +16,7 @@ from typing import Any, Final
 import orjson
 
 from answerd.identity import LONGEST_VALUE, find_macs, identified
-from answerd.shared_values import is_shared, kind_of
+from answerd.shared_values import SharedValues, kind_of
 
 LONGEST_LABEL: Final = 1_024
 """Characters of the longest label. Without a bound, 1 MB of JSON (one long name over many short values) asks for
@@ -120,12 +120,11 @@ class JsonBody:
         read = _keys_of_small_body if is_small else _Keys
         self._keys = read(tuple(names), tuple(other_keys))
 
-    def identities(self, ignored: frozenset[str]) -> tuple[list[str], list[str], list[str]]:
+    def identities(self, ignored: frozenset[str], shared: SharedValues) -> tuple[list[str], list[str], list[str]]:
         """Return the identity of each scalar, the text that gives it, and the MAC addresses in texts and keys.
 
         An identity is empty where a scalar has none: true and false do not, nor do values that many machines share.
-        Scalars at the top under an ``ignored``
-        (case-folded) name are left out, but MAC addresses in them count.
+        Scalars at the top under an ``ignored`` (case-folded) name are left out, but MAC addresses in them count.
         """
         texts, booleans, keys = self._texts, self._booleans, self._keys
         if keys.places.keys().isdisjoint(ignored):
@@ -138,7 +137,7 @@ class JsonBody:
             names[at] = ""
         if len(names) == len(self._texts):
             for kind, at in keys.hardware:
-                if is_shared(kind, names[at]):
+                if shared.holds(kind, names[at]):
                     names[at] = ""
         return names, texts, [*macs, *keys.macs]
 

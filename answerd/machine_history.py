@@ -23,6 +23,7 @@ from answerd.installs.events import ORDERED, Event
 from answerd.installs.hardware import NAME, Names
 from answerd.installs.records import InstallMemory
 from answerd.inventory import FORMAT
+from answerd.inventory.meaning import Meaning
 from answerd.inventory.records import UnreadableError
 from answerd.inventory.row import Row
 from answerd.inventory.table import Table, table_after
@@ -63,17 +64,18 @@ def names_of_machine(catalogue: Catalogue, memory: InstallMemory, name: str) -> 
 
 
 def machine_history(
-    store: Store, wanted: HistoryFilter, names: Names, events: Sequence[Event], labels: Mapping[str, str]
+    store: Store, wanted: HistoryFilter, names: Names, events: Sequence[Event], catalogue: Catalogue
 ) -> list[Happened]:
     """Return what happened to the machine with some identities, the newest first: ``wanted`` says since when, before
-    which revision, in which format and how much. ``events`` are those of its install. Raises `StoreError`."""
+    which revision, in which format and how much. ``events`` are those of its install, ``catalogue`` says what tables
+    mean. Raises `StoreError`."""
     changes: dict[int, HistoryEntry] = {}
     for text in [*names.values()][:_MOST_IDENTITIES]:
         for entry in store.history(replace(wanted, kind=Kind.MACHINE, identifier=text[1:])):
             changes[entry.revision] = entry
     found = [Happened(entry.at, entry) for entry in changes.values()]
     if wanted.format in (None, FORMAT):
-        found += _rows_changed(store, wanted, names, labels)
+        found += _rows_changed(store, wanted, names, catalogue)
     if wanted.format is None:
         end = _time_of(store, wanted.before) if wanted.before is not None else None
         orders = (Happened(_utc(event.at), order=event) for event in events if event.kind in ORDERED.values())
@@ -83,31 +85,31 @@ def machine_history(
 
 
 def _rows_changed(
-    store: Store, wanted: HistoryFilter, identities: Collection[str], labels: Mapping[str, str]
+    store: Store, wanted: HistoryFilter, identities: Collection[str], catalogue: Catalogue
 ) -> Iterator[Happened]:
     """Yield the changes of the machine's row, the newest first, until there are enough."""
     left, looked_at = wanted.limit if wanted.limit is not None else MOST_TABLES, 0
-    page = replace(wanted, kind=Kind.INVENTORY, identifier=None, format=None, limit=_TABLES_AT_ONCE)
+    page = replace(wanted, kind=Kind.INVENTORY, identifier=None, format=FORMAT, limit=_TABLES_AT_ONCE)
     while left > 0 and looked_at < MOST_TABLES:
         entries = store.history(page)
         if not entries:
             return
         for entry in entries:
             looked_at += 1
-            change = _row_change(entry, identities, labels)
+            change = _row_change(entry, identities, catalogue.meaning_of(entry.key.identifier))
             if change is not None and left > 0:
                 left -= 1
                 yield Happened(entry.at, entry, change)
         page = replace(page, before=entries[-1].revision)
 
 
-def _row_change(entry: HistoryEntry, identities: Collection[str], labels: Mapping[str, str]) -> RowChange | None:
+def _row_change(entry: HistoryEntry, identities: Collection[str], meaning: Meaning) -> RowChange | None:
     """Return what a change of an inventory changed of the machine's row; None where it did not."""
     if not _may_be_of(entry, identities):
         return None
     source = inventory_file(RawDocument(entry.key, ""))
-    before = _table(None, source, entry.before, labels)
-    after = _table(before, source, entry.after, labels)
+    before = _table(None, source, entry.before, meaning)
+    after = _table(before, source, entry.after, meaning)
     kept = {id(row) for row in before.rows} if before is not None else set()
     now = {id(row) for row in after.rows} if after is not None else set()
     old = [row for row in before.rows if id(row) not in now] if before is not None else []
@@ -129,12 +131,12 @@ def _may_be_of(entry: HistoryEntry, identities: Collection[str]) -> bool:
     return any(form in normalize(line) for line in {*old} ^ {*new} for form in forms)
 
 
-def _table(last: Table | None, source: str, text: str | None, labels: Mapping[str, str]) -> Table | None:
+def _table(last: Table | None, source: str, text: str | None, meaning: Meaning) -> Table | None:
     """Return the table of a text, whose rows are the same objects as in ``last`` where they did not change."""
     if text is None:
         return None
     try:
-        return table_after(last, source, text, labels).table
+        return table_after(last, source, text, meaning).table
     except UnreadableError:
         return None
 

@@ -2,13 +2,14 @@
 
 Rules: docs/selection.md#values-that-many-machines-share. GLPI's and OCS' inventories, fleet tools and public reports
 list them. Only values under `mac`, `serial`, `uuid`, `asset_tag`, and labels that end in them, are compared, as
-identities: without case and without punctuation. No list is complete: what an answer set shows to be shared is in
-`answerd.answers.inventory_index` and in `answerd.installs.hardware`.
+identities: without case and without punctuation. No list is complete: an answer set names more (`SharedValues`), and
+what it shows to be shared is in `answerd.answers.inventory_index` and in `answerd.installs.hardware`.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Sequence
 from typing import Final
 
 MAC: Final = "mac"
@@ -79,3 +80,44 @@ def is_shared(kind: str, identity: str) -> bool:
     if kind == UUID:
         return identity in SHARED_UUIDS or _ONE_BYTE.fullmatch(identity) is not None
     return identity in _ASCENDING or _RUNS.fullmatch(identity) is not None
+
+
+class SharedValues:
+    """The values that many machines have: those of the tables above, and those that an answer set names.
+
+    ``named`` are the latter as identities, where ``*`` stands for any characters and ``?`` for one.
+    """
+
+    __slots__ = ("_exact", "_pattern", "named")
+
+    def __init__(self, named: Iterable[str] = ()) -> None:
+        self.named: Sequence[str] = tuple(sorted({*named}))
+        patterns = [one for one in self.named if "*" in one or "?" in one]
+        self._exact = frozenset(self.named).difference(patterns)
+        # A run of stars is one: each star of a run would try every place anew.
+        forms = [re.escape(re.sub(r"\*+", "*", one)).replace(r"\*", ".*").replace(r"\?", ".") for one in patterns]
+        self._pattern = re.compile("|".join(forms)) if forms else None
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, SharedValues) and self.named == other.named
+
+    def __hash__(self) -> int:
+        return hash(self.named)
+
+    def holds(self, kind: str, identity: str) -> bool:
+        """Return whether many machines have a value (`is_shared`). ``kind`` is empty for what is no hardware's."""
+        return is_shared(kind, identity) or (bool(kind) and self.names(identity))
+
+    def names(self, identity: str) -> bool:
+        """Return whether the set names a value."""
+        return identity in self._exact or (self._pattern is not None and self._pattern.fullmatch(identity) is not None)
+
+    def macs_in(self, identities: Sequence[str]) -> bool:
+        """Return whether any of some MAC addresses is shared."""
+        if not SHARED_MACS.isdisjoint(identities):
+            return True
+        return bool(self.named) and any(map(self.names, identities))
+
+
+BUILT_IN: Final = SharedValues()
+"""Those of the tables above only."""

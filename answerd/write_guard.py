@@ -27,6 +27,7 @@ from answerd.answers.problems import ProblemIndex
 from answerd.documents import Document, Key, RawDocument
 from answerd.errors import MOST_PROBLEMS
 from answerd.identity import Kind
+from answerd.inventory import FORMAT as INVENTORY_FORMAT
 from answerd.store import (
     NOBODY,
     WRITER_WAIT_SECONDS,
@@ -153,7 +154,7 @@ class ChangeSet:
     @property
     def spares_inventories(self) -> bool:
         """Whether a pruned set keeps its inventories: the texts that it is made equal to have none."""
-        return not self.prune_inventories and not any(raw.key.kind is Kind.INVENTORY for raw in self.puts)
+        return not self.prune_inventories and not any(raw.key.format == INVENTORY_FORMAT for raw in self.puts)
 
 
 @dataclass(frozen=True, slots=True)
@@ -381,7 +382,7 @@ class WriteGuard:
         change by it.
         """
         _refuse_repeated(changes)
-        lines = sum(raw.text.count("\n") for raw in changes.puts if raw.key.kind is Kind.INVENTORY)
+        lines = sum(raw.text.count("\n") for raw in changes.puts if raw.key.format == INVENTORY_FORMAT)
         if lines > MOST_ROWS_TRIED:
             raise InvalidDocument(f"a dry run tries at most {MOST_ROWS_TRIED:,} lines of inventories, not {lines:,}")
         version = self.store.version()

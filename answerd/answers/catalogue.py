@@ -22,6 +22,8 @@ from answerd.errors import BrokenDocument
 from answerd.facts import Facts
 from answerd.formats.patterns import Criterion
 from answerd.identity import Kind, identifier_fault, identity_of, printable
+from answerd.inventory.meaning import AS_WRITTEN, Meaning
+from answerd.shared_values import BUILT_IN, SharedValues
 
 _K = TypeVar("_K")
 _V = TypeVar("_V", bound="Document | GroupClaim")
@@ -66,8 +68,7 @@ class Catalogue:
     ``unreadable`` are the groups that have not been readable since the start, which might claim anything. ``faults``
     are problems of the store itself (`answerd.store.Changes`). ``gone`` has what removed groups claimed, for the
     case that a group returns and cannot be read. ``inventory`` has the rows of all inventories, None where there is
-    none. ``has_states``: whether the service keeps states of installs. ``columns`` are the labels of inventories'
-    columns that have other names (`answerd.inventory.row.Layout`). ``overlay_members`` and ``overlay_selectors``
+    none. ``has_states``: whether the service keeps states of installs. ``overlay_members`` and ``overlay_selectors``
     are ``members`` and ``selectors`` for overlays.
     """
 
@@ -86,10 +87,23 @@ class Catalogue:
     faults: tuple[str, ...] = ()
     inventory: Inventory | None = None
     has_states: bool = False
-    columns: Mapping[str, str] = field(default_factory=dict)
     # The results of `extended_by` and `chain`: hundreds of machines extend the same group.
     _extended: dict[NameInKind, Document] = field(default_factory=dict)
     _chains: dict[Document, tuple[Document, ...]] = field(default_factory=dict)
+
+    @property
+    def columns(self) -> Mapping[str, str]:
+        """The labels of inventories' columns with other names (`Inventory.labels_of_columns`)."""
+        return self.inventory.labels_of_columns() if self.inventory is not None else {}
+
+    @property
+    def shared(self) -> SharedValues:
+        """The values that many machines have: the known ones, and those that the set names."""
+        return self.inventory.named if self.inventory is not None else BUILT_IN
+
+    def meaning_of(self, name: str) -> Meaning:
+        """Return what the columns of an inventory mean, given its name."""
+        return self.inventory.meaning_of(name) if self.inventory is not None else AS_WRITTEN
 
     @property
     def size(self) -> int:
@@ -107,14 +121,14 @@ class Catalogue:
         """Yield every document, inventories too, as a store holds it."""
         yield from self.documents
         if self.inventory is not None:
-            yield from self.inventory.tables.keys() | self.inventory.unreadable.keys()
+            yield from self.inventory.documents
 
     def raw_of(self, name: DocumentName) -> RawDocument | None:
         """Return the document of a name as a store holds it; None where there is none."""
         kind, identity, extension = name
         if kind is Kind.INVENTORY:
-            tables = () if self.inventory is None else self.inventory.tables.keys() | self.inventory.unreadable.keys()
-            return next((raw for raw in tables if raw.key.name == name), None)
+            documents = () if self.inventory is None else self.inventory.documents
+            return next((raw for raw in documents if raw.key.name == name), None)
         if kind is Kind.MACHINE:
             found = self.machines.get(identity, ())
         else:
@@ -265,7 +279,7 @@ class _Change:
             if seen is not None:
                 seen(document)
         if tables_added or tables_removed:
-            inventory = inventory_after(inventory, tables_added, tables_removed, self.before.columns)
+            inventory = inventory_after(inventory, tables_added, tables_removed)
         return Catalogue(
             documents=self.documents,
             machines=self.machines,
@@ -282,7 +296,6 @@ class _Change:
             faults=faults,
             inventory=inventory,
             has_states=self.before.has_states,
-            columns=self.before.columns,
         )
 
     def _remove(self, raw: RawDocument) -> None:

@@ -12,7 +12,7 @@ from answerd.facts import Facts, Request
 from answerd.identity import identity_of, printable, spelled_address
 from answerd.installs.contacts import Contact
 from answerd.installs.tokens import without_tokens
-from answerd.shared_values import MAC, SERIAL, UUID, is_shared
+from answerd.shared_values import BUILT_IN, MAC, SERIAL, UUID, SharedValues
 
 LARGEST_LABELS: Final = 4_096
 """Bytes of the labels, as JSON, that are kept of a request; also of a body that is looked at for them."""
@@ -24,7 +24,7 @@ _HARDWARE: Final = ("mac", "serial", "uuid")
 
 class Asked(NamedTuple):
     """A request of a machine whose last contact is kept, as it waits to be written. ``name`` is that of its row,
-    document or member; empty where it has none."""
+    document or member; empty where it has none. ``shared`` are the values that many machines have."""
 
     request: Request
     name: str
@@ -32,6 +32,7 @@ class Asked(NamedTuple):
     status: int
     got: str
     is_refused: bool
+    shared: SharedValues = BUILT_IN
 
 
 def key_of(facts: Facts, name: str) -> str | None:
@@ -53,7 +54,7 @@ def without_large_body(request: Request) -> Request:
 
 def contact_of(asked: Asked) -> Contact | None:
     """Return the last contact; None where nothing identifies the machine."""
-    facts = Facts(asked.request)
+    facts = Facts(asked.request).knowing(asked.shared)
     texts = dict(_hardware_of(facts))
     if asked.name:
         texts = {identity_of(asked.name): asked.name, **texts}
@@ -78,7 +79,7 @@ def _hardware_of(facts: Facts) -> Iterator[tuple[str, str]]:
         found += [(kind, value) for value in (*facts.values_before_json(kind), *facts.system_values(kind))]
     for kind, value in found:
         identity = identity_of(value)
-        if value.isprintable() and not is_shared(kind, identity):
+        if value.isprintable() and not facts.shared.holds(kind, identity):
             yield identity, value
 
 

@@ -25,7 +25,6 @@ from answerd.identity import (
 from answerd.installs.hardware import MAC, NAME, SERIAL, UUID, Asked, Names, RowOf, came_with_several_rows
 from answerd.installs.records import MOST_CARRIED, InstallMemory
 from answerd.inventory.row import Row, hardware_in
-from answerd.shared_values import is_shared
 
 _LOCALLY_ADMINISTERED: Final = frozenset("2367abefABEF")
 """The second digits of MAC addresses that an operating system or a hypervisor has made up."""
@@ -94,6 +93,8 @@ def carried_names(catalogue: Catalogue, said: Facts, memory: InstallMemory) -> N
     row, member or document has them, or there is no other. Of a JSON body only the system's own serial and UUID count.
     """
     found: dict[str, str] = {}
+    said = said.knowing(catalogue.shared)
+    is_shared = said.shared.holds
     nobody = catalogue.inventory.nobody if catalogue.inventory is not None else ()
     for label, letter in (("serial", SERIAL), ("uuid", UUID)):
         for value in (*said.values_before_json(label), *said.system_values(label)):

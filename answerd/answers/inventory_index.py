@@ -6,22 +6,24 @@ An `Inventory` is never modified: `inventory_after` makes the next one, at the c
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from itertools import islice
 from typing import Final
 
 from answerd.answers.copy_on_write import CopyOnWriteMap
 from answerd.answers.row_facts import RowFacts
-from answerd.documents import DocumentName, RawDocument, nul_in
+from answerd.answers.secret_names import is_secret_name
+from answerd.documents import LARGEST_DOCUMENT, DocumentName, RawDocument, is_too_large, nul_in
 from answerd.errors import MOST_PROBLEMS, BrokenDocument
 from answerd.facts import Facts
-from answerd.identity import brief, identity_of, normalize, printable
-from answerd.inventory import file_of
+from answerd.identity import Kind, brief, identity_of, normalize, printable
+from answerd.inventory import COLUMNS, FORMAT, file_of
+from answerd.inventory.meaning import AS_WRITTEN, ColumnsDocument, Meaning, read_columns, shared_values
 from answerd.inventory.records import UnreadableError
-from answerd.inventory.row import Layout, Row, hardware_in, is_empty, judged, shared_columns
+from answerd.inventory.row import Layout, Row, hardware_in, is_empty, judged, shared_columns, written_in
 from answerd.inventory.table import Table, table_after
-from answerd.shared_values import MAC, SERIAL, UUID
+from answerd.shared_values import BUILT_IN, MAC, SERIAL, UUID, SharedValues
 
 _MOST_GONE: Final = 4
 """Removed inventories whose last rows are kept: a file that is replaced may be missing for a few looks."""
@@ -41,8 +43,9 @@ bytes."""
 class Inventory:
     """The rows in force.
 
-    ``tables`` has the rows of each document, those of its last readable version where it cannot be read. ``unreadable``
-    says why a document cannot be read; a document that is not in ``tables`` has not been readable since the start.
+    ``tables`` has the rows of each document, those of its last readable version where it cannot be read; ``columns``
+    has what the documents beside them say. ``unreadable`` says why a document cannot be read; one that is in neither
+    has not been readable since the start. ``named`` are the values that the set names as shared, beside the known ones.
     ``index`` files rows by identity, ``shared`` are its identities with several rows, ``faulty`` are rows with a fault.
     ``nobody`` are serial numbers and UUIDs of several rows that each have a MAC address of their own: they denote none
     of these rows, and are not in ``index``.
@@ -59,6 +62,27 @@ class Inventory:
     doubled: Mapping[Layout, str] = field(default_factory=dict)
     gone: Mapping[DocumentName, Table] = field(default_factory=dict)
     nobody: Mapping[str, tuple[Row, ...]] = field(default_factory=dict)
+    columns: Mapping[RawDocument, ColumnsDocument] = field(default_factory=dict)
+    named: SharedValues = BUILT_IN
+
+    @property
+    def documents(self) -> Set[RawDocument]:
+        """All documents, readable or not: tables, and what stands beside them."""
+        return self.tables.keys() | self.columns.keys() | self.unreadable.keys()
+
+    def meaning_of(self, name: str) -> Meaning:
+        """Return what the columns of an inventory mean, given its name."""
+        return _meaning(self.columns, (Kind.INVENTORY, identity_of(name), COLUMNS), self.named)
+
+    def labels_of_columns(self) -> Mapping[str, str]:
+        """Return the labels of columns with other names, of all tables. Of two labels of one name the one counts that
+        is named like a secret."""
+        found: dict[str, str] = {}
+        for document in self.columns.values():
+            for name, label in document.labels.items():
+                if name not in found or is_secret_name(label):
+                    found[name] = label
+        return found
 
     def facts(self, facts: Facts) -> Facts:
         """Return the facts of a request with those of its row, if it has one.
@@ -66,6 +90,7 @@ class Inventory:
         Raises `BrokenDocument` where two rows claim it, its row has a fault, or a file that has not been readable since
         the start might hold its row.
         """
+        facts = facts.knowing(self.named)
         if facts.found is None:
             row = self.row_of(facts)
             return facts if row is None else RowFacts(facts, row, self.nobody)
@@ -80,6 +105,7 @@ class Inventory:
         """Return the row of a request; None where it has none. Raises `BrokenDocument`, as `facts` does."""
         if self.unreadable:
             self._refuse_unknown()
+        facts = facts.knowing(self.named)
         found = facts.identities_but_of_peer_in(self.index.intersection)
         if not found:
             return None
@@ -136,7 +162,7 @@ class Inventory:
     def refuse_nobody(self, facts: Facts) -> None:
         """Raise `BrokenDocument` where all that a request without a row carries of the inventory are values that many
         rows have: the next claim could be another machine's."""
-        found = facts.identities_but_of_peer_in(self.nobody.keys().__and__)
+        found = facts.knowing(self.named).identities_but_of_peer_in(self.nobody.keys().__and__)
         for identity in sorted(found):
             rows = self.nobody[identity]
             raise BrokenDocument(
@@ -155,13 +181,30 @@ class Inventory:
         for row in self.rows():
             cells = row.cells()
             for column, at in row.layout.identifying:
-                if column != "id" and cells[at]:
-                    for value in cells[at].split() if column == "mac" else (cells[at],):
-                        if is_empty(column, value):
-                            of_table.setdefault((column, normalize(value)), []).append(row)
-        for (name, _), found in of_table.items():
+                if column == "id":
+                    continue
+                for value in written_in(column, cells[at]):
+                    if is_empty(row.layout, column, value):
+                        name = brief(row.layout.columns[at])
+                        of_table.setdefault((name, normalize(value)), []).append(row)
+        for (name, value), found in of_table.items():
             have = "share a value" if len(found) > 1 else "has a value"
-            yield f"{self._places(found)} {have} in column {name} that many machines have: it counts as an empty cell"
+            why = "the set names as shared" if self.named.names(value) else "many machines have"
+            yield f"{self._places(found)} {have} in column {name} that {why}: it counts as an empty cell"
+
+    def nameless_notes(self) -> Iterator[str]:
+        """Yield for each table which rows have nothing but a name, so that no hardware finds them."""
+        of_table: dict[str, list[Row]] = {}
+        for row in self.rows():
+            if row.names and row not in self.faulty and not any(hardware_in(row.layout, row.cells())):
+                of_table.setdefault(row.layout.source, []).append(row)
+        for rows in of_table.values():
+            have = "have" if len(rows) > 1 else "has"
+            yield (
+                f"{self._places(rows)} {have} no MAC address, serial number or UUID: only a request that says the name "
+                f"finds {'them' if len(rows) > 1 else 'it'}; answerd adopt --free gives "
+                f"{'them' if len(rows) > 1 else 'it'} the hardware of machines that ask"
+            )
 
     def new_faults(self, before: Inventory | None, documents: Iterable[RawDocument]) -> list[str]:
         """Return the faults of inventories by themselves that they did not have ``before``: that they cannot be read,
@@ -187,7 +230,7 @@ class Inventory:
     @property
     def size(self) -> int:
         """The number of documents that these rows come from, including those that cannot be read."""
-        return len(self.tables.keys() | self.unreadable.keys())
+        return len(self.documents)
 
     def rows(self) -> Iterator[Row]:
         """Yield every row in force, by file and line."""
@@ -231,7 +274,7 @@ class Inventory:
     def _items_of_documents(self) -> Iterator[tuple[Hashable, str]]:
         for document, fault in self.unreadable.items():
             yield (document.key, fault), fault
-        for document in self.tables.keys() | self.unreadable.keys():
+        for document in self.documents:
             if document.key.fault:
                 sentence = f"{document.key}: {document.key.fault}{_of_source(document)}"
                 yield sentence, sentence
@@ -249,7 +292,7 @@ class Inventory:
 
     def _refuse_unknown(self) -> None:
         for document, fault in sorted(self.unreadable.items(), key=lambda item: item[1]):
-            if document not in self.tables:
+            if document not in self.tables and document not in self.columns:
                 raise BrokenDocument(f"any row might claim this request, and an inventory cannot be read: {fault}")
 
     def _shared_problem(self, rows: Sequence[Row]) -> str:
@@ -274,7 +317,7 @@ class Inventory:
 
 def inventory_file(document: RawDocument) -> str:
     """Return the file that an inventory's places name, in a database too."""
-    return document.source or file_of(document.key.identifier)
+    return document.source or file_of(document.key.identifier, document.key.format)
 
 
 def _of_source(document: RawDocument) -> str:
@@ -289,22 +332,27 @@ def inventory_after(
     before: Inventory | None,
     added: Iterable[RawDocument],
     removed: Iterable[RawDocument],
-    labels: Mapping[str, str] | None = None,
 ) -> Inventory | None:
-    """Return the inventory without ``removed`` and with ``added``; None where there is no document left.
-
-    ``labels``: see `Layout`.
-    """
-    change = _InventoryChange(before or Inventory(), labels or {})
+    """Return the inventory without ``removed`` and with ``added``; None where there is no document left."""
+    change = _InventoryChange(before or Inventory())
     after = change.made(list(added), list(removed))
-    return after if after.tables or after.unreadable or after.gone else None
+    return after if after.documents or after.gone else None
+
+
+def _meaning(columns: Mapping[RawDocument, ColumnsDocument], name: DocumentName, shared: SharedValues) -> Meaning:
+    """Return what the table beside the document of a name means."""
+    for document, content in columns.items():
+        if document.key.name == name:
+            return Meaning(content.labels, shared, content.names)
+    return Meaning(shared=shared) if shared.named else AS_WRITTEN
 
 
 class _InventoryChange:
     """Builds the next inventory from copies of the mappings of this one."""
 
-    def __init__(self, before: Inventory, labels: Mapping[str, str]) -> None:
-        self.labels = labels
+    def __init__(self, before: Inventory) -> None:
+        self.columns = dict(before.columns)
+        self.named = before.named
         self.tables = dict(before.tables)
         self.unreadable = dict(before.unreadable)
         self.index = before.index.copy()
@@ -315,6 +363,14 @@ class _InventoryChange:
         self.gone = dict(before.gone)
 
     def made(self, added: list[RawDocument], removed: list[RawDocument]) -> Inventory:
+        again = self._change_columns(
+            [document for document in added if document.key.format == COLUMNS],
+            [document for document in removed if document.key.format == COLUMNS],
+        )
+        added = [document for document in added if document.key.format == FORMAT]
+        removed = [document for document in removed if document.key.format == FORMAT]
+        again = [document for document in again if document not in removed]
+        added, removed = [*added, *again], [*removed, *again]
         lapsed: dict[DocumentName, list[tuple[str, Table]]] = {}
         for document in removed:
             self.unreadable.pop(document, None)
@@ -343,7 +399,39 @@ class _InventoryChange:
             self._doubled(),
             self.gone,
             self.nobody,
+            self.columns,
+            self.named,
         )
+
+    def _change_columns(self, added: Sequence[RawDocument], removed: Sequence[RawDocument]) -> list[RawDocument]:
+        """Put what documents beside tables say in force; return the tables that mean something else then. A document
+        that cannot be read means what it meant before."""
+        if not (added or removed):
+            return []
+        lapsed: dict[DocumentName, ColumnsDocument] = {}
+        for document in removed:
+            self.unreadable.pop(document, None)
+            if (content := self.columns.pop(document, None)) is not None:
+                lapsed[document.key.name] = content
+        for document in added:
+            try:
+                if (fault := _fault_of(document)) is not None:
+                    raise fault
+                self.columns[document] = read_columns(document.text)
+            except UnreadableError as error:
+                self._file_unreadable(document, error)
+                if (last := lapsed.get(document.key.name)) is not None:
+                    self.columns[document] = last
+        before, self.named = self.named, shared_values(self.columns.values(), self.named)
+        changed = {document.key.name[1] for document in (*added, *removed)}
+        tables = [document for document in (*self.tables, *self.unreadable) if document.key.format == FORMAT]
+        is_other = self.named is not before
+        return [one for one in dict.fromkeys(tables) if is_other or one.key.name[1] in changed]
+
+    def _file_unreadable(self, document: RawDocument, error: UnreadableError) -> None:
+        where = f"{printable(inventory_file(document))}:{error.line}"
+        what = "the inventory" if document.key.format == FORMAT else "what its inventory's columns mean"
+        self.unreadable[document] = f"{where}: {what} cannot be read: {error.reason}"
 
     def _add(self, document: RawDocument, lapsed: list[tuple[str, Table]]) -> None:
         """Put a document in force. The version before it is removed from ``lapsed``."""
@@ -353,10 +441,11 @@ class _InventoryChange:
             fault = _fault_of(document)
             if fault is not None:
                 raise fault
-            change = table_after(before, inventory_file(document), document.text, self.labels)
+            name = (Kind.INVENTORY, document.key.name[1], COLUMNS)
+            meaning = _meaning(self.columns, name, self.named)
+            change = table_after(before, inventory_file(document), document.text, meaning)
         except UnreadableError as error:
-            where = f"{printable(inventory_file(document))}:{error.line}"
-            self.unreadable[document] = f"{where}: the inventory cannot be read: {error.reason}"
+            self._file_unreadable(document, error)
             if before is not None:
                 self.tables[document] = before
             elif document.key.name in self.gone:
@@ -442,7 +531,20 @@ class _InventoryChange:
                 sentence = f"{min(document.key for document in documents)}: {len(sources)} documents for one name: "
                 for document in documents:
                     doubled[self.tables[document].layout] = sentence + " and ".join(sources)
-        return doubled
+        return doubled | self._doubled_columns()
+
+    def _doubled_columns(self) -> dict[Layout, str]:
+        """Return the sentence for each table beside which two documents say what it means."""
+        beside: dict[str, list[RawDocument]] = {}
+        for document in self.columns:
+            beside.setdefault(document.key.name[1], []).append(document)
+        found = {}
+        for document, table in self.tables.items():
+            documents = beside.get(document.key.name[1], ())
+            if len(documents) > 1:
+                sources = sorted(printable(inventory_file(one)) for one in documents)
+                found[table.layout] = f"{inventory_file(document)}: two documents beside it: {' and '.join(sources)}"
+        return found
 
 
 def _fault_of(document: RawDocument) -> UnreadableError | None:
@@ -450,5 +552,7 @@ def _fault_of(document: RawDocument) -> UnreadableError | None:
     if document.fault is not None:
         fault = document.fault.removesuffix(f" ({printable(document.source)})")
         return UnreadableError(document.fault_line, f"it {fault}")
+    if document.key.format == COLUMNS and is_too_large(document.text):
+        return UnreadableError(1, f"it is larger than {LARGEST_DOCUMENT:,} bytes")
     nul = nul_in(document.text)
     return UnreadableError(nul.line, f"the line {nul.fault}") if nul is not None else None

@@ -26,7 +26,7 @@ from answerd.host_lists import MOST_NAMES, NotAList, is_host_list, names_in
 from answerd.identity import brief, folded, printable
 from answerd.installs.records import InstallMemory, Remembered
 from answerd.installs.states import STATE_WORDS, State, is_counted_as
-from answerd.inventory.row import Row, values_in
+from answerd.inventory.row import Row
 from answerd.suggestion import did_you_mean
 
 
@@ -143,14 +143,14 @@ class RowFilters:
         return bool(self._wanted)
 
     def hold(self, row: Row) -> bool:
-        places: Mapping[str, int] = row.layout.labels
-        if not self._wanted.keys() <= places.keys():
+        layout = row.layout
+        if not self._wanted.keys() <= layout.labels.keys():
             return False
         cells = row.cells()
         return all(
             any(pattern.matches(form_under(label)(value)) for pattern in patterns for value in values)
             for label, patterns in self._wanted.items()
-            for values in [values_in(label, cells[places[label]])]
+            for values in [layout.values(label, cells)]
         )
 
 

@@ -143,7 +143,9 @@ def with_hints(error: AnswerError, facts: Facts) -> str:
 
 
 def missing_fact(label: str, facts: Facts) -> str | None:
-    """Return the facts of a request whose labels are similar to a missing label."""
+    """Return why a request lacks a fact: its value is one of many machines; else the facts whose labels are similar."""
+    if facts.said.hides(label):
+        return f"many machines have the value of {label} that it sends, so it is no fact"
     labels = sorted(facts.labels)[:MOST_LABELS]
     comparable = [known for known in labels if len(known) <= LONGEST_LABEL] if len(label) <= LONGEST_LABEL else []
     near = difflib.get_close_matches(label, comparable, n=3, cutoff=0.7)

@@ -39,6 +39,7 @@ from answerd.formats.spans import ValueSpan, value_spans, written_spans
 from answerd.formats.template import SECRETS
 from answerd.formats.user_data import is_program
 from answerd.identity import folded
+from answerd.inventory import COLUMNS
 from answerd.inventory import FORMAT as INVENTORY_FORMAT
 from answerd.inventory.records import BYTE_ORDER_MARK, Syntax, UnreadableError, after_sep_line, records, separator_of
 from answerd.memo import remembered
@@ -467,6 +468,8 @@ def _lists(leaves: Sequence[ValueSpan]) -> Iterator[list[ValueSpan]]:
 
 
 def _family(extension: str, source: str) -> str:
+    if extension == COLUMNS:
+        return "toml"
     known = FORMATS.get(extension)
     return known.family.name if known and not (known.family.name == "yaml" and is_program(source)) else "text"
 

@@ -11,6 +11,7 @@ from answerd.answers.line_diff import unified
 from answerd.answers.redaction import CHANGED, redacted_pair
 from answerd.identity import folded
 from answerd.inventory import FORMAT
+from answerd.inventory.meaning import Meaning
 from answerd.inventory.records import UnreadableError
 from answerd.inventory.row import Row
 from answerd.inventory.table import Table, table_after
@@ -27,14 +28,15 @@ def row_lines(
 
     A row that changed is ``-web-1  rack=R1`` and ``+web-1  rack=R2``, with the columns that changed; one that is new or
     gone has all that are not empty. Columns that are new or gone come first. Where a text is no table, or the rows are
-    the same, it is a difference of lines. ``labels``: see `answerd.inventory.row.Layout`.
+    the same, it is a difference of lines. ``labels``: those of columns with other names.
     """
     was, now = before or "", after or ""
     if not show_secrets:
         was, now = redacted_pair(was, now, FORMAT, labels=labels)
+    meaning = Meaning(labels)
     try:
-        old = table_after(None, "", was, labels).table if before is not None else None
-        new = table_after(old, "", now.replace(CHANGED, _CHANGED_CELL), labels).table if after is not None else None
+        old = table_after(None, "", was, meaning).table if before is not None else None
+        new = table_after(old, "", now.replace(CHANGED, _CHANGED_CELL), meaning).table if after is not None else None
     except UnreadableError:
         lines = []
     else:

@@ -6,11 +6,15 @@ Rules: docs/inventory.md#the-row-of-a-request.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
+from typing import Final
 
 from answerd.facts import STATE, Facts
 from answerd.identity import normalize
-from answerd.inventory.row import Row, identities_of_sound, values_in
+from answerd.inventory.row import Row, identities_of_sound, name_in
 from answerd.shared_values import SERIAL, UUID, kind_of
+
+_OF_SEVERAL: Final = frozenset({STATE, "id"})
+"""Labels whose first value is found among all of them: a cell or a request may have one that does not count."""
 
 
 class RowFacts(Facts):
@@ -29,24 +33,22 @@ class RowFacts(Facts):
         self._said = facts
         self._nobody = nobody
         self._cells = row.cells()
-        self._places = row.layout.labels
+        self._layout = row.layout
+        self.shared = facts.shared
         self._identities = None
         self._values = {}
         self._forms = {}
-        self._for_user_data = None
+        self._for_user_data = self._knowing = None
         self.found = None if facts.found is None else {}
 
     @property
     def row_id(self) -> str:
         """The ``id`` of the row as written; empty where it has none."""
-        at = self._places.get("id")
-        return "" if at is None else self._cells[at]
+        return name_in(self._layout, self._cells)
 
     def values(self, label: str) -> Sequence[str]:
         """Return the values of a case-folded label: the row's, where it has any, else the request's."""
-        at = self._places.get(label)
-        cell = self._cells[at] if at is not None else ""
-        if cell and (found := self._unshared(label, values_in(label, cell))):
+        if label in self._layout.labels and (found := self._unshared(label, self._layout.values(label, self._cells))):
             return found
         if label == STATE:  # the row's identities find the machine's install too
             return super().values(label)
@@ -67,9 +69,10 @@ class RowFacts(Facts):
         return self._said
 
     def first(self, label: str) -> str | None:
-        at = self._places.get(label)
-        if kind_of(label) or label == STATE:
+        layout = self._layout
+        if label in _OF_SEVERAL or label in layout.several or kind_of(label):
             return next(iter(self.values(label)), None)
+        at = layout.labels.get(label)
         if at is not None and (cell := self._cells[at]):
             return cell
         return self._said.first(label)

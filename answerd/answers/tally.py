@@ -97,8 +97,11 @@ def _cells(catalogue: Catalogue, label: str) -> _ValuesOf:
 
     def cell(one: ChosenMachine) -> list[str]:
         row = one.machine.row
-        at = row.layout.labels.get(label) if row is not None else None
-        text = row.cells()[at] if row is not None and at is not None else ""
+        if row is None or label not in row.layout.labels:
+            return []
+        if label in row.layout.several:
+            return row.layout.values(label, row.cells())[:1]
+        text = row.cells()[row.layout.labels[label]]
         return [text] if text else []
 
     return cell

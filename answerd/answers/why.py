@@ -10,6 +10,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
+from typing import Final
 
 from answerd.answers.catalogue import Catalogue
 from answerd.answers.compose import once_of
@@ -142,11 +143,14 @@ def _with_row(catalogue: Catalogue, facts: Facts) -> tuple[Facts, list[Step]]:
         return facts, []
     known = inventory.facts(facts)
     if known.row is None:
-        return facts, [Step("row", "no row of the inventory has one of these identities")]
+        return known, [Step("row", "no row of the inventory has one of these identities")]
     columns = ", ".join(map(shortened, known.row.values()))
     sentence = f"{inventory.place(known.row)} is the row of this machine: its values count for {columns}"
     found = [identity for identity in known.row.identities() if identity in facts.identities]
     return known, [Step("row", sentence, (f"found by {join_shortened(found)}",))]
+
+
+_HARDWARE: Final = ("mac", "serial", "uuid")
 
 
 def _request(facts: Facts) -> Iterator[Step]:
@@ -158,6 +162,9 @@ def _request(facts: Facts) -> Iterator[Step]:
         )
     if not facts.identities:
         yield Step("identities", "none: no machine document and no group's members can claim this request")
+    for label in _HARDWARE:
+        if facts.said.hides(label):
+            yield Step("facts", f"no {label}: many machines have the value that the request sends")
     for identity, sent in facts.identities.items():
         yield Step("identities", identity if identity == sent else f"{identity}, sent as {shortened(sent)}")
 

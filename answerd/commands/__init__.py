@@ -28,6 +28,7 @@ COMMANDS: Mapping[str, str] = {
     "validate-answer": "validate_answer",
     "captures": "captures",
     "inventory": "inventory",
+    "adopt": "adopt",
     "installs": "installs",
     "install": "installs",
     "arm": "orders",

@@ -246,7 +246,7 @@ def local_guard(store: Store) -> WriteGuard:
     from answerd.store.opening import Loader  # noqa: PLC0415
     from answerd.write_guard import OwnSet, WriteGuard  # noqa: PLC0415
 
-    loader = Loader(store, has_states=True, columns=settings().labels_of_columns)
+    loader = Loader(store, has_states=True)
     return WriteGuard(store, OwnSet(loader))
 
 

@@ -70,7 +70,7 @@ def catalogue_of(store: Store) -> Catalogue:
         config = settings()
     except ConfigError:
         return loaded(store)
-    return loaded(store, has_states=config.has_states, columns=config.labels_of_columns)
+    return loaded(store, has_states=config.has_states)
 
 
 def configured_store() -> Store:

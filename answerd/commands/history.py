@@ -167,7 +167,7 @@ def _happened(store: Store, wanted: HistoryFilter) -> tuple[list[Happened], Mapp
         memory, _ = states.catch_up(memory, Position())
     names = names_of_machine(catalogue, memory, wanted.identifier)
     events = states.history(names) if states is not None else []
-    return machine_history(store, wanted, names, events, catalogue.columns), catalogue.columns
+    return machine_history(store, wanted, names, events, catalogue), catalogue.columns
 
 
 def database() -> Any:

@@ -107,6 +107,7 @@ from answerd.installs.records import InstallMemory, Refused, Remembered
 from answerd.installs.sentences import shown_name
 from answerd.installs.shown import MOST_LISTED, event_as_json, last_lines, record_as_json, unknown_as_json
 from answerd.installs.states import Order, Rules, State
+from answerd.store import Store
 from answerd.store.opening import install_rules, open_existing_states
 from answerd.store.states import Position, States
 
@@ -217,7 +218,11 @@ def say_unknown(names: Sequence[str]) -> None:
 
 def open_installs() -> OpenInstalls:
     """Open the states that the settings name, and the documents. Raises `CommandError`, `StoreError`, `ConfigError`."""
-    documents, catalogue = read_documents()
+    return states_beside(*read_documents())
+
+
+def states_beside(documents: Store, catalogue: Catalogue) -> OpenInstalls:
+    """Open the states that the settings name, beside documents that were read. Raises as `open_installs` does."""
     config = settings()
     store = open_existing_states(config, documents)
     if store is None:

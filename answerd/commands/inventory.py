@@ -38,12 +38,13 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from answerd import captures
+from answerd.adoption import RowsRefused
 from answerd.answers.catalogue import Catalogue
 from answerd.answers.claims import winners
 from answerd.answers.inventory_index import Inventory, inventory_file
 from answerd.answers.machine_choice import RowFilters, WrongChoice
 from answerd.commands import FAILED, WRONG_USAGE, Arguments, CommandError
-from answerd.commands.common import print_json, print_table, printable_line, read_bytes, read_documents, say, settings
+from answerd.commands.common import print_json, print_table, printable_line, read_bytes, read_documents, say
 from answerd.documents import Key, RawDocument
 from answerd.errors import AnswerError
 from answerd.hardware import Hardware, NotHardwareError, hardware_of_request, hardware_of_text
@@ -51,7 +52,7 @@ from answerd.identity import Kind, identifier_fault
 from answerd.inventory import DEFAULT_NAME, FORMAT
 from answerd.inventory.editing import in_columns, with_rows_added
 from answerd.inventory.records import UnreadableError, written_record
-from answerd.inventory.row import IDENTITY_COLUMNS, Row, judged
+from answerd.inventory.row import IDENTITY_COLUMNS, Row
 from answerd.inventory.table import Table, read_table
 from answerd.store import Author, Store, StoreError
 from answerd.store.files import FileStore
@@ -105,8 +106,9 @@ def _print_table(listed: list[tuple[str, Row, list[str]]]) -> None:
             columns.setdefault(label, row.layout.columns[at])
     lines = [["place", *columns.values(), "claimed by"]] if listed else []
     for place, row, claims in listed:
-        texts = row.cells()
-        cells = {label: texts[at] for label, at in row.layout.labels.items()}
+        texts, layout = row.cells(), row.layout
+        cells = {label: texts[at] for label, at in layout.labels.items()}
+        cells |= {label: " ".join(layout.values(label, texts)) for label in layout.several}
         lines.append([place, *(cells.get(label, "") for label in columns), ", ".join(claims) or "-"])
     print_table(lines, widest=WIDEST)
 
@@ -122,7 +124,7 @@ def _add(arguments: Arguments) -> int:
     store, catalogue = read_documents()
     key = Key(Kind.INVENTORY, name, FORMAT)
     text = _text_of(catalogue, key)
-    table = _table_of(key, text)
+    table = _table_of(catalogue, key, text)
     added: list[list[str]] = []
     failed = False
     for file, machine, cells in _new_rows(machines, table, catalogue.inventory or Inventory()):
@@ -132,7 +134,7 @@ def _add(arguments: Arguments) -> int:
         else:
             added.append(cells)
     if added and not arguments["--dry-run"]:
-        _write(store, key, text, with_rows_added(text, table, added))
+        write_inventory(store, key, text, with_rows_added(text, table, added), "answerd inventory add")
     done = "" if arguments["--dry-run"] else f"added to {inventory_file(RawDocument(key, ''))}: "
     for cells in added:
         print(printable_line(f"{done}{written_record(cells, table.layout.syntax.separator)}"))
@@ -157,53 +159,40 @@ def _new_rows(
     machines: Sequence[tuple[str, Hardware | str]], table: Table, inventory: Inventory
 ) -> Iterator[tuple[str, Hardware | None, list[str] | str]]:
     """Yield each file with its machine, None where it has none, and the cells of its row or why it is left out."""
-    seen: dict[str, str] = {}
+    refusing = RowsRefused(inventory)
     for file, machine in machines:
         if isinstance(machine, str):
             yield file, None, machine
             continue
-        cells = in_columns(table, machine.cells)
-        identities, fault = judged(table.layout, cells)
-        known = next((identity for identity in identities if inventory.rows_of(identity)), None)
-        earlier = next((seen[identity] for identity in identities if identity in seen), None)
-        if not identities:
-            yield file, machine, "it has no MAC address, serial number or UUID that a column could hold"
-        elif fault:
-            yield file, machine, fault
-        elif known is not None:
-            places = " and ".join(map(inventory.place, inventory.rows_of(known)))
-            yield file, machine, f"{places} is of this machine"
-        elif earlier is not None:
-            yield file, machine, f"{earlier} is of the same machine"
-        else:
-            seen.update(dict.fromkeys(identities, file))
-            yield file, machine, cells
+        cells = in_columns(table.layout, machine.cells)
+        yield file, machine, refusing.why(table.layout, cells, file) or cells
 
 
 def _text_of(catalogue: Catalogue, key: Key) -> str:
     """Return the text of an inventory as it is stored; the header of a new inventory where there is none."""
     inventory = catalogue.inventory
-    for document in inventory.tables.keys() | inventory.unreadable.keys() if inventory else ():
+    for document in inventory.documents if inventory else ():
         if document.key.name == key.name:
             return document.text
     return f"{HEADER}\n"
 
 
-def _table_of(key: Key, text: str) -> Table:
+def _table_of(catalogue: Catalogue, key: Key, text: str) -> Table:
     """Return the rows of an inventory. Raises `CommandError` where it cannot be read."""
     source = inventory_file(RawDocument(key, ""))
     try:
-        return read_table(source, text, labels=settings().labels_of_columns)
+        return read_table(source, text, catalogue.meaning_of(key.identifier))
     except UnreadableError as error:
         raise CommandError(f"{source}:{error.line}: the inventory cannot be read: {error.reason}") from None
 
 
-def _write(store: Store, key: Key, before: str, text: str) -> None:
-    """Store the text of an inventory. Raises `StoreError`, in a database also where another write came first."""
+def write_inventory(store: Store, key: Key, before: str | None, text: str, note: str) -> None:
+    """Store the text of an inventory. Raises `StoreError`, in a database also where another write came first.
+    ``before`` is the text that it was made of, None where there was none."""
     if isinstance(store, FileStore):
         store.put(key, text)
         return
-    with store.writing(Author(None, None, "answerd inventory add")) as transaction:
+    with store.writing(Author(None, None, note)) as transaction:
         stored = transaction.find(key)
         if stored is not None and stored.body.decode("utf-8", "replace") != before:
             raise StoreError("the inventory was changed meanwhile: nothing was added, try again")

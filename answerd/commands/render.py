@@ -81,7 +81,7 @@ def run(arguments: Arguments) -> int:
     try:
         answer = resolve(catalogue, facts, sources=sources)
     except AnswerError as error:
-        raise CommandError(with_hints(error, facts)) from None
+        raise CommandError(with_hints(error, facts.knowing(catalogue.shared))) from None
     say(f"# {answer.composition}")
     if arguments["--explain"] or arguments["--why"]:
         _judge(answer, facts, catalogue, sources)

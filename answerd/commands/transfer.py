@@ -88,8 +88,8 @@ def import_documents(arguments: Arguments) -> int:
     shown = store.described if config.store == "postgres" else config.db_path
     follow_links = bool(arguments["--follow-links"])
     copied = import_file if is_file else partial(import_directory, follow_links=follow_links)
-    author, columns = own_author(f"import of {source}"), config.labels_of_columns
-    summary = copied(source, store, progress("documents"), prune=prune, author=author, columns=columns)
+    author = own_author(f"import of {source}")
+    summary = copied(source, store, progress("documents"), prune=prune, author=author)
     if summary.installs:
         say(
             f"warning: {source} has {counted(summary.installs, 'state')} of installs, which import does not "

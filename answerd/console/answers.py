@@ -102,7 +102,11 @@ class Resolver:
         try:
             answer = run_long(lambda: resolve(self._catalogue, facts, extensions, sources=self._sources))
         except AnswerError as error:
-            return Tried(extension, reason=with_hints(error, facts), is_unclaimed=isinstance(error, NotClaimed))
+            return Tried(
+                extension,
+                reason=with_hints(error, facts.knowing(self._catalogue.shared)),
+                is_unclaimed=isinstance(error, NotClaimed),
+            )
         return Tried(extension, answer)
 
     def laid_out(self, tried: Tried, facts: Facts, page: int = 1) -> Resolved:
@@ -113,7 +117,7 @@ class Resolver:
         try:
             return run_long(lambda: self._laid_out(answer, facts, tried.format, page))
         except AnswerError as error:
-            return Resolved(tried.format, reason=with_hints(error, facts))
+            return Resolved(tried.format, reason=with_hints(error, facts.knowing(self._catalogue.shared)))
 
     def steps(self, facts: Facts, extension: str = "") -> Sequence[Step]:
         """Return the reasoning behind an answer in one format or in any, step by step (`answerd.answers.why`)."""

@@ -24,12 +24,12 @@ from answerd.console.machines import MachinesPages, waiting
 from answerd.console.page_request import PageReply, PageRequest, message_page, number_in, redirect, saved_at
 from answerd.console.proposals import start_of, with_member
 from answerd.console.rendering import ago, counted, document_link, exact, link, on_page, page
-from answerd.console.table import DocumentsView, Tables, View, inventories_of
+from answerd.console.table import DocumentsView, Tables, View
 from answerd.documents import Key, RawDocument
 from answerd.formats import FORMATS
 from answerd.identity import Kind, identity_of
 from answerd.inventory import FORMAT as INVENTORY_FORMAT
-from answerd.inventory import file_of
+from answerd.inventory import INVENTORY_FORMATS, file_of
 from answerd.long_work import run_long
 from answerd.server.threads import in_thread
 
@@ -102,7 +102,7 @@ class DocumentPages:
     def document(self, request: PageRequest) -> PageReply:
         """Return one document with its editor."""
         key = _key(request.get("kind"), request.get("name"), request.get("format"))
-        if key is not None and key.kind is Kind.INVENTORY and request.get("as") != "text":
+        if key is not None and key.format == INVENTORY_FORMAT and request.get("as") != "text":
             return redirect(link("/console/inventory", name=key.identifier, line=request.get("line")))
         stored = self._stored(key) if key else None
         if stored is None:
@@ -154,7 +154,7 @@ class DocumentPages:
         if last is not None and last.revision != number:
             message += " Later changes of this document would be undone too."
         note = f"{'undo of' if is_undo else 'restore of'} revision {number}"
-        if text is not None and key.kind is Kind.INVENTORY:
+        if text is not None and key.format == INVENTORY_FORMAT:
             return self.inventories.proposed(request, key, text, etag, note, message)
         return self._editor(
             request,
@@ -234,7 +234,7 @@ class DocumentPages:
         kind = Kind(request.field("kind")) if request.field("kind") in KINDS else Kind.MACHINE
         extension = request.field("format")
         if kind is Kind.INVENTORY or extension not in FORMATS:
-            extension = INVENTORY_FORMAT if kind is Kind.INVENTORY else "toml"
+            extension = _of_inventory(extension) if kind is Kind.INVENTORY else "toml"
         return self._editor(request, Key(kind, name, extension), in_thread(start_of, kind, extension), "", is_new=True)
 
     def resumed_document(self, request: PageRequest) -> PageReply:
@@ -307,7 +307,7 @@ class DocumentPages:
             marks=marks_of(key, self._sentences(key, message, problems, consequences)),
             is_new=is_new,
             kinds=KINDS,
-            formats=(*FORMATS, INVENTORY_FORMAT),
+            formats=(*FORMATS, *INVENTORY_FORMATS),
             writable=editing is not None and request.may_edit,
             is_large=is_large,
             consequences=consequences,
@@ -360,13 +360,18 @@ def _first(names: Sequence[str]) -> Sequence[str]:
 def _key(kind: str, name: str, extension: str) -> Key | None:
     """Return the key that a form or an address names; None where it is not valid."""
     if kind == Kind.INVENTORY.value:
-        return Key(Kind.INVENTORY, name, INVENTORY_FORMAT) if name else None
+        return Key(Kind.INVENTORY, name, _of_inventory(extension)) if name else None
     if kind not in KINDS or extension not in FORMATS:
         return None
     is_default = kind == Kind.DEFAULT.value
     if bool(name) == is_default:
         return None
     return Key(Kind(kind), name, extension)
+
+
+def _of_inventory(extension: str) -> str:
+    """Return the format of a document of the kind inventory, given one of a form or an address."""
+    return extension if extension in INVENTORY_FORMATS else INVENTORY_FORMAT
 
 
 def _who_was_first(change: DocumentChange | None) -> str:
@@ -386,7 +391,7 @@ def document_at(catalogue: Catalogue, key: Key) -> RawDocument | None:
     """Return the document of a key, by its exact identifier or its identity; None where there is none."""
     identity = identity_of(key.identifier)
     if key.kind is Kind.INVENTORY:
-        found = inventories_of(catalogue)
+        found = [*catalogue.inventory.documents] if catalogue.inventory is not None else []
     elif key.kind is Kind.MACHINE:
         found = [document.raw for document in catalogue.machines.get(identity, ())]
     elif key.kind is Kind.GROUP:
@@ -422,7 +427,7 @@ def marks_of(key: Key, sentences: Iterable[str]) -> list[Mapping[str, object]]:
     for sentence in sentences:
         about = sentence.removeprefix(f"{key}: ")
         if key.kind is Kind.INVENTORY:
-            line = re.match(re.escape(file_of(key.identifier)) + r":(\d{1,9})", sentence)
+            line = re.match(re.escape(file_of(key.identifier, key.format)) + r":(\d{1,9})", sentence)
         elif about == sentence and _ABOUT_ANOTHER.match(sentence):
             continue
         else:

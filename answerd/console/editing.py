@@ -25,6 +25,7 @@ from answerd.identity import Kind, brief, folded
 from answerd.inventory import FORMAT as INVENTORY_FORMAT
 from answerd.inventory import file_of
 from answerd.inventory.editing import with_row, with_rows_added, without_row
+from answerd.inventory.meaning import Meaning
 from answerd.inventory.records import UnreadableError
 from answerd.inventory.row import Row, judged
 from answerd.inventory.table import Table, read_table
@@ -264,7 +265,8 @@ class Editing:
     def _first_row(self, key: Key, edit: RowEdit) -> str:
         if edit.identity or edit.cells is None:
             raise NotSaved("the inventory was removed meanwhile")
-        table = read_table(file_of(key.identifier), NEW_INVENTORY, self._labels)
+        meaning = self._writes.follower.catalogue.meaning_of(key.identifier)
+        table = read_table(file_of(key.identifier), NEW_INVENTORY, meaning)
         return _with_edit(edit, self._labels, NEW_INVENTORY, table, None)
 
     def history(self, key: Key, most: int = REVISIONS_SHOWN) -> Sequence[DocumentChange]:
@@ -482,7 +484,7 @@ _HEADER = re.compile(r"(?:\ufeff?sep=[^\n]*\n)?[^\n]*\n?", re.IGNORECASE)
 def _secret_cells(text: str, labels: Mapping[str, str]) -> set[str]:
     """Return the values of an inventory in columns that are named like a secret."""
     try:
-        table = read_table("", text, labels)
+        table = read_table("", text, Meaning(labels))
     except UnreadableError:
         return set()
     names = enumerate(table.layout.columns)

@@ -11,11 +11,17 @@ from tomlkit.exceptions import TOMLKitError
 
 from answerd.formats import FORMATS
 from answerd.identity import Kind
+from answerd.inventory import FORMAT
 from answerd.inventory.editing import in_columns, with_rows_added
 from answerd.inventory.table import read_table
 
 NEW_INVENTORY = "id,mac,serial,uuid\n"
 """The header of an inventory that is made for its first machine."""
+
+NEW_COLUMNS = """columns = { "Name" = "id", "MAC address" = "mac", "Serial number" = "serial" }
+shared = []
+"""
+"""What the columns of a table with other names may mean."""
 
 STARTS = Path(__file__).parent / "starts"
 """Holds a text for each format: the least that its installer needs, to be filled in."""
@@ -26,7 +32,7 @@ _STARTS_LIKE = {"yml": "yaml", "json": "ign", "xml": "autoyast", "seed": "presee
 def start_of(kind: Kind, extension: str) -> str:
     """Return the text that a new document of a kind and format may start from."""
     if kind is Kind.INVENTORY:
-        return NEW_INVENTORY
+        return NEW_INVENTORY if extension == FORMAT else NEW_COLUMNS
     return (STARTS / f"start.{_STARTS_LIKE.get(extension, extension)}").read_text("utf-8")
 
 
@@ -43,7 +49,7 @@ def cells_of(facts: Mapping[str, Sequence[str]]) -> dict[str, str]:
 def first_row(cells: Mapping[str, str]) -> str:
     """Return the text of an inventory that is made for a machine."""
     table = read_table("", NEW_INVENTORY)
-    return with_rows_added(NEW_INVENTORY, table, [in_columns(table, cells)])
+    return with_rows_added(NEW_INVENTORY, table, [in_columns(table.layout, cells)])
 
 
 _FIRST_LINE = re.compile(r"#(?:!|cloud-config)[^\n]*\n")

@@ -34,7 +34,8 @@ from answerd.identity import Kind, identity_of, is_mac
 from answerd.installs.records import Remembered
 from answerd.installs.shown import UnknownMachine
 from answerd.installs.states import SILENT, State, is_silent
-from answerd.inventory.row import IDENTITY_COLUMNS, Layout, Row, identities_of_sound
+from answerd.inventory import FORMAT
+from answerd.inventory.row import IDENTITY_COLUMNS, Layout, Row, identities_of_sound, name_in
 from answerd.server.os_support import gc_paused
 
 ON_A_PAGE = 100
@@ -574,8 +575,7 @@ def _add_rows(named: dict[str, _Named], catalogue: Catalogue, columns: Sequence[
             continue
         identity = next((one for one in identities if one in named), "")
         if not identity:
-            at = layout.labels.get("id")
-            name = (cells[at] if at is not None else "") or next(iter(identities))
+            name = name_in(layout, cells) or next(iter(identities))
             identity = identity_of(name)
             named[identity] = _Named(name, "inventory")
         machine = named[identity]
@@ -642,7 +642,8 @@ def _of_sighting(machine: UnknownMachine) -> _Line:
 
 def _documents(catalogue: Catalogue) -> Iterator[Listed]:
     """Yield the line of each document and inventory."""
-    for raw in inventories_of(catalogue):
+    inventory = catalogue.inventory
+    for raw in sorted(inventory.documents, key=lambda raw: raw.key) if inventory is not None else ():
         claims, problems = _of_inventory(catalogue, raw)
         name = raw.key.identifier
         yield Listed(raw.key.kind.value, name, raw.key.format, "", claims, 0, problems, natural(name))
@@ -662,13 +663,15 @@ def inventories_of(catalogue: Catalogue) -> list[RawDocument]:
     inventory = catalogue.inventory
     if inventory is None:
         return []
-    return sorted(inventory.tables.keys() | inventory.unreadable.keys(), key=lambda raw: raw.key)
+    return sorted((raw for raw in inventory.documents if raw.key.format == FORMAT), key=lambda raw: raw.key)
 
 
 def _of_inventory(catalogue: Catalogue, raw: RawDocument) -> tuple[str, int]:
     """Return what an inventory claims, and how many problems it has."""
     inventory = catalogue.inventory
     table = inventory.tables.get(raw) if inventory is not None else None
+    if inventory is not None and raw in inventory.columns:
+        return counted(len(inventory.columns[raw].labels), "column"), int(raw in inventory.unreadable)
     if inventory is None or table is None:
         return "", 1
     faults = sum(row.layout is table.layout for row in inventory.faulty)

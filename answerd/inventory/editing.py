@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from itertools import islice
 
 from answerd.inventory.records import BYTE_ORDER_MARK, records, written_record
+from answerd.inventory.row import Layout
 from answerd.inventory.table import Table
 
 _LINE_END = re.compile(r"\r\n|\n|\r")
@@ -35,9 +36,9 @@ def with_rows_added(text: str, table: Table, rows: Sequence[Sequence[str]]) -> s
     return text + before + "".join(added)
 
 
-def in_columns(table: Table, values: Mapping[str, str]) -> list[str]:
+def in_columns(layout: Layout, values: Mapping[str, str]) -> list[str]:
     """Return the cells of a row from values by case-folded column; columns that are not named become empty."""
-    return [values.get(key, "") for key in table.layout.keys]
+    return [values.get(key, "") for key in layout.keys]
 
 
 def _header_end(text: str, table: Table) -> int:

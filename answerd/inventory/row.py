@@ -16,22 +16,18 @@ from answerd.identity import (
     identifier_fault,
     identity_of,
     is_label,
+    join_limited,
     normalize,
     port_of,
 )
+from answerd.inventory import columns_file_beside
+from answerd.inventory.meaning import AS_WRITTEN, Meaning, is_reserved
 from answerd.inventory.records import MOST_COLUMNS, CsvRecord, Syntax, UnreadableError
-from answerd.shared_values import is_shared, kind_of
+from answerd.shared_values import MAC, SERIAL, SHARED_SERIALS, UUID, SharedValues, kind_of
+from answerd.suggestion import did_you_mean
 
 IDENTITY_COLUMNS: Final = ("id", "mac", "serial", "uuid")
 """Columns whose values identify a machine, in the order in which the first identity of a row is looked for."""
-
-RESERVED_COLUMNS: Final = frozenset(
-    {"path", "file", "segment", "peer", "user_agent", "machine", "group", "state", "report", "service.fingerprint"}
-)
-"""Labels that the URL, the service or the selection sets, so that no column can have them."""
-
-RESERVED_BEGINNING: Final = "secret."
-"""The prefix of the labels of secrets."""
 
 SHORTEST_IN_BODY: Final = 4
 """Characters of an identity that a JSON body can claim (docs/selection.md#what-a-request-says-facts)."""
@@ -42,24 +38,49 @@ MOST_ADDRESSES: Final = 1_000
 _UUID: Final = re.compile(r"[0-9a-f]{32}")
 
 
+_EMPTY_IDS: Final = frozenset({"-", "n/a", "none", "unknown"})
+"""What exports write into a cell that says nothing, in lower case. A serial number or UUID that says nothing has more
+words (`answerd.shared_values`)."""
+
+_SEPARATORS_OF_ADDRESSES: Final = str.maketrans(",;/|", "    ")
+
+_ROUNDED: Final = re.compile(r"[0-9]+(?:[.,][0-9]+)?E\+[0-9]+", re.IGNORECASE)
+"""A long number as a spreadsheet writes it: its last digits are lost."""
+
+_GUESSES: Final = (
+    (MAC, re.compile(r"\bmac\b|mac.?address|hwaddr|hardware address")),
+    (SERIAL, re.compile(r"serial|service.?tag|s/n")),
+    (UUID, re.compile(r"uuid")),
+    ("id", re.compile(r"(?:common |host |device |server |object )?name|host|hostname|device|server")),
+)
+"""What columns with these names usually mean, in lower case: the last is compared with the whole name."""
+
+_MOST_NAMED: Final = 8
+"""Columns that a sentence names."""
+
+
 class Layout:
-    """The header of one file. The same object for as long as its columns do not change, however its rows do.
+    """The header of one file, and what its columns mean. The same object for as long as these do not change, however
+    its rows do.
 
     ``source`` names the file, ``columns`` are spelled as in the header, without those at its end that have no name.
-    ``labels`` are the labels of columns, with their places; a column whose name is no label has none. ``keys`` are the
-    names by which columns are set: the label, else the name, case-folded. ``notes`` are for the header's author.
-    ``width`` counts all columns.
+    ``labels`` are the labels of columns, with their places; a column whose name is no label has none. Of several
+    columns with one label the first is there, and all are in ``several``. ``keys`` are the names by which columns are
+    set: the label, else the name, case-folded. ``notes`` are for the header's author. ``width`` counts all columns.
+    ``shared`` are the values that many machines have.
     """
 
-    __slots__ = ("columns", "identifying", "keys", "labels", "notes", "source", "syntax", "width")
+    __slots__ = (
+        "columns", "identifying", "keys", "labels", "notes", "several", "shared", "source", "syntax", "width",
+    )  # fmt: skip
 
     def __init__(
-        self, source: str, syntax: Syntax, header: Sequence[str], line: int, labels: Mapping[str, str] | None = None
+        self, source: str, syntax: Syntax, header: Sequence[str], line: int, meaning: Meaning = AS_WRITTEN
     ) -> None:
-        """``labels``: the labels of columns with other names, by their `folded` name. Raises `UnreadableError`, on
-        ``line``, for columns that no inventory can have."""
+        """Raises `UnreadableError`, on ``line``, with all faults for columns that no inventory can have."""
         self.source = source
         self.syntax = syntax
+        self.shared = meaning.shared
         self.width = len(header)
         if self.width > MOST_COLUMNS:
             raise UnreadableError(line, f"the header has more than {MOST_COLUMNS:,} columns")
@@ -67,47 +88,121 @@ class Layout:
         while names and not names[-1]:
             names.pop()
         self.columns = tuple(names)
-        self.labels: Mapping[str, int] = _labels(self.columns, labels or {}, line)
+        places, faults = _places(self.columns, meaning, columns_file_beside(source))
+        if not any(name in places for name in IDENTITY_COLUMNS):
+            faults.append(_no_identity(self.columns, columns_file_beside(source)))
+        if faults:
+            raise UnreadableError(line, "; ".join(faults))
+        self.labels: Mapping[str, int] = {label: found[0] for label, found in places.items()}
+        self.several: Mapping[str, Sequence[int]] = {label: at for label, at in places.items() if len(at) > 1}
         by_place = {at: label for label, at in self.labels.items()}
         self.keys = tuple(by_place.get(at) or folded(column) for at, column in enumerate(self.columns))
-        self.notes = tuple(_left_out(at, column) for at, column in enumerate(self.columns) if at not in by_place)
-        self.identifying = tuple((name, self.labels[name]) for name in IDENTITY_COLUMNS if name in self.labels)
-        if not self.identifying:
-            raise UnreadableError(line, f"no column is one of {', '.join(IDENTITY_COLUMNS)}, so no row names a machine")
+        left_out = {*range(len(names))}.difference(*places.values())
+        self.notes = (
+            *(_left_out(at, self.columns[at], columns_file_beside(source)) for at in sorted(left_out)),
+            *_without_column(self.columns, meaning),
+        )
+        self.identifying = tuple((name, at) for name in IDENTITY_COLUMNS for at in places.get(name, ()))
 
     def is_like(self, other: Layout) -> bool:
         """Return whether records mean the same under both headers."""
-        return (self.source, self.syntax.separator, self.width, self.columns, self.keys) == (
+        return (
+            self.source,
+            self.syntax.separator,
+            self.width,
+            self.columns,
+            self.keys,
+            self.labels,
+            self.several,
+            self.shared,
+            self.notes,
+        ) == (
             other.source,
             other.syntax.separator,
             other.width,
             other.columns,
             other.keys,
+            other.labels,
+            other.several,
+            other.shared,
+            other.notes,
         )
 
+    def values(self, label: str, cells: Sequence[str]) -> list[str]:
+        """Return the values of a label that the cells of a row have, without those that many machines share."""
+        places = self.several.get(label)
+        if places is None:
+            at = self.labels.get(label)
+            return [] if at is None else values_in(label, cells[at], self.shared)
+        found = (value for at in places for value in values_in(label, cells[at], self.shared))
+        return list(dict.fromkeys(found))
 
-def _labels(columns: Sequence[str], given: Mapping[str, str], line: int) -> dict[str, int]:
-    labels: dict[str, int] = {}
+
+def _places(columns: Sequence[str], meaning: Meaning, beside: str) -> tuple[dict[str, list[int]], list[str]]:
+    """Return the places of each label, and what is wrong with the columns. Several columns have one label only where
+    ``beside`` says so."""
+    places: dict[str, list[int]] = {}
+    faults: list[str] = []
     for at, column in enumerate(columns):
-        label = folded(column)
-        label = given.get(label, label)
+        name = folded(column)
+        label = meaning.labels.get(name, name)
         if not is_label(label):
             continue
-        if label in RESERVED_COLUMNS or label.startswith(RESERVED_BEGINNING):
-            raise UnreadableError(line, f"column {brief(column)!r} is reserved: the service sets this label")
-        if label in labels:
-            raise UnreadableError(line, f"column {brief(column)!r} is there twice")
-        labels[label] = at
-    return labels
+        if is_reserved(label):
+            faults.append(f"column {brief(column)!r} is reserved: the service sets this label")
+            continue
+        known = places.setdefault(label, [])
+        if known and label == "id" and folded(columns[known[0]]) != name:
+            faults.append(f"columns {brief(columns[known[0]])!r} and {brief(column)!r} are both the name of a machine")
+        elif known and not (label != "id" and all(folded(columns[one]) in meaning.labels for one in (*known, at))):
+            first = columns[known[0]]
+            faults.append(
+                f"column {brief(column)!r} is there twice"
+                if folded(first) == name
+                else f"columns {brief(first)!r} and {brief(column)!r} are both {brief(label)}: if they are meant to "
+                f"be, name both in {beside}"
+            )
+        known.append(at)
+    return places, list(dict.fromkeys(faults))
 
 
-def _left_out(at: int, column: str) -> str:
+def _no_identity(columns: Sequence[str], beside: str) -> str:
+    named = [f'"{brief(column)}"' for column in columns if column]
+    there = f": the columns are {join_limited(named, _MOST_NAMED)}" if named else ""
+    guesses = _guessed(columns)
+    pairs = ", ".join(f'"{brief(column)}" = "{label}"' for column, label in guesses)
+    example = pairs or '"NAME OF THE COLUMN" = "mac"'
+    return (
+        f"no column is one of {', '.join(IDENTITY_COLUMNS)}, so no row names a machine{there}; say in {beside} "
+        f"which column is which: columns = {{ {example} }}"
+    )
+
+
+def _guessed(columns: Sequence[str]) -> list[tuple[str, str]]:
+    """Return the columns whose names look like those of identities, with the label."""
+    found: dict[str, str] = {}
+    for label, form in _GUESSES:
+        for column in columns:
+            name = column.lower().strip()
+            holds = form.fullmatch(name) if label == "id" else form.search(name)
+            if holds and column not in found and not (label == "id" and label in found.values()):
+                found[column] = label
+    return list(found.items())[:_MOST_NAMED]
+
+
+def _left_out(at: int, column: str, beside: str) -> str:
     if not column:
         return f"column {at + 1} of the header has no name: it is left out"
-    return (
-        f"column {at + 1} of the header is left out: its name {brief(column)!r} is no label; give it one with "
-        "SERVICE_INVENTORY_COLUMNS"
-    )
+    return f"column {at + 1} of the header is left out: its name {brief(column)!r} is no label; give it one in {beside}"
+
+
+def _without_column(columns: Sequence[str], meaning: Meaning) -> Iterator[str]:
+    """Yield a note for each column that the document beside the table names and the table does not have."""
+    there = {folded(column): column for column in columns}
+    for form, name in meaning.names.items():
+        if form not in there:
+            near = did_you_mean(name, there.values())
+            yield f"the header has no column {brief(name)!r}, to which a label is given{near}"
 
 
 class Row:
@@ -134,12 +229,15 @@ class Row:
 
     def by_column(self) -> dict[str, str]:
         """Return the text of each column, as the header spells it; empty where the cell is."""
-        return dict(zip(self.layout.columns, self.cells(), strict=True))
+        found: dict[str, str] = {}
+        for column, text in zip(self.layout.columns, self.cells(), strict=True):
+            found[column] = f"{found[column]} {text}".strip() if column in found else text
+        return found
 
     def values(self) -> dict[str, list[str]]:
-        """Return the values of each label that has one. Only a ``mac`` cell can hold several."""
-        cells = self.cells()
-        return {label: values for label, at in self.layout.labels.items() if (values := values_in(label, cells[at]))}
+        """Return the values of each label that has one."""
+        cells, layout = self.cells(), self.layout
+        return {label: values for label in layout.labels if (values := layout.values(label, cells))}
 
     def identities(self) -> dict[str, str]:
         """Return each identity by which a request is this row's, with the text that gave it, in a fixed order."""
@@ -148,8 +246,7 @@ class Row:
     @property
     def id(self) -> str:
         """Its ``id`` as written; empty where it has none."""
-        at = self.layout.labels.get("id")
-        return "" if at is None else self.cells()[at]
+        return name_in(self.layout, self.cells())
 
     @property
     def name(self) -> str:
@@ -157,81 +254,94 @@ class Row:
         return self.id or next(iter(self.identities()), "")
 
 
-def values_in(label: str, cell: str) -> list[str]:
+def values_in(label: str, cell: str, shared: SharedValues) -> list[str]:
     """Return the values of a label that a cell has, without those that many machines share."""
     if not cell:
         return []
-    values = cell.split() or [cell] if label == "mac" else [cell]
     kind = kind_of(label)
-    return [value for value in values if not is_shared(kind, normalize(value))] if kind else values
+    if not kind and label != "id":
+        return [cell]
+    values = written_in(label, cell) if label in IDENTITY_COLUMNS else [cell]
+    return [value for value in values if not shared.holds(kind, normalize(value))] if kind else values
+
+
+def name_in(layout: Layout, cells: Sequence[str]) -> str:
+    """Return the ``id`` of a row as written; empty where it has none."""
+    return next(iter(layout.values("id", cells)), "")
 
 
 def hardware_in(layout: Layout, cells: Sequence[str]) -> Iterator[tuple[str, str, str]]:
     """Yield column, identity and text of each value of a row that is of its hardware: all but its ``id``."""
+    holds = layout.shared.holds
     for column, at in layout.identifying:
         if column == "id" or not (cell := cells[at]):
             continue
-        for value in cell.split() if column == "mac" else (cell,):
+        for value in written_in(column, cell):
             identity = identity_of(value) if column == "serial" else port_of(normalize(value))
-            if not is_shared(column, identity):
+            if not holds(column, identity):
                 yield column, identity, value
 
 
 def identities_of_sound(layout: Layout, cells: Sequence[str]) -> dict[str, str]:
     """Return `Row.identities` of a row without a fault, for a fraction of what judging its cells costs."""
     found: dict[str, str] = {}
+    holds = layout.shared.holds
     for column, at in layout.identifying:
-        cell = cells[at]
-        for value in cell.split() if column == "mac" else (cell,):
+        for value in written_in(column, cells[at]):
             identity = identity_of(value) if column in ("id", "serial") else port_of(normalize(value))
-            if identity and (column == "id" or not is_shared(column, identity)):
+            if identity and (column == "id" or not holds(column, identity)):
                 found.setdefault(identity, value)
     return found
 
 
 class Judgement(NamedTuple):
-    """The checked content of one row: its valid ``identities``, and its ``fault``, None where it has none."""
+    """The checked content of one row: its valid ``identities``, and its ``fault``, None where it has none. Several
+    faults are one sentence."""
 
     identities: dict[str, str]
     fault: str | None
 
 
 def judged(layout: Layout, cells: Sequence[str]) -> Judgement:
-    """Return the identities in the cells of a row, and its fault. No sentence quotes a cell."""
+    """Return the identities in the cells of a row, and its faults. No sentence quotes a cell."""
     identities: dict[str, str] = {}
-    fault = None
+    faults: list[str] = []
     has_value = False
     width = len(cells)
     for column, at in layout.identifying:
         cell = cells[at] if at < width else ""
-        values = [value for value in _values_of(column, cell) if column == "id" or not is_empty(column, value)]
+        values = written_in(column, cell)
+        if column != "id":
+            values = [value for value in values if not is_empty(layout, column, value)]
         if not values:
             continue
         has_value = True
+        name = brief(layout.columns[at])
         if len(values) > MOST_ADDRESSES:
-            fault = fault or f"column {column}: a cell has more than {MOST_ADDRESSES:,} addresses"
+            faults.append(f"column {name}: a cell has more than {MOST_ADDRESSES:,} addresses")
             values = values[:MOST_ADDRESSES]
         identified = _VALUES[column]
         for value in values:
             identity, wrong = identified(value)
             if wrong:
-                fault = fault or f"column {column}: {wrong}"
+                faults.append(f"column {name}: {wrong}")
             else:
                 identities.setdefault(identity, value)
     if width > MOST_COLUMNS:
-        fault = f"has more than {MOST_COLUMNS:,} cells, and the header has {layout.width} columns"
+        faults = [f"has more than {MOST_COLUMNS:,} cells, and the header has {layout.width} columns"]
     elif width > layout.width:
-        fault = f"has {width} cells, and the header has {layout.width} columns"
+        faults.insert(0, f"has {width} cells, and the header has {layout.width} columns")
     elif any(cells[len(layout.columns) :]):
-        fault = "has text in a column without a name"
+        faults.insert(0, "has text in a column without a name")
     elif not has_value:
-        fault = f"has no value in {' or '.join(column for column, _ in layout.identifying)}, so it names no machine"
-    return Judgement(identities, fault)
+        named = dict.fromkeys(brief(layout.columns[at]) for _, at in layout.identifying)
+        faults.append(f"has no value in {' or '.join(named)}, so it names no machine")
+    return Judgement(identities, "; ".join(dict.fromkeys(faults)) or None)
 
 
-def is_empty(column: str, value: str) -> bool:
+def is_empty(layout: Layout, column: str, value: str) -> bool:
     """Return whether a value of an identity column says nothing: many machines have it."""
-    return is_shared(column, normalize(value))
+    return layout.shared.holds(column, normalize(value))
 
 
 def shared_columns(first: Row, second: Row) -> list[str]:
@@ -241,7 +351,7 @@ def shared_columns(first: Row, second: Row) -> list[str]:
     for row in (first, second):
         cells = row.cells()
         for column, at in row.layout.identifying:
-            if any(_VALUES[column](value)[0] in shared for value in _values_of(column, cells[at])):
+            if any(_VALUES[column](value)[0] in shared for value in written_in(column, cells[at])):
                 found[row.layout.columns[at]] = None
     return list(found)
 
@@ -251,23 +361,32 @@ def notes(layout: Layout, cells: Sequence[str]) -> list[str]:
     found = []
     for column, at in layout.identifying:
         cell = cells[at] if at < len(cells) else ""
-        for value in _values_of(column, cell)[:MOST_ADDRESSES]:
+        for value in written_in(column, cell)[:MOST_ADDRESSES]:
             identity, wrong = _VALUES[column](value)
-            if wrong or (column != "id" and is_empty(column, value)):
+            if wrong or (column != "id" and is_empty(layout, column, value)):
                 continue
             if len(identity) < SHORTEST_IN_BODY:
                 found.append(
-                    f"column {column}: a value of under {SHORTEST_IN_BODY} letters and digits "
+                    f"column {brief(layout.columns[at])}: a value of under {SHORTEST_IN_BODY} letters and digits "
                     "is not recognised in a JSON body"
                 )
     return list(dict.fromkeys(found))
 
 
-def _values_of(column: str, cell: str) -> list[str]:
-    """Return the values of an identity column's cell; of more than `MOST_ADDRESSES` the first and one more."""
-    if column == "mac":
-        return cell.split(None, MOST_ADDRESSES)
-    return [cell] if cell else []
+def written_in(column: str, cell: str) -> list[str]:
+    """Return the values of an identity column's cell; of more than `MOST_ADDRESSES` the first and one more. Words that
+    say nothing are none."""
+    if not cell:
+        return []
+    if column == MAC:
+        if cell.isalpha() or cell[0] in "(-Nn":  # no address begins so but with 0a to 9f
+            form = normalize(cell)
+            if not form or form in SHARED_SERIALS:
+                return []
+        return cell.translate(_SEPARATORS_OF_ADDRESSES).split(None, MOST_ADDRESSES)
+    if column == "id" and cell.casefold() in _EMPTY_IDS:
+        return []
+    return [cell]
 
 
 def _id(value: str) -> tuple[str, str | None]:
@@ -279,12 +398,19 @@ def _id(value: str) -> tuple[str, str | None]:
 
 def _mac(value: str) -> tuple[str, str | None]:
     identity = address_identity(value)
-    return (identity, None) if identity else ("", "a value is no MAC address")
+    return (identity, None) if identity else ("", _rounded(value) or "a value is no MAC address")
 
 
 def _serial(value: str) -> tuple[str, str | None]:
     identity = identity_of(value)
-    return identity, None if identity else "a serial number needs a letter or a digit"
+    return identity, _rounded(value) if identity else "a serial number needs a letter or a digit"
+
+
+def _rounded(value: str) -> str | None:
+    """Return the fault of a number that a spreadsheet has rounded; None for any other value."""
+    if "+" not in value or _ROUNDED.fullmatch(value) is None:
+        return None
+    return "a value is a number that a spreadsheet has rounded: make the column a text there, and export it again"
 
 
 def _uuid(value: str) -> tuple[str, str | None]:
@@ -297,10 +423,10 @@ _VALUES: Final = {"id": _id, "mac": _mac, "serial": _serial, "uuid": _uuid}
 
 
 def read_header(
-    text: str, syntax: Syntax, source: str, header: CsvRecord | None, labels: Mapping[str, str] | None = None
+    text: str, syntax: Syntax, source: str, header: CsvRecord | None, meaning: Meaning = AS_WRITTEN
 ) -> Layout:
-    """Return the layout that a header gives; ``labels`` as for `Layout`. Raises `UnreadableError`; ``header`` is None
+    """Return the layout that a header gives. Raises `UnreadableError`; ``header`` is None
     where there is none."""
     if header is None:
         raise UnreadableError(1, "there is no header line that names the columns")
-    return Layout(source, syntax, syntax.cells(text[header.start : header.end]), header.line, labels)
+    return Layout(source, syntax, syntax.cells(text[header.start : header.end]), header.line, meaning)

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import csv
 from array import array
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
 
+from answerd.inventory.meaning import AS_WRITTEN, Meaning
 from answerd.inventory.records import (
     BYTE_ORDER_MARK,
     SEPARATORS,
@@ -59,19 +60,18 @@ class TableChange(NamedTuple):
     added: Sequence[Row]
 
 
-def read_table(source: str, text: str, labels: Mapping[str, str] | None = None) -> Table:
-    """Return the table of a text; ``labels``: see `Layout`. Raises `UnreadableError`."""
-    return table_after(None, source, text, labels).table
+def read_table(source: str, text: str, meaning: Meaning = AS_WRITTEN) -> Table:
+    """Return the table of a text. Raises `UnreadableError`."""
+    return table_after(None, source, text, meaning).table
 
 
-def table_after(before: Table | None, source: str, text: str, labels: Mapping[str, str] | None = None) -> TableChange:
-    """Return the table of a text, made of the one that was there before; ``labels``: see `Layout`. Raises
-    `UnreadableError`."""
+def table_after(before: Table | None, source: str, text: str, meaning: Meaning = AS_WRITTEN) -> TableChange:
+    """Return the table of a text, made of the one that was there before. Raises `UnreadableError`."""
     text = text.removeprefix(BYTE_ORDER_MARK)
     syntax = Syntax(separator_of(text))
     begin = after_sep_line(text)
     header = next(records(text, syntax, begin, 2 if begin else 1), None)
-    layout = read_header(text, syntax, source, header, labels)
+    layout = read_header(text, syntax, source, header, meaning)
     if before is not None and before.layout.is_like(layout):
         layout = before.layout
     body = _after_line(text, header.end) if header else len(text)

@@ -9,8 +9,9 @@ from pathlib import Path
 
 from answerd.formats import ALIASES
 from answerd.identity import Kind, identifier_fault, is_label, mac_digits, without_pxelinux_prefix
+from answerd.inventory.meaning import is_reserved
 from answerd.inventory.records import written_record
-from answerd.inventory.row import IDENTITY_COLUMNS, RESERVED_BEGINNING, RESERVED_COLUMNS
+from answerd.inventory.row import IDENTITY_COLUMNS
 
 _SHORTEST_SERIAL = 4
 
@@ -87,7 +88,7 @@ def group_name(text: str) -> str:
 def is_column(label: str) -> bool:
     """Return whether a label can be a column of an inventory."""
     low = label.lower()
-    return is_label(label) and low not in RESERVED_COLUMNS and not low.startswith(RESERVED_BEGINNING)
+    return is_label(label) and not is_reserved(low)
 
 
 def inventory(rows: Sequence[Mapping[str, str]], origin: str) -> str:

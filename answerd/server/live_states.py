@@ -261,7 +261,7 @@ class LiveStates:
         key = key_of(facts, name)
         if key is not None:
             request = without_large_body(facts.request)
-            self._contacts.note(key, Asked(request, name, self.now(), status, got, is_refused))
+            self._contacts.note(key, Asked(request, name, self.now(), status, got, is_refused, facts.shared))
 
     # --- reading ---------------------------------------------------------------------------------------------------
 

@@ -54,7 +54,7 @@ def serve(config: Config, make_console: ConsoleFactory | None = None) -> int:
 
 def prepare(config: Config, log: RequestLog, make_console: ConsoleFactory | None = None) -> Shared:
     """Do everything that can prevent a start. Raises `StartupError` and `answerd.store.StoreError`."""
-    loader = Loader(open_store(config, to_serve=True), has_states=config.has_states, columns=config.labels_of_columns)
+    loader = Loader(open_store(config, to_serve=True), has_states=config.has_states)
     _catch_up(loader.store, log)
     states, state_warnings = open_states(config, loader.store)
     has_admin = config.admin is not None or config.console is not None

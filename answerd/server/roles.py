@@ -54,7 +54,7 @@ MAY = {
     Role.READ: "read documents, states, history and checks; secrets are hidden",
     Role.PLAN: "that, and dry runs",
     Role.OPERATE: "what `plan` may, and arm, disarm and forget installs",
-    Role.INVENTORY: "what `plan` may, and change rows",
+    Role.INVENTORY: "what `plan` may, change rows, and adopt machines",
     Role.ADMIN: "everything; documents and answers are shown with their secrets",
 }
 """What each role may do, in words."""
@@ -94,6 +94,7 @@ NEEDED = {
     "POST /installs/{install}/forget": Role.OPERATE,
     "GET /summary": Role.READ,
     "GET /unknown": Role.READ,
+    "POST /adopt": Role.INVENTORY,
     "GET /nodes": Role.READ,
     "GET /metrics": Role.READ,
     "GET /events": Role.READ,

@@ -11,7 +11,7 @@ from __future__ import annotations
 import os
 import sqlite3
 import tempfile
-from collections.abc import Mapping, Set
+from collections.abc import Set
 from contextlib import closing
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -179,7 +179,6 @@ def import_file(
     *,
     prune: bool = False,
     author: Author = NOBODY,
-    columns: Mapping[str, str] | None = None,
 ) -> ImportSummary:
     """Copy the documents and inventories of a database file or a backup into a database, in one transaction.
 
@@ -188,7 +187,7 @@ def import_file(
     """
     with tempfile.TemporaryDirectory(prefix="answerd-import-") as scratch:
         copy = checked_copy(path, scratch)
-        return _import_copy(copy, str(path), store, progress, prune=prune, author=author, columns=columns)
+        return _import_copy(copy, str(path), store, progress, prune=prune, author=author)
 
 
 def _import_copy(
@@ -199,7 +198,6 @@ def _import_copy(
     *,
     prune: bool,
     author: Author,
-    columns: Mapping[str, str] | None = None,
 ) -> ImportSummary:
     changes = copy.changes()
     installs = _count_of_installs(copy.path)
@@ -212,7 +210,7 @@ def _import_copy(
         tuple((str(raw.key), fault) for raw, fault in faults if fault is not None),
         frozenset(raw.key.name for raw in documents),
     )
-    summary = import_found(found, source, store, progress, prune=prune, author=author, columns=columns)
+    summary = import_found(found, source, store, progress, prune=prune, author=author)
     return replace(summary, installs=installs)
 
 

@@ -19,7 +19,7 @@ import peewee
 from answerd.documents import DocumentName, Key, RawDocument, is_too_large
 from answerd.formats import FORMATS
 from answerd.identity import Kind, identity_of
-from answerd.inventory import FORMAT as INVENTORY_FORMAT
+from answerd.inventory import INVENTORY_FORMATS
 from answerd.store import (
     CannotBeStored,
     Changes,
@@ -261,6 +261,6 @@ class DatabaseStore(Store):
 def unknown_formats(database: peewee.Database) -> list[str]:
     """Return a sentence about documents of formats that this version does not know; none where there are none."""
     found = DocumentRow.select(DocumentRow.format).distinct().order_by(DocumentRow.format)
-    known = (*FORMATS, INVENTORY_FORMAT)
+    known = (*FORMATS, *INVENTORY_FORMATS)
     unknown = [extension for (extension,) in fetched(found, database) if extension not in known]
     return [f"documents of an unknown format are ignored: {', '.join(unknown)}"] if unknown else []

@@ -17,7 +17,8 @@ import time
 from pathlib import Path
 
 from answerd.documents import LARGEST_DOCUMENT, LARGEST_INVENTORY, Key, NotText, RawDocument, decoded
-from answerd.identity import Kind, printable
+from answerd.identity import printable
+from answerd.inventory import FORMAT as INVENTORY_FORMAT
 
 Signature = tuple[int, int, int, int]
 """Size in bytes, times of the last change of content and of inode in nanoseconds, inode: equal means that a file is
@@ -131,7 +132,7 @@ def unopened(key: Key, source: str, reason: str) -> RawDocument:
 
 def largest(key: Key) -> int:
     """Return how many bytes a document under this key may have, in any store."""
-    return LARGEST_INVENTORY if key.kind is Kind.INVENTORY else LARGEST_DOCUMENT
+    return LARGEST_INVENTORY if key.format == INVENTORY_FORMAT else LARGEST_DOCUMENT
 
 
 def _bounded(file: int, size: int, most: int) -> bytes | None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from answerd.documents import Key
 from answerd.formats import FORMATS, split_extension
 from answerd.identity import Kind, identifier_fault
-from answerd.inventory import DEFAULT_NAME, FORMAT, file_of
+from answerd.inventory import DEFAULT_NAME, FORMAT, INVENTORY_FORMATS, file_of
 
 _INVENTORIES = "inventory"
 
@@ -28,9 +28,11 @@ def is_inventories(name: str) -> bool:
     return name.lower() == _INVENTORIES
 
 
-def is_csv(name: str) -> bool:
-    """Return whether a file has the extension of inventories, wherever it is."""
-    return name.lower().endswith(f".{FORMAT}")
+def inventory_format(name: str) -> str:
+    """Return the format of an inventory, or of what stands beside one, that a file has by its extension, wherever it
+    is; empty for another file."""
+    extension = name.lower().rpartition(".")[2]
+    return extension if extension in INVENTORY_FORMATS else ""
 
 
 def key_of(name: str) -> Key | None:
@@ -38,8 +40,8 @@ def key_of(name: str) -> Key | None:
     *above, file = name.split("/")
     if not all(map(counts, (*above, file))):
         return None
-    if is_csv(file):
-        return _inventory_key(above, file[: -len(FORMAT) - 1])
+    if kept_as := inventory_format(file):
+        return _inventory_key(above, file[: -len(kept_as) - 1], kept_as)
     stem, extension = split_extension(file)
     if extension is None:
         return None
@@ -56,15 +58,16 @@ def ignored_reason(name: str) -> str:
     """Return why a file of this name, which has no key, is no document."""
     if name.endswith("~"):
         return "a name that ends in ~ is an editor's backup"
-    if is_csv(name):
-        return "a table is inventory.csv or inventory/NAME.csv"
+    if kept_as := inventory_format(name):
+        what = "a table" if kept_as == FORMAT else "what the columns of a table mean"
+        return f"{what} is inventory.{kept_as} or inventory/NAME.{kept_as}"
     return f"its extension is none of {', '.join(FORMATS)}"
 
 
-def _inventory_key(above: list[str], stem: str) -> Key | None:
+def _inventory_key(above: list[str], stem: str, extension: str) -> Key | None:
     if not above and is_inventories(stem):
-        return Key(Kind.INVENTORY, DEFAULT_NAME, FORMAT)
-    return Key(Kind.INVENTORY, stem, FORMAT) if len(above) == 1 and is_inventories(above[0]) else None
+        return Key(Kind.INVENTORY, DEFAULT_NAME, extension)
+    return Key(Kind.INVENTORY, stem, extension) if len(above) == 1 and is_inventories(above[0]) else None
 
 
 def may_own_documents(directory: str) -> bool:
@@ -82,7 +85,7 @@ def flat_name(key: Key) -> str:
     """Return a document's name in the flat layout: ``groups/rack-a.toml``, ``98fa9b50d810.toml``, ``default.toml``,
     ``inventory.csv``."""
     if key.kind is Kind.INVENTORY:
-        return file_of(key.identifier)
+        return file_of(key.identifier, key.format)
     if key.kind is Kind.DEFAULT:
         return f"default.{key.format}"
     folder = "groups/" if key.kind is Kind.GROUP else ""

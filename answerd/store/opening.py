@@ -3,7 +3,6 @@ answers that is loaded from one."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -211,10 +210,10 @@ def require_database(path: str) -> None:
 class Loader:
     """The answer set in force. ``catalogue`` is replaced in one assignment, never edited."""
 
-    def __init__(self, store: Store, *, has_states: bool = False, columns: Mapping[str, str] | None = None) -> None:
-        """``has_states``: the service keeps states of installs. ``columns``: see `Catalogue`."""
+    def __init__(self, store: Store, *, has_states: bool = False) -> None:
+        """``has_states``: the service keeps states of installs."""
         self.store = store
-        self.catalogue = Catalogue(has_states=has_states, columns=columns or {})
+        self.catalogue = Catalogue(has_states=has_states)
 
     def poll(self) -> Changes | None:
         """Return the changes in the store. May block. Raises `answerd.store.StoreError`; then nothing changes."""
@@ -232,9 +231,9 @@ class Loader:
         return changes is not None
 
 
-def loaded(store: Store, *, has_states: bool = False, columns: Mapping[str, str] | None = None) -> Catalogue:
+def loaded(store: Store, *, has_states: bool = False) -> Catalogue:
     """Return the catalogue of a store as it is now, for a command that reads it once. Raises
     `answerd.store.StoreError`."""
-    loader = Loader(store, has_states=has_states, columns=columns)
+    loader = Loader(store, has_states=has_states)
     loader.refresh()
     return loader.catalogue

@@ -12,7 +12,7 @@ import peewee
 from answerd.documents import Key, NotText, RawDocument, decoded
 from answerd.formats import FORMATS
 from answerd.identity import Kind, identity_of
-from answerd.inventory import FORMAT as INVENTORY_FORMAT
+from answerd.inventory import INVENTORY_FORMATS
 from answerd.store import DocumentEntry, StoredDocument, Version
 from answerd.store.file_io import largest
 
@@ -210,13 +210,13 @@ def is_known(table: type[DocumentRow] | type[ChangeRow] = DocumentRow) -> Any:
     version."""
     is_inventory = table.kind == Kind.INVENTORY.value
     is_document = table.format.in_(list(FORMATS)) & table.kind.in_(list(_KINDS)) & ~is_inventory
-    return is_document | (is_inventory & (table.format == INVENTORY_FORMAT))
+    return is_document | (is_inventory & table.format.in_(list(INVENTORY_FORMATS)))
 
 
 def _is_known_name(kind: str, extension: str) -> bool:
     """Return whether `is_known` holds for the kind and format of a row."""
     if kind == Kind.INVENTORY.value:
-        return extension == INVENTORY_FORMAT
+        return extension in INVENTORY_FORMATS
     return kind in _KINDS and extension in FORMATS
 
 
@@ -243,7 +243,7 @@ def find_document(database: peewee.Database, key: Key) -> StoredDocument | None:
 
 def key_fault(key: Key) -> str | None:
     """Return why no document may be stored under a key, None where one may be."""
-    formats = (INVENTORY_FORMAT,) if key.kind is Kind.INVENTORY else FORMATS
+    formats = INVENTORY_FORMATS if key.kind is Kind.INVENTORY else FORMATS
     if key.format not in formats:
         return f"{key.format!r} is no format"
     return key.fault

@@ -6,7 +6,6 @@ Rules: docs/cli.md#import; the layout: docs/formats.md#the-files.
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -92,7 +91,6 @@ def import_directory(
     *,
     prune: bool = False,
     author: Author = NOBODY,
-    columns: Mapping[str, str] | None = None,
     follow_links: bool = False,
 ) -> ImportSummary:
     """Copy the documents of a directory into the database, in one transaction, whatever problems they have.
@@ -101,10 +99,10 @@ def import_directory(
     unless ``prune`` is given: then those that the directory does not have are removed. A document of the directory
     that cannot be read keeps the one that is stored. Raises `StoreError`, and then nothing was imported: the directory
     cannot be read (`read_directory`), has no document although ``prune`` is given, or the database cannot be written.
-    ``columns``: see `answerd.answers.catalogue.Catalogue`. ``follow_links``: see `read_directory`.
+    ``follow_links``: see `read_directory`.
     """
     found = read_directory(directory, follow_links=follow_links)
-    return import_found(found, str(directory), store, progress, prune=prune, author=author, columns=columns)
+    return import_found(found, str(directory), store, progress, prune=prune, author=author)
 
 
 def import_found(
@@ -115,7 +113,6 @@ def import_found(
     *,
     prune: bool = False,
     author: Author = NOBODY,
-    columns: Mapping[str, str] | None = None,
 ) -> ImportSummary:
     """Store documents that were found in ``source`` (`import_directory`). Raises `StoreError`."""
     if prune and not found.named:
@@ -127,7 +124,7 @@ def import_found(
         removed = [key for key in store.keys(None) if key.name not in found.named] if prune else []
         written = transaction.write(found.documents, removed, progress=progress)
         transaction.commit()
-    problems = load_problems(loaded(store, has_states=True, columns=columns))  # a database keeps the states too
+    problems = load_problems(loaded(store, has_states=True))  # a database keeps the states too
     return ImportSummary(
         len(written.new),
         len(written.changed),

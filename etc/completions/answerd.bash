@@ -3,7 +3,7 @@ _answerd() {
     local word=${COMP_WORDS[COMP_CWORD]} options=
     COMPREPLY=()
     if ((COMP_CWORD == 1)); then
-        mapfile -t COMPREPLY < <(compgen -W 'serve render check diff validate-answer captures inventory installs install arm disarm forget wait nodes import export apply history restore-document backup restore token config boot-config migrate -h --help --version' -- "$word")
+        mapfile -t COMPREPLY < <(compgen -W 'serve render check diff validate-answer captures inventory adopt installs install arm disarm forget wait nodes import export apply history restore-document backup restore token config boot-config migrate -h --help --version' -- "$word")
         return
     fi
     case ${COMP_WORDS[1]} in
@@ -14,6 +14,7 @@ _answerd() {
         validate-answer) options='--format --release --product --help -h' ;;
         captures) options='--machine --json --help -h' ;;
         inventory) options='--to --dry-run --json --help -h' ;;
+        adopt) options='--name --set --said --count --free --to --dry-run --yes --json --help -h' ;;
         installs) options='--where --group --state --summary --names --waiting --unknown --from --ca --json --help -h' ;;
         install) options='--show-secrets --json --help -h' ;;
         arm) options='--where --group --state --help -h' ;;

@@ -8,6 +8,7 @@ complete -c answerd -n __fish_use_subcommand -a diff -d 'Whose answers would cha
 complete -c answerd -n __fish_use_subcommand -a validate-answer -d 'Judge an answer, from FILE or standard input.' -f
 complete -c answerd -n __fish_use_subcommand -a captures -d 'The recorded requests (SERVICE_CAPTURE_DIR), newest first.' -f
 complete -c answerd -n __fish_use_subcommand -a inventory -d 'The rows of all inventories; rows from machines’ output.' -f
+complete -c answerd -n __fish_use_subcommand -a adopt -d 'Rows for machines that asked and that nothing claims.' -f
 complete -c answerd -n __fish_use_subcommand -a installs -d 'Which machines are installed, missing or failed.' -f
 complete -c answerd -n __fish_use_subcommand -a install -d 'One machine’s install, with its history.' -f
 complete -c answerd -n __fish_use_subcommand -a arm -d 'Let machines install again.' -f
@@ -56,6 +57,16 @@ complete -c answerd -n '__fish_seen_subcommand_from inventory' -l to -r -f -d 'T
 complete -c answerd -n '__fish_seen_subcommand_from inventory' -l dry-run -d 'Print the rows, and change nothing.'
 complete -c answerd -n '__fish_seen_subcommand_from inventory' -l json -d 'For programs.'
 complete -c answerd -n '__fish_seen_subcommand_from inventory' -l help -d 'This text.'
+complete -c answerd -n '__fish_seen_subcommand_from adopt' -l name -r -f -d 'The names of the rows, with {n} for a number: ’cn{n:04}’ is cn0001, cn0002 and so on, after the highest number that there is. Without it, and without --free, a row has no name.'
+complete -c answerd -n '__fish_seen_subcommand_from adopt' -l set -r -f -d 'A cell that all rows get: COLUMN=TEXT, role=gpu.'
+complete -c answerd -n '__fish_seen_subcommand_from adopt' -l said -r -f -d 'Only machines that said LABEL=PATTERN, ’product=R750*’; several of one label mean any of them, of different labels all.'
+complete -c answerd -n '__fish_seen_subcommand_from adopt' -l count -r -f -d 'At most so many machines.'
+complete -c answerd -n '__fish_seen_subcommand_from adopt' -l free -d 'Fill rows that have a name and no MAC address, serial number or UUID yet, in their order, in place of new rows.'
+complete -c answerd -n '__fish_seen_subcommand_from adopt' -l to -r -f -d 'The inventory, in place of "default" (inventory.csv).'
+complete -c answerd -n '__fish_seen_subcommand_from adopt' -l dry-run -d 'Show the rows, and change nothing.'
+complete -c answerd -n '__fish_seen_subcommand_from adopt' -l yes -d 'Do not ask.'
+complete -c answerd -n '__fish_seen_subcommand_from adopt' -l json -d 'Print the result as JSON, and do not ask.'
+complete -c answerd -n '__fish_seen_subcommand_from adopt' -l help -d 'This text.'
 complete -c answerd -n '__fish_seen_subcommand_from installs' -l where -r -f -d 'The machines whose rows have COLUMN=PATTERN; several of one column mean any of them, of different columns all.'
 complete -c answerd -n '__fish_seen_subcommand_from installs' -l group -r -f -d 'The machines of a group: its members, the machines that extend it, and the rows that it claims.'
 complete -c answerd -n '__fish_seen_subcommand_from installs' -l state -r -f -d 'The machines in a state: new, armed, installing, copied, installed, failed, exhausted, conflict; or silent: those that install and have neither asked nor reported for SERVICE_INSTALL_SECS.'

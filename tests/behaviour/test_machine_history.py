@@ -106,14 +106,14 @@ def test_orders_stand_between_the_changes_by_their_time(admin: AdminOf[Any]) -> 
         Event("525400000001", "web-1", Kind.GIVEN, at + 1, names),
         Event("525400000001", "web-1", Kind.DISARMED, 1.0, names),
     ]
-    found = machine_history(admin.store, HistoryFilter(), names, events, {})
+    found = machine_history(admin.store, HistoryFilter(), names, events, catalogue)
     assert [one.order.kind if one.order is not None else None for one in found] == [Kind.ARMED, None, Kind.DISARMED]
     assert found[0].when == "2096-10-02T07:06:40.000Z"
-    newest = machine_history(admin.store, HistoryFilter(since=beginning("2096-01"), limit=5), names, events, {})
+    newest = machine_history(admin.store, HistoryFilter(since=beginning("2096-01"), limit=5), names, events, catalogue)
     assert [one.when for one in newest] == [found[0].when]
-    assert len(machine_history(admin.store, HistoryFilter(limit=2), names, events, {})) == 2
+    assert len(machine_history(admin.store, HistoryFilter(limit=2), names, events, catalogue)) == 2
     revision = found[1].entry.revision if found[1].entry is not None else 0
-    before = machine_history(admin.store, HistoryFilter(before=revision), names, events, {})
+    before = machine_history(admin.store, HistoryFilter(before=revision), names, events, catalogue)
     assert [one.order.kind for one in before if one.order is not None] == [Kind.DISARMED]
 
 

@@ -11,16 +11,12 @@ from typing import Any
 
 import pytest
 
-from answerd.answers.problems import load_problems
-from answerd.answers.resolve import resolve
 from answerd.answers.why import reasoning
-from answerd.config import ConfigError, read_config
 from answerd.documents import Key
 from answerd.errors import BrokenDocument
 from answerd.facts import Facts, Request, facts_of
 from answerd.identity import Kind
 from answerd.store.files import FileStore
-from answerd.store.opening import Loader
 from tests.support.fleet import Fleet
 from tests.support.writes import delete
 
@@ -332,8 +328,8 @@ def test_a_column_whose_name_is_no_label_is_left_out_with_a_note(fleet: Fleet) -
     fleet.write({"inventory.csv": "id,Asset Tag,role,,x\nweb-01,7,web,free,y\n", "default.ks": SAYS_ID})
     assert fleet.text("/ks/web-01") == "web-01 web\n"
     notes = [str(note) for note in fleet.check().notes]
-    named = "column 2 of the header is left out: its name 'Asset Tag' is no label; give it one with"
-    assert f"inventory.csv:1: {named} SERVICE_INVENTORY_COLUMNS" in notes
+    named = "column 2 of the header is left out: its name 'Asset Tag' is no label; give it one in"
+    assert f"inventory.csv:1: {named} inventory.columns" in notes
     assert "inventory.csv:1: column 4 of the header has no name: it is left out" in notes
 
 
@@ -383,21 +379,3 @@ def test_a_table_in_windows_1252_is_refused_with_the_remedy(tmp_path: Path) -> N
     assert problem.startswith("inventory.csv:2: the inventory cannot be read")
     assert "byte 0xe4 at offset 17" in problem
     assert "save it as CSV UTF-8, or convert it: iconv -f WINDOWS-1252 -t UTF-8" in problem
-
-
-def test_columns_can_be_given_labels(tmp_path: Path) -> None:
-    text = "sep=;\r\nGerätename;Seriennummer;Asset Tag\r\nweb-01;7ABC123;42\r\n"
-    (tmp_path / "inventory.csv").write_text(text, encoding="utf-8-sig")
-    (tmp_path / "default.ks").write_text("{{ id }} {{ serial }} {{ asset }}\n")
-    settings = {"SERVICE_INVENTORY_COLUMNS": "Gera\u0308tename=id, SERIENNUMMER = serial,Asset Tag=asset"}
-    config = read_config(settings, to_serve=False)
-    loader = Loader(FileStore(tmp_path), columns=config.labels_of_columns)
-    loader.refresh()
-    assert resolve(loader.catalogue, Facts(Request("/ks", "serial=7abc123"))).body == b"web-01 7ABC123 42\n"
-    assert [*load_problems(loader.catalogue)] == []
-
-
-@pytest.mark.parametrize("value", ["x", "=x", "a=b c", "a=", "a=b,a=c", "a=b,,c=d"])
-def test_wrong_labels_of_columns_stop_the_start(value: str) -> None:
-    with pytest.raises(ConfigError, match="SERVICE_INVENTORY_COLUMNS"):
-        read_config({"SERVICE_INVENTORY_COLUMNS": value}, to_serve=False)

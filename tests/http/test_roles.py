@@ -81,7 +81,6 @@ def lab(serving: Callable[..., Service], tmp_path: Path) -> Lab:
         "SERVICE_STORE": "sqlite",
         "SERVICE_DB_PATH": tmp_path / "answers.db",
         "SERVICE_SECRETS_DIR": tmp_path / "secrets",
-        "SERVICE_INVENTORY_COLUMNS": "codewort=admin_password",
         "SERVICE_ADMIN_ADDR": "127.0.0.1:0",
         "SERVICE_CONSOLE_ADDR": "127.0.0.1:0",
         "SERVICE_TOKENS_FILE": tokens,
@@ -94,6 +93,8 @@ def lab(serving: Callable[..., Service], tmp_path: Path) -> Lab:
 @pytest.fixture
 def filled(lab: Lab) -> Lab:
     assert lab.ask(Role.ADMIN, "PUT", "/groups/g?format=yaml", GROUP).status == 200
+    columns = 'columns = { codewort = "admin_password" }'
+    assert lab.ask(Role.ADMIN, "PUT", "/inventory/default?format=columns", columns).status == 200
     assert lab.ask(Role.ADMIN, "PUT", "/inventory/default", TABLE).status == 200
     return lab
 
@@ -318,6 +319,7 @@ def test_the_console_shows_who_has_access_and_who_changed_what(filled: Lab) -> N
     changes = re.findall(r"<td>(\S+)</td><td>(added|changed)</td><td><a [^>]*>([^<]+)</a>", history)
     assert changes == [
         ("admin-token", "added", 'inventory "default" (csv)'),
+        ("admin-token", "added", 'inventory "default" (columns)'),
         ("admin-token", "added", 'group "g" (yaml)'),
     ]
     assert "Older" not in history

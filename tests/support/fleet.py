@@ -20,6 +20,7 @@ from answerd.documents import Key, RawDocument
 from answerd.facts import Facts, Request
 from answerd.formats import split_extension
 from answerd.identity import Kind
+from answerd.inventory import INVENTORY_FORMATS
 from answerd.store import Store
 from answerd.store.database import DatabaseStore
 from answerd.store.files import FileStore
@@ -59,8 +60,9 @@ if postgres.binaries() is not None:
 
 def key_of(name: str) -> Key:
     """The key of a document by its flat name: ``groups/rack.toml``, ``98fa9b50d810.toml``, ``default.ks``."""
-    if name.endswith(".csv"):
-        return Key(Kind.INVENTORY, name.partition("/")[2].removesuffix(".csv") or "default", "csv")
+    table, _, kept_as = name.rpartition(".")
+    if kept_as in INVENTORY_FORMATS:
+        return Key(Kind.INVENTORY, table.partition("/")[2] or "default", kept_as)
     folder, _, file = name.rpartition("/")
     stem, extension = split_extension(file)
     assert extension, name

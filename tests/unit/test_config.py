@@ -79,7 +79,6 @@ VALUES: dict[str, tuple[str, object]] = {
     ),
     "SERVICE_CAPTURE": ("problems", "problems"),
     "SERVICE_URL": ("https://answers.example.com:8443/", "https://answers.example.com:8443"),
-    "SERVICE_INVENTORY_COLUMNS": ("A B=c", (("a b", "c"),)),
     "SERVICE_LOG": ("problems", "problems"),
     "SERVICE_LOG_FORMAT": ("json", "json"),
     "SERVICE_METRICS_ADDR": ("127.0.0.1:8002", Address("127.0.0.1", 8002)),

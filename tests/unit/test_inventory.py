@@ -17,8 +17,9 @@ from answerd.facts import OWN_LABELS, RESERVED_LABELS
 from answerd.formats.template import SECRETS
 from answerd.identity import identity_of
 from answerd.inventory.editing import with_row, with_rows_added, without_row
+from answerd.inventory.meaning import RESERVED_BEGINNING, RESERVED_COLUMNS
 from answerd.inventory.records import UnreadableError, written
-from answerd.inventory.row import RESERVED_BEGINNING, RESERVED_COLUMNS, identities_of_sound, judged, notes
+from answerd.inventory.row import identities_of_sound, judged, notes
 from answerd.inventory.table import read_table, table_after
 from tests.support.thorough import examples
 

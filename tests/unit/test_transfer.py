@@ -305,9 +305,10 @@ def test_a_backup_of_a_newer_version_is_refused_and_leaves_the_database(store: S
     assert not (tmp_path / "restored.db").exists()
 
 
-def test_an_import_gives_columns_the_labels_of_the_settings(store: SqliteStore, tmp_path: Path) -> None:
+def test_an_import_takes_what_columns_mean(store: SqliteStore, tmp_path: Path) -> None:
     (tmp_path / "lab").mkdir()
     (tmp_path / "lab" / "inventory.csv").write_text("Asset Tag,role\nweb-01,web\n")
     [problem] = import_directory(tmp_path / "lab", store).problems
     assert "no column is one of id, mac, serial, uuid" in problem
-    assert not import_directory(tmp_path / "lab", store, columns={"asset tag": "id"}).problems
+    (tmp_path / "lab" / "inventory.columns").write_text('columns = { "asset tag" = "id" }')
+    assert not import_directory(tmp_path / "lab", store).problems

@@ -25,6 +25,7 @@ from answerd.identity import IDENTIFIER_LENGTH, Kind
 from answerd.installs.records import InstallMemory
 from answerd.installs.states import Rules
 from answerd.inventory import FORMAT as INVENTORY_FORMAT
+from answerd.inventory import INVENTORY_FORMATS
 from answerd.machine_history import Happened, happened_as_json, machine_history, names_of_machine
 from answerd.server.admin import requests
 from answerd.server.admin.requests import (
@@ -166,7 +167,7 @@ class ChangeHandlers:
         memory = self._installs.current() if self._installs is not None else InstallMemory(Rules())
         names = names_of_machine(catalogue, memory, wanted.identifier)
         events = self._installs.store.history(names) if self._installs is not None else []
-        return machine_history(self.store, wanted, names, events, catalogue.columns)
+        return machine_history(self.store, wanted, names, events, catalogue)
 
     def take_back(self, revision: str) -> bottle.HTTPResponse:
         """Make all documents of a change what they were before it, or return what that would do."""
@@ -275,8 +276,8 @@ def _filter(query: dict[str, str]) -> HistoryFilter:
     except ValueError:
         raise InvalidRequest("since is no time of UTC, such as 2026-11-21 or 2026-11-21T09:14:00Z") from None
     extension = query["format"].lower() if "format" in query else None
-    if extension not in (None, INVENTORY_FORMAT, *FORMATS):
-        raise InvalidRequest(f"format is none of {', '.join((*FORMATS, INVENTORY_FORMAT))}")
+    if extension not in (None, *INVENTORY_FORMATS, *FORMATS):
+        raise InvalidRequest(f"format is none of {', '.join((*FORMATS, *INVENTORY_FORMATS))}")
     return HistoryFilter(
         kind=Kind(named[0]) if named else kind,
         identifier=query[named[0]] if named else None,
@@ -384,15 +385,16 @@ def _document(array: str, place: str, fields: dict[str, Any]) -> RawDocument:
     text = fields.get("text", "")
     kind = _kind(fields.get("kind", ""), f"the kind of {place}")
     extension = fields.get("format", INVENTORY_FORMAT if kind is Kind.INVENTORY else DEFAULT_FORMAT).lower()
-    if kind is not Kind.INVENTORY and extension not in FORMATS:
-        raise InvalidRequest(f"the format of {place} is none of {', '.join(FORMATS)}")
+    formats = INVENTORY_FORMATS if kind is Kind.INVENTORY else tuple(FORMATS)
+    if extension not in formats:
+        raise InvalidRequest(f"the format of {place} is none of {', '.join(formats)}")
     identifier = fields.get("identifier", "")
     if len(identifier) > IDENTIFIER_LENGTH:
         raise InvalidRequest(f"the identifier of {place} has more than {IDENTIFIER_LENGTH} characters")
     key = Key(kind, identifier, extension)
     if fault := key_fault(key):
         raise InvalidRequest(f"{place}, {key}: {fault}")
-    limit = INVENTORY_LIMIT if kind is Kind.INVENTORY else DOCUMENT_LIMIT
+    limit = INVENTORY_LIMIT if extension == INVENTORY_FORMAT else DOCUMENT_LIMIT
     if len(text.encode()) > limit:
         raise InvalidRequest(f"{place}, {key}, has more than {limit} bytes")
     return RawDocument(key, text)

@@ -6,7 +6,6 @@ Rules: docs/admin-api.md#requests, docs/admin-api.md#what-a-write-guarantees, do
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Callable, Iterable
 from functools import partial
 from typing import Any
@@ -20,7 +19,7 @@ from answerd.answers.sources import Sources
 from answerd.documents import Key, RawDocument
 from answerd.formats import FORMATS
 from answerd.identity import Kind, brief, folded, identity_of
-from answerd.inventory import FORMAT
+from answerd.inventory import COLUMNS, FORMAT
 from answerd.inventory.editing import in_columns, with_row, with_rows_added, without_row
 from answerd.inventory.records import BYTE_ORDER_MARK, UnreadableError
 from answerd.inventory.row import Row, judged
@@ -61,8 +60,6 @@ CSV = "text/csv; charset=utf-8"
 _MOST_TRIES = 5
 """Times that a row is changed anew because a write of the whole inventory, or one of another service, came first, where
 the client has no condition. Those who edit rows of this service wait for each other."""
-
-_NOT_IN_A_CELL = re.compile("[\0\ud800-\udfff]")
 
 Edit = Callable[[str, Table, Row | None], str]
 """Makes a text of a text, with its table and the row that the change is about."""
@@ -115,7 +112,7 @@ class DocumentHandlers:
         return json_response(OK, {kind.value: found}, {"ETag": tag})
 
     def inventories(self) -> bottle.HTTPResponse:
-        names = sorted(key.identifier for key in in_thread(self.store.keys, Kind.INVENTORY))
+        names = sorted(key.identifier for key in in_thread(self.store.keys, Kind.INVENTORY) if key.format == FORMAT)
         note_outcome(f"{len(names)} inventories")
         return json_response(OK, {"inventory": names})
 
@@ -133,7 +130,7 @@ class DocumentHandlers:
         if masked:
             text, labels = body.decode("utf-8", "replace"), self.writes.follower.loader.catalogue.columns
             body = in_thread(lambda: redacted(text, key.format, labels=labels).encode())
-        content_type = CSV if key.kind is Kind.INVENTORY else FORMATS[key.format].content_type
+        content_type = CSV if key.format == FORMAT else FORMATS[_like(key.format)].content_type
         return bottle.HTTPResponse(body, OK, {"Content-Type": content_type, "ETag": tag, **masked})
 
     def _other_formats(self, key: Key) -> str:
@@ -172,7 +169,7 @@ class DocumentHandlers:
 
     def put_row(self, name: str, row: str) -> bottle.HTTPResponse:
         """Change one row, or append it, and leave every other byte as it is. A column that is not named is empty."""
-        return self._row_written(name, row, lambda table, _, values: in_columns(table, values))
+        return self._row_written(name, row, lambda table, _, values: in_columns(table.layout, values))
 
     def patch_row(self, name: str, row: str) -> bottle.HTTPResponse:
         """Change the columns of a row that the request names."""
@@ -224,6 +221,11 @@ class DocumentHandlers:
         return self.writes.make(times, self.rows.edited, key, identity, edit, author, conditions)
 
 
+def _like(extension: str) -> str:
+    """Return the format whose texts are written like those of another one."""
+    return "toml" if extension == COLUMNS else extension
+
+
 def _entry_as_json(entry: DocumentEntry) -> dict[str, Any]:
     return {
         "identifier": entry.key.identifier,
@@ -259,7 +261,7 @@ def _values(body: bytes) -> dict[str, str]:
     values = {column: _cell(column, value) for column, value in written.items()}
     for column, value in values.items():
         requests.refuse_masked(value, f"column {brief(column)}")
-        if _NOT_IN_A_CELL.search(value):
+        if requests.NOT_IN_A_CELL.search(value):
             raise InvalidRequest(f"column {brief(column)}: the cell has a character that no inventory can hold")
     return values
 
@@ -353,7 +355,7 @@ class RowEdits:
                 return table
         source = inventory_file(RawDocument(key, ""))
         try:
-            return read_table(source, text, catalogue.columns)
+            return read_table(source, text, catalogue.meaning_of(key.identifier))
         except UnreadableError as error:
             reason = f"{source}:{error.line}: the inventory cannot be read: {error.reason}; store it as a whole"
             raise CannotRender(reason) from None

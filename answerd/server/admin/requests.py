@@ -20,6 +20,7 @@ from answerd.documents import LARGEST_INVENTORY, Key, NotText, decoded
 from answerd.formats import FORMATS
 from answerd.identity import Kind, identifier_fault, printable
 from answerd.inventory import FORMAT as INVENTORY_FORMAT
+from answerd.inventory import INVENTORY_FORMATS
 from answerd.server.http.responses import Client, Exchange, exchange_of, reason_line
 from answerd.server.roles import NEEDED, Caller, Role, may
 from answerd.server.statuses import NOT_MODIFIED, OK
@@ -38,6 +39,8 @@ DOCUMENT_LIMIT = 262_144
 
 INVENTORY_LIMIT = LARGEST_INVENTORY
 """Bytes that an inventory may have."""
+
+NOT_IN_A_CELL = re.compile("[\0\ud800-\udfff]")
 
 _PARAMETER = re.compile(r"<(\w+)(?::re:([^>]+))?>")
 
@@ -208,7 +211,10 @@ def document_key(collection: str, name: str) -> Key:
     """Return the key that a path and its ``format`` name. Raises `InvalidRequest`."""
     kind = KINDS[collection] if collection else Kind.DEFAULT
     if kind is Kind.INVENTORY:
-        return Key(kind, identifier(kind, name), INVENTORY_FORMAT)
+        given = query().get("format", INVENTORY_FORMAT).lower()
+        if given not in INVENTORY_FORMATS:
+            raise InvalidRequest(f'unknown format "{given}" of an inventory: it is {" or ".join(INVENTORY_FORMATS)}')
+        return Key(kind, identifier(kind, name), given)
     given = query().get("format", DEFAULT_FORMAT)
     if given.lower() not in FORMATS:
         raise InvalidRequest(f'unknown format "{given}": it is one of {", ".join(FORMATS)}')

@@ -1,0 +1,150 @@
+"""Unknown machines become rows of an inventory (docs/inventory.md#adopting-machines)."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from typing import Any, NamedTuple
+
+import bottle
+
+from answerd.adoption import Adoption, Plan, WrongAdoption, adopted_note, plan_as_json, planned
+from answerd.answers.operator_names import machines_with_state
+from answerd.answers.redaction import redacted_row
+from answerd.answers.unclaimed import still_unclaimed
+from answerd.documents import Key
+from answerd.identity import Kind, brief, identifier_fault
+from answerd.inventory import DEFAULT_NAME, FORMAT
+from answerd.server.admin import requests
+from answerd.server.admin.documents import text_of
+from answerd.server.admin.requests import MASKED, InvalidRequest, Route, json_response, note_outcome
+from answerd.server.document_writes import DocumentWrites
+from answerd.server.live_states import LiveStates
+from answerd.server.statuses import OK
+from answerd.server.threads import in_thread
+from answerd.store import Author
+from answerd.write_guard import ChangeSet, ConditionFailed, Conditions, Times, etag
+
+_FIELDS = {"to": str, "name": str, "set": dict, "said": list, "count": int, "free": bool, "dry_run": bool}
+_MOST_FILTERS = 100
+_HIGHEST_COUNT = 999_999
+
+
+class Made(NamedTuple):
+    """An adoption that was made or tried. ``tag`` is that of the inventory: with a dry run as it is, empty where there
+    is none."""
+
+    plan: Plan
+    tag: str
+    problems: Iterable[str]
+
+
+class AdoptionHandlers:
+    def __init__(self, writes: DocumentWrites, installs: LiveStates) -> None:
+        self._writes = writes
+        self._installs = installs
+
+    def routes(self) -> Iterable[Route]:
+        yield Route("POST", "/adopt", self.adopt, what="an adoption")
+
+    def adopt(self) -> bottle.HTTPResponse:
+        """Make rows of unknown machines, or return which they would be in a dry run."""
+        fields = _fields(requests.body())
+        name = fields.get("to", DEFAULT_NAME)
+        if fault := identifier_fault(Kind.INVENTORY, name):
+            raise InvalidRequest(f'"to": {fault}')
+        key, asked = Key(Kind.INVENTORY, name, FORMAT), _asked(fields)
+        author, conditions, times = requests.author(), requests.conditions(), requests.times()
+        if fields.get("dry_run", False):
+            with self._writes.dry_run(times.begin_by):
+                made = in_thread(self._tried, key, asked, conditions, times)
+        else:
+            made = self._writes.make(times, self._made, key, asked, author, conditions)
+        status = "dry run" if fields.get("dry_run", False) else "adopted"
+        note_outcome(f"{status}: {len(made.plan.adopted)} machines")
+        report = plan_as_json(made.plan)
+        sees_secrets = requests.sees_secrets()
+        if not sees_secrets:
+            labels = self._writes.follower.catalogue.columns
+            for row in report["rows"]:
+                row["row"] = redacted_row(row["row"], labels)
+        headers = {} if sees_secrets else {**MASKED}
+        if made.tag:
+            headers["ETag"] = made.tag
+        return json_response(OK, {"status": status, **report, "problems": [*made.problems]}, headers)
+
+    def _tried(self, key: Key, asked: Adoption, conditions: Conditions, times: Times) -> Made:
+        plan, tag = self._planned(key, asked, conditions)
+        problems: Iterable[str] = ()
+        if plan.adopted:
+            changes = ChangeSet((plan.document(key),))
+            problems = self._writes.guard.tried(changes, times=times).problems
+        return Made(plan, tag, problems)
+
+    def _made(self, key: Key, asked: Adoption, author: Author, conditions: Conditions, times: Times) -> Made:
+        plan, tag = self._planned(key, asked, conditions)
+        if not plan.adopted:
+            return Made(plan, tag, ())
+        by = Author(author.peer, author.name, author.note or adopted_note(len(plan.adopted)))
+        still = Conditions(if_match=tag) if tag else Conditions(if_none_match="*")
+        written = self._writes.guard.put(key, plan.text, by, still, times)
+        return Made(plan, written.etag, written.problems)
+
+    def _planned(self, key: Key, asked: Adoption, conditions: Conditions) -> tuple[Plan, str]:
+        """Return what would be done, and the tag of the inventory as it is. Raises `InvalidRequest`,
+        `ConditionFailed`."""
+        stored = self._writes.store.find(key)
+        tag = etag(stored.revision, stored.token) if stored is not None else ""
+        if fault := conditions.fault(tag or None):
+            raise ConditionFailed(fault)
+        text = text_of(stored.key, stored.body) if stored is not None else None
+        catalogue, memory = self._writes.follower.catalogue, self._installs.current()
+        machines = still_unclaimed(catalogue, self._installs.store.unknown())
+        names = [machine.name for machine in machines_with_state(catalogue, memory)]
+        try:
+            return planned(catalogue, key, text, machines, asked, names), tag
+        except WrongAdoption as error:
+            raise InvalidRequest(str(error)) from None
+
+
+def _fields(body: bytes) -> dict[str, Any]:
+    """Return the fields of a request. Raises `InvalidRequest`."""
+    try:
+        fields = json.loads(body or b"{}", object_pairs_hook=_once)
+    except (ValueError, RecursionError):
+        raise InvalidRequest('the body is no JSON object, {"name": "cn{n:04}", "set": {"role": "gpu"}}') from None
+    if not isinstance(fields, dict):
+        raise InvalidRequest('the body is no JSON object, {"name": "cn{n:04}", "set": {"role": "gpu"}}')
+    for name, value in fields.items():
+        if name not in _FIELDS:
+            raise InvalidRequest(f"the body has an unknown field {brief(name)}: there are {', '.join(_FIELDS)}")
+        if type(value) is not _FIELDS[name]:
+            raise InvalidRequest(f'"{name}" is no {_WORDS[_FIELDS[name]]}')
+    return fields
+
+
+_WORDS = {str: "text", dict: "object of texts", list: "list of texts", int: "number", bool: "true or false"}
+
+
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        raise ValueError
+    return found
+
+
+def _asked(fields: dict[str, Any]) -> Adoption:
+    """Return what a request asks for. Raises `InvalidRequest`."""
+    values, said, count = fields.get("set", {}), fields.get("said", []), fields.get("count")
+    for name, texts in (("set", values.values()), ("said", said)):
+        if not all(isinstance(text, str) for text in texts):
+            raise InvalidRequest(f'"{name}" is no {_WORDS[_FIELDS[name]]}')
+    if len(said) > _MOST_FILTERS:
+        raise InvalidRequest(f'"said" has more than {_MOST_FILTERS} filters')
+    if count is not None and not 1 <= count <= _HIGHEST_COUNT:
+        raise InvalidRequest('"count" is no whole number above zero')
+    for column, text in values.items():
+        requests.refuse_masked(text, f"column {brief(column)}")
+        if requests.NOT_IN_A_CELL.search(text):
+            raise InvalidRequest(f"column {brief(column)}: the cell has a character that no inventory can hold")
+    return Adoption(fields.get("name"), values, tuple(said), count, fields.get("free", False))

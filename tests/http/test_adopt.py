@@ -1,0 +1,130 @@
+"""Adopting machines with the real program: over the command line and the admin API, from the first question to the
+answer. Rules: docs/inventory.md#adopting-machines."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from answerd.server.roles import hash_of
+from tests.support.replies import Reply
+from tests.support.service import Service, run, write_tree
+from tests.support.waiting import wait_until
+
+TOKEN, READER = "of-the-inventory-0123456789", "of-the-reader-0123456789abc"
+DOCUMENTS: dict[str, str | bytes] = {
+    "groups/gpu.ks": "# answer: match role=gpu\n{{ id }} {{ serial }}\n",
+    "inventory.csv": "id,mac,serial,role\nspare-1,,,gpu\nspare-2,,,gpu\n",
+    "default.ipxe": "#!ipxe\nsleep 60\n",
+}
+
+
+def mac(number: int) -> str:
+    return f"98:fa:9b:50:d8:{number:02x}"
+
+
+def ask(service: Service, number: int, path: str = "/ks") -> Reply:
+    return service.get(f"{path}?mac={mac(number)}&serial=7ABC10{number}&product=R750xa")
+
+
+def database(directory: Path) -> dict[str, Any]:
+    """The settings of a service with a database, and a token that may adopt."""
+    (directory / "tokens").write_text(
+        f"rows inventory {hash_of(TOKEN.encode())}\nreader read {hash_of(READER.encode())}\n"
+    )
+    (directory / "tokens").chmod(0o600)
+    return {
+        "SERVICE_STORE": "sqlite",
+        "SERVICE_DB_PATH": directory / "answers.db",
+        "SERVICE_ADMIN_ADDR": "127.0.0.1:0",
+        "SERVICE_TOKENS_FILE": directory / "tokens",
+    }
+
+
+@pytest.mark.parametrize("store", ["files", "sqlite"])
+def test_machines_are_adopted_on_the_command_line(serving: Callable[..., Service], store: str, tmp_path: Path) -> None:
+    answers = tmp_path / "set"
+    write_tree(answers, DOCUMENTS)
+    settings: dict[str, Any] = {"SERVICE_STATE_PATH": tmp_path / "state.db", "SERVICE_ANSWERS_DIR": answers}
+    if store == "sqlite":
+        settings = database(tmp_path)
+        assert run("import", str(answers), **settings).returncode == 0
+
+    def adopt(*arguments: str) -> subprocess.CompletedProcess[bytes]:
+        return run("adopt", *arguments, **settings)
+
+    def rows(*arguments: str) -> list[dict[str, Any]]:
+        found: list[dict[str, Any]] = json.loads(adopt("--json", *arguments).stdout)["rows"]
+        return found
+
+    service = serving(None, **settings)
+    assert ask(service, 9, "/ipxe").status == 200  # the default answers it: unknown all the same
+    for number in (3, 1):
+        assert ask(service, number).status == 404
+    wait_until(lambda: len(rows("--dry-run")) == 3)
+    tried = rows("--dry-run", "--free", "--said", "serial=7ABC10*", "--count", "1")
+    assert [(row["machine"], row["place"]) for row in tried] == [("7ABC109", "inventory.csv:2")]
+    assert rows("--free", "--said", "serial=7ABC103")[0]["row"]["id"] == "spare-1"
+    shown = adopt("--name", "cn{n:04}", "--set", "role=gpu", "--said", "serial=7ABC101")
+    assert shown.returncode == 0
+    assert f"cn0001,{mac(1)},7ABC101,gpu".encode() in shown.stdout
+    assert shown.stdout.endswith(b"1 machine adopted, 0 left out\n")
+    wait_until(lambda: ask(service, 1).text == "cn0001 7ABC101\n")
+    wait_until(lambda: ask(service, 3).text == "spare-1 7ABC103\n")
+    nobody = adopt("--said", "serial=7ABC101")
+    assert (nobody.returncode, b"there is no machine to adopt" in nobody.stderr) == (1, True)
+    wrong = adopt("--name", "cn")
+    assert (wrong.returncode, b"write {n} once" in wrong.stderr) == (2, True)
+
+
+def test_machines_are_adopted_over_the_admin_api(serving: Callable[..., Service], tmp_path: Path) -> None:
+    service = serving(None, **database(tmp_path))
+
+    def call(method: str, path: str, body: Any = None, token: str = TOKEN, **headers: str) -> Reply:
+        text = b"" if body is None else json.dumps(body).encode()
+        return service.ask_admin(method, path, text, authorization=f"Bearer {token}", **headers)
+
+    for number in (3, 1, 2):
+        assert ask(service, number).status == 404
+    wait_until(lambda: len(call("GET", "/unknown").json["unknown"]) == 3)
+    assert call("POST", "/adopt", {}, READER).status == 403
+    wanted = {"name": "cn{n:04}", "set": {"role": "gpu"}, "count": 2}
+    tried = call("POST", "/adopt", {**wanted, "dry_run": True})
+    assert (tried.status, tried.json["status"]) == (200, "dry run")
+    first = [row["row"] for row in tried.json["rows"]]
+    assert [(row["id"], row["serial"], row["role"]) for row in first] == [
+        ("cn0001", "7ABC103", "gpu"),
+        ("cn0002", "7ABC101", "gpu"),
+    ]
+    assert call("GET", "/inventory/default").status == 404  # nothing was made
+    made = call("POST", "/adopt", wanted).json
+    assert (made["status"], [row["row"] for row in made["rows"]], made["problems"]) == ("adopted", first, [])
+    again = call("POST", "/adopt", {**wanted, "dry_run": True})
+    assert [row["row"]["id"] for row in again.json["rows"]] == ["cn0003"]
+    assert call("POST", "/adopt", wanted, if_match='"other"').status == 412
+    assert call("POST", "/adopt", wanted, if_match=again.headers["etag"]).status == 200
+    history = call("GET", "/history").json["history"]
+    assert [entry["note"] for entry in history] == ["adopted 1 machine", "adopted 2 machines"]
+    for body, sentence in NOT_TO_BE.items():
+        refused = service.ask_admin("POST", "/adopt", body.encode(), authorization=f"Bearer {TOKEN}")
+        assert (refused.status, sentence in refused.json["error"]) == (400, True), refused.json
+
+
+NOT_TO_BE = {
+    '{"nane": "x"}': "unknown field nane",
+    '{"count": 0}': '"count" is no whole number above zero',
+    '{"count": true}': '"count" is no number',
+    '{"set": {"x": 1}}': '"set" is no object of texts',
+    '{"set": {"x": "1"}}': "there is no column 'x'",
+    '{"said": ["product"]}': "is no filter",
+    '{"to": "a/b"}': '"to": ',
+    '{"name": "x"}': "write {n} once",
+    '{"name": "x{n}", "name": "y{n}"}': "the body is no JSON object",
+    "[]": "the body is no JSON object",
+}
+"""Bodies that are 400, and what is said of them."""
