@@ -21,6 +21,7 @@ from answerd.console.jobs import Checked
 from answerd.errors import StatesUnknown
 from answerd.identity import identity_of
 from answerd.installs.contacts import ContactIndex, contact_as_json
+from answerd.installs.events import Event
 from answerd.installs.records import InstallMemory, Remembered
 from answerd.installs.sentences import sentence, shown_name
 from answerd.installs.shown import UnknownMachine, event_as_json, record_as_json, unknown_as_json
@@ -167,7 +168,7 @@ class Installs:
         except StoreError:
             events = []
         fields = record_as_json(remembered, self._live.now(), self._live.rules)
-        return {**fields, "events": [event_as_json(event) for event in reversed(events)]}
+        return {**fields, "events": [_shown(event) for event in reversed(events)]}
 
     def change(self, order: Order, names: Iterable[str], who: str, peer: str) -> list[str]:
         """Arm, disarm or forget machines, all or none. Return why some that were armed would still be refused. Raises
@@ -197,6 +198,11 @@ class Installs:
             return self._live.current()
         except StatesUnknown:
             return InstallMemory(self._live.rules)
+
+
+def _shown(event: Event) -> dict[str, Any]:
+    """Return an event as JSON, with the percent that it reported, which a picture shows."""
+    return {**event_as_json(event), "percent": event.percent}
 
 
 @dataclass(frozen=True, slots=True)

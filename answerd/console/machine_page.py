@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from functools import lru_cache
@@ -26,6 +27,7 @@ from answerd.console.machines import MachinesPages
 from answerd.console.page_request import PageReply, PageRequest, number_in, redirect
 from answerd.console.places import Places
 from answerd.console.rendering import link, page
+from answerd.console.timeline import picture, timeline_of
 from answerd.console.verdict import ERRORS_FROM, MOST_NEAR, Near, Seen, Verdict, near_askers, near_rows, verdict
 from answerd.documents import Key
 from answerd.errors import AnswerError
@@ -95,6 +97,8 @@ class MachinePage:
             row=row,
             documents=documents,
             record=record,
+            line=timeline_of(record, contact, time.time()) if record else None,
+            picture=picture,
             failure=_failure(record) if record and record["state"] in FAILED else None,
             has_states=backend.installs is not None,
             events=events,

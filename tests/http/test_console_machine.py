@@ -62,7 +62,7 @@ def test_a_machine_that_failed_shows_first_when_and_why_then_its_log_then_what_h
     assert re.match(r"Failed (just now|\d+ s ago) \d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC", headings(page)[0])
     # The last contact is written a while later, so its card may not be there yet.
     cards = [heading for heading in headings(page)[1:] if not heading.startswith("Last asked ")]
-    assert cards[:4] == ["Install", "History", "Who it is", "What it would get"]
+    assert cards[:5] == ["Install", "Timeline", "History", "Who it is", "What it would get"]
     assert re.search(r'class="why-it-failed">no disk</p>', page.text)
     log = re.search(r'aria-label="Log of the failure">(.*?)</pre>', page.text, re.DOTALL)
     assert log

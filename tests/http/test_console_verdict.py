@@ -147,6 +147,14 @@ def test_the_state_of_an_install_is_a_sentence_with_what_lets_it_go_on(operator:
     assert failed.text.startswith("It failed when: no disk; it last got")
     assert failed.links["Its log"] == "#failure"
     assert failed.buttons == ["Let it install …"]
+    line = operator.get("/console/machine?id=m1").text.partition('aria-labelledby="timeline"')[2]
+    assert '<svg class="line-of"' in line
+    marks = re.findall(r'<li class="(\w+)" value="\d+">.*?</span>(.*?)</li>', line.partition("</ol>")[0], re.DOTALL)
+    assert [(tone, unescape(words).strip()) for tone, words in marks] == [
+        ("busy", 'installer got group "nodes" (ks)'),
+        ("busy", "45 % packages"),
+        ("bad", "✕ failed: no disk"),
+    ]
     operator.service.get(f"{path[1]}/installed")
     wait_until(lambda: said(operator, "m1").text.startswith("It is installed since when"))
     assert said(operator, "m1").tone == "good"

@@ -127,6 +127,16 @@ Write a file <code>{{name}}.toml</code>, or of another format, in the answers di
   % end
 </section>
 % end
+% if line:
+<section class="card" aria-labelledby="timeline"><h2 id="timeline">Timeline</h2>
+<div class="scroll" tabindex="0" role="region" aria-label="Timeline of the last install">{{!picture(line)}}</div>
+<ol class="marks">
+% for mark in line.marks:
+<li class="{{mark.tone}}" value="{{mark.number}}"><time datetime="{{stamp(mark.at)}}" title="{{exact(mark.at)}}">{{exact(mark.at)[11:19]}}</time> <span class="muted">{{mark.after}}</span> {{'✕ ' if mark.tone == 'bad' else ''}}{{mark.words}}</li>
+% end
+</ol>
+</section>
+% end
 % if events:
 <section class="card" aria-labelledby="history"><h2 id="history">History</h2>
 <ol class="timeline">
