@@ -87,6 +87,8 @@ class Console:
             ("GET", "/console/overview"): pages.overview,
             ("GET", "/console/requests"): pages.requests,
             ("GET", "/console/machines"): pages.all_machines.show,
+            ("GET", "/console/machines.csv"): pages.all_machines.as_csv,
+            ("GET", "/console/search"): pages.search,
             ("POST", "/console/machines"): pages.all_machines.order,
             ("GET", "/console/machine"): pages.one_machine.show,
             ("GET", "/console/adopt"): pages.inventories.adopt,

@@ -38,6 +38,9 @@ from answerd.store.secrets import SecretFiles
 UNKNOWN_SECONDS = 1.0
 """How long the unknown machines that were read are shown."""
 
+CONTACTS_SECONDS = 2.0
+"""How long the last contacts that were read are shown: 20,000 of them take a tenth of a second to read."""
+
 MESSAGES_KEPT = 5_000
 """Messages of machines that are kept without their secrets: to find these takes a millisecond or more each."""
 
@@ -55,7 +58,7 @@ def names_sent(facts: str) -> Sequence[str]:
 class CurrentStates:
     """The installs of one moment. ``now`` is in seconds since 1970; ``sightings`` are the machines that nothing claims;
     ``said`` returns the message of a record without secrets; ``machines`` are those that are known, by the identities
-    of their names."""
+    of their names; ``contacts`` are the last ones of all machines."""
 
     memory: InstallMemory
     sightings: Sequence[UnknownMachine]
@@ -63,6 +66,7 @@ class CurrentStates:
     rules: Rules
     said: Callable[[Remembered], str]
     machines: Mapping[str, Remembered] = field(default_factory=dict)
+    contacts: ContactIndex = field(default_factory=lambda: ContactIndex(()))
 
     def state_of(self, name: str) -> State:
         """Return the state of the machine with a name; new where it has no record."""
@@ -84,7 +88,7 @@ class Installs:
         self._said: dict[int, tuple[Remembered, Catalogue, str]] = {}
         self._machines: dict[str, Remembered] = {}
         self._contacts: ContactIndex | None = None
-        self._contacts_read = -UNKNOWN_SECONDS
+        self._contacts_read = -CONTACTS_SECONDS
         self._machines_of: tuple[Catalogue, InstallMemory, int] | None = None
 
     def now(self) -> CurrentStates:
@@ -100,7 +104,7 @@ class Installs:
         memory = self._memory()
         machines = in_thread(self._known, catalogue, memory)
         now, rules = self._live.now(), self._live.rules
-        return CurrentStates(memory, self._unknown, now, rules, self._message_of, machines)
+        return CurrentStates(memory, self._unknown, now, rules, self._message_of, machines, self.contacts())
 
     def _known(self, catalogue: Catalogue, memory: InstallMemory) -> Mapping[str, Remembered]:
         """Return all machines of which anything is known. One that has not changed stays the same object."""
@@ -139,8 +143,8 @@ class Installs:
         return self.now().sightings
 
     def contacts(self) -> ContactIndex:
-        """Return the last contacts of all machines, read once a second."""
-        if self._contacts is None or time.monotonic() - self._contacts_read >= UNKNOWN_SECONDS:
+        """Return the last contacts of all machines, as they were read a moment ago."""
+        if self._contacts is None or time.monotonic() - self._contacts_read >= CONTACTS_SECONDS:
             try:
                 self._contacts = in_thread(lambda: ContactIndex(self._live.store.contacts()))
             except StoreError:

@@ -17,7 +17,7 @@ import bottle
 
 from answerd.console.backend import CurrentStates
 from answerd.console.rendering import ago, link, machine_link, on_page
-from answerd.console.table import GROUP, INVENTORY, STATES, UNKNOWN, Placed, Table, View
+from answerd.console.table import GROUP, INVENTORY, STATES, UNKNOWN, USUAL, Placed, Table, View
 from answerd.installs.states import SILENT, State
 from answerd.inventory.row import IDENTITY_COLUMNS
 
@@ -44,9 +44,6 @@ SIGNS: Final[Mapping[str, str]] = MappingProxyType(
     }
 )
 """The sign of each state, in the order in which a bar has them."""
-
-_USUAL: Final = ("rack", "room", "class", "classroom", "lab", "row", "site", "location")
-"""Columns by which machines are usually looked at, the first one that a table has."""
 
 _CURVE_WIDTH, _CURVE_HEIGHT = 300, 60
 _MOST_POINTS = 200
@@ -97,7 +94,7 @@ class Grid:
 def choices_of(table: Table) -> list[str]:
     """Return what machines can be grouped by: what people look at first comes first."""
     columns = [label for label in table.columns if label not in (*IDENTITY_COLUMNS, "asset_tag")]
-    usual = [label for label in _USUAL if label in columns]
+    usual = [label for label in USUAL if label in columns]
     return [*usual, GROUP, INVENTORY, *(label for label in columns if label not in usual and label != INVENTORY)]
 
 

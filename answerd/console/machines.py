@@ -5,8 +5,11 @@ Rules: docs/console.md#machines.
 
 from __future__ import annotations
 
+import csv
+import io
+import time
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from urllib.parse import urlsplit
 
@@ -16,8 +19,8 @@ from answerd.console.editing import NotSaved
 from answerd.console.grid import grid_of
 from answerd.console.jobs import Kept
 from answerd.console.page_request import PageReply, PageRequest, message_page, number_in, pairs, redirect
-from answerd.console.rendering import counted, link, page
-from answerd.console.table import ORIGIN, STATES, MachinesPage, Tables, View
+from answerd.console.rendering import counted, link, page, stamp
+from answerd.console.table import OWN_COLUMNS, STATES, Machine, MachinesPage, Tables, View
 from answerd.formats import FORMATS
 from answerd.installs.states import Order, State
 from answerd.long_work import run_long
@@ -69,12 +72,22 @@ class MachinesPages:
             is_current=self._tables.is_current,
             states=STATES if states is not None else (),
             formats=tuple(FORMATS),
-            columns=(ORIGIN, *shown.columns),
+            columns=dict.fromkeys((*shown.columns, *OWN_COLUMNS)),
+            is_paged=shown.found > len(shown.machines),
             has_states=states is not None,
             done=self.done(request),
             notice=request.get("done"),
         )
         return PageReply(body)
+
+    def as_csv(self, request: PageRequest) -> PageReply:
+        """Return the machines that the address describes, of all pages, as a table for a spreadsheet."""
+        view, states, table = view_of(request.query), self._backend.states(), self._tables.current()
+        if table is None:
+            return message_page(request, 503, "The list is being made: try again in a moment.")
+        body = run_long(lambda: _csv(table.all_machines(view, states), table.shown(view)))
+        name = f'attachment; filename="machines-{time.strftime("%Y-%m-%d", time.gmtime())}.csv"'
+        return PageReply(body, content_type="text/csv; charset=utf-8", headers=(("Content-Disposition", name),))
 
     def order(self, request: PageRequest) -> PageReply:
         """Ask whether an order is meant, give one that is confirmed, or take one back; then go back to the page it
@@ -143,12 +156,29 @@ class MachinesPages:
 
     def _go_back(self, where: str, given: Given) -> PageReply:
         address, _, query = where.partition("?")
-        parameters = {name: values[0] for name, values in pairs(query).items() if name != "done"}
+        parameters = {name: values for name, values in pairs(query).items() if name != "done"}
         return redirect(link(address, **parameters, done=self._orders.keep(given)))
 
 
 def _state_of(states: CurrentStates | None, name: str) -> State:
     return states.state_of(name) if states is not None else State.NEW
+
+
+_FORMULA = ("=", "+", "-", "@", "\t", "\r")
+"""What a text begins with that a spreadsheet would compute. What a machine said may be anything."""
+
+
+def _csv(machines: Iterable[Machine], columns: Sequence[str]) -> bytes:
+    """Return machines as CSV with a header. Times are UTC in ISO 8601."""
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\r\n")
+    writer.writerow(["machine", "state", "since", "percent", "message", *columns])
+    for machine in machines:
+        since = stamp(machine.since) if machine.since else ""
+        percent = "" if machine.percent is None else f"{machine.percent:g}"
+        cells = [machine.name, machine.state, since, percent, machine.message, *machine.cells]
+        writer.writerow([f"'{cell}" if cell.startswith(_FORMULA) else cell for cell in cells])
+    return text.getvalue().encode("utf-8", "replace")
 
 
 def view_of(query: Mapping[str, Sequence[str]]) -> View:
@@ -162,7 +192,7 @@ def view_of(query: Mapping[str, Sequence[str]]) -> View:
         given.get("sort", "name"),
         given.get("desc") == "1",
         number_in(given.get("page", "")) or 1,
-        given.get("column", ""),
+        [value for value in query.get("column", ()) if value],
         given.get("view") == "grid",
         given.get("by", ""),
     )

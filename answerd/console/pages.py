@@ -17,10 +17,11 @@ from answerd.console.documents import DocumentPages
 from answerd.console.editing import CHANGES_LISTED
 from answerd.console.grid import Grid, grid_of
 from answerd.console.jobs import Checked, patience_for
-from answerd.console.page_request import PageReply, PageRequest, message_page, number_in
+from answerd.console.machines import waiting
+from answerd.console.page_request import PageReply, PageRequest, message_page, number_in, redirect
 from answerd.console.places import shown_causes
-from answerd.console.rendering import page
-from answerd.console.table import STATES, Failure, View, inventories_of
+from answerd.console.rendering import machine_link, page
+from answerd.console.table import STATES, DocumentsPage, DocumentsView, Failure, MachinesPage, View, inventories_of
 from answerd.facts import Facts, Request
 from answerd.inventory import DEFAULT_NAME
 from answerd.inventory.row import IDENTITY_COLUMNS
@@ -35,6 +36,7 @@ REQUESTS_SHOWN = 30
 PROBLEMS_SHOWN = 1_000
 OLD_SECONDS = 5.0
 """The age of the set from which on it is shown: a database that answers is read every half second."""
+SEARCH_SHOWN = 20
 FIRST_PROBLEMS = 5
 FAILED_SHOWN = 10
 """Causes of failures that the first page shows, those that happened last."""
@@ -95,6 +97,23 @@ class Pages(DocumentPages):
     def requests(self, request: PageRequest) -> PageReply:
         """Return the last requests, again."""
         return _html(request, "requests", **self._requests())
+
+    def search(self, request: PageRequest) -> PageReply:
+        """Return the machines and documents in which a text is found; where it is one machine, go to its page."""
+        text, table, states = request.get("q"), self._tables.current(), self._backend.states()
+        if table is None:
+            return waiting(request, "Search", "", self._backend.catalogue().size)
+        if not text:
+            return redirect("/console/machines")
+
+        def look() -> tuple[MachinesPage, DocumentsPage]:
+            return table.machines(View(text), states), table.documents(DocumentsView(text))
+
+        machines, documents = run_long(look)
+        named = [one for one in documents.documents if one.kind != "machine"]
+        if machines.found == 1 and not named:
+            return redirect(machine_link(machines.machines[0].name))
+        return _html(request, "search", text=text, machines=machines, documents=named, most=SEARCH_SHOWN)
 
     def form_to_try(self, request: PageRequest) -> PageReply:
         """Return the form; with its result where the URL describes a request or names a capture."""

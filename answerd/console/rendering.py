@@ -117,9 +117,13 @@ def static(name: str) -> str:
 
 
 def link(path: str, **parameters: object) -> str:
-    """Return a path with a query string of the parameters that have a value."""
-    given = {name: str(value) for name, value in parameters.items() if value not in (None, "", False)}
-    return f"{path}?{urlencode(given, errors='replace')}" if given else path
+    """Return a path with a query string of the parameters that have a value; a list has several."""
+    given = {
+        name: value if isinstance(value, list) else str(value)
+        for name, value in parameters.items()
+        if value not in (None, "", False, [])
+    }
+    return f"{path}?{urlencode(given, doseq=True, errors='replace')}" if given else path
 
 
 def machine_link(name: str) -> str:
@@ -203,6 +207,17 @@ def on_page(count: int, wanted: int, most: int) -> tuple[int, int]:
     return pages, min(max(wanted, 1), pages)
 
 
+def page_numbers(at: int, pages: int) -> list[int]:
+    """Return the numbers of the pages that are linked: the first, the last and those around ``at``, and 0 for a gap."""
+    near = sorted({1, pages, *(number for number in range(at - 2, at + 3) if 1 <= number <= pages)})
+    numbers: list[int] = []
+    for number in near:
+        if numbers and number - numbers[-1] > 1:
+            numbers.append(0 if number - numbers[-1] > 2 else number - 1)  # noqa: PLR2004 - one page is no gap
+        numbers.append(number)
+    return numbers
+
+
 def diff_class(line: str) -> str:
     """Return the class of a line of a unified diff."""
     return {"+": "add", "-": "del", "@": "at"}.get(line[:1], "")
@@ -232,6 +247,7 @@ _FUNCTIONS: Mapping[str, Any] = {
     "link": link,
     "machine_link": machine_link,
     "navigation": NAVIGATION,
+    "page_numbers": page_numbers,
     "points": points,
     "quote": quote,
     "stamp": stamp,

@@ -19,6 +19,7 @@ from operator import attrgetter
 from typing import NamedTuple
 
 import gevent
+import orjson
 from gevent.greenlet import Greenlet
 
 from answerd.answers.catalogue import Catalogue
@@ -31,8 +32,9 @@ from answerd.console.rendering import counted, on_page
 from answerd.documents import Document, Key, RawDocument
 from answerd.errors import AnswerError
 from answerd.identity import Kind, identity_of, is_mac
+from answerd.installs.contacts import Contact
 from answerd.installs.records import Remembered
-from answerd.installs.shown import UnknownMachine
+from answerd.installs.shown import UnknownMachine, last_step
 from answerd.installs.states import SILENT, State, is_silent
 from answerd.inventory import FORMAT
 from answerd.inventory.row import IDENTITY_COLUMNS, Layout, Row, identities_of_sound, name_in
@@ -79,8 +81,12 @@ CAUSE = "cause"
 _FAILED_NAMED = 5
 """Machines that are named for a cause of failures."""
 
-ORIGIN = "known from"
-"""The column that is shown beside those of inventories."""
+ORIGIN, LAST_STEP, ADDRESS, FORMATS_COLUMN = "known from", "last step", "address", "formats"
+OWN_COLUMNS = (GROUP, INVENTORY, ADDRESS, LAST_STEP, FORMATS_COLUMN, ORIGIN)
+"""The columns that can be shown beside those of inventories."""
+
+USUAL = ("rack", "room", "class", "classroom", "lab", "row", "site", "location")
+"""Columns by which machines are usually looked at, the first one that a table has."""
 
 DOCUMENT_SORTS = {
     "identifier": "place",
@@ -109,8 +115,9 @@ class Word(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """The view that the page's URL describes. ``search`` has texts to be found and filters like ``rack:r3``; ``column``
-    is the column of inventories that is shown. ``as_grid``: one square for each machine, ``by`` a column."""
+    """The view that the page's URL describes. ``search`` has texts to be found and filters like ``rack:r3``;
+    ``columns`` are those that are shown, the usual ones where there are none. ``as_grid``: one square for each machine,
+    ``by`` a column."""
 
     search: str = ""
     state: str = ""
@@ -119,7 +126,7 @@ class View:
     sort: str = "name"
     descending: bool = False
     page: int = 1
-    column: str = ""
+    columns: Sequence[str] = ()
     as_grid: bool = False
     by: str = ""
 
@@ -138,7 +145,8 @@ class Placed(NamedTuple):
 @dataclass(frozen=True, slots=True)
 class Machine:
     """A machine of the table. ``origin`` is what its name is known from: ``document``, ``member``, ``inventory``,
-    ``install``, ``unknown``. ``since`` is in seconds since 1970. ``cell`` is what it has in the column of the view."""
+    ``install``, ``unknown``. ``since`` is in seconds since 1970. ``cells`` are what it has in the columns of the view.
+    """
 
     name: str
     origin: str
@@ -148,7 +156,7 @@ class Machine:
     since: float | None
     percent: float | None
     message: str
-    cell: str
+    cells: Sequence[str] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,7 +172,7 @@ class Failure:
 @dataclass(frozen=True, slots=True)
 class MachinesPage:
     """One page of the table, with how many machines the view has in all, and how many there are. ``columns`` are those
-    of inventories, ``filters`` those of the search."""
+    of inventories, ``shown`` the columns of the cells, ``filters`` those of the search."""
 
     machines: Sequence[Machine]
     found: int
@@ -173,6 +181,7 @@ class MachinesPage:
     page: int
     groups: Sequence[str]
     columns: Sequence[str]
+    shown: Sequence[str]
     filters: Sequence[Word]
 
 
@@ -266,12 +275,44 @@ class Table:
         words, moment = self._words(view), self._at(states)
         found = self._found(view, words, moment.lines, states)
         pages, page = on_page(len(found), view.page, ON_A_PAGE)
-        column = self.columns.get(view.column)
+        columns = self.shown(view)
         shown = found[(page - 1) * ON_A_PAGE : page * ON_A_PAGE]
-        machines = [_machine(line, states, column) for line in shown]
+        machines = [self._with_cells(line, states, columns) for line in shown]
         filters = [word for word in words if word.label]
-        total, columns = len(moment.lines), [*self.columns]
-        return MachinesPage(machines, len(found), total, pages, page, moment.groups, columns, filters)
+        total = len(moment.lines)
+        return MachinesPage(machines, len(found), total, pages, page, moment.groups, [*self.columns], columns, filters)
+
+    def shown(self, view: View) -> list[str]:
+        """Return the columns of a view: those that its address names, else the usual ones."""
+        named = [name for name in dict.fromkeys(view.columns) if name in self.columns or name in OWN_COLUMNS]
+        usual = [label for label in ("mac", *USUAL) if label in self.columns]
+        return named or [*usual[:2], GROUP, LAST_STEP]
+
+    def all_machines(self, view: View, states: CurrentStates | None) -> Iterator[Machine]:
+        """Yield all machines of a view, in its order, with their cells."""
+        columns = self.shown(view)
+        for line in self._found(view, self._words(view), self._at(states).lines, states):
+            yield self._with_cells(line, states, columns)
+
+    def _with_cells(self, line: _Line, states: CurrentStates | None, columns: Sequence[str]) -> Machine:
+        return _machine(line, states, [self._value(line, states, name) for name in columns])
+
+    def _value(self, line: _Line, states: CurrentStates | None, name: str) -> str:
+        """Return what a machine has in a column: its row's cell, or what is known of it."""
+        at = self.columns.get(name)
+        if at is not None and name != GROUP:
+            return _cell(line, at)
+        if name == GROUP:
+            return ", ".join(_groups(line, states))
+        if name == FORMATS_COLUMN:
+            return ", ".join(line.formats)
+        if name == INVENTORY:
+            return line.inventory
+        if name == LAST_STEP:
+            return _step(line, states)
+        if name == ADDRESS:
+            return _address(line, states)
+        return line.origin
 
     def names(self, view: View, states: CurrentStates | None) -> list[str]:
         """Return the names of all machines of a view, in its order."""
@@ -390,12 +431,12 @@ class Table:
             return sorted(lines, key=lambda line: _since(line, states) or 0.0, reverse=descending)
         if view.sort == "group":
             return sorted(lines, key=lambda line: _groups(line, states), reverse=descending)
-        if view.sort == "name" or at is None:
+        if view.sort == "name" or (at is None and view.sort not in OWN_COLUMNS):
             return lines[::-1] if descending else lines
-        filled = [line for line in lines if _cell(line, at)]
-        places = {cell: natural(cell) for cell in {_cell(line, at) for line in filled}}
-        filled.sort(key=lambda line: places[_cell(line, at)], reverse=descending)
-        return filled + [line for line in lines if not _cell(line, at)]
+        valued = [(self._value(line, states, view.sort), line) for line in lines]
+        places = {value: natural(value) for value in {value for value, _ in valued}}
+        filled = sorted((one for one in valued if one[0]), key=lambda one: places[one[0]], reverse=descending)
+        return [line for _, line in filled] + [line for value, line in valued if not value]
 
     def _test(self, word: Word, lines: Sequence[_Line], states: CurrentStates | None) -> Callable[[_Line], bool]:
         """Return whether a word of a search holds for a machine."""
@@ -478,7 +519,31 @@ def _groups(line: _Line, states: CurrentStates | None) -> tuple[str, ...]:
     return (known.group,) if known is not None and known.group else line.groups
 
 
-def _machine(line: _Line, states: CurrentStates | None, column: int | None = None) -> Machine:
+def _contact(line: _Line, states: CurrentStates | None) -> Contact | None:
+    if states is None or line.origin == UNKNOWN:
+        return None
+    known = _record(line, states)
+    identities = [*known.identities.values()] if known is not None else []
+    return states.contacts.of({"machine": line.name, "identities": identities})
+
+
+def _step(line: _Line, states: CurrentStates | None) -> str:
+    """Return what a machine did last: its last contact where that is later than what its record has."""
+    known, contact = _record(line, states), _contact(line, states)
+    step = last_step(known.fold, known.record) if known is not None else ""
+    if contact is None or (step and known is not None and known.record.heard >= contact.at):
+        return step
+    return contact.step
+
+
+def _address(line: _Line, states: CurrentStates | None) -> str:
+    """Return the network address from which a machine asked last."""
+    contact = _contact(line, states)
+    peers = orjson.loads(contact.labels or "{}").get("peer", ()) if contact is not None else ()
+    return next(iter(peers), "")
+
+
+def _machine(line: _Line, states: CurrentStates | None, cells: Sequence[str] = ()) -> Machine:
     known, message = _record(line, states), line.message
     if known is not None and states is not None:
         message = states.said(known) if known.record.message else ""
@@ -491,7 +556,7 @@ def _machine(line: _Line, states: CurrentStates | None, column: int | None = Non
         _since(line, states),
         known.record.percent if known is not None else None,
         message,
-        line.origin if column is None else _cell(line, column),
+        cells,
     )
 
 

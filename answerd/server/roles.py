@@ -102,6 +102,8 @@ NEEDED = {
     "GET /console/overview": Role.READ,
     "GET /console/requests": Role.READ,
     "GET /console/machines": Role.READ,
+    "GET /console/machines.csv": Role.READ,
+    "GET /console/search": Role.READ,
     "POST /console/machines": Role.OPERATE,
     "GET /console/machine": Role.READ,
     "GET /console/adopt": Role.READ,

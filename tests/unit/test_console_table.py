@@ -176,8 +176,8 @@ def test_a_secret_of_a_row_is_neither_shown_nor_found() -> None:
     assert names(made.machines(View("web"), None)) == "web-1"
     for search in ("hunter", "root_password:hunter2", "root_password:h*"):
         assert names(made.machines(View(search), None)) == ""
-    assert made.machines(View(column="root_password"), None).machines[0].cell == "(secret)"
-    assert made.machines(View(column="rack"), None).machines[0].cell == "r1"
+    assert made.machines(View(columns=["root_password"]), None).machines[0].cells == ["(secret)"]
+    assert made.machines(View(columns=["rack"]), None).machines[0].cells == ["r1"]
 
 
 def test_many_machines_are_paged(monkeypatch: pytest.MonkeyPatch) -> None:

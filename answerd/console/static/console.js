@@ -65,3 +65,34 @@ document.addEventListener("keydown", (event) => {
   event.preventDefault();
   save.form.requestSubmit(save);
 });
+
+// "/" leads to the search over everything, as on many sites; not while something is typed.
+document.addEventListener("keydown", (event) => {
+  const find = document.querySelector("[data-find]");
+  if (!find || event.key !== "/" || event.ctrlKey || event.metaKey || event.altKey) return;
+  if (event.target.closest("input, textarea, select, [contenteditable]")) return;
+  event.preventDefault();
+  find.focus();
+});
+
+// Times are in UTC without scripts; with them also as the clock on the wall says.
+const UTC = /^(\d{4}-\d\d-\d\d) (\d\d:\d\d:\d\d) UTC$/;
+const local = (text) => {
+  const found = text.trim().match(UTC), at = found && new Date(`${found[1]}T${found[2]}Z`);
+  if (!at || !at.getTimezoneOffset()) return null;  // here it is UTC
+  const zone = {timeZoneName: "short", hour12: false, year: "numeric", month: "2-digit", day: "2-digit",
+    hour: "2-digit", minute: "2-digit", second: "2-digit"};
+  return at.toLocaleString("sv-SE", zone);
+};
+const tellTime = (within) => {
+  for (const one of within.querySelectorAll("[title]")) {
+    const told = local(one.title);
+    if (told) one.title = `${told} · ${one.title}`;
+  }
+  for (const one of within.querySelectorAll("time")) {
+    const told = local(one.textContent);
+    if (told) [one.title, one.textContent] = [one.textContent, told];
+  }
+};
+tellTime(document);
+document.addEventListener("htmx:afterSettle", (event) => tellTime(event.detail.elt.parentElement ?? document));

@@ -30,6 +30,9 @@
       <a href="{{where}}"{{!' aria-current="page"' if where == current else ''}}>{{word}}</a>
     % end
     </nav>
+    <form class="find" method="get" action="/console/search" role="search" aria-label="Everything">
+      <input name="q" aria-label="Find a machine, a document or a MAC address" placeholder="Find  /" autocomplete="off" data-find>
+    </form>
     <form method="post" action="/console/logout">
       <input type="hidden" name="csrf" value="{{request.session.csrf}}">
       % who = request.session.who + ('' if request.session.who == request.session.role else f' · {request.session.role}')

@@ -1,7 +1,7 @@
 % rebase('layout', title='Machines', current='/console/machines', again=0 if is_current else 1)
 <%
 def address(**changes):
-    given = {'q': view.search, 'state': view.state, 'group': view.group, 'format': view.format, 'sort': view.sort if view.sort != 'name' else '', 'desc': '1' if view.descending else '', 'column': view.column, 'view': 'grid' if view.as_grid else '', 'by': view.by, 'page': shown.page if shown.page > 1 else ''}
+    given = {'q': view.search, 'state': view.state, 'group': view.group, 'format': view.format, 'sort': view.sort if view.sort != 'name' else '', 'desc': '1' if view.descending else '', 'column': list(view.columns), 'view': 'grid' if view.as_grid else '', 'by': view.by, 'page': shown.page if shown.page > 1 else ''}
     return link('/console/machines', **{**given, **changes})
 end
 def sorted_by(column):
@@ -14,7 +14,6 @@ def without(word):
     return address(page='', **({word.label: ''} if word.rest == view.search else {'q': word.rest}))
 end
 may_order = has_states and request.may_operate
-column = view.column if view.column in shown.columns else ''
 here = address()
 %>
 <div class="head">
@@ -45,16 +44,14 @@ here = address()
         <option value="{{group}}">
       % end
       </datalist></div>
-    % if shown.columns:
-    <div class="field"><label for="column">Column</label>
-      <select id="column" name="column">
-      % for option in columns:
-        <option value="{{option if option != columns[0] else ''}}"{{!' selected' if option == column else ''}}>{{option}}</option>
-      % end
-      </select></div>
-    % end
     <div><button class="main">Show</button></div>
   </div>
+  <details class="choose"><summary>Columns <span class="muted">{{', '.join(shown.shown)}}</span></summary>
+  <div class="choices">
+  % for option in columns:
+  <label><input type="checkbox" name="column" value="{{option}}"{{!' checked' if option in shown.shown else ''}}> {{option}}</label>
+  % end
+  </div></details>
   % if shown.filters:
   <ul class="chips" aria-label="Filters">
   % for word in shown.filters:
@@ -66,6 +63,7 @@ here = address()
 <nav class="tabs views" aria-label="Views">
   <a href="{{address(view='', page='')}}"{{!'' if view.as_grid else ' aria-current="true"'}}>Table</a>
   <a href="{{address(view='grid', page='')}}"{{!' aria-current="true"' if view.as_grid else ''}}>Grid and progress</a>
+  <a class="export" href="{{address(view='', by='', page='').replace('/console/machines', '/console/machines.csv', 1)}}" download>CSV of {{counted(shown.found, 'machine')}}</a>
 </nav>
 % if not shown.machines:
 <div class="card empty">
@@ -88,6 +86,7 @@ here = address()
 </section>
 % include('paging', at=grid.page, pages=grid.pages, what='machines', address=lambda number: address(page=number if number > 1 else ''))
 % else:
+% include('paging', at=shown.page, pages=shown.pages, what='machines, above', address=lambda number: address(page=number if number > 1 else ''))
 <form class="card" id="machines" method="post" action="/console/machines">
   % if may_order:
   <input type="hidden" name="csrf" value="{{request.session.csrf}}">
@@ -104,12 +103,8 @@ here = address()
       <th aria-sort="{{direction('state')}}"><a href="{{sorted_by('state')}}">State</a></th>
       <th class="roomy" aria-sort="{{direction('since')}}"><a href="{{sorted_by('since')}}">Since</a></th>
     % end
-      <th{{!' class="roomy"' if has_states else ''}} aria-sort="{{direction('group')}}"><a href="{{sorted_by('group')}}">Group</a></th>
-      <th class="roomy">Formats</th>
-    % if column:
-      <th class="roomy" aria-sort="{{direction(column)}}"><a href="{{sorted_by(column)}}">{{column}}</a></th>
-    % else:
-      <th class="roomy">Known from</th>
+    % for name in shown.shown:
+      <th class="roomy" aria-sort="{{direction(name)}}"><a href="{{sorted_by(name)}}">{{name}}</a></th>
     % end
     </tr></thead>
     <tbody id="rows" hx-get="{{here}}" hx-trigger="{{'' if is_current else 'load delay:1s, '}}every 3s" hx-select="#rows" hx-swap="outerHTML" hx-select-oob="#count">
@@ -122,8 +117,8 @@ here = address()
       % if machine.origin == 'unknown':
       <a class="adopt" href="{{link('/console/adopt', id=machine.name)}}" aria-label="Adopt {{machine.name}}">Adopt</a>
       % end
-      % if column and machine.cell:
-        <div class="narrow muted">{{column}}: {{machine.cell}}</div>
+      % if machine.cells and machine.cells[0]:
+        <div class="narrow muted">{{shown.shown[0]}}: {{machine.cells[0]}}</div>
       % end
       </td>
     % if has_states:
@@ -140,9 +135,9 @@ here = address()
       </td>
       <td class="fit roomy"><span title="{{exact(machine.since)}}">{{ago(machine.since)}}</span></td>
     % end
-      <td class="group{{' roomy' if has_states else ''}}">{{machine.groups}}</td>
-      <td class="roomy">{{machine.formats}}</td>
-      <td class="roomy">{{machine.cell}}</td>
+    % for cell in machine.cells:
+      <td class="cell roomy">{{cell}}</td>
+    % end
     </tr>
     % end
     </tbody>

@@ -7,7 +7,15 @@
   % if at > 1:
   <a class="button" href="{{address(at - 1)}}" rel="prev">Previous</a>
   % end
-  <span class="muted">Page {{format(at, ',')}} of {{format(pages, ',')}}</span>
+  % for number in page_numbers(at, pages):
+  % if number == at:
+  <span class="page-at" aria-current="page">Page {{format(at, ',')}} of {{format(pages, ',')}}</span>
+  % elif number:
+  <a class="button roomy" href="{{address(number)}}" aria-label="Page {{number}}">{{format(number, ',')}}</a>
+  % else:
+  <span class="muted roomy">…</span>
+  % end
+  % end
   % if at < pages:
   <a class="button" href="{{address(at + 1)}}" rel="next">Next</a>
   % end
