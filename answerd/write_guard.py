@@ -551,7 +551,7 @@ def _judged(
     if inventory is not None and inventory is not catalogue.inventory:
         found = inventory.new_faults(catalogue.inventory, changes.added)
         if found:
-            raise InvalidDocument("; ".join(found[:MOST_PROBLEMS]))
+            raise InvalidDocument("; ".join(found[:MOST_PROBLEMS]), tuple(found) if len(found) > 1 else ())
     introduced = after.introduced_after(before)
     if introduced:
         reason = f"this would break the answer set and was rolled back: {introduced[0]}"

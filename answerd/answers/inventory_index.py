@@ -15,7 +15,7 @@ from answerd.answers.copy_on_write import CopyOnWriteMap
 from answerd.answers.row_facts import RowFacts
 from answerd.answers.secret_names import is_secret_name
 from answerd.documents import LARGEST_DOCUMENT, DocumentName, RawDocument, is_too_large, nul_in
-from answerd.errors import MOST_PROBLEMS, BrokenDocument
+from answerd.errors import BrokenDocument
 from answerd.facts import Facts
 from answerd.identity import Kind, brief, identity_of, normalize, printable
 from answerd.inventory import COLUMNS, FORMAT, file_of
@@ -27,6 +27,9 @@ from answerd.shared_values import BUILT_IN, MAC, SERIAL, UUID, SharedValues
 
 _MOST_GONE: Final = 4
 """Removed inventories whose last rows are kept: a file that is replaced may be missing for a few looks."""
+
+MOST_FAULTS: Final = 100
+"""Rows of a table whose faults are told: whoever mends an export wants to see them all."""
 
 _MOST_PLACES: Final = 4
 """Rows of one identity that a sentence names."""
@@ -219,8 +222,8 @@ class Inventory:
 
     def _first_faults(self, rows: Sequence[Row]) -> list[tuple[tuple[str, int], str]]:
         """Return the places and faults of the first rows, by place; only the first of many are looked at."""
-        placed = [(self.position(row), self.faulty[row]) for row in rows[:_LOOKED_AT_FOR_PLACES]]
-        return sorted(placed)[:MOST_PROBLEMS]
+        placed = [(self.position(row), self.faulty[row]) for row in rows[:MOST_FAULTS]]
+        return sorted(placed)
 
     def place(self, row: Row) -> str:
         """Return where a row is: ``inventory.csv:17``."""
@@ -244,7 +247,7 @@ class Inventory:
         Only sentences that are listed are made: a file of 16 MB can have a fault in each of a million rows.
         """
         yield from (sentence for _, sentence in self._items_of_documents())
-        left = dict.fromkeys((layout.source for layout in self.by_layout), MOST_PROBLEMS)
+        left = dict.fromkeys((layout.source for layout in self.by_layout), MOST_FAULTS)
         more = Counter(row.layout.source for row in self.faulty)
         for table in sorted(self.by_layout.values(), key=lambda table: table.layout.source):
             source = table.layout.source

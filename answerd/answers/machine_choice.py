@@ -106,8 +106,8 @@ def secret_columns(catalogue: Catalogue) -> set[str]:
     return {
         label
         for table in tables
-        for label, at in table.layout.labels.items()
-        if is_secret_name(label) or is_secret_name(table.layout.columns[at])
+        for label in table.layout.labels
+        if is_secret_name(label) or any(map(is_secret_name, table.layout.columns_of(label)))
     }
 
 

@@ -669,8 +669,10 @@ def _groups_of_rows(catalogue: Catalogue) -> Callable[[Row, Sequence[str]], Sequ
     def groups_of(row: Row, cells: Sequence[str]) -> Sequence[Key]:
         if not labels:
             return ()
-        places = row.layout.labels
+        places, several = row.layout.labels, row.layout.several
         kind = tuple([cells[places[label]] if label in places else "" for label in labels])
+        if several:
+            kind += tuple([cells[at] for label in labels for at in several.get(label, ())])
         found = known.get(kind)
         if found is None:
             try:

@@ -38,12 +38,14 @@ _TOO_LONG = f"a row has more than {LONGEST_ROW:,} characters"
 
 
 class UnreadableError(Exception):
-    """A text that is no inventory. ``line`` counts from 1; ``reason`` never quotes a cell."""
+    """A text that is no inventory. ``line`` counts from 1; ``reason`` never quotes a cell. ``after`` is where the next
+    record begins, offset and line, if only one record is at fault."""
 
-    def __init__(self, line: int, reason: str) -> None:
+    def __init__(self, line: int, reason: str, after: tuple[int, int] | None = None) -> None:
         super().__init__(f"line {line}: {reason}")
         self.line = line
         self.reason = reason
+        self.after = after
 
 
 class CsvRecord(NamedTuple):
@@ -144,7 +146,10 @@ def records(text: str, syntax: Syntax, at: int = 0, line: int = 1, columns: Sequ
             cells = next(syntax.reader(_followed(found, lines, taken)))
         except csv.Error:
             is_open, reason = syntax.why_not_read(text[start : taken[-1].end(1)], columns)
-            raise UnreadableError(begun if is_open else begun + len(taken) - 1, reason) from None
+            if is_open:
+                raise UnreadableError(begun, reason) from None
+            last = begun + len(taken) - 1
+            raise UnreadableError(last, reason, (taken[-1].end(), last + 1)) from None
         line, end = begun + len(taken), taken[-1].end(1)
         if end - start > LONGEST_ROW:
             raise UnreadableError(begun, _TOO_LONG)

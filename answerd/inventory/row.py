@@ -128,6 +128,10 @@ class Layout:
             other.notes,
         )
 
+    def columns_of(self, label: str) -> list[str]:
+        """Return the columns that have a label, as the header spells them."""
+        return [self.columns[at] for at in self.several.get(label) or (self.labels[label],)]
+
     def values(self, label: str, cells: Sequence[str]) -> list[str]:
         """Return the values of a label that the cells of a row have, without those that many machines share."""
         places = self.several.get(label)

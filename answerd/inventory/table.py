@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
 
+from answerd.errors import MOST_PROBLEMS
 from answerd.inventory.meaning import AS_WRITTEN, Meaning
 from answerd.inventory.records import (
     BYTE_ORDER_MARK,
@@ -114,12 +115,24 @@ _SEPARATOR_NAMES = {",": "commas", ";": "semicolons", "\t": "tabs"}
 
 
 def _read(text: str, layout: Layout, at: int, line: int) -> tuple[list[str], array[int]]:
-    """Return the texts of the records from ``at`` on, and the lines on which they begin. Raises `UnreadableError`."""
+    """Return the texts of the records from ``at`` on, and the lines on which they begin. Raises `UnreadableError` with
+    the first faults."""
     texts: list[str] = []
     lines = array("I")
-    for record in records(text, layout.syntax, at, line, layout.columns):
-        texts.append(text[record.start : record.end])
-        lines.append(record.line)
+    faults: list[UnreadableError] = []
+    place: tuple[int, int] | None = (at, line)
+    while place is not None:
+        begin, place = place, None
+        try:
+            for record in records(text, layout.syntax, *begin, layout.columns):
+                texts.append(text[record.start : record.end])
+                lines.append(record.line)
+        except UnreadableError as error:
+            faults.append(error)
+            place = error.after if len(faults) < MOST_PROBLEMS else None
+    if faults:
+        more = [f"line {fault.line}: {fault.reason}" for fault in faults[1:]]
+        raise UnreadableError(faults[0].line, "; ".join([faults[0].reason, *more]))
     return texts, lines
 
 

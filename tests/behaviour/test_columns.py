@@ -15,6 +15,7 @@ from answerd.answers.why import reasoning
 from answerd.errors import AnswerError, NotClaimed
 from answerd.facts import Facts, Request
 from tests.support.fleet import Fleet
+from tests.support.installs import RememberedInstalls
 
 SAYS = '{{ id | default("none") }} {{ serial | default("none") }} {{ asset | default("none") }}\n'
 MAC1, MAC2, MAC3 = "98:fa:9b:50:d8:10", "98:fa:9b:50:d8:11", "98:fa:9b:50:d8:12"
@@ -350,3 +351,31 @@ def test_the_explanation_of_a_request_names_what_is_shared(shared: Fleet) -> Non
     lines = "\n".join(reasoning(shared.loader.catalogue, asked).lines())
     assert "many machines have" in lines
     assert json.dumps(SERIAL) not in lines
+
+
+def test_all_rows_that_cannot_be_read_are_told(fleet: Fleet) -> None:
+    fleet.write({"inventory.csv": 'id,note\nweb-01,"a" b\nweb-02,c\nweb-03,"d\ne" f\nweb-04,"g\n'})
+    [problem] = fleet.problems()
+    assert problem.startswith("inventory.csv:2: the inventory cannot be read: there is text or a blank after a closing")
+    assert "; line 5: there is text or a blank after a closing quote in column note" in problem
+    assert problem.endswith("; line 6: a quote is opened and never closed in column note")
+
+
+@pytest.mark.parametrize("is_named", [True, False])
+def test_a_value_that_a_set_names_ties_no_machines_to_each_other(fleet: Fleet, is_named: bool) -> None:
+    """Two laptops install through one docking station, and the installer of the second says no serial number."""
+    installs = RememberedInstalls()
+    fleet = fleet.remembering(installs).write(
+        {
+            "groups/pc.ks": "# answer: match os=x\n# answer: once\nlang C {{ report }}\n",
+            **({"inventory.columns": f'shared = ["{DOCK}"]\n'} if is_named else {}),
+        }
+    )
+    given = fleet.text(f"/ks?os=x&mac={DOCK}&serial=7ABC101", host="server")
+    installs.report(given.split()[-1])
+    assert "is installed" in refused(fleet, f"/ks?os=x&mac={DOCK}&serial=7ABC101", host="server")
+    if is_named:
+        assert fleet.text(f"/ks?os=x&mac={DOCK}&serial=7ABC102", host="server").startswith("lang C")
+        assert "values that many machines share do not count" in refused(fleet, f"/ks?os=x&mac={DOCK}", host="server")
+    else:
+        assert "is installed" in refused(fleet, f"/ks?os=x&mac={DOCK}&serial=7ABC102", host="server")

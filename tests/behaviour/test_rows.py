@@ -301,9 +301,9 @@ def test_the_reasoning_names_the_row(fleet: Fleet) -> None:
 
 
 def test_problems_of_rows_are_listed_up_to_a_number(fleet: Fleet) -> None:
-    fleet.write({"inventory.csv": "id,mac\n" + "".join(f"web-{number},zz\n" for number in range(15))})
+    fleet.write({"inventory.csv": "id,mac\n" + "".join(f"web-{number},zz\n" for number in range(105))})
     problems = fleet.problems()
-    assert len(problems) == 11
+    assert len(problems) == 101
     assert any("5 more problems" in problem for problem in problems)
 
 

@@ -272,3 +272,34 @@ def test_clients_that_edit_rows_at_once_wait_for_each_other(tmp_path: Path) -> N
     gevent.joinall(writes, raise_error=True)
     assert [write.value.status for write in writes if write.value] == [200] * 12
     assert sorted(stored(admin).split()[1:]) == sorted(f"{name}," for name in names)
+
+
+def test_what_columns_mean_is_a_document_of_its_own(admin: Admin) -> None:
+    columns = 'columns = { "Asset Tag" = "asset", Name = "id" }\n'
+    assert admin.put("/inventory/default?format=columns", columns).json == {"status": "stored", "problems": []}
+    assert admin.put("/inventory/default", "Name,Asset Tag\nweb-01,42\n").status == 200
+    assert first(admin, "asset", "web-01") == "42"
+    assert admin.get("/inventory").json == {"inventory": ["default"]}
+    read = admin.get("/inventory/Default?format=Columns")
+    assert (read.status, read.body.decode(), read.headers["content-type"]) == (
+        200,
+        columns,
+        "text/plain; charset=utf-8",
+    )
+    assert admin.get("/inventory/default/web-01").json == {"Name": "web-01", "Asset Tag": "42"}
+    assert admin.ask("PATCH", "/inventory/default/web-01", '{"asset": "43"}').status == 200
+    assert first(admin, "asset", "web-01") == "43"
+    broken = admin.put("/inventory/default?format=columns", "columns = {")
+    assert (broken.status, "inventory.columns:1: " in broken.json["error"]) == (400, True)
+    would_break = admin.delete("/inventory/default?format=columns")
+    assert (would_break.status, "no column is one of id" in would_break.json["error"]) == (409, True)
+    assert admin.get("/inventory/default?format=toml").status == 400
+    whole = {"put": [{"kind": "inventory", "identifier": "lab", "format": "columns", "text": 'shared = ["7ABC"]'}]}
+    assert admin.ask("POST", "/apply", json.dumps(whole)).json["new"] == 1
+    assert admin.follower.current().shared.named == ("7abc",)
+
+
+def test_all_faults_of_a_refused_table_are_told(admin: Admin) -> None:
+    refused = admin.put("/inventory/default", "id,mac\n" + "".join(f"web-{n},zz\n" for n in range(40)))
+    assert (refused.status, len(refused.json["problems"])) == (400, 40)
+    assert refused.json["problems"][39] == "inventory.csv:41: column mac: a value is no MAC address"
