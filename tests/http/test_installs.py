@@ -8,8 +8,6 @@ import re
 import signal
 import socket
 import sqlite3
-import subprocess
-import sys
 from collections import Counter
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -722,55 +720,3 @@ def test_how_far_racks_are_is_said_by_command_api_and_metrics(serving: Callable[
         "POST", "/installs?order=arm&where=root_password=h*", Authorization="Bearer operator-0123456789"
     )
     assert refused.status == 403
-
-
-NODES = 2_000
-PER_RACK = 50
-IPMITOOL = """#!/usr/bin/env python3
-import re, sys, urllib.request
-name = sys.argv[sys.argv.index("-H") + 1].removesuffix("-bmc")
-address, broken = "http://{address}", {broken!r}
-script = urllib.request.urlopen(address + "/ipxe/" + name).read().decode()
-open("{log}", "a").write(name + "\\n")
-report = re.search("/report/[^ ]+", script)[0].strip()
-with open("{log}") as log:
-    fails = name in broken and log.read().split().count(name) == 1
-body = b"sda: no space left" if fails else b""
-urllib.request.urlopen(address + report + ("/failed" if fails else "/installed"), data=body).read()
-"""
-"""Switches a machine on, in place of the program of that name: it asks for its script and reports."""
-
-
-def test_a_rack_of_fifty_among_two_thousand_is_installed_anew_by_ten_lines(
-    serving: Callable[..., Service], tmp_path: Path
-) -> None:
-    page = (Path(__file__).parents[2] / "docs" / "install-once.md").read_text()
-    script = page.partition("### A rack, every week")[2].partition("```sh\n")[2].partition("```")[0]
-    assert script.count("\n") <= 10
-    assert not re.search(r"\b(sed|jq|awk|grep|SERVICE_LOG)\b", script)
-    rows = [f"cn{n:04},52:54:00:00:{n >> 8:02x}:{n & 255:02x},R{n // PER_RACK}" for n in range(NODES)]
-    files = {**RACKS, "inventory.csv": "\n".join(["id,mac,rack", *rows, ""])}
-    state = {"SERVICE_STATE_PATH": tmp_path / "state.db", "SERVICE_ANSWERS_DIR": tmp_path / "answers"}
-    service = serving(files, **state)
-    broken = ["cn0603", "cn0641"]
-    programs = tmp_path / "programs"
-    programs.mkdir()
-    assert service.address is not None
-    host, port = service.address
-    text = IPMITOOL.format(address=f"{host}:{port}", broken=broken, log=tmp_path / "switched-on")
-    (programs / "ipmitool").write_text(text)
-    (programs / "ipmitool").chmod(0o755)
-    path = f"{programs}:{Path(sys.executable).parent}:{os.environ['PATH']}"
-    environment = {**os.environ, **{name: str(value) for name, value in state.items()}, "PATH": path}
-    script = script.replace("--timeout 2h", "--timeout 2h --grace 0")  # two minutes are long for a test
-    done = subprocess.run(["sh", "-c", script], env=environment, capture_output=True, timeout=300, check=False)
-    assert done.returncode == 0, done.stderr.decode()
-    rack = [f"cn{n:04}" for n in range(600, 650)]
-    assert sorted((tmp_path / "switched-on").read_text().split()) == sorted([*rack, *broken])
-    said = done.stdout.decode().splitlines()
-    assert [line.split()[0] for line in said if line.endswith("sda: no space left")] == broken
-    assert [line for line in said if line.startswith("50 machines")] == [
-        "50 machines: 48 installed, 2 failed",
-        "50 machines: 50 installed",
-    ]
-    assert len([line for line in said if line.endswith(" armed")]) == 52
