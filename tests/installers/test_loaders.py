@@ -251,7 +251,7 @@ def test_grub_with_secure_boot_starts_the_kernel_of_the_page_and_no_unsigned_one
     document = block("grub", "`52-54-00-12-34-56.grub`")
     for before, after in (
         (" auto=true ", " console=ttyS0 panic=-1 auto=true "),
-        ("linux ", "linux /debian/unsigned\nlinux "),
+        ("\nlinux ", "\nlinux /debian/unsigned\nlinux "),
     ):
         assert document.count(before) == 1
         document = document.replace(before, after)
