@@ -32,7 +32,7 @@ _answerd() {
         restore) options='--force --help -h' ;;
         token) options='--role --help -h' ;;
         config) options='--help -h' ;;
-        boot-config) options='--url --ipv6 --without-ipxe --proxy-dhcp --help -h' ;;
+        boot-config) options='--url --ipv6 --without-ipxe --proxy-dhcp --snippet --help -h' ;;
         migrate) options='--follow-links --help -h' ;;
     esac
     if [[ $word == -* ]]; then

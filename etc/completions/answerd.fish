@@ -150,6 +150,7 @@ complete -c answerd -n '__fish_seen_subcommand_from boot-config' -l url -r -f -d
 complete -c answerd -n '__fish_seen_subcommand_from boot-config' -l ipv6 -d 'For a network without IPv4: DHCPv6 and router advertisements; dnsmasq, isc-dhcp and kea.'
 complete -c answerd -n '__fish_seen_subcommand_from boot-config' -l without-ipxe -d 'PXELINUX for BIOS, shim and GRUB for UEFI, which start with Secure Boot too; dnsmasq, isc-dhcp and kea.'
 complete -c answerd -n '__fish_seen_subcommand_from boot-config' -l proxy-dhcp -d 'For a network in which another server hands out the addresses; dnsmasq only.'
+complete -c answerd -n '__fish_seen_subcommand_from boot-config' -l snippet -d 'Only what a server that has a configuration already includes into it; isc-dhcp and kea.'
 complete -c answerd -n '__fish_seen_subcommand_from boot-config' -l help -d 'This text.'
 complete -c answerd -n '__fish_seen_subcommand_from migrate' -l follow-links -d 'Read what links lead to out of PATH; else such a link is an error.'
 complete -c answerd -n '__fish_seen_subcommand_from migrate' -l help -d 'This text.'
