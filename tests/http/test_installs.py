@@ -462,6 +462,16 @@ def test_several_sites_are_one_list_and_one_that_is_away_is_said(
         assert [(one["site"], one["machine"]) for one in machines] == [
             (site, name) for site in sites for name in ("installed", "stuck")
         ]
+        several = [word for site in (sites[0], away, sites[1]) for word in ("--from", f"http://{site}")]
+        counted = run("installs", "--summary", "group", "--json", *several, SERVICE_ADMIN_TOKEN=TOKEN)
+        assert (counted.returncode, away in counted.stderr.decode()) == (1, True)
+        tallies = json.loads(counted.stdout)["summary"]
+        assert [one["site"] for one in tallies] == sorted((one["site"] for one in tallies), key=sites.index)
+        assert {one["site"] for one in tallies} == {*sites}
+        assert {one["states"].get("installed", 0) for one in tallies if one["value"] == "g"} == {1}
+        lines = run("installs", "--summary", "group", *several, SERVICE_ADMIN_TOKEN=TOKEN).stdout.decode().splitlines()
+        assert lines[0].split()[:3] == ["SITE", "GROUP", "MACHINES"]
+        assert len(lines) == 1 + len(tallies)
         wait_until(lambda: len(listed("--state", "silent")[1]) == 2)
         assert [(one["machine"], one["state"], one["last_step"]) for one in listed("--state", "silent")[1]] == [
             ("stuck", "installing", 'group "g" (ipxe)')
