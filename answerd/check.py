@@ -21,6 +21,7 @@ from answerd.answers.cases import Affected, CheckCase, RowCase, check_cases, row
 from answerd.answers.catalogue import Catalogue
 from answerd.answers.compose import prepared_answer
 from answerd.answers.explain import Placing, origins
+from answerd.answers.last_words import NO_WORDS, LastWords
 from answerd.answers.lint import (
     EXAMPLE_HASH,
     EqualOverlays,
@@ -75,6 +76,7 @@ def check(
     *,
     sources: Sources = NO_SOURCES,
     strict: bool = False,
+    words: LastWords = NO_WORDS,
 ) -> CheckReport:
     """Try everything that can be tried without a request.
 
@@ -82,18 +84,21 @@ def check(
 
     ``tools`` are the installers' own programs, looked for on PATH when not given. ``progress`` gets the number of
     answers that are done and the total, which is 0 at first, and may end the check by an exception.
-    ``sources`` fill placeholders that the facts do not, and change no state.
+    ``sources`` fill placeholders that the facts do not, and change no state. ``words`` are what machines last said.
     """
     found = of_documents(catalogue, partial(progress, 0, 0)) if progress else of_documents(catalogue)
     found.problems.update(load_problems(catalogue), sources.problems())
-    of_rows = list(row_cases(catalogue))
+    of_rows = list(row_cases(catalogue, words=words))
     untried = _untried(catalogue, {group for of_row in of_rows for group in of_row.groups})
     found.notes.update(_untried_notes(catalogue, untried), _row_notes(catalogue), _clear_secrets(catalogue))
     (found.problems if strict else found.notes).update(_unclaimed(catalogue, of_rows))
     _report_repetitions(catalogue, found)
     report_equal_claims(catalogue, of_rows, found)
     found.notes.update(overlays_of_other_formats(of_rows))
-    tried = [*check_cases(catalogue), *(case for of_row in of_rows for case in of_row.cases)]
+    tried = [*check_cases(catalogue, words=words), *(case for of_row in of_rows for case in of_row.cases)]
+    if told := len({identity_of(case.identifier) for case in tried if case.told}):
+        who = "1 machine was" if told == 1 else f"{told} machines were"
+        found.notes.add(f"{who} tried with what was last said: answerd install NAME shows when, and what")
     installs = _SilentInstalls()
     labels = MissingLabels(catalogue)
     overlays = EqualOverlays()

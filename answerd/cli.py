@@ -27,6 +27,7 @@ Commands:
   apply             Make the documents those of a directory, as one change.
   history           Who changed which document, when and how.
   restore-document  Restore a document, or take back a change of many.
+  audit             Who did what, and when: changes, orders, log-ins.
   backup            Write everything the service keeps to one file.
   restore           Put back what a backup holds.
   token             Make a named token for the admin API.

@@ -177,7 +177,8 @@ class Request:
 
     ``path`` and ``query`` are undecoded, bytes as Latin-1 characters (what WSGI calls native strings); so are header
     values. Header names are in lower case. ``peer`` is an IP address, or empty where there is none. ``identities`` are
-    names that the caller vouches for (``answerd render ID``).
+    names that the caller vouches for (``answerd render ID``). ``told`` are labels, case-folded, and values of an
+    earlier request, where an answer is only tried: they are facts, and no identities.
     """
 
     path: str = "/"
@@ -186,6 +187,7 @@ class Request:
     body: bytes = b""
     peer: str = ""
     identities: Sequence[str] = ()
+    told: Sequence[tuple[str, str]] = ()
 
 
 class Facts:
@@ -380,7 +382,7 @@ class Facts:
         here."""
         if self._sent_before_json is None:
             found = [*self.path.labels]
-            for pair in (*self.parameters, *self._header_facts, *(self._form or ())):
+            for pair in (*self.parameters, *self._header_facts, *(self._form or ()), *self.request.told):
                 if not _is_set_here(pair[0]):
                     found.append(pair)
             self._sent_before_json = found[:MOST_VALUES_OF_ALL]
@@ -557,7 +559,7 @@ class Facts:
             asks = _decoded(label).casefold() == "file" and _decoded(value) in SIDE_FILES
             pieces.append(f"{label}=user-data" if asks else piece)
         asked = self.request
-        request = Request(path, "&".join(pieces), asked.headers, asked.body, asked.peer, asked.identities)
+        request = Request(path, "&".join(pieces), asked.headers, asked.body, asked.peer, asked.identities, asked.told)
         return Facts(request, same_body=self).knowing(self.shared)
 
     @property
@@ -661,6 +663,6 @@ _address_identity: Final = lru_cache(maxsize=4096)(identity_of)
 """The identity of an address: the same racks ask again and again, and to canonicalise one costs 3 µs."""
 
 
-def facts_of(identifiers: Iterable[str]) -> Facts:
-    """Return the facts of a machine that sends only its names."""
-    return Facts(Request(identities=tuple(identifiers)))
+def facts_of(identifiers: Iterable[str], told: Sequence[tuple[str, str]] = ()) -> Facts:
+    """Return the facts of a machine that sends only its names; ``told`` is as in `Request`."""
+    return Facts(Request(identities=tuple(identifiers), told=told))

@@ -78,7 +78,7 @@ def machine_history(
         found += _rows_changed(store, wanted, names, catalogue)
     if wanted.format is None:
         end = _time_of(store, wanted.before) if wanted.before is not None else None
-        orders = (Happened(_utc(event.at), order=event) for event in events if event.kind in ORDERED.values())
+        orders = (Happened(utc(event.at), order=event) for event in events if event.kind in ORDERED.values())
         found += [one for one in orders if one.when >= (wanted.since or "") and (end is None or one.when < end)]
     found.sort(key=lambda one: (one.when, one.entry.revision if one.entry is not None else 0), reverse=True)
     return found[: wanted.limit]
@@ -151,7 +151,7 @@ def _time_of(store: Store, revision: int) -> str | None:
     return found[0].at if found else None
 
 
-def _utc(at: float) -> str:
+def utc(at: float) -> str:
     """Return a time as those of changes are: ``2026-11-21T09:14:05.120Z``."""
     return datetime.fromtimestamp(at, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
@@ -184,7 +184,7 @@ def happened_as_json(one: Happened, labels: Mapping[str, str], *, show_secrets: 
         texts = entry.before, entry.after
         hidden = [None if text is None else redacted(text, entry.key.format, labels=labels) for text in texts]
         sides = [*texts] if show_secrets else hidden
-        if entry.key.kind is Kind.INVENTORY:
+        if entry.key.format == FORMAT:
             diff = row_lines(*texts, labels, show_secrets=show_secrets)
         else:
             diff = diff_lines(entry.key, *texts, labels=labels, show_secrets=show_secrets)

@@ -15,6 +15,7 @@ from itertools import chain
 from answerd.answers.catalogue import Catalogue, extended_name
 from answerd.answers.claims import RowClaims, claims_of, facts_of_row, tried_formats
 from answerd.answers.inventory_index import Inventory
+from answerd.answers.last_words import NO_WORDS, LastWords, Told
 from answerd.answers.selectors import holds
 from answerd.documents import Document, NameInKind, RawDocument
 from answerd.errors import AnswerError
@@ -30,7 +31,7 @@ class CheckCase:
     whose ``match`` is taken to hold.
 
     The case of a row has no such document, because a row has the values that a ``match`` compares. It is asked by all
-    ``identities`` of the row, any other case by its name.
+    ``identities`` of the row, any other case by its name. ``told`` is what its machine last said.
     """
 
     label: str
@@ -38,11 +39,12 @@ class CheckCase:
     extension: str
     document: Document | None = None
     identities: tuple[str, ...] = ()
+    told: Told = ()
 
     @property
     def facts(self) -> Facts:
-        """The facts of such a machine: its names and nothing else."""
-        return facts_of(self.identities or filter(None, (self.identifier,)))
+        """The facts of such a machine: its names, and what it last said."""
+        return facts_of(self.identities or filter(None, (self.identifier,)), self.told)
 
     @property
     def extensions(self) -> tuple[str, ...]:
@@ -76,7 +78,9 @@ class RowCase:
         return *self.claims.groups, *(group for group in self.claims.overlays if group.key.format in self.formats)
 
 
-def check_cases(catalogue: Catalogue, affected: Affected | None = None) -> Iterator[CheckCase]:
+def check_cases(
+    catalogue: Catalogue, affected: Affected | None = None, words: LastWords = NO_WORDS
+) -> Iterator[CheckCase]:
     """Yield every case of the documents, of those ``affected`` where that is given. A document that cannot be read has
     no known claims, and is reported already.
 
@@ -86,10 +90,13 @@ def check_cases(catalogue: Catalogue, affected: Affected | None = None) -> Itera
         if document.is_shared or document.is_named_like_an_alias:
             continue
         if (affected is None or document.identity in affected) and document.content.readable:
-            yield CheckCase(str(document.key), document.key.identifier, document.key.format, document)
+            name = document.key.identifier
+            told = words.told(name) if name else ()
+            yield CheckCase(str(document.key), name, document.key.format, document, told=told)
     for member, document in _members_without_other_cases(catalogue):
         if affected is None or member in affected:
-            yield CheckCase(f'{document.key} for member "{member}"', member, document.key.format, document)
+            label, extension = f'{document.key} for member "{member}"', document.key.format
+            yield CheckCase(label, member, extension, document, told=words.told(member))
 
 
 def unaffected_names(catalogue: Catalogue, affected: Affected, at_each: Callable[[], object]) -> set[NameInKind]:
@@ -116,7 +123,7 @@ def unaffected_names(catalogue: Catalogue, affected: Affected, at_each: Callable
     return names
 
 
-def row_cases(catalogue: Catalogue, affected: Affected | None = None) -> Iterator[RowCase]:
+def row_cases(catalogue: Catalogue, affected: Affected | None = None, words: LastWords = NO_WORDS) -> Iterator[RowCase]:
     """Yield the cases of each row that can get an answer, of those ``affected`` where that is given: one for each
     format in which a document other than a default claims it, or overlays hold for it and a default answers. A
     machine document of the row has a case of its own
@@ -128,15 +135,16 @@ def row_cases(catalogue: Catalogue, affected: Affected | None = None) -> Iterato
         if not row.names or not (affected is None or affected.has_any(row.names)):
             continue
         identities = tuple(row.identities().values())
+        told = words.told(row.name, identities)
         try:
-            claims = claims_of(catalogue, row)
+            claims = claims_of(catalogue, row, told)
         except AnswerError:
             continue  # a fault of the row itself, which is reported already
         own = {machine.key.format for machine in claims.machines}
         name = row.name
         formats = tried_formats(catalogue, claims)
         cases = [
-            CheckCase(f"{inventory.place(row)}, {name} ({extension})", name, extension, identities=identities)
+            CheckCase(f"{inventory.place(row)}, {name} ({extension})", name, extension, None, identities, told)
             for extension in formats
             if extension not in own
         ]
@@ -176,7 +184,8 @@ class Affected:
     An identity is that of a machine document, a member or a row; that of a default is empty.
     """
 
-    def __init__(self, before: Catalogue, after: Catalogue) -> None:
+    def __init__(self, before: Catalogue, after: Catalogue, words: LastWords = NO_WORDS) -> None:
+        """``words`` are what machines last said: a group may select them by that."""
         self.identities: set[str] | None = None
         if (
             before.has_states != after.has_states
@@ -196,13 +205,13 @@ class Affected:
         if groups:
             groups = with_extending(groups, (before, after))
             for catalogue in (before, after):
-                if not _add_touched_by_groups(catalogue, groups, found):
+                if not _add_touched_by_groups(catalogue, groups, found, words):
                     return
         if "" in found:  # a default, which overlays may be laid over for machines that nothing else claims
             for catalogue in (before, after):
                 overlays = [claim for claim in catalogue.claims.values() if claim.overlay is not None]
                 found.update(member for overlay in overlays for member in overlay.members)
-                for row in _rows_selected(catalogue, [claim.match for claim in overlays if claim.match]):
+                for row in _rows_selected(catalogue, [claim.match for claim in overlays if claim.match], words):
                     found.update(row.names)
         self.identities = found
 
@@ -288,7 +297,7 @@ def with_extending(groups: set[NameInKind], catalogues: Iterable[Catalogue]) -> 
     return found
 
 
-def _add_touched_by_groups(catalogue: Catalogue, groups: set[NameInKind], found: set[str]) -> bool:
+def _add_touched_by_groups(catalogue: Catalogue, groups: set[NameInKind], found: set[str], words: LastWords) -> bool:
     """Add the identities whose answers groups of a set may be part of: of machines and defaults that extend them, of
     members, and of rows that they select. False where a group may select machines without a row too."""
     for document in catalogue.documents.values():
@@ -304,17 +313,18 @@ def _add_touched_by_groups(catalogue: Catalogue, groups: set[NameInKind], found:
         return True
     if not all(selecting):
         return False
-    for row in _rows_selected(catalogue, selecting):
+    for row in _rows_selected(catalogue, selecting, words):
         found.update(row.names)
     return True
 
 
-def _rows_selected(catalogue: Catalogue, selecting: Sequence[Sequence[Criterion]]) -> Iterator[Row]:
+def _rows_selected(catalogue: Catalogue, selecting: Sequence[Sequence[Criterion]], words: LastWords) -> Iterator[Row]:
     """Yield the rows for which one of several ``match`` holds."""
     if not selecting or catalogue.inventory is None:
         return
     for row in catalogue.inventory.rows():
         with suppress(AnswerError):  # a row that gets no answer is not affected by a group
-            facts = facts_of_row(catalogue, row)
+            told = words.told(row.name, row.identities().values())
+            facts = facts_of_row(catalogue, row, told)
             if any(holds(match, facts) for match in selecting):
                 yield row

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from answerd.answers.catalogue import Catalogue
+from answerd.answers.last_words import Told
 from answerd.answers.select import SelectionRequest, overlays_holding, select
 from answerd.documents import Document
 from answerd.errors import AnswerError
@@ -42,10 +43,10 @@ def tried_formats(catalogue: Catalogue, claims: RowClaims) -> tuple[str, ...]:
     return tuple(extension for extension in ALL_EXTENSIONS if extension in over_default or extension in claimed)
 
 
-def claims_of(catalogue: Catalogue, row: Row) -> RowClaims:
-    """Return the documents that claim a row, whose machine counts as armed. Raises `AnswerError` where the row gets no
-    answer in any format."""
-    facts = facts_of_row(catalogue, row)
+def claims_of(catalogue: Catalogue, row: Row, told: Told = ()) -> RowClaims:
+    """Return the documents that claim a row, whose machine counts as armed; ``told`` is what it last said. Raises
+    `AnswerError` where the row gets no answer in any format."""
+    facts = facts_of_row(catalogue, row, told)
     request = SelectionRequest(facts, ALL_EXTENSIONS)
     machines = [
         document
@@ -88,9 +89,9 @@ def winners(catalogue: Catalogue, row: Row) -> list[Document]:
     return sorted(found, key=_order)
 
 
-def facts_of_row(catalogue: Catalogue, row: Row) -> Facts:
+def facts_of_row(catalogue: Catalogue, row: Row, told: Told = ()) -> Facts:
     """Return what is known of the machine of a row, which counts as armed. Raises `AnswerError`."""
-    facts = catalogue.facts(facts_of(row.identities().values()))
+    facts = catalogue.facts(facts_of(row.identities().values(), told))
     if catalogue.has_states:
         facts.state_source = lambda _: State.ARMED.value
     return facts

@@ -23,6 +23,7 @@ from answerd.answers.cases import (
 )
 from answerd.answers.catalogue import Catalogue
 from answerd.answers.compose import MOST_LOOKED_AT, Layers, PassingAnswers, prepared_answer
+from answerd.answers.last_words import NO_WORDS, LastWords
 from answerd.answers.line_diff import unified
 from answerd.answers.redaction import NO_LABELS, named_values, redacted_pair, secrets_of
 from answerd.answers.select import Selection, SelectionRequest, select
@@ -283,16 +284,17 @@ def compare(
     progress: Progress | None = None,
     *,
     most: int | None = None,
+    words: LastWords = NO_WORDS,
 ) -> Comparison:
     """Compare the answers of two sets, each name in each format once; only those that can differ are made.
 
     ``progress`` gets the number of compared answers and the total, and may end the comparison by an exception.
     ``most``: no more is kept than this number of characters of diffs without secrets; trees and texts of answers are
-    dropped as soon as they were compared. Without it everything is kept.
+    dropped as soon as they were compared. Without it everything is kept. ``words`` are what machines last said.
     """
-    affected = Affected(before, after)
+    affected = Affected(before, after, words)
     at_each = partial(progress, 0, 0) if progress else _nothing
-    tried = [dict(_tried(catalogue, affected, at_each)) if affected else {} for catalogue in (before, after)]
+    tried = [dict(_tried(catalogue, affected, at_each, words)) if affected else {} for catalogue in (before, after)]
     names = sorted(tried[0].keys() | tried[1].keys())
     unaffected = unaffected_names(after, affected, at_each) - tried[0].keys() - tried[1].keys()
     passing = PassingAnswers() if most is not None else None
@@ -376,7 +378,7 @@ def _nothing() -> None: ...
 
 
 def _tried(
-    catalogue: Catalogue, affected: Affected, at_each: Callable[[], object]
+    catalogue: Catalogue, affected: Affected, at_each: Callable[[], object], words: LastWords = NO_WORDS
 ) -> Iterator[tuple[NameInKind, CheckCase | Document]]:
     """Yield the affected cases of a set, by name. A document that cannot be read is yielded itself: its reason is its
     answer."""
@@ -386,9 +388,9 @@ def _tried(
         if not document.content.readable:
             yield (document.identity, document.key.format), document
     # Of the groups that have one machine as a member, the first by name: the order of documents must not matter.
-    for trial in sorted(check_cases(catalogue, affected), key=lambda trial: trial.label, reverse=True):
+    for trial in sorted(check_cases(catalogue, affected, words), key=lambda trial: trial.label, reverse=True):
         yield (identity_of(trial.identifier), trial.extension), trial
-    for of_row in row_cases(catalogue, affected=affected):
+    for of_row in row_cases(catalogue, affected, words):
         at_each()
         for trial in of_row.cases:
             yield (identity_of(trial.identifier), trial.extension), trial

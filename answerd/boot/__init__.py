@@ -170,6 +170,29 @@ def boot_config(dialect: str, url: str, proxy: bool = False, ipv6: bool = False,
     return _written(f"proxy-{template}" if proxy else template, service, values | lines(service))
 
 
+def boot_snippet(dialect: str, url: str, *, without_ipxe: bool = False) -> str:
+    """Return what a DHCP server that has a configuration of its own includes into it; ``dialect`` is one of
+    `SNIPPETS`. Raises `BootConfigError`."""
+    if dialect not in SNIPPETS:
+        raise BootConfigError(
+            f"there is no part of a configuration for {dialect}: for {' and '.join(SNIPPETS)} there is"
+        )
+    service = replace(service_at(url), by_ipxe=not without_ipxe)
+    template, lines = DIALECTS[dialect]
+    values = {
+        "host": service.host,
+        "script": service.script if service.by_ipxe else "",
+        "proxmox": f"{service.url}/proxmox".encode().hex(),
+        **lines(service),
+    }
+    text = _written(f"snippet-{template}", service, values)
+    if dialect != "kea":
+        return text
+    # Names that no class of the server has, and the TFTP server, which is none of the classes' in a whole file.
+    text = re.sub(r"""(?<="name": ")(?=[\w-]+", "test")|(?<=member\(')""", "answerd-", text)
+    return text.replace('"boot-file-name"', f'"next-server": "{service.next_server}", "boot-file-name"')
+
+
 def _boot_config_6(dialect: str, url: str, proxy: bool, *, without_ipxe: bool) -> str:
     if proxy:
         raise BootConfigError("there is no proxy DHCP with IPv6: the server that hands out the addresses says all")
@@ -354,6 +377,9 @@ DIALECTS: Mapping[str, tuple[str, Callable[[ServiceAddress], dict[str, str]]]] =
     "pfsense": ("pfsense.ipxe", _pfsense),
 }
 """Every dialect: its template, and the function that makes the lines which depend on the firmware."""
+
+SNIPPETS = ("isc-dhcp", "kea")
+"""The dialects of which there is a part for a server that has a configuration of its own."""
 
 DIALECTS_6: Mapping[str, tuple[str, Callable[[ServiceAddress], dict[str, str]]]] = {
     "dnsmasq": ("dnsmasq-ipv6.conf", _dnsmasq_6),

@@ -41,6 +41,7 @@ COMMANDS: Mapping[str, str] = {
     "apply": "apply",
     "history": "history",
     "restore-document": "history",
+    "audit": "audit",
     "backup": "backup",
     "restore": "backup",
     "token": "token",

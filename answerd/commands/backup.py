@@ -42,14 +42,16 @@ Examples:
 from __future__ import annotations
 
 from pathlib import Path
+from time import time
 
 from answerd.commands import WRONG_USAGE, Arguments, CommandError
-from answerd.commands.apply import own_author
+from answerd.commands.apply import own_author, user_name
 from answerd.commands.common import announce_store, configured_store, counted, printable_line, say, say_each, settings
 from answerd.identity import printable
+from answerd.installs.events import audited
 from answerd.store.backup import backup_database, backup_directory, restore_database, restore_directory, restore_shared
 from answerd.store.files import FileStore
-from answerd.store.opening import install_rules, open_postgres
+from answerd.store.opening import install_rules, open_existing_states, open_postgres
 
 
 def run(arguments: Arguments) -> int:
@@ -90,6 +92,10 @@ def restore(arguments: Arguments) -> int:
         place = config.db_path
         done = restore_database(file, place, force=force)
     say_each("skipped", done.skipped)
+    states_now = open_existing_states(config)
+    if states_now is not None:
+        origin = ", ".join(part for part in ("command line", user_name()) if part)
+        states_now.note_audited(audited("restore", time(), origin, detail=f"{done.documents} of {file}"))
     is_whole = done.documents == done.held
     documents = counted(done.held, "document") if is_whole else f"{done.documents} of {counted(done.held, 'document')}"
     states = counted(done.machines, "state")

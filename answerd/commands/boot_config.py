@@ -3,6 +3,7 @@
 Usage:
   answerd boot-config [--ipv6] [--without-ipxe] [--url URL] DIALECT
   answerd boot-config --proxy-dhcp [--url URL] DIALECT
+  answerd boot-config --snippet [--without-ipxe] [--url URL] DIALECT
 
 Prints the configuration of a DHCP server that leads machines of every
 architecture through iPXE to this service, or through PXELINUX and GRUB. DIALECT
@@ -19,6 +20,8 @@ Options:
                 Secure Boot too; dnsmasq, isc-dhcp and kea.
   --proxy-dhcp  For a network in which another server hands out the addresses;
                 dnsmasq only.
+  --snippet     Only what a server that has a configuration already includes
+                into it; isc-dhcp and kea.
   -h --help     This text.
 
 Exit status:
@@ -33,13 +36,15 @@ Examples:
   answerd boot-config --ipv6 --url http://[2001:db8:0:1::10]:8000 dnsmasq
   # Machines with Secure Boot.
   answerd boot-config --without-ipxe --url http://192.0.2.10:8000 dnsmasq
+  # What a Kea that runs already has to include.
+  answerd boot-config --snippet --url http://192.0.2.10:8000 kea
   # The boot files alone, beside another DHCP server.
   answerd boot-config --proxy-dhcp --url http://192.0.2.10:8000 dnsmasq
 """
 
 from __future__ import annotations
 
-from answerd.boot import DIALECTS, BootConfigError, boot_config
+from answerd.boot import DIALECTS, BootConfigError, boot_config, boot_snippet
 from answerd.commands import WRONG_USAGE, Arguments, CommandError
 from answerd.commands.common import one_of, settings
 
@@ -50,7 +55,10 @@ def run(arguments: Arguments) -> int:
     try:
         url = arguments["--url"] or _own_url()
         proxy, ipv6, without_ipxe = (bool(arguments[name]) for name in ("--proxy-dhcp", "--ipv6", "--without-ipxe"))
-        print(boot_config(dialect, url, proxy, ipv6, without_ipxe=without_ipxe), end="")
+        if arguments["--snippet"]:
+            print(boot_snippet(dialect, url, without_ipxe=without_ipxe), end="")
+        else:
+            print(boot_config(dialect, url, proxy, ipv6, without_ipxe=without_ipxe), end="")
     except BootConfigError as error:
         raise CommandError(str(error), WRONG_USAGE) from None
     return 0

@@ -5,7 +5,8 @@ Usage:
 
 Lists the problems of the answer set, renders every machine, every member of a
 group, every row of an inventory and every default, and has each answer judged
-by the rules of its installer. DIR is a directory of documents; without it, the
+by the rules of its installer. A machine that has asked the service is tried
+with what it last said of itself. DIR is a directory of documents; without it, the
 store of the settings is checked.
 
 A problem fails. A note does not: it is what could not be tried, or could not be
@@ -43,6 +44,7 @@ from answerd.commands.common import (
     coloured,
     configured_sources,
     counted,
+    last_words,
     print_json,
     printable_line,
     progress,
@@ -61,7 +63,9 @@ def run(arguments: Arguments) -> int:
     """Print the problems and notes of the answer set. Exit status 1 if there is a problem."""
     store, catalogue = read_documents(arguments["DIR"])
     sources = configured_sources(by_directory=bool(arguments["DIR"]))
-    report = check(catalogue, progress=progress("answers"), sources=sources, strict=arguments["--strict"])
+    words = last_words(store, beside_settings=not arguments["DIR"])
+    shown, strict = progress("answers"), bool(arguments["--strict"])
+    report = check(catalogue, progress=shown, sources=sources, strict=strict, words=words)
     problems = [*store.warnings(), *report.problems]
     of_states = () if arguments["DIR"] else _notes_of_states(store, catalogue)
     notes = in_order([*report.notes, *_misnamed_files(store), *of_states])

@@ -16,6 +16,7 @@ from typing import Any
 
 from answerd.answers.assumed import assumed_gates
 from answerd.answers.catalogue import Catalogue
+from answerd.answers.last_words import NO_WORDS, LastWords
 from answerd.answers.sources import FINGERPRINT, NO_SOURCES, Sources
 from answerd.commands import FAILED, WRONG_USAGE, CommandError
 from answerd.config import ENV_FILE, Config, ConfigError, read_config
@@ -25,7 +26,7 @@ from answerd.installs.states import State
 from answerd.server.certificate import Certificate, CertificateError, configured_certificate
 from answerd.store import Progress, Store, StoreError, no_progress
 from answerd.store.files import FileStore
-from answerd.store.opening import loaded, open_existing
+from answerd.store.opening import loaded, open_existing, open_existing_states
 from answerd.store.secrets import SecretFiles, sources_of, unreadable_to_others
 from answerd.suggestion import did_you_mean
 
@@ -227,6 +228,19 @@ def coloured(text: str, colour: str) -> str:
 def diff_line(line: str) -> str:
     colour = {"+": "green", "-": "red", "@": "cyan"}.get(line[:1])
     return coloured(printable_line(line), colour) if colour else printable_line(line)
+
+
+def last_words(store: Store, *, beside_settings: bool = True) -> LastWords:
+    """Return what machines last said to the service of the settings; nothing where that is not kept or cannot be
+    read, or where the documents are not those of the settings."""
+    config = settings()
+    if not beside_settings or not config.has_states:
+        return NO_WORDS
+    try:
+        states = open_existing_states(config, store)
+        return LastWords(states.contacts()) if states is not None else NO_WORDS
+    except StoreError:  # the service says it
+        return NO_WORDS
 
 
 def progress(unit: str) -> Progress:

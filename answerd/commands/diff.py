@@ -38,6 +38,7 @@ from answerd.commands.common import (
     catalogue_of,
     coloured,
     diff_line,
+    last_words,
     named_directory,
     print_json,
     printable_line,
@@ -58,7 +59,7 @@ def run(arguments: Arguments) -> int:
     try:
         other = _opened(arguments["OTHER"])
         store, catalogue = read_documents()
-        found = compare_sets(catalogue, catalogue_of(other), progress("answers"))
+        found = compare_sets(catalogue, catalogue_of(other), progress("answers"), words=last_words(store))
     except (ConfigError, StoreError) as error:
         raise CommandError(str(error), FAILED) from None
     show_secrets, summary = bool(arguments["--show-secrets"]), bool(arguments["--summary"])

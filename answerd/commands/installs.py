@@ -6,7 +6,7 @@ Usage:
   answerd installs --waiting [--where FILTER]... [--group G]
                    [--json | --names] [--from URL]... [--ca FILE] [ID]...
   answerd installs --summary BY [--where FILTER]... [--group G] [--state S]
-                   [--json] [ID]...
+                   [--json] [--from URL]... [--ca FILE] [ID]...
   answerd installs --unknown [--json] [--from URL]... [--ca FILE]
   answerd install ID [--show-secrets] [--json]
 
@@ -151,6 +151,8 @@ _UNKNOWN: Shape = {
 }
 """A machine of a list (docs/install-once.md#the-admin-api)."""
 
+_SUMMARY: Shape = {"summary": [{"value": _TEXT, "machines": int, "silent": int, "states": dict}]}
+
 
 @dataclass
 class OpenInstalls:
@@ -238,13 +240,14 @@ def run(arguments: Arguments) -> int:
 
 
 def print_installs(arguments: Arguments) -> int:
-    if arguments["--summary"] is not None:
-        return _print_summary(arguments)
     choice = choice_of(arguments)
     if arguments["--from"]:
-        return _print_sites(arguments, choice)
+        of_sites = _print_sites if arguments["--summary"] is None else _print_summary_of_sites
+        return of_sites(arguments, choice)
     if arguments["--ca"]:
         raise CommandError("--ca is for --from", WRONG_USAGE)
+    if arguments["--summary"] is not None:
+        return _print_summary(arguments)
     installs = open_installs()
     if arguments["--unknown"]:
         unknown = still_unclaimed(installs.catalogue, installs.store.unknown())
@@ -263,20 +266,66 @@ def print_installs(arguments: Arguments) -> int:
 
 def _print_sites(arguments: Arguments, choice: Choice) -> int:
     """Print what several services say. Exit status 1 if one of them cannot be asked."""
-    sites = [AdminApi.of(url, arguments["--ca"], "--from", SITE_SECONDS) for url in arguments["--from"]]
-    single = (("state", choice.state), ("group", choice.group), ("waiting", "1" if arguments["--waiting"] else None))
-    query = {
+    query = _query(choice) | ({"waiting": ["1"]} if arguments["--waiting"] else {})
+    path, what = ("/unknown", "unknown") if arguments["--unknown"] else ("/installs", "installs")
+    machines, faults = _of_sites(arguments, lambda site: _all_pages(site, path, what, query))
+    _print_list(arguments, machines)
+    return _say_faults(faults)
+
+
+def _print_summary_of_sites(arguments: Arguments, choice: Choice) -> int:
+    """Print how many machines of several services are in each state."""
+    query = _query(choice) | {"by": [arguments["--summary"]]}
+
+    def tallies_of(site: AdminApi) -> list[dict[str, Any]]:
+        found: list[dict[str, Any]] = site.get("/summary", _SUMMARY, query)["summary"]
+        if any(type(count) is not int for tally in found for count in tally["states"].values()):
+            raise CommandError(f"{site.site} is no admin API: its counts of states are no numbers")
+        return found
+
+    tallies, faults = _of_sites(arguments, tallies_of)
+    if arguments["--json"]:
+        print_json({"by": arguments["--summary"], "summary": tallies})
+        return _say_faults(faults)
+    states = [state.value for state in State if any(tally["states"].get(state.value) for tally in tallies)]
+    rows = [["SITE", arguments["--summary"].upper(), "MACHINES", *(state.upper() for state in states), "SILENT"]]
+    for tally in tallies:
+        counts = [tally["machines"], *(tally["states"].get(state, 0) for state in states), tally["silent"]]
+        rows.append([str(tally["site"]), shown_name(tally["value"] or "-"), *map(str, counts)])
+    print_table(rows)
+    return _say_faults(faults)
+
+
+def _say_faults(faults: Iterable[CommandError]) -> int:
+    """Say which services could not be asked; return the exit status."""
+    status = 0
+    for fault in faults:
+        say(f"answerd: {fault}")
+        status = FAILED
+    return status
+
+
+def _query(choice: Choice) -> dict[str, Sequence[str]]:
+    """Return a choice as parameters of the admin API."""
+    single = (("state", choice.state), ("group", choice.group))
+    return {
         **{name: [value] for name, value in single if value is not None},
         **{name: values for name, values in (("machine", choice.names), ("where", choice.filters)) if values},
     }
-    path, what = ("/unknown", "unknown") if arguments["--unknown"] else ("/installs", "installs")
+
+
+def _of_sites(
+    arguments: Arguments, asked_for: Callable[[AdminApi], Sequence[dict[str, Any]]]
+) -> tuple[list[dict[str, Any]], list[CommandError]]:
+    """Return what the services of ``--from`` say, each with its site, and why some could not be asked."""
+    sites = [AdminApi.of(url, arguments["--ca"], "--from", SITE_SECONDS) for url in arguments["--from"]]
     answers: list[list[dict[str, Any]] | CommandError] = [CommandError(f"{site.site} was not asked") for site in sites]
     waiting = iter(enumerate(sites))
 
     def ask() -> None:
         for at, site in waiting:
             try:
-                answers[at] = [{"site": site.site, **machine} for machine in _all_pages(site, path, what, query)]
+                answers[at] = [{"site": site.site, **found} for found in asked_for(site)]
             except CommandError as error:
                 answers[at] = error
 
@@ -286,12 +335,8 @@ def _print_sites(arguments: Arguments, choice: Choice) -> int:
         thread.start()
     for thread in threads:
         thread.join()
-    machines = [machine for answer in answers if isinstance(answer, list) for machine in answer]
-    faults = [answer for answer in answers if isinstance(answer, CommandError)]
-    _print_list(arguments, machines)
-    for fault in faults:
-        say(f"answerd: {fault}")
-    return FAILED if faults else 0
+    found = [one for answer in answers if isinstance(answer, list) for one in answer]
+    return found, [answer for answer in answers if isinstance(answer, CommandError)]
 
 
 def _all_pages(site: AdminApi, path: str, what: str, query: Mapping[str, Sequence[str]]) -> list[dict[str, Any]]:

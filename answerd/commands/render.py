@@ -8,8 +8,9 @@ Usage:
                  [--json]
 
 Resolves a request exactly as the server would. <id> is an identifier of the
-machine that asks; beside a query or body it is one more. Nothing at all is an
-empty request: the default answers, if there is one.
+machine that asks; beside a query or body it is one more. Alone it comes with what
+the machine last said to the service, and stderr says when that was. Nothing at
+all is an empty request: the default answers, if there is one.
 
 Options:
   --format EXT     The format that is asked for, as a URL segment would: an
@@ -46,10 +47,12 @@ Examples:
 from __future__ import annotations
 
 import sys
+from dataclasses import replace
 
 from answerd import captures
 from answerd.answers.catalogue import Catalogue
 from answerd.answers.explain import Placing, explained, explanation, origins
+from answerd.answers.last_words import words_of
 from answerd.answers.near_misses import with_hints
 from answerd.answers.redaction import known_values, redacted_answer
 from answerd.answers.resolve import Answer, resolve
@@ -57,11 +60,21 @@ from answerd.answers.sources import Sources
 from answerd.answers.why import reasoning
 from answerd.commands import WRONG_USAGE, Arguments, CommandError
 from answerd.commands.captures import capture_named
-from answerd.commands.common import configured_sources, print_json, read_bytes, read_documents, say, state_named
+from answerd.commands.common import (
+    configured_sources,
+    last_words,
+    print_json,
+    read_bytes,
+    read_documents,
+    say,
+    state_named,
+)
 from answerd.errors import AnswerError
 from answerd.facts import Facts, Request
 from answerd.formats import ALIASES, FORMATS, GRUB, GRUB_FILE, PXELINUX, PXELINUX_DIRECTORY
+from answerd.installs.sentences import moment, shown_name
 from answerd.installs.states import State
+from answerd.store import Store
 from answerd.suggestion import did_you_mean
 from answerd.validators import Tools, validate
 
@@ -72,7 +85,8 @@ def run(arguments: Arguments) -> int:
     replayed = arguments["--replay"]
     request = captures.read(capture_named(replayed)).request if replayed else request_of(arguments)
     state = state_named(arguments["--state"]) if arguments["--state"] is not None else State.ARMED
-    _, catalogue = read_documents(arguments["--dir"])
+    store, catalogue = read_documents(arguments["--dir"])
+    request = _with_last_words(request, arguments, store, catalogue)
     facts = Facts(request)
     sources = configured_sources(state, by_directory=bool(arguments["--dir"]))
     if arguments["--why"]:
@@ -94,6 +108,22 @@ def run(arguments: Arguments) -> int:
     else:
         sys.stdout.buffer.write(explained(answer, catalogue.inventory, shown).encode())
     return 0
+
+
+def _with_last_words(request: Request, arguments: Arguments, store: Store, catalogue: Catalogue) -> Request:
+    """Return a request with what its machine last said, where only its name is given. Prints when that was."""
+    name = arguments["<id>"]
+    if not name or any(arguments[option] for option in ("--body", "--query", "--header", "--replay", "--dir")):
+        return request
+    try:
+        row = catalogue.facts(Facts(request)).row
+    except AnswerError:  # it is said once the answer is to be made
+        return request
+    contact = last_words(store).contact(name, row.identities().values() if row is not None else ())
+    if contact is None:
+        return request
+    say(f"# with what {shown_name(contact.machine)} last said on {moment(contact.at)}")
+    return replace(request, told=words_of(contact))
 
 
 def _judge(answer: Answer, facts: Facts, catalogue: Catalogue, sources: Sources) -> None:

@@ -78,6 +78,7 @@ class Console:
         self._block = parts.block
         self._hosts = frozenset(config.console_hosts)
         self._log = parts.log
+        self._states = parts.installs
         self._is_behind_proxy = bool(config.trusted_proxies)
         self._api = parts.api
         self._api_gate = parts.api_gate
@@ -180,6 +181,7 @@ class Console:
             )
         if request.path == LOGOUT and method == "POST":
             self._sessions.end(session.identifier)
+            self._audit("log out", session, request.peer)
             return redirect(LOGIN, [_cookie("", 0, request)])
         if request.path in ("/", "/console"):
             return redirect("/console/")
@@ -217,11 +219,16 @@ class Console:
                     self._log(f"console: {request.peer} failed authentication too often, blocked for {blocked}s")
             return _login_page(where, request, "That is not the token of this service.", 401)
         self._block.succeeded(request.peer)
+        self._audit("log in", session, request.peer)
         cookie = _cookie(session.identifier, SESSION_SECONDS, request)
         if "text" in request.form and session.role.may(Role.ADMIN):
             reply = self._resume(replace(request, session=session, path=DOCUMENT))
             return replace(reply, headers=(*reply.headers, cookie))
         return redirect(where if _is_own(where) else "/console/", [cookie])
+
+    def _audit(self, what: str, session: Session, peer: str) -> None:
+        if self._states is not None:
+            self._states.note_audited(what, f"console, {session.who}, {peer}")
 
     def _may_write(self, request: PageRequest, session: Session) -> bool:
         if not hmac.compare_digest(request.field("csrf").encode(), session.csrf.encode()):

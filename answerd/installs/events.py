@@ -51,12 +51,17 @@ class Kind(StrEnum):
     FORGOTTEN = "forgotten"
     SUMMARY = "summary"
     """The folds of events that are no longer kept. Not shown."""
+    AUDITED = "audited"
+    """What an operator did, for the audit alone (`audited`). Not shown, and part of no state."""
 
 
 ORDERED: Mapping[Order, Kind] = {Order.ARM: Kind.ARMED, Order.DISARM: Kind.DISARMED, Order.FORGET: Kind.FORGOTTEN}
 _ORDER_OF: Final = {kind: order for order, kind in ORDERED.items()}
 _STRENGTHS: Final = {Kind.COPIED: Strength.COPIED, Kind.FAILED: Strength.FAILED, Kind.INSTALLED: Strength.INSTALLED}
-NOT_SHOWN: Final = frozenset({Kind.ASKED, Kind.SUMMARY})
+NOT_SHOWN: Final = frozenset({Kind.ASKED, Kind.SUMMARY, Kind.AUDITED})
+
+AUDIT: Final = "#audit"
+"""What events of the audit are stored under. No identity has such a character."""
 
 
 class Event(NamedTuple):
@@ -109,6 +114,12 @@ class Event(NamedTuple):
         if self.kind not in (Kind.GIVEN, Kind.ASKED):
             return {}
         return self.names if self.asked is None else {one: self.names[one] for one in self.asked if one in self.names}
+
+
+def audited(what: str, at: float, origin: str, names: Mapping[str, str] | None = None, detail: str = "") -> Event:
+    """Return an event of the audit. ``names`` are the identities of the machines that were ordered, each with what its
+    machine is called; ``detail`` is how many there were, or a note after a blank."""
+    return Event(AUDIT, what, Kind.AUDITED, at, names or {}, detail=detail, origin=origin, id=new_id(at))
 
 
 def new_id(at: float) -> str:

@@ -205,6 +205,8 @@ class InstallMemory(Machines):
 
     def apply(self, event: Event) -> bool:  # noqa: PLR0912 - a kind of event after the other
         """Add an event. Return whether it changed the state of any identity."""
+        if event.kind is Kind.AUDITED:
+            return False
         self.changes += 1
         self.newest = max(self.newest, event.at)
         names = event.names

@@ -32,7 +32,7 @@ from answerd.errors import AnswerError, StatesUnknown
 from answerd.facts import Facts
 from answerd.fault_log import FaultLog
 from answerd.installs.contacts import Pending
-from answerd.installs.events import Event, Kind
+from answerd.installs.events import Event, Kind, audited
 from answerd.installs.hardware import NAME, Names, RowOf
 from answerd.installs.records import MOST_COMPANIONS, MOST_STRANGERS, InstallMemory, Remembered, ReportedOn, no_row
 from answerd.installs.reports import Report
@@ -43,7 +43,7 @@ from answerd.server.request_log import RequestLog
 from answerd.server.threads import Lock, in_pool, in_thread
 from answerd.store import StoreAway, StoreError
 from answerd.store.state_tables import ROWS_AT_ONCE, TIDIED_AT, Sighting, about_size
-from answerd.store.states import EventReader, EventWriter, Position, StateFile
+from answerd.store.states import EventReader, EventWriter, GivenOrder, Position, StateFile
 
 _thread_now: Callable[[], int] = get_original("_thread", "get_ident")  # gevent's version identifies greenlets
 
@@ -221,7 +221,7 @@ class LiveStates:
             self._log.line(line)
         self.refresh()
         memory, now = self._memory, self.now()
-        events = [memory.ordered(order, machine.label, machine.names, now, origin) for machine in machines]
+        events = GivenOrder(order, machines, now, origin).events(memory)
         if not events:
             return
         try:
@@ -229,6 +229,13 @@ class LiveStates:
         except gevent.Timeout:
             raise StoreAway(_UNKNOWN) from None
         self.refresh()
+
+    def note_audited(self, what: str, origin: str) -> None:
+        """Have it written what an operator did. Returns at once."""
+        try:
+            self._add([audited(what, self.now(), origin)])
+        except StoreError as error:
+            self._write_log.note(_NOT_WRITTEN.format(error))
 
     def _row_of(self) -> RowOf:
         try:

@@ -83,6 +83,7 @@ NEEDED = {
     "GET /history": Role.READ,
     "POST /history/{revision}/restore": Role.ADMIN,
     "POST /history/{revision}/take-back": Role.ADMIN,
+    "GET /audit": Role.ADMIN,
     "GET /resolve": Role.READ,
     "GET /resolve/{name}": Role.READ,
     "GET /check": Role.READ,

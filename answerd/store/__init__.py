@@ -158,6 +158,7 @@ class HistoryFilter:
     """The filter of a scan-up in the history; a field that is None matches every change.
 
     ``identifier`` counts in any spelling. ``since`` is a time of UTC as in `HistoryEntry.at`, or the beginning of one;
+    ``until`` the same, excluded; ``who`` is the name of a token or user, in any letter case, or an address;
     ``before`` a revision: only older changes, for the next page; ``revision`` that of a single change; ``together`` one
     of those that were made together: then `PartlyForgotten` is raised where the others may be forgotten.
     ``most_bytes``: no more changes than have so many bytes of text, but at least one. Without ``texts`` an empty one
@@ -168,6 +169,8 @@ class HistoryFilter:
     identifier: str | None = None
     format: str | None = None
     since: str | None = None
+    until: str | None = None
+    who: str | None = None
     before: int | None = None
     revision: int | None = None
     together: int | None = None

@@ -55,7 +55,7 @@ _STATES = "events"
 
 _MERGE_STATES = (
     """INSERT OR REPLACE INTO main.install_settings (name, value) SELECT name, value FROM source.install_settings
-         WHERE name = 'key' AND NOT EXISTS (SELECT 1 FROM main.events)""",
+         WHERE name = 'key' AND NOT EXISTS (SELECT 1 FROM main.events WHERE kind <> 'audited')""",
     f"""INSERT INTO main.events ({COLUMNS}, shared) SELECT {COLUMNS}, {OWN} FROM source.events
          WHERE id NOT IN (SELECT id FROM main.events) ORDER BY revision""",  # noqa: S608 - no value
     """INSERT OR IGNORE INTO main.unknown_machines (identity, machine, first, last, asked, facts)
@@ -221,7 +221,8 @@ def _count_of_documents(database: Path) -> int:
 
 def _count_of_installs(database: Path) -> int:
     with closing(sqlite3.connect(database)) as connection:
-        return int(connection.execute(f"SELECT count(DISTINCT record) FROM {_STATES}").fetchone()[0])  # noqa: S608
+        query = f"SELECT count(DISTINCT record) FROM {_STATES} WHERE kind <> 'audited'"  # noqa: S608 - no value
+        return int(connection.execute(query).fetchone()[0])
 
 
 def merge_states(source: str | Path, target: str | Path) -> None:

@@ -123,6 +123,11 @@ def _conditions(database: peewee.Database, wanted: HistoryFilter) -> list[Any]:
         found.append(ChangeRow.format == wanted.format)
     if wanted.since is not None:
         found.append(ChangeRow.at >= wanted.since)
+    if wanted.until is not None:
+        found.append(ChangeRow.at < wanted.until)
+    if wanted.who is not None:
+        is_named = peewee.fn.LOWER(ChangeRow.author) == wanted.who.lower()
+        found.append(is_named | (ChangeRow.peer == wanted.who))
     if wanted.before is not None:
         found.append(ChangeRow.id < wanted.before)
     if wanted.revision is not None:

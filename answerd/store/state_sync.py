@@ -22,6 +22,7 @@ import peewee
 
 from answerd.identity import identity_of
 from answerd.installs.contacts import Contact
+from answerd.installs.events import AUDIT, Event
 from answerd.installs.records import InstallMemory
 from answerd.installs.shown import UnknownMachine
 from answerd.installs.states import Rules
@@ -138,7 +139,8 @@ class NodeStates(StateFile):
     def waiting(self) -> Waiting | None:
         """Return the number and age of events that the database does not have yet. Raises `StoreError`."""
         with self.reading() as database:
-            count, oldest = run(database, "SELECT count(*), min(at) FROM events WHERE shared IS NULL").fetchone()
+            query = "SELECT count(*), min(at) FROM events WHERE shared IS NULL AND kind <> 'audited'"
+            count, oldest = run(database, query).fetchone()
         return Waiting(count, max(0.0, time.time() - oldest)) if count else Waiting()
 
     def source(self) -> str:
@@ -393,15 +395,20 @@ class DatabaseStates(States):
             memory, _ = self._caught_up(log.database, *known)
             events = given.events(memory)
             store_events(log, [row_of(event, "command") for event in events])
-        return [event.label for event in events]
+        return [one.label for one in given.machines]
+
+    def note_audited(self, event: Event) -> None:
+        with self.writing(_WRITE_WITHIN) as log:
+            store_events(log, [row_of(event, "command")])
 
     def take(self, rows: Sequence[Sequence[Any]], key: str | None) -> int:
         with self.writing() as log:
+            is_new = run(log.database, "SELECT 1 FROM events WHERE kind <> 'audited' LIMIT 1").fetchone() is None
             known = {one for (one,) in run(log.database, "SELECT id FROM events").fetchall()}
-            if key is not None and not known:
+            if key is not None and is_new:
                 note(log.database, "key", key)
             store_events(log, rows)
-        return sum(row[0] not in known for row in rows)
+        return sum(row[0] not in known and row[3] != AUDIT for row in rows)
 
     def nodes(self) -> Sequence[Node]:
         with self.reading() as database:

@@ -17,7 +17,7 @@ import peewee
 
 from answerd.identity import identity_of
 from answerd.installs.contacts import MOST_CONTACTS, Contact
-from answerd.installs.events import NOT_SHOWN, Event, Kind, content_of, event_from, new_id, summary_of
+from answerd.installs.events import AUDIT, NOT_SHOWN, Event, Kind, content_of, event_from, new_id, summary_of
 from answerd.installs.shown import UnknownMachine
 from answerd.store.tables import execute
 
@@ -42,6 +42,9 @@ MOST_BODY_BYTES = 132_096
 """Bytes of reports' bodies that are kept for one record, the last ones: two of the longest, so that the log of a failed
 start is still there while the next one reports. Strangers can make records."""
 
+MOST_AUDITED = 10_000
+"""Events of the audit that are kept."""
+
 MOST_UNKNOWN = 1_000
 """Machines that nothing claims which are kept."""
 
@@ -58,8 +61,8 @@ INSERT = f"INSERT INTO events (revision, {COLUMNS}, shared) VALUES (?, ?, ?, ?, 
 
 SINCE = """
     SELECT revision, record, name, kind, at, content, NULL, id FROM events
-    WHERE revision > ? ORDER BY revision LIMIT ?"""
-"""The events after a revision, without the bodies of reports: the state does not depend on them."""
+    WHERE revision > ? AND kind <> 'audited' ORDER BY revision LIMIT ?"""
+"""The events after a revision on which states depend, without the bodies of reports, on which they do not."""
 
 
 class Sighting(NamedTuple):
@@ -166,6 +169,15 @@ def events_of(database: peewee.Database, records: Iterable[str]) -> list[Event]:
     return [event for event in found if event is not None]
 
 
+def audited_in(database: peewee.Database) -> list[Event]:
+    """Return the events of the audit, the newest first."""
+    query = (
+        "SELECT record, name, kind, at, content, NULL, id FROM events WHERE record = ? ORDER BY at DESC, revision DESC"
+    )
+    found = [_event_of(row) for row in run(database, query, (AUDIT,)).fetchall()]
+    return [event for event in found if event is not None]
+
+
 def history_of(database: peewee.Database, identities: Iterable[str]) -> list[Event]:
     """Return the events of a machine that are shown, oldest first. ``identities`` are those that are shown as it."""
     events = events_of(database, identities)
@@ -190,6 +202,9 @@ def tidy(database: peewee.Database, records: Iterable[str], shared: int | None, 
     bodies of reports above the bound, and events above the bound. ``shared`` and ``number`` are for a summary. In the
     present transaction."""
     identities = [*dict.fromkeys(records)]
+    if AUDIT in identities:
+        identities.remove(AUDIT)
+        run(database, _OLD_AUDITED, (AUDIT, AUDIT, MOST_AUDITED))
     for at in range(0, len(identities), NAMES_AT_ONCE):
         part = identities[at : at + NAMES_AT_ONCE]
         marks = ", ".join("?" * len(part))
@@ -213,6 +228,11 @@ def _drop_forgotten(database: peewee.Database, record: str) -> None:
         and (event.id in knew or (event.kind in _NO_ORDERS and _is_known(event, knew)))
     ]
     run_many(database, "DELETE FROM events WHERE id = ?", gone)
+
+
+_OLD_AUDITED = """
+    DELETE FROM events WHERE record = ? AND shared IS NOT NULL AND revision IN
+    (SELECT revision FROM events WHERE record = ? ORDER BY at DESC, revision DESC LIMIT 100000 OFFSET ?)"""
 
 
 def _is_known(event: Event, knew: Set[str]) -> bool:

@@ -21,7 +21,8 @@ import peewee
 
 from answerd.answers.operator_names import OrderedMachine
 from answerd.installs.contacts import Contact
-from answerd.installs.events import Event
+from answerd.installs.events import AUDIT, Event, audited
+from answerd.installs.hardware import NAME
 from answerd.installs.records import InstallMemory
 from answerd.installs.shown import UnknownMachine
 from answerd.installs.states import Order, Rules
@@ -35,6 +36,7 @@ from answerd.store.state_tables import (
     COLUMNS,
     INSERT,
     Sighting,
+    audited_in,
     contacts_in,
     events_since,
     history_of,
@@ -55,6 +57,10 @@ OWN: Final = 0
 
 BUSY_SECONDS: Final = 6.0
 """How long the service's events wait while another program writes to the file: an import of a large set."""
+
+
+MOST_AUDITED_OF_ONE: Final = 1_000
+"""Machines of one order that the audit names."""
 
 
 class Position(NamedTuple):
@@ -84,7 +90,14 @@ class GivenOrder(NamedTuple):
     origin: str
 
     def events(self, memory: InstallMemory) -> list[Event]:
-        return [memory.ordered(self.order, one.label, one.names, self.at, self.origin) for one in self.machines]
+        """Return the orders, and what the audit keeps of them; none for no machine."""
+        found = [memory.ordered(self.order, one.label, one.names, self.at, self.origin) for one in self.machines]
+        return [*found, self._audited()] if found else []
+
+    def _audited(self) -> Event:
+        named = self.machines[:MOST_AUDITED_OF_ONE]
+        names = {identity: NAME + one.label for one in named for identity in one.names}
+        return audited(self.order.value, self.at, self.origin, names, str(len(self.machines)))
 
 
 class States(ABC):
@@ -113,10 +126,19 @@ class States(ABC):
         with self.reading() as database:
             return history_of(database, identities)
 
+    @abstractmethod
+    def note_audited(self, event: Event) -> None:
+        """Write an event of the audit."""
+
+    def audited(self) -> list[Event]:
+        """Return the events of the audit, the newest first."""
+        with self.reading() as database:
+            return audited_in(database)
+
     def is_empty(self) -> bool:
         """Return whether nothing was ever given, reported or ordered."""
         with self.reading() as database:
-            return run(database, "SELECT 1 FROM events LIMIT 1").fetchone() is None
+            return run(database, "SELECT 1 FROM events WHERE kind <> 'audited' LIMIT 1").fetchone() is None
 
     def unknown(self) -> list[UnknownMachine]:
         with self.reading() as database:
@@ -219,7 +241,13 @@ class StateFile(States):
             insert(database, events, self.shared, setting(database, "source") or "")
             tidy(database, [event.record for event in events], self.shared)
         self.wake_up()
-        return [event.label for event in events]
+        return [one.label for one in given.machines]
+
+    def note_audited(self, event: Event) -> None:
+        with self.writing() as database:
+            insert(database, [event], self.shared, setting(database, "source") or "")
+            tidy(database, [event.record], self.shared)
+        self.wake_up()
 
     def contacts(self) -> list[Contact]:
         with self.reading() as database:
@@ -236,12 +264,13 @@ class StateFile(States):
 
     def take(self, rows: Sequence[Sequence[Any]], key: str | None) -> int:
         with self.writing() as database:
+            is_new = run(database, "SELECT 1 FROM events WHERE kind <> 'audited' LIMIT 1").fetchone() is None
             known = {one for (one,) in run(database, "SELECT id FROM events").fetchall()}
             new = [row for row in rows if row[0] not in known]
-            if key is not None and not known:
+            if key is not None and is_new:
                 note(database, "key", key)
             run_many(database, INSERT, [(None, *row, self.shared) for row in new])
-        return len(new)
+        return sum(row[3] != AUDIT for row in new)
 
     def note_sightings(self, sightings: Sequence[Sighting]) -> None:
         with self.writing() as database:

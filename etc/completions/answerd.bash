@@ -3,7 +3,7 @@ _answerd() {
     local word=${COMP_WORDS[COMP_CWORD]} options=
     COMPREPLY=()
     if ((COMP_CWORD == 1)); then
-        mapfile -t COMPREPLY < <(compgen -W 'serve render check diff validate-answer captures inventory adopt installs install arm disarm forget wait nodes import export apply history restore-document backup restore token config boot-config migrate -h --help --version' -- "$word")
+        mapfile -t COMPREPLY < <(compgen -W 'serve render check diff validate-answer captures inventory adopt installs install arm disarm forget wait nodes import export apply history restore-document audit backup restore token config boot-config migrate -h --help --version' -- "$word")
         return
     fi
     case ${COMP_WORDS[1]} in
@@ -27,11 +27,12 @@ _answerd() {
         apply) options='--to --ca --dry-run --prune --prune-inventories --strict --yes --note --follow-links --json --help -h' ;;
         history) options='--since --limit --summary --show-secrets --json --help -h' ;;
         restore-document) options='--revision --change --note --yes --help -h' ;;
+        audit) options='--machine --who --since --until --limit --json --help -h' ;;
         backup) options='--force --help -h' ;;
         restore) options='--force --help -h' ;;
         token) options='--role --help -h' ;;
         config) options='--help -h' ;;
-        boot-config) options='--url --ipv6 --without-ipxe --proxy-dhcp --help -h' ;;
+        boot-config) options='--url --ipv6 --without-ipxe --proxy-dhcp --snippet --help -h' ;;
         migrate) options='--follow-links --help -h' ;;
     esac
     if [[ $word == -* ]]; then

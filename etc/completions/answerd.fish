@@ -21,6 +21,7 @@ complete -c answerd -n __fish_use_subcommand -a export -d 'Write the database’
 complete -c answerd -n __fish_use_subcommand -a apply -d 'Make the documents those of a directory, as one change.' -f
 complete -c answerd -n __fish_use_subcommand -a history -d 'Who changed which document, when and how.' -f
 complete -c answerd -n __fish_use_subcommand -a restore-document -d 'Restore a document, or take back a change of many.' -f
+complete -c answerd -n __fish_use_subcommand -a audit -d 'Who did what, and when: changes, orders, log-ins.' -f
 complete -c answerd -n __fish_use_subcommand -a backup -d 'Write everything the service keeps to one file.' -f
 complete -c answerd -n __fish_use_subcommand -a restore -d 'Put back what a backup holds.' -f
 complete -c answerd -n __fish_use_subcommand -a token -d 'Make a named token for the admin API.' -f
@@ -131,6 +132,13 @@ complete -c answerd -n '__fish_seen_subcommand_from restore-document' -l change 
 complete -c answerd -n '__fish_seen_subcommand_from restore-document' -l note -r -f -d 'A line about the change for the history.'
 complete -c answerd -n '__fish_seen_subcommand_from restore-document' -l yes -d 'Do not ask.'
 complete -c answerd -n '__fish_seen_subcommand_from restore-document' -l help -d 'This text.'
+complete -c answerd -n '__fish_seen_subcommand_from audit' -l machine -r -f -d 'Only what was done to the machine of this name or identity: to its documents, to its row, and orders.'
+complete -c answerd -n '__fish_seen_subcommand_from audit' -l who -r -f -d 'Only what this token or user did, or who asked from this address.'
+complete -c answerd -n '__fish_seen_subcommand_from audit' -l since -r -f -d 'Only since a time of UTC, such as 2026-11-21 or 2026-11-21T09:14.'
+complete -c answerd -n '__fish_seen_subcommand_from audit' -l until -r -f -d 'Only before a time of UTC.'
+complete -c answerd -n '__fish_seen_subcommand_from audit' -l limit -r -f -d 'At most so many entries [default: 50].'
+complete -c answerd -n '__fish_seen_subcommand_from audit' -l json -d 'Print JSON.'
+complete -c answerd -n '__fish_seen_subcommand_from audit' -l help -d 'This text.'
 complete -c answerd -n '__fish_seen_subcommand_from backup' -l force -d 'Replace what is there: FILE; the documents of the database; in a directory, files of the same names.'
 complete -c answerd -n '__fish_seen_subcommand_from backup' -l help -d 'This text.'
 complete -c answerd -n '__fish_seen_subcommand_from restore' -l force -d 'Replace what is there: FILE; the documents of the database; in a directory, files of the same names.'
@@ -142,6 +150,7 @@ complete -c answerd -n '__fish_seen_subcommand_from boot-config' -l url -r -f -d
 complete -c answerd -n '__fish_seen_subcommand_from boot-config' -l ipv6 -d 'For a network without IPv4: DHCPv6 and router advertisements; dnsmasq, isc-dhcp and kea.'
 complete -c answerd -n '__fish_seen_subcommand_from boot-config' -l without-ipxe -d 'PXELINUX for BIOS, shim and GRUB for UEFI, which start with Secure Boot too; dnsmasq, isc-dhcp and kea.'
 complete -c answerd -n '__fish_seen_subcommand_from boot-config' -l proxy-dhcp -d 'For a network in which another server hands out the addresses; dnsmasq only.'
+complete -c answerd -n '__fish_seen_subcommand_from boot-config' -l snippet -d 'Only what a server that has a configuration already includes into it; isc-dhcp and kea.'
 complete -c answerd -n '__fish_seen_subcommand_from boot-config' -l help -d 'This text.'
 complete -c answerd -n '__fish_seen_subcommand_from migrate' -l follow-links -d 'Read what links lead to out of PATH; else such a link is an error.'
 complete -c answerd -n '__fish_seen_subcommand_from migrate' -l help -d 'This text.'

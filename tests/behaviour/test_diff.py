@@ -12,6 +12,7 @@ from answerd.answers import diff as diff_module
 from answerd.answers.cases import Affected
 from answerd.answers.catalogue import Catalogue
 from answerd.answers.diff import Comparison, Difference, compare
+from answerd.answers.last_words import NO_WORDS, LastWords
 from answerd.answers.line_diff import unified
 from answerd.answers.redaction import CHANGED, redacted_pair
 from answerd.answers.secret_names import SECRET
@@ -277,7 +278,7 @@ def test_a_diff_leads_from_one_text_to_the_other(before: list[str], after: list[
 class Everything(Affected):
     """All answers are compared."""
 
-    def __init__(self, before: Catalogue, after: Catalogue) -> None:
+    def __init__(self, before: Catalogue, after: Catalogue, words: LastWords = NO_WORDS) -> None:
         self.identities = None
 
 

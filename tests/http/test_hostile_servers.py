@@ -47,6 +47,7 @@ RECORD: dict[str, Any] = {
     "identities": [],
 }
 UNKNOWN = {"machine": "m", "first": "", "last": "", "asked": 1, "facts": {}, "answered_by_default": False}
+TALLY = {"value": "g", "machines": 1, "silent": 0, "states": {"new": 1}}
 CALLERS: dict[str, tuple[list[str], dict[str, Any]]] = {
     "apply": (["apply", "--yes", "--prune", "--to"], APPLIED),
     "apply --json": (["apply", "--yes", "--json", "--to"], APPLIED),
@@ -55,6 +56,7 @@ CALLERS: dict[str, tuple[list[str], dict[str, Any]]] = {
     "installs": (["installs", "--from"], {"installs": [RECORD]}),
     "installs --json": (["installs", "--json", "--from"], {"installs": [RECORD]}),
     "installs --unknown": (["installs", "--unknown", "--from"], {"unknown": [UNKNOWN]}),
+    "installs --summary": (["installs", "--summary", "group", "--from"], {"summary": [TALLY]}),
     "installs --unknown --json": (["installs", "--unknown", "--json", "--from"], {"unknown": [UNKNOWN]}),
 }
 """Each command that asks another service, and what a service answers it."""

@@ -259,6 +259,36 @@ def test_a_machine_that_is_refused_or_gets_an_error_is_seen(serving: Callable[..
     assert listed("--waiting").keys() == expected - {"web-01"}
 
 
+def test_previews_use_what_a_machine_last_said(serving: Callable[..., Service], tmp_path: Path) -> None:
+    group = "# answer: template on\n# answer: match product=R750*\nclearpart --drives={{ disks.0 }}\n"
+    table = "id,mac\nweb-01,52:54:00:00:00:10\nweb-02,52:54:00:00:00:11\n"
+    service = serving({"groups/dell.ks": group, "inventory.csv": table}, SERVICE_STATE_PATH=tmp_path / "state.db")
+    here = {"SERVICE_STATE_PATH": tmp_path / "state.db", "SERVICE_ANSWERS_DIR": tmp_path / "answers"}
+
+    def command(*arguments: str, status: int = 0) -> str:
+        done = run(*arguments, **here)  # type: ignore[arg-type]
+        assert done.returncode == status, done
+        return (done.stderr + done.stdout).decode()
+
+    def tried(*directory: str) -> int:
+        printed = command("check", "--json", *directory)
+        return int(json.loads(printed[printed.index("{") :])["answers"])
+
+    assert tried() == 0
+    command("render", "web-01", "--format", "ks", status=1)
+    body = json.dumps({"mac": "52:54:00:00:00:10", "product": "R750xs", "disks": ["nvme0n1"]}).encode()
+    assert "nvme0n1" in service.post("/ks", body).text
+    wait_until(lambda: tried() == 1)
+    shown = command("render", "web-01", "--format", "ks")
+    assert re.search("# with what web-01 last said on 20..-", shown)
+    assert "clearpart --drives=nvme0n1" in shown
+    command("render", "web-01", "--query", "path=/ks", status=1)
+    command("render", "web-02", "--format", "ks", status=1)
+    write_tree(tmp_path / "other", {"groups/dell.ks": group + "reboot\n", "inventory.csv": table})
+    assert "web-01 (ks)" in command("diff", str(tmp_path / "other"), status=1)
+    assert tried(str(tmp_path / "answers")) == 0
+
+
 def test_a_state_file_that_vanishes_stops_reports_and_keeps_what_is_known(
     serving: Callable[..., Service], tmp_path: Path
 ) -> None:
@@ -432,6 +462,16 @@ def test_several_sites_are_one_list_and_one_that_is_away_is_said(
         assert [(one["site"], one["machine"]) for one in machines] == [
             (site, name) for site in sites for name in ("installed", "stuck")
         ]
+        several = [word for site in (sites[0], away, sites[1]) for word in ("--from", f"http://{site}")]
+        counted = run("installs", "--summary", "group", "--json", *several, SERVICE_ADMIN_TOKEN=TOKEN)
+        assert (counted.returncode, away in counted.stderr.decode()) == (1, True)
+        tallies = json.loads(counted.stdout)["summary"]
+        assert [one["site"] for one in tallies] == sorted((one["site"] for one in tallies), key=sites.index)
+        assert {one["site"] for one in tallies} == {*sites}
+        assert {one["states"].get("installed", 0) for one in tallies if one["value"] == "g"} == {1}
+        lines = run("installs", "--summary", "group", *several, SERVICE_ADMIN_TOKEN=TOKEN).stdout.decode().splitlines()
+        assert lines[0].split()[:3] == ["SITE", "GROUP", "MACHINES"]
+        assert len(lines) == 1 + len(tallies)
         wait_until(lambda: len(listed("--state", "silent")[1]) == 2)
         assert [(one["machine"], one["state"], one["last_step"]) for one in listed("--state", "silent")[1]] == [
             ("stuck", "installing", 'group "g" (ipxe)')

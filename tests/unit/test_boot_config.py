@@ -19,6 +19,7 @@ from answerd.boot import (
     WITH_IPV6,
     BootConfigError,
     boot_config,
+    boot_snippet,
     service_at,
 )
 from tests.support.pages import page, rows, words
@@ -242,3 +243,26 @@ def test_the_pages_of_the_loaders_name_their_files_and_the_command() -> None:
         firmware.other for firmware in FIRMWARE if not any(f"`{firmware.other}`" in text for text in pages)
     } == set()
     assert all(f"answerd boot-config --without-ipxe --url {URL} dnsmasq" in text for text in pages)
+
+
+@pytest.mark.parametrize("without_ipxe", [False, True])
+def test_a_snippet_for_kea_is_a_list_of_classes_with_names_of_their_own(without_ipxe: bool) -> None:
+    text = re.sub(r"^\s*//.*$", "", boot_snippet("kea", URL, without_ipxe=without_ipxe), flags=re.MULTILINE)
+    classes = json.loads(f"[{text}]")
+    names = {one["name"] for one in classes}
+    assert names == {f"answerd-{one.name}" for one in FIRMWARE} | (set() if without_ipxe else {"answerd-ipxe"})
+    assert {name for one in classes for name in re.findall(r"member\('([^']+)'\)", one["test"])} <= names
+    assert {one["next-server"] for one in classes} == {"192.0.2.10"}
+    whole = re.sub(r"^\s*//.*$", "", boot_config("kea", URL, without_ipxe=without_ipxe), flags=re.MULTILINE)
+    files = [one["boot-file-name"] for one in json.loads(whole)["Dhcp4"]["client-classes"]]
+    assert [one["boot-file-name"] for one in classes] == files
+
+
+def test_a_snippet_has_no_subnet_and_is_of_two_dialects() -> None:
+    text = boot_snippet("isc-dhcp", URL)
+    assert "\nsubnet" not in text
+    assert "authoritative" not in text
+    assert SCRIPT in text
+    with pytest.raises(BootConfigError, match="isc-dhcp and kea"):
+        boot_snippet("dnsmasq", URL)
+    assert run("boot-config", "--snippet", "--url", URL, "kea").stdout.decode() == boot_snippet("kea", URL)

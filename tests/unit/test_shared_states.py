@@ -23,6 +23,7 @@ from answerd.answers.operator_names import (
 from answerd.config import Config
 from answerd.errors import StatesUnknown
 from answerd.formats.family import Once
+from answerd.installs.events import audited
 from answerd.installs.fold import Fold
 from answerd.installs.records import InstallMemory, Remembered
 from answerd.installs.states import Gate, Order, Refusal, ReportKind, Requested, Rules, State, judge
@@ -159,6 +160,36 @@ def test_the_history_and_the_unknown_machines_of_all_nodes_are_at_each(nodes: li
     assert [(machine.machine, machine.asked) for machine in b.store.unknown()] == [("52:54:00:00:00:09", 2)]
 
 
+def test_the_audit_of_all_nodes_is_at_each_and_outlives_a_forget(nodes: list[Node], server: PostgresServer) -> None:
+    a, b, _ = nodes
+    a.ask(1.0)
+    all_synced(nodes)
+    machines = [in_the_database(server, "web-01")]
+    known = a.store.catch_up(*NOTHING_READ)
+    a.store.order(GivenOrder(Order.ARM, machines, 2.0, "command line, maria"), known)
+    a.store.order(GivenOrder(Order.FORGET, machines, 3.0, "command line, maria"), known)
+    DatabaseStates(server, RULES).order(GivenOrder(Order.DISARM, machines, 4.0, "command line, tom"), NOTHING_READ)
+    all_synced(nodes)
+    for place in (a.store, b.store, DatabaseStates(server, RULES)):
+        found = [(event.label, event.origin.rpartition(" ")[2], event.detail) for event in place.audited()]
+        assert found == [("disarm", "tom", "1"), ("forget", "maria", "1"), ("arm", "maria", "1")]
+    assert waiting(a) == 0
+
+
+def test_the_audit_keeps_the_newest_entries(nodes: list[Node], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("answerd.store.state_tables.MOST_AUDITED", 3)
+    a, b, _ = nodes
+    assert a.store.is_empty()
+    for number in range(5):
+        a.store.note_audited(audited("log in", float(number), "console, maria, 192.0.2.1"))
+        all_synced(nodes)
+    a.store.note_audited(audited("log in", 5.0, "console, maria, 192.0.2.1"))
+    assert [event.at for event in a.store.audited()] == [5.0, 4.0, 3.0]
+    assert [event.at for event in b.store.audited()] == [4.0, 3.0, 2.0]
+    assert a.store.is_empty()
+    assert a.all() == {}
+
+
 def test_without_the_database_the_history_is_that_of_this_node(
     place: Path, server: PostgresServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -196,7 +227,8 @@ def test_an_order_is_in_force_here_at_once_and_soon_everywhere(nodes: list[Node]
     all_synced(nodes)
     assert [node.all() for node in nodes] == [{}, {}, {}]
     with a.store.reading() as database:  # what was before is gone from the files of the others too
-        assert run(database, "SELECT kind FROM events").fetchall() == [("forgotten",)]
+        query = "SELECT kind FROM events WHERE kind <> 'audited'"
+        assert run(database, query).fetchall() == [("forgotten",)]
     a.report(ReportKind.FAILED, 6.0, attempt=2)  # late: the machine was forgotten
     b.ask(7.0)
     all_synced(nodes)

@@ -17,6 +17,7 @@ from answerd.answers.catalogue import Catalogue
 from answerd.answers.diff import compare
 from answerd.answers.operator_names import NO_STATES, asks_for_states
 from answerd.answers.sources import Sources
+from answerd.audit import AuditFilter, audit_log
 from answerd.check import refusals
 from answerd.documents import Key, RawDocument
 from answerd.formats import FORMATS
@@ -102,6 +103,7 @@ class ChangeHandlers:
             "POST", "/apply", self.apply, body_limit=BODY_LIMIT, what="a change", limit_below_admin=DRY_RUN_LIMIT
         )
         yield Route("GET", "/history", self.history)
+        yield Route("GET", "/audit", self.audit)
         yield Route("POST", "/history/<revision>/restore", self.restore)
         yield Route("POST", "/history/<revision>/take-back", self.take_back)
 
@@ -164,10 +166,25 @@ class ChangeHandlers:
         """Return what a filter lets through: of a machine also the changes of its row, and its orders."""
         if wanted.kind is not Kind.MACHINE or wanted.identifier is None:
             return [Happened(entry.at, entry) for entry in self.store.history(wanted)]
-        memory = self._installs.current() if self._installs is not None else InstallMemory(Rules())
-        names = names_of_machine(catalogue, memory, wanted.identifier)
+        names = names_of_machine(catalogue, self._memory(), wanted.identifier)
         events = self._installs.store.history(names) if self._installs is not None else []
         return machine_history(self.store, wanted, names, events, catalogue)
+
+    def audit(self) -> bottle.HTTPResponse:
+        """Return who did what, the newest first."""
+        query = requests.query("machine", "who", "since", "until", "limit")
+        limit = min(requests.number(query, "limit") or HISTORY_LIMIT, MOST_HISTORY)
+        wanted = AuditFilter(
+            query.get("machine"), query.get("who"), _time(query, "since"), _time(query, "until"), limit
+        )  # fmt: skip
+        catalogue, memory = self.writes.follower.current(), self._memory()
+        states = self._installs.store if self._installs is not None else None
+        found = in_thread(audit_log, wanted, self.store, states, catalogue, memory)
+        note_outcome(f"{len(found)} entries")
+        return json_response(OK, {"audit": found})
+
+    def _memory(self) -> InstallMemory:
+        return self._installs.current() if self._installs is not None else InstallMemory(Rules())
 
     def take_back(self, revision: str) -> bottle.HTTPResponse:
         """Make all documents of a change what they were before it, or return what that would do."""
@@ -271,10 +288,7 @@ def _filter(query: dict[str, str]) -> HistoryFilter:
     named = [label for label in ("machine", "group") if label in query]
     if len(named) > 1 or (named and kind not in (None, Kind(named[0]))):
         raise InvalidRequest("machine, group and kind contradict each other")
-    try:
-        since = beginning(query["since"]) if "since" in query else None
-    except ValueError:
-        raise InvalidRequest("since is no time of UTC, such as 2026-11-21 or 2026-11-21T09:14:00Z") from None
+    since = _time(query, "since")
     extension = query["format"].lower() if "format" in query else None
     if extension not in (None, *INVENTORY_FORMATS, *FORMATS):
         raise InvalidRequest(f"format is none of {', '.join((*FORMATS, *INVENTORY_FORMATS))}")
@@ -287,6 +301,14 @@ def _filter(query: dict[str, str]) -> HistoryFilter:
         limit=min(requests.number(query, "limit") or HISTORY_LIMIT, MOST_HISTORY),
         most_bytes=HISTORY_BYTES,
     )
+
+
+def _time(query: dict[str, str], name: str) -> str | None:
+    """Return a parameter that is a time; None where it is not given. Raises `InvalidRequest`."""
+    try:
+        return beginning(query[name]) if name in query else None
+    except ValueError:
+        raise InvalidRequest(f"{name} is no time of UTC, such as 2026-11-21 or 2026-11-21T09:14:00Z") from None
 
 
 def _kind(word: str, what: str) -> Kind:

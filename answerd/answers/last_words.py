@@ -1,0 +1,50 @@
+"""What a machine last said of itself, for answers that are only tried: ``check``, ``render NAME`` and ``diff``.
+
+Rules: docs/check.md#what-machines-last-said.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Final
+
+import orjson
+
+from answerd.answers.secret_names import SECRET
+from answerd.installs.contacts import Contact, ContactIndex
+
+Told = tuple[tuple[str, str], ...]
+"""Labels and values, as `answerd.facts.Request.told` has them."""
+
+_OF_THE_URL: Final = frozenset({"path", "file", "segment"})
+"""Labels that say what was asked for, and nothing of the machine."""
+
+
+class LastWords:
+    """The last words of machines."""
+
+    def __init__(self, contacts: Iterable[Contact] = ()) -> None:
+        self._contacts = ContactIndex(contacts)
+
+    def contact(self, name: str, identities: Iterable[str] = ()) -> Contact | None:
+        """Return the last contact of the machine with a name and the identities of its row."""
+        return self._contacts.of({"machine": name, "identities": [*identities]})
+
+    def told(self, name: str, identities: Iterable[str] = ()) -> Told:
+        """Return what it last said; nothing where that is not known."""
+        contact = self.contact(name, identities)
+        return words_of(contact) if contact is not None else ()
+
+
+def words_of(contact: Contact) -> Told:
+    """Return what a machine said at a contact, without values that were hidden when it was kept."""
+    return tuple(
+        (label, value)
+        for label, values in orjson.loads(contact.labels or "{}").items()
+        if label not in _OF_THE_URL
+        for value in values
+        if SECRET not in value
+    )
+
+
+NO_WORDS: Final = LastWords()

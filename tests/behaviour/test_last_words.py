@@ -1,0 +1,81 @@
+"""What is only tried, is tried with what machines last said. Rules: docs/check.md#what-machines-last-said."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from answerd.answers.catalogue import Catalogue
+from answerd.answers.diff import compare
+from answerd.answers.last_words import LastWords
+from answerd.check import CheckReport, check
+from answerd.identity import identity_of
+from answerd.installs.contacts import Contact
+from answerd.validators import Tools
+from tests.support.fleet import Fleet
+
+TABLE = "id,mac\nweb-1,52:54:00:00:00:01\nweb-2,52:54:00:00:00:02\n"
+GROUP = "# answer: template on\n# answer: match product=R750*\nignoredisk --only-use={{ disks.0 }}\n"
+BASE = "# answer: members web-1, web-2, db-1\nlang C\n"
+OVERLAY = "# answer: template on\n# answer: overlay 1\n# answer: match product=R750*\ntimezone {{ zone }}\n"
+
+
+def contact(name: str, mac: str = "", at: float = 1.0, **labels: Any) -> Contact:
+    said = {label.replace("__", "."): value if isinstance(value, list) else [value] for label, value in labels.items()}
+    identities = tuple(identity_of(text) for text in (name, mac) if text)
+    return Contact(name, at, identities, "/ks", 200, "a document", False, json.dumps(said))
+
+
+def checked(catalogue: Catalogue, *contacts: Contact) -> CheckReport:
+    return check(catalogue, Tools.none(), words=LastWords(contacts))
+
+
+def test_a_group_that_matches_what_machines_said_is_tried(fleet: Fleet) -> None:
+    fleet.write({"inventory.csv": TABLE, "groups/dell.ks": GROUP})
+    silent = checked(fleet.loader.catalogue)
+    assert (silent.rendered, [note for note in silent.notes if "it was not tried" in note] != []) == (0, True)
+
+    said = contact("web-1", "52:54:00:00:00:01", product="R750xs", disks__0="sda")
+    report = checked(fleet.loader.catalogue, said)
+    assert report.rendered == 1
+    assert "1 machine was tried with what was last said: answerd install NAME shows when, and what" in report.notes
+    assert not [note for note in report.notes if "it was not tried" in note]
+    assert len([note for note in report.notes if "no document claims this row" in note]) == 1  # web-2 was never heard
+
+
+def test_an_overlay_and_placeholders_use_what_was_said(fleet: Fleet) -> None:
+    fleet.write({"inventory.csv": TABLE, "groups/base.ks": BASE, "groups/site.ks": OVERLAY})
+    said = contact("web-1", "52:54:00:00:00:01", product="R750", zone="Europe/Vienna")
+    assert not checked(fleet.loader.catalogue, said).problems
+    lacking = contact("web-1", "52:54:00:00:00:01", product="R750")
+    notes = checked(fleet.loader.catalogue, lacking).notes
+    assert [note for note in notes if "'zone'" in note], notes
+
+
+def test_words_of_other_hardware_of_that_name_and_hidden_values_do_not_count(fleet: Fleet) -> None:
+    fleet.write({"inventory.csv": TABLE, "groups/dell.ks": GROUP})
+    other = contact("web-1", "52:54:00:00:00:99", product="R750", disks__0="sda")
+    assert checked(fleet.loader.catalogue, other).rendered == 0
+    hidden = contact("web-1", "52:54:00:00:00:01", product="R750", disks__0="(secret)")
+    assert [note for note in checked(fleet.loader.catalogue, hidden).notes if "'disks.0'" in note]
+    older = contact("web-1", "52:54:00:00:00:01", 0.5, product="R750", disks__0="sda")
+    newer = contact("web-1", "52:54:00:00:00:01", 2.0, product="PowerVault")
+    assert checked(fleet.loader.catalogue, older, newer).rendered == 0
+
+
+def test_what_was_said_names_no_machine(fleet: Fleet) -> None:
+    fleet.write({"web-9.ks": "lang C\n", "groups/base.ks": "# answer: members web-1\nlang D\n"})
+    said = contact("web-1", product="web-9", serial="web-9")
+    assert checked(fleet.loader.catalogue, said).problems == ()
+    (case,) = [one for one in LastWords([said]).told("web-1") if one[0] == "product"]
+    assert case == ("product", "web-9")
+
+
+def test_a_difference_shows_machines_that_are_selected_by_what_they_said(fleet: Fleet) -> None:
+    fleet.write({"inventory.csv": TABLE, "groups/dell.ks": GROUP})
+    before = fleet.loader.catalogue
+    fleet.write({"groups/dell.ks": GROUP + "reboot\n"})
+    said = contact("web-1", "52:54:00:00:00:01", product="R750xs", disks__0="sda")
+    assert compare(before, fleet.loader.catalogue).differences == ()
+    found = compare(before, fleet.loader.catalogue, words=LastWords([said])).differences
+    assert [one.name for one in found] == ["web-1 (ks)"]
