@@ -9,7 +9,7 @@ what it shows to be shared is in `answerd.answers.inventory_index` and in `answe
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Final
 
 MAC: Final = "mac"
@@ -85,10 +85,11 @@ def is_shared(kind: str, identity: str) -> bool:
 class SharedValues:
     """The values that many machines have: those of the tables above, and those that an answer set names.
 
-    ``named`` are the latter as identities, where ``*`` stands for any characters and ``?`` for one.
+    ``named`` are the latter as identities, where ``*`` stands for any characters and ``?`` for one. ``holds`` returns
+    whether many machines have a value (`is_shared`); its kind is empty for what is no hardware's.
     """
 
-    __slots__ = ("_exact", "_pattern", "named")
+    __slots__ = ("_exact", "_pattern", "holds", "named")
 
     def __init__(self, named: Iterable[str] = ()) -> None:
         self.named: Sequence[str] = tuple(sorted({*named}))
@@ -97,6 +98,7 @@ class SharedValues:
         # A run of stars is one: each star of a run would try every place anew.
         forms = [re.escape(re.sub(r"\*+", "*", one)).replace(r"\*", ".*").replace(r"\?", ".") for one in patterns]
         self._pattern = re.compile("|".join(forms)) if forms else None
+        self.holds: Callable[[str, str], bool] = self._holds if self.named else is_shared  # every request asks often
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, SharedValues) and self.named == other.named
@@ -104,8 +106,7 @@ class SharedValues:
     def __hash__(self) -> int:
         return hash(self.named)
 
-    def holds(self, kind: str, identity: str) -> bool:
-        """Return whether many machines have a value (`is_shared`). ``kind`` is empty for what is no hardware's."""
+    def _holds(self, kind: str, identity: str) -> bool:
         return is_shared(kind, identity) or (bool(kind) and self.names(identity))
 
     def names(self, identity: str) -> bool:

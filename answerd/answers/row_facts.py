@@ -6,15 +6,11 @@ Rules: docs/inventory.md#the-row-of-a-request.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from typing import Final
 
 from answerd.facts import STATE, Facts
 from answerd.identity import normalize
 from answerd.inventory.row import Row, identities_of_sound, name_in
 from answerd.shared_values import SERIAL, UUID, kind_of
-
-_OF_SEVERAL: Final = frozenset({STATE, "id"})
-"""Labels whose first value is found among all of them: a cell or a request may have one that does not count."""
 
 
 class RowFacts(Facts):
@@ -70,7 +66,9 @@ class RowFacts(Facts):
 
     def first(self, label: str) -> str | None:
         layout = self._layout
-        if label in _OF_SEVERAL or label in layout.several or kind_of(label):
+        if label == "id":
+            return self.row_id or self._said.first(label)
+        if label == STATE or label in layout.several or kind_of(label):
             return next(iter(self.values(label)), None)
         at = layout.labels.get(label)
         if at is not None and (cell := self._cells[at]):

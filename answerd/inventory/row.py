@@ -271,7 +271,8 @@ def values_in(label: str, cell: str, shared: SharedValues) -> list[str]:
 
 def name_in(layout: Layout, cells: Sequence[str]) -> str:
     """Return the ``id`` of a row as written; empty where it has none."""
-    return next(iter(layout.values("id", cells)), "")
+    at = layout.labels.get("id")
+    return "" if at is None or cells[at].casefold() in _EMPTY_IDS else cells[at]
 
 
 def hardware_in(layout: Layout, cells: Sequence[str]) -> Iterator[tuple[str, str, str]]:
@@ -311,24 +312,25 @@ def judged(layout: Layout, cells: Sequence[str]) -> Judgement:
     identities: dict[str, str] = {}
     faults: list[str] = []
     has_value = False
-    width = len(cells)
+    width, holds = len(cells), layout.shared.holds
     for column, at in layout.identifying:
         cell = cells[at] if at < width else ""
+        if not cell:
+            continue
         values = written_in(column, cell)
         if column != "id":
-            values = [value for value in values if not is_empty(layout, column, value)]
+            values = [value for value in values if not holds(column, normalize(value))]
         if not values:
             continue
         has_value = True
-        name = brief(layout.columns[at])
         if len(values) > MOST_ADDRESSES:
-            faults.append(f"column {name}: a cell has more than {MOST_ADDRESSES:,} addresses")
+            faults.append(f"column {brief(layout.columns[at])}: a cell has more than {MOST_ADDRESSES:,} addresses")
             values = values[:MOST_ADDRESSES]
         identified = _VALUES[column]
         for value in values:
             identity, wrong = identified(value)
             if wrong:
-                faults.append(f"column {name}: {wrong}")
+                faults.append(f"column {brief(layout.columns[at])}: {wrong}")
             else:
                 identities.setdefault(identity, value)
     if width > MOST_COLUMNS:
@@ -340,7 +342,7 @@ def judged(layout: Layout, cells: Sequence[str]) -> Judgement:
     elif not has_value:
         named = dict.fromkeys(brief(layout.columns[at]) for _, at in layout.identifying)
         faults.append(f"has no value in {' or '.join(named)}, so it names no machine")
-    return Judgement(identities, "; ".join(dict.fromkeys(faults)) or None)
+    return Judgement(identities, "; ".join(dict.fromkeys(faults)) if faults else None)
 
 
 def is_empty(layout: Layout, column: str, value: str) -> bool:
@@ -383,7 +385,7 @@ def written_in(column: str, cell: str) -> list[str]:
     if not cell:
         return []
     if column == MAC:
-        if cell.isalpha() or cell[0] in "(-Nn":  # no address begins so but with 0a to 9f
+        if cell[0] in "(-.EeNnUu":  # few addresses begin so, and all words for nothing do
             form = normalize(cell)
             if not form or form in SHARED_SERIALS:
                 return []
