@@ -52,7 +52,7 @@ def main(arguments: list[str]) -> int:
 
 def table(filters: list[tuple[str, str]]) -> Iterator[dict[str, str]]:
     """A row for each device that has a name."""
-    macs = defaultdict(list)
+    macs: dict[int, list[str]] = defaultdict(list)
     for interface in objects("dcim/interfaces", [("mgmt_only", "false")]):
         # NetBox 4.2 and later have several addresses of an interface, those before one.
         known = interface.get("mac_addresses") or [interface]

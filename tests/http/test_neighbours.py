@@ -92,7 +92,7 @@ def playbook(service: Service, tmp_path: Path) -> Callable[..., subprocess.Compl
 
     def run_playbook(hosts: Path, **changed: str) -> subprocess.CompletedProcess[str]:
         program = Path(sys.executable).parent / "ansible-playbook"
-        command = [program, "-i", hosts, EXAMPLES / "ansible/install.yml", "--limit", "R12"]
+        command: list[str | Path] = [program, "-i", hosts, EXAMPLES / "ansible/install.yml", "--limit", "R12"]
         return run_program(*command, environ={**environ, **changed})
 
     return run_playbook
