@@ -40,6 +40,12 @@ class Network:
     service: Service
     scratch: Path
 
+    def forget_ended_connections(self) -> None:
+        """Let no connection wait after its end. GRUB uses the same ports with the same sequence numbers after each
+        start, and an emulated machine begins again sooner than the wait ends. PXELINUX needs the wait: it reads on
+        after the server has closed."""
+        _ip("netns", "exec", self.name, "sh", "-c", f"echo 0 >{_TIME_WAIT} || true")
+
     def machine(self, *arguments: str | Path, processor: Processor = "x86_64") -> Machine:
         """Switch a machine on, whose card is plugged in here."""
         card = ["-netdev", "tap,id=n0,ifname=tap0,script=no,downscript=no"]
@@ -113,9 +119,6 @@ def joined_network(ending: ExitStack, *, ipv6: bool = False) -> tuple[str, str]:
             _ip("netns", "add", made)
             ending.callback(_ip, "netns", "delete", made)
             _ip("-n", made, "link", "set", "lo", "up")
-            # GRUB uses the same ports with the same sequence numbers after each start, and an emulated machine begins
-            # again sooner than a connection's time to wait ends.
-            _ip("netns", "exec", made, "sh", "-c", f"echo 0 >{_TIME_WAIT} || true")
             if ipv6:  # addresses count at once, because nobody else has them
                 for cards in ("all", "default"):
                     _ip("netns", "exec", made, "sysctl", "-q", "-w", f"net.ipv6.conf.{cards}.accept_dad=0")

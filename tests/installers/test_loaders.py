@@ -204,6 +204,7 @@ def site_with_grub(
         ipv6=ipv6,
         SERVICE_STATE_PATH=scratch / "state.db",
     ) as lab:
+        lab.forget_ended_connections()
         yield lab
 
 
