@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from heapq import nsmallest
 from itertools import groupby
 from types import MappingProxyType
 from typing import Final
@@ -17,7 +18,7 @@ import bottle
 
 from answerd.console.backend import CurrentStates
 from answerd.console.rendering import ago, link, machine_link, on_page
-from answerd.console.table import GROUP, INVENTORY, STATES, UNKNOWN, USUAL, Placed, Table, View
+from answerd.console.table import GROUP, INVENTORY, STATES, UNKNOWN, USUAL, Placed, Table, View, natural
 from answerd.installs.states import SILENT, State
 from answerd.inventory.row import IDENTITY_COLUMNS
 
@@ -98,8 +99,28 @@ def choices_of(table: Table) -> list[str]:
     return [*usual, GROUP, INVENTORY, *(label for label in columns if label not in usual and label != INVENTORY)]
 
 
-def grid_of(table: Table, view: View, states: CurrentStates | None, *, on_first_page: bool = False) -> Grid:
-    """Return the machines of a view by a column, in sections; on the first page the first sections only."""
+def first_grid(table: Table, by: str, states: CurrentStates | None) -> Grid:
+    """Return all machines by a column for the first page: the first sections, with squares where there are few
+    machines."""
+    choices = choices_of(table)
+    by = by if by in choices else choices[0]
+    tally, done = table.tally(states, by)
+    if sum(tally.values()) <= SQUARES_ON_THE_FIRST_PAGE:
+        grid = grid_of(table, View(by=by), states)
+        return replace(grid, sections=grid.sections[:SECTIONS_ON_THE_FIRST_PAGE])
+    counts: dict[str, Counter[str]] = {}
+    whole: Counter[str] = Counter()
+    for (value, state), number in tally.items():
+        counts.setdefault(value, Counter())[state] += number
+        whole[state] += number
+    first = nsmallest(SECTIONS_ON_THE_FIRST_PAGE, counts, key=lambda value: (not value, natural(value)))
+    sections = [Section(value, _where(by, value), counts[value]) for value in first]
+    now = states.now if states is not None else 0.0
+    return Grid(by, choices, sections, Section("", "", whole), sorted(done), now, values=len(counts))
+
+
+def grid_of(table: Table, view: View, states: CurrentStates | None) -> Grid:
+    """Return the machines of a view by a column, in sections."""
     choices = choices_of(table)
     by = view.by if view.by in choices else choices[0]
     placed = table.placed(view, states, by)
@@ -108,15 +129,10 @@ def grid_of(table: Table, view: View, states: CurrentStates | None, *, on_first_
         counts.setdefault(machine.value, Counter())[machine.state] += 1
     pages, page = on_page(len(placed), view.page, SQUARES_ON_A_PAGE)
     shown = placed[(page - 1) * SQUARES_ON_A_PAGE : page * SQUARES_ON_A_PAGE]
-    if on_first_page and len(placed) > SQUARES_ON_THE_FIRST_PAGE:
-        sections = [Section(value, _where(by, value), of_value) for value, of_value in counts.items()]
-    else:
-        sections = [
-            Section(value, _where(by, value), counts[value], [*machines])
-            for value, machines in groupby(shown, key=lambda machine: machine.value)
-        ]
-    if on_first_page:
-        sections = sections[:SECTIONS_ON_THE_FIRST_PAGE]
+    sections = [
+        Section(value, _where(by, value), counts[value], [*machines])
+        for value, machines in groupby(shown, key=lambda machine: machine.value)
+    ]
     done = sorted(one.since for one in placed if one.state == State.INSTALLED.value and one.since is not None)
     whole = Section("", "", Counter(one.state for one in placed))
     return Grid(by, choices, sections, whole, done, states.now if states is not None else 0.0, pages, page, len(counts))

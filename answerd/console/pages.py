@@ -15,7 +15,7 @@ from answerd.console import grid
 from answerd.console.answers import Resolver
 from answerd.console.documents import DocumentPages
 from answerd.console.editing import CHANGES_LISTED
-from answerd.console.grid import Grid, grid_of
+from answerd.console.grid import Grid, first_grid
 from answerd.console.jobs import Checked, patience_for
 from answerd.console.machines import waiting
 from answerd.console.page_request import PageReply, PageRequest, message_page, number_in, redirect
@@ -198,7 +198,7 @@ class Pages(DocumentPages):
         def look() -> tuple[Mapping[str, int], Sequence[Failure], Grid | None]:
             if table is None or states is None:  # it is being made
                 return (table.counts(states) if table is not None else {}), (), None
-            progress = grid_of(table, View(by=request.get("by")), states, on_first_page=True)
+            progress = first_grid(table, request.get("by"), states)
             return progress.whole.counts, table.failures(states, FAILED_SHOWN), progress
 
         counts, failed, progress = run_long(look)

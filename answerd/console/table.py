@@ -267,6 +267,7 @@ class Table:
         self.columns = {label: at for at, label in enumerate([*labels][:MOST_COLUMNS])}
         self._named = {line.identity: line for line in _machines(catalogue, [*self.columns])}
         self._documents = list(_documents(catalogue))
+        self._values_by: dict[str, tuple[Sequence[_Line], list[str | None]]] = {}
         self._groups = {group for line in self._named.values() for group in line.groups}
         self._moment = _Moment(sorted(self._named.values(), key=_place), {}, (), sorted(self._groups)[:SUGGESTED])
 
@@ -336,6 +337,30 @@ class Table:
         places = {value: (not value, natural(value)) for value in {one.value for one in found}}
         found.sort(key=lambda one: places[one.value])
         return found
+
+    def tally(self, states: CurrentStates | None, by: str) -> tuple[Mapping[tuple[str, str], int], list[float]]:
+        """Return how many of all machines have a value and a state, and when those that are installed became so, in
+        seconds since 1970. In a tenth of the time of `placed`."""
+        lines = self._at(states).lines
+        kept = self._values_by.get(by)
+        if kept is None or kept[0] is not lines:
+            at = self.columns.get(by)
+            # What a machine's group is may change with its state, where no document claims it.
+            known = [
+                (next(iter(line.groups), None) if by == GROUP else line.inventory if by == INVENTORY else "")
+                if by in (GROUP, INVENTORY) or at is None
+                else _cell(line, at)
+                for line in lines
+            ]
+            kept = self._values_by[by] = lines, known
+        found: Counter[tuple[str, str]] = Counter()
+        done = []
+        for line, value in zip(lines, kept[1], strict=True):
+            state = _state(line, states)
+            found[next(iter(_groups(line, states)), "") if value is None else value, state] += 1
+            if state == State.INSTALLED.value and (since := _since(line, states)) is not None:
+                done.append(since)
+        return found, done
 
     def counts(self, states: CurrentStates | None) -> Mapping[str, int]:
         """Return how many machines are in each of `STATES`."""
