@@ -29,7 +29,7 @@ _answerd() {
         restore-document) options='--revision --change --note --yes --help -h' ;;
         backup) options='--force --help -h' ;;
         restore) options='--force --help -h' ;;
-        token) options='--role --help -h' ;;
+        token) options='--role --until --help -h' ;;
         config) options='--help -h' ;;
         boot-config) options='--url --ipv6 --without-ipxe --proxy-dhcp --help -h' ;;
         migrate) options='--follow-links --help -h' ;;
