@@ -22,11 +22,19 @@ from answerd.console.page_request import PageReply, PageRequest, message_page, n
 from answerd.console.rendering import counted, link, page, stamp
 from answerd.console.table import OWN_COLUMNS, STATES, Machine, MachinesPage, Tables, View
 from answerd.formats import FORMATS
+from answerd.identity import identity_of
 from answerd.installs.states import Order, State
 from answerd.long_work import run_long
 
 HERE = "/console/machines"
 ORDERED = {Order.ARM: "armed", Order.DISARM: "disarmed", Order.FORGET: "forgotten"}
+TOLD = (
+    ("Place", ("site", "room", "row", "rack", "unit", "position", "slot", "location")),
+    ("Address", ("address", "addr", "ip", "ipv4", "cidr", "ipv6")),
+    ("Disk", ("disk", "disks", "root_disk", "install_disk", "target_disk")),
+)
+"""What a confirmation says of each machine, by the labels of its row."""
+
 NAMES_SHOWN = 500
 MOST_KEPT = 64
 """Orders that wait to be confirmed, or may be undone."""
@@ -89,26 +97,32 @@ class MachinesPages:
         name = f'attachment; filename="machines-{time.strftime("%Y-%m-%d", time.gmtime())}.csv"'
         return PageReply(body, content_type="text/csv; charset=utf-8", headers=(("Content-Disposition", name),))
 
+    def asked(self, request: PageRequest) -> PageReply:
+        """Return the question whether an order is meant, or why it was not given. Nothing is changed."""
+        verb, where, refusal = request.field("do"), _back_of(request), request.refusal
+        if self._backend.installs is None:
+            raise NotSaved("this service keeps no states")
+        if verb in ORDERED:
+            return self._asked(request, Order(verb), where)
+        given = self._orders.get(request.field("given"))
+        if verb == "confirm" and given is not None and (refusal is None or refusal.is_resumed):
+            return self._question(request, given, where, request.field("given"))
+        reason = refusal.reason if refusal is not None and not refusal.is_resumed else "that cannot be done here"
+        return message_page(request, 409, reason)
+
     def order(self, request: PageRequest) -> PageReply:
-        """Ask whether an order is meant, give one that is confirmed, or take one back; then go back to the page it
-        comes from."""
-        verb, where = request.field("do"), request.field("back")
-        where = where if where.startswith("/console/machine") else HERE
+        """Give an order that is confirmed, or take one back; then go back to the page it comes from."""
+        verb, where = request.field("do"), _back_of(request)
         given, installs = self._orders.get(request.field("given")), self._backend.installs
-        try:
-            if installs is None:
-                raise NotSaved("this service keeps no states")
-            if verb in ORDERED:
-                return self._asked(request, Order(verb), where)
-            if given is None:
-                raise NotSaved("that order is not kept any more: give it again")
-            if verb == "confirm":
-                return self._give(installs, request, given, where)
-            if verb == "undo" and given.undone_by is not None:
-                return self._undo(installs, request, given, given.undone_by, where)
+        if installs is None:
+            raise NotSaved("this service keeps no states")
+        if given is None:
+            raise NotSaved("that order is not kept any more: give it again")
+        if verb == "confirm":
+            return self._give(installs, request, given, where)
+        if given.undone_by is None:
             raise NotSaved("that cannot be done here")
-        except NotSaved as error:
-            return message_page(request, 409, error.reason)
+        return self._undo(installs, request, given, given.undone_by, where)
 
     def done(self, request: PageRequest) -> Given | None:
         """Return the order that the page before has given."""
@@ -123,18 +137,33 @@ class MachinesPages:
             names = run_long(lambda: table.names(view, states)) if table is not None else ()
         if not names:
             raise NotSaved("no machine was selected")
+        return self._question(request, Given(order, names), where)
+
+    def _question(self, request: PageRequest, given: Given, where: str, kept: str = "") -> PageReply:
+        """Return the question whether an order is meant; ``kept`` is its name where it is kept already."""
+        states, names = self._backend.states(), given.names
         found = Counter(_state_of(states, name).value for name in names)
         body = page(
             "confirm",
             request=request,
-            order=order.value,
+            order=given.order.value,
             names=names[:NAMES_SHOWN],
             count=len(names),
             states=found.most_common(),
-            given=self._orders.keep(Given(order, names)),
+            given=kept or self._orders.keep(given),
             back=where,
+            hit=[self._hit(states, name) for name in names[:NAMES_SHOWN]],
+            told=[word for word, _ in TOLD],
         )
         return PageReply(body)
+
+    def _hit(self, states: CurrentStates | None, name: str) -> tuple[str, str, Sequence[str]]:
+        """Return name, state, and what the row of a machine says of where it is and what an install would erase."""
+        inventory = self._backend.catalogue().inventory
+        rows = inventory.rows_of(identity_of(name)) if inventory is not None else ()
+        values = rows[0].values() if len(rows) == 1 else {}
+        told = [" ".join(", ".join(values[label]) for label in labels if label in values) for _, labels in TOLD]
+        return name, _state_of(states, name).value, told
 
     def _give(self, installs: Installs, request: PageRequest, given: Given, where: str) -> PageReply:
         states = self._backend.states()
@@ -158,6 +187,12 @@ class MachinesPages:
         address, _, query = where.partition("?")
         parameters = {name: values for name, values in pairs(query).items() if name != "done"}
         return redirect(link(address, **parameters, done=self._orders.keep(given)))
+
+
+def _back_of(request: PageRequest) -> str:
+    """Return the page that an order comes from."""
+    where = request.field("back")
+    return where if where.startswith("/console/machine") else HERE
 
 
 def _state_of(states: CurrentStates | None, name: str) -> State:

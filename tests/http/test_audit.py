@@ -53,7 +53,7 @@ def test_changes_orders_and_log_ins_are_in_one_list(browser: Browser, tokens: di
     wait_until(lambda: audit(browser)[0][0] == "log in")
     browser.post("/console/logout", {"csrf": browser.csrf})
     wait_until(lambda: audit(browser)[0][0] == "log out")
-    database = {"SERVICE_STORE": "sqlite", "SERVICE_DB_PATH": tmp_path / "answers.db"}
+    database: dict[str, Any] = {"SERVICE_STORE": "sqlite", "SERVICE_DB_PATH": tmp_path / "answers.db"}
     assert run("forget", "web-2", **database).returncode == 0
 
     user = audit(browser)[0][1]
@@ -93,13 +93,13 @@ def test_the_audit_is_for_the_role_admin_and_refuses_what_it_does_not_know(
 
 
 def test_a_restore_of_a_backup_and_what_the_backup_knew_are_in_the_audit(tmp_path: Path) -> None:
-    database = {"SERVICE_STORE": "sqlite", "SERVICE_DB_PATH": tmp_path / "answers.db"}
+    database: dict[str, Any] = {"SERVICE_STORE": "sqlite", "SERVICE_DB_PATH": tmp_path / "answers.db"}
     (tmp_path / "answers").mkdir()
     (tmp_path / "answers" / "web-1.toml").write_text("x = 1\n")
     assert run("import", str(tmp_path / "answers"), **database).returncode == 0
     assert run("arm", "web-1", **database).returncode == 0
     assert run("backup", str(tmp_path / "backup.db"), **database).returncode == 0
-    other = {**database, "SERVICE_DB_PATH": tmp_path / "other.db"}
+    other: dict[str, Any] = {**database, "SERVICE_DB_PATH": tmp_path / "other.db"}
     assert run("restore", str(tmp_path / "backup.db"), **other).returncode == 0
     found = json.loads(run("audit", "--json", **other).stdout)["audit"]
     assert [(one["what"], one["count"], one["note"]) for one in found] == [
