@@ -29,6 +29,7 @@ HEADER = "#cloud-config"
 CLOUD_INIT = Program("cloud-init")
 UBUNTU = Program("Ubuntu's installer")
 
+_VARIABLE = re.compile(r"\$[A-Za-z_]\w*|\$\{[A-Za-z_]\w*\}")
 _HASH = re.compile(r"\$[0-9a-z-]+\$.+|[!*].*|[./0-9A-Za-z]{13}")
 """What crypt(3) makes, or a locked account. The installer writes the text into /etc/shadow as it is."""
 
@@ -66,7 +67,9 @@ class _Document:
         self.remarks.warn(message, ".".join(map(str, path)), line_of(self.root, path))
 
     def refuse_plain_password(self, password: Any, path: Path) -> None:
-        if isinstance(password, str) and not _HASH.fullmatch(password):
+        if isinstance(password, str) and _VARIABLE.fullmatch(password):
+            self.warn("looks like a variable that another program fills: it is no hash as it stands", path)
+        elif isinstance(password, str) and not _HASH.fullmatch(password):
             self.refuse(
                 "must be a hash as `mkpasswd -m sha-512` prints it: nobody can log in with a plain password", path
             )

@@ -242,6 +242,8 @@ INVALID: list[tuple[str, str, str, str, int | None]] = [
 ]
 
 DOUBTFUL: list[tuple[str, str, str, str]] = [
+    ("a variable in place of a hash", "yaml", "#cloud-config\nusers: [{name: a, passwd: $ENCRYPTED_PASSWORD}]\n",
+     "users.0.passwd"),
     ("meta-data without an instance-id", "yaml", "local-hostname: n1\n", "instance-id"),
     ("a preseed type that is none", "preseed", "d-i a/b strng x\n", ""),
     ("a preseed boolean that is none", "preseed", "d-i a/b boolean yes\n", "a/b"),
