@@ -85,8 +85,8 @@ def playbook(service: Service, tmp_path: Path) -> Callable[..., subprocess.Compl
         SERVICE_ADMIN_TOKEN=TOKEN,
         BMC_USER=USER,
         BMC_PASSWORD=PASSWORD,
+        ANSIBLE_PIPELINING=1,
         ANSIBLE_HOME=tmp_path / "ansible",
-        ANSIBLE_PYTHON_INTERPRETER=sys.executable,
         LC_ALL="C.UTF-8",
     )
 
