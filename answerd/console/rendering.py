@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import hashlib
 import json
+import time
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from functools import lru_cache, partial
@@ -252,6 +253,7 @@ _FUNCTIONS: Mapping[str, Any] = {
     "is_mac": is_mac,
     "link": link,
     "machine_link": machine_link,
+    "moment": time.time,
     "navigation": NAVIGATION,
     "once": once,
     "page_numbers": page_numbers,

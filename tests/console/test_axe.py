@@ -37,9 +37,9 @@ RUN = """async () => {
   }
   const found = await axe.run(document, {resultTypes: ["violations", "incomplete"]});
   // A contrast that cannot be told; but for the editor, whose colours test_editing measures, for cells outside of
-  // what is seen of an inventory, and for squares, whose one sign is too short to be judged: a state's badge has their
-  // colours.
-  const isClear = (node) => document.querySelector(node.target[0])?.closest(".cm-editor, .sheet, .square");
+  // what is seen of an inventory, and for squares and marks, whose one sign is too short to be judged: a state's badge
+  // has their colours.
+  const isClear = (node) => document.querySelector(node.target[0])?.closest(".cm-editor, .sheet, .square, .line-of");
   const unclear = found.incomplete.filter((one) => one.id === "color-contrast")
     .map((one) => ({...one, nodes: one.nodes.filter((node) => !isClear(node))}))
     .filter((one) => one.nodes.length);

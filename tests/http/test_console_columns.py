@@ -48,7 +48,7 @@ def table(browser: Browser, **query: object) -> tuple[list[str], list[list[str]]
     """The headings and the cells of a page of the table."""
     text = browser.get(f"/console/machines?{urlencode(query, doseq=True)}").text
     headings = [re.sub(r"<[^>]+>", "", one) for one in re.findall(r"<th [^>]*aria-sort[^>]*>(.*?)</th>", text)]
-    rows = re.findall(r"<tr>(.*?)</tr>", text.partition('<tbody id="rows"')[2], re.DOTALL)
+    rows = re.findall(r"<tr[^>]*>(.*?)</tr>", text.partition('<tbody id="rows"')[2], re.DOTALL)
     return headings, [
         [unescape(re.sub(r"<[^>]+>", "", cell).strip()) for cell in re.findall(r"<td [^>]*>(.*?)</td>", row, re.DOTALL)]
         for row in rows

@@ -225,7 +225,7 @@ def test_the_feed_tells_machine_and_outcome_and_a_failure_is_not_good_news(opera
 
     def rows() -> list[tuple[str, ...]]:
         text = operator.get("/console/requests").text
-        cells = [re.findall(r"<td[^>]*>(.*?)</td>", row, re.DOTALL) for row in re.findall(r"<tr>.*?</tr>", text)]
+        cells = [re.findall(r"<td[^>]*>(.*?)</td>", row, re.DOTALL) for row in re.findall(r"<tr[^>]*>.*?</tr>", text)]
         return [tuple(" ".join(re.sub(r"<[^>]+>", " ", cell).split()) for cell in row) for row in cells if row]
 
     wait_until(lambda: len(rows()) >= 3)

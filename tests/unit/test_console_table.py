@@ -463,7 +463,8 @@ def test_each_heading_leads_to_that_order_and_then_to_its_reverse() -> None:
     again = listed(sort="identifier")
     assert '<th class="" aria-sort="ascending"><a href="/console/documents?sort=identifier&amp;desc=1">' in again
     assert 'aria-sort="descending"><a href="/console/documents?sort=problems">' in listed(sort="problems", desc="1")
-    assert listed(sort="claims") == listed()
+    unknown, plain = (re.sub(r'<p class="printed">.*?</p>', "", text) for text in (listed(sort="claims"), listed()))
+    assert unknown == plain
 
 
 # --- other pages ------------------------------------------------------------------------------------------------------

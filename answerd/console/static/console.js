@@ -29,10 +29,65 @@ document.addEventListener("change", (event) => {
   count(form);
 });
 
-// A table that refreshes itself keeps still while something in it is selected or has the focus.
-document.addEventListener("htmx:beforeRequest", (event) => {
-  const rows = event.target.closest("tbody[hx-get]");
-  if (rows && (rows.contains(document.activeElement) || rows.querySelector("input:checked"))) event.preventDefault();
+// What follows what happens changes in place: focus, scroll, selected text, ticked boxes and open details stay. Parts that
+// move carry a key; what is not in the new page goes.
+const keyOf = (node) => node.id || node.dataset?.key || node.getAttribute?.("aria-labelledby") || "";
+const isSame = (one, other) => one.nodeName === other.nodeName && keyOf(one) === keyOf(other);
+const changeAttributes = (now, next) => {
+  const isOwn = (name) => name === "open" && now.nodeName === "DETAILS";
+  for (const {name} of [...now.attributes]) if (!next.hasAttribute(name) && !isOwn(name)) now.removeAttribute(name);
+  for (const {name, value} of next.attributes) {
+    if (now.getAttribute(name) !== value && !isOwn(name)) now.setAttribute(name, value);
+  }
+};
+const changeChildren = (now, next) => {
+  const wanted = new Set([...next.childNodes].map(keyOf).filter(Boolean));
+  let at = now.firstChild;
+  for (const child of [...next.childNodes]) {
+    let found = at;
+    while (found && !isSame(found, child)) found = found.nextSibling;
+    if (!found) {
+      now.insertBefore(document.importNode(child, true), at);
+      continue;
+    }
+    while (at !== found && !wanted.has(keyOf(at))) {
+      const gone = at;
+      at = at.nextSibling;
+      gone.remove();
+    }
+    if (at === found) at = at.nextSibling;
+    else now.insertBefore(found, at);
+    change(found, child);
+  }
+  while (at) {
+    const gone = at;
+    at = at.nextSibling;
+    gone.remove();
+  }
+};
+const change = (now, next) => {
+  if (now.nodeType !== Node.ELEMENT_NODE) {
+    if (now.data !== next.data) now.data = next.data;
+    return;
+  }
+  changeAttributes(now, next);
+  changeChildren(now, next);
+};
+document.addEventListener("htmx:beforeSwap", (event) => {
+  const part = event.detail.requestConfig.elt;
+  if (!part.dataset.inPlace || !event.detail.shouldSwap) return;
+  event.detail.shouldSwap = false;
+  const page = new DOMParser().parseFromString(event.detail.xhr.responseText, "text/html");
+  tellTime(page);
+  const focused = document.activeElement;
+  for (const id of part.dataset.inPlace.split(" ")) {
+    const now = document.getElementById(id), next = page.getElementById(id);
+    if (now && next) change(now, next);
+    else if (now && now === part) changeChildren(now, page.body);  // a fragment: what is in it
+  }
+  if (focused !== document.activeElement && focused.isConnected) focused.focus({preventScroll: true});
+  htmx.process(part);
+  for (const form of document.forms) count(form);
 });
 
 // A form that cannot be undone asks once more.

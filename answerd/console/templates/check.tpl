@@ -3,7 +3,7 @@ rebase('layout', title='Check', current='/console/check', again=2 if checked.is_
 is_whole = checked.problems is not None
 %>
 <div class="head"><h1>Check</h1><span class="sub">Every machine, member and row rendered and judged, as <code>answerd check</code> does.</span></div>
-<div id="check"
+<div id="check" data-in-place="check"
 % if checked.is_running:
  hx-get="/console/check" hx-trigger="load delay:700ms" hx-select="#check" hx-swap="outerHTML"
 % end

@@ -59,6 +59,7 @@
 % end
 <p id="offline" class="note bad offline" role="status" hidden>The service does not answer. What is shown may be old; this page goes on asking.</p>
 <main id="main">
+<p class="printed">{{title}}, as of {{exact(moment())}} · {{request.address}}</p>
 % if request.session and request.get('saved').isdecimal():
 <p class="note good" role="status" data-saved>Saved as version {{request.get('saved')}}\\
 % if request.may_edit:

@@ -2,6 +2,7 @@
 % LISTED = 20
 <div class="head">
   <h1>{{name}}
+  <span id="badge">
   % if record:
     <span class="state {{record['state']}}">{{record['state']}}</span>
     % if record.get('silent'):
@@ -10,7 +11,7 @@
   % elif visitor:
     <span class="state unknown">unknown</span>
   % end
-  </h1>
+  </span></h1>
   % if request.sees_secrets and is_known and not visitor:
   <a class="sub" href="{{link('/console/machine', id=name, answer=request.get('answer'), secrets='' if show_secrets else '1')}}">{{'Mask secrets' if show_secrets else 'Show secrets'}}</a>
   % end
@@ -27,7 +28,7 @@ Write a file <code>{{name}}.toml</code>, or of another format, in the answers di
 % end
 </p></div>
 % end
-<div id="happened"
+<div id="happened" data-in-place="happened badge"
 % if has_states and is_known:
  hx-get="{{where}}&amp;state={{state}}" hx-trigger="every 3s" hx-select="#happened" hx-swap="outerHTML"
 % end
@@ -144,7 +145,7 @@ Write a file <code>{{name}}.toml</code>, or of another format, in the answers di
 % if number == LISTED:
 </ol><details><summary>{{counted(len(events) - LISTED, 'earlier event')}}</summary><ol class="timeline">
 % end
-<li{{!'' if event['counts'] else ' class="muted"'}}><span class="when"><time datetime="{{event['at']}}">{{exact(event['at'])}}</time> <span class="muted">{{ago(event['at'])}}</span></span>
+<li data-key="{{event['at']}} {{event['event']}} {{event['detail'][:80]}}"{{!'' if event['counts'] else ' class="muted"'}}><span class="when"><time datetime="{{event['at']}}">{{exact(event['at'])}}</time> <span class="muted">{{ago(event['at'])}}</span></span>
 <span><strong>{{event['event']}}</strong> {{event['detail']}}
 % if event['from']:
 <span class="muted">from {{event['from']}}</span>

@@ -21,7 +21,7 @@ here = address()
   <span class="sub" id="count">{{counted(shown.found, 'machine')}}{{' of ' + format(shown.total, ',') if shown.found != shown.total else ''}}</span>
 </div>
 % include('done', done=done, notice=notice, back=here)
-<form class="card" method="get" action="/console/machines" role="search">
+<form class="card searching" method="get" action="/console/machines" role="search" aria-label="Machines">
   % for name, value in (('sort', view.sort if view.sort != 'name' else ''), ('desc', '1' if view.descending else ''), ('format', view.format), ('view', 'grid' if view.as_grid else ''), ('by', view.by)):
   % if value:
   <input type="hidden" name="{{name}}" value="{{value}}">
@@ -81,7 +81,7 @@ here = address()
   % end
 </div>
 % elif grid:
-<section class="card" id="grid" aria-label="Grid" hx-get="{{here}}" hx-trigger="{{'' if is_current else 'load delay:1s, '}}every 3s" hx-select="#grid" hx-swap="outerHTML" hx-select-oob="#count">
+<section class="card" id="grid" aria-label="Grid" data-in-place="grid count" hx-get="{{here}}" hx-trigger="{{'' if is_current else 'load delay:1s, '}}every 3s" hx-select="#grid" hx-swap="outerHTML">
 % include('progress', grid=grid, drawn=drawn, by_address=lambda choice: address(by=choice, page=''))
 </section>
 % include('paging', at=grid.page, pages=grid.pages, what='machines', address=lambda number: address(page=number if number > 1 else ''))
@@ -107,9 +107,9 @@ here = address()
       <th class="roomy" aria-sort="{{direction(name)}}"><a href="{{sorted_by(name)}}">{{name}}</a></th>
     % end
     </tr></thead>
-    <tbody id="rows" hx-get="{{here}}" hx-trigger="{{'' if is_current else 'load delay:1s, '}}every 3s" hx-select="#rows" hx-swap="outerHTML" hx-select-oob="#count">
+    <tbody id="rows" data-in-place="rows count" hx-get="{{here}}" hx-trigger="{{'' if is_current else 'load delay:1s, '}}every 3s" hx-select="#rows" hx-swap="outerHTML">
     % for machine in shown.machines:
-    <tr>
+    <tr data-key="{{machine.name}}">
     % if may_order:
       <td class="fit"><input type="checkbox" name="machine" value="{{machine.name}}" aria-label="Select {{machine.name}}"></td>
     % end

@@ -7,11 +7,11 @@ end
 %>
 <div class="head"><h1>Now</h1><span class="sub">{{version}} · {{store}}</span></div>
 <div hx-ext="sse" sse-connect="/events">
-<div id="overview" hx-get="{{link('/console/overview', by=request.get('by'))}}" hx-trigger="{{'load delay:700ms, ' if machines is None else ''}}{{on('state')}}">
+<div id="overview" data-in-place="overview" hx-get="{{link('/console/overview', by=request.get('by'))}}" hx-trigger="{{'load delay:700ms, ' if machines is None else ''}}{{on('state')}}">
 % include('overview')
 </div>
 <section class="card" aria-labelledby="asking"><h2 id="asking">Asking now</h2>
-<div id="requests" hx-get="/console/requests" hx-trigger="{{on('request')}}">
+<div id="requests" data-in-place="requests" hx-get="/console/requests" hx-trigger="{{on('request')}}">
 % include('requests')
 </div></section>
 </div>

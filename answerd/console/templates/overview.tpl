@@ -3,7 +3,7 @@
 % end
 <div class="tiles">
 % for state, count in states:
-<a class="tile" href="{{link('/console/machines', state=state, sort='since', desc='1')}}"><b>{{format(count, ',')}}</b><span class="state {{state}}">{{state}}</span></a>
+<a class="tile" data-key="{{state}}" href="{{link('/console/machines', state=state, sort='since', desc='1')}}"><b>{{format(count, ',')}}</b><span class="state {{state}}">{{state}}</span></a>
 % end
 </div>
 <div class="tiles totals">
@@ -19,7 +19,7 @@
 <ul class="failures">
 % for failure in failed:
 % first, found = failure.machines[0], link('/console/machines', q='cause:' + failure.cause, sort='since', desc='1')
-<li><div><strong>{{first.message or ('Its starts are used up.' if first.state == 'exhausted' else 'It did not say why.')}}</strong>
+<li data-key="{{failure.cause}}"><div><strong>{{first.message or ('Its starts are used up.' if first.state == 'exhausted' else 'It did not say why.')}}</strong>
 <p>\\
 % for machine in failure.machines:
 <span class="whole"><a href="{{machine_link(machine.name)}}">{{machine.name}}</a> <span class="muted" title="{{exact(machine.since)}}">{{machine.state + ' ' if machine.state != 'failed' else ''}}{{ago(machine.since)}}</span></span> \\

@@ -12,7 +12,7 @@ most = max(*rate, 1)
 % else:
 <div class="scroll" tabindex="0" role="region" aria-label="Last requests"><table class="stack feed"><thead><tr><th>When</th><th>Machine</th><th>What happened</th><th>Status</th><th>Request</th></tr></thead><tbody>
 % for line in lines:
-<tr><td class="fit"><span title="{{exact(line.at)}}">{{ago(line.at)}}</span></td><td class="name">\\
+<tr data-key="{{line.at}} {{line.machine}}"><td class="fit"><span title="{{exact(line.at)}}">{{ago(line.at)}}</span></td><td class="name">\\
 % if line.machine:
 <a href="{{machine_link(line.machine)}}">{{line.machine}}</a>\\
 % else:
