@@ -16,6 +16,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cached_property, partial
+from typing import NamedTuple
 
 from answerd.answers.cases import Affected, CheckCase, RowCase, check_cases, row_cases
 from answerd.answers.catalogue import Catalogue
@@ -131,6 +132,19 @@ MOST_REFUSALS = 100
 """Causes that `refusals` tells."""
 
 
+class Refused(NamedTuple):
+    """Why an installer refuses answers: the ``cause``, the ``first`` of them, and how many ``answers`` there are.
+    ``is_new``: no installer refused them for it before the change."""
+
+    cause: str
+    first: str
+    answers: int
+    is_new: bool = True
+
+    def __str__(self) -> str:
+        return f"{self.first}{f' and {self.answers - 1} more' if self.answers > 1 else ''}: {self.cause}"
+
+
 def refusals(
     before: Catalogue, after: Catalogue, sources: Sources, progress: Callable[[int, int], None] | None = None
 ) -> list[str]:
@@ -139,14 +153,33 @@ def refusals(
 
     ``progress`` is as for `check`.
     """
+    return [str(found) for found in refused(before, after, sources, progress)]
+
+
+def refused(
+    before: Catalogue,
+    after: Catalogue,
+    sources: Sources,
+    progress: Callable[[int, int], None] | None = None,
+    *,
+    compares: bool = False,
+) -> list[Refused]:
+    """Return `refusals` with their numbers, the new ones first. ``compares``: the answers before the change are judged
+    too, to tell what is new; else all is."""
     affected = Affected(before, after)
     if not affected:
         return []
     of_rows = (case for of_row in row_cases(after, affected) for case in of_row.cases)
     tried = [*check_cases(after, affected), *of_rows]
     judge, webhooks = _Judge(Tools.none(), after), _Webhooks(sources)
-    first: dict[str, str] = {}
-    alike: Counter[str] = Counter()
+    judge_before = _Judge(Tools.none(), before)
+    first: dict[tuple[str, bool], str] = {}
+    alike: Counter[tuple[str, bool]] = Counter()
+
+    def causes_in(judge: _Judge, answer: Answer) -> list[str]:
+        findings = [*judge.verdict(answer, tuple).findings, *filter(None, [webhooks.finding(answer)])]
+        return judge.placed(tuple(findings), answer)
+
     for count, trial in enumerate(tried, 1):
         if progress:
             progress(count, len(tried))
@@ -157,17 +190,22 @@ def refusals(
         elif not isinstance(was, str) and was.body == answer.body and was.format is answer.format:
             continue
         else:
-            verdict = judge.verdict(answer, tuple)
-            findings = [*verdict.findings, *filter(None, [webhooks.finding(answer)])]
-            causes = judge.placed(tuple(findings), answer)
+            causes = causes_in(judge, answer)
+        known: set[str] = set()
+        if compares and causes and not isinstance(was, str):
+            known = {_unnumbered(cause) for cause in causes_in(judge_before, was)}
         for cause in causes:
-            if cause in first or len(first) < MOST_REFUSALS:
-                first.setdefault(cause, trial.label)
-                alike[cause] += 1
-    return [
-        f"{label}{f' and {alike[cause] - 1} more' if alike[cause] > 1 else ''}: {cause}"
-        for cause, label in first.items()
-    ]
+            name = cause, _unnumbered(cause) not in known
+            if name in first or len(first) < MOST_REFUSALS:
+                first.setdefault(name, trial.label)
+                alike[name] += 1
+    found = [Refused(name[0], label, alike[name], name[1]) for name, label in first.items()]
+    return sorted(found, key=lambda one: not one.is_new)
+
+
+def _unnumbered(cause: str) -> str:
+    """Return a cause without its numbers: a line that is added above moves what is below it."""
+    return _NUMBER.sub("", cause)
 
 
 def _outcome(catalogue: Catalogue, trial: CheckCase, sources: Sources) -> Answer | str:

@@ -21,10 +21,20 @@ from wsgiref.types import WSGIApplication
 from answerd import __version__
 from answerd.answers.assumed import assumed_gates
 from answerd.config import SETTINGS_BY_NAME, Config, describe
+from answerd.console.access import AccessPages
 from answerd.console.backend import Backend, Installs
 from answerd.console.editing import Editing, NotSaved
+from answerd.console.forms import NOT_KEPT, SHOWN, FormPage, SentForms, fields_of
 from answerd.console.jobs import Checks
-from answerd.console.page_request import PageReply, PageRequest, cookie_of, message_page, page_request_of, redirect
+from answerd.console.page_request import (
+    PageReply,
+    PageRequest,
+    Refusal,
+    cookie_of,
+    message_page,
+    page_request_of,
+    redirect,
+)
 from answerd.console.pages import Pages
 from answerd.console.rendering import link, page, prepare, static_files
 from answerd.console.session import (
@@ -48,6 +58,7 @@ from answerd.server.roles import NEEDED, Caller, Role, may
 
 LOGIN, LOGOUT, DOCUMENT = "/console/login", "/console/logout", "/console/document"
 INVENTORY = "/console/inventory"
+SESSION = "/console/session"
 
 STATIC_SECONDS = 31_536_000
 """How long a browser keeps a file whose address names its content: a year."""
@@ -59,8 +70,18 @@ LARGEST_FORM = 3 * LARGEST_DOCUMENT
 LARGEST_ROW_FORM = 3 * DOCUMENT_LIMIT
 """Bytes of the form of one row: the API takes a row of `DOCUMENT_LIMIT`."""
 
-KEPT = ("kind", "name", "format", "etag", "note", "text")
-"""The fields of the editor that outlive a session: the log-in carries them on."""
+KEPT = "kept."
+"""The prefix of the fields of a form that the log-in carries on, because its session had ended."""
+
+RESUMED = Refusal(
+    "The session had ended. You are logged in again; what you sent is below, and not stored yet.", is_resumed=True
+)
+
+_TOO_LARGE = "That form is too large."
+_TOO_LARGE_FOR_THE_LOGIN = (
+    "Your session has ended, and this form is too large for the log-in to carry it on. Log in in another tab, go back "
+    "to the form here, and send it again: what you wrote is still there."
+)
 
 _MISDIRECTED = "This console is not asked for by that name. Add the name to SERVICE_CONSOLE_HOSTS."
 
@@ -72,7 +93,8 @@ class Console:
 
     def __init__(self, parts: ConsoleParts) -> None:
         config = parts.config()
-        pages = Pages(_backend(parts))
+        backend = _backend(parts)
+        pages, access = Pages(backend), AccessPages(backend)
         self._note_use = pages.prepare
         self._sessions = Sessions(time.time, parts.tokens, _sessions_path(config), parts.log)
         self._block = parts.block
@@ -90,26 +112,33 @@ class Console:
             ("GET", "/console/machines"): pages.all_machines.show,
             ("GET", "/console/machines.csv"): pages.all_machines.as_csv,
             ("GET", "/console/search"): pages.search,
-            ("POST", "/console/machines"): pages.all_machines.order,
             ("GET", "/console/machine"): pages.one_machine.show,
             ("GET", "/console/adopt"): pages.inventories.adopt,
             ("GET", "/console/inventory"): pages.inventories.show,
-            ("POST", "/console/inventory"): pages.inventories.change,
+            ("GET", "/console/inventory/proposal"): pages.inventories.proposal,
             ("GET", "/console/documents"): pages.documents,
             ("GET", "/console/document"): pages.document,
             ("GET", "/console/document/new"): pages.new_document,
-            ("POST", "/console/document"): pages.change_document,
             ("GET", "/console/document/preview"): pages.previewed,
             ("GET", "/console/document/earlier"): pages.earlier,
             ("GET", "/console/try"): pages.form_to_try,
-            ("POST", "/console/try"): pages.tried,
             ("GET", "/console/check"): pages.check,
             ("GET", "/console/settings"): pages.settings,
-            ("GET", "/console/access"): pages.access,
-            ("POST", "/console/access"): pages.set_secret,
+            ("GET", "/console/access"): access.show,
             ("GET", "/console/history"): pages.history,
         }
-        self._resume = pages.resumed_document
+        self._forms: Mapping[str, FormPage] = {
+            "/console/machines": FormPage(
+                pages.all_machines.asked, pages.all_machines.order, frozenset({"confirm", "undo"})
+            ),
+            INVENTORY: FormPage(
+                pages.inventories.sent, pages.inventories.change, frozenset({"save", "delete", "upload"})
+            ),
+            DOCUMENT: FormPage(pages.sent_document, pages.change_document, frozenset({"save", "delete"})),
+            "/console/try": FormPage(pages.tried, pages.tried, frozenset()),
+            "/console/access": FormPage(access.show, access.change, frozenset({"secret"})),
+        }
+        self._sent = SentForms()
 
     def __call__(self, environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
         """Answer one request (PEP 3333)."""
@@ -134,10 +163,8 @@ class Console:
             return DOCUMENT_LIMIT
         cookie = cookie_of({name: value for name, value in request.headers if name == "cookie"})
         session = self._sessions.find(cookie)
-        if session is None:
-            # The text of an editor is carried through a log-in where the session has ended, or the service was
-            # restarted.
-            return DOCUMENT_LIMIT if path == DOCUMENT and cookie else 0
+        if session is None:  # it is carried through the log-in, whose form anybody may send
+            return DOCUMENT_LIMIT if path in self._forms else 0
         if path == LOGOUT:
             return DOCUMENT_LIMIT
         if not _may_do(session, "POST", path):
@@ -147,8 +174,10 @@ class Console:
         return LARGEST_FORM if path == DOCUMENT else DOCUMENT_LIMIT
 
     def _reply(self, environ: dict[str, Any], nonce: str) -> PageReply:
-        if exchange_of(environ).request.body_too_large:
-            return _message(_NO_REQUEST, 413, "That form is too large.")
+        received = exchange_of(environ).request
+        if received.body_too_large:
+            is_out = self._sessions.find(cookie_of(dict(received.headers))) is None and received.path in self._forms
+            return _message(_NO_REQUEST, 413, _TOO_LARGE_FOR_THE_LOGIN if is_out else _TOO_LARGE)
         try:
             request = page_request_of(environ)
         except ValueError:
@@ -168,29 +197,52 @@ class Console:
             return self._log_in(request) if method == "POST" else _login_page(request.get("next"), request)
         session = self._sessions.find(cookie_of(request.headers))
         if session is None:
-            had_one = method == "POST" and request.path == DOCUMENT and cookie_of(request.headers)
-            return _login_page("", request) if had_one else _to_login(request)
+            if request.path == SESSION:
+                return PageReply(b"{}", 401, "application/json")
+            is_kept = method == "POST" and request.path in self._forms and _is_from_here(request)
+            return _login_page("", request) if is_kept else _to_login(request)
         request = replace(request, session=session)
-        handler = self._pages.get((method, request.path))
-        if handler is not None and not _may_do(session, method, request.path):  # such a form was not read
+        if request.path == SESSION and method == "GET":
+            return _session_page(request, session)
+        fault = self._fault(method, request, session)
+        return fault if fault is not None else self._page(method, request, session)
+
+    def _fault(self, method: str, request: PageRequest, session: Session) -> PageReply | None:
+        """Return the reply to a request that its session may not make, or not so; None lets it go on."""
+        form = self._forms.get(request.path)
+        is_known = (method, request.path) in self._pages or (method == "POST" and form is not None)
+        if is_known and not _may_do(session, method, request.path):  # such a form was not read
             needed = NEEDED[f"{method} {request.path}"]
             return _message(request, 403, f"Your token may not do that: it needs the role {needed}.")
-        if method == "POST" and not self._may_write(request, session):
+        if method == "POST" and not _is_from_here(request):
             return _message(
                 request, 403, "The form did not come from a page of this console. Go back, reload, try again."
             )
+        if method == "POST" and not hmac.compare_digest(request.field("csrf").encode(), session.csrf.encode()):
+            # It is of a page of an earlier session: somebody has logged in again meanwhile, in another tab perhaps.
+            if form is not None and request.field("csrf"):
+                return self._sent.shown_later(request, RESUMED)
+            return _message(request, 403, "The page is older than your session. Go back, reload, try again.")
+        return None
+
+    def _page(self, method: str, request: PageRequest, session: Session) -> PageReply:
+        page_of, form = self._pages.get((method, request.path)), self._forms.get(request.path)
         if request.path == LOGOUT and method == "POST":
             self._sessions.end(session.identifier)
             self._audit("log out", session, request.peer)
             return redirect(LOGIN, [_cookie("", 0, request)])
         if request.path in ("/", "/console"):
             return redirect("/console/")
-        if handler is not None:
+        if request.path == SHOWN and method == "GET":
+            return self._shown(request, session)
+        if method == "POST" and form is not None:
+            return self._carried_out(request, form)
+        if page_of is not None:
             try:
-                return handler(request)
+                return page_of(request)
             except NotSaved as error:
                 return _message(request, 503, error.reason)
-        known = {allowed for allowed, path in self._pages if path == request.path}
+        known = {allowed for allowed, path in self._pages if path == request.path} | ({"POST"} if form else set())
         if known:
             return replace(
                 _message(request, 405, "That cannot be done here."), headers=(("Allow", ", ".join(sorted(known))),)
@@ -205,9 +257,7 @@ class Console:
                 where, request, f"Too many wrong tokens from this address. Try again in {seconds} s.", 429
             )
             return replace(reply, headers=(("Retry-After", str(seconds)),))
-        if not is_same_origin(
-            request.headers.get("origin"), request.headers.get("sec-fetch-site"), request.scheme, request.host
-        ):
+        if not _is_from_here(request):
             return _message(request, 403, "The form did not come from a page of this console.")
         token = request.field("token").strip()
         session = self._sessions.begin(token) if token else None
@@ -221,8 +271,10 @@ class Console:
         self._block.succeeded(request.peer)
         self._audit("log in", session, request.peer)
         cookie = _cookie(session.identifier, SESSION_SECONDS, request)
-        if "text" in request.form and session.role.may(Role.ADMIN):
-            reply = self._resume(replace(request, session=session, path=DOCUMENT))
+        path = request.field("form")
+        if path in self._forms:
+            form = {name.removeprefix(KEPT): values for name, values in request.form.items() if name.startswith(KEPT)}
+            reply = self._sent.shown_later(replace(request, session=session, path=path, form=form), RESUMED)
             return replace(reply, headers=(*reply.headers, cookie))
         return redirect(where if _is_own(where) else "/console/", [cookie])
 
@@ -230,12 +282,32 @@ class Console:
         if self._states is not None:
             self._states.note_audited(what, f"console, {session.who}, {peer}")
 
-    def _may_write(self, request: PageRequest, session: Session) -> bool:
-        if not hmac.compare_digest(request.field("csrf").encode(), session.csrf.encode()):
-            return False
-        return is_same_origin(
-            request.headers.get("origin"), request.headers.get("sec-fetch-site"), request.scheme, request.host
-        )
+    def _carried_out(self, request: PageRequest, form: FormPage) -> PageReply:
+        """Return the reply to a form: a redirect to what it changed, or to the page that shows it again."""
+        if request.field("do") not in form.verbs:
+            return self._sent.shown_later(request)
+        try:
+            return self._sent.carried_out(request, form.writes)
+        except NotSaved as error:
+            return self._sent.shown_later(
+                request, Refusal(error.reason, error.problems, error.is_conflict, error.status)
+            )
+
+    def _shown(self, request: PageRequest, session: Session) -> PageReply:
+        """Return the page of a form that was sent."""
+        kept = self._sent.find(request.get("of"), session.who)
+        if kept is None:
+            return _message(request, 404, NOT_KEPT)
+        if not _may_do(session, "POST", kept.path):
+            needed = NEEDED[f"POST {kept.path}"]
+            return _message(request, 403, f"Your token may not do that: it needs the role {needed}.")
+        request = replace(request, path=kept.path, form=kept.form, refusal=kept.refusal)
+        try:
+            reply = self._forms[kept.path].shows(request)
+        except NotSaved as error:
+            return _message(request, error.status, error.reason)
+        refused = kept.refusal is not None and not kept.refusal.is_resumed and reply.status == HTTPStatus.OK
+        return replace(reply, status=kept.refusal.status) if refused and kept.refusal is not None else reply
 
     def _ask_api(self, environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
         """Let the API answer: a session may read as a token does, and nothing else."""
@@ -256,6 +328,13 @@ class Console:
                 identifier = session.identifier
                 exchange.is_allowed = lambda: self._sessions.find(identifier) is not None
         return self._api(environ, start_response)
+
+
+def _is_from_here(request: PageRequest) -> bool:
+    """Return whether a form comes from a page of this console."""
+    return is_same_origin(
+        request.headers.get("origin"), request.headers.get("sec-fetch-site"), request.scheme, request.host
+    )
 
 
 def _may_do(session: Session, method: str, path: str) -> bool:
@@ -284,7 +363,7 @@ def _backend(parts: ConsoleParts) -> Backend:
         version=f"answerd {__version__}",
         settings=[(name, value, SETTINGS_BY_NAME[name].meaning) for name, value, _ in describe(config)],
         warnings=config.warnings,
-        editing=Editing(parts.writes, config.admin_timeout_seconds) if parts.writes is not None else None,
+        editing=Editing(parts.writes, config.admin_timeout_seconds, sources) if parts.writes is not None else None,
         installs=Installs(installs, parts.follower.current, sources) if installs is not None else None,
         feed=parts.feed,
         captures=Path(config.capture_dir) if config.capture_dir else None,
@@ -338,10 +417,26 @@ def _is_own(where: str) -> bool:
     return where.startswith("/console/") and not {*"\\\n\r"} & {*where}
 
 
+def _session_page(request: PageRequest, session: Session) -> PageReply:
+    """Return what a page asks for before it sends a form: the token of the session's forms, and whether it may send
+    one to a path."""
+    path = request.get("form")
+    may_send = not path or f"POST {path}" not in NEEDED or _may_do(session, "POST", path)
+    found = {"csrf": session.csrf, "who": session.who, "may": may_send}
+    return PageReply(
+        json.dumps(found).encode(), content_type="application/json", headers=(("Cache-Control", "no-store"),)
+    )
+
+
 def _login_page(where: str, request: PageRequest, message: str = "", status: int = 200) -> PageReply:
-    """Return the form of the log-in. A text that was to be changed when the session had ended is carried on in it."""
-    kept = [(name, request.field(name)) for name in KEPT if name in request.form] if "text" in request.form else []
-    return PageReply(page("login", request=request, where=where, message=message, kept=kept), status)
+    """Return the form of the log-in. What was sent when the session had ended is carried on in it."""
+    if request.path == LOGIN:
+        path = request.field("form")
+        kept = [(name, value) for name, values in request.form.items() if name.startswith(KEPT) for value in values]
+    else:
+        path = request.path
+        kept = [(f"{KEPT}{name}", value) for name, values in fields_of(request).items() for value in values]
+    return PageReply(page("login", request=request, where=where, message=message, kept=kept, path=path), status)
 
 
 def _message(request: PageRequest, status: int, message: str) -> PageReply:

@@ -155,7 +155,7 @@ class DocumentPages:
             message += " Later changes of this document would be undone too."
         note = f"{'undo of' if is_undo else 'restore of'} revision {number}"
         if text is not None and key.format == INVENTORY_FORMAT:
-            return self.inventories.proposed(request, key, text, etag, note, message)
+            return self.inventories.proposed(key, text, etag, note, message)
         return self._editor(
             request,
             key,
@@ -167,52 +167,55 @@ class DocumentPages:
             is_new=stored is None,
         )
 
-    def change_document(self, request: PageRequest) -> PageReply:
-        """Preview, save or delete a document, as the form of the editor asks."""
-        editing, verb = self._backend.editing, request.field("do")
+    def sent_document(self, request: PageRequest) -> PageReply:
+        """Return the editor with a text that was sent: its preview, or why it was not saved. Nothing is stored."""
+        editing, verb, refusal = self._backend.editing, request.field("do"), request.refusal
         if editing is not None and verb == "start":
             return self._started(request)
         if editing is not None and verb == "join":
             return self._joined(request, editing)
-        key = _key(request.field("kind"), request.field("name").strip(), request.field("format"))
-        if editing is None or key is None:
+        key = _sent_key(request)
+        if editing is None:
             return self._missing(request)
-        # A browser sends the lines of a form with CR LF, whatever the document has.
-        text = request.field("text").replace("\r\n", "\n")
-        stored = editing.find(key)
-        if stored is not None and "\r\n" in stored.text and "\n" not in stored.text.replace("\r\n", ""):
-            text = text.replace("\n", "\r\n")
+        if key is None:
+            return self._unnamed(request)
         etag = request.field("etag")
-        if verb == "preview":
-            return self._editor(request, key, text, etag, preview=Preview.STORE, is_new=not etag)
-        if verb == "preview-delete":
-            return self._editor(request, key, text, etag, preview=Preview.REMOVE)
-        try:
-            if verb == "delete":
-                editing.delete(key, etag, request.author)
-                return redirect(document_link(key.kind, key.identifier, key.format))  # its history can take that back
-            if verb != "save":
-                raise NotSaved("that is not something a document can be asked for")
-            problems, revision = editing.save(key, text, etag, request.author)
-        except NotSaved as error:
-            other = _conflict(stored, text) if error.is_conflict else None
-            return self._editor(
-                request,
-                key,
-                text,
-                (stored.etag if stored else "") if error.is_conflict else etag,
-                message=_who_was_first(editing.last_change(key)) if error.is_conflict else f"Not saved: {error.reason}",
-                problems=error.problems,
-                other=other,
-                failed=True,
-                is_new=not etag and not error.is_conflict,
-                status=409,
-            )
-        stored = editing.find(key)
-        if stored is None or not problems:
-            return redirect(saved_at(document_link(key.kind, key.identifier, key.format), revision))
-        message = f"Saved as version {revision}. These problems of the set are older than this change:"
-        return self._editor(request, key, stored.text, stored.etag, message=message, problems=problems)
+        if refusal is None:
+            text = _sent_text(request, editing.find(key))
+            what = Preview.REMOVE if verb == "preview-delete" else Preview.STORE
+            return self._editor(request, key, text, etag, preview=what, is_new=not etag, is_sent=True)
+        text, message = request.field("text").replace("\r\n", "\n"), refusal.reason
+        if refusal.is_resumed:
+            return self._editor(request, key, text, etag, message=message, is_new=not etag, is_sent=True)
+        other: Sequence[str] | None = None
+        if refusal.is_conflict:
+            stored = editing.find(key)
+            text, etag = _sent_text(request, stored), stored.etag if stored is not None else ""
+            other, message = _conflict(stored, text), _who_was_first(editing.last_change(key))
+        return self._editor(
+            request,
+            key,
+            text,
+            etag,
+            message=message if other is not None else f"Not saved: {message}",
+            problems=refusal.problems,
+            other=other,
+            failed=True,
+            is_new=not etag and other is None,
+            is_sent=True,
+        )
+
+    def change_document(self, request: PageRequest) -> PageReply:
+        """Save or remove a document, as the form of the editor asks."""
+        editing, key, etag = self._backend.editing, _sent_key(request), request.field("etag")
+        if editing is None or key is None:
+            raise NotSaved("give the document a name; a default has none", status=400)
+        if request.field("do") == "delete":
+            editing.delete(key, etag, request.author)
+            return redirect(document_link(key.kind, key.identifier, key.format))  # its history can take that back
+        text, strict = _sent_text(request, editing.find(key)), request.field("strict") == "1"
+        problems, revision = editing.save(key, text, etag, request.author, strict=strict)
+        return redirect(saved_at(document_link(key.kind, key.identifier, key.format), revision, len(problems)))
 
     def _joined(self, request: PageRequest, editing: Editing) -> PageReply:
         """Return the editor of a group with a machine as one more member, and what that would change."""
@@ -235,16 +238,23 @@ class DocumentPages:
         extension = request.field("format")
         if kind is Kind.INVENTORY or extension not in FORMATS:
             extension = _of_inventory(extension) if kind is Kind.INVENTORY else "toml"
-        return self._editor(request, Key(kind, name, extension), in_thread(start_of, kind, extension), "", is_new=True)
+        key, text = Key(kind, name, extension), in_thread(start_of, kind, extension)
+        return self._editor(request, key, text, "", is_new=True, is_sent=True)
 
-    def resumed_document(self, request: PageRequest) -> PageReply:
-        """Return the editor with the text that was in it when the session ended; nothing is stored."""
-        key = _key(request.field("kind"), request.field("name").strip(), request.field("format"))
-        if self._backend.editing is None or key is None:
-            return self._missing(request)
-        etag, text = request.field("etag"), request.field("text").replace("\r\n", "\n")
-        message = "The session had ended. You are logged in again; your text is below, and not stored yet."
-        return self._editor(request, key, text, etag, message=message, is_new=not etag)
+    def _unnamed(self, request: PageRequest) -> PageReply:
+        """Return the editor with a text that has no name yet."""
+        kind = Kind(request.field("kind")) if request.field("kind") in KINDS else Kind.MACHINE
+        extension = request.field("format") if request.field("format") in FORMATS else "toml"
+        key, text = Key(kind, request.field("name").strip(), extension), request.field("text").replace("\r\n", "\n")
+        refusal = request.refusal
+        message = (
+            refusal.reason
+            if refusal is not None and refusal.is_resumed
+            else "A default has no name: leave it empty."
+            if kind is Kind.DEFAULT
+            else "Give the document a name first."
+        )
+        return self._editor(request, key, text, "", message=message, failed=True, is_new=True, is_sent=True, status=400)
 
     def _stored(self, key: Key) -> DocumentVersion | None:
         if self._backend.editing is not None:
@@ -277,9 +287,11 @@ class DocumentPages:
         failed: bool = False,
         is_new: bool = False,
         is_removed: bool = False,
+        is_sent: bool = False,
         note: str = "",
         status: int = 200,
     ) -> PageReply:
+        """Return the page of the editor. ``is_sent``: the text is not that of the store, and not saved yet."""
         editing, catalogue = self._backend.editing, self._backend.catalogue()
         is_large = key.kind is Kind.INVENTORY and len(text) > LARGEST_IN_EDITOR
         if is_large:
@@ -324,6 +336,14 @@ class DocumentPages:
             opened=opened,
             difference=editing.difference(opened) if editing is not None and opened is not None else (),
             is_removed=is_removed,
+            is_sent=is_sent or preview is Preview.STORE,
+            strict=request.field("strict") == "1" or not request.form,
+            draft=request.field("draft")
+            or (
+                "new document"
+                if is_new and not is_removed
+                else f"document {key.kind.value} {key.identifier} {key.format}"
+            ),
         )
         return PageReply(body, status)
 
@@ -372,6 +392,19 @@ def _key(kind: str, name: str, extension: str) -> Key | None:
 def _of_inventory(extension: str) -> str:
     """Return the format of a document of the kind inventory, given one of a form or an address."""
     return extension if extension in INVENTORY_FORMATS else INVENTORY_FORMAT
+
+
+def _sent_key(request: PageRequest) -> Key | None:
+    """Return the key that the form of the editor names; None where it is not valid."""
+    return _key(request.field("kind"), request.field("name").strip(), request.field("format"))
+
+
+def _sent_text(request: PageRequest, stored: DocumentVersion | None) -> str:
+    """Return the text of the form with the line ends of the stored one: a browser always sends CR LF."""
+    text = request.field("text").replace("\r\n", "\n")
+    if stored is not None and "\r\n" in stored.text and "\n" not in stored.text.replace("\r\n", ""):
+        text = text.replace("\n", "\r\n")
+    return text
 
 
 def _who_was_first(change: DocumentChange | None) -> str:

@@ -17,6 +17,8 @@ from answerd.answers.diff import Difference, compare
 from answerd.answers.line_diff import unified
 from answerd.answers.redaction import redacted_pair
 from answerd.answers.secret_names import is_secret_name, redacted_cell, why_masked
+from answerd.answers.sources import NO_SOURCES, Sources
+from answerd.check import Refused, refused
 from answerd.console.jobs import Job, Jobs, patience_for
 from answerd.console.proposals import NEW_INVENTORY
 from answerd.console.rendering import counted
@@ -104,7 +106,7 @@ class Consequences:
     """The consequences of a write. ``refused`` is why it would be refused, with the ``problems`` that it would
     cause. ``name`` is the comparison in addresses. ``is_pending``: it goes on yet, and ``compared`` of ``total``
     answers are compared. ``own`` is the difference of the document itself; ``notes`` are about answers that cannot be
-    tried."""
+    tried; ``verdict`` is that of the installers' rules on the answers that change."""
 
     name: str = ""
     is_pending: bool = False
@@ -116,6 +118,17 @@ class Consequences:
     own: Sequence[str] = ()
     refused: str = ""
     problems: Sequence[str] = ()
+    verdict: Sequence[Refused] = ()
+
+    @property
+    def newly_refused(self) -> Sequence[Refused]:
+        """What installers would refuse, and do not refuse now."""
+        return [found for found in self.verdict if found.is_new]
+
+    @property
+    def still_refused(self) -> Sequence[Refused]:
+        """What installers refuse already, of answers that change."""
+        return [found for found in self.verdict if not found.is_new]
 
 
 class DocumentChange(NamedTuple):
@@ -146,13 +159,16 @@ class RowEdit:
 
 class NotSaved(Exception):
     """A write was not made. ``problems`` are those that it would have caused; ``is_conflict``: another write came
-    first."""
+    first. ``status`` is that of the page that says it."""
 
-    def __init__(self, reason: str, problems: Sequence[str] = (), *, is_conflict: bool = False) -> None:
+    def __init__(
+        self, reason: str, problems: Sequence[str] = (), *, is_conflict: bool = False, status: int = 409
+    ) -> None:
         super().__init__(reason)
         self.reason = reason
         self.problems = problems
         self.is_conflict = is_conflict
+        self.status = status
 
 
 class Saved(NamedTuple):
@@ -165,8 +181,10 @@ class Saved(NamedTuple):
 class Editing:
     """Documents of a database. Every method raises `NotSaved` with the reason when it did not happen."""
 
-    def __init__(self, writes: DocumentWrites, seconds: float) -> None:
-        """A preview takes at most so many ``seconds``, as a dry run of the admin API."""
+    def __init__(self, writes: DocumentWrites, seconds: float, sources: Sources = NO_SOURCES) -> None:
+        """A preview takes at most so many ``seconds``, as a dry run of the admin API. ``sources`` fill the answers that
+        are judged."""
+        self._sources = sources
         self._writes = writes
         self._guard = writes.guard
         self._rows = RowEdits(writes)
@@ -181,9 +199,15 @@ class Editing:
             return None
         return DocumentVersion(found.key, found.body.decode("utf-8", "replace"), etag(found.revision, found.token))
 
-    def preview(self, key: Key, text: str | None) -> Consequences:
-        """Return the consequences of storing the text, or of removing the document; where that takes long, that they
-        are being found."""
+    def _refuse_strictly(self, found: Consequences) -> None:
+        if found.is_pending:
+            raise NotSaved("the answers that it changes are still being judged: look at the preview, then save it")
+        if found.newly_refused:
+            raise NotSaved(f"{refused_sentence(found.newly_refused)}", [*map(str, found.newly_refused)])
+
+    def preview(self, key: Key, text: str | None, patience: float = 0.0) -> Consequences:
+        """Return the consequences of storing the text, or of removing the document; where that takes longer than
+        ``patience`` seconds, that they are being found."""
         if text is not None and (reason := why_masked(text, str(key))):
             return Consequences(refused=reason)
         stored = self.find(key)
@@ -191,7 +215,7 @@ class Editing:
             version: Version = in_thread(self._writes.store.version)
         digest = sha256((text or "").encode("utf-8", "replace")).digest()
         own = partial(_difference, stored.text if stored else None, text, key.format, self._labels)
-        patience = patience_for(self._writes.follower.catalogue)
+        patience = max(patience, patience_for(self._writes.follower.catalogue))
         times = Times(begin_by=monotonic() + self._seconds)
         work = partial(self._tried, key, text, own, times)
         turn = partial(self._writes.dry_run, times.begin_by)
@@ -215,17 +239,22 @@ class Editing:
             progress(done, total)
             refuse_late(done, total, times)
 
-        return _compared(applied.before, applied.after, own, in_time)
+        found = _compared(applied.before, applied.after, own, in_time)
+        verdict = refused(applied.before, applied.after, self._sources, in_time, compares=True)
+        return replace(found, verdict=verdict)
 
     def previewed(self, name: str) -> Consequences | None:
         """Return the consequences that a preview has found, or how far it is; None where it is not kept any more."""
         job = self._comparisons.named(name)
         return None if job is None else _so_far(job)
 
-    def save(self, key: Key, text: str, etag: str, by: Author) -> Saved:
-        """Store a text. An empty ``etag``: the document must not exist yet."""
+    def save(self, key: Key, text: str, etag: str, by: Author, *, strict: bool = False) -> Saved:
+        """Store a text. An empty ``etag``: the document must not exist yet. ``strict``: not where installers would
+        newly refuse answers."""
         if reason := why_masked(text, str(key)):
             raise NotSaved(reason)
+        if strict:
+            self._refuse_strictly(self.preview(key, text, self._seconds))
         with _as_not_saved():
             conditions = Conditions(if_match=etag) if etag else Conditions(if_none_match="*")
             return _saved(self._writes.make(WHENEVER, self._guard.put, key, text, by, conditions))
@@ -304,6 +333,16 @@ class Editing:
         return [_change(entry) for entry in entries]
 
 
+def refused_sentence(found: Sequence[Refused]) -> str:
+    """Return the sentence that says how many answers installers would refuse: those of the commonest cause at least."""
+    most = max(one.answers for one in found)
+    return (
+        f"an installer would refuse {counted(most, 'answer')}"
+        if len(found) == 1
+        else (f"installers would refuse {counted(most, 'answer')} or more, for {len(found)} causes")
+    )
+
+
 def shown_cells(row: Row, labels: Mapping[str, str]) -> list[str]:
     """Return the cells of a row without those whose column, or its label, is named like a secret."""
     cells = zip(row.layout.columns, row.cells(), strict=True)
@@ -364,8 +403,10 @@ def _as_not_saved() -> Iterator[None]:
     except WriteRefused as error:
         is_conflict = isinstance(error, ConditionFailed)
         raise NotSaved(error.reason, error.problems, is_conflict=is_conflict) from None
-    except (CannotRender, InvalidRequest, NotThere, StoreError) as error:
+    except (CannotRender, InvalidRequest, NotThere) as error:
         raise NotSaved(str(error)) from None
+    except StoreError as error:
+        raise NotSaved(str(error), status=503) from None
 
 
 def _saved(written: WrittenDocument) -> Saved:

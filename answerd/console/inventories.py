@@ -11,24 +11,44 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 
 from answerd.answers.catalogue import Catalogue
+from answerd.answers.secret_names import redacted_cell
 from answerd.console.backend import Backend
-from answerd.console.editing import Consequences, NotSaved, RowEdit, digest_of, shown_cells
+from answerd.console.bulk import (
+    Merged,
+    Mode,
+    Pasted,
+    is_of,
+    merged,
+    pasted,
+    proposed_targets,
+    rows_changed,
+    why_no_text,
+)
+from answerd.console.editing import Consequences, Editing, NotSaved, RowEdit, digest_of, shown_cells
 from answerd.console.jobs import Kept
 from answerd.console.page_request import PageReply, PageRequest, message_page, number_in, redirect, saved_at
 from answerd.console.proposals import NEW_INVENTORY, cells_of, first_row
-from answerd.console.rendering import ago, link, on_page, page
+from answerd.console.rendering import ago, counted, link, on_page, page
 from answerd.console.table import inventories_of, secret_places
 from answerd.documents import LARGEST_INVENTORY, Key, NotText, RawDocument, decoded
 from answerd.formats import ALIASES
-from answerd.identity import Kind, identifier_fault, identity_of
+from answerd.identity import Kind, folded, identifier_fault, identity_of
 from answerd.inventory import DEFAULT_NAME, FORMAT, file_of
+from answerd.inventory.records import UnreadableError
 from answerd.inventory.row import Row
 from answerd.inventory.table import Table, read_table
 from answerd.long_work import run_long
 
 ROWS_ON_A_PAGE = 100
-MOST_PROPOSALS = 4
-"""Uploaded texts that wait to be saved, of at most 16 MB each."""
+MOST_PROPOSALS = 64
+MOST_PROPOSED = 4 * LARGEST_INVENTORY
+"""Texts that wait to be saved, and their bytes."""
+
+LARGEST_PASTED = 500_000
+"""Characters of rows that their page shows as one text, to be mended there."""
+
+MOST_ROWS_SHOWN = 200
+"""Rows of a page of what was pasted: those with faults come first."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,12 +67,15 @@ class ShownRow:
 @dataclass(frozen=True, slots=True)
 class Proposal:
     """A whole text that was uploaded or comes from the history, and is not stored yet. ``etag`` is that of the stored
-    text that it is to replace, empty where there is none."""
+    text that it is to replace, empty where there is none. ``message`` says where it comes from. ``mode``: it was pasted
+    or uploaded, and its rows are to be added, updated or put in place of all; None where it is a whole inventory."""
 
     key: Key
     text: str
     etag: str
     note: str
+    message: str
+    mode: Mode | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,10 +89,12 @@ class View:
     edited: str = ""
     adds: bool = False
     shows_secrets: bool = False
+    of_change: int = 0
 
     def where(self, **changes: object) -> str:
         """Return the address of this view with changes, without a row that is edited."""
         wanted = {"name": self.name, "q": self.search, "page": self.page if self.page > 1 else ""}
+        wanted["of_change"] = self.of_change or ""
         return link("/console/inventory", **{**wanted, "secrets": "1" if self.shows_secrets else "", **changes})
 
 
@@ -92,7 +117,7 @@ class InventoryPages:
 
     def __init__(self, backend: Backend) -> None:
         self._backend = backend
-        self._proposals: Kept[Proposal] = Kept(MOST_PROPOSALS)
+        self._proposals: Kept[Proposal] = Kept(MOST_PROPOSALS, MOST_PROPOSED)
 
     def show(self, request: PageRequest) -> PageReply:
         """Return the rows of an inventory."""
@@ -105,54 +130,157 @@ class InventoryPages:
             request.get("edit"),
             request.get("add") == "1",
             request.get("secrets") == "1" and request.sees_secrets,
+            number_in(request.get("of_change")) or 0,
         )
         return self._page(request, view)
 
-    def change(self, request: PageRequest) -> PageReply:
-        """Preview or make a change of a row, or of the whole inventory, as a form asks."""
-        name, verb = request.field("name", DEFAULT_NAME).strip(), request.field("do")
+    def sent(self, request: PageRequest) -> PageReply:
+        """Return the inventory with a row that was sent: its preview, or why it was not saved. Nothing is stored."""
+        name, verb, refusal = request.field("name", DEFAULT_NAME).strip(), request.field("do"), request.refusal
         editing, key = self._backend.editing, Key(Kind.INVENTORY, name, FORMAT)
         if editing is None or identifier_fault(Kind.INVENTORY, name):
             return self._missing(request)
-        is_whole = verb == "upload" or bool(request.field("proposal"))
-        if is_whole and not request.may_edit:
-            return self._missing(request, 403, "To replace an inventory takes a token with the role admin.")
         view = View(name, edited=request.field("row"), adds=not request.field("row"))
+        if request.field("proposal"):
+            return self.proposal(request)
+        if verb == "upload":
+            reason = refusal.reason if refusal is not None else "choose a file first"
+            message = reason if refusal is not None and refusal.is_resumed else f"Not read: {reason}"
+            return self._page(
+                request, View(name), message=message, pasted=request.field("text") or request.field("file")
+            )
+        if refusal is None:
+            edit = _row_edit(request, removes=verb == "preview-delete")
+            found = editing.preview_row(key, edit)
+            return self._page(request, view, consequences=found, given=edit.cells, removes=edit.cells is None)
+        message = refusal.reason if refusal.is_resumed else f"Not saved: {refusal.reason}"
+        if refusal.is_conflict and (last := editing.last_change(key)) is not None:
+            message += f" ({last.who}, {ago(last.when)})"
+        given = request.form.get("cell")
+        return self._page(request, view, message=message, problems=refusal.problems, given=given)
+
+    def change(self, request: PageRequest) -> PageReply:
+        """Make a change of a row, or of the whole inventory, as a form asks; keep a file that was uploaded."""
+        name, verb = request.field("name", DEFAULT_NAME).strip(), request.field("do")
+        editing, key, by = self._backend.editing, Key(Kind.INVENTORY, name, FORMAT), request.author
+        if editing is None or identifier_fault(Kind.INVENTORY, name):
+            raise NotSaved("there is no such inventory here", status=404)
         if verb == "upload":
             return self._uploaded(request, key)
-        proposal = self._proposals.get(request.field("proposal"))
-        by = request.author
-        try:
-            if is_whole:
-                if proposal is None:
-                    raise NotSaved("this text is not kept any more: upload it again")
-                note = by.note or proposal.note
-                saved = editing.save(proposal.key, proposal.text, proposal.etag, replace(by, note=note))
-                self._proposals.drop(request.field("proposal"))
-                return redirect(saved_at(View(name).where(), saved.revision))
-            edit = _row_edit(request, removes=verb.endswith("delete"))
-            if verb.startswith("preview"):
-                found = editing.preview_row(key, edit)
-                return self._page(request, view, consequences=found, given=edit.cells, removes=edit.cells is None)
-            saved = editing.edit_row(key, edit, by)
-        except NotSaved as error:
-            message = f"Not saved: {error.reason}"
-            if error.is_conflict and (last := editing.last_change(key)) is not None:
-                message += f" ({last.who}, {ago(last.when)})"
-            given = None if error.is_conflict else request.form.get("cell")
-            return self._page(request, view, message=message, problems=error.problems, given=given, status=409)
+        if request.field("proposal"):
+            return self._save_proposal(request, editing)
+        saved = editing.edit_row(key, _row_edit(request, removes=verb == "delete"), by)
         back = request.field("back")
         is_own = back.startswith(("/console/inventory?", "/console/machine?"))
         return redirect(saved_at(back if is_own else View(name).where(), saved.revision))
 
-    def proposed(self, request: PageRequest, key: Key, text: str, etag: str, note: str, message: str) -> PageReply:
-        """Return the inventory with what storing another text would change; nothing is stored."""
-        editing = self._backend.editing
-        if editing is None:
-            return self._missing(request)
-        name, found = self._proposals.keep(Proposal(key, text, etag, note)), editing.preview(key, text)
-        shown, failed = View(key.identifier), bool(found.refused)
-        return self._page(request, shown, consequences=found, message=message, proposal=name, failed=failed)
+    def _save_proposal(self, request: PageRequest, editing: Editing) -> PageReply:
+        """Store the rows that were pasted or uploaded, or another text of an inventory."""
+        proposal = self._proposals.get(request.field("proposal"))
+        if proposal is None:
+            raise NotSaved("this text is not kept any more: paste or upload it again")
+        mode = _mode_of(request.field("mode"), proposal.mode)
+        if (mode is None or mode is Mode.REPLACE) and not request.may_edit:
+            raise NotSaved("to replace an inventory takes a token with the role admin", status=403)
+        key, text, etag = proposal.key, proposal.text, proposal.etag
+        if mode is not None:
+            change = self._merged(proposal, request.form.get("to", ()), mode)
+            if change.faults:
+                raise NotSaved(f"{counted(len(change.faults), 'cell')} of these rows cannot be so")
+            text = change.text
+            if mode is not Mode.REPLACE:  # what others changed meanwhile stays
+                stored = editing.find(key)
+                etag = stored.etag if stored is not None else ""
+        note = request.author.note or proposal.note
+        saved = editing.save(key, text, etag, replace(request.author, note=note))
+        self._proposals.drop(request.field("proposal"))
+        of_change = mode is Mode.ADD or mode is Mode.UPDATE
+        where = View(key.identifier, of_change=saved.revision if of_change else 0).where()
+        return redirect(saved_at(where, saved.revision))
+
+    def _merged(self, proposal: Proposal, to: Sequence[str], mode: Mode) -> Merged:
+        """Return an inventory with the rows of a proposal, whose columns go ``to`` others. Raises `NotSaved`."""
+        catalogue = self._backend.catalogue()
+        raw, table = _inventory(catalogue, proposal.key.identifier)
+
+        def work() -> Merged:
+            given = pasted(proposal.text)
+            if mode is Mode.REPLACE and (table is None or not to or [*to] == [*given.columns]):
+                found = merged(catalogue.inventory, "", table, given, given.columns, mode)
+                return replace(found, text=proposal.text)  # the file as it is
+            targets = to or proposed_targets(given, table)
+            return merged(catalogue.inventory, raw.text if raw is not None else "", table, given, targets, mode)
+
+        try:
+            return run_long(work)
+        except UnreadableError as error:
+            raise NotSaved(str(error), status=400) from None
+
+    def proposal(self, request: PageRequest) -> PageReply:
+        """Return what storing a text that is kept would change; nothing is stored."""
+        editing, refusal = self._backend.editing, request.refusal
+        name = request.field("proposal") or request.get("of")
+        kept = self._proposals.get(name)
+        if editing is None or kept is None:
+            return self._missing(request, message="This text is not kept any more: paste or upload it again.")
+        message = f"Not saved: {refusal.reason}" if refusal is not None and not refusal.is_resumed else kept.message
+        if kept.mode is not None:
+            return self._many(request, editing, name, kept, message)
+        found = editing.preview(kept.key, kept.text)
+        failed = bool(found.refused) or message != kept.message
+        view = View(kept.key.identifier)
+        return self._page(request, view, consequences=found, message=message, proposal=name, failed=failed)
+
+    def _many(self, request: PageRequest, editing: Editing, name: str, kept: Proposal, message: str) -> PageReply:
+        """Return the rows that were pasted or uploaded: where their columns go, what is wrong in which cell, and what
+        storing them would change."""
+        sent = request.form or request.query
+        mode = _mode_of(next(iter(sent.get("mode", ())), ""), kept.mode) or Mode.ADD
+        catalogue = self._backend.catalogue()
+        _, table = _inventory(catalogue, kept.key.identifier)
+        given, change, fault, consequences = None, None, "", None
+        to = sent.get("to", ())
+        try:
+            given = run_long(lambda: pasted(kept.text))
+            to = (
+                to or run_long(lambda: proposed_targets(given, table))
+                if mode is not Mode.REPLACE
+                else to or given.columns
+            )
+            change = self._merged(kept, to, mode)
+        except UnreadableError as error:
+            fault = str(error)
+        except NotSaved as error:
+            fault = error.reason
+        if change is not None and not change.faults:
+            consequences = editing.preview(kept.key, change.text)
+        body = page(
+            "bulk",
+            request=request,
+            name=kept.key.identifier,
+            file=file_of(kept.key.identifier),
+            of=name,
+            kept=kept,
+            text=kept.text if len(kept.text) <= LARGEST_PASTED else "",
+            modes=[*Mode] if request.may_edit else [Mode.ADD, Mode.UPDATE],
+            mode=mode,
+            given=given,
+            to=to,
+            is_mapped=bool(sent.get("to")),
+            columns=table.layout.columns if table is not None else (),
+            change=change,
+            shown=_shown_rows(given, change, catalogue.columns) if given is not None else (),
+            fault=fault,
+            message=message,
+            failed=message != kept.message,
+            consequences=consequences,
+        )
+        return PageReply(body)
+
+    def proposed(self, key: Key, text: str, etag: str, note: str, message: str) -> PageReply:
+        """Keep another text of an inventory; return the redirect to what storing it would change."""
+        name = self._proposals.keep(Proposal(key, text, etag, note, message), len(text))
+        return redirect(link("/console/inventory/proposal", of=name))
 
     def adopt(self, request: PageRequest) -> PageReply:
         """Return the facts of a machine that nothing claims, and the ways to adopt it."""
@@ -184,21 +312,26 @@ class InventoryPages:
         return PageReply(body)
 
     def _uploaded(self, request: PageRequest, key: Key) -> PageReply:
-        content, editing = request.files.get("file", b""), self._backend.editing
+        editing = self._backend.editing
+        content = request.files.get("file", b"") or request.field("text").replace("\r\n", "\n").encode()
+        mode = _mode_of(request.field("mode"), Mode.ADD) or Mode.ADD
+        if mode is Mode.REPLACE and not request.may_edit:
+            raise NotSaved("to replace an inventory takes a token with the role admin", status=403)
+        if editing is None or not content.strip():
+            raise NotSaved("paste rows, or choose a file of CSV", status=400)
+        if reason := why_no_text(content):
+            raise NotSaved(reason, status=400)
+        if len(content) > LARGEST_INVENTORY:
+            raise NotSaved(f"an inventory has at most {LARGEST_INVENTORY:,} bytes", status=400)
         try:
-            if editing is None or not content:
-                raise NotSaved("choose a file of CSV first")
-            if len(content) > LARGEST_INVENTORY:
-                raise NotSaved(f"an inventory has at most {LARGEST_INVENTORY:,} bytes")
             text = run_long(lambda: decoded(Kind.INVENTORY, content))
-            stored = editing.find(key)
         except NotText as error:
-            return self._page(request, View(key.identifier), message=f"Not read: the file {error}", status=400)
-        except NotSaved as error:
-            return self._page(request, View(key.identifier), message=f"Not read: {error.reason}", status=400)
+            raise NotSaved(f"the file {error}", status=400) from None
+        stored = editing.find(key)
         key, etag = (stored.key, stored.etag) if stored is not None else (key, "")
-        message = "The file was read. Nothing is stored yet: see what it would change, then save it."
-        return self.proposed(request, key, text, etag, request.field("note").strip(), message)
+        message = "Nothing is stored yet: see what these rows would change, then save them."
+        name = self._proposals.keep(Proposal(key, text, etag, request.field("note").strip(), message, mode), len(text))
+        return redirect(link("/console/inventory/proposal", of=name))
 
     def _page(
         self,
@@ -211,6 +344,7 @@ class InventoryPages:
         message: str = "",
         problems: Sequence[str] = (),
         proposal: str = "",
+        pasted: str = "",
         failed: bool = True,
         status: int = 200,
     ) -> PageReply:
@@ -223,8 +357,15 @@ class InventoryPages:
         found, pages, at = 0, 1, 1
         if table is not None:
             shown = table
-            rows, found, pages, at = run_long(lambda: _rows(catalogue, shown, view))
+            change = editing.change(view.of_change) if editing is not None and view.of_change else None
+            texts = rows_changed(change.before or "", change.after or "") if change is not None else None
+            rows, found, pages, at = run_long(lambda: _rows(catalogue, shown, view, texts))
         edited = next((row for row in rows if row.identity and row.identity == identity_of(view.edited)), None)
+        if edited is None and view.edited and given is not None:  # it was removed meanwhile
+            view = replace(view, adds=True)
+        gone: Sequence[tuple[str, str]] = ()
+        if given is not None and table is not None:
+            given, gone = _in_these_columns(request.form.get("column", ()), given, table.layout.columns)
         fault = catalogue.inventory.unreadable.get(raw, "") if catalogue.inventory is not None and raw else ""
         body = page(
             "inventory",
@@ -239,6 +380,8 @@ class InventoryPages:
             pages=pages,
             edited=edited,
             given=given,
+            gone=gone,
+            draft=request.field("draft") or f"row {view.name} {view.edited or 'new'}",
             exists=raw is not None,
             holds_secrets=request.sees_secrets and table is not None and bool(secret_places(table.layout)),
             fault=fault,
@@ -249,6 +392,8 @@ class InventoryPages:
             problems=problems,
             failed=failed,
             proposal=proposal,
+            pasted=pasted if len(pasted) <= LARGEST_PASTED and "\ufffd" not in pasted else "",
+            mode=_mode_of(request.field("mode"), Mode.ADD),
             history=link("/console/document", kind="inventory", name=view.name, format=FORMAT, **{"as": "text"}),
         )
         return PageReply(body, status)
@@ -280,20 +425,59 @@ def _filled(keys: Sequence[str], cells: dict[str, str], name: str) -> list[str]:
     return found
 
 
+def _mode_of(word: str, otherwise: Mode | None) -> Mode | None:
+    return Mode(word) if word in [*Mode] else otherwise
+
+
+def _shown_rows(
+    given: Pasted, change: Merged | None, labels: Mapping[str, str]
+) -> Sequence[tuple[int, Sequence[str], Mapping[int, str]]]:
+    """Return line, cells without secrets, and faults by column of the rows that a page shows: those with faults come
+    first."""
+    faults: dict[int, dict[int, str]] = {}
+    for (number, at), fault in change.faults.items() if change is not None else ():
+        faults.setdefault(number, {})[at] = fault
+    numbers = [*faults, *(number for number in range(len(given.rows)) if number not in faults)][:MOST_ROWS_SHOWN]
+    found = []
+    for number in numbers:
+        cells = [*given.rows[number], *[""] * len(given.columns)][: len(given.columns)]
+        shown = [
+            redacted_cell(*cell, labels.get(folded(cell[0]), "")) for cell in zip(given.columns, cells, strict=True)
+        ]
+        found.append((given.lines[number], shown, faults.get(number, {})))
+    return found
+
+
+def _in_these_columns(
+    names: Sequence[str], cells: Sequence[str], columns: Sequence[str]
+) -> tuple[Sequence[str], Sequence[tuple[str, str]]]:
+    """Return the cells of a form in the columns that there are now, and what it has in columns that are gone."""
+    if not names or tuple(names) == tuple(columns) or len(names) != len(cells):
+        return cells, ()
+    given = dict(zip(names, cells, strict=True))
+    gone = [(name, cell) for name, cell in given.items() if name not in columns and cell]
+    return [given.get(column, "") for column in columns], gone
+
+
 def _row_edit(request: PageRequest, *, removes: bool) -> RowEdit:
     # A browser sends line ends as CR LF.
     cells = None if removes else tuple(cell.replace("\r\n", "\n") for cell in request.form.get("cell", ()))
     return RowEdit(identity_of(request.field("row")), request.field("was"), request.field("columns"), cells)
 
 
-def _rows(catalogue: Catalogue, table: Table, view: View) -> tuple[list[ShownRow], int, int, int]:
+def _rows(
+    catalogue: Catalogue, table: Table, view: View, of: set[str] | None = None
+) -> tuple[list[ShownRow], int, int, int]:
     """Return the rows of a view, how many it has in all, on how many pages, and which page this is; the row that is
     edited comes first where it is on another."""
     places: Sequence[int] = range(len(table.rows))
+    if of is not None:
+        places = [at for at in places if is_of(table.rows[at], of)]
     if view.search:
         text, bare = view.search.casefold(), identity_of(view.search)
         bare = bare if len(bare) > 1 else text
-        places = [at for at, searched in enumerate(searched_rows(table)) if text in searched or bare in searched]
+        searched = searched_rows(table)
+        places = [at for at in places if text in searched[at] or bare in searched[at]]
     pages, page_number = on_page(len(places), view.page, ROWS_ON_A_PAGE)
     if view.line and not view.search:
         page_number = max(0, bisect_right(table.lines, view.line) - 1) // ROWS_ON_A_PAGE + 1

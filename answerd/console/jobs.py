@@ -42,25 +42,32 @@ _T = TypeVar("_T")
 class Kept(Generic[_T]):
     """The newest things that a page after this one may come back to, by names that nobody can guess."""
 
-    def __init__(self, most: int) -> None:
+    def __init__(self, most: int, most_bytes: int = 0) -> None:
+        """At most so many things, and the last but one only while all of them have at most ``most_bytes``; 0: their
+        sizes do not count."""
         self._most = most
-        self._kept: OrderedDict[str, _T] = OrderedDict()
+        self._most_bytes = most_bytes
+        self._kept: OrderedDict[str, tuple[_T, int]] = OrderedDict()
+        self._bytes = 0
 
-    def keep(self, thing: _T) -> str:
-        """Keep a thing; return its name."""
+    def keep(self, thing: _T, size: int = 0) -> str:
+        """Keep a thing of ``size`` bytes; return its name."""
         name = token_urlsafe(12)
-        self._kept[name] = thing
-        while len(self._kept) > self._most:
-            self._kept.popitem(last=False)
+        self._kept[name] = thing, size
+        self._bytes += size
+        while len(self._kept) > self._most or (self._bytes > self._most_bytes > 0 and len(self._kept) > 1):
+            self.drop(next(iter(self._kept)))
         return name
 
     def get(self, name: str) -> _T | None:
         """Return the thing of a name; None where it is not kept any more."""
-        return self._kept.get(name)
+        found = self._kept.get(name)
+        return found[0] if found is not None else None
 
     def drop(self, name: str) -> None:
         """Keep the thing no more."""
-        self._kept.pop(name, None)
+        found = self._kept.pop(name, None)
+        self._bytes -= found[1] if found is not None else 0
 
 
 class Ended(Exception):

@@ -89,26 +89,32 @@ class MachinesPages:
         name = f'attachment; filename="machines-{time.strftime("%Y-%m-%d", time.gmtime())}.csv"'
         return PageReply(body, content_type="text/csv; charset=utf-8", headers=(("Content-Disposition", name),))
 
+    def asked(self, request: PageRequest) -> PageReply:
+        """Return the question whether an order is meant, or why it was not given. Nothing is changed."""
+        verb, where, refusal = request.field("do"), _back_of(request), request.refusal
+        if self._backend.installs is None:
+            raise NotSaved("this service keeps no states")
+        if verb in ORDERED:
+            return self._asked(request, Order(verb), where)
+        given = self._orders.get(request.field("given"))
+        if verb == "confirm" and given is not None and (refusal is None or refusal.is_resumed):
+            return self._question(request, given, where, request.field("given"))
+        reason = refusal.reason if refusal is not None and not refusal.is_resumed else "that cannot be done here"
+        return message_page(request, 409, reason)
+
     def order(self, request: PageRequest) -> PageReply:
-        """Ask whether an order is meant, give one that is confirmed, or take one back; then go back to the page it
-        comes from."""
-        verb, where = request.field("do"), request.field("back")
-        where = where if where.startswith("/console/machine") else HERE
+        """Give an order that is confirmed, or take one back; then go back to the page it comes from."""
+        verb, where = request.field("do"), _back_of(request)
         given, installs = self._orders.get(request.field("given")), self._backend.installs
-        try:
-            if installs is None:
-                raise NotSaved("this service keeps no states")
-            if verb in ORDERED:
-                return self._asked(request, Order(verb), where)
-            if given is None:
-                raise NotSaved("that order is not kept any more: give it again")
-            if verb == "confirm":
-                return self._give(installs, request, given, where)
-            if verb == "undo" and given.undone_by is not None:
-                return self._undo(installs, request, given, given.undone_by, where)
+        if installs is None:
+            raise NotSaved("this service keeps no states")
+        if given is None:
+            raise NotSaved("that order is not kept any more: give it again")
+        if verb == "confirm":
+            return self._give(installs, request, given, where)
+        if given.undone_by is None:
             raise NotSaved("that cannot be done here")
-        except NotSaved as error:
-            return message_page(request, 409, error.reason)
+        return self._undo(installs, request, given, given.undone_by, where)
 
     def done(self, request: PageRequest) -> Given | None:
         """Return the order that the page before has given."""
@@ -123,15 +129,20 @@ class MachinesPages:
             names = run_long(lambda: table.names(view, states)) if table is not None else ()
         if not names:
             raise NotSaved("no machine was selected")
+        return self._question(request, Given(order, names), where)
+
+    def _question(self, request: PageRequest, given: Given, where: str, kept: str = "") -> PageReply:
+        """Return the question whether an order is meant; ``kept`` is its name where it is kept already."""
+        states, names = self._backend.states(), given.names
         found = Counter(_state_of(states, name).value for name in names)
         body = page(
             "confirm",
             request=request,
-            order=order.value,
+            order=given.order.value,
             names=names[:NAMES_SHOWN],
             count=len(names),
             states=found.most_common(),
-            given=self._orders.keep(Given(order, names)),
+            given=kept or self._orders.keep(given),
             back=where,
         )
         return PageReply(body)
@@ -158,6 +169,12 @@ class MachinesPages:
         address, _, query = where.partition("?")
         parameters = {name: values for name, values in pairs(query).items() if name != "done"}
         return redirect(link(address, **parameters, done=self._orders.keep(given)))
+
+
+def _back_of(request: PageRequest) -> str:
+    """Return the page that an order comes from."""
+    where = request.field("back")
+    return where if where.startswith("/console/machine") else HERE
 
 
 def _state_of(states: CurrentStates | None, name: str) -> State:

@@ -21,8 +21,23 @@ MOST_FIELDS = 10_000
 
 
 @dataclass(frozen=True, slots=True)
+class Refusal:
+    """Why a form that is shown again was not carried out. ``is_conflict``: another write came first. ``is_resumed``:
+    it was sent when its session had ended, so that nothing was tried."""
+
+    reason: str = ""
+    problems: Sequence[str] = ()
+    is_conflict: bool = False
+    status: int = 409
+    is_resumed: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class PageRequest:
-    """One request. ``query`` and ``form`` hold each name's values in order. ``session`` is None before log-in."""
+    """One request. ``query`` and ``form`` hold each name's values in order. ``session`` is None before log-in.
+
+    A form that was sent is shown by a second request, which has an address: that one has the form too, and why it was
+    not carried out in ``refusal``."""
 
     method: str
     path: str
@@ -35,6 +50,7 @@ class PageRequest:
     session: Session | None = None
     nonce: str = ""
     files: Mapping[str, bytes] = field(default_factory=dict)
+    refusal: Refusal | None = None
 
     def get(self, name: str, otherwise: str = "") -> str:
         """Return the first value of a query parameter, trimmed."""
@@ -106,10 +122,11 @@ def redirect(where: str, headers: Iterable[tuple[str, str]] = ()) -> PageReply:
     return PageReply(b"", 303, headers=(("Location", quote(where, safe=_IN_URLS, errors="replace")), *headers))
 
 
-def saved_at(where: str, revision: int) -> str:
-    """Return the address of a page that says that a version was saved."""
+def saved_at(where: str, revision: int, problems: int = 0) -> str:
+    """Return the address of a page that says that a version was saved, and how many problems the set has."""
     address, mark, fragment = where.partition("#")
-    return f"{address}{'&' if '?' in address else '?'}saved={revision}{mark}{fragment}"
+    more = f"&problems={problems}" if problems else ""
+    return f"{address}{'&' if '?' in address else '?'}saved={revision}{more}{mark}{fragment}"
 
 
 _IN_URLS = "/?&=%:+,;@~!$'()*#"

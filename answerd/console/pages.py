@@ -27,10 +27,8 @@ from answerd.inventory import DEFAULT_NAME
 from answerd.inventory.row import IDENTITY_COLUMNS
 from answerd.long_work import run_long
 from answerd.server.request_feed import FedLine
-from answerd.server.roles import MAY
 from answerd.server.threads import in_thread
 from answerd.store.nodes import differences_of
-from answerd.store.secrets import SecretRefused, names_of, why_not_writable, write_secret
 
 REQUESTS_SHOWN = 30
 PROBLEMS_SHOWN = 1_000
@@ -161,27 +159,6 @@ class Pages(DocumentPages):
             nodes=[node.as_json() for node in nodes],
             differences=differences_of(nodes),
         )
-
-    def access(self, request: PageRequest) -> PageReply:
-        """Return who has a token, what the roles may do, and the names of the secrets."""
-        return self._access(request)
-
-    def set_secret(self, request: PageRequest) -> PageReply:
-        """Write a secret; it is shown to nobody."""
-        machine, name = request.field("machine").strip(), request.field("secret").strip()
-        value = request.field("value").replace("\r\n", "\n")
-        try:
-            place = in_thread(write_secret, self._backend.secrets, machine, name, value)
-        except SecretRefused as error:
-            return self._access(request, message=f"Not written: {error}", failed=True, status=400)
-        self._backend.log(f"console: {request.who}, {request.peer}, wrote the secret {place}")
-        return self._access(request, message=f"The secret {place} is written. It is in force within a second.")
-
-    def _access(self, request: PageRequest, *, message: str = "", failed: bool = False, status: int = 200) -> PageReply:
-        secrets = self._backend.secrets
-        values = {"tokens": self._backend.access(), "may": MAY, "secrets": names_of(secrets), "message": message}
-        why_not = in_thread(why_not_writable, secrets)
-        return PageReply(page("access", request=request, why_not=why_not, failed=failed, **values), status)
 
     def history(self, request: PageRequest) -> PageReply:
         """Return the accepted writes of all documents, the latest first."""

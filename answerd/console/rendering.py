@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from functools import lru_cache, partial
 from pathlib import Path
+from secrets import token_urlsafe
 from typing import Any, NamedTuple
 from urllib.parse import quote, urlencode
 
@@ -223,6 +224,11 @@ def diff_class(line: str) -> str:
     return {"+": "add", "-": "del", "@": "at"}.get(line[:1], "")
 
 
+def once() -> str:
+    """Return what a form carries so that it is carried out once, however often its button is pressed."""
+    return token_urlsafe(8)
+
+
 def as_json(value: object) -> str:
     """Return JSON for an attribute of an element."""
     return json.dumps(value, ensure_ascii=False)
@@ -247,6 +253,7 @@ _FUNCTIONS: Mapping[str, Any] = {
     "link": link,
     "machine_link": machine_link,
     "navigation": NAVIGATION,
+    "once": once,
     "page_numbers": page_numbers,
     "points": points,
     "quote": quote,

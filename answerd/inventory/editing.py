@@ -36,6 +36,13 @@ def with_rows_added(text: str, table: Table, rows: Sequence[Sequence[str]]) -> s
     return text + before + "".join(added)
 
 
+def with_columns_added(text: str, table: Table, names: Sequence[str]) -> str:
+    """Return the text with more columns in its header. Rows stay as they are: their cells there are empty."""
+    end, separator = _header_end(text, table), table.layout.syntax.separator
+    unnamed = separator * (len(table.layout.columns) + 1 - table.layout.width)
+    return text[:end] + unnamed + written_record(names, separator) + text[end:]
+
+
 def in_columns(layout: Layout, values: Mapping[str, str]) -> list[str]:
     """Return the cells of a row from values by case-folded column; columns that are not named become empty."""
     return [values.get(key, "") for key in layout.keys]

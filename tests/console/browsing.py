@@ -144,6 +144,8 @@ class Windows:
             yield page
             judge(page, faults, look)
             page.goto(NOTHING)
+            if look.scripts:
+                page.evaluate("sessionStorage.clear()")
             page.context.clear_cookies()
             assert page.context.pages == [page]
             faults.found.clear()

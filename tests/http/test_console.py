@@ -410,24 +410,52 @@ def test_a_text_outlives_the_session_in_which_it_was_written(writer: Browser) ->
     writer.cookie = "answerd_session=of-a-service-that-was-restarted"
     reply = writer.change(do="save", text="# two </textarea>\n", etag=etag, note="why", **named)
     assert "Your session has ended" in reply.text
-    kept = dict(re.findall(r'<input type="hidden" name="(\w+)" value="([^"]*)"', reply.text))
-    text = re.search(r'<textarea name="text" hidden>\n(.*?)</textarea>', reply.text, re.DOTALL)
+    kept = dict(re.findall(r'<input type="hidden" name="([\w.]+)" value="([^"]*)"', reply.text))
+    text = re.search(r'<textarea name="kept.text" hidden>\n(.*?)</textarea>', reply.text, re.DOTALL)
     assert text
-    fields = {**{name: unescape(value) for name, value in kept.items()}, "text": unescape(text[1])}
+    assert "kept.csrf" not in kept
+    fields = {**{name: unescape(value) for name, value in kept.items()}, "kept.text": unescape(text[1])}
     assert "Your session has ended" in writer.post("/console/login", {**fields, "token": "not the token"}).text
-    resumed = writer.post("/console/login", {**fields, "token": TOKEN})
-    assert resumed.headers["set-cookie"].startswith("answerd_session=")
-    assert "# two &lt;/textarea&gt;\n</textarea>" in resumed.text
-    assert etag_of(resumed) == etag
-    assert 'value="why"' in resumed.text
-    writer.cookie = resumed.headers["set-cookie"].partition(";")[0]
+    logged_in = writer.post("/console/login", {**fields, "token": TOKEN})
+    assert logged_in.headers["set-cookie"].startswith("answerd_session=")
+    writer.cookie = logged_in.headers["set-cookie"].partition(";")[0]
+    for _ in range(2):  # it can be reloaded
+        resumed = writer.get(logged_in.headers["location"])
+        assert "# two &lt;/textarea&gt;\n</textarea>" in resumed.text
+        assert etag_of(resumed) == etag
+        assert 'value="why"' in resumed.text
     assert writer.get("/machines/m1?format=ks").text == "# one\n"
+    other = Browser(writer.service, writer.console)
+    other.log_in()
+    stale = other.post(
+        "/console/document", {**named, "csrf": "of-an-earlier-session", "do": "save", "text": "# three\n"}
+    )
+    assert ("not stored yet" in stale.text, "# three\n</textarea>" in stale.text) == (True, True)
 
 
-def test_a_text_without_any_session_is_not_read(visitor: Browser) -> None:
-    reply = visitor.change(do="save", kind="machine", name="m1", format="ks", text="# nobody's\n")
-    assert "nobody" not in reply.text
-    assert reply.status == 303
+def test_a_form_of_another_site_is_not_carried_through_the_log_in(visitor: Browser) -> None:
+    fields = {"do": "save", "kind": "machine", "name": "m1", "format": "ks", "text": "# nobody's\n"}
+    for headers in ({"Origin": "http://elsewhere.example"}, {"Origin": "null"}):
+        reply = visitor.post("/console/document", fields, **headers)
+        assert (reply.status, "nobody" in reply.text) == (303, False)
+    assert "nobody" in visitor.post("/console/document", fields).text
+    assert visitor.post("/console/document", {**fields, "text": "x" * 300_000}).status == 413
+
+
+def test_a_form_is_carried_out_once_however_often_it_is_sent(writer: Browser) -> None:
+    fields = {
+        "kind": "machine",
+        "name": "m1",
+        "format": "ks",
+        "once": "of-this-page",
+        "csrf": writer.csrf,
+        "do": "save",
+    }
+    first = writer.post("/console/document", {**fields, "text": "# one\n"})
+    assert first.status == 303
+    second = writer.post("/console/document", {**fields, "text": "# one\n"})
+    assert second.headers["location"] == first.headers["location"]
+    assert writer.post("/console/document", {**fields, "text": "# two\n"}).status == 409, "another text is another form"
 
 
 def test_an_earlier_version_is_shown_with_its_effect_and_stored_by_a_save(writer: Browser) -> None:

@@ -32,7 +32,7 @@ def keeper(tmp_path: Path) -> Iterator[Browser]:
 
 
 def write(browser: Browser, name: str, value: str = VALUE, machine: str = "") -> Reply:
-    fields = {"csrf": browser.csrf, "secret": name, "machine": machine, "value": value}
+    fields = {"csrf": browser.csrf, "do": "secret", "secret": name, "machine": machine, "value": value}
     return browser.post("/console/access", fields)
 
 

@@ -44,7 +44,7 @@ def put(browser: Browser, text: str) -> None:
 
 
 def uploaded(browser: Browser, text: str | bytes, name: str = "default") -> Reply:
-    fields = {"csrf": browser.csrf, "name": name, "do": "upload"}
+    fields = {"csrf": browser.csrf, "name": name, "do": "upload", "mode": "replace"}
     parts = [
         f'--xx\r\nContent-Disposition: form-data; name="{key}"\r\n\r\n{value}\r\n' for key, value in fields.items()
     ]
@@ -53,6 +53,73 @@ def uploaded(browser: Browser, text: str | bytes, name: str = "default") -> Repl
     body = "".join([*parts, head]).encode() + content + b"\r\n--xx--\r\n"
     given = {"Origin": browser.origin, "Content-Type": "multipart/form-data; boundary=xx"}
     return browser.send("POST", "/console/inventory", body, given)
+
+
+def pasted(browser: Browser, text: str, mode: str) -> Reply:
+    fields = {"csrf": browser.csrf, "name": "default", "do": "upload", "mode": mode, "text": text}
+    return finished(browser, browser.post("/console/inventory", fields))
+
+
+def faults_in(page: Reply) -> dict[str, list[str]]:
+    """Return the faults of each row that was pasted, by its line: those in its cells with the column before them."""
+    heads = re.findall(r'<th scope="col">([^<]*)</th>', page.text)
+    found: dict[str, list[str]] = {}
+    for row in re.findall(r'<tr class="faulty">(.*?)</tr>', page.text, re.DOTALL):
+        cells = re.findall(r"<td[^>]*>(.*?)</td>", row, re.DOTALL)
+        line = re.match(r"\d+", cells[0])
+        assert line
+        for head, cell in zip(heads, cells, strict=True):
+            if fault := re.search(r"fault</span> ([^<]*)</div>", cell):
+                found.setdefault(line[0], []).append(f"{head}: {unescape(fault[1])}")
+    return found
+
+
+def test_rows_are_added_and_updated_by_pasting_and_the_page_shows_these(keeper: Browser) -> None:
+    shown = pasted(keeper, "Name\tMAC address\track\nm03\t00:00:5e:00:53:03\tr3\nm04\t00:00:5e:00:53:04\tr3\n", "add")
+    assert "2 rows: 2 are new" in shown.text
+    assert 'name="do" value="save">Add 2 rows</button>' in shown.text
+    assert stored(keeper) == TEXT
+    saved = sent(keeper, shown, do="save")
+    added = TEXT + "m03;00:00:5e:00:53:03;r3;\r\nm04;00:00:5e:00:53:04;r3;\r\n"
+    assert stored(keeper) == added
+    these = keeper.get(saved.headers["location"])
+    assert re.findall(r'<tr id="r\d+"[^>]*>\s*<td><a[^>]*>([^<]+)</a>', these.text) == ["m03", "m04"]
+    changed = pasted(keeper, "id,rack,room\nm04,r4,\nm01,r1,\nm05,r5,x\n", "update")
+    assert "3 rows: 1 are new, 1 change, 1 stay" in changed.text
+    query = "&to=id&to=rack&to=room&mode=update"
+    of = form_in(changed)["proposal"]
+    wider = finished(keeper, keeper.get(f"/console/inventory/proposal?of={of}{query}"))
+    assert sent(keeper, wider, do="save").status == 303
+    assert (
+        stored(keeper)
+        == added.replace("root-password", "root-password;room").replace(
+            "m04;00:00:5e:00:53:04;r3;", "m04;00:00:5e:00:53:04;r4;;"
+        )
+        + "m05;;r5;;x\r\n"
+    )
+
+
+def test_every_fault_of_pasted_rows_is_in_its_cell_and_none_is_saved(keeper: Browser) -> None:
+    text = "id,mac\nm01,zz\nm05,00:00:5e:00:53:05\nm06,00:00:5e:00:53:05\n,\nm07,00:00:5e:00:53:07,x\n"
+    shown = pasted(keeper, text, "add")
+    assert faults_in(shown) == {
+        "2": ["id: it is there already, in line 2: update it instead", "mac: a value is no MAC address"],
+        "4": ["mac: line 3 has it too"],
+        "6": ["Line: it has 3 cells, and the header has 2 columns"],
+    }
+    assert 'value="save"' not in shown.text
+    fields = {"csrf": keeper.csrf, "name": "default", "do": "save", "mode": "add", "to": "id"}
+    of = re.search(r'name="of" value="([^"]+)"', shown.text)
+    assert of
+    assert "cannot be so" in keeper.post("/console/inventory", {**fields, "proposal": of[1]}).text
+    assert stored(keeper) == TEXT
+
+
+def test_what_others_changed_meanwhile_stays_when_rows_are_added(keeper: Browser) -> None:
+    shown = pasted(keeper, "id,rack\nm03,r3\n", "add")
+    sent(keeper, keeper.get(f"{TABLE}&edit=m01"), ["m01", "00:00:5e:00:53:01", "r8", "(secret)"], do="save")
+    assert sent(keeper, shown, do="save").status == 303
+    assert stored(keeper) == TEXT.replace(" r1 ", "r8") + "m03;;r3;\r\n"
 
 
 def form_in(page: Reply) -> dict[str, str]:
@@ -71,7 +138,9 @@ def cells_in(page: Reply) -> list[str]:
 
 def sent(browser: Browser, page: Reply, cells: list[str] | None = None, **fields: str) -> Reply:
     """Send the form of a page."""
-    given = [*(form_in(page) | fields).items(), *(("cell", cell) for cell in cells or ())]
+    columns = [("to", unescape(name)) for name in re.findall(r'name="to" value="([^"]*)"', page.text)]
+    hidden = {name: value for name, value in form_in(page).items() if name != "to"}
+    given = [*(hidden | fields).items(), *columns, *(("cell", cell) for cell in cells or ())]
     head = {"Origin": browser.origin, "Content-Type": "application/x-www-form-urlencoded"}
     return compared(lambda: browser.send("POST", "/console/inventory", urlencode(given).encode(), head))
 
@@ -129,7 +198,8 @@ def test_of_two_who_edit_a_row_the_second_is_told_who_was_first(keeper: Browser)
     assert late.status == 409
     assert "somebody else changed this row" in late.text
     assert "(admin, " in late.text
-    assert cells_in(late) == ["m01", "00:00:5e:00:53:01", "r8", "(secret)"]
+    assert cells_in(late) == ["m01", "00:00:5e:00:53:01", "r7", "(secret)"], "what was typed stays"
+    assert "stored: r8" in late.text
     other = sent(keeper, keeper.get(f"{TABLE}&edit=m02"), ["m02", "00:00:5e:00:53:02", "r3", "(secret)"], do="save")
     assert other.status == 303, "rows are edited side by side"
 
@@ -241,10 +311,11 @@ def finished(browser: Browser, page: Reply) -> Reply:
 
 def test_a_file_that_is_no_inventory_is_refused_with_the_reason(keeper: Browser) -> None:
     for content, said in (
-        (b"", "choose a file"),
+        (b"", "choose a file of CSV"),
         (b"id\n\xff\n", "is not UTF-8: byte 0xff at offset 3"),
         (b"a,b\n1,2\n", "no column is one of id"),
-        (b"id\nm1\nm1\n", "m1"),
+        (b"id\nm1\nm1\n", "line 2 has it too"),
+        (b"PK\x03\x04\x14", "Save As, CSV UTF-8"),
     ):
         reply = finished(keeper, uploaded(keeper, content))
         assert said in unescape(reply.text)
@@ -254,7 +325,7 @@ def test_a_file_that_is_no_inventory_is_refused_with_the_reason(keeper: Browser)
 
 def test_an_upload_that_is_kept_no_more_or_meets_another_write_is_said(keeper: Browser) -> None:
     first = uploaded(keeper, "id\nm1\n")
-    for _ in range(4):
+    for _ in range(64):
         uploaded(keeper, "id\nm2\n")
     assert "upload it again" in sent(keeper, first, do="save").text
     late = uploaded(keeper, "id\nm3\n")
@@ -285,7 +356,10 @@ def test_a_role_edits_rows_without_seeing_secrets_and_uploads_nothing(tmp_path: 
         assert uploaded(desk, "id\nm1\n").status == 403
         shown = uploaded(admin, "id\nm1\n")
         assert sent(desk, page, do="save", proposal=form_in(shown)["proposal"]).status == 403
-        assert 'type="file"' not in page.text
+        added = pasted(desk, "id,rack\nm07,r4\nm08,r4\n", "add")
+        assert sent(desk, added, do="save").status == 303
+        assert stored(admin).endswith("m07;;r4;\r\nm08;;r4;\r\n")
+        assert '<option value="replace"' not in added.text
 
 
 def test_a_machine_is_adopted_by_a_form_with_a_field_for_each_column(keeper: Browser) -> None:

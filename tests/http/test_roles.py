@@ -234,7 +234,8 @@ def test_a_masked_text_is_not_stored_in_place_of_the_text(filled: Lab) -> None:
     assert found
     fields = {"csrf": found[1], "kind": "group", "name": "g", "format": "yaml", "text": masked.text}
     for verb, status in (("preview", 200), ("save", 409)):
-        reply = filled.form("/console/document", {**fields, "do": verb, "etag": clear_tag}, cookie)
+        sent = filled.form("/console/document", {**fields, "do": verb, "etag": clear_tag}, cookie)
+        reply = filled.page(cookie, sent.headers["location"])
         assert reply.status == status
         assert "line 4 holds (secret), which stands for a value that was hidden" in unescape(reply.text)
     assert TYPED in filled.ask(Role.ADMIN, "GET", "/groups/g?format=yaml").text

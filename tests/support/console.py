@@ -14,6 +14,9 @@ from tests.support.waiting import wait_until
 
 TOKEN = "0123456789abcdef"
 
+SHOWN = ("/console/form?", "/console/inventory/proposal?", "/console/access?")
+"""The beginnings of the addresses at which a form that was sent has its page. Other forms lead back to lists."""
+
 
 class Browser:
     """A client that keeps its cookie, and sends what a browser does with a form."""
@@ -32,7 +35,10 @@ class Browser:
             for name, value in (given | dict(headers or {}) | {"Content-Length": str(len(body))}).items()
         ]
         head = "\r\n".join([f"{method} {path} HTTP/1.1", *lines, "", ""])
-        return exchange(self.console, head.encode("latin-1") + body)
+        reply = exchange(self.console, head.encode("latin-1") + body)
+        where = reply.headers.get("location", "")
+        is_shown = "set-cookie" not in reply.headers and where.startswith(SHOWN)
+        return self.get(where) if is_shown else reply
 
     def get(self, path: str, **headers: str) -> Reply:
         reply = self.send("GET", path, headers=headers)

@@ -43,12 +43,202 @@ document.addEventListener("submit", (event) => {
   if (question && !window.confirm(question)) event.preventDefault();
 });
 
-// A text that was changed and not sent is not left without a question.
+// A form with data-draft is kept in this tab (sessionStorage) from the first change until it was saved or thrown away: it
+// is there again after Back, a reload, or a log-in. What the server was sent and has not saved has data-sent.
+const person = document.getElementById("drafts")?.dataset.who ?? "";
+const PREFIX = `draft ${person} `;
+const OF_A_PAGE = ["csrf", "once", "given", "proposal"];
+const drafted = () => [...document.querySelectorAll("form[data-draft]")];
+const fieldsOf = (form) => [...form.elements].filter((field) =>
+  field.name && !OF_A_PAGE.includes(field.name) && !["submit", "button", "file"].includes(field.type));
+const valuesOf = (form) => fieldsOf(form).map((field) => [field.name, field.type === "checkbox" ? field.checked : field.value]);
+const startOf = (field) => field.type === "checkbox" ? field.defaultChecked
+  : field.options ? ([...field.options].find((option) => option.defaultSelected) ?? field.options[0])?.value
+  : field.defaultValue;
+const isChanged = (form) => fieldsOf(form).some((field) =>
+  field.type !== "hidden" && !field.readOnly && startOf(field) !== (field.type === "checkbox" ? field.checked : field.value));
+const read = (key) => { try { return JSON.parse(sessionStorage.getItem(key) ?? "null"); } catch { return null; } };
+const throwAway = (draft) => sessionStorage.removeItem(PREFIX + draft);
+let isKept = true;
+const keep = () => {
+  for (const form of drafted()) {
+    if (!isChanged(form) && !("sent" in form.dataset)) {
+      if (!form.dataset.restored) throwAway(form.dataset.draft);  // it was changed back
+      continue;
+    }
+    const draft = { at: Date.now(), where: form.dataset.home, title: document.title, values: valuesOf(form) };
+    try {
+      sessionStorage.setItem(PREFIX + form.dataset.draft, JSON.stringify(draft));
+      isKept = true;
+    } catch {  // it is larger than what a tab may keep
+      isKept = false;
+    }
+  }
+};
+const say = (where, ...parts) => { where.replaceChildren(...parts); where.hidden = !parts.length; };
+const button = (text, act) => {
+  const made = document.createElement("button");
+  Object.assign(made, { type: "button", className: "link", textContent: text, onclick: act });
+  return made;
+};
+const restore = () => {
+  for (const form of drafted()) {
+    const key = PREFIX + form.dataset.draft, draft = read(key);
+    if (form.dataset.restored || form.dataset.seen) continue;
+    form.dataset.seen = "1";
+    if (!draft || "sent" in form.dataset) continue;
+    const fields = fieldsOf(form), left = {}, isOn = (field) => field.type === "checkbox" ? field.checked : field.value;
+    for (const [name, value] of draft.values) (left[name] ??= []).push(value);
+    const wanted = fields.map((field) => left[field.name]?.shift());
+    const note = document.createElement("p");
+    note.className = "note";
+    note.setAttribute("role", "status");
+    const dropped = button("Throw it away", () => { throwAway(form.dataset.draft); delete form.dataset.draft; location.reload(); });
+    if (fields.some((field, at) => field.type !== "hidden" && wanted[at] === undefined) || left.cell?.length) {
+      const texts = draft.values.filter(([name, value]) => name === "cell" && value).map(([, value]) => value);
+      note.append(`What you wrote here is not saved, and its columns have changed: ${texts.join(" · ")} `, dropped);
+    } else {
+      if (fields.every((field, at) => field.type === "hidden" || isOn(field) === wanted[at])) {
+        if (!isChanged(form)) throwAway(form.dataset.draft);
+        continue;
+      }
+      fields.forEach((field, at) => {
+        if (wanted[at] === undefined) return;
+        if (field.type === "checkbox") field.checked = wanted[at]; else field.value = wanted[at];
+      });
+      note.append(`What you wrote here at ${new Date(draft.at).toLocaleTimeString()} is not saved yet, and is below. `, dropped);
+    }
+    form.dataset.restored = "1";
+    (form.matches(".card") ? form : document.getElementById("inventory") ?? form).before(note);
+  }
+  list();
+};
+const list = () => {
+  const where = document.getElementById("drafts"), here = drafted().map((form) => PREFIX + form.dataset.draft);
+  if (!where) return;
+  const found = Object.keys(sessionStorage).filter((key) => key.startsWith(PREFIX) && !here.includes(key));
+  const parts = found.flatMap((key) => {
+    const { where: address, title } = read(key) ?? {}, link = document.createElement("a");
+    if (!address?.startsWith("/console/")) return [];
+    link.href = address;
+    link.textContent = title.replace(" · answerd", "");
+    return [link, " ", button("Throw it away", () => { sessionStorage.removeItem(key); list(); }), "; "];
+  });
+  say(where, ...(parts.length ? ["Not saved yet: ", ...parts.slice(0, -1)] : []));
+};
+if (document.querySelector("[data-saved]")) throwAway(sessionStorage.getItem("sent"));
+sessionStorage.removeItem("sent");
+restore();
+document.addEventListener("htmx:afterSettle", restore);
+let soon;
+for (const kind of ["input", "change", "keyup", "paste", "drop", "click"]) {
+  document.addEventListener(kind, () => { clearTimeout(soon); soon = setTimeout(keep, 200); });
+}
+document.addEventListener("visibilitychange", keep);
+window.addEventListener("pagehide", keep);
+document.addEventListener("htmx:beforeSwap", keep);
+document.addEventListener("click", (event) => {
+  const link = event.target.closest("[data-throw]");
+  if (!link) return;
+  for (const form of drafted().filter((form) => form.dataset.draft === link.dataset.throw)) delete form.dataset.draft;
+  throwAway(link.dataset.throw);
+});
+
+// A text that was changed and not sent is not left without a question: a tab that is closed keeps nothing.
 let isSent = false;
-document.addEventListener("submit", (event) => { isSent = !event.defaultPrevented; });
+const isUnsaved = () => drafted().some((form) => isChanged(form));
 window.addEventListener("beforeunload", (event) => {
-  const areas = [...document.querySelectorAll("textarea[data-format]")];
-  if (!isSent && areas.some((area) => !area.readOnly && area.value !== area.defaultValue)) event.preventDefault();
+  if (!isSent && isUnsaved()) event.preventDefault();
+});
+
+// A form is sent once, and only while the service answers and the session is there: until then all of it stays here.
+const unsent = document.getElementById("unsent"), again = document.getElementById("again");
+const later = () => isKept ? " What you wrote is kept in this tab." : " Leave this page open: what you wrote is too large to be kept otherwise.";
+const logInHere = () => new Promise((resolve) => {
+  const form = again.querySelector("form"), fault = form.querySelector(".note"), token = form.querySelector("input");
+  fault.hidden = true;
+  again.onclose = () => resolve(false);
+  form.querySelector("[value=later]").onclick = () => again.close();
+  form.onsubmit = async (event) => {
+    event.preventDefault();
+    try {
+      const body = new URLSearchParams({ token: token.value });
+      const reply = await fetch("/console/login", { method: "POST", body, redirect: "manual" });
+      if (reply.type === "opaqueredirect") {
+        token.value = "";
+        resolve(true);
+        again.close();
+        return;
+      }
+      const page = new DOMParser().parseFromString(await reply.text(), "text/html");
+      say(fault, page.querySelector("[role=alert]")?.textContent ?? "That did not work.");
+    } catch {
+      say(fault, "The service does not answer.");
+    }
+  };
+  if (!again.open) again.showModal();
+  token.focus();
+});
+const session = async (path) => {
+  for (;;) {
+    const reply = await fetch(`/console/session?form=${encodeURIComponent(path)}`, { cache: "no-store" });
+    if (reply.ok) return reply.json();
+    if (reply.status !== 401) throw new Error(reply.statusText);
+    keep();
+    if (!await logInHere()) return null;
+  }
+};
+document.addEventListener("submit", async (event) => {
+  const form = event.target, submitter = event.submitter;
+  if (event.defaultPrevented || form.method !== "post" || form.closest("dialog")) return;
+  if (form.dataset.ready) {
+    delete form.dataset.ready;
+    isSent = true;
+    return;
+  }
+  event.preventDefault();
+  if (form.dataset.sending) return;  // the button was pressed twice
+  form.dataset.sending = "1";
+  const path = new URL(form.action).pathname;
+  if (path === "/console/logout") {
+    const count = Object.keys(sessionStorage).filter((key) => key.startsWith("draft ")).length;
+    if (count && !window.confirm(`${count === 1 ? "A text is" : `${count} texts are`} not saved. Log out and throw away what is not saved?`)) {
+      delete form.dataset.sending;
+      return;
+    }
+    for (const one of drafted()) delete one.dataset.draft;
+    Object.keys(sessionStorage).filter((key) => key.startsWith("draft ")).forEach((key) => sessionStorage.removeItem(key));
+    form.dataset.ready = "1";
+    setTimeout(() => form.requestSubmit(submitter));  // not while it is being sent
+    return;
+  }
+  say(unsent);
+  keep();
+  try {
+    const found = await session(path);
+    if (found?.may) {
+      for (const field of document.querySelectorAll("input[name=csrf]")) field.value = found.csrf;
+      if (form.dataset.draft) sessionStorage.setItem("sent", form.dataset.draft);
+      form.dataset.ready = "1";
+      form.requestSubmit(submitter);
+      return;
+    }
+    say(unsent, found ? `Not sent: ${found.who} may not do that.${later()}` : `Not sent: nobody is logged in.${later()}`);
+  } catch {
+    say(unsent, `Not sent: the service does not answer. Try again in a moment.${later()}`);
+  }
+  delete form.dataset.sending;
+});
+window.addEventListener("pageshow", () => {
+  isSent = false;
+  for (const form of document.forms) delete form.dataset.sending;
+});
+// A page that follows what happens is not left for the log-in while something is written on it.
+document.addEventListener("htmx:beforeOnLoad", (event) => {
+  if (event.detail.xhr.status !== 401 || !isUnsaved()) return;
+  event.preventDefault();
+  keep();
+  if (!again.open) logInHere();
 });
 
 // A page that follows what happens says when it cannot.

@@ -31,14 +31,15 @@
 <p class="note">No secret can be written here: {{why_not}}.</p>
 % else:
 <form method="post" action="/console/access" autocomplete="off">
-<input type="hidden" name="csrf" value="{{request.session.csrf}}">
+<input type="hidden" name="csrf" value="{{request.session.csrf}}"><input type="hidden" name="once" value="{{once()}}">
 <div class="row">
-<div class="field"><label for="secret">Name</label><input id="secret" name="secret" required pattern="[A-Za-z0-9_\-]+" placeholder="root-hash"></div>
-<div class="field"><label for="machine">Of the machine <span class="hint">empty: of all</span></label><input id="machine" name="machine"></div>
+<div class="field"><label for="secret">Name</label><input id="secret" name="secret" value="{{request.field('secret')}}" required pattern="[A-Za-z0-9_\-]+" placeholder="root-hash"></div>
+<div class="field"><label for="machine">Of the machine <span class="hint">empty: of all</span></label><input id="machine" name="machine" value="{{request.field('machine')}}"></div>
 </div>
 <p></p>
-<div class="field"><label for="value">Value <span class="hint">replaces the one that is there</span></label><textarea id="value" name="value" rows="3" required spellcheck="false" autocomplete="off"></textarea></div>
-<div class="actions"><button class="main">Write the secret</button></div>
+<div class="field"><label for="value">Value <span class="hint">replaces the one that is there</span></label><textarea id="value" name="value" rows="3" required spellcheck="false" autocomplete="off">
+{{request.field("value")}}</textarea></div>
+<div class="actions"><button class="main" name="do" value="secret">Write the secret</button></div>
 </form>
 % end
 </section>

@@ -11,11 +11,11 @@
 % end
 </p>
 % end
-<form id="editor" method="post" action="/console/inventory">
-<input type="hidden" name="csrf" value="{{request.session.csrf}}"><input type="hidden" name="name" value="{{inventory}}"><input type="hidden" name="columns" value="{{digest}}"><input type="hidden" name="back" value="{{machine_link(name)}}">
+<form id="editor" method="post" action="/console/inventory" data-draft="adopt {{name}} {{inventory}}" data-home="{{link('/console/adopt', id=name, to=inventory)}}">
+<input type="hidden" name="csrf" value="{{request.session.csrf}}"><input type="hidden" name="once" value="{{once()}}"><input type="hidden" name="draft" value="adopt {{name}} {{inventory}}"><input type="hidden" name="name" value="{{inventory}}"><input type="hidden" name="columns" value="{{digest}}"><input type="hidden" name="back" value="{{machine_link(name)}}">
 <div class="row fields">
 % for at, (column, cell) in enumerate(columns):
-<div class="field"><label for="c{{at}}">{{column}}</label><input id="c{{at}}" name="cell" value="{{cell}}"></div>
+<div class="field"><input type="hidden" name="column" value="{{column}}"><label for="c{{at}}">{{column}}</label><input id="c{{at}}" name="cell" value="{{cell}}"></div>
 % end
 </div>
 <div class="actions"><button class="main" name="do" value="save">Adopt</button><button name="do" value="preview">Preview what changes</button></div>

@@ -5,7 +5,7 @@ it = 'the machine' if count == 1 else 'each of them'
 %>
 <div class="head"><h1>{{title}}?</h1></div>
 <form class="card" method="post" action="/console/machines">
-<input type="hidden" name="csrf" value="{{request.session.csrf}}"><input type="hidden" name="given" value="{{given}}"><input type="hidden" name="back" value="{{back}}">
+<input type="hidden" name="csrf" value="{{request.session.csrf}}"><input type="hidden" name="once" value="{{once()}}"><input type="hidden" name="given" value="{{given}}"><input type="hidden" name="back" value="{{back}}">
 % if order == 'arm':
 <p class="note bad"><strong>Disks will be wiped.</strong> At its next boot from the network {{it}} may install once more, and an install erases the disks that its answer names.</p>
 % elif order == 'disarm':

@@ -21,6 +21,19 @@ LISTED, NAMED, OPEN = 8, 100, 6
 % end
 </ul>
 % else:
+% for of, words in ((consequences.newly_refused, 'would be refused by the installer'), (consequences.still_refused, 'are refused by the installer already, and still would be')):
+% if of:
+<details class="note{{' bad' if of[0].is_new else ''}} verdict"{{!' open' if of[0].is_new else ''}}><summary><strong>{{counted(max(one.answers for one in of), 'answer')}} {{words}}</strong>{{f', for {len(of)} causes' if len(of) > 1 else ''}}</summary>
+<ul class="list">
+% for one in of:
+<li>{{one.cause}} <span class="muted">{{one.first}}{{f' and {one.answers - 1:,} more' if one.answers > 1 else ''}}</span></li>
+% end
+</ul></details>
+% end
+% end
+% if consequences.effects and not consequences.verdict and verb != 'delete':
+<p class="note good">No installer would refuse an answer that changes, by the built-in rules.</p>
+% end
 % if not consequences.effects:
 <p class="note good">No machine's answer changes.</p>
 % end
@@ -78,7 +91,7 @@ title = counted(len(change.machines), 'answer') + ': ' + names + (f' and {more:,
 % if verb == 'delete':
 <button form="editor" class="danger" name="do" value="delete">Delete it</button>
 % else:
-<button form="editor" class="main" name="do" value="save">Save it</button>
+<button form="editor" class="main" name="do" value="save">{{save if defined('save') else 'Save it'}}</button>
 % end
 </div>
 % end

@@ -34,8 +34,12 @@
 % if is_large:
 <p class="note">This inventory is too large for the editor: <a href="{{link('/console/inventory', name=identifier)}}">edit its rows</a>, or download it and upload it again.</p>
 % else:
-<form class="card" id="editor" method="post" action="/console/document">
-  <input type="hidden" name="csrf" value="{{request.session.csrf}}">
+<form class="card" id="editor" method="post" action="/console/document" \\
+% if writable:
+data-draft="{{draft}}" data-home="{{link('/console/document/new') if is_new else link('/console/document', kind=kind, name=identifier, format=extension, **{'as': 'text' if kind == 'inventory' else ''})}}"{{!' data-sent' if is_sent else ''}}\\
+% end
+>
+  <input type="hidden" name="csrf" value="{{request.session.csrf}}"><input type="hidden" name="once" value="{{once()}}"><input type="hidden" name="draft" value="{{draft}}">
   <input type="hidden" name="etag" value="{{etag}}">
   % if is_new:
   <div class="row">
@@ -62,6 +66,7 @@
   </div>
   % if writable:
   <div class="field"><label for="note">Note <span class="hint">why; kept in the history</span></label><input id="note" name="note" value="{{note}}" maxlength="500"></div>
+  <p><label><input type="checkbox" name="strict" value="1"{{!' checked' if strict else ''}}> Do not save what an installer would refuse</label></p>
   <div class="actions">
     <button class="main" name="do" value="preview">Preview what changes</button>
     <button name="do" value="save" title="Ctrl-S" aria-keyshortcuts="Control+S">Save</button>

@@ -27,6 +27,9 @@ end
 % end
 </div>
 % end
+% if view.of_change:
+<p class="note">{{counted(found, 'row')}} of revision {{view.of_change}}. <a href="{{view.where(of_change='')}}">All rows</a></p>
+% end
 % if fault:
 <p class="note bad" role="alert">It cannot be read: {{fault}}. Upload it anew, or mend its <a href="{{history}}">text</a>.</p>
 % end
@@ -34,15 +37,31 @@ end
 % include('consequences', consequences=consequences, verb=verb)
 % end
 % if may_edit:
-<form id="editor" method="post" action="/console/inventory">
-<input type="hidden" name="csrf" value="{{request.session.csrf}}"><input type="hidden" name="name" value="{{view.name}}"><input type="hidden" name="columns" value="{{digest}}">
+<form id="editor" method="post" action="/console/inventory" \\
+% if is_row and not proposal:
+data-draft="{{draft}}" data-home="{{view.where(edit=edited.identity) if edited else view.where(add='1')}}"{{!' data-sent' if given is not None else ''}}\\
+% end
+>
+<input type="hidden" name="csrf" value="{{request.session.csrf}}"><input type="hidden" name="once" value="{{once()}}"><input type="hidden" name="draft" value="{{draft}}"><input type="hidden" name="name" value="{{view.name}}"><input type="hidden" name="columns" value="{{digest}}">
 <input type="hidden" name="back" value="{{view.where(line=edited.line if edited else '')}}{{'#r' + str(edited.line) if edited else ''}}">
 % if proposal:
 <input type="hidden" name="proposal" value="{{proposal}}">
 % elif edited is not None:
 <input type="hidden" name="row" value="{{edited.identity}}"><input type="hidden" name="was" value="{{edited.digest}}">
 % end
+% if is_row:
+% for column in columns:
+<input type="hidden" name="column" value="{{column}}">
+% end
+% end
 </form>
+% end
+% if gone:
+<section class="card" aria-labelledby="gone"><h2 id="gone">What you wrote in columns that are gone</h2><dl>
+% for column, cell in gone:
+<dt>{{column}}</dt><dd class="mono">{{cell}}</dd>
+% end
+</dl></section>
 % end
 % if columns:
 <form class="card" method="get" action="/console/inventory" role="search"><input type="hidden" name="name" value="{{view.name}}">
@@ -50,7 +69,7 @@ end
 <div class="field wide"><label for="q">Search</label><input id="q" name="q" value="{{view.search}}" placeholder="Any text of a row, or a MAC address in any spelling"></div>
 <div><button class="main">Show</button></div>
 % if may_edit and columns:
-<div><a class="button" href="{{view.where(add='1')}}">Add a row</a></div>
+<div><a class="button" href="{{view.where(add='1')}}">Add a row</a> <a class="button" href="#many">Add many …</a></div>
 % end
 </div></form>
 % end
@@ -71,7 +90,7 @@ end
 <td><input form="editor" name="cell" value="{{value(at, '')}}" aria-label="{{column}} of the new row"{{!' autofocus' if not at else ''}}></td>
 % end
 <td></td></tr>
-<tr class="edited tools"><td colspan="{{len(columns) + 1}}"><div><button form="editor" class="main" name="do" value="save">Add</button> <button form="editor" name="do" value="preview">Preview</button> <a href="{{view.where()}}">Cancel</a></div></td></tr>
+<tr class="edited tools"><td colspan="{{len(columns) + 1}}"><div><button form="editor" class="main" name="do" value="save">Add</button> <button form="editor" name="do" value="preview">Preview</button> <a href="{{view.where()}}" data-throw="{{draft}}">Cancel</a></div></td></tr>
 % end
 % for row in rows:
 % if may_edit and edited is not None and row.line == edited.line:
@@ -81,11 +100,15 @@ end
 <td><textarea form="editor" name="cell" rows="3" aria-label="{{column}} of {{row.name}}">
 {{value(at, cell)}}</textarea></td>
 % else:
-<td><input form="editor" name="cell" value="{{value(at, cell)}}" aria-label="{{column}} of {{row.name}}"{{!' autofocus' if not at else ''}}></td>
+<td><input form="editor" name="cell" value="{{value(at, cell)}}" aria-label="{{column}} of {{row.name}}"{{!' autofocus' if not at else ''}}>\\
+% if failed and message and value(at, cell) != cell:
+<div class="muted">stored: {{cell or '(empty)'}}</div>\\
+% end
+</td>
 % end
 % end
 <td></td></tr>
-<tr class="edited tools"><td colspan="{{len(columns) + 1}}"><div><button form="editor" class="main" name="do" value="save">Save</button> <button form="editor" name="do" value="preview">Preview</button> <button form="editor" class="danger" name="do" value="preview-delete">Delete …</button> <a href="{{view.where()}}#r{{row.line}}">Cancel</a></div></td></tr>
+<tr class="edited tools"><td colspan="{{len(columns) + 1}}"><div><button form="editor" class="main" name="do" value="save">Save</button> <button form="editor" name="do" value="preview">Preview</button> <button form="editor" class="danger" name="do" value="preview-delete">Delete …</button> <a href="{{view.where()}}#r{{row.line}}" data-throw="{{draft}}">Cancel</a></div></td></tr>
 % else:
 <tr id="r{{row.line}}"{{!' class="at"' if row.line == view.line else ''}}>
 % for at, cell in enumerate(row.cells):
@@ -111,12 +134,9 @@ end
 % end
 </section>
 % include('paging', at=view.page, pages=pages, what='rows', address=lambda number: view.where(page=number))
-% if writable and request.may_edit:
-<form class="card" method="post" action="/console/inventory" enctype="multipart/form-data">
-<h2>Upload</h2>
-<input type="hidden" name="csrf" value="{{request.session.csrf}}"><input type="hidden" name="name" value="{{view.name}}">
-<div class="row"><div class="field wide"><label for="file">A file of CSV <span class="hint">it replaces all rows, once you have seen what that changes</span></label><input id="file" name="file" type="file" accept=".csv,text/csv" required></div>
-<div class="field"><label for="note">Note</label><input id="note" name="note" maxlength="500"></div>
-<div><button name="do" value="upload">Preview what changes</button></div></div>
+% if may_edit and not proposal:
+<form class="card" id="many" method="post" action="/console/inventory" enctype="multipart/form-data" data-draft="paste {{view.name}}" data-home="{{view.where()}}"{{!' data-sent' if pasted else ''}}>
+<h2>Paste or upload rows</h2>
+% include('paste', name=view.name, text=pasted, mode=mode, may_replace=request.may_edit, request=request)
 </form>
 % end

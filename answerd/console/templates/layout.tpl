@@ -46,12 +46,26 @@
   </div>
 </header>
 % end
+% if request.session:
+<p id="unsent" class="note bad offline" role="alert" hidden></p>
+<div id="drafts" class="note" role="status" data-who="{{request.session.who}}" hidden></div>
+<dialog id="again" aria-labelledby="again-head"><form method="post" action="/console/login">
+<h2 id="again-head">Your session has ended</h2>
+<p>Log in, and go on where you are: what you wrote is still here.</p>
+<p class="note bad" role="alert" hidden></p>
+<div class="field"><label for="again-token">Token</label><input id="again-token" type="password" autocomplete="current-password" required></div>
+<div class="actions"><button class="main" value="log-in">Log in</button><button type="button" value="later">Later</button></div>
+</form></dialog>
+% end
 <p id="offline" class="note bad offline" role="status" hidden>The service does not answer. What is shown may be old; this page goes on asking.</p>
 <main id="main">
 % if request.session and request.get('saved').isdecimal():
-<p class="note good" role="status">Saved as version {{request.get('saved')}}\\
+<p class="note good" role="status" data-saved>Saved as version {{request.get('saved')}}\\
 % if request.may_edit:
  · <a href="{{link('/console/document/earlier', revision=request.get('saved'))}}">Undo …</a>\\
+% end
+% if request.get('problems').isdecimal():
+ · the set has {{counted(int(request.get('problems')[:9]), 'problem')}} that {{'is' if request.get('problems') == '1' else 'are'}} older than this change: <a href="/console/check">Check</a>\\
 % end
 </p>
 % end

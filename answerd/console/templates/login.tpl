@@ -6,13 +6,16 @@
   <p class="note bad" role="alert">{{message}}</p>
   % end
   % if kept:
-  <p class="note" role="status">Your session has ended. Log in, and your text is in the editor again.</p>
+  <p class="note" role="status">Your session has ended. Log in, and what you sent is there again, not stored yet.</p>
   % end
   <form method="post" action="/console/login">
     <input type="hidden" name="next" value="{{where}}">
+    % if kept:
+    <input type="hidden" name="form" value="{{path}}">
+    % end
     % for name, value in kept:
-    % if name == 'text':
-    <textarea name="text" hidden>
+    % if '\n' in value or '\r' in value:
+    <textarea name="{{name}}" hidden>
 {{value}}</textarea>
     % else:
     <input type="hidden" name="{{name}}" value="{{value}}">
