@@ -1,7 +1,7 @@
 """Make a named token for the admin API.
 
 Usage:
-  answerd token --role ROLE NAME
+  answerd token --role ROLE [--until DAY] NAME
 
 Prints a new random token on standard error, once, and its line for
 SERVICE_TOKENS_FILE on standard output: the line holds the SHA-256 of the token,
@@ -12,6 +12,7 @@ Options:
   --role ROLE  What it may do: read; plan (that, and dry runs); operate (plan,
                and arm and disarm); inventory (plan, and rows); or admin
                (everything, and secrets).
+  --until DAY  The last day on which it is valid, by UTC: 2026-12-31.
   -h --help    This text.
 
 Exit status:
@@ -29,6 +30,7 @@ Examples:
 from __future__ import annotations
 
 import sys
+from datetime import date
 
 from answerd.commands import WRONG_USAGE, Arguments, CommandError
 
@@ -40,7 +42,11 @@ def run(arguments: Arguments) -> int:
     if role not in [*Role]:
         raise CommandError(f"--role is one of {', '.join(Role)}", WRONG_USAGE)
     try:
-        token, line = new_token(arguments["NAME"], Role(role))
+        until = date.fromisoformat(arguments["--until"]) if arguments["--until"] else None
+    except ValueError:
+        raise CommandError("--until is a day: 2026-12-31", WRONG_USAGE) from None
+    try:
+        token, line = new_token(arguments["NAME"], Role(role), until)
     except TokensError as error:
         raise CommandError(str(error), WRONG_USAGE) from None
     print(f"token, shown only now: {token}", file=sys.stderr)

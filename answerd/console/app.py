@@ -94,7 +94,7 @@ class Console:
     def __init__(self, parts: ConsoleParts) -> None:
         config = parts.config()
         backend = _backend(parts)
-        pages, access = Pages(backend), AccessPages(backend)
+        pages, access = Pages(backend), AccessPages(backend, parts.tokens, parts.config)
         self._note_use = pages.prepare
         self._sessions = Sessions(time.time, parts.tokens, _sessions_path(config), parts.log)
         self._block = parts.block
@@ -136,7 +136,7 @@ class Console:
             ),
             DOCUMENT: FormPage(pages.sent_document, pages.change_document, frozenset({"save", "delete"})),
             "/console/try": FormPage(pages.tried, pages.tried, frozenset()),
-            "/console/access": FormPage(access.show, access.change, frozenset({"secret"})),
+            "/console/access": FormPage(access.show, access.change, frozenset({"secret", "token", "revoke"})),
         }
         self._sent = SentForms()
 

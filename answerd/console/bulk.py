@@ -14,6 +14,7 @@ from enum import StrEnum
 from answerd.answers.inventory_index import Inventory
 from answerd.identity import brief, folded
 from answerd.inventory.editing import with_columns_added, with_row, with_rows_added
+from answerd.inventory.meaning import Meaning
 from answerd.inventory.records import Syntax, UnreadableError, after_sep_line, records, separator_of, written_record
 from answerd.inventory.row import Row, judged
 from answerd.inventory.table import Table, read_table
@@ -110,7 +111,13 @@ def proposed_targets(given: Pasted, table: Table | None) -> list[str]:
 
 
 def merged(
-    index: Inventory | None, text: str, table: Table | None, given: Pasted, to: Sequence[str], mode: Mode
+    index: Inventory | None,
+    text: str,
+    table: Table | None,
+    given: Pasted,
+    to: Sequence[str],
+    mode: Mode,
+    meaning: Meaning,
 ) -> Merged:
     """Return the text of an inventory with the rows that were pasted, whose columns go ``to`` others. ``table`` is that
     of the text, None where there is no inventory. Raises `UnreadableError` where no row could name a machine."""
@@ -124,13 +131,13 @@ def merged(
         text = written_record(columns, separator) + "\n"
         removed = len(table.rows) if table is not None else 0
         source = table.layout.source if table is not None else ""
-        table = read_table(source, text)
+        table = read_table(source, text, meaning)
     else:
         new = [target for target in dict.fromkeys(targets) if target and target not in table.layout.columns]
         removed = 0
         if new:
             text = with_columns_added(text, table, new)
-            table = read_table(table.layout.source, text)
+            table = read_table(table.layout.source, text, meaning)
     places = [table.layout.columns.index(target) if target else -1 for target in targets]
     rows = [_in_places(cells, places, len(table.layout.columns)) for cells in given.rows]
     faults = _faults(index, table, given, rows, places)

@@ -202,14 +202,15 @@ class InventoryPages:
         """Return an inventory with the rows of a proposal, whose columns go ``to`` others. Raises `NotSaved`."""
         catalogue = self._backend.catalogue()
         raw, table = _inventory(catalogue, proposal.key.identifier)
+        index, meaning = catalogue.inventory, catalogue.meaning_of(proposal.key.identifier)
 
         def work() -> Merged:
             given = pasted(proposal.text)
             if mode is Mode.REPLACE and (table is None or not to or [*to] == [*given.columns]):
-                found = merged(catalogue.inventory, "", table, given, given.columns, mode)
+                found = merged(index, "", table, given, given.columns, mode, meaning)
                 return replace(found, text=proposal.text)  # the file as it is
             targets = to or proposed_targets(given, table)
-            return merged(catalogue.inventory, raw.text if raw is not None else "", table, given, targets, mode)
+            return merged(index, raw.text if raw is not None else "", table, given, targets, mode, meaning)
 
         try:
             return run_long(work)

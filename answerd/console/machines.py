@@ -22,11 +22,19 @@ from answerd.console.page_request import PageReply, PageRequest, message_page, n
 from answerd.console.rendering import counted, link, page, stamp
 from answerd.console.table import OWN_COLUMNS, STATES, Machine, MachinesPage, Tables, View
 from answerd.formats import FORMATS
+from answerd.identity import identity_of
 from answerd.installs.states import Order, State
 from answerd.long_work import run_long
 
 HERE = "/console/machines"
 ORDERED = {Order.ARM: "armed", Order.DISARM: "disarmed", Order.FORGET: "forgotten"}
+TOLD = (
+    ("Place", ("site", "room", "row", "rack", "unit", "position", "slot", "location")),
+    ("Address", ("address", "addr", "ip", "ipv4", "cidr", "ipv6")),
+    ("Disk", ("disk", "disks", "root_disk", "install_disk", "target_disk")),
+)
+"""What a confirmation says of each machine, by the labels of its row."""
+
 NAMES_SHOWN = 500
 MOST_KEPT = 64
 """Orders that wait to be confirmed, or may be undone."""
@@ -144,8 +152,18 @@ class MachinesPages:
             states=found.most_common(),
             given=kept or self._orders.keep(given),
             back=where,
+            hit=[self._hit(states, name) for name in names[:NAMES_SHOWN]],
+            told=[word for word, _ in TOLD],
         )
         return PageReply(body)
+
+    def _hit(self, states: CurrentStates | None, name: str) -> tuple[str, str, Sequence[str]]:
+        """Return name, state, and what the row of a machine says of where it is and what an install would erase."""
+        inventory = self._backend.catalogue().inventory
+        rows = inventory.rows_of(identity_of(name)) if inventory is not None else ()
+        values = rows[0].values() if len(rows) == 1 else {}
+        told = [" ".join(", ".join(values[label]) for label in labels if label in values) for _, labels in TOLD]
+        return name, _state_of(states, name).value, told
 
     def _give(self, installs: Installs, request: PageRequest, given: Given, where: str) -> PageReply:
         states = self._backend.states()

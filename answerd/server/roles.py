@@ -1,16 +1,19 @@
 """Named tokens, each with a role, and the role that each request needs (docs/admin-api.md#tokens-with-names).
 
-A file holds a line for each token: a name, a role and the SHA-256 of the token, so that the file's content is of no use
-to a reader.
+A file holds a line for each token: a name, a role, the SHA-256 of the token, so that the file's content is of no use to
+a reader, and its last day where it has one.
 """
 
 from __future__ import annotations
 
 import hashlib
+import math
 import re
 import secrets
-from collections.abc import Iterable
+import time as clock
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from datetime import UTC, date, datetime, time
 from enum import StrEnum
 from pathlib import Path
 
@@ -20,7 +23,9 @@ from answerd.server.bearer import presented_token
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._@+-]{0,63}\Z")
 _HASH = re.compile(r"[0-9a-f]{64}\Z")
 _FIELDS = 3
+_END = re.compile(r"until=(\d{4}-\d{2}-\d{2})\Z")
 _TOKEN_BYTES = 32
+_DAY_SECONDS = 86_400
 
 
 class Role(StrEnum):
@@ -142,18 +147,27 @@ class TokensError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class NamedToken:
-    """A token by its SHA-256 in hex digits. A name may have several, so that a token can be changed."""
+    """A token by its SHA-256 in hex digits. A name may have several, so that a token can be changed. ``until`` is its
+    last day (UTC), None where it has none."""
 
     name: str
     role: Role
     sha256: str
+    until: date | None = None
 
     def __str__(self) -> str:
         """As a line of the file."""
-        return f"{self.name} {self.role} {self.sha256}"
+        return f"{self.name} {self.role} {self.sha256}{f' until={self.until}' if self.until else ''}"
+
+    @property
+    def ends(self) -> float:
+        """When it ends, in seconds since 1970."""
+        if self.until is None:
+            return math.inf
+        return datetime.combine(self.until, time.min, UTC).timestamp() + _DAY_SECONDS
 
 
-def new_token(name: str, role: Role) -> tuple[str, NamedToken]:
+def new_token(name: str, role: Role, until: date | None = None) -> tuple[str, NamedToken]:
     """Return a new random token, and its line for the file. Raises `TokensError` for a name that no token may have."""
     if not _NAME.match(name):
         raise TokensError(
@@ -161,7 +175,7 @@ def new_token(name: str, role: Role) -> tuple[str, NamedToken]:
             "and begins with a letter or digit"
         )
     token = secrets.token_urlsafe(_TOKEN_BYTES)
-    return token, NamedToken(name, role, hash_of(token.encode()))
+    return token, NamedToken(name, role, hash_of(token.encode()), until)
 
 
 def hash_of(token: bytes) -> str:
@@ -178,17 +192,29 @@ def parse_token_file(text: str) -> tuple[NamedToken, ...]:
         words = line.split()
         if not words or words[0].startswith("#"):
             continue
-        if len(words) != _FIELDS:
+        if len(words) not in (_FIELDS, _FIELDS + 1):
             raise TokensError(f"line {number}: it needs a name, a role and the SHA-256 of a token")
-        name, role, sha256 = words
+        name, role, sha256 = words[:_FIELDS]
         if not _NAME.match(name):
             raise TokensError(f"line {number}: the name is invalid")
         if role not in [*Role]:
             raise TokensError(f"line {number}: the role is none of {', '.join(Role)}")
         if not _HASH.match(sha256.lower()):
             raise TokensError(f"line {number}: the third word is no SHA-256 in 64 hex digits")
-        found.append(NamedToken(name, Role(role), sha256.lower()))
+        until = _last_day(words[_FIELDS]) if len(words) > _FIELDS else None
+        if len(words) > _FIELDS and until is None:
+            raise TokensError(f"line {number}: the fourth word is no last day: until=2026-12-31")
+        found.append(NamedToken(name, Role(role), sha256.lower(), until))
     return tuple(found)
+
+
+def _last_day(word: str) -> date | None:
+    """Return the day that ``until=2026-12-31`` names; None where it is no day."""
+    match = _END.match(word)
+    try:
+        return date.fromisoformat(match[1]) if match else None
+    except ValueError:
+        return None
 
 
 def read_tokens(path: str) -> tuple[NamedToken, ...]:
@@ -215,15 +241,27 @@ class Caller:
 class AdminTokens:
     """The tokens in force at the admin API: those without a name, which have every role, and the named ones."""
 
-    def __init__(self, tokens: Iterable[str] = (), named: Iterable[NamedToken] = ()) -> None:
+    def __init__(
+        self,
+        tokens: Iterable[str] = (),
+        named: Iterable[NamedToken] = (),
+        now: Callable[[], float] = clock.time,
+    ) -> None:
+        """``now`` returns seconds since 1970."""
+        self._clock = now
         self.replace(tokens, named)
 
     def replace(self, tokens: Iterable[str], named: Iterable[NamedToken]) -> None:
         """Put other tokens in force. They may hold any characters, which a client sends as UTF-8."""
-        self.by_hash = {token.sha256: Caller(token.name, token.role) for token in named} | {
-            hash_of(token.encode("utf-8", "surrogateescape")): Caller(None, Role.ADMIN) for token in tokens
+        self._bearers = {token.sha256: (Caller(token.name, token.role), token.ends) for token in named} | {
+            hash_of(token.encode("utf-8", "surrogateescape")): (Caller(None, Role.ADMIN), math.inf) for token in tokens
         }
-        """The bearers by the SHA-256 of their tokens, in hex digits."""
+
+    @property
+    def by_hash(self) -> dict[str, Caller]:
+        """The bearers by the SHA-256 of their tokens, in hex digits, without those that have ended."""
+        now = self._clock()
+        return {sha256: caller for sha256, (caller, ends) in self._bearers.items() if ends > now}
 
     def listed(self) -> list[tuple[str, Role]]:
         """Return the name and the role of each token in force, sorted by name; a token without a name first."""

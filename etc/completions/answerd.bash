@@ -30,7 +30,7 @@ _answerd() {
         audit) options='--machine --who --since --until --limit --json --help -h' ;;
         backup) options='--force --help -h' ;;
         restore) options='--force --help -h' ;;
-        token) options='--role --help -h' ;;
+        token) options='--role --until --help -h' ;;
         config) options='--help -h' ;;
         boot-config) options='--url --ipv6 --without-ipxe --proxy-dhcp --snippet --help -h' ;;
         migrate) options='--follow-links --help -h' ;;

@@ -144,6 +144,7 @@ complete -c answerd -n '__fish_seen_subcommand_from backup' -l help -d 'This tex
 complete -c answerd -n '__fish_seen_subcommand_from restore' -l force -d 'Replace what is there: FILE; the documents of the database; in a directory, files of the same names.'
 complete -c answerd -n '__fish_seen_subcommand_from restore' -l help -d 'This text.'
 complete -c answerd -n '__fish_seen_subcommand_from token' -l role -r -f -d 'What it may do: read; plan (that, and dry runs); operate (plan, and arm and disarm); inventory (plan, and rows); or admin (everything, and secrets).'
+complete -c answerd -n '__fish_seen_subcommand_from token' -l until -r -f -d 'The last day on which it is valid, by UTC: 2026-12-31.'
 complete -c answerd -n '__fish_seen_subcommand_from token' -l help -d 'This text.'
 complete -c answerd -n '__fish_seen_subcommand_from config' -l help -d 'This text.'
 complete -c answerd -n '__fish_seen_subcommand_from boot-config' -l url -r -f -d 'Where machines reach this service, http://192.0.2.10:8000; SERVICE_URL or the listen address when not given.'

@@ -102,3 +102,85 @@ def test_only_the_role_admin_sees_and_writes(tmp_path: Path) -> None:
         assert browser.get("/console/access").status == 403
         assert write(browser, "x").status == 403
         assert [*(tmp_path / "secrets").iterdir()] == []
+
+
+@pytest.fixture
+def warden(tmp_path: Path) -> Iterator[Browser]:
+    _, entry = new_token("old", Role.READ)
+    (tmp_path / "tokens").write_text(f"# people\n{entry}\n")
+    (tmp_path / "tokens").chmod(0o600)
+    with started(tmp_path, "sqlite", SERVICE_TOKENS_FILE=tmp_path / "tokens") as browser:
+        browser.log_in()
+        yield browser
+
+
+def token_in(page: Reply) -> str:
+    found = re.search(r'aria-label="Token">([^<]+)</pre>', page.text)
+    assert found, page.text
+    return found[1]
+
+
+def access(browser: Browser, **fields: str) -> Reply:
+    return browser.post("/console/access", {"csrf": browser.csrf, **fields})
+
+
+def test_a_token_is_made_with_role_and_end_used_and_revoked(warden: Browser, tmp_path: Path) -> None:
+    made = access(warden, do="token", name="dana", role="read", until="2999-12-31")
+    token = token_in(made)
+    lines = (tmp_path / "tokens").read_text().splitlines()
+    assert [line.split()[:2] for line in lines] == [["#", "people"], ["old", "read"], ["dana", "read"]]
+    assert lines[-1].endswith(" until=2999-12-31")
+    assert (tmp_path / "tokens").stat().st_mode & 0o777 == 0o600
+    assert token not in "".join([*lines, *warden.service.log])
+    dana = Browser(warden.service, warden.console)
+    assert dana.log_in(token).status == 303
+    assert dana.get("/console/").status == 200
+    assert "dana" in warden.get("/console/access").text
+    assert token not in warden.get("/console/access").text
+    asked = access(warden, do="ask-revoke", name="dana")
+    assert "Revoke the token dana?" in asked.text
+    assert dana.get("/console/").status == 200, "it is asked first"
+    assert "is revoked" in access(warden, do="revoke", name="dana").text
+    assert dana.get("/console/").status == 303, "its sessions have ended"
+    assert [line.split()[:2] for line in (tmp_path / "tokens").read_text().splitlines()] == [
+        lines[0].split(),
+        ["old", "read"],
+    ]
+    warden.service.wait_for_log("console: admin, 127.0.0.1, made the token dana with the role read")
+    warden.service.wait_for_log("console: admin, 127.0.0.1, revoked the token dana")
+
+
+def test_a_token_is_shown_to_the_session_that_made_it_alone(warden: Browser) -> None:
+    fields = {"csrf": warden.csrf, "do": "token", "name": "dana", "role": "admin", "once": "x"}
+    where = warden.origin
+    head = {"Origin": where, "Content-Type": "application/x-www-form-urlencoded"}
+    first = warden.send("POST", "/console/access", "&".join(f"{k}={v}" for k, v in fields.items()).encode(), head)
+    again = warden.send("POST", "/console/access", "&".join(f"{k}={v}" for k, v in fields.items()).encode(), head)
+    assert token_in(first) == token_in(again), "two presses make one token"
+    dana = Browser(warden.service, warden.console)
+    dana.log_in(token_in(first))
+    assert 'aria-label="Token"' not in dana.get("/console/access").text
+
+
+def test_what_is_no_token_is_refused_and_the_form_keeps_it(warden: Browser, tmp_path: Path) -> None:
+    before = (tmp_path / "tokens").read_text()
+    for fields in (
+        {"name": "a b", "role": "read"},
+        {"name": "x", "role": "king"},
+        {"name": "x", "role": "read", "until": "soon"},
+    ):
+        refused = access(warden, do="token", **fields)
+        assert (refused.status, f'value="{fields["name"]}"' in refused.text) == (400, True), fields
+    assert access(warden, do="revoke", name="nobody").status == 400
+    assert (tmp_path / "tokens").read_text() == before
+
+
+def test_where_the_file_cannot_be_written_the_line_and_the_place_are_said(tmp_path: Path) -> None:
+    with started(tmp_path, "sqlite") as browser:
+        browser.log_in()
+        assert "Tokens cannot be changed here: SERVICE_TOKENS_FILE is not set" in browser.get("/console/access").text
+        made = access(browser, do="token", name="dana", role="plan")
+        line = re.search(r'aria-label="Line of the token">([^<]+)</pre>', made.text)
+        assert line
+        assert re.fullmatch(r"dana plan [0-9a-f]{64}", line[1])
+        assert "a file that SERVICE_TOKENS_FILE names" in made.text

@@ -57,7 +57,7 @@ def heading(page: Reply) -> str:
 
 
 def shown(page: Reply) -> list[str]:
-    return re.findall(r'<li><a href="[^"]*">([^<]+)</a></li>', page.text)
+    return re.findall(r'<tr><td><a href="[^"]*">([^<]+)</a></td><td><span class="state', page.text)
 
 
 def states(browser: Browser, **query: str) -> dict[str, str]:
@@ -94,6 +94,21 @@ def test_nothing_is_ordered_before_it_is_confirmed_and_arming_is_taken_back(oper
     assert order(operator, do="undo", **hidden(notice)).status == 409
 
 
+def test_a_confirmation_says_what_is_hit_and_has_the_focus_on_the_harmless_button(tmp_path: Path) -> None:
+    row = "node-001,r3,10.0.0.7/24,nvme0n1,swordfish1\n"
+    write_tree(tmp_path / "answers", {**TREE, "inventory.csv": "id,rack,addr,disk,root-password\n" + row})
+    with started(tmp_path, "files", SERVICE_STATE_PATH=tmp_path / "states.db") as operator:
+        operator.log_in()
+        wait_until(lambda: len(states(operator, state="new")) == 100)
+        page = order(operator, do="arm", machine="node-001", back="/console/machines")
+        table, actions = page.text.index('class="hit"'), page.text.index('class="actions asked"')
+        assert table < actions, "what is hit is above the buttons"
+        cells = re.findall(r"<td>([^<]*)</td>", page.text[table:actions])
+        assert cells == ["r3", "10.0.0.7/24", "nvme0n1"]
+        assert "swordfish1" not in page.text
+        assert re.findall(r"<(\w+)[^>]* autofocus[^>]*>([^<]*)<", page.text) == [("a", "Cancel")]
+
+
 def test_all_machines_that_match_are_ordered_also_those_of_other_pages(operator: Browser) -> None:
     where = "/console/machines?q=node-0+group:nodes&sort=name&desc=1"
     page = order(operator, do="arm", all="1", machine="node-120", back=where)
@@ -107,7 +122,7 @@ def test_forgetting_says_that_it_is_for_good_and_cannot_be_taken_back(operator: 
     fail(operator, "node-002", "no disk")
     page = order(operator, do="forget", machine="node-002", back="/console/machine?id=node-002")
     assert "erased, for good" in page.text
-    assert '<span class="state failed">1 failed</span>' in page.text
+    assert '<td><span class="state failed">failed</span></td>' in page.text
     notice = operator.get(order(operator, do="confirm", **hidden(page)).headers["location"])
     assert notice.status == 200
     assert "1 machine forgotten" in notice.text

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from datetime import UTC, date, datetime
 from functools import partial
 from pathlib import Path
 from time import monotonic
@@ -14,7 +15,7 @@ from answerd.answers.diff import compare
 from answerd.documents import Key, RawDocument
 from answerd.identity import Kind
 from answerd.server.admin.changes import refuse_late
-from answerd.server.roles import Role, TokensError, new_token, parse_token_file
+from answerd.server.roles import AdminTokens, Role, TokensError, new_token, parse_token_file
 from answerd.store import HistoryFilter, StoreError
 from answerd.write_guard import ChangeSet, Times
 from tests.support import writes
@@ -354,6 +355,14 @@ def test_a_file_of_tokens_is_read_line_by_line() -> None:
     _, second = new_token("grafana@lab", Role.READ)
 
     assert parse_token_file(f"# people\n\n{first}\n  {second}  \n") == (first, second)
+    ending = new_token("c", Role.READ, date(2026, 12, 31))[1]
+    assert str(ending).endswith(" until=2026-12-31")
+    assert parse_token_file(str(ending)) == (ending,)
+    moment = datetime(2026, 12, 31, 23, 59, 59, tzinfo=UTC).timestamp()
+    tokens = AdminTokens((), [ending], lambda: moment)
+    assert [caller.name for caller in tokens.by_hash.values()] == ["c"], "the last day counts"
+    moment += 1
+    assert tokens.by_hash == {}
 
 
 @pytest.mark.parametrize(
@@ -363,6 +372,8 @@ def test_a_file_of_tokens_is_read_line_by_line() -> None:
         ("ci admin abc", "no SHA-256"),
         (f"ci root {'0' * 64}", "none of read, plan, operate, inventory, admin"),
         (f"/ci read {'0' * 64}", "name is invalid"),
+        (f"ci read {'0' * 64} until=2026-02-30", "no last day"),
+        (f"ci read {'0' * 64} 2026-12-31", "no last day"),
     ],
 )
 def test_a_line_that_is_no_token_is_named_and_not_quoted(line: str, reason: str) -> None:

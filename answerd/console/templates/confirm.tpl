@@ -13,17 +13,49 @@ it = 'the machine' if count == 1 else 'each of them'
 % else:
 <p class="note bad"><strong>The state and its history are erased, for good.</strong> What is forgotten is new: at its next boot from the network {{it}} may install, and an install erases the disks that its answer names.</p>
 % end
+% if count > 1:
 <p>
 % for word, number in states:
 <span class="state {{word}}">{{format(number, ',')}} {{word}}</span>
 % end
 </p>
-<div class="actions asked"><button class="{{'danger' if order != 'disarm' else 'main'}}" name="do" value="confirm" autofocus>{{title}}</button><a class="button" href="{{back}}">Cancel</a></div>
-<ul class="list names">
-% for name in names:
-<li><a href="{{machine_link(name)}}">{{name}}</a></li>
 % end
-</ul>
+<%
+FIRST = 10
+shown = [at for at, word in enumerate(told) if any(values[at] for _, _, values in hit)]
+def lines(some):
+    return [(name, state, [values[at] for at in shown]) for name, state, values in some]
+end
+%>
+<div class="scroll" tabindex="0" role="region" aria-label="Which machines"><table class="hit">
+<thead><tr><th scope="col">Machine</th><th scope="col">State</th>
+% for at in shown:
+<th scope="col">{{told[at]}}</th>
+% end
+</tr></thead><tbody>
+% for name, state, values in lines(hit[:FIRST]):
+<tr><td><a href="{{machine_link(name)}}">{{name}}</a></td><td><span class="state {{state}}">{{state}}</span></td>
+% for value in values:
+<td>{{value}}</td>
+% end
+</tr>
+% end
+</tbody></table></div>
+% if count > FIRST:
+<p>and {{counted(count - FIRST, 'more machine')}}, named below.</p>
+% end
+<div class="actions asked"><a class="button" href="{{back}}" autofocus>Cancel</a><button class="{{'danger' if order != 'disarm' else 'main'}}" name="do" value="confirm">{{title}}</button></div>
+% if count > FIRST:
+<div class="scroll" tabindex="0" role="region" aria-label="The other machines"><table class="hit"><tbody>
+% for name, state, values in lines(hit[FIRST:]):
+<tr><td><a href="{{machine_link(name)}}">{{name}}</a></td><td><span class="state {{state}}">{{state}}</span></td>
+% for value in values:
+<td>{{value}}</td>
+% end
+</tr>
+% end
+</tbody></table></div>
+% end
 % if count > len(names):
 <p class="muted">and {{counted(count - len(names), 'more machine')}}</p>
 % end
