@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from datetime import datetime
+from datetime import UTC, datetime
 from functools import partial
 from hashlib import sha256
 from time import monotonic
@@ -23,7 +23,7 @@ from answerd.console.jobs import Job, Jobs, patience_for
 from answerd.console.proposals import NEW_INVENTORY
 from answerd.console.rendering import counted
 from answerd.documents import Key, RawDocument
-from answerd.identity import Kind, brief, folded
+from answerd.identity import Kind, brief, folded, identity_of
 from answerd.inventory import FORMAT as INVENTORY_FORMAT
 from answerd.inventory import file_of
 from answerd.inventory.editing import with_row, with_rows_added, without_row
@@ -52,6 +52,10 @@ from answerd.write_guard import (
 
 CHANGES_SHOWN = 20
 CHANGES_LISTED = 100
+CHANGES_SEARCHED = 20_000
+"""The newest changes in which a day, a person or a document is looked for."""
+
+_SEARCHED_AT_ONCE = 1_000
 REVISIONS_SHOWN = 20
 LINES_SHOWN = 1_000
 """Of the difference that a change made."""
@@ -143,6 +147,30 @@ class DocumentChange(NamedTuple):
     key: Key
     before: str | None = ""
     after: str | None = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ChangesWanted:
+    """Which changes are listed: of one day (UTC, as ``2026-11-27``), by one person, of documents whose name or kind
+    holds a text; all where these are empty. ``before``: older than a revision."""
+
+    day: str = ""
+    who: str = ""
+    document: str = ""
+    before: int | None = None
+
+    def holds(self, change: DocumentChange) -> bool:
+        """Return whether a change is wanted."""
+        if self.day and f"{datetime.fromtimestamp(change.when, UTC):%Y-%m-%d}" != self.day:
+            return False
+        if self.who and self.who.casefold() not in change.who.casefold():
+            return False
+        if not self.document:
+            return True
+        bare = identity_of(self.document)
+        names = str(change.key).casefold(), file_of(change.key.identifier).casefold()
+        is_named = any(self.document.casefold() in name for name in names)
+        return is_named or (len(bare) > 1 and bare in identity_of(change.key.identifier))
 
 
 @dataclass(frozen=True, slots=True)
@@ -311,10 +339,18 @@ class Editing:
         """Return the latest change of a document; None where none is kept, or it cannot be read."""
         return next(iter(self.history(key, 1)), None)
 
-    def changes(self, before: int | None) -> Sequence[DocumentChange]:
-        """Return the accepted writes of all documents, the latest first: `CHANGES_LISTED`, and one more where there are
-        more."""
-        return self._changes(before=before, limit=CHANGES_LISTED + 1, texts=False)
+    def changes(self, wanted: ChangesWanted) -> Sequence[DocumentChange]:
+        """Return the accepted writes that are wanted, the latest first: `CHANGES_LISTED`, and one more where there are
+        more. At most `CHANGES_SEARCHED` are looked at."""
+        found: list[DocumentChange] = []
+        before, since = wanted.before, wanted.day or None
+        for _ in range(CHANGES_SEARCHED // _SEARCHED_AT_ONCE):
+            some = self._changes(before=before, since=since, limit=_SEARCHED_AT_ONCE, texts=False)
+            found += [change for change in some if wanted.holds(change)]
+            if len(found) > CHANGES_LISTED or len(some) < _SEARCHED_AT_ONCE:
+                break
+            before = some[-1].revision
+        return found[: CHANGES_LISTED + 1]
 
     def change(self, revision: int) -> DocumentChange | None:
         """Return a change with its texts; None where it is not kept."""

@@ -14,7 +14,7 @@ from answerd.captures import CaptureError
 from answerd.console import grid
 from answerd.console.answers import Resolver
 from answerd.console.documents import DocumentPages
-from answerd.console.editing import CHANGES_LISTED
+from answerd.console.editing import CHANGES_LISTED, ChangesWanted
 from answerd.console.grid import Grid, first_grid
 from answerd.console.jobs import Checked, patience_for
 from answerd.console.machines import waiting
@@ -38,6 +38,7 @@ SEARCH_SHOWN = 20
 FIRST_PROBLEMS = 5
 FAILED_SHOWN = 10
 """Causes of failures that the first page shows, those that happened last."""
+_DAY = re.compile(r"\d{4}-(0[1-9]|1[0-2])-(0[1-9]|[12]\d|3[01])")
 CHECKED_SECONDS = 60.0
 """The age of the problems that the first page shows of a large set. A small one is checked after each change."""
 
@@ -162,10 +163,24 @@ class Pages(DocumentPages):
 
     def history(self, request: PageRequest) -> PageReply:
         """Return the accepted writes of all documents, the latest first."""
-        before, editing = number_in(request.get("before")), self._backend.editing
-        changes = editing.changes(before) if editing is not None else ()
-        shown, has_older = changes[:CHANGES_LISTED], len(changes) > CHANGES_LISTED
-        return _html(request, "history", changes=shown, has_older=has_older, writable=editing is not None)
+        editing, opened = self._backend.editing, number_in(request.get("open"))
+        day = request.get("day")
+        fault = "" if not day or _DAY.fullmatch(day) else "a day is written 2026-11-27"
+        wanted = ChangesWanted(
+            "" if fault else day, request.get("who"), request.get("document"), number_in(request.get("before"))
+        )
+        changes = editing.changes(wanted) if editing is not None else ()
+        return _html(
+            request,
+            "history",
+            wanted=wanted,
+            fault=fault,
+            changes=changes[:CHANGES_LISTED],
+            has_older=len(changes) > CHANGES_LISTED,
+            opened=opened,
+            difference=editing.difference(opened) if editing is not None and opened is not None else (),
+            writable=editing is not None,
+        )
 
     def _overview(self, request: PageRequest) -> dict[str, object]:
         table, states, checked = self._tables.current(), self._backend.states(), self._checked()

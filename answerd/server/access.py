@@ -12,8 +12,11 @@ from answerd.server.peer import is_within
 from answerd.server.roles import hash_of
 from answerd.server.statuses import FORBIDDEN, METHOD_NOT_ALLOWED, UNAUTHORIZED
 
-METHODS: Final = ("GET", "POST", "HEAD")
-"""Those of answers and of reports. ``HEAD`` begins no install and reports nothing: GRUB asks so for the length of a
+METHODS: Final = ("GET", "POST")
+"""Those of answers and of reports, as a 405 names them."""
+
+ANSWERED: Final = (*METHODS, "HEAD")
+"""``HEAD`` begins no install and reports nothing: GRUB asks so for the length of a
 file before it loads it by UEFI's HTTP."""
 
 
@@ -35,7 +38,7 @@ class Access:
 
     def fault(self, request: HttpRequest, peer: str) -> int | None:
         """Return the status that the header of a request alone gets; None lets it in."""
-        if request.method not in METHODS:
+        if request.method not in ANSWERED:
             return METHOD_NOT_ALLOWED
         if self._is_open:
             return None

@@ -14,7 +14,7 @@ from answerd.identity import printable
 from answerd.installs.reports import WORDS, Body, read_report
 from answerd.installs.states import ReportKind
 from answerd.installs.tokens import TokenSubject, subject_of, token_fingerprint
-from answerd.server.access import METHODS
+from answerd.server.access import ANSWERED
 from answerd.server.http.bodies import Ends
 from answerd.server.http.parser import HttpRequest
 from answerd.server.live_states import LiveStates
@@ -65,7 +65,7 @@ def is_report(path: str) -> bool:
 
 def refusal_of_report(request: HttpRequest) -> int | None:
     """Return the status that a report gets by its header alone; None lets it in. It needs no token of the service."""
-    return METHOD_NOT_ALLOWED if request.method not in METHODS else None
+    return METHOD_NOT_ALLOWED if request.method not in ANSWERED else None
 
 
 def take_report(request: HttpRequest, peer: str, installs: LiveStates) -> ReportReply:

@@ -10,7 +10,7 @@ from urllib.parse import urlencode
 import pytest
 
 from tests.console.browsing import Look, Scheme, Windows, window
-from tests.console.lab import TOKEN, Lab
+from tests.console.lab import Lab
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Dialog, Page
@@ -105,20 +105,6 @@ def test_a_problem_is_shown_at_its_line(writer: Page) -> None:
     marker.first.wait_for()
     line = writer.locator(".cm-line", has=writer.locator(".cm-lintRange-error"))
     assert line.inner_text() == "y = = 2"
-
-
-def test_a_text_is_in_the_editor_again_after_a_session_that_ended(writer: Page, written: Lab) -> None:
-    create(writer, "six", "# one\n")
-    write(writer, "# two\n")
-    writer.context.add_cookies([{"name": "answerd_session", "value": "of-before-a-restart", "url": written.url}])
-    writer.get_by_role("button", name="Save").click()
-    writer.get_by_label("Token").fill(TOKEN)
-    writer.get_by_role("button", name="Log in").click()
-    assert "not stored yet" in writer.get_by_role("alert").inner_text()
-    assert stored(writer) == "# two\n"
-    writer.get_by_role("button", name="Save").click()
-    writer.goto(page_of("six"))
-    assert stored(writer) == "# two\n"
 
 
 def test_a_changed_text_is_left_only_after_a_question(writer: Page, written: Lab) -> None:

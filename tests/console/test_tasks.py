@@ -179,18 +179,42 @@ def test_an_inventory_is_replaced(operator: Page, tmp_path: Path) -> None:
     file.write_text("id,mac,rack\nweb-001,00:00:5e:00:53:01,r9\n")
     with clicks(3) as click:
         click(operator.locator(".tile", has_text="of the inventory"))
-        operator.get_by_label("A file of CSV").set_input_files(file)
-        click(button(operator, "Preview what changes"))
+        operator.get_by_label("a file of CSV").set_input_files(file)
+        operator.get_by_label("What to do with them").select_option("replace")
+        click(button(operator, "See what it changes"))
         operator.get_by_text("lose their answer").first.wait_for()
-        click(button(operator, "Save it"))
+        click(button(operator, "Replace all by 1 row"))
         operator.get_by_text("Saved as version").wait_for()
     assert operator.locator("tbody tr").count() == 1
+
+
+def test_thirty_rows_are_added_and_seen(operator: Page) -> None:
+    rows = "".join(f"new-{number:02}\t00:00:5e:00:54:{number:02x}\tr7\n" for number in range(30))
+    with clicks(4) as click:
+        click(operator.locator(".tile", has_text="of the inventory"))
+        operator.get_by_label("Rows with the line").fill(f"Name\tMAC address\track\n{rows}")
+        click(button(operator, "See what it changes"))
+        operator.get_by_text("30 rows: 30 are new").wait_for()
+        click(button(operator, "Add 30 rows"))
+        operator.get_by_text("Saved as version").wait_for()
+    assert operator.locator("#inventory tbody tr").count() == 30
+    assert "new-29" in operator.inner_text("#inventory")
+
+
+def test_somebody_gets_access_that_only_reads(operator: Page) -> None:
+    with clicks(2) as click:
+        click(operator.get_by_role("banner").get_by_role("link", name="admin"))
+        operator.get_by_label("Name of who gets it").fill("auditor")
+        operator.get_by_label("Last day").fill("2999-12-31")
+        click(button(operator, "Make a token"))
+        operator.get_by_role("heading", name="The token of auditor").wait_for()
+    assert "auditor read" in operator.inner_text("main")
 
 
 def test_a_secret_is_set(operator: Page) -> None:
     with clicks(3) as click:
         click(operator.get_by_role("banner").get_by_role("link", name="admin"))
-        operator.get_by_label("Name").fill("new-hash")
+        operator.get_by_label("Name", exact=True).fill("new-hash")
         operator.get_by_label("Value").fill("$6$made-up")
         click(button(operator, "Write the secret"))
         operator.get_by_text("The secret new-hash is written").wait_for()

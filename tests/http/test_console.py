@@ -9,6 +9,7 @@ import gzip
 import json
 import re
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from html import escape, unescape
 from pathlib import Path
 from urllib.parse import urlencode
@@ -625,3 +626,28 @@ def test_a_large_form_is_read_and_one_that_is_too_large_is_called_so(visitor: Br
 def test_a_revision_that_is_none_is_called_so(operator: Browser) -> None:
     for revision in ("9" * 30, "9" * 5_000, "-1", "x", ""):
         assert operator.get(f"/console/document/earlier?revision={revision}").status == 404
+
+
+def test_the_history_is_searched_by_day_person_and_document_and_unfolds_a_difference(writer: Browser) -> None:
+    for name, text in (("98-fa-9b-50-d8-10", "# one\n"), ("m2", "# two\n"), ("m2", "# three\n")):
+        page = writer.get(f"/console/document?kind=machine&name={name}&format=ks")
+        etag = etag_of(page) if page.status == 200 else ""
+        writer.change(do="save", kind="machine", name=name, format="ks", text=text, etag=etag)
+
+    def listed(**query: str) -> list[str]:
+        text = writer.get(f"/console/history?{urlencode(query)}").text
+        return re.findall(r'<tr id="c\d+">.*?/console/document\?kind=machine&amp;name=([\w-]+)', text)
+
+    everything = listed()
+    assert everything == ["m2", "m2", "98-fa-9b-50-d8-10"]
+    today = f"{datetime.now(UTC):%Y-%m-%d}"
+    assert listed(day=today) in (everything, []), "the day may have just begun"
+    assert listed(day="2001-01-01") == []
+    assert listed(who="ADMIN") == everything
+    assert listed(who="nobody") == []
+    assert listed(document="m2") == ["m2", "m2"]
+    assert listed(document="98:fa:9b:50:d8:10") == ["98-fa-9b-50-d8-10"]
+    assert "a day is written" in writer.get("/console/history?day=2026-13-01").text
+    (newest, *_) = revisions_in(writer.get("/console/history"))
+    unfolded = writer.get(f"/console/history?open={newest}").text
+    assert re.findall(r'<span class="(?:add|del)">([^<]*)</span>', unfolded) == ["-# two", "+# three"]

@@ -317,7 +317,9 @@ def test_the_console_shows_who_has_access_and_who_changed_what(filled: Lab) -> N
     assert re.findall(r'class="mono">(\S+)</td><td>(\w+)<', page) == [(f"{role}-token", role) for role in sorted(Role)]
     assert not any(token in page for token, _ in TOKENS.values())
     history = unescape(filled.page(filled.cookie(Role.READ), "/console/history").text)
-    changes = re.findall(r"<td>(\S+)</td><td>(added|changed)</td><td><a [^>]*>([^<]+)</a>", history)
+    changes = re.findall(
+        r"<td><a [^>]*>(\S+)</a></td><td><a [^>]*>(added|changed)</a></td><td><a [^>]*>([^<]+)</a>", history
+    )
     assert changes == [
         ("admin-token", "added", 'inventory "default" (csv)'),
         ("admin-token", "added", 'inventory "default" (columns)'),

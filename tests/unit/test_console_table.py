@@ -476,13 +476,13 @@ def test_the_history_leads_to_older_changes_where_there_are_any(more: int) -> No
         def __init__(self) -> None:
             pass
 
-        def changes(self, before: int | None) -> Sequence[editing.DocumentChange]:
+        def changes(self, wanted: editing.ChangesWanted) -> Sequence[editing.DocumentChange]:
             key = Key(Kind.MACHINE, "m1", "ks")
             count = editing.CHANGES_LISTED + more
             return [editing.DocumentChange(count - at, 1.0, "ada", "changed", "", key) for at in range(count)]
 
     shown = pages_of(editing=Edited()).history(asked("/console/history")).body.decode()
-    assert shown.count("<td>changed</td>") == editing.CHANGES_LISTED
+    assert shown.count(">changed</a></td>") == editing.CHANGES_LISTED
     assert ('before=2">Older</a>' in shown, "Older" in shown) == (bool(more), bool(more))
 
 
