@@ -47,7 +47,14 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
         pytest.skip("no time left: the tests before it took 20 minutes")
 
 
-EMULATED = ("test_debian_installer", "test_power_on", "test_loaders", "test_install_once", "test_ipxe")
+EMULATED = (
+    "test_debian_installer",
+    "test_power_on",
+    "test_loaders",
+    "test_install_once",
+    "test_ipxe",
+    "test_discovery",
+)
 """Files whose machines are emulated, the longest first. Firmware gives up when a slow processor keeps it from an answer
 for some seconds, which says nothing about the service: such a test is tried a second time."""
 
