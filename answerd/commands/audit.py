@@ -4,9 +4,10 @@ Usage:
   answerd audit [--machine NAME] [--who NAME] [--since TIME] [--until TIME]
                 [--limit N] [--json]
 
-Prints changes of documents, orders (arm, disarm, forget), log-ins and log-outs
-at the console and restores of backups, the newest first. What changed together,
-by one apply for instance, is one entry; answerd history shows what it changed.
+Prints changes of documents, orders (arm, disarm, forget), log-ins at the
+console, tokens and secrets that were written there, and restores of backups,
+the newest first. What changed together, by one apply for instance, is one
+entry; answerd history shows what it changed.
 
 Options:
   --machine NAME  Only what was done to the machine of this name or identity: to

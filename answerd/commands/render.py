@@ -8,9 +8,9 @@ Usage:
                  [--json]
 
 Resolves a request exactly as the server would. <id> is an identifier of the
-machine that asks; beside a query or body it is one more. Alone it comes with what
-the machine last said to the service, and stderr says when that was. Nothing at
-all is an empty request: the default answers, if there is one.
+machine that asks; beside a query or body it is one more. Alone it comes with
+what the machine last said to the service, and stderr says when that was.
+Nothing at all is an empty request: the default answers, if there is one.
 
 Options:
   --format EXT     The format that is asked for, as a URL segment would: an

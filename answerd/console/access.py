@@ -137,3 +137,5 @@ class AccessPages:
 
     def _log(self, request: PageRequest, what: str) -> None:
         self._backend.log(f"console: {request.who}, {request.peer}, {what}")
+        if self._backend.installs is not None:
+            self._backend.installs.note_access(request.who, request.peer, what)

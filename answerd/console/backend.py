@@ -197,6 +197,10 @@ class Installs:
         refused = (still_refused(catalogue, memory, machine, self._live.now()) for machine in machines)
         return [sentence(one) for one in refused if one is not None]
 
+    def note_access(self, who: str, peer: str, what: str) -> None:
+        """Have the audit keep what somebody did to tokens or secrets."""
+        self._live.note_audited("access", f"console, {who}, {peer}", f"1 {what}")
+
     def _memory(self) -> InstallMemory:
         try:
             return self._live.current()

@@ -230,10 +230,10 @@ class LiveStates:
             raise StoreAway(_UNKNOWN) from None
         self.refresh()
 
-    def note_audited(self, what: str, origin: str) -> None:
-        """Have it written what an operator did. Returns at once."""
+    def note_audited(self, what: str, origin: str, detail: str = "") -> None:
+        """Have it written what an operator did; the arguments are those of `audited`. Returns at once."""
         try:
-            self._add([audited(what, self.now(), origin)])
+            self._add([audited(what, self.now(), origin, detail=detail)])
         except StoreError as error:
             self._write_log.note(_NOT_WRITTEN.format(error))
 

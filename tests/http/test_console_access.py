@@ -5,6 +5,7 @@ Rules: docs/secrets.md#from-the-console.
 
 from __future__ import annotations
 
+import json
 import os
 import re
 from collections.abc import Iterator
@@ -15,6 +16,7 @@ import pytest
 from answerd.server.roles import Role, new_token
 from tests.support.console import Browser, started
 from tests.support.replies import Reply
+from tests.support.service import run
 from tests.support.waiting import wait_until
 
 VALUE = "correct horse\nbattery <staple>"
@@ -51,6 +53,13 @@ def test_a_secret_is_written_for_its_owner_alone_is_in_force_and_never_shown(kee
     keeper.change(do="save", kind="machine", name="m1", format="ks", text=text)
     wait_until(lambda: VALUE in keeper.service.get("/ks?id=m1").text)
     keeper.service.wait_for_log("console: admin, 127.0.0.1, wrote the secret api-token")
+    settings = {"SERVICE_STORE": "sqlite", "SERVICE_DB_PATH": tmp_path / "answers.db"}
+
+    def written() -> list[str]:
+        found = json.loads(run("audit", "--json", **settings).stdout)["audit"]  # type: ignore[arg-type]
+        return [one["note"] for one in found if (one["what"], one["who"]["name"]) == ("access", "admin")]
+
+    wait_until(lambda: written() == ["wrote the secret api-token"])
     shown = [reply.text, keeper.get("/console/access").text, *keeper.service.log]
     assert not [text for text in shown if "battery" in text or "swordfish1" in text]
 
