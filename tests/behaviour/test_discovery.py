@@ -54,11 +54,11 @@ def test_check_finds_no_problem() -> None:
 
 def test_an_unknown_machine_is_shown_what_it_is_and_asks_again_every_minute() -> None:
     first = answer("/ipxe")
-    assert "serial number  none of its own\n" in first
+    assert "Serial number: none of its own\n" in first
     again = answer("/ipxe", asked_again(first))
-    assert "serial number  7ABC 120\n" in again
-    assert "MAC address    98:fa:9b:50:d8:20\n" in again
-    assert "product        Dell PowerEdge R350\n" in again
+    assert "Serial number: 7ABC 120\n" in again
+    assert "MAC address: 98:fa:9b:50:d8:20\n" in again
+    assert "Product: Dell PowerEdge R350\n" in again
     assert again.index("sleep 60") < again.index("chain ")
 
 

@@ -48,9 +48,9 @@ def test_an_unknown_machine_waits_until_it_is_adopted_and_then_installs(
         return (done.stdout + done.stderr).decode()
 
     with Machine(tmp_path, *bios(), *identity(), "-no-reboot", *network) as machine:
-        machine.wait_for("the second question", lambda: machine.said.count("serial number  LAB-SN-42") >= 2)
-        assert f"MAC address    {MAC}" in machine.said
-        assert "product        QEMU Blade 9000" in machine.said
+        machine.wait_for("the second question", lambda: machine.said.count("Serial number: LAB-SN-42") >= 2)
+        assert f"MAC address: {MAC}" in machine.said
+        assert "Product: QEMU Blade 9000" in machine.said
         wait_until(lambda: "LAB-SN-42 " in answerd("installs", "--unknown"))
         assert "1 machine adopted" in answerd(
             "adopt", "--name", "cn{n:04}", "--set", "os=debian", "--said", "product=Blade*"
