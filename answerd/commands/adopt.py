@@ -13,8 +13,9 @@ Options:
                   cn0001, cn0002 and so on, after the highest number that there
                   is. Without it, and without --free, a row has no name.
   --set CELL      A cell that all rows get: COLUMN=TEXT, role=gpu.
-  --said FILTER   Only machines that said LABEL=PATTERN, 'product=R750*'; several
-                  of one label mean any of them, of different labels all.
+  --said FILTER   Only machines that said LABEL=PATTERN, 'product=R750*';
+                  several of one label mean any of them, of different labels
+                  all.
   --count N       At most so many machines.
   --free          Fill rows that have a name and no MAC address, serial number
                   or UUID yet, in their order, in place of new rows.
@@ -30,7 +31,7 @@ Exit status:
   2  the command line is wrong
 
 Examples:
-  # Give the machines of a rack names in the order in which they were powered on.
+  # Give machines names in the order in which they were powered on.
   answerd adopt --name 'cn{n:04}' --set rack=R12 --set role=gpu
   # Give prepared rows the machines that were powered on, from top to bottom.
   answerd adopt --free --said 'product=PowerEdge*' --count 16
