@@ -62,6 +62,7 @@ def select_all(page: Page) -> None:
 def ask_to_arm(page: Page) -> None:
     select_all(page)
     page.get_by_role("button", name="Arm …", exact=True).click()
+    page.get_by_text("Disks will be wiped").wait_for()
 
 
 def preview_a_loss(page: Page) -> None:
