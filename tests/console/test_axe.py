@@ -75,7 +75,7 @@ def refuse(page: Page) -> None:
     page.locator(".cm-content").click()
     page.keyboard.type("x = = 1")
     page.get_by_role("button", name="Save", exact=True).click()
-    page.get_by_text("Not saved").wait_for()
+    page.get_by_text("Not saved: ").wait_for()
 
 
 PREPARED: Mapping[str, tuple[str, Callable[[Page], None]]] = {
