@@ -62,6 +62,7 @@ def select_all(page: Page) -> None:
 def ask_to_arm(page: Page) -> None:
     select_all(page)
     page.get_by_role("button", name="Arm …", exact=True).click()
+    page.get_by_text("Disks will be wiped").wait_for()
 
 
 def preview_a_loss(page: Page) -> None:
@@ -74,7 +75,7 @@ def refuse(page: Page) -> None:
     page.locator(".cm-content").click()
     page.keyboard.type("x = = 1")
     page.get_by_role("button", name="Save", exact=True).click()
-    page.get_by_text("Not saved").wait_for()
+    page.get_by_text("Not saved: ").wait_for()
 
 
 PREPARED: Mapping[str, tuple[str, Callable[[Page], None]]] = {

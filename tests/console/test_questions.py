@@ -56,7 +56,7 @@ def test_why_did_it_fail(operator: Page) -> None:
     log = operator.get_by_role("region", name="Log of the failure")
     assert "storage: no disk larger than 32 GB" in log.inner_text()
     verdict(operator).get_by_role("button", name="Let it install …").click()
-    assert "Arm 1 machine?" in operator.inner_text("h1")
+    operator.get_by_role("heading", name="Arm 1 machine?").wait_for()
 
 
 def test_a_machine_that_gets_500(operator: Page) -> None:

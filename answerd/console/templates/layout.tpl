@@ -31,7 +31,7 @@
     % end
     </nav>
     <form class="find" method="get" action="/console/search" role="search" aria-label="Everything">
-      <input name="q" aria-label="Find a machine, a document or a MAC address" placeholder="Find  /" autocomplete="off" data-find>
+      <input name="q" aria-label="Find anything" placeholder="Find  /" autocomplete="off" data-find>
     </form>
     <form method="post" action="/console/logout">
       <input type="hidden" name="csrf" value="{{request.session.csrf}}">

@@ -63,7 +63,7 @@ here = address()
 <nav class="tabs views" aria-label="Views">
   <a href="{{address(view='', page='')}}"{{!'' if view.as_grid else ' aria-current="true"'}}>Table</a>
   <a href="{{address(view='grid', page='')}}"{{!' aria-current="true"' if view.as_grid else ''}}>Grid and progress</a>
-  <a class="export" href="{{address(view='', by='', page='').replace('/console/machines', '/console/machines.csv', 1)}}" download>CSV of {{counted(shown.found, 'machine')}}</a>
+  <a class="export" href="{{address(view='', by='', page='').replace('/console/machines', '/console/machines.csv', 1)}}" title="CSV of {{counted(shown.found, 'machine')}}" download>CSV</a>
 </nav>
 % if not shown.machines:
 <div class="card empty">
