@@ -92,7 +92,7 @@ class Form:
             page.locator(self.field).first.fill(text)
 
     def send(self, page: Page) -> None:
-        page.get_by_role("button", name=self.button, exact=True).click()
+        page.get_by_role("button", name=self.button, exact=True).first.click()
 
     def is_stored(self, lab: Lab, text: str) -> bool:
         return text in lab.page(lab.session(), self.stored).text
