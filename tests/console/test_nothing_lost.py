@@ -332,4 +332,4 @@ def test_a_button_that_is_pressed_twice_saves_once(operator: Page, typed: Lab) -
     history = typed.page(
         typed.session(), form.stored.replace("/machines/", "/history?machine=").replace("?format", "&format")
     )
-    assert len(history.json["changes"]) == 1
+    assert len(history.json["history"]) == 1
