@@ -123,7 +123,15 @@ class DocumentPages:
         found = editing.previewed(request.get("of")) if editing is not None else None
         found = found or Consequences(refused="this preview is not kept any more: ask for it again")
         if not request.get("effect"):
-            return PageReply(page("consequences", request=request, consequences=found, verb=request.get("verb")))
+            return PageReply(
+                page(
+                    "consequences",
+                    request=request,
+                    consequences=found,
+                    verb=request.get("verb"),
+                    save=request.get("save") or "Save it",
+                )
+            )
         number = number_in(request.get("effect"))
         if number is None or number >= len(found.effects):
             return self._missing(request)

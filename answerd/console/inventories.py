@@ -382,7 +382,7 @@ class InventoryPages:
             edited=edited,
             given=given,
             gone=gone,
-            draft=request.field("draft") or f"row {view.name} {view.edited or 'new'}",
+            draft=request.field("draft") or f"row {view.name} {identity_of(view.edited) or 'new'}",
             exists=raw is not None,
             holds_secrets=request.sees_secrets and table is not None and bool(secret_places(table.layout)),
             fault=fault,

@@ -120,7 +120,7 @@ NEEDED = {
     "GET /console/document": Role.READ,
     "GET /console/document/new": Role.ADMIN,
     "POST /console/document": Role.ADMIN,
-    "GET /console/document/preview": Role.ADMIN,
+    "GET /console/document/preview": Role.INVENTORY,
     "GET /console/document/earlier": Role.ADMIN,
     "GET /console/try": Role.READ,
     "POST /console/try": Role.READ,

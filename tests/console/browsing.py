@@ -25,6 +25,9 @@ SWITCHES = ["--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--force
 NOTHING = "/console/static/icon.svg"
 """A page without a script. For one of another site Chromium would start a process, and for the console another."""
 
+OFFLINE = "ERR_INTERNET_DISCONNECTED"
+"""What Chromium says while a test keeps a window from the network."""
+
 REPORT = """
 window.violations = [];
 document.addEventListener("securitypolicyviolation", (event) =>
@@ -62,11 +65,16 @@ class Faults:
 
     def _note(self, kind: str, text: str) -> None:
         # Chromium writes a line for each reply of 400 and more; a test that provokes one looks at the reply itself.
-        if kind == "error" and not text.startswith("Failed to load resource: the server responded"):
+        if (
+            kind == "error"
+            and not text.startswith("Failed to load resource: the server responded")
+            and OFFLINE not in text
+        ):
             self.found.append(f"console: {text}")
 
     def _failed(self, request: Any) -> None:
-        if "ERR_ABORTED" not in (request.failure or ""):  # a page was left while it was loading something
+        failure = request.failure or ""
+        if "ERR_ABORTED" not in failure and OFFLINE not in failure:  # a page was left while it was loading something
             self.found.append(f"request: {request.url} {request.failure}")
 
 

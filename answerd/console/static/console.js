@@ -245,7 +245,7 @@ const session = async (path) => {
 };
 document.addEventListener("submit", async (event) => {
   const form = event.target, submitter = event.submitter;
-  if (event.defaultPrevented || form.method !== "post" || form.closest("dialog")) return;
+  if (!again || event.defaultPrevented || form.method !== "post" || form.closest("dialog")) return;  // or it is the log-in
   if (form.dataset.ready) {
     delete form.dataset.ready;
     isSent = true;

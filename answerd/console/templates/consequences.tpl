@@ -6,7 +6,7 @@ LISTED, NAMED, OPEN = 8, 100, 6
 %>
 <section class="card" id="consequences" aria-labelledby="consequences-head"
 % if pending:
- hx-get="{{link('/console/document/preview', of=consequences.name, verb=verb)}}" hx-trigger="load delay:500ms" hx-swap="outerHTML"
+ hx-get="{{link('/console/document/preview', of=consequences.name, verb=verb, save=save if defined('save') else '')}}" hx-trigger="load delay:500ms" hx-swap="outerHTML"
 % end
 ><h2 id="consequences-head">What {{word}} would change</h2>
 % if pending:
