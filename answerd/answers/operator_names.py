@@ -69,18 +69,26 @@ def machine_named(catalogue: Catalogue, memory: InstallMemory, name: str) -> Mac
     if row is not None:
         return machine_of_row(catalogue, memory, row)
     ties = memory.ties
-    if identity in memory.by_identity or identity in ties.of:
+    if (identity in memory.by_identity or identity in ties.of) and not _is_forgotten(memory, identity):
         return _machine_of(catalogue, memory, identity, name)
     label = memory.labels.get(identity)
     if label is not None:
         find = row_finder(catalogue)
-        own = [one for one in label.last if find(one) is None]
+        own = [one for one in label.last if find(one) is None and not _is_forgotten(memory, one)]
         if own:
             return Machine(name, {identity: NAME + name, **ties.named(own)}, None, name)
     spelled = _spelled(catalogue, identity)
     if spelled:
         return Machine(spelled, {identity: _letter(spelled) + spelled}, None, name)
     return Machine(name, {identity: MAC + name}, None, name) if address_identity(name) else None
+
+
+def _is_forgotten(memory: InstallMemory, identity: str) -> bool:
+    """Return whether nothing is known of an identity but that it was forgotten, and it has come with no other since."""
+    fold, tie = memory.fold(identity), memory.ties.of.get(identity)
+    if fold.is_record or not fold.orders:
+        return False
+    return tie is None or max(order.at for order in fold.orders) >= tie.at
 
 
 def machine_of_row(catalogue: Catalogue, memory: InstallMemory, row: Row) -> Machine:

@@ -101,7 +101,8 @@ class Refused(NamedTuple):
     kind and ``text``. ``label`` is how the machine is called that asks. ``other`` is the state, and ``other_text`` the
     identity, that contradict them in a conflict. ``order`` is the command's arguments that open the gate. ``is_own``:
     the identity is of the row that asks, or there is no row. ``plain`` is an identity of the machine that everybody can
-    type, a MAC address where it has one."""
+    type, a MAC address where it has one. ``listed`` is how lists call the machine, where nothing names it and the
+    request says something else of it."""
 
     refusal: Refusal
     record: Record
@@ -113,6 +114,7 @@ class Refused(NamedTuple):
     order: tuple[str, ...] = ()
     is_own: bool = True
     plain: str = ""
+    listed: str = ""
 
 
 class Decision(NamedTuple):
@@ -535,6 +537,7 @@ class InstallMemory(Machines):
                 identity,
                 self.ties.texts.get(identity, ""),
                 order=self._opening(asked, every, row_of),
+                listed="" if asked.label or record_identity(record.name) in asked.names else record.name,
             )
         if asked.row is not None and (was := former(self, asked.label, asked.row_names, row_of)):
             return Refused(

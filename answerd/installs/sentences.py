@@ -109,8 +109,10 @@ def _typed(refused: Refused, *, quoted_names: bool = False) -> list[str]:
 
 
 def _subject(refused: Refused) -> str:
-    """Return the machine, and which of its identities refuses where that is not its name."""
+    """Return the machine, and how lists call it or which of its identities refuses, where that is another."""
     label, text = shown_name(refused.label), refused.text
+    if refused.listed:
+        return f"{label} ({shown_name(refused.listed)})"
     if not text or text[:1] == NAME or refused.is_own or text[1:] == refused.label:
         return label
     return f"{label} ({kind_and_text(text)})"

@@ -112,3 +112,18 @@ def test_a_card_that_is_in_ever_new_boards_takes_no_more_room_than_a_bound(site:
     assert len(site.installs.memory.fold(identity_of(A1)).starts) == MOST_STARTS
     reports(site, asks(site, A1, serial="SERIAL-1"))
     assert not asks(site, A1, serial="SERIAL-1").is_given
+
+
+def test_a_machine_that_says_less_is_refused_by_the_name_that_lists_have(site: InProcess) -> None:
+    asks(site, A1, serial=SERIAL_A)
+    orders(site, "disarm", SERIAL_A)
+    assert f"{A1} ({SERIAL_A}) is installed" in asks(site, A1).text
+
+
+def test_a_forgotten_machine_is_known_by_its_serial_again_where_it_comes_with_another_card(site: InProcess) -> None:
+    asks(site, A1, serial=SERIAL_A)
+    orders(site, "forget", SERIAL_A)
+    site.passes(0.01)
+    assert site.order("arm", (SERIAL_A,)) is None
+    asks(site, A2, serial=SERIAL_A)
+    assert site.order("arm", (SERIAL_A,)) is not None
