@@ -41,7 +41,7 @@ of_day = exact(change.when)[:10]
 <tr class="day"><th colspan="6" scope="rowgroup"><a href="{{where(day=of_day, before='')}}">{{of_day}}</a></th></tr>
 % day = of_day
 % end
-<tr id="c{{change.revision}}"><td class="fit" title="{{exact(change.when)}}">{{exact(change.when)[11:16]}} <span class="muted">{{ago(change.when)}}</span></td><td><a href="{{where(who=change.who, before='')}}">{{change.who}}</a></td><td><a href="{{unfold}}#c{{change.revision}}" aria-expanded="{{'true' if is_open else 'false'}}" aria-label="Difference of revision {{change.revision}}" hx-get="{{unfold}}" hx-select="#changes" hx-target="#changes" hx-swap="outerHTML show:none" hx-push-url="true">{{change.what}}</a></td><td><a href="{{document_link(change.key.kind, change.key.identifier, change.key.format)}}">{{change.key}}</a></td><td>{{change.note}}</td>\\
+<tr id="c{{change.revision}}"><td class="fit" title="{{exact(change.when)}}">{{exact(change.when)[11:16]}} <span class="muted">{{ago(change.when)}}</span></td><td><a href="{{where(who=change.who, before='')}}">{{change.who}}</a></td><td><a href="{{unfold}}#c{{change.revision}}" aria-expanded="{{'true' if is_open else 'false'}}" aria-label="{{change.what}}, difference of revision {{change.revision}}" hx-get="{{unfold}}" hx-select="#changes" hx-target="#changes" hx-swap="outerHTML show:none" hx-push-url="true">{{change.what}}</a></td><td><a href="{{document_link(change.key.kind, change.key.identifier, change.key.format)}}">{{change.key}}</a></td><td>{{change.note}}</td>\\
 % if writable and request.may_edit:
 <td class="fit"><a href="{{link('/console/document/earlier', revision=change.revision)}}" aria-label="Undo revision {{change.revision}} of {{change.key}}">Undo …</a></td>\\
 % end
