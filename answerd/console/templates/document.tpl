@@ -5,7 +5,7 @@
 % end
 </div>
 % if message:
-<div class="note {{'bad' if failed else 'good'}}" role="alert"><p>{{message}}</p>
+<div class="note {{'bad' if failed else 'good'}}" role="alert"{{!' data-saved' if is_removed and not failed else ''}}><p>{{message}}</p>
 % if problems:
 <ul class="list">
 % for problem in problems:
