@@ -214,8 +214,8 @@ def _resolved(
         if installs is not None and isinstance(error, NotClaimed):
             installs.unclaimed(catalogue(), facts)
         # Hints about similar facts need all labels of the request, which cost too much for a large body.
-        large = len(exchange.request.body) > LARGE
-        reason = error.reason if large else with_hints(error, facts.knowing(catalogue().shared))
+        no_hints = len(exchange.request.body) > LARGE or isinstance(error, NothingLoaded)
+        reason = error.reason if no_hints else with_hints(error, facts.knowing(catalogue().shared))
         if installs is not None and not isinstance(error, NothingLoaded):
             _note_refused(installs, catalogue(), facts, error)
         if not isinstance(error, GateClosed):

@@ -24,6 +24,8 @@ def test_check_tries_each_row_in_each_format_that_a_document_claims_it_in(fleet:
     assert notes == [
         "inventory.csv:2, web-01 (cfg): not tried whole, only a request has the fact 'serial'",
         "inventory.csv:3: nothing but a default claims this row",
+        "inventory.csv:4 has no MAC address, serial number or UUID: only a request that says the name finds it; "
+        "answerd adopt --free gives it the hardware of machines that ask",
     ]
     assert not [note for note in report.notes if "selects by match" in note]
 

@@ -126,6 +126,7 @@ class Drawn:
 
     def told_in(self, text: str) -> list[str]:
         """The secrets of which a text has four characters."""
+        text = re.sub(r'name="(?:csrf|once|given)" value="[^"]*"', "", text)  # random letters
         spellings = (text, unescape(text), unquote(text))
         parts = {secret[at : at + 4]: secret for secret in self.secrets for at in range(len(secret) - 3)}
         return sorted({secret for part, secret in parts.items() if any(part in spelled for spelled in spellings)})

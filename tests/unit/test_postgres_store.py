@@ -360,15 +360,16 @@ def newest(store: PostgresStore) -> Version:
 def test_changes_and_events_are_one_log_and_have_one_position(node: ReplicatedStore, store: PostgresStore) -> None:
     assert written(store, A, "x = 1\n")[0] == 1
     ordered(store, 1)
-    assert newest(store).revision == 2
-    assert written(store, A, "x = 2\n")[0] == 3
+    after_order = newest(store).revision
+    assert after_order > 1
+    assert written(store, A, "x = 2\n")[0] == after_order + 1
     node.catch_up(print)
     replica = node.replica.position()
-    assert (replica.revision, replica.token) == (3, newest(store).token)
+    assert (replica.revision, replica.token) == (after_order + 1, newest(store).token)
     assert node.states.position() == newest(store)
     ordered(store, 1)
     assert copied(node) is False  # there is nothing new for those who answer from the replica
-    assert node.replica.position().revision == newest(store).revision == 4
+    assert node.replica.position().revision == newest(store).revision > after_order + 1
 
 
 @pytest.mark.parametrize("is_new", [True, False], ids=["a new replica", "one that follows"])
