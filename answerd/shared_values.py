@@ -17,6 +17,9 @@ SERIAL: Final = "serial"
 UUID: Final = "uuid"
 ASSET_TAG: Final = "asset_tag"
 
+LONGEST_SHARED: Final = 128
+"""Characters of a shared value: firmware keeps at most 64."""
+
 KINDS: Final = (MAC, SERIAL, UUID, ASSET_TAG)
 """The labels whose values identify hardware. A label that ends in one of them is like it."""
 
@@ -111,7 +114,9 @@ class SharedValues:
 
     def names(self, identity: str) -> bool:
         """Return whether the set names a value."""
-        return identity in self._exact or (self._pattern is not None and self._pattern.fullmatch(identity) is not None)
+        if self._pattern is None or len(identity) > LONGEST_SHARED:
+            return identity in self._exact
+        return identity in self._exact or self._pattern.fullmatch(identity) is not None
 
     def macs_in(self, identities: Sequence[str]) -> bool:
         """Return whether any of some MAC addresses is shared."""

@@ -16,7 +16,7 @@ import tomli
 from answerd.errors import MOST_PROBLEMS
 from answerd.identity import brief, folded, is_label, normalize
 from answerd.inventory.records import BYTE_ORDER_MARK, UnreadableError
-from answerd.shared_values import BUILT_IN, SharedValues
+from answerd.shared_values import BUILT_IN, LONGEST_SHARED, SharedValues
 from answerd.suggestion import did_you_mean
 
 _KEYS: Final = ("columns", "shared")
@@ -29,8 +29,8 @@ RESERVED_COLUMNS: Final = frozenset(
 RESERVED_BEGINNING: Final = "secret."
 """The prefix of the labels of secrets."""
 
-_LONGEST_SHARED: Final = 128
-"""Characters of a shared value: firmware keeps at most 64."""
+_MOST_STARS: Final = 2
+"""Stars of a shared value: each one more multiplies the time to compare by the length of what a request says."""
 
 _LINE: Final = re.compile(r"\(at line (\d+), column \d+\)|\(at end of document\)")
 
@@ -120,8 +120,10 @@ def _read_shared(written: Any, shared: dict[str, None]) -> Iterator[str]:
     for at, value in enumerate(written, 1):
         if not isinstance(value, str):
             yield f"value {at} of shared is no text"
-        elif len(value) > _LONGEST_SHARED:
-            yield f"value {at} of shared has more than {_LONGEST_SHARED} characters"
+        elif len(value) > LONGEST_SHARED:
+            yield f"value {at} of shared has more than {LONGEST_SHARED} characters"
+        elif len(re.findall(r"\*+", value)) > _MOST_STARS:
+            yield f"value {at} of shared has more than {_MOST_STARS} stars"
         elif not normalize(value):
             yield f"value {at} of shared has no letter or digit: it would mean every machine"
         else:
