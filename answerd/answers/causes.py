@@ -9,8 +9,8 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
 
-MOST_PLACES: Final = 3
-"""The most sentences that differ only in their subject and in their place, and are all told."""
+MOST_TOLD: Final = 3
+"""The most places of a cause that are told one by one, and the most subjects of one place."""
 
 _SUBJECT: Final = re.compile(
     r'(?P<subject>(?:default|(?:machine|group) "[^"]*") \(\w+\)(?: for member "[^"]*")?'
@@ -39,8 +39,14 @@ def causes(sentences: Iterable[str], machines: Mapping[str, frozenset[str]]) -> 
         alike.setdefault(cause, {}).setdefault(place, []).append(sentence)
     for places in alike.values():
         of_all = [sentence for group in places.values() for sentence in group]
-        for group in places.values() if len(places) <= MOST_PLACES else [of_all]:
+        for group in places.values() if len(places) <= MOST_TOLD else [of_all]:
             hit = frozenset[str]().union(*(machines.get(sentence, frozenset()) for sentence in group))
             found = _SUBJECT.fullmatch(group[0])
             rest = f"{found['rest']}{found['place'] or ''}" if found else group[0]
             yield Cause(group, hit, found["subject"] if found else "", rest)
+
+
+def subject_of(sentence: str) -> str:
+    """Return what a sentence of a check is about; empty where it is about nothing known."""
+    found = _SUBJECT.fullmatch(sentence)
+    return found["subject"] if found else ""

@@ -35,7 +35,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from answerd.answers.catalogue import Catalogue
-from answerd.answers.causes import causes
+from answerd.answers.causes import MOST_TOLD, Cause, causes, subject_of
 from answerd.answers.lint import misspelled_extension
 from answerd.answers.operator_names import notes_of_states
 from answerd.check import CheckReport, check, in_order
@@ -123,11 +123,18 @@ def _gathered(sentences: Iterable[str], machines: Mapping[str, frozenset[str]]) 
     """Yield each cause once, with how many sentences it has and how many machines they affect."""
     for cause in causes(sentences, machines):
         if cause.subject and len(cause.alike) > 1:
-            more = f"{cause.subject} and {len(cause.alike) - 1} more (--json lists them)"
-            yield f"{more}: {cause.rest}{_hits(cause.machines)}"
+            yield f"{_subjects(cause)}: {cause.rest}{_hits(cause.machines)}"
         else:  # a sentence about a machine says which one
             is_named = cause.subject and len(cause.machines) < 2  # noqa: PLR2004
             yield cause.alike[0] if is_named else f"{cause.alike[0]}{_hits(cause.machines)}"
+
+
+def _subjects(cause: Cause) -> str:
+    """Return what the sentences of a cause are about: all of a few, else the first and how many more."""
+    if len(cause.alike) > MOST_TOLD:
+        return f"{cause.subject} and {len(cause.alike) - 1} more (--json lists them)"
+    *others, last = (subject_of(sentence) for sentence in cause.alike)
+    return f"{', '.join(others)} and {last}"
 
 
 def _hits(machines: frozenset[str]) -> str:

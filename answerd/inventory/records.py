@@ -1,7 +1,7 @@
 """The records of a CSV text: where each begins and ends, and its cells (docs/inventory.md#syntax).
 
-The standard library's ``csv`` reads what has a quote. It refuses text after a closing quote and a quote that stays
-open, but does not tell where.
+The standard library's ``csv`` reads what has a quote. Its strict reader refuses blanks after a closing quote, which
+people write, and does not tell where; the other one takes everything, so that `Syntax.fault` looks for faults.
 """
 
 from __future__ import annotations
@@ -63,56 +63,58 @@ class Syntax:
     separator: str
 
     def cells(self, record: str) -> list[str]:
-        """Return the values of a record's cells, without the blanks around them; of more than `MOST_COLUMNS` the first
-        and one more. Raises ``csv.Error`` for a record that `records` did not find with this separator."""
+        """Return the values of a record's cells, of more than `MOST_COLUMNS` the first and one more: without the blanks
+        around a cell, with those inside its quotes unless it has nothing else."""
         if '"' in record:
             cells = next(self.reader([record]))[: MOST_COLUMNS + 1]
-        else:
-            cells = record.split(self.separator, MOST_COLUMNS)
-            if " " not in record and ("\t" not in record or self.separator == "\t"):  # no blank to trim
-                return cells
+            if any(cell != cell.strip(_BLANKS) for cell in cells):
+                return [*map(self._value, cells, self._cells(record))]
+            return cells
+        cells = record.split(self.separator, MOST_COLUMNS)
+        if " " not in record and ("\t" not in record or self.separator == "\t"):  # no blank to trim
+            return cells
         return [cell.strip(_BLANKS) for cell in cells]
 
-    def reader(self, lines: Iterable[str]) -> Iterator[list[str]]:
-        """Return the reader of a text's lines, each with its end."""
-        return csv.reader(lines, delimiter=self.separator, skipinitialspace=True, strict=True)
+    def _value(self, cell: str, found: re.Match[str]) -> str:
+        bare = cell.strip(_BLANKS)
+        return bare if found["quoted"] is None or not bare else cell.removesuffix(found["rest"])
+
+    def reader(self, lines: Iterable[str], *, strict: bool = False) -> Iterator[list[str]]:
+        """Return the reader of a text's lines, each with its end. ``strict`` refuses whatever is a `fault`, and blanks
+        after a closing quote."""
+        return csv.reader(lines, delimiter=self.separator, skipinitialspace=True, strict=strict)
 
     def places(self, record: str) -> Iterator[tuple[int, int]]:
-        """Yield where each cell of a record that was read begins and ends, with its quotes."""
+        """Yield where each cell of a record begins and ends, with its quotes."""
+        return (found.span() for found in self._cells(record))
+
+    def fault(self, record: str, columns: Sequence[str]) -> Fault | None:
+        """Return the first cell of a record that is no cell, if there is one."""
+        for number, found in enumerate(self._cells(record)):
+            is_open = found["quoted"] is None and found["rest"].startswith('"')
+            if is_open or (found["quoted"] is not None and found["rest"].strip(_BLANKS)):
+                name = columns[number] if number < len(columns) else ""
+                where = f"column {brief(name)}" if name else f"cell {number + 1}"
+                what = "a quote is opened and never closed" if is_open else "there is text after a closing quote"
+                return Fault(is_open, f"{what} in {where}", 0 if is_open else lines_in(record, 0, found.start("rest")))
+        return None
+
+    def _cells(self, record: str) -> Iterator[re.Match[str]]:
         at = 0
-        cell = re.compile(rf" *{_QUOTED.pattern}|[^{self.separator}]*+")
+        cell = re.compile(rf" *+(?P<quoted>{_QUOTED.pattern})?(?P<rest>[^{self.separator}]*+)")
         while found := cell.match(record, at):
-            yield found.span()
+            yield found
             if found.end() == len(record):
                 return
             at = found.end() + 1
 
-    def why_not_read(self, record: str, columns: Sequence[str]) -> tuple[bool, str]:
-        """Return why a record cannot be read: whether a quote stays open, or it is too long, and the sentence."""
-        if len(record) > LONGEST_ROW:
-            return True, _TOO_LONG
-        low, high = 0, len(record)  # what comes before is sound, what comes before that is not
-        while low < high:
-            middle = (low + high + 1) // 2
-            low, high = (middle, high) if self._may_begin(record[:middle]) else (low, middle - 1)
-        column = (
-            len(next(csv.reader([record[:low]], delimiter=self.separator, skipinitialspace=True))) - 1 if low else 0
-        )
-        name = columns[column] if column < len(columns) else ""
-        where = f"column {brief(name)}" if name else f"cell {column + 1}"
-        if low == len(record):
-            return True, f"a quote is opened and never closed in {where}"
-        return False, f"there is text or a blank after a closing quote in {where}"
 
-    def _may_begin(self, text: str) -> bool:
-        """Return whether a record may begin with a text: as it is, or with the quote that is open closed."""
-        for whole in (text, f'{text}"'):
-            try:
-                next(self.reader([whole]), None)
-                return True
-            except csv.Error:
-                pass
-        return False
+class Fault(NamedTuple):
+    """Why a record cannot be read: whether a quote stays open, the sentence, and how many lines of it come before."""
+
+    is_open: bool
+    reason: str
+    line: int
 
 
 def lines_in(text: str, start: int, end: int) -> int:
@@ -143,13 +145,9 @@ def records(text: str, syntax: Syntax, at: int = 0, line: int = 1, columns: Sequ
             continue
         taken = [found]
         try:
-            cells = next(syntax.reader(_followed(found, lines, taken)))
+            cells = next(syntax.reader(_lines_of(taken, lines), strict=True))
         except csv.Error:
-            is_open, reason = syntax.why_not_read(text[start : taken[-1].end(1)], columns)
-            if is_open:
-                raise UnreadableError(begun, reason) from None
-            last = begun + len(taken) - 1
-            raise UnreadableError(last, reason, (taken[-1].end(), last + 1)) from None
+            cells = _leniently(syntax, begun, taken, lines, columns)
         line, end = begun + len(taken), taken[-1].end(1)
         if end - start > LONGEST_ROW:
             raise UnreadableError(begun, _TOO_LONG)
@@ -157,9 +155,24 @@ def records(text: str, syntax: Syntax, at: int = 0, line: int = 1, columns: Sequ
             yield CsvRecord(begun, start, end)
 
 
-def _followed(first: re.Match[str], lines: Iterator[re.Match[str]], taken: list[re.Match[str]]) -> Iterator[str]:
-    """Yield a line and those after it, and add these to ``taken``."""
-    yield first[0]
+def _leniently(
+    syntax: Syntax, begun: int, taken: list[re.Match[str]], lines: Iterator[re.Match[str]], columns: Sequence[str]
+) -> list[str]:
+    """Return the cells of a record of which the strict reader refused the last of the lines ``taken``."""
+    try:
+        cells = next(syntax.reader(_lines_of(taken, lines)))
+    except csv.Error:  # a cell of more characters than the reader was told to take
+        raise UnreadableError(begun, _TOO_LONG) from None
+    fault = syntax.fault(taken[0].string[taken[0].start() : taken[-1].end(1)], columns)
+    if fault:
+        after = None if fault.is_open else (taken[-1].end(), begun + len(taken))
+        raise UnreadableError(begun + fault.line, fault.reason, after)
+    return cells
+
+
+def _lines_of(taken: list[re.Match[str]], lines: Iterator[re.Match[str]]) -> Iterator[str]:
+    """Yield the lines ``taken``, then those after them, which become taken."""
+    yield from [found[0] for found in taken]
     for found in lines:
         taken.append(found)
         yield found[0]
@@ -196,7 +209,7 @@ def _blank_or_text(quoted: re.Match[str]) -> str:
 
 def written(value: str, separator: str, *, is_first: bool = False) -> str:
     """Return a cell that is read as ``value``. ``is_first``: the record begins with it, and must be no comment."""
-    needs_quotes = any(sign in value for sign in f'{separator}"\r\n')
+    needs_quotes = any(sign in value for sign in f'{separator}"\r\n') or value != value.strip(_BLANKS)
     if needs_quotes or (is_first and value.startswith((COMMENT, BYTE_ORDER_MARK))):
         return '"' + value.replace('"', '""') + '"'
     return value

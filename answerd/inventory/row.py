@@ -84,7 +84,7 @@ class Layout:
         self.width = len(header)
         if self.width > MOST_COLUMNS:
             raise UnreadableError(line, f"the header has more than {MOST_COLUMNS:,} columns")
-        names = list(header)
+        names = [name.strip() for name in header]
         while names and not names[-1]:
             names.pop()
         self.columns = tuple(names)
@@ -272,7 +272,8 @@ def values_in(label: str, cell: str, shared: SharedValues) -> list[str]:
 def name_in(layout: Layout, cells: Sequence[str]) -> str:
     """Return the ``id`` of a row as written; empty where it has none."""
     at = layout.labels.get("id")
-    return "" if at is None or cells[at].casefold() in _EMPTY_IDS else cells[at]
+    name = "" if at is None else cells[at].strip()
+    return "" if name.casefold() in _EMPTY_IDS else name
 
 
 def hardware_in(layout: Layout, cells: Sequence[str]) -> Iterator[tuple[str, str, str]]:
@@ -385,14 +386,13 @@ def written_in(column: str, cell: str) -> list[str]:
     if not cell:
         return []
     if column == MAC:
-        if cell[0] in "(-.EeNnUu":  # few addresses begin so, and all words for nothing do
+        if cell.lstrip()[0] in "(-.EeNnUu":  # few addresses begin so, and all words for nothing do
             form = normalize(cell)
             if not form or form in SHARED_SERIALS:
                 return []
         return cell.translate(_SEPARATORS_OF_ADDRESSES).split(None, MOST_ADDRESSES)
-    if column == "id" and cell.casefold() in _EMPTY_IDS:
-        return []
-    return [cell]
+    value = cell.strip()
+    return [] if column == "id" and value.casefold() in _EMPTY_IDS else [value]
 
 
 def _id(value: str) -> tuple[str, str | None]:

@@ -6,7 +6,6 @@ index changes only what changed in it.
 
 from __future__ import annotations
 
-import csv
 from array import array
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -105,10 +104,8 @@ def _refuse_other_separator(layout: Layout, rows: Sequence[str], header_line: in
 def _width(row: str, separator: str) -> int:
     """Return how many cells a row has with another separator than its file's; 0 where none could have written it so:
     with commas, ``x;"y`` is one cell, and with semicolons a quote that stays open."""
-    try:
-        return len(Syntax(separator).cells(row))
-    except csv.Error:
-        return 0
+    syntax = Syntax(separator)
+    return 0 if syntax.fault(row, ()) else len(syntax.cells(row))
 
 
 _SEPARATOR_NAMES = {",": "commas", ";": "semicolons", "\t": "tabs"}

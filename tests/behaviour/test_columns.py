@@ -357,8 +357,8 @@ def test_the_explanation_of_a_request_names_what_is_shared(shared: Fleet) -> Non
 def test_all_rows_that_cannot_be_read_are_told(fleet: Fleet) -> None:
     fleet.write({"inventory.csv": 'id,note\nweb-01,"a" b\nweb-02,c\nweb-03,"d\ne" f\nweb-04,"g\n'})
     [problem] = fleet.problems()
-    assert problem.startswith("inventory.csv:2: the inventory cannot be read: there is text or a blank after a closing")
-    assert "; line 5: there is text or a blank after a closing quote in column note" in problem
+    assert problem.startswith("inventory.csv:2: the inventory cannot be read: there is text after a closing")
+    assert "; line 5: there is text after a closing quote in column note" in problem
     assert problem.endswith("; line 6: a quote is opened and never closed in column note")
 
 

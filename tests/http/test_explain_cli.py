@@ -98,6 +98,17 @@ def test_check_names_key_layer_and_rule_of_a_finding(answers: Path) -> None:
     assert re.search(r"^3 answers tried, 1 problem that hits 1 machine, .*; mend the problems", shown, re.MULTILINE)
 
 
+def test_check_names_each_of_a_few_that_have_one_cause(answers: Path) -> None:
+    for number in range(2):
+        (answers / f"rack{number:02}.toml").write_text('extends = "base"\n')
+    (answers / "groups/base.toml").write_text(f'match = {{never = "x"}}\n{BASE}'.replace("country", "contry"))
+    problems = [line for line in printed(answers, "check", status=1).splitlines() if line.startswith("problem")]
+    [of_group] = [line for line in problems if "global.contry" in line]
+    assert of_group.startswith(
+        'problem: machine "node1" (toml), machine "rack00" (toml) and machine "rack01" (toml): global.contry: '
+    )
+
+
 def test_check_tells_one_cause_once(answers: Path) -> None:
     for number in range(12):
         (answers / f"rack{number:02}.toml").write_text('extends = "base"\n[network]\nsource = "fom-dhcp"\n')

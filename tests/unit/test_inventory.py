@@ -50,7 +50,8 @@ def rows_of(text: str) -> list[tuple[int, dict[str, str]]]:
         pytest.param("# x,y;z\n\nid;n\n \na;b\n#c;d\n", [(5, {"id": "a", "n": "b"})], id="comments and blank lines"),
         pytest.param(";;\nid;n\n;\na;b\n; \n", [(4, {"id": "a", "n": "b"})], id="empty cells only are no row"),
         pytest.param(" id , n \n a , b \n", [(2, {"id": "a", "n": "b"})], id="blanks around cells go"),
-        pytest.param('id,n\na , " b "\n', [(2, {"id": "a", "n": "b"})], id="those inside quotes too"),
+        pytest.param('id,n\na , " b " \t\n', [(2, {"id": "a", "n": " b "})], id="those inside quotes stay"),
+        pytest.param('id,n\na,"b\n" ,c\n', [(2, {"id": "a", "n": "b\n"})], id="blanks after a quote of several lines"),
         pytest.param('id,n\na,"b ""c"", d"\n', [(2, {"id": "a", "n": 'b "c", d'})], id="doubled quotes"),
         pytest.param('id,n\na,6" disk "x"\n', [(2, {"id": "a", "n": '6" disk "x"'})], id="a quote within a cell"),
         pytest.param(
@@ -95,10 +96,9 @@ def test_what_a_text_holds(text: str, expected: list[tuple[int, dict[str, str]]]
         ("id,secret.root\n", 1, "reserved"),
         ('id,n\na,b\nc,"d\n', 3, "a quote is opened and never closed in column n"),
         ('id,n\na,"b\nc","d\n', 2, "a quote is opened and never closed in cell 3"),
-        ('id,n\na,"b" c\n', 2, "there is text or a blank after a closing quote in column n"),
-        ('id,n\na,"b" \n', 2, "there is text or a blank after a closing quote in column n"),
-        ('id,n,o\n "a"b,"c\n"\n', 2, "there is text or a blank after a closing quote in column id"),
-        ('id,n\na,"b\nc" d\n', 3, "there is text or a blank after a closing quote in column n"),
+        ('id,n\na,"b" c\n', 2, "there is text after a closing quote in column n"),
+        ('id,n,o\n "a"b,"c\n"\n', 2, "there is text after a closing quote in column id"),
+        ('id,n\na,"b\nc" d\n', 3, "there is text after a closing quote in column n"),
         ('id,"n\n', 1, "a quote is opened and never closed in cell 2"),
     ],
 )
@@ -199,6 +199,13 @@ def test_the_addresses_of_a_mac_cell_are_several_values_and_any_other_cell_is_on
     assert table.rows[0].name == "web-01"
 
 
+def test_an_identity_and_a_column_have_no_blanks_around_them() -> None:
+    table = read_table("inventory.csv", f'" id "," mac ","serial "\n" web-01 "," {MAC}","X1 "\n')
+    [row] = table.rows
+    assert judged(row.layout, row.cells()) == ({"web01": "web-01", "98fa9b50d810": MAC, "x1": "X1"}, None)
+    assert (row.name, row.values()) == ("web-01", {"id": ["web-01"], "mac": [MAC], "serial": ["X1"]})
+
+
 def test_a_row_without_an_id_is_called_by_its_first_identity() -> None:
     assert read_table("inventory.csv", f"serial,mac\nX1,{MAC}\n").rows[0].name == "98fa9b50d810"
 
@@ -226,8 +233,8 @@ def test_what_another_program_wrote_is_read_as_it_was_meant(
 
 
 def as_kept(row: tuple[str, ...]) -> tuple[str, ...]:
-    """The cells of a row as they are read: without the blanks around them."""
-    return tuple(cell.strip(" \t\r\n") for cell in row)
+    """The cells of a row as they are read where those with blanks around them are quoted."""
+    return tuple(cell if cell.strip(" \t\r\n") else "" for cell in row)
 
 
 def literally(text: str) -> list[tuple[int, list[str]]]:
@@ -252,12 +259,13 @@ def literally(text: str) -> list[tuple[int, list[str]]]:
                         raise ValueError
                     value, rest = value + rest + "\n", lines[line]
                 value, rest = (value + rest[:closing]).replace('""', '"'), rest[closing + 1 :]
-                if rest and not rest.startswith(","):
+                after, comma, rest = rest.partition(",")
+                if after.strip(" "):
                     raise ValueError
-                _, comma, rest = rest.partition(",")
+                cells.append(value if value.strip() else "")
             else:
                 value, comma, rest = rest.partition(",")
-            cells.append(value.strip(" \t\n"))
+                cells.append(value.strip())
             if not comma:
                 break
         if any(cells):
@@ -269,7 +277,7 @@ def literally(text: str) -> list[tuple[int, list[str]]]:
 LINES = st.lists(
     st.one_of(
         st.sampled_from(
-            ["", "#x", "a,b", "a, b ,", ' "a" ,b', '"a', 'b"', 'a"b,c', '"a""b",c', '"a"b', ";", ",,", " "]
+            ["", "#x", "a,b", "a, b ,", ' "a" ,b', '" a"', '"a', 'b"', 'a"b,c', '"a""b",c', '"a"b', ";", ",,", " "]
         ),
         st.text(st.sampled_from('ab ,"#'), max_size=6),
     ),
