@@ -1,6 +1,6 @@
 """Every answer before any request: the set's problems, and each machine and member rendered and judged.
 
-Rules: docs/check.md, docs/cli.md.
+Rules: docs/check.md.
 
 Used by ``answerd check`` and ``GET /check``. It renders with the same `resolve` as the server, from a machine's
 identity alone, so a missing fact that only a request has is a note and not a failure.

@@ -45,8 +45,16 @@ Examples:
   # Show the answer that a machine gets.
   answerd render 98:fa:9b:50:d8:10 --format ks
 
-All settings are environment variables. `answerd config` shows them,
-docs/configuration.md explains them.
+Exit status, unless the command's help says more:
+  0  it worked
+  1  it did not; the reason is on standard error
+  2  the command line is wrong, or a file on it is not there
+
+All settings are environment variables: `answerd config` shows them,
+docs/configuration.md explains them. No command but serve needs a running
+service. A command that reads the store names it first on standard error. A
+store that is not there or cannot be read is an error, never an empty set. Only
+serve, import, apply and restore create a database.
 """
 
 from __future__ import annotations

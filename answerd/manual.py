@@ -1,4 +1,5 @@
-"""The manual page and the completions for bash, zsh and fish, made from the help texts of the commands.
+"""The manual page, the page docs/cli.md and the completions for bash, zsh and fish, made from the help texts of the
+commands.
 
 ``scripts/manpage`` runs this module; packages install what it writes (docs/running.md#manual-page-and-completions).
 """
@@ -7,7 +8,7 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby
 from pathlib import Path
 
@@ -30,6 +31,7 @@ SUMMARIES: Mapping[str, str] = dict(re.findall(r"^  (\S+) +(.*)$", _COMMANDS, re
 def files() -> Mapping[str, str]:
     """Return the text of each file by its path below the checkout."""
     return {
+        "docs/cli.md": command_line_page(),
         "etc/man/answerd.1": manual_page(),
         "etc/completions/answerd.bash": bash_completion(),
         "etc/completions/_answerd": zsh_completion(),
@@ -84,6 +86,66 @@ def _roff(text: str) -> str:
         text.replace("\\", "\\e").replace("-", "\\-").replace("'", "\\(aq").replace("^", "\\(ha").replace("~", "\\(ti")
     )
     return f"\\&{escaped}" if escaped[:1] in (".", "'") else escaped
+
+
+# --- the page of the documentation ------------------------------------------------------------------
+
+
+def command_line_page() -> str:
+    """Return docs/cli.md. Its sections are those of the help texts, a section for each module of commands."""
+    overview = cli.__doc__.splitlines()
+    page = [
+        "<!-- Made by scripts/manpage from the help texts of the commands: do not edit. -->",
+        "# The command line",
+        "",
+        _markdown(overview[0]),
+        *_paragraphs(overview[1:]),
+    ]
+    for module, names in groupby(NAMES, command):
+        about, *rest = module.__doc__.splitlines()
+        page += ["", f"## {', '.join(names)}", "", _markdown(about), *_paragraphs(rest)]
+    return "\n".join(page) + "\n"
+
+
+def _paragraphs(lines: Sequence[str]) -> Iterator[str]:
+    """Yield the lines of a help text in Markdown: paragraphs as they are, commands as code, lists as tables.
+
+    A paragraph whose first line is like ``Options:`` is a list: its indented lines are rows of two columns.
+    """
+    for text in "\n".join(lines).strip("\n").split("\n\n"):
+        heading, _, indented = text.partition("\n")
+        if not indented.startswith("  "):
+            yield from ("", _markdown(text))
+        elif heading in ("Usage:", "Examples:"):
+            language = "sh" if heading == "Examples:" else ""  # a usage is no command to type
+            yield from ("", f"```{language}", *(line[2:] for line in indented.splitlines()), "```")
+        elif rows := [row for row in _ROW.findall(indented) if not row[0].startswith(cli.HELP_OPTIONS)]:
+            yield from ("", f"| {heading.removesuffix(':').lower()} | means |", "|---|---|")
+            yield from (f"| `{word}` | {_markdown(' '.join(meaning.split()))} |" for word, meaning in rows)
+
+
+_ROW = re.compile(r"^  (\S.*?)(?:  +|\n {4,})(.*(?:\n {3,}.*)*)", re.MULTILINE)
+"""A row of a list. Its meaning begins after two blanks, or in the line below a word that is too long for its column."""
+
+
+_LITERAL = re.compile(
+    r"`[^`]+`"
+    r"|docs/(?P<page>[a-z0-9-]+\.md)(?P<heading>(?:#[a-z0-9-]+)?)"
+    r"|(?P<word><\w+>|--[a-z][a-z-]*(?:=[a-z]+)?|SERVICE_[A-Z_]+(?:=[a-z]+)?|(?<!\w)'[^'\n]+'(?!\w)"
+    rf"|\banswerd (?:{'|'.join(NAMES)})\b(?: --[a-z-]+)?)"
+)
+"""What a help text has as code already; a page of the documentation; what is typed."""
+
+
+def _markdown(text: str) -> str:
+    """Return the text of a paragraph with its literal words as code and its pages as links."""
+
+    def mark(found: re.Match[str]) -> str:
+        if page := found["page"]:
+            return f"[{page}]({page}{found['heading']})"
+        return f"`{word}`" if (word := found["word"]) else found[0]
+
+    return _LITERAL.sub(mark, text).replace("|", "\\|")
 
 
 # --- the completions --------------------------------------------------------------------------------

@@ -6,7 +6,8 @@ Usage:
 
 Makes a row of each unknown machine (answerd installs --unknown), in the order
 in which they first asked: power them on one after another, and they get their
-names in this order. It shows the rows first, and asks.
+names in this order. It shows the rows first, and asks. See
+docs/inventory.md#adopting-machines.
 
 Options:
   --name PATTERN  The names of the rows, with {n} for a number: 'cn{n:04}' is
@@ -22,7 +23,8 @@ Options:
   --to NAME       The inventory, in place of "default" (inventory.csv).
   --dry-run       Show the rows, and change nothing.
   --yes           Do not ask.
-  --json          Print the result as JSON, and do not ask.
+  --json          Print the rows, and the machines that were left out with the
+                  reason of each, as JSON, and do not ask.
   -h --help       This text.
 
 Exit status:

@@ -7,17 +7,25 @@ Usage:
 
 Stores the documents of a directory in the database of the settings, or through
 the admin API of a service, in one change that is judged as a whole: what would
-break the set is refused, and nothing is changed. On a terminal it shows first
-whose answers would change, and asks.
+break the set is refused, and nothing is changed (docs/admin-api.md#apply). On a
+terminal it shows first whose answers would change and how many machines would
+lose their answer, and asks; the change is made only if the set is still the one
+that was shown. Elsewhere it warns of machines that lost their answer. With
+SERVICE_STORE=files it needs --to: the service reads the directory itself.
+
+It warns that every machine may install where documents have `once` and the
+service knows no state of any install: `answerd import`, and `answerd restore`
+of a backup, take states along. docs/gitops.md has a pipeline, and what it takes
+for an answer of a service.
 
 Options:
   --to URL     The admin API of a service; its token is in SERVICE_ADMIN_TOKEN
-               or SERVICE_ADMIN_TOKEN_FILE.
+               or SERVICE_ADMIN_TOKEN_FILE; certificates are verified.
   --ca FILE    Certificates (PEM) that are trusted for --to, in place of the
                system's.
-  --dry-run    Change nothing; say what would change.
+  --dry-run    Change nothing; say what would change. The database must exist.
   --prune      Remove the documents that DIR does not have; inventories only
-               where DIR has one.
+               where DIR has one. A DIR without any document is refused.
   --prune-inventories
                Remove inventories also where DIR has none.
   --strict     Refuse it too where an installer would refuse an answer that the
@@ -26,7 +34,8 @@ Options:
   --note TEXT  A line about the change for the history.
   --follow-links
                Read what links lead to out of DIR; else such a document is one
-               that cannot be read.
+               that cannot be read, and nothing is applied: whoever proposes a
+               change could have any file of this machine shown.
   --json       Print the result as JSON.
   -h --help    This text.
 

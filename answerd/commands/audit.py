@@ -7,7 +7,9 @@ Usage:
 Prints changes of documents, orders (arm, disarm, forget), log-ins at the
 console, tokens and secrets that were written there, and restores of backups,
 the newest first. What changed together, by one apply for instance, is one
-entry; answerd history shows what it changed.
+entry; `answerd history` shows what it changed. With SERVICE_STORE=files there
+are no changes of documents, and everything else needs SERVICE_STATE_PATH. See
+docs/admin-api.md#audit.
 
 Options:
   --machine NAME  Only what was done to the machine of this name or identity: to
@@ -18,7 +20,7 @@ Options:
                   2026-11-21T09:14.
   --until TIME    Only before a time of UTC.
   --limit N       At most so many entries [default: 50].
-  --json          Print JSON.
+  --json          Print the objects of GET /audit.
   -h --help       This text.
 
 Exit status:

@@ -17,7 +17,8 @@ empty is only changed with --force. With SERVICE_STORE=files the documents are
 written into the directory, and the states into SERVICE_STATE_PATH. With
 SERVICE_STORE=postgres the documents are stored as an import would, without
 their history. For one document, see `answerd restore-document`. A file that is
-no backup of answerd changes nothing.
+no backup of answerd changes nothing. A document that could not be taken is
+named. See docs/admin-api.md#backup-and-restore.
 
 Options:
   --force    Replace what is there: FILE; the documents of the database; in a

@@ -8,11 +8,12 @@ Usage:
 Prints the configuration of a DHCP server that leads machines of every
 architecture through iPXE to this service, or through PXELINUX and GRUB. DIALECT
 is dnsmasq, isc-dhcp, kea, mikrotik or pfsense. The addresses of the machines'
-network are an example: put in your own.
+network are an example: put in your own. See docs/boot-config.md.
 
 Options:
   --url URL     Where machines reach this service, http://192.0.2.10:8000;
-                SERVICE_URL or the listen address when not given.
+                SERVICE_URL or the listen address when not given, where that
+                is not every address.
   --ipv6        For a network without IPv4: DHCPv6 and router advertisements;
                 dnsmasq, isc-dhcp and kea.
   --without-ipxe

@@ -4,12 +4,13 @@ Usage:
   answerd captures [--machine NAME] [--json]
 
 Lists what the service recorded: time, address, who asked, outcome, request and
-file. The file's name is what answerd render --replay takes.
+file. The file's name is what `answerd render --replay` takes. A cell is cut at
+60 characters. See docs/captures.md.
 
 Options:
   --machine NAME  Only requests that carry this identity: a MAC address, a
                   serial number, a host name.
-  --json          For programs.
+  --json          For programs; no cell is cut.
   -h --help       This text.
 
 Exit status:

@@ -7,7 +7,7 @@ Lists the problems of the answer set, renders every machine, every member of a
 group, every row of an inventory and every default, and has each answer judged
 by the rules of its installer. A machine that has asked the service is tried
 with what it last said of itself. DIR is a directory of documents; without it,
-the store of the settings is checked.
+the store of the settings is checked. docs/check.md has the details.
 
 A problem fails. A note does not: it is what could not be tried, or could not be
 judged here.

@@ -3,9 +3,11 @@
 Usage:
   answerd config
 
-Secrets are shown as (set). An existing database, the file of named tokens and
-the log file are opened, so that this fails where the service would not start.
-No address is bound: the service may be running.
+Says of each setting whether it is the default or came from the file or the
+environment. Secrets are shown as (set). An existing database, the file of named
+tokens and the log file are opened, so that this fails where the service would
+not start. No address is bound, and no certificate is loaded: the service may be
+running.
 
 Options:
   -h --help  This text.

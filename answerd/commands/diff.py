@@ -6,7 +6,7 @@ Usage:
 OTHER is a directory of documents or a database file. Every answer that can be
 tried without a request is made from the store of the settings and from OTHER;
 machines with the same change are shown together. Secrets that differ are
-masked.
+masked. See docs/explain.md#what-a-change-would-change.
 
 Options:
   --summary       Show who changes, and by how many lines; not the lines.

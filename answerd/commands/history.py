@@ -18,7 +18,7 @@ change of this revision, or removes it where that change removed it. With
 is taken back: each document is what it was before. That is refused where one of
 them changed again. What would break the set is refused; on a terminal it asks,
 for a single document only where machines would lose their answer. For a whole
-backup, see `answerd restore`.
+backup, see `answerd restore`. docs/admin-api.md#history has the details.
 
 Options:
   --since TIME    Only changes since a time of UTC, such as 2026-11-21 or

@@ -20,7 +20,7 @@ report's body the last 30 lines.
 An ID is a name of a record, a row, a document or a member, any identity of a
 machine, or a MAC address. For `installs` it may be a list, cn[01-20,25], or a
 pattern, 'cn05*'. Of several IDs any is meant, and what else is given must hold
-too.
+too. See docs/install-once.md#which-machines.
 
 Options:
   --where FILTER  The machines whose rows have COLUMN=PATTERN; several of one
@@ -36,12 +36,15 @@ Options:
                   that have no record.
   --names         Print nothing but the names of the machines, each on a line.
   --waiting       The machines that a gate refused and that an operator can let
-                  in (answerd arm), the one that asked last first.
+                  in (answerd arm), the one that asked last first
+                  (docs/install-once.md#last-contact).
   --unknown       The machines that asked and were claimed by nothing, the last
                   first.
   --from URL      Ask the admin API of a service; several in one list, each with
                   its site. The token is in SERVICE_ADMIN_TOKEN or
-                  SERVICE_ADMIN_TOKEN_FILE.
+                  SERVICE_ADMIN_TOKEN_FILE. A site that answers nothing that the
+                  admin API documents within 30 seconds is named on standard
+                  error (docs/sites.md).
   --ca FILE       Certificates (PEM) that are trusted for --from, in place of
                   the system's.
   --show-secrets  Do not mask secrets in what the machine reported.

@@ -5,18 +5,19 @@ Usage:
   answerd inventory [--json] [FILTER]...
 
 Lists the rows of all inventories with the documents that claim them. A FILTER
-is COLUMN=PATTERN; several of one column mean any of them, of different columns
-all.
+is COLUMN=PATTERN with * and ?, compared as in docs/selection.md#match; several
+of one column mean any of them, of different columns all.
 
 add makes a row of each FILE: the output of lshw -xml or of virsh dumpxml, the
 body of a Proxmox installer's request, or the .meta file of a recorded request.
-Machines with an identity that a row has already are left out.
+Machines with an identity that a row has already are left out. See
+docs/inventory.md#rows-from-machines.
 
 Options:
   --to NAME  The inventory that rows are added to, in place of "default"
              (inventory.csv).
   --dry-run  Print the rows, and change nothing.
-  --json     For programs.
+  --json     For programs: of each row its place, its cells and what claims it.
   -h --help  This text.
 
 Exit status:

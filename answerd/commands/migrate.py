@@ -6,11 +6,12 @@ Usage:
 Reads the data of matchbox, cobbler, autopve or rescriptum, or a directory of
 files named by MAC address (mac-files), at PATH. Writes documents, an inventory
 and secrets into DIR, which must be empty or new, and what could not be carried
-over into DIR/MIGRATION.md. PATH is not changed.
+over on standard error and into DIR/MIGRATION.md. PATH is not changed. See
+docs/migrating.md.
 
 Options:
   --follow-links  Read what links lead to out of PATH; else such a link is an
-                  error.
+                  error, and nothing is written.
   -h --help       This text.
 
 Exit status:

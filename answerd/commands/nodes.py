@@ -9,7 +9,8 @@ yet, and how many events of installs it has not delivered. A node speaks every
 five seconds. Only services with SERVICE_STORE=postgres are nodes.
 
 Below the list is what decides answers and is not the same at all nodes: a
-setting, or the secrets. Nodes compare digests, so no value is shown.
+setting, or the secrets. Nodes compare digests, so no value is shown. See
+docs/many-nodes.md#the-list-of-nodes.
 
 Options:
   --json     For programs.

@@ -7,6 +7,8 @@ Usage:
 
 `arm`: the machines may install from now on, whatever their state is. A new
 attempt begins: the URLs of reports of the last one change nothing any more.
+What it names beyond a row is printed, and of a machine that would still be
+refused, by what, and the order that lets it in.
 
 `disarm`: the machines count as installed from now on, and get nothing that
 installs them until they are armed.
@@ -17,7 +19,8 @@ document waits for an operator.
 
 An ID is a name of a record, a row, a document or a member, any identity of a
 machine, or a MAC address; a list of them, cn[01-20,25]; or a pattern, 'cn05*'.
-Of several IDs any is meant, and what else is given must hold too.
+Of several IDs any is meant, and what else is given must hold too. See
+docs/install-once.md#which-machines.
 
 Options:
   --where FILTER  The machines whose rows have COLUMN=PATTERN; several of one

@@ -9,23 +9,31 @@ Usage:
 
 Resolves a request exactly as the server would. <id> is an identifier of the
 machine that asks; beside a query or body it is one more. Alone it comes with
-what the machine last said to the service, and stderr says when that was.
-Nothing at all is an empty request: the default answers, if there is one.
+what the machine last said to the service, and stderr says when that was
+(docs/check.md#what-machines-last-said). Nothing at all is an empty request: the
+default answers, if there is one.
+
+The answer goes to standard output, byte for byte. For what --why and --explain
+print, see docs/explain.md.
 
 Options:
   --format EXT     The format that is asked for, as a URL segment would: an
-                   extension or an alias, such as ks or rhel.
-  --body FILE      The request's body; "-" is standard input.
+                   extension or an alias, such as ks or rhel. It is put before
+                   the path of a query.
+  --body FILE      The request's body; "-" is standard input. A form needs
+                   the header Content-Type.
   --query QUERY    The request's query; path= in it is the URL's path:
-                   "path=/rhel/ks&serial=7ABC123".
+                   "path=/rhel/ks&serial=7ABC123". Without a path no
+                   format is asked for, unless --format is given.
   --header HEADER  A header of the request, "X-System-Serial-Number: 7ABC123";
                    may be given several times.
   --replay META    A recorded request, by its name in the list of answerd
-                   captures or the path of its file.
+                   captures or the path of its .meta file.
   --dir DIR        The directory of documents, in place of the store of the
                    settings.
   --state S        The state that the machine's install is assumed to have;
-                   without it, armed.
+                   without it, armed
+                   (docs/install-once.md#answers-that-are-only-tried).
   --why            Tell on stderr each claim that was considered and why it won
                    or lost.
   --explain        Tell for each key or line the document it came from.

@@ -6,12 +6,12 @@ Usage:
 Prints a new random token on standard error, once, and its line for
 SERVICE_TOKENS_FILE on standard output: the line holds the SHA-256 of the token,
 which cannot be used in its place. Send SIGHUP to the service after the line was
-added.
+added. See docs/admin-api.md#tokens-with-names.
 
 Options:
   --role ROLE  What it may do: read; plan (that, and dry runs); operate (plan,
                and arm and disarm); inventory (plan, and rows); or admin
-               (everything, and secrets).
+               (everything, and secrets): docs/admin-api.md#roles.
   --until DAY  The last day on which it is valid, by UTC: 2026-12-31.
   -h --help    This text.
 

@@ -7,34 +7,42 @@ Usage:
 
 `import` copies the documents of a directory into the database in one
 transaction, and creates it where there is none. A document takes the place of
-the one of its identity and format; all others stay, unless --prune is given.
-Documents that are broken are taken and reported. The states of installs are
-taken from the file that --states names, else from that of SERVICE_STATE_PATH.
+the one of its identity and format and keeps its stored spelling; all others
+stay, unless --prune is given. Documents that are broken are taken and reported:
+it judges nothing, `answerd apply` does. Where DIR has two files for one
+identity and format, or a part of it cannot be listed, nothing is imported. The
+states of installs are taken from the file that --states names, else from that
+of SERVICE_STATE_PATH; where there is neither, a warning says so, because
+machines may install again.
 
 FILE is the database of another service (SERVICE_DB_PATH there) or a backup. Its
 documents and inventories are taken; its history and its states of installs are
-not.
+not. See docs/many-nodes.md#moving-a-service.
 
 `export` writes every document of the database as a file of the flat layout. DIR
 is created where it is missing; one that is not empty is refused, unless --force
-is given. States of installs are not exported: `answerd backup`, and `answerd
-restore` with the settings of the other service, carry them.
+is given. What is new can be read by its owner alone, because documents hold
+password hashes. States of installs are not exported: `answerd backup`, and
+`answerd restore` with the settings of the other service, carry them.
 
 Options:
   --prune         Remove the documents of the database that DIR or FILE does not
-                  have.
-  --follow-links  Read what links lead to out of DIR; else such a document
-                  could not be taken.
+                  have. A DIR without any document is refused: it may be a disk
+                  that is not mounted.
+  --follow-links  Read what links lead to out of DIR, but nothing of /proc, /sys
+                  and /dev; else such a document could not be taken.
   --from-db FILE  Take the documents of a database file in place of a directory.
   --states FILE   Take the states of installs of this file, which the service
                   of DIR has as SERVICE_STATE_PATH.
   --force         Export into a directory that is not empty; files of the same
-                  names are replaced.
+                  names are replaced, and all others stay. None may then be a
+                  second file for the same document.
   -h --help       This text.
 
 Exit status:
   0  it worked
-  1  a document could not be taken, or nothing was done; the reason is on
+  1  a document could not be taken (it is too large, is not UTF-8, cannot be
+     opened or is a link out of DIR), or nothing was done; the reason is on
      standard error
   2  the command line is wrong, or DIR or FILE is not there
 

@@ -5,7 +5,7 @@ Usage:
                           [FILE]
 
 Judges an answer by the built-in rules of its format and by the installer's own
-program where that is on PATH.
+program where that is on PATH (docs/validators.md).
 
 Options:
   --format EXT       The format of the answer (toml, ks, yaml, ...); the
@@ -18,7 +18,8 @@ Options:
 Exit status:
   0  valid
   1  invalid, with the reasons
-  2  nothing could judge it, or the command line is wrong
+  2  nothing could judge it: its format is unknown or is cfg, or a parser is not
+     installed; or the command line is wrong
 
 Examples:
   # Judge what a machine would get.

@@ -13,7 +13,8 @@ installed, with what they reported.
 
 An ID is a name of a record, a row, a document or a member, any identity of a
 machine, or a MAC address; a list of them, cn[01-20,25]; or a pattern, 'cn05*'.
-Of several IDs any is meant, and what else is given must hold too.
+Of several IDs any is meant, and what else is given must hold too. See
+docs/install-once.md#which-machines.
 
 Options:
   --where FILTER  The machines whose rows have COLUMN=PATTERN; several of one

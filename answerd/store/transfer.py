@@ -1,6 +1,6 @@
 """Import and export: a directory into the database, and the database into a directory.
 
-Rules: docs/cli.md#import; the layout: docs/formats.md#the-files.
+Rules: docs/cli.md#import-export; the layout: docs/formats.md#the-files.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """What answers a command may be anything but an admin API: exit status 1 and one sentence, never a success.
 
-Each server of the table speaks with each command that asks another service. Rules: docs/cli.md#apply.
+Each server of the table speaks with each command that asks another service. Rules: docs/gitops.md#the-service.
 """
 
 from __future__ import annotations

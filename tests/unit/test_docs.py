@@ -1,6 +1,6 @@
-"""docs/ knows what the program knows: every format, word, key, filter, status, command and option, and no other.
+"""docs/ knows what the program knows: every format, word, key, filter and status, and no other.
 
-Settings and limits have tests of their own, and so have validators and the README.
+Settings, limits and commands have tests of their own, and so have validators and the README.
 """
 
 from __future__ import annotations
@@ -9,7 +9,6 @@ import re
 
 import pytest
 
-from answerd.commands import NAMES, options_of, usage_of
 from answerd.formats import ALIASES, FORMATS, WELL_KNOWN_NAMES
 from answerd.formats.control import CONTROL_KEYS
 from answerd.formats.filters import FILTERS, OF_VALUES, TEXTS
@@ -72,34 +71,6 @@ def test_every_status_stands_in_the_table(name: str, columns: int, statuses: fro
 def test_every_status_but_200_has_its_place_in_the_order() -> None:
     text = page("http").partition("\n## Order of statuses\n")[2].partition("\n## ")[0]
     assert set(map(int, re.findall(r"\b[45]\d\d\b", text))) == ANSWER_STATUSES - {200}
-
-
-def section_of(name: str) -> str:
-    """What the page of the command line says of a command."""
-    return page("cli").partition(f"\n## {name}\n")[2].partition("\n## ")[0]
-
-
-OPTIONS = sorted({(name, option) for name in NAMES for option in options_of(name) if option != "--help"})
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_every_command_stands_in_the_table_of_commands_and_has_its_usage(name: str) -> None:
-    text = page("cli")
-    assert re.search(rf"^\| `answerd {name}` \| [^|]+ \| [^|]+ \|$", text, re.MULTILINE), "what it does, who needs it"
-    assert "\n".join(line.removeprefix("  ") for line in usage_of(name)) in text
-
-
-@pytest.mark.parametrize(("name", "option"), OPTIONS)
-def test_of_every_option_it_is_said_what_it_means_and_who_needs_it(name: str, option: str) -> None:
-    alike = "arm" if name in ("disarm", "forget") else name
-    table = {words(row[0])[0].partition(" ")[0]: row[1:] for row in rows(section_of(alike), 3) if words(row[0])}
-    assert all(table[option])
-    assert option in section_of(name)
-
-
-def test_no_command_is_documented_that_does_not_exist() -> None:
-    documented = re.findall(r"^\| `answerd ([a-z][a-z-]+)`", page("cli"), re.MULTILINE)
-    assert tuple(documented) == NAMES
 
 
 def test_the_length_of_an_identifier_is_stated() -> None:
