@@ -17,7 +17,7 @@ from answerd.errors import MOST_PROBLEMS
 from answerd.formats import ALIASES, FORMATS
 from answerd.formats.control import UNKNOWN_OVERLAY, Control, read_control
 from answerd.formats.family import AnyFamily, ParseError, Prepared, Tree
-from answerd.formats.template import TemplateReader
+from answerd.formats.template import MOST_WORK, TemplateReader
 from answerd.formats.text import lines_taken
 from answerd.identity import Kind, brief, identifier_fault, identity_of, printable
 from answerd.long_work import run_long
@@ -342,6 +342,8 @@ def read_content(
         reader = TemplateReader(text) if not control.is_jinja else _jinja_reader(text, name)
         tree = family.placeholders(tree, reader)
         problems, unlisted = (*problems, *dict.fromkeys(reader.problems)), reader.unlisted
+        if isinstance(reader, TemplateReader) and reader.work > MOST_WORK:
+            problems = (*problems, f"has too many filters: they count {reader.work:,}, and may count {MOST_WORK:,}")
         placeholders, labels = reader.found, frozenset(reader.labels)
     problems = (*problems, *_append_problems(family, tree, control))
     if not has_states:

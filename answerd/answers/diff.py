@@ -32,7 +32,7 @@ from answerd.documents import Document, Key, NameInKind
 from answerd.errors import AnswerError, CannotFill
 from answerd.facts import STATE, Facts
 from answerd.formats.family import Once, Prepared
-from answerd.formats.filters import LARGEST_ANSWER, FilterBudget, too_large
+from answerd.formats.filters import LARGEST_ANSWER, Lookup, too_large
 from answerd.formats.template import SECRETS
 from answerd.identity import identity_of
 from answerd.installs.states import State
@@ -472,19 +472,19 @@ class _Chosen:
         if selection is None or facts is None:
             return Side(None, self.reason)
         try:
-            prepared, lookup = prepare(selection.layers), FilterBudget(Values(selection, facts, _UNFILLED))
+            prepared, lookup = prepare(selection.layers), Values(selection, facts, _UNFILLED)
             text = _filled(prepared, lookup)
         except AnswerError as error:
             return Side(None, error.reason)
         return Side(text, layers=selection.layers, named=named_values(prepared.slots, lookup))
 
 
-def _filled(prepared: Prepared, metered: FilterBudget) -> str:
+def _filled(prepared: Prepared, lookup: Lookup) -> str:
     """Fill an answer. A placeholder without a value stays as written, escaped like any value."""
     room = LARGEST_ANSWER
     filled: list[str] = []
     for part in prepared.parts:
-        filled.append(part.decode() if isinstance(part, bytes) else part.as_written(metered))
+        filled.append(part.decode() if isinstance(part, bytes) else part.as_written(lookup))
         room -= len(filled[-1])
         if room < 0:
             raise too_large()

@@ -34,7 +34,7 @@ from answerd.errors import AnswerError, CannotFill
 from answerd.facts import Facts, facts_of
 from answerd.formats import FORMATS
 from answerd.formats.family import ParseError, Path, Slot
-from answerd.formats.filters import FilterBudget, Lookup
+from answerd.formats.filters import Lookup
 from answerd.formats.spans import ValueSpan, value_spans, written_spans
 from answerd.formats.template import SECRETS
 from answerd.formats.user_data import is_program
@@ -238,8 +238,8 @@ def _known_of(
     return found
 
 
-def _lookup(catalogue: Catalogue, selection: Selection, facts: Facts, sources: Sources) -> FilterBudget:
-    return FilterBudget(Values(selection, facts, sources, catalogue))
+def _lookup(catalogue: Catalogue, selection: Selection, facts: Facts, sources: Sources) -> Lookup:
+    return Values(selection, facts, sources, catalogue)
 
 
 def _slots(answer: Answer) -> tuple[Slot, ...]:

@@ -17,7 +17,7 @@ from answerd.documents import Document
 from answerd.errors import AnswerTooLarge, EmptyAnswer, GateClosed, NotClaimed, UnreadableClaim
 from answerd.facts import Facts
 from answerd.formats import FORMATS, Format
-from answerd.formats.family import LONG, Once, is_blank
+from answerd.formats.family import Once, is_blank
 from answerd.formats.filters import LARGEST_ANSWER
 from answerd.formats.yaml import escape
 from answerd.identity import identity_of, mac_digits
@@ -138,7 +138,7 @@ def _answer(
     if body is None:
         values = Values(selection, facts, sources, catalogue, once_request)
         try:
-            body = run_long(lambda: prepared.fill(values)) if prepared.effort == LONG else prepared.fill(values)
+            body = run_long(lambda: prepared.fill(values)) if prepared.is_long else prepared.fill(values)
         except AnswerTooLarge:
             raise _too_large(selection) from None
         if is_blank(body) and not may_be_blank:

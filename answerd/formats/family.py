@@ -13,7 +13,7 @@ from enum import StrEnum
 from typing import Any, Final, NewType, Protocol, TypeVar
 
 from answerd.errors import CannotFill
-from answerd.formats.filters import COST, GROWING, LARGEST_ANSWER, FilterBudget, Lookup, too_large
+from answerd.formats.filters import LARGEST_ANSWER, Lookup, too_large
 from answerd.formats.template import LONGEST_REMEMBERED, Placeholder, Template, TemplateReader
 from answerd.identity import brief
 from answerd.memo import remembered
@@ -338,13 +338,12 @@ class Prepared:
     The bytes are a range of a block that several answers may share (`pack`): there may be a million answers.
     """
 
-    __slots__ = ("_begin", "_block", "_lengths", "effort", "is_blank", "once", "slots")
+    __slots__ = ("_begin", "_block", "_lengths", "is_blank", "is_long", "once", "slots")
 
     def __init__(self, fragments: list[str | Slot]) -> None:
         """``once`` is set by who prepares: the value in the highest layer that has the control key, else None.
 
-        ``effort`` then is 0, `COUNTED` where the work of its filters has to be counted, or `LONG` where filling it may
-        take some milliseconds as well. ``is_blank``: there are no slots, and only white space.
+        ``is_long``: filling it may take some milliseconds. ``is_blank``: there are no slots, and only white space.
         """
         self.once: Once | None = None
         constant: list[bytes] = []
@@ -359,7 +358,7 @@ class Prepared:
         self._block = b"".join(constant)
         self._begin = 0
         lengths = tuple(map(len, constant))
-        self.slots, self._lengths, self.effort = _shared_layout(tuple(slots), lengths)
+        self.slots, self._lengths, self.is_long = _shared_layout(tuple(slots), lengths)
         self.is_blank = not slots and is_blank(self._block)
 
     @property
@@ -388,8 +387,6 @@ class Prepared:
             return self._constant
         lengths, block, at = self._lengths, self._block, self._begin
         pairs: Iterable[tuple[int, Slot]] = zip(lengths, slots, strict=False)  # bytes follow the last slot
-        if self.effort:
-            lookup = FilterBudget(lookup)
         filled: list[bytes] = []
         room = LARGEST_ANSWER
         for length, slot in pairs:
@@ -428,51 +425,22 @@ class Prepared:
             at += sum(answer._lengths)
 
 
-COUNTED: Final = 1
-"""The effort of an answer whose filters may process much, so that their work is counted while it is filled."""
-
-LONG: Final = 2
-"""The effort of an answer that may take some milliseconds to fill."""
-
 MANY_SLOTS: Final = 2_000
 """Slots of an answer that take some milliseconds to fill."""
 
-MANY_GROWING_SLOTS: Final = 16
-"""Slots with filters that grow their values, with the same effect: 32 filters of 64 KB take up to a millisecond."""
-
-MANY_FILTERS: Final = 2_000
-"""Filters of all slots, with the same effect."""
-
-MANY_FILTERS_OF_ALL_VALUES: Final = 32
-"""Filters that are applied to all values of a label, with the same effect: a label has up to a thousand."""
-
-FEW_FILTERS: Final = 64
-"""Filters of single values that need no counting: the longest value has 64 KB."""
+MUCH_WORK: Final = 1_000
+"""What the filters of an answer count for when they take some milliseconds (`answerd.formats.template.MOST_WORK`)."""
 
 _PACKED: Final = 65_536
 """Bytes of an answer up to which it is put into a block with others; a larger answer is a block by itself."""
 
 
-def _effort(slots: tuple[Slot, ...]) -> int:
-    """Return the effort of filling slots: 0, `COUNTED` or `LONG`."""
-    growing = single = of_all = 0
-    if any(slot.is_long for slot in slots):
-        return LONG
-    for slot in slots:
-        for part in slot.template.parts:
-            if isinstance(part, str) or not part.filters:
-                continue
-            cost = sum([COST.get(name, 1) for name, _ in part.filters])
-            growing += any(name in GROWING for name, _ in part.filters)
-            if part.gathers:
-                of_all += cost
-            else:
-                single += cost
-    if len(slots) > MANY_SLOTS or growing > MANY_GROWING_SLOTS:
-        return LONG
-    if of_all > MANY_FILTERS_OF_ALL_VALUES or single > MANY_FILTERS:
-        return LONG
-    return COUNTED if of_all or single > FEW_FILTERS else 0
+def _is_long(slots: tuple[Slot, ...]) -> bool:
+    """Return whether filling slots may take some milliseconds."""
+    if len(slots) > MANY_SLOTS or any(slot.is_long for slot in slots):
+        return True
+    parts = (part for slot in slots for part in slot.template.parts)
+    return sum([part.work for part in parts if not isinstance(part, str)]) > MUCH_WORK
 
 
 def _weight(slots: tuple[Slot, ...]) -> int:
@@ -481,9 +449,9 @@ def _weight(slots: tuple[Slot, ...]) -> int:
 
 
 @remembered(4_096, _weight, _LONGEST_SHARED)
-def _shared_layout(slots: tuple[Slot, ...], lengths: tuple[int, ...]) -> tuple[tuple[Slot, ...], tuple[int, ...], int]:
-    """Return the same pair of objects for all answers with the same layout, and the effort of filling it."""
-    return slots, lengths, _effort(slots)
+def _shared_layout(slots: tuple[Slot, ...], lengths: tuple[int, ...]) -> tuple[tuple[Slot, ...], tuple[int, ...], bool]:
+    """Return the same pair of objects for all answers with the same layout, and whether it takes long to fill."""
+    return slots, lengths, _is_long(slots)
 
 
 class Family(Protocol[Parsed, T]):

@@ -18,17 +18,20 @@ Filter = tuple[str, tuple[str, ...]]
 """A filter as a placeholder has it: its name and the texts in its parentheses."""
 
 LONGEST_FILTERED: Final = 65_536
-"""The most characters that a filter of `GROWING` makes, as many as a secret has. Repeated filters could double a
-value each time."""
-
-GROWING: Final = frozenset({"replace", "join", "base64", "urlencode"})
-"""The filters that can make a value longer."""
+"""The most characters that ``replace``, ``join``, ``base64`` and ``urlencode`` make, as many as a secret has. Repeated
+filters could double a value each time."""
 
 MOST_REPLACED: Final = 8_388_608
 """The most characters that ``replace`` makes of all values of a label together, as many as an answer has."""
 
-COST: Final = dict.fromkeys(("host", "prefix", "netmask", "network", "broadcast"), 16)
+COST: Final = dict.fromkeys((
+    "host", "prefix", "netmask", "network", "broadcast", "replace", "base64", "urlencode",
+), 16)  # fmt: skip
 """The cost of a filter for each value, as a multiple of the usual cost. Filters that are not here cost 1."""
+
+COST_OF_ALL_VALUES: Final = 32
+"""How many times as much a filter counts that is applied to all values of a label. A label has up to a thousand, but
+most have one."""
 
 MOST_PIECES: Final = 1_000
 """The most values that ``split`` and ``lines`` make, as many as a label has."""
@@ -285,16 +288,10 @@ def _joined(separator: str, values: Sequence[str]) -> str:
     return separator.join(values)
 
 
-# --- the work of filters ----------------------------------------------------------------------------------------------
+# --- what an answer is filled with ------------------------------------------------------------------------------------
 
 LARGEST_ANSWER: Final = 8_388_608
 """Bytes. A real answer has some thousands; the answer of a client that reads slowly is kept in memory."""
-
-MOST_WORK: Final = 33_554_432
-"""Characters that the filters of one answer process together: 0.1 seconds of work, 0.4 of those on addresses."""
-
-FOR_EACH_VALUE: Final = 32
-"""Characters that each value counts in addition to its own, whenever a filter is applied to it."""
 
 
 def too_large() -> AnswerTooLarge:
@@ -310,36 +307,3 @@ class Lookup(Protocol):
 
     def values(self, label: str) -> Sequence[str]:
         """Return all values of a label."""
-
-
-class FilterBudget:
-    """A lookup for one answer that bounds the work of its filters: a document may have hundreds of thousands of
-    placeholders, each with 32 filters, and a label a thousand values. Neither alone takes long, all of them together
-    take minutes (docs/limits.md#documents). Answers with few filters are not counted.
-
-    It counts the work of filters, and remembers what they made of all values of a label.
-
-    ``made`` has these values by the ``id`` of their placeholder, which the answer keeps while it is filled. They are
-    counted, so their number is bounded.
-    """
-
-    __slots__ = ("_left", "_lookup", "made")
-
-    def __init__(self, lookup: Lookup) -> None:
-        self._lookup = lookup
-        self._left = MOST_WORK
-        self.made: dict[int, Sequence[str]] = {}
-
-    def first(self, label: str) -> str | None:
-        """Return the first value of a label. Raises `CannotFill`."""
-        return self._lookup.first(label)
-
-    def values(self, label: str) -> Sequence[str]:
-        """Return all values of a label. Raises `CannotFill`."""
-        return self._lookup.values(label)
-
-    def spend(self, name: str, characters: int, values: int) -> None:
-        """Count what a filter is about to process, or what was made. Raises ValueError when it is too much."""
-        self._left -= characters + values * FOR_EACH_VALUE * COST.get(name, 1)
-        if self._left < 0:
-            raise ValueError(f"brings the work of this answer's filters over {MOST_WORK:,} characters")

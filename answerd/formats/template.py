@@ -19,7 +19,6 @@ from answerd.formats.filters import (
     FILTERS,
     LARGEST_ANSWER,
     Filter,
-    FilterBudget,
     Lookup,
     apply_filter,
     too_large,
@@ -68,14 +67,11 @@ class Placeholder:
         if value is not None and not value.isprintable() and not self._cuts_first:
             self._refuse_unusable(value)
         if self.filters:
-            meter = lookup if isinstance(lookup, FilterBudget) else None
             for name, texts in self.filters:
                 if name == FALLBACK:
                     value = self._fallback(texts[0], lookup) if value is None else value
                     continue
                 try:
-                    if meter is not None and value is not None:
-                        meter.spend(name, len(value), 1)
                     plain = FILTERS.get(name) if value is not None else None
                     value = apply_filter(name, texts, value) if plain is None or value is None else plain(value)
                 except ValueError as error:
@@ -90,12 +86,25 @@ class Placeholder:
 
     def values(self, lookup: Lookup) -> Sequence[str]:
         """Return all values for a request, at least one. Raises `CannotFill` as `value` does."""
-        if not isinstance(lookup, FilterBudget):
-            return self._values(lookup, None)
-        made = lookup.made.get(id(self))
-        if made is None:
-            made = lookup.made[id(self)] = self._values(lookup, lookup)
-        return made
+        values = lookup.values(self.label)
+        if not self._cuts_first:
+            self._refuse_any_unusable(values)
+        for name, texts in self.filters:
+            if name == FALLBACK:
+                if not values:
+                    values = lookup.values(texts[0])
+                    self._refuse_any_unusable(values)
+                continue
+            try:
+                values = filters.apply_to_all(name, texts, values)
+            except ValueError as error:
+                raise self._refused_by(name, error) from None
+            if name in CUTTING:
+                self._refuse_any_unusable(values)
+        self._refuse_any_unusable(values, _NOT_IN_A_SECRET)
+        if not values:
+            raise self._missing()
+        return values
 
     def _fallback(self, label: str, lookup: Lookup) -> str | None:
         """Return the first value of the fact that ``default(label)`` names."""
@@ -103,31 +112,6 @@ class Placeholder:
         if value is not None and not value.isprintable():
             self._refuse_unusable(value)
         return value
-
-    def _values(self, lookup: Lookup, meter: FilterBudget | None) -> Sequence[str]:
-        values = lookup.values(self.label)
-        name = self.filters[0][0] if self.filters else ""
-        try:
-            _count(meter, "", values)
-            if not self._cuts_first:
-                self._refuse_any_unusable(values)
-            for name, texts in self.filters:
-                _count(meter, name, values)
-                if name == FALLBACK:
-                    if not values:
-                        values = lookup.values(texts[0])
-                        self._refuse_any_unusable(values)
-                    continue
-                values = filters.apply_to_all(name, texts, values)
-                if name in CUTTING:
-                    self._refuse_any_unusable(values)
-            _count(meter, "", values)
-        except ValueError as error:
-            raise self._refused_by(name, error) from None
-        self._refuse_any_unusable(values, _NOT_IN_A_SECRET)
-        if not values:
-            raise self._missing()
-        return values
 
     def _missing(self) -> CannotFill:
         reason = f"the request has no fact {self._shown!r}, which the answer needs"
@@ -164,6 +148,12 @@ class Placeholder:
         last = self.filters[-1][0] if self.filters else None
         return last if last in filters.TYPES else None
 
+    @property
+    def work(self) -> int:
+        """What its filters count for in its document (docs/limits.md#documents)."""
+        cost = sum([filters.COST.get(name, 1) for name, _ in self.filters])
+        return cost * filters.COST_OF_ALL_VALUES if self.gathers else cost
+
     def size(self) -> int:
         """The number of its characters."""
         return len(self.label) + sum([len(text) for _, texts in self.filters for text in texts])
@@ -185,12 +175,6 @@ def _refuse(value: str, shown: str, unusable: re.Pattern[str]) -> None:
     if _LONE_SURROGATE.search(value):
         reason = f"the value of {shown!r} is not valid Unicode, which no answer may take"
         raise CannotFill(reason, shown, missing=False)
-
-
-def _count(meter: FilterBudget | None, name: str, values: Sequence[str]) -> None:
-    """Count the work on all values of a label. Raises ValueError when it is too much."""
-    if meter is not None:
-        meter.spend(name, sum(map(len, values)), len(values))
 
 
 @dataclass(frozen=True, slots=True)
@@ -245,6 +229,10 @@ MOST_FILTERS: Final = 32
 """The most filters of a placeholder. Each processes the whole value, so many filters would multiply the cost of a
 request."""
 
+MOST_WORK: Final = 32_768
+"""What the filters of a document count for at most: a filter 1, more where it costs more (`Placeholder.work`). So many
+take 30 ms on values of 1,024 characters, and at most a second where each label has a thousand values."""
+
 
 class TemplateReader:
     """Reads the placeholders of a document and collects their faults.
@@ -252,7 +240,7 @@ class TemplateReader:
     ``problems`` holds the first sentences, ``unlisted`` counts the others. A sentence has the line and the column in
     ``source``, the document's text, where they can be found there. It never quotes the text between the braces: that
     may be a password. ``found``: whether any placeholder, including literal braces, was seen; ``labels`` are those of
-    the placeholders.
+    the placeholders, ``work`` is what their filters count for.
     """
 
     def __init__(self, source: str = "") -> None:
@@ -261,6 +249,7 @@ class TemplateReader:
         self.unlisted = 0
         self.found = False
         self.labels: set[str] = set()
+        self.work = 0
         self._looked_at: dict[str, int] = {}
 
     def __call__(self, text: str, *, open_is_text: bool = False, has_types: bool = False) -> str | Template:
@@ -274,9 +263,10 @@ class TemplateReader:
         if len(text) <= LONGEST_REMEMBERED:
             known = _read_before(text, open_is_text, has_types)
             if known is not None:
-                template, labels = known
+                template, labels, work = known
                 self.found = True
                 self.labels |= labels
+                self.work += work
                 return template
         return self._cut(text, open_is_text, has_types)
 
@@ -317,6 +307,7 @@ class TemplateReader:
             self._note(text, found.start(), problem)
         elif isinstance(placeholder, Placeholder):
             self.labels.update(placeholder.labels)
+            self.work += placeholder.work
         return placeholder
 
     def refuse(self, text: str, problem: str) -> None:
@@ -344,12 +335,12 @@ class TemplateReader:
 
 
 @remembered(1_024, len, LONGEST_REMEMBERED)
-def _read_before(text: str, open_is_text: bool, has_types: bool) -> tuple[str | Template, frozenset[str]] | None:
-    """Return a text as a `TemplateReader` returns it, and the labels in it; None where it has a fault or no
-    placeholder. The documents of a fleet share many of these texts."""
+def _read_before(text: str, open_is_text: bool, has_types: bool) -> tuple[str | Template, frozenset[str], int] | None:
+    """Return a text as a `TemplateReader` returns it, the labels in it, and what its filters count for; None where it
+    has a fault or no placeholder. The documents of a fleet share many of these texts."""
     reader = TemplateReader()
     template = reader._cut(text, open_is_text, has_types)
-    return (template, frozenset(reader.labels)) if reader.found and not reader.problems else None
+    return (template, frozenset(reader.labels), reader.work) if reader.found and not reader.problems else None
 
 
 @remembered(1_024, len, LONGEST_REMEMBERED)

@@ -72,10 +72,10 @@ TABLE = {cells[0]: cells[1] for name in ("http", "limits") for cells in rows(pag
             f"{filters.MOST_REPLACED:,} characters",
         ),
         (
-            "text that the filters of one answer process together; each filter counts "
-            f"{filters.FOR_EACH_VALUE} characters more for each value, those of addresses "
-            f"{filters.FOR_EACH_VALUE * filters.COST['host']}",
-            f"{filters.MOST_WORK:,} characters",
+            "filters of a document; those of addresses, `replace`, `base64` and `urlencode` count for "
+            f"{filters.COST['host']}, and each counts {filters.COST_OF_ALL_VALUES} times as much where its placeholder "
+            "takes all values of a label",
+            f"{template.MOST_WORK:,} filters",
         ),
         ("values that the filter `split` makes", f"{filters.MOST_PIECES:,} values"),
         ("problems of one document that are listed", f"{errors.MOST_PROBLEMS} problems"),

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from answerd.formats import toml as toml_family
 from answerd.formats import xml as xml_family
 from answerd.formats.family import ParseError, branches
-from answerd.formats.filters import FILTERS, GROWING
+from answerd.formats.filters import COST, FILTERS, LONGEST_FILTERED
 from answerd.formats.template import MOST_FILTERS, TemplateReader
 from answerd.formats.xml_read import MOST_DECLARED, OUTERMOST
 from answerd.formats.yaml_read import MOST_TAG_DIRECTIVES
@@ -75,9 +75,8 @@ def test_a_placeholder_has_a_limit_of_filters() -> None:
         assert len(reader.problems) == problems
 
 
-@pytest.mark.parametrize("name", sorted(FILTERS.keys() - GROWING))
-def test_a_filter_that_is_repeated_makes_a_value_no_longer(name: str) -> None:
-    """`GROWING` names those that can, which have a bound."""
+@pytest.mark.parametrize("name", FILTERS)
+def test_a_filter_that_is_repeated_makes_a_value_no_longer_unless_it_has_a_bound_and_counts_more(name: str) -> None:
     tried = 0
     for value in ("525400201d0a", "192.0.2.7/24", "yes", "-12", "Straße 9 " * 1_000):
         with contextlib.suppress(ValueError):
@@ -85,8 +84,14 @@ def test_a_filter_that_is_repeated_makes_a_value_no_longer(name: str) -> None:
             tried += 1
             while len(made) < MOST_FILTERS and len(made[-1]) <= len(made[0]):
                 made.append(FILTERS[name](made[-1]))
-            assert len(made[-1]) <= len(made[0])
+            assert len(made[-1]) <= (LONGEST_FILTERED if name in COST else len(made[0]))
     assert tried
+
+
+@pytest.mark.parametrize("name", ["base64", "urlencode"])
+def test_a_filter_that_makes_a_value_longer_has_a_bound(name: str) -> None:
+    with pytest.raises(ValueError, match=f"more than {LONGEST_FILTERED} characters"):
+        FILTERS[name]("%" * LONGEST_FILTERED)
 
 
 def test_a_table_with_a_long_key_is_written_inline_and_says_the_same() -> None:
