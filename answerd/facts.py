@@ -28,9 +28,7 @@ from answerd.formats.template import SECRETS
 from answerd.identity import (
     INFINIBAND_DIGITS,
     LONGEST_VALUE,
-    SHORTEST_MAC,
     address_identity,
-    find_macs,
     identities_of,
     identity_of,
     is_mac,
@@ -40,6 +38,7 @@ from answerd.identity import (
 )
 from answerd.inventory.row import Row
 from answerd.json_body import JsonBody, filed, read_json
+from answerd.mac_search import SHORTEST_MAC, find_macs
 from answerd.shared_values import BUILT_IN, SharedValues, kind_of
 
 OWN_LABELS: Final = frozenset({"peer", "user_agent"})

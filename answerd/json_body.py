@@ -15,7 +15,8 @@ from typing import Any, Final
 
 import orjson
 
-from answerd.identity import LONGEST_VALUE, find_macs, identified
+from answerd.identity import LONGEST_VALUE, identified
+from answerd.mac_search import find_macs
 from answerd.shared_values import SharedValues, kind_of
 
 LONGEST_LABEL: Final = 1_024

@@ -13,9 +13,7 @@ from answerd.answers.select import Selection, claimed_member
 from answerd.facts import Facts
 from answerd.formats import split_extension
 from answerd.identity import (
-    SHORTEST_MAC,
     address_identity,
-    find_macs,
     identity_of,
     is_mac,
     record_identity,
@@ -25,6 +23,7 @@ from answerd.identity import (
 from answerd.installs.hardware import MAC, NAME, SERIAL, UUID, Asked, Names, RowOf, came_with_several_rows
 from answerd.installs.records import MOST_CARRIED, InstallMemory
 from answerd.inventory.row import Row, hardware_in
+from answerd.mac_search import SHORTEST_MAC, find_macs
 
 _LOCALLY_ADMINISTERED: Final = frozenset("2367abefABEF")
 """The second digits of MAC addresses that an operating system or a hypervisor has made up."""

@@ -15,7 +15,6 @@ from hypothesis import strategies as st
 from answerd.identity import (
     IDENTIFIER_LENGTH,
     Kind,
-    find_macs,
     folded,
     identified,
     identifier_fault,
@@ -26,6 +25,7 @@ from answerd.identity import (
     printable,
     without_pxelinux_prefix,
 )
+from answerd.mac_search import find_macs
 
 UUID = "12345678-1234-5678-9abc-def012345678"
 

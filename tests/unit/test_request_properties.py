@@ -10,7 +10,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from answerd.facts import Facts, Request
-from answerd.identity import find_macs
+from answerd.mac_search import find_macs
 from answerd.shared_values import is_shared
 from tests.support.thorough import examples
 from tests.unit import request_oracle as oracle
