@@ -10,7 +10,7 @@ import re
 from dataclasses import dataclass
 from typing import Self
 
-from answerd.identity import brief
+from answerd.short_texts import brief
 
 Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 

@@ -18,12 +18,13 @@ from answerd.answers.inventory_index import Inventory, inventory_file
 from answerd.documents import Key, RawDocument
 from answerd.formats.patterns import Pattern, form_under
 from answerd.hardware import hardware_of_labels
-from answerd.identity import Kind, brief, folded, identifier_fault, identity_of, printable
+from answerd.identity import Kind, folded, identifier_fault, identity_of
 from answerd.installs.shown import UnknownMachine, timestamp
 from answerd.inventory.editing import in_columns, with_row, with_rows_added
 from answerd.inventory.records import UnreadableError
 from answerd.inventory.row import IDENTITY_COLUMNS, Layout, Row, hardware_in, judged
 from answerd.inventory.table import Table, read_table
+from answerd.short_texts import brief, printable
 
 _NUMBER: Final = re.compile(r"\{n(?::0?([1-9]))?\}")
 

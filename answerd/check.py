@@ -34,7 +34,6 @@ from answerd.answers.lint import (
     report_equal_claims,
     unmet,
 )
-from answerd.answers.near_misses import join_shortened
 from answerd.answers.problems import load_problems
 from answerd.answers.redaction import known_values, secrets_in_clear
 from answerd.answers.repeated_values import repetitions
@@ -45,8 +44,9 @@ from answerd.documents import Document
 from answerd.errors import AnswerError, CannotFill, NotClaimed
 from answerd.facts import SHORTEST_BODY_IDENTITY
 from answerd.formats.family import Once
-from answerd.identity import brief, identity_of, printable
+from answerd.identity import identity_of
 from answerd.inventory.row import notes as row_notes
+from answerd.short_texts import brief, join_brief, printable
 from answerd.validators import TOOL_OF_FORMAT, Finding, Tools, Verdict, validate
 
 _MOST_DIGITS = 20
@@ -374,7 +374,7 @@ class _Rendering:
                 return not error.missing
 
         known = [repr(brief(label)) for label in self.labels.record(selection.layers, trial.identifier, has)]
-        return f"the fact{'s' if len(known) > 1 else ''} {join_shortened(known)}" if known else ""
+        return f"the fact{'s' if len(known) > 1 else ''} {join_brief(known)}" if known else ""
 
 
 def _file(found: Oversights, sentence: str, trial: CheckCase) -> None:

@@ -71,7 +71,7 @@ from answerd.captures import CaptureError
 from answerd.commands import FAILED, NAMES, WRONG_USAGE, Arguments, CommandError, command, options_of
 from answerd.config import ConfigError
 from answerd.errors import AnswerError
-from answerd.identity import printable
+from answerd.short_texts import printable
 from answerd.store import StoreError
 from answerd.suggestion import did_you_mean
 

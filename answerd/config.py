@@ -18,7 +18,7 @@ from dataclasses import dataclass, field, fields, replace
 from typing import Any, Final, Literal
 
 from answerd.addresses import Address, Network, is_public, parse_networks
-from answerd.identity import brief, printable
+from answerd.short_texts import brief, printable
 
 Source = Literal["default", "file", "environment", "own file"]
 

@@ -19,8 +19,9 @@ from answerd.formats.control import UNKNOWN_OVERLAY, Control, read_control
 from answerd.formats.family import AnyFamily, ParseError, Prepared, Tree
 from answerd.formats.template import MOST_WORK, TemplateReader
 from answerd.formats.text import lines_taken
-from answerd.identity import Kind, brief, identifier_fault, identity_of, printable
+from answerd.identity import Kind, identifier_fault, identity_of
 from answerd.long_work import run_long
+from answerd.short_texts import brief, printable
 
 if TYPE_CHECKING:
     from answerd.formats.jinja import JinjaReader

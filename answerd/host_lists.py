@@ -6,6 +6,8 @@ import re
 from itertools import product
 from typing import Final
 
+from answerd.short_texts import brief
+
 MOST_NAMES: Final = 100_000
 """Names of one list."""
 
@@ -42,7 +44,7 @@ def names_in(text: str) -> list[str]:
             parts.append(_numbers(text, piece[1]))
         at = piece.end() if piece is not None else at
     if at != len(text):
-        raise NotAList(f"{_brief(text)} is no list of names: a bracket is not closed, or not opened")
+        raise NotAList(f"{brief(text)} is no list of names: a bracket is not closed, or not opened")
     return list(names)
 
 
@@ -51,10 +53,10 @@ def _joined(text: str, parts: list[list[str]], already: int) -> list[str]:
     for part in parts:
         count *= len(part)
     if already + count > MOST_NAMES:
-        raise NotAList(f"{_brief(text)} names more than {MOST_NAMES:,} machines")
+        raise NotAList(f"{brief(text)} names more than {MOST_NAMES:,} machines")
     found = ["".join(pieces) for pieces in product(*parts)]
     if "" in found:
-        raise NotAList(f"{_brief(text)} is no list of names: one of them is empty")
+        raise NotAList(f"{brief(text)} is no list of names: one of them is empty")
     return found
 
 
@@ -64,22 +66,15 @@ def _numbers(text: str, written: str) -> list[str]:
     for one in written.split(","):
         bounds = _RANGE.match(one.strip())
         if bounds is None:
-            raise NotAList(f"{_brief(text)} is no list of names: brackets hold numbers and ranges, [01-20,25]")
+            raise NotAList(f"{brief(text)} is no list of names: brackets hold numbers and ranges, [01-20,25]")
         first, last, step = bounds[1], bounds[2] or bounds[1], int(bounds[3] or 1)
         if len(last) > len(first) and last[0] == "0":
-            raise NotAList(f"{_brief(text)} is no list of names: both numbers of a range have the zeros, [001-010]")
+            raise NotAList(f"{brief(text)} is no list of names: both numbers of a range have the zeros, [001-010]")
         if int(last) < int(first) or not step:
-            raise NotAList(f"{_brief(text)} is no list of names: a range goes up, [01-20]")
+            raise NotAList(f"{brief(text)} is no list of names: a range goes up, [01-20]")
         numbers = range(int(first), int(last) + 1, step)
         if len(found) + len(numbers) > MOST_NAMES:
-            raise NotAList(f"{_brief(text)} names more than {MOST_NAMES:,} machines")
+            raise NotAList(f"{brief(text)} names more than {MOST_NAMES:,} machines")
         width = len(first) if first[0] == "0" else 0
         found += [f"{number:0{width}}" for number in numbers]
     return found
-
-
-def _brief(text: str) -> str:
-    return text if len(text) <= _LONGEST_SHOWN else f"{text[:_LONGEST_SHOWN]}…"
-
-
-_LONGEST_SHOWN: Final = 60

@@ -188,29 +188,6 @@ def _composed(text: str) -> str:
     return unicodedata.normalize("NFC", text) if len(text) <= LONGEST_VALUE else text
 
 
-def printable(text: str) -> str:
-    """Return ``text`` fit for a sentence: control characters, and characters that no encoder takes, become escapes."""
-    if text.isprintable():
-        return text
-    return "".join(sign if sign.isprintable() else sign.encode("unicode_escape").decode("ascii") for sign in text)
-
-
-LONGEST_SHOWN: Final = 60
-"""Characters of a name that a sentence shows; a key may be as long as its document."""
-
-
-def brief(text: str, most: int = LONGEST_SHOWN) -> str:
-    """Return ``text`` as `printable` does, cut off after ``most`` characters: for names of keys, labels and elements,
-    never for values."""
-    return printable(text) if len(text) <= most else f"{printable(text[:most])}…"
-
-
-def join_limited(texts: Sequence[str], most: int, joint: str = ", ") -> str:
-    """Return ``a, b, c and 4 more``."""
-    listed = joint.join(texts[:most])
-    return f"{listed} and {len(texts) - most:,} more" if len(texts) > most else listed
-
-
 def _canonical_address(text: str) -> str | None:
     address = _address(text)
     return None if address is None else str(address)

@@ -21,9 +21,10 @@ from answerd.documents import Document, DocumentName, Key, NameInKind, RawDocume
 from answerd.errors import BrokenDocument
 from answerd.facts import Facts
 from answerd.formats.patterns import Criterion
-from answerd.identity import Kind, identifier_fault, identity_of, printable
+from answerd.identity import Kind, identifier_fault, identity_of
 from answerd.inventory.meaning import AS_WRITTEN, Meaning
 from answerd.shared_values import BUILT_IN, SharedValues
+from answerd.short_texts import printable
 
 _K = TypeVar("_K")
 _V = TypeVar("_V", bound="Document | GroupClaim")

@@ -20,8 +20,9 @@ from answerd.documents import LARGE_TEXT, Document, RawDocument, Stacks
 from answerd.errors import AnswerError, AnswerTooLarge, BrokenDocument, EmptyAnswer
 from answerd.facts import facts_of
 from answerd.formats.family import MergeError, Once, Prepared, Tree
-from answerd.identity import Kind, join_limited
+from answerd.identity import Kind
 from answerd.long_work import run_long
+from answerd.short_texts import join_limited
 
 Layers = tuple[Document, ...]
 

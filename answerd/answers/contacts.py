@@ -9,10 +9,11 @@ import orjson
 
 from answerd.answers.secret_names import redacted_cell
 from answerd.facts import Facts, Request
-from answerd.identity import identity_of, printable, spelled_address
+from answerd.identity import identity_of, spelled_address
 from answerd.installs.contacts import Contact
 from answerd.installs.tokens import without_tokens
 from answerd.shared_values import BUILT_IN, MAC, SERIAL, UUID, SharedValues
+from answerd.short_texts import cut, printable
 
 LARGEST_LABELS: Final = 4_096
 """Bytes of the labels, as JSON, that are kept of a request; also of a body that is looked at for them."""
@@ -65,7 +66,7 @@ def contact_of(asked: Asked) -> Contact | None:
         next(iter(texts.values())),
         asked.at,
         tuple(texts)[:_MOST_IDENTITIES],
-        path if len(path) <= _LONGEST_PATH else f"{path[:_LONGEST_PATH]}…",
+        cut(path, _LONGEST_PATH),
         asked.status,
         asked.got,
         asked.is_refused,

@@ -15,7 +15,6 @@ from typing import Any, cast
 
 from answerd.answers.compose import Layers, prepared_answer
 from answerd.answers.inventory_index import Inventory
-from answerd.answers.near_misses import shortened
 from answerd.answers.resolve import Answer
 from answerd.documents import Document
 from answerd.errors import BrokenDocument
@@ -24,6 +23,7 @@ from answerd.formats.family import ParseError, Path, Tree
 from answerd.formats.filters import Lookup
 from answerd.formats.positions import MARKINGS, Leaf, lines_of
 from answerd.memo import remembered
+from answerd.short_texts import brief
 
 LONGEST_MARKED = 65_536  # characters of a layer whose marked tree is kept for all its answers
 _TAG = re.compile(r"\{[{%]([^{}]*)")
@@ -66,8 +66,8 @@ class Origin:
     @property
     def where(self) -> str:
         """The place of the value, and that of the row, for a person."""
-        place = shortened(str(self.place), LONGEST_PLACE)
-        return f"{place}, {shortened(self.row, LONGEST_PLACE)}" if self.row else place
+        place = brief(str(self.place), LONGEST_PLACE)
+        return f"{place}, {brief(self.row, LONGEST_PLACE)}" if self.row else place
 
     @property
     def key(self) -> str:
@@ -252,7 +252,7 @@ class Placing:
         ):  # a preseed question is not a key of a layer, but has a line
             origin = self._value_on(line)
         if origin is None and wanted and self._by_steps:
-            layers = ", ".join(shortened(source_of(layer)) for layer in self._layers)
+            layers = ", ".join(brief(source_of(layer)) for layer in self._layers)
             return f"{message} (in none of its layers: {layers})"
         return f"{message} ({origin.where})" if origin and origin.place else _with_line(message, line)
 
@@ -342,4 +342,4 @@ def _places_of_line(together: Sequence[Origin]) -> str:
         element.place and first and element.place.document is first.document for element in together
     ):
         return together[0].where
-    return ", ".join(f"{shortened(element.path[-1])}: {element.where}" for element in together)
+    return ", ".join(f"{brief(element.path[-1])}: {element.where}" for element in together)

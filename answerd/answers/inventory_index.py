@@ -17,13 +17,14 @@ from answerd.answers.secret_names import is_secret_name
 from answerd.documents import LARGEST_DOCUMENT, DocumentName, RawDocument, is_too_large, nul_in
 from answerd.errors import BrokenDocument
 from answerd.facts import Facts
-from answerd.identity import Kind, brief, identity_of, normalize, printable
+from answerd.identity import Kind, identity_of, normalize
 from answerd.inventory import COLUMNS, FORMAT, file_of
 from answerd.inventory.meaning import AS_WRITTEN, ColumnsDocument, Meaning, read_columns, shared_values
 from answerd.inventory.records import UnreadableError
 from answerd.inventory.row import Layout, Row, hardware_in, is_empty, judged, shared_columns, written_in
 from answerd.inventory.table import Table, table_after
 from answerd.shared_values import BUILT_IN, MAC, SERIAL, UUID, SharedValues
+from answerd.short_texts import brief, printable
 
 _MOST_GONE: Final = 4
 """Removed inventories whose last rows are kept: a file that is replaced may be missing for a few looks."""

@@ -17,7 +17,6 @@ from answerd.answers.cases import RowCase
 from answerd.answers.catalogue import Catalogue, GroupClaim
 from answerd.answers.compose import Layers, prepared_answer
 from answerd.answers.gates import is_loader
-from answerd.answers.near_misses import join_shortened
 from answerd.answers.never_holds import never_holding
 from answerd.answers.select import rank
 from answerd.documents import Document
@@ -28,8 +27,9 @@ from answerd.formats.family import MergeError, Path, Prepared
 from answerd.formats.patterns import ComparedValues, form_under
 from answerd.formats.positions import MARKINGS
 from answerd.formats.template import SECRETS, Placeholder
-from answerd.identity import Kind, brief, identity_of, mac_digits, normalize, without_pxelinux_prefix
+from answerd.identity import Kind, identity_of, mac_digits, normalize, without_pxelinux_prefix
 from answerd.inventory.row import Row
+from answerd.short_texts import brief, join_brief
 from answerd.suggestion import did_you_mean, differs_by_one
 
 _MAC_DIGITS = 12
@@ -400,7 +400,7 @@ def report_equal_claims(catalogue: Catalogue, of_rows: Iterable[RowCase], found:
         machines = sorted(names)
         claimed = f"{len(machines)} machines equally, the first is" if len(machines) > 1 else "one machine equally:"
         sentence = (
-            f"{' and '.join(str(group.key) for group in tied)} claim {claimed} {join_shortened(machines[:1])}: "
+            f"{' and '.join(str(group.key) for group in tied)} claim {claimed} {join_brief(machines[:1])}: "
             f"its name decides for {tied[0].key.identifier}. Give one of them one more criterion, name the machines in "
             "its members, or make it an overlay"
         )
@@ -465,7 +465,7 @@ class EqualOverlays:
             more = f" and {len(names) - 1} more" if len(names) > 1 else ""
             yield (
                 f"{lower.key} and {upper.key}: both are overlay {lower.control.overlay} and set "
-                f"{join_shortened(self._shared[lower, upper], _MOST_PATHS)} for {join_shortened(names[:1])}{more}: the "
+                f"{join_brief(self._shared[lower, upper], _MOST_PATHS)} for {join_brief(names[:1])}{more}: the "
                 "names decide. Give one of them a higher number"
             )
 

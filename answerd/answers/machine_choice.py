@@ -23,10 +23,11 @@ from answerd.answers.operator_names import (
 from answerd.answers.secret_names import is_secret_name
 from answerd.formats.patterns import Pattern, as_compared, form_under
 from answerd.host_lists import MOST_NAMES, NotAList, is_host_list, names_in
-from answerd.identity import brief, folded, printable
+from answerd.identity import folded
 from answerd.installs.records import InstallMemory, Remembered
 from answerd.installs.states import STATE_WORDS, State, is_counted_as
 from answerd.inventory.row import Row
+from answerd.short_texts import brief, printable
 from answerd.suggestion import did_you_mean
 
 

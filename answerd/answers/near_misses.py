@@ -19,16 +19,11 @@ from answerd.facts import Facts
 from answerd.formats import ALL_EXTENSIONS
 from answerd.formats.patterns import Criterion
 from answerd.identity import identity_of, mac_digits
+from answerd.short_texts import brief, join_brief
 from answerd.suggestion import one_edit_from
 
 if TYPE_CHECKING:
     from answerd.answers.select import SelectionRequest
-
-LONGEST_VALUE = 60
-"""Characters of a value from a request that a sentence quotes, so that console lines stay readable."""
-
-MOST_VALUES = 3
-"""Values of one label that a sentence quotes."""
 
 MOST_IDENTITIES = 4
 """Identities that a sentence lists; a JSON body carries dozens."""
@@ -64,9 +59,9 @@ def unclaimed(catalogue: Catalogue, request: SelectionRequest, overlays: Sequenc
     """Return why nothing claims a request: who asked, for which formats, and the nearest miss. One line, bounded.
     ``overlays`` are those that hold for it."""
     facts = request.facts
-    parts = [f"no document claims {shortened(facts.described, LONGEST_NAME)}, and {_why_no_default(request)}"]
+    parts = [f"no document claims {brief(facts.described, LONGEST_NAME)}, and {_why_no_default(request)}"]
     if overlays:
-        names = join_shortened([f"{overlay.key.identifier} ({overlay.key.format})" for overlay in overlays])
+        names = join_brief([f"{overlay.key.identifier} ({overlay.key.format})" for overlay in overlays])
         parts.append(f"overlays hold, but are only laid over the answer of a group, a default or a machine: {names}")
     if not request.only_naming:
         near = nearest_miss(catalogue, request)
@@ -75,7 +70,7 @@ def unclaimed(catalogue: Catalogue, request: SelectionRequest, overlays: Sequenc
     seen = sorted((identity for identity in _looked_for(facts) if identity not in secret), key=_is_no_mac)
     if len(seen) > 1 or any(sent not in facts.described for sent in facts.identities.values()):
         unlisted = max(0, len(facts.identities) - MOST_LOOKED_FOR)
-        parts.append(f"identities seen: {join_shortened(seen, MOST_IDENTITIES, unlisted)}")
+        parts.append(f"identities seen: {join_brief(seen, MOST_IDENTITIES, unlisted)}")
     return "; ".join(parts)
 
 
@@ -101,15 +96,13 @@ def _is_no_mac(name: str) -> bool:
 def _why_no_default(request: SelectionRequest) -> str:
     facts = request.facts
     if facts.asks_for_xml_parts:
-        asked = shortened(facts.path.segments[-1])
+        asked = brief(facts.path.segments[-1])
         return f"{asked} of AutoYaST's rules or classes is answered only by a document whose match names file or path"
     if not facts.path.has_default:
-        asked = shortened(facts.path.segments[-1])
+        asked = brief(facts.path.segments[-1])
         return f"a default never answers {asked}, which a loader asks for before its default"
     if facts.asks_by_hex_address:
-        return (
-            f"a default never answers {shortened(facts.path.segments[-1])}, which AutoYaST tries before its MAC address"
-        )
+        return f"a default never answers {brief(facts.path.segments[-1])}, which AutoYaST tries before its MAC address"
     return f"there is no default in {' or '.join(request.extensions) if facts.path.word else 'any format'}"
 
 
@@ -125,7 +118,7 @@ def nearest_miss(catalogue: Catalogue, request: SelectionRequest) -> str | None:
     if not misses:
         return None
     more = f" ({len(misses) - 1} more like it)" if len(misses) > 1 else ""
-    return shortened(misses[0], MOST_CHARACTERS) + more
+    return brief(misses[0], MOST_CHARACTERS) + more
 
 
 def with_hints(error: AnswerError, facts: Facts) -> str:
@@ -138,7 +131,7 @@ def with_hints(error: AnswerError, facts: Facts) -> str:
     who = facts.described
     if facts.request.path != "/" or facts.labels:
         formats = f" for {' or '.join(facts.extensions)}" if facts.path.word else ""
-        parts.append(f"asked{formats} by {shortened(who, LONGEST_NAME)}")
+        parts.append(f"asked{formats} by {brief(who, LONGEST_NAME)}")
     return "; ".join(parts)
 
 
@@ -151,7 +144,7 @@ def missing_fact(label: str, facts: Facts) -> str | None:
     near = difflib.get_close_matches(label, comparable, n=3, cutoff=0.7)
     ends = [known for known in labels if known.endswith(f".{label}") or label.endswith(f".{known}")]
     found = list(dict.fromkeys([*near, *ends]))
-    return f"it has {join_shortened(found)}" if found else None
+    return f"it has {join_brief(found)}" if found else None
 
 
 def near_macs(catalogue: Catalogue, facts: Facts) -> Iterator[str]:
@@ -191,7 +184,7 @@ def _refused(catalogue: Catalogue, request: SelectionRequest) -> Iterator[str]:
     for identity in _looked_for(facts):
         for claim in sorted(catalogue.members.get(identity, ()), key=lambda claim: _order(claim.document)):
             if why := _why_not(claim.document, claim.match, request):
-                yield f"{claim.document.key} has {shortened(identity)} as a member, but does not claim it: {why}"
+                yield f"{claim.document.key} has {brief(identity)} as a member, but does not claim it: {why}"
 
 
 def _why_not(document: Document, match: Sequence[Criterion], request: SelectionRequest) -> str | None:
@@ -210,7 +203,7 @@ def _cut_at_slashes(catalogue: Catalogue, request: SelectionRequest) -> Iterator
         for end in range(first + 2, min(len(segments), first + MOST_SLASHES + 1) + 1):
             whole = "/".join(segments[first:end])
             for known in _known_as(catalogue, identity_of(whole)):
-                yield f'{known} is named like "{shortened(whole)}" of the path: write / within a name as %2F'
+                yield f'{known} is named like "{brief(whole)}" of the path: write / within a name as %2F'
 
 
 def _order(document: Document) -> tuple[str, int]:
@@ -228,28 +221,15 @@ def _defaults(catalogue: Catalogue, request: SelectionRequest) -> Iterator[str]:
 # What a request has, and what a criterion asks for, in words. `Criterion.holds` alone decides whether it holds.
 
 
-def shortened(text: str, length: int = LONGEST_VALUE) -> str:
-    """Return a text of a request for use in a sentence, quoted or not: on one line, and not too long."""
-    shown = "".join(sign if sign.isprintable() else "?" for sign in text[: length + 1])
-    return shown if len(text) <= length else f"{shown[:length]}…"
-
-
-def join_shortened(texts: Sequence[str], most: int = MOST_VALUES, unlisted: int = 0) -> str:
-    """Return ``a, b, c and 4 more``. ``unlisted``: how many there are beside the ``texts``."""
-    shown = ", ".join(shortened(text) for text in texts[:most])
-    more = max(0, len(texts) - most) + unlisted
-    return f"{shown} and {more} more" if more else shown
-
-
 def asks_for(criterion: Criterion) -> str:
     """Return a criterion by its label: ``serial``. A pattern is a value of a document, which no sentence quotes."""
-    return shortened(criterion.label)
+    return brief(criterion.label)
 
 
 def request_has(label: str, facts: Facts) -> str:
     """Return the values that a request has for a label, as words: ``serial is "X1"``, or that there are none."""
     values = facts.values(label)
     if not values:
-        return f"the request has no {shortened(label)}"
-    shown = [repr(shortened(redacted_cell(label, value))) for value in values]
-    return f"the request's {shortened(label)} is {join_shortened(shown)}"
+        return f"the request has no {brief(label)}"
+    shown = [repr(brief(redacted_cell(label, value))) for value in values]
+    return f"the request's {brief(label)} is {join_brief(shown)}"

@@ -12,8 +12,8 @@ from answerd.documents import Document
 from answerd.facts import RESERVED_LABELS, STATE
 from answerd.formats.patterns import Pattern, has_bits_beyond_prefix
 from answerd.formats.template import SECRETS
-from answerd.identity import brief
 from answerd.installs.states import State
+from answerd.short_texts import brief
 
 _IN_AN_ADDRESS: Final = frozenset("0123456789abcdef.:%*?")
 _HEX_DIGITS: Final = frozenset("0123456789abcdef")

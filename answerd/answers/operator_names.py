@@ -19,7 +19,7 @@ from answerd.answers.hardware_names import row_finder, row_names
 from answerd.documents import Document
 from answerd.errors import AnswerError
 from answerd.formats.family import Once
-from answerd.identity import address_identity, brief, identity_of, spelled_address
+from answerd.identity import address_identity, identity_of, spelled_address
 from answerd.installs.hardware import (
     MAC,
     NAME,
@@ -34,6 +34,7 @@ from answerd.installs.records import InstallMemory, Refused, Remembered, no_row
 from answerd.installs.sentences import command, kind_and_text, moment
 from answerd.installs.states import Gate, Order, Requested, State, is_silent
 from answerd.inventory.row import Row
+from answerd.short_texts import brief
 
 
 class Machine(NamedTuple):

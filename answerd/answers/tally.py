@@ -15,9 +15,10 @@ from answerd.answers.catalogue import Catalogue, extended_name
 from answerd.answers.machine_choice import Choice, ChosenMachine, WrongChoice, chosen
 from answerd.answers.operator_names import groups_of_row
 from answerd.formats.patterns import as_compared
-from answerd.identity import brief, folded, identity_of, printable
+from answerd.identity import folded, identity_of
 from answerd.installs.records import InstallMemory
 from answerd.installs.states import State, is_silent
+from answerd.short_texts import brief, printable
 from answerd.suggestion import did_you_mean
 
 BY_GROUP: Final = "group"

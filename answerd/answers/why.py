@@ -16,7 +16,7 @@ from answerd.answers.catalogue import Catalogue
 from answerd.answers.compose import once_of
 from answerd.answers.explain import needing
 from answerd.answers.gates import refusal_sentence
-from answerd.answers.near_misses import asks_for, join_shortened, near_macs, request_has, shortened
+from answerd.answers.near_misses import asks_for, near_macs, request_has
 from answerd.answers.resolve import Answer, resolve
 from answerd.answers.secret_names import redacted_cell
 from answerd.answers.select import Considered, Rank, Selection, SelectionRequest, rank, select, selection_request
@@ -27,8 +27,9 @@ from answerd.facts import Facts
 from answerd.formats.control import Control
 from answerd.formats.family import Once, Path
 from answerd.formats.patterns import Criterion
-from answerd.identity import Kind, brief, identifier_fault, printable
+from answerd.identity import Kind, identifier_fault
 from answerd.installs.sentences import kind_and_text
+from answerd.short_texts import brief, join_brief, printable
 
 MOST_PATHS = 10
 """Paths of one ``unset`` or ``append`` that are named."""
@@ -144,10 +145,10 @@ def _with_row(catalogue: Catalogue, facts: Facts) -> tuple[Facts, list[Step]]:
     known = inventory.facts(facts)
     if known.row is None:
         return known, [Step("row", "no row of the inventory has one of these identities")]
-    columns = ", ".join(map(shortened, known.row.values()))
+    columns = ", ".join(map(brief, known.row.values()))
     sentence = f"{inventory.place(known.row)} is the row of this machine: its values count for {columns}"
     found = [identity for identity in known.row.identities() if identity in facts.identities]
-    return known, [Step("row", sentence, (f"found by {join_shortened(found)}",))]
+    return known, [Step("row", sentence, (f"found by {join_brief(found)}",))]
 
 
 _HARDWARE: Final = ("mac", "serial", "uuid")
@@ -157,16 +158,14 @@ def _request(facts: Facts) -> Iterator[Step]:
     if not facts.labels:
         yield Step("facts", "none: the request says nothing but the names it is asked with")
     for label, values in facts.labels.items():
-        yield Step(
-            "facts", f"{shortened(label)} = {', '.join(shortened(redacted_cell(label, value)) for value in values)}"
-        )
+        yield Step("facts", f"{brief(label)} = {', '.join(brief(redacted_cell(label, value)) for value in values)}")
     if not facts.identities:
         yield Step("identities", "none: no machine document and no group's members can claim this request")
     for label in _HARDWARE:
         if facts.said.hides(label):
             yield Step("facts", f"no {label}: many machines have the value that the request sends")
     for identity, sent in facts.identities.items():
-        yield Step("identities", identity if identity == sent else f"{identity}, sent as {shortened(sent)}")
+        yield Step("identities", identity if identity == sent else f"{identity}, sent as {brief(sent)}")
 
 
 def _formats(facts: Facts, acceptable: Sequence[str], *, by_name: bool) -> Step:
@@ -175,7 +174,7 @@ def _formats(facts: Facts, acceptable: Sequence[str], *, by_name: bool) -> Step:
         return Step("formats", f"{formats}: asked for by name")
     if facts.path.word is None:
         return Step("formats", f"{formats}: no segment of the path asks for a format")
-    return Step("formats", f"{formats}: the path segment {shortened(facts.path.word)!r} asks for that")
+    return Step("formats", f"{formats}: the path segment {brief(facts.path.word)!r} asks for that")
 
 
 def _layers(outcome: Selection | AnswerError) -> Iterator[Step]:
@@ -187,9 +186,9 @@ def _layers(outcome: Selection | AnswerError) -> Iterator[Step]:
 def _what_it_does(control: Control) -> Iterator[str]:
     """Yield the effects of a layer's control keys on the layers below it."""
     if control.unset:
-        yield f"takes away what lies below it at {join_shortened(list(map(_keys, control.unset)), MOST_PATHS)}"
+        yield f"takes away what lies below it at {join_brief(list(map(_keys, control.unset)), MOST_PATHS)}"
     if control.append:
-        yield f"adds to the arrays below it at {join_shortened(list(map(_keys, control.append)), MOST_PATHS)}"
+        yield f"adds to the arrays below it at {join_brief(list(map(_keys, control.append)), MOST_PATHS)}"
 
 
 def _keys(path: Path) -> str:
@@ -265,7 +264,7 @@ class _Selecting:
             if default is chosen:
                 fate = "answers, as nothing else claims the request"
             elif not self.request.may_have_default(default.key.format):
-                fate = f"is no answer to {shortened(self.facts.side_file or self.facts.path.segments[-1])}"
+                fate = f"is no answer to {brief(self.facts.side_file or self.facts.path.segments[-1])}"
             else:
                 fate = "is not needed" if chosen else "would answer"
             self._add("default", f"{document_and_source(default)} {fate}")

@@ -79,7 +79,7 @@ from answerd.commands.common import (
     unread_env_file,
 )
 from answerd.commands.remote import AdminApi, Shape, fits
-from answerd.identity import printable
+from answerd.short_texts import printable
 from answerd.store import Author, Store, StoreError
 from answerd.store.opening import open_database, open_existing_database, open_existing_states
 from answerd.store.transfer import Directory, read_directory

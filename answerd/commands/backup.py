@@ -48,8 +48,8 @@ from time import time
 from answerd.commands import WRONG_USAGE, Arguments, CommandError
 from answerd.commands.apply import own_author, user_name
 from answerd.commands.common import announce_store, configured_store, counted, printable_line, say, say_each, settings
-from answerd.identity import printable
 from answerd.installs.events import audited
+from answerd.short_texts import printable
 from answerd.store.backup import backup_database, backup_directory, restore_database, restore_directory, restore_shared
 from answerd.store.files import FileStore
 from answerd.store.opening import install_rules, open_existing_states, open_postgres

@@ -33,7 +33,8 @@ from answerd import captures
 from answerd.commands import WRONG_USAGE, Arguments, CommandError
 from answerd.commands.common import counted, print_json, print_table, say, settings, unread_env_file
 from answerd.facts import Facts
-from answerd.identity import identity_of, printable
+from answerd.identity import identity_of
+from answerd.short_texts import cut, printable
 
 WIDEST = 60
 """Characters of a cell, so that columns stay aligned; ``--json`` has all of it."""
@@ -71,12 +72,8 @@ def run(arguments: Arguments) -> int:
     if arguments["--json"]:
         print_json({"captures": rows})
         return 0
-    print_table([[*map(_cut, list(row.values())[:-1]), row["file"]] for row in rows])
+    print_table([[*(cut(cell, WIDEST) for cell in list(row.values())[:-1]), row["file"]] for row in rows])
     return 0
-
-
-def _cut(text: str) -> str:
-    return text if len(text) <= WIDEST else f"{text[: WIDEST - 1]}…"
 
 
 def capture_named(name: str) -> Path:

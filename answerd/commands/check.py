@@ -51,8 +51,8 @@ from answerd.commands.common import (
     read_documents,
     settings,
 )
-from answerd.identity import printable
 from answerd.installs.records import InstallMemory
+from answerd.short_texts import printable
 from answerd.store import Store, StoreError
 from answerd.store.files import FileStore
 from answerd.store.opening import install_rules, open_existing_states

@@ -21,9 +21,9 @@ from answerd.answers.sources import FINGERPRINT, NO_SOURCES, Sources
 from answerd.commands import FAILED, WRONG_USAGE, CommandError
 from answerd.config import ENV_FILE, Config, ConfigError, read_config
 from answerd.errors import CannotFill
-from answerd.identity import printable
 from answerd.installs.states import State
 from answerd.server.certificate import Certificate, CertificateError, configured_certificate
+from answerd.short_texts import printable
 from answerd.store import Progress, Store, StoreError, no_progress
 from answerd.store.files import FileStore
 from answerd.store.opening import loaded, open_existing, open_existing_states

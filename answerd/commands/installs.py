@@ -110,6 +110,7 @@ from answerd.installs.records import InstallMemory, Refused, Remembered
 from answerd.installs.sentences import shown_name
 from answerd.installs.shown import MOST_LISTED, event_as_json, last_lines, record_as_json, unknown_as_json
 from answerd.installs.states import Order, Rules, State
+from answerd.short_texts import cut
 from answerd.store import Store
 from answerd.store.opening import install_rules, open_existing_states
 from answerd.store.states import Position, States
@@ -385,11 +386,7 @@ def _state(record: dict[str, Any]) -> str:
 def _message(record: dict[str, Any]) -> str:
     message = record["message"] or ""
     percent = f"{record['percent']}% " if record["percent"] is not None else ""
-    return percent + _shortened(message)
-
-
-def _shortened(text: str) -> str:
-    return text if len(text) <= _LONGEST_MESSAGE else f"{text[:_LONGEST_MESSAGE]}…"
+    return percent + cut(message, _LONGEST_MESSAGE)
 
 
 def _path(machine: dict[str, Any]) -> str:
@@ -406,7 +403,7 @@ _COLUMNS: _Columns = {
     "STATE": _state,
     "SINCE": lambda record: record["since"] or "-",
     "HEARD": lambda record: record["heard"] or "-",
-    "LAST STEP": lambda record: _shortened(printable_line(record["last_step"] or "-")),
+    "LAST STEP": lambda record: cut(printable_line(record["last_step"] or "-"), _LONGEST_MESSAGE),
     "STARTS": lambda record: str(record["starts"]),
     "GROUP": lambda record: shown_name(record["group"] or "-"),
     "MESSAGE": _message,

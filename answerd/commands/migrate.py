@@ -32,9 +32,9 @@ from pathlib import Path
 
 from answerd.commands import WRONG_USAGE, Arguments, CommandError
 from answerd.commands.common import counted, one_of, say_each
-from answerd.identity import printable
 from answerd.migrate import SOURCES, MigrationError, read
 from answerd.migrate.result import write
+from answerd.short_texts import printable
 
 
 def run(arguments: Arguments) -> int:

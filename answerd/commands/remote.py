@@ -26,7 +26,7 @@ import orjson
 
 from answerd.commands import WRONG_USAGE, CommandError
 from answerd.commands.common import say
-from answerd.identity import printable
+from answerd.short_texts import cut, printable
 
 TOKEN = "SERVICE_ADMIN_TOKEN"  # noqa: S105 - a name
 """The setting that holds the token, and with ``_FILE`` at its end that names a file of it."""
@@ -79,8 +79,7 @@ class ApiReply:
     @property
     def error(self) -> str:
         """The sentence of an error, cut where it is long."""
-        reason = str(self.content["error"])
-        return reason if len(reason) <= _LONGEST_REASON else f"{reason[:_LONGEST_REASON]}…"
+        return cut(str(self.content["error"]), _LONGEST_REASON)
 
 
 class _Unusable(Exception):

@@ -67,7 +67,7 @@ from answerd.commands import WRONG_USAGE, Arguments, CommandError
 from answerd.commands.apply import own_author
 from answerd.commands.common import announce_store, counted, progress, say, say_each, settings, unread_env_file
 from answerd.config import Config
-from answerd.identity import printable
+from answerd.short_texts import printable
 from answerd.store import StoreError
 from answerd.store.backup import import_file
 from answerd.store.opening import install_rules, open_database, open_existing_database, open_existing_states

@@ -35,7 +35,7 @@ import sys
 from answerd.commands import Arguments
 from answerd.commands.common import coloured, read_bytes
 from answerd.formats import FORMATS, split_extension
-from answerd.identity import brief
+from answerd.short_texts import brief
 from answerd.suggestion import did_you_mean
 from answerd.validators import validate
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from answerd.answers.catalogue import Catalogue
 from answerd.answers.explain import LONGEST_PLACE, Origin, Place, Placing, origins
-from answerd.answers.near_misses import shortened, with_hints
+from answerd.answers.near_misses import with_hints
 from answerd.answers.redaction import known_values, redacted_answer
 from answerd.answers.resolve import Answer, resolve
 from answerd.answers.sources import Sources
@@ -17,6 +17,7 @@ from answerd.errors import AnswerError, NotClaimed
 from answerd.facts import Facts
 from answerd.formats import FORMATS
 from answerd.long_work import run_long
+from answerd.short_texts import brief
 from answerd.validators import Tools, validate
 
 LONGEST_JUDGED = 65_536
@@ -187,5 +188,5 @@ def _row_place(catalogue: Catalogue, answer: Answer) -> str:
 def _places(origin: Origin, place: Place, of_row: str) -> Sequence[tuple[str, str]]:
     key = place.document.key
     where = link("/console/document", kind=str(key.kind), name=key.identifier, format=key.format, line=place.line)
-    found = [(shortened(str(place), LONGEST_PLACE), where)]
-    return [*found, (shortened(origin.row, LONGEST_PLACE), of_row)] if origin.row else found
+    found = [(brief(str(place), LONGEST_PLACE), where)]
+    return [*found, (brief(origin.row, LONGEST_PLACE), of_row)] if origin.row else found

@@ -12,12 +12,13 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from answerd.answers.inventory_index import Inventory
-from answerd.identity import brief, folded
+from answerd.identity import folded
 from answerd.inventory.editing import with_columns_added, with_row, with_rows_added
 from answerd.inventory.meaning import Meaning
 from answerd.inventory.records import Syntax, UnreadableError, after_sep_line, records, separator_of, written_record
 from answerd.inventory.row import Row, judged
 from answerd.inventory.table import Table, read_table
+from answerd.short_texts import brief
 
 IDENTITY_GUESSES = (
     ("mac", re.compile(r"\bmac\b|mac.?addr|hwaddr")),

@@ -23,7 +23,7 @@ from answerd.console.jobs import Job, Jobs, patience_for
 from answerd.console.proposals import NEW_INVENTORY
 from answerd.console.rendering import counted
 from answerd.documents import Key, RawDocument
-from answerd.identity import Kind, brief, folded, identity_of
+from answerd.identity import Kind, folded, identity_of
 from answerd.inventory import FORMAT as INVENTORY_FORMAT
 from answerd.inventory import file_of
 from answerd.inventory.editing import with_row, with_rows_added, without_row
@@ -37,6 +37,7 @@ from answerd.server.admin.documents import RowEdits, line_of
 from answerd.server.admin.requests import CannotRender, InvalidRequest, NotThere
 from answerd.server.document_writes import DocumentWrites
 from answerd.server.threads import in_thread
+from answerd.short_texts import brief
 from answerd.store import Author, HistoryEntry, HistoryFilter, StoreError, Version
 from answerd.write_guard import (
     UNCONDITIONAL,

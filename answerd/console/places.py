@@ -15,7 +15,8 @@ from answerd.answers.causes import Cause
 from answerd.answers.inventory_index import inventory_file
 from answerd.console.rendering import Piece, link
 from answerd.documents import Document, Key
-from answerd.identity import Kind, identity_of, printable
+from answerd.identity import Kind, identity_of
+from answerd.short_texts import printable
 
 _PLACE = re.compile(
     r'\b(?P<kind>machine|group|default)(?: "(?P<name>[^"\n]+)")? \((?P<format>\w+)\)'

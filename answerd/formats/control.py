@@ -14,7 +14,8 @@ from typing import Final
 
 from answerd.formats.family import Once, Path, RawControl, RawValue
 from answerd.formats.patterns import Criterion, Pattern
-from answerd.identity import Kind, brief, folded, identifier_fault, identity_of
+from answerd.identity import Kind, folded, identifier_fault, identity_of
+from answerd.short_texts import brief
 
 CONTROL_KEYS: Final[dict[str, frozenset[Kind]]] = {
     "extends": frozenset(Kind),

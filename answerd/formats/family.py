@@ -15,8 +15,8 @@ from typing import Any, Final, NewType, Protocol, TypeVar
 from answerd.errors import CannotFill
 from answerd.formats.filters import LARGEST_ANSWER, Lookup, too_large
 from answerd.formats.template import LONGEST_REMEMBERED, Placeholder, Template, TemplateReader
-from answerd.identity import brief
 from answerd.memo import remembered
+from answerd.short_texts import brief
 
 Tree = NewType("Tree", object)
 """A document of some family, for code that only passes it back to its family. Never modified: layers share parts."""

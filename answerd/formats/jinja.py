@@ -44,8 +44,9 @@ from answerd.formats.jinja_words import (
 )
 from answerd.formats.template import SECRETS, Placeholder, Template, refuse_unusable
 from answerd.formats.text import line_in_document
-from answerd.identity import brief, folded
+from answerd.identity import folded
 from answerd.memo import remembered
+from answerd.short_texts import brief
 from answerd.suggestion import did_you_mean
 
 LONGEST: Final = 65_536

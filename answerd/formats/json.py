@@ -31,7 +31,7 @@ from answerd.formats.family import (
     line_and_column,
 )
 from answerd.formats.template import Placeholder, Template
-from answerd.identity import brief
+from answerd.short_texts import brief
 
 name = "json"
 placeholders = dict_tree.placeholders

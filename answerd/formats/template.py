@@ -23,8 +23,9 @@ from answerd.formats.filters import (
     apply_filter,
     too_large,
 )
-from answerd.identity import brief, folded
+from answerd.identity import folded
 from answerd.memo import remembered
+from answerd.short_texts import brief
 
 _CONTROL_CHARACTER: Final = re.compile(r"[\x00-\x1f\x7f-\x9f]")  # Unicode category Cc, all of it
 _NOT_IN_A_SECRET: Final = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]")  # the same without line ends and tabs

@@ -52,7 +52,7 @@ from answerd.formats.xml_read import (
     read,
     shape,
 )
-from answerd.identity import brief, join_limited
+from answerd.short_texts import brief, join_limited
 from answerd.suggestion import did_you_mean
 
 # --- merging ----------------------------------------------------------------------------------------------------------

@@ -14,6 +14,7 @@ from urllib.parse import parse_qsl
 import orjson
 
 from answerd.installs.states import ReportKind
+from answerd.short_texts import cut
 
 LONGEST_MESSAGE = 500
 """Characters of a message that are kept: it is shown in a line of a table."""
@@ -88,7 +89,7 @@ def read_report(word: ReportKind | None, query: str, headers: Iterable[tuple[str
         message = _line(body.last or body.first, is_last=True) if is_log else _line(body.first)
     return Report(
         found,
-        _shortened(message) or None,
+        _message(message) or None,
         _percent(fields.get("percent")),
         _event_line(value),
         joined(*body),
@@ -138,7 +139,7 @@ def _event_line(value: Any) -> str:
     if not isinstance(value, dict) or "event_type" not in value:
         return ""
     parts = [value.get(key) for key in ("event_type", "name", "result", "description")]
-    return _shortened(" ".join(part for part in parts if isinstance(part, str) and part))
+    return _message(" ".join(part for part in parts if isinstance(part, str) and part))
 
 
 def _json(body: bytes) -> Any:
@@ -217,11 +218,10 @@ def _line(body: bytes, *, is_last: bool = False) -> str:
     return next((line.strip() for line in (reversed(lines) if is_last else lines) if line.strip()), "")
 
 
-def _shortened(text: str) -> str:
+def _message(text: str) -> str:
     """Return a message on one line, without control characters."""
     line = "".join(sign if sign.isprintable() else " " for sign in text[: 2 * LONGEST_MESSAGE])
-    line = " ".join(line.split())
-    return line if len(line) <= LONGEST_MESSAGE else f"{line[:LONGEST_MESSAGE]}…"
+    return cut(" ".join(line.split()), LONGEST_MESSAGE)
 
 
 def _percent(text: str | None) -> float | None:

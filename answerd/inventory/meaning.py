@@ -14,9 +14,10 @@ from typing import Any, Final
 import tomli
 
 from answerd.errors import MOST_PROBLEMS
-from answerd.identity import brief, folded, is_label, normalize
+from answerd.identity import folded, is_label, normalize
 from answerd.inventory.records import BYTE_ORDER_MARK, UnreadableError
 from answerd.shared_values import BUILT_IN, LONGEST_SHARED, SharedValues
+from answerd.short_texts import brief
 from answerd.suggestion import did_you_mean
 
 _KEYS: Final = ("columns", "shared")

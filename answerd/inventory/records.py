@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from answerd.identity import brief
+from answerd.short_texts import brief
 
 BYTE_ORDER_MARK = "\ufeff"
 SEPARATORS = ",;\t"

@@ -11,12 +11,10 @@ from answerd.identity import (
     RESERVED_MACHINES,
     Kind,
     address_identity,
-    brief,
     folded,
     identifier_fault,
     identity_of,
     is_label,
-    join_limited,
     normalize,
     port_of,
 )
@@ -24,6 +22,7 @@ from answerd.inventory import columns_file_beside
 from answerd.inventory.meaning import AS_WRITTEN, Meaning, is_reserved
 from answerd.inventory.records import MOST_COLUMNS, CsvRecord, Syntax, UnreadableError
 from answerd.shared_values import MAC, SERIAL, SHARED_SERIALS, UUID, SharedValues, kind_of
+from answerd.short_texts import brief, join_limited
 from answerd.suggestion import did_you_mean
 
 IDENTITY_COLUMNS: Final = ("id", "mac", "serial", "uuid")

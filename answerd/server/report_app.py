@@ -10,7 +10,6 @@ from typing import NamedTuple
 from urllib.parse import unquote_to_bytes
 
 from answerd.errors import StatesUnknown
-from answerd.identity import printable
 from answerd.installs.reports import WORDS, Body, read_report
 from answerd.installs.states import ReportKind
 from answerd.installs.tokens import TokenSubject, subject_of, token_fingerprint
@@ -27,6 +26,7 @@ from answerd.server.statuses import (
     OK,
     SERVICE_UNAVAILABLE,
 )
+from answerd.short_texts import printable
 from answerd.store import StoreAway, StoreError
 
 BODY_OF_REPORT = Ends(limit=1_048_576, first=16_384, last=49_152)

@@ -22,6 +22,7 @@ from typing import Final, Literal, Protocol
 from gevent.monkey import get_original
 
 from answerd.server.statuses import FIRST_PROBLEM, INTERNAL_ERROR
+from answerd.short_texts import cut
 
 Level = Literal["all", "problems", "off"]
 Form = Literal["text", "json"]
@@ -35,6 +36,7 @@ MAX_TARGET: Final = 1_500
 MAX_OUTCOME: Final = 800
 MAX_METHOD: Final = 40
 MAX_SERVICE_TEXT: Final = 3_900
+_MARK: Final = "..."  # after what is cut off: a line is ASCII as far as it can be
 # The same for a JSON line, in which quotes and backslashes take two bytes.
 MAX_JSON_TARGET: Final = 1_000
 MAX_JSON_OUTCOME: Final = 600
@@ -137,9 +139,9 @@ class RequestLog:
         """
         if not self.keeps(status):
             return
-        target = _cut(escape(target), MAX_TARGET)
-        outcome = _cut(escape(outcome), MAX_OUTCOME)
-        method = _cut(escape(method), MAX_METHOD)
+        target = cut(escape(target), MAX_TARGET, _MARK)
+        outcome = cut(escape(outcome), MAX_OUTCOME, _MARK)
+        method = cut(escape(method), MAX_METHOD, _MARK)
         if self._is_json:
             fields: dict[str, str | float | None] = {
                 "method": method,
@@ -159,7 +161,7 @@ class RequestLog:
         self._append(self._service_line(self._now(), text))
 
     def _service_line(self, now: str, text: str) -> str:
-        text = _cut(escape(text), MAX_SERVICE_TEXT)
+        text = cut(escape(text), MAX_SERVICE_TEXT, _MARK)
         if self._is_json:
             level = "warning" if text.startswith(_WARNINGS) else "info"
             return self._json_line(now, level, None, {"message": text[:MAX_JSON_MESSAGE]})
@@ -337,7 +339,3 @@ def _is_regular(descriptor: int) -> bool:
         return stat.S_ISREG(os.fstat(descriptor).st_mode)
     except OSError:
         return False
-
-
-def _cut(text: str, length: int) -> str:
-    return text if len(text) <= length else text[:length] + "..."

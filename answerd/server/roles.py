@@ -17,8 +17,8 @@ from datetime import UTC, date, datetime, time
 from enum import StrEnum
 from pathlib import Path
 
-from answerd.identity import brief, printable
 from answerd.server.bearer import presented_token
+from answerd.short_texts import brief, printable
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._@+-]{0,63}\Z")
 _HASH = re.compile(r"[0-9a-f]{64}\Z")

@@ -8,8 +8,8 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from answerd.identity import printable
 from answerd.server.roles import NamedToken, TokensError, parse_token_file
+from answerd.short_texts import printable
 from answerd.store.file_io import write_atomically
 
 SETTING = "SERVICE_TOKENS_FILE"

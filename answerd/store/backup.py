@@ -17,9 +17,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from answerd.identity import printable
 from answerd.installs.records import InstallMemory, held_records
 from answerd.installs.states import Rules
+from answerd.short_texts import printable
 from answerd.store import (
     NOBODY,
     WRITER_WAIT_SECONDS,

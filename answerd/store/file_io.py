@@ -17,8 +17,8 @@ import time
 from pathlib import Path
 
 from answerd.documents import LARGEST_DOCUMENT, LARGEST_INVENTORY, Key, NotText, RawDocument, decoded
-from answerd.identity import printable
 from answerd.inventory import FORMAT as INVENTORY_FORMAT
+from answerd.short_texts import printable
 
 Signature = tuple[int, int, int, int]
 """Size in bytes, times of the last change of content and of inode in nanoseconds, inode: equal means that a file is

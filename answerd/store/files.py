@@ -14,7 +14,8 @@ from collections.abc import Callable, Iterator, Mapping, Set
 from pathlib import Path
 
 from answerd.documents import Key, RawDocument
-from answerd.identity import Kind, printable
+from answerd.identity import Kind
+from answerd.short_texts import printable
 from answerd.store import (
     Changes,
     DocumentEntry,

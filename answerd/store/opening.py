@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 from answerd.answers.catalogue import Catalogue
 from answerd.config import Config
-from answerd.identity import printable
 from answerd.installs.states import Rules
+from answerd.short_texts import printable
 from answerd.store import Changes, NewerSchema, Store, StoreAway, StoreError
 from answerd.store.files import FileStore
 

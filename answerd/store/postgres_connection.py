@@ -22,6 +22,7 @@ from urllib.parse import urlsplit
 
 import peewee
 
+from answerd.short_texts import cut
 from answerd.store import StoreAway, StoreError, StoreLost
 from answerd.store.tables import execute
 
@@ -43,6 +44,9 @@ CHANNEL = "answerd"
 READ_COMMITTED = "READ COMMITTED"
 """Each statement after the lock sees what was committed before. The other levels see what was there when they began to
 wait for the lock, and fail; a database may have one of those as its default."""
+
+LONGEST_REASON = 300
+"""Characters of the database's own words that are repeated."""
 
 _LAST_WAIT_SECONDS = 0.001
 """The wait of a statement that begins after the time of its connection was over."""
@@ -133,7 +137,7 @@ class PostgresServer:
                 self.refused = refused
                 return database
         self.refused = refused
-        reason = _shortened("; ".join(dict.fromkeys(faults)))
+        reason = cut("; ".join(dict.fromkeys(faults)), LONGEST_REASON)
         raise StoreAway(f"the database {self.described} cannot be reached: {reason}")
 
     def _connect(self, parameters: Mapping[str, Any], seconds: float, until: float) -> peewee.PostgresqlDatabase:
@@ -210,7 +214,7 @@ class PostgresServer:
         text = _LIBPQS_WORDS.sub("", " ".join(str(primary or error).split()))
         for value in _values_to_hide(self._url):
             text = re.sub(rf"(?<![\w-]){re.escape(value)}(?![\w-])", "…", text)
-        return _shortened(text) or type(error).__name__
+        return cut(text, LONGEST_REASON) or type(error).__name__
 
 
 def end_when_silent(database: peewee.Database, seconds: float) -> None:
@@ -352,7 +356,3 @@ def _state_of(error: Exception) -> str | None:
     """Return PostgreSQL's code of an error; None where the driver itself raised it."""
     state: str | None = getattr(getattr(error, "orig", None) or error.__cause__, "sqlstate", None)
     return state
-
-
-def _shortened(text: str) -> str:
-    return text[:300]

@@ -18,7 +18,8 @@ from typing import NamedTuple
 from answerd.answers.sources import Sources
 from answerd.errors import CannotFill
 from answerd.formats.template import SECRETS
-from answerd.identity import Kind, brief, identifier_fault, identity_of, join_limited, printable
+from answerd.identity import Kind, identifier_fault, identity_of
+from answerd.short_texts import brief, join_limited, printable
 from answerd.store.file_io import Signature, State, link_fault, read_file, state_of, write_atomically
 from answerd.store.looks import Looks
 from answerd.store.watch import WRITING_SECONDS, Watch, device_and_inode

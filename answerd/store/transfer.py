@@ -11,7 +11,8 @@ from pathlib import Path
 
 from answerd.answers.problems import load_problems
 from answerd.documents import Key, RawDocument
-from answerd.identity import Kind, printable
+from answerd.identity import Kind
+from answerd.short_texts import printable
 from answerd.store import NOBODY, Author, Changes, Progress, Store, StoreError, no_progress
 from answerd.store.file_io import make_directories, write_atomically
 from answerd.store.files import FileStore

@@ -21,7 +21,7 @@ from typing import Any
 
 from answerd.formats.control import CONTROL_KEYS
 from answerd.formats.toml import fixed_sentence
-from answerd.identity import brief
+from answerd.short_texts import brief
 from answerd.validators import proxmox_values as values
 from answerd.validators.time_zones import known_zones
 from answerd.validators.tools import ToolRequest

@@ -12,7 +12,7 @@ import re
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from answerd.identity import brief
+from answerd.short_texts import brief
 from answerd.suggestion import did_you_mean
 from answerd.validators.time_zones import canonical_zones
 

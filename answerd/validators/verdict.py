@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from answerd.identity import brief
+from answerd.short_texts import brief
 from answerd.suggestion import did_you_mean
 
 

@@ -127,7 +127,7 @@ def test_of_a_body_with_thousands_of_names_the_first_are_looked_for(fleet: Fleet
 
     assert 'machine "name0999" (ks) does not claim it' in reason(0)
     assert "more like it" not in reason(0)
-    assert reason(0).endswith("identities seen: name0000, name0001, name0002, name0003 and 2996 more")
+    assert reason(0).endswith("identities seen: name0000, name0001, name0002, name0003 and 2,996 more")
 
 
 def test_the_reason_stays_short_whatever_a_client_sends(fleet: Fleet) -> None:

@@ -22,10 +22,10 @@ from answerd.identity import (
     identity_of,
     mac_digits,
     normalize,
-    printable,
     without_pxelinux_prefix,
 )
 from answerd.mac_search import find_macs
+from answerd.short_texts import printable
 
 UUID = "12345678-1234-5678-9abc-def012345678"
 

@@ -13,7 +13,7 @@ from answerd.answers.operator_names import machines_with_state
 from answerd.answers.redaction import redacted_row
 from answerd.answers.unclaimed import still_unclaimed
 from answerd.documents import Key
-from answerd.identity import Kind, brief, identifier_fault
+from answerd.identity import Kind, identifier_fault
 from answerd.inventory import DEFAULT_NAME, FORMAT
 from answerd.server.admin import requests
 from answerd.server.admin.documents import text_of
@@ -22,6 +22,7 @@ from answerd.server.document_writes import DocumentWrites
 from answerd.server.live_states import LiveStates
 from answerd.server.statuses import OK
 from answerd.server.threads import in_thread
+from answerd.short_texts import brief
 from answerd.store import Author
 from answerd.write_guard import ChangeSet, ConditionFailed, Conditions, Times, etag
 

@@ -18,7 +18,7 @@ from answerd.answers.redaction import redacted, redacted_row
 from answerd.answers.sources import Sources
 from answerd.documents import Key, RawDocument
 from answerd.formats import FORMATS
-from answerd.identity import Kind, brief, folded, identity_of
+from answerd.identity import Kind, folded, identity_of
 from answerd.inventory import COLUMNS, FORMAT
 from answerd.inventory.editing import in_columns, with_row, with_rows_added, without_row
 from answerd.inventory.records import BYTE_ORDER_MARK, UnreadableError
@@ -42,6 +42,7 @@ from answerd.server.admin.requests import (
 from answerd.server.document_writes import DocumentWrites
 from answerd.server.statuses import NOT_MODIFIED, OK
 from answerd.server.threads import in_thread
+from answerd.short_texts import brief
 from answerd.store import Author, DocumentEntry
 from answerd.write_guard import (
     UNCONDITIONAL,

@@ -17,7 +17,7 @@ from answerd.answers.redaction import redacted_install
 from answerd.answers.sources import Sources
 from answerd.answers.tally import Summary, summary
 from answerd.answers.unclaimed import still_unclaimed
-from answerd.identity import folded, printable
+from answerd.identity import folded
 from answerd.installs.contacts import ContactIndex, contact_as_json
 from answerd.installs.hardware import Names
 from answerd.installs.records import InstallMemory, Remembered
@@ -38,6 +38,7 @@ from answerd.server.exposition import TallyExposition
 from answerd.server.live_states import LiveStates
 from answerd.server.statuses import OK
 from answerd.server.threads import in_thread
+from answerd.short_texts import printable
 
 
 class InstallHandlers:

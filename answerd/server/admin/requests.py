@@ -18,12 +18,13 @@ import orjson
 from answerd.answers.secret_names import why_masked
 from answerd.documents import LARGEST_INVENTORY, Key, NotText, decoded
 from answerd.formats import FORMATS
-from answerd.identity import Kind, identifier_fault, printable
+from answerd.identity import Kind, identifier_fault
 from answerd.inventory import FORMAT as INVENTORY_FORMAT
 from answerd.inventory import INVENTORY_FORMATS
 from answerd.server.http.responses import Client, Exchange, exchange_of, reason_line
 from answerd.server.roles import NEEDED, Caller, Role, may
 from answerd.server.statuses import NOT_MODIFIED, OK
+from answerd.short_texts import printable
 from answerd.store import Author
 from answerd.write_guard import ConditionFailed, Conditions, Times, WrittenDocument
 
