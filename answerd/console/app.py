@@ -53,7 +53,7 @@ from answerd.server.console_parts import ConsoleParts
 from answerd.server.http.bodies import Ends
 from answerd.server.http.parser import HttpRequest
 from answerd.server.http.responses import exchange_of
-from answerd.server.http.server import Gate
+from answerd.server.http.server import PeerBodyLimit
 from answerd.server.roles import NEEDED, Caller, Role, may
 
 LOGIN, LOGOUT, DOCUMENT = "/console/login", "/console/logout", "/console/document"
@@ -103,7 +103,7 @@ class Console:
         self._states = parts.installs
         self._is_behind_proxy = bool(config.trusted_proxies)
         self._api = parts.api
-        self._api_gate = parts.api_gate
+        self._api_body_limit = parts.api_body_limit
         self._api_writes = config.shares_console
         self._pages: Mapping[tuple[str, str], Callable[[PageRequest], PageReply]] = {
             ("GET", "/console/"): pages.now,
@@ -153,10 +153,10 @@ class Console:
         return [reply.body]
 
     def body_limit(self, request: HttpRequest, peer: str) -> int | Ends:
-        """Return how many bytes the body of a request may have (`answerd.server.http.server.Gate`)."""
+        """Return how many bytes the body of a request may have (`answerd.server.http.server.PeerBodyLimit`)."""
         path = request.path
         if path not in ("/console", "/console/") and not path.startswith("/console/"):
-            return self._api_gate(request, peer)
+            return self._api_body_limit(request, peer)
         if request.method != "POST" or self._block.seconds_left(peer):
             return 0
         if path == LOGIN:
@@ -343,8 +343,8 @@ def _may_do(session: Session, method: str, path: str) -> bool:
     return request in NEEDED and may(session.role, request)
 
 
-def make_console(parts: ConsoleParts) -> tuple[WSGIApplication, Gate]:
-    """Return the console's application, and the gate of its requests' bodies."""
+def make_console(parts: ConsoleParts) -> tuple[WSGIApplication, PeerBodyLimit]:
+    """Return the console's application, and the limit of its requests' bodies."""
     prepare()
     console = Console(parts)
     return console, console.body_limit

@@ -20,7 +20,7 @@ from answerd.server.bearer import FailureBlock
 from answerd.server.console_parts import ConsoleParts
 from answerd.server.document_writes import DocumentWrites
 from answerd.server.exposition import Exposition, make_metrics_app
-from answerd.server.http.server import Gate, HttpServer, Limits
+from answerd.server.http.server import HttpServer, Limits, PeerBodyLimit
 from answerd.server.metrics import AdminCounts
 from answerd.server.shared import Shared
 from answerd.server.shown_targets import shown_target
@@ -90,17 +90,17 @@ class Administration(Process):
             feed=shared.feed,
         )
         app: WSGIApplication = api
-        gate = admin_app.make_gate(api, shared.admin_tokens, block)
+        body_limit = admin_app.make_body_limit(api, shared.admin_tokens, block)
         if shared.make_console is not None and shared.config.console is not None:
-            console, console_gate = shared.make_console(self._parts(block, app, gate))
+            console, console_body_limit = shared.make_console(self._parts(block, app, body_limit))
             if shared.console_socket is not None:
-                yield self._listener(shared.console_socket, console, console_gate)
+                yield self._listener(shared.console_socket, console, console_body_limit)
             else:
-                app, gate = console, console_gate
+                app, body_limit = console, console_body_limit
         if shared.admin_socket is not None:
-            yield self._listener(shared.admin_socket, app, gate)
+            yield self._listener(shared.admin_socket, app, body_limit)
 
-    def _parts(self, block: FailureBlock, api: WSGIApplication, api_gate: Gate) -> ConsoleParts:
+    def _parts(self, block: FailureBlock, api: WSGIApplication, api_body_limit: PeerBodyLimit) -> ConsoleParts:
         shared = self.shared
         return ConsoleParts(
             config=lambda: shared.config,
@@ -114,7 +114,7 @@ class Administration(Process):
             log=shared.log.line,
             problems=self._problems,
             api=api,
-            api_gate=api_gate,
+            api_body_limit=api_body_limit,
             installs=self.installs,
             feed=shared.feed,
         )
@@ -147,7 +147,7 @@ class Administration(Process):
             admission=Admission(METRICS_CONNECTIONS),
         )
 
-    def _listener(self, listening: socket.socket, app: WSGIApplication, gate: Gate) -> HttpServer:
+    def _listener(self, listening: socket.socket, app: WSGIApplication, body_limit: PeerBodyLimit) -> HttpServer:
         shared, config = self.shared, self.shared.config
         limits = Limits(
             timeout=config.admin_timeout_seconds,
@@ -162,7 +162,7 @@ class Administration(Process):
             log=shared.log,
             admission=Admission(shared.descriptors.admin, bodies=MEMORY_OF_BODIES),
             trusted_proxies=config.trusted_proxies,
-            body_limit=gate,
+            body_limit=body_limit,
             shown_target=shown_target,
             error=admin_app.json_error,
             counts=AdminCounts(shared.cells),

@@ -36,7 +36,7 @@ from answerd.server.capture import Recorder
 from answerd.server.http.bodies import Ends
 from answerd.server.http.parser import HttpRequest
 from answerd.server.http.responses import PLAIN_TEXT, Exchange, exchange_of, reason_line
-from answerd.server.http.server import Gate
+from answerd.server.http.server import PeerBodyLimit
 from answerd.server.live_states import LiveStates
 from answerd.server.metrics import PROBE, REPORT
 from answerd.server.probes import PROBES, Probes, Readiness, is_probe
@@ -128,8 +128,8 @@ def make_answer_app(
     return app
 
 
-def make_gate(access: Access, *, has_states: bool = False) -> Gate:
-    """Return the gate of the bodies of requests: one is not worth reading where `make_answer_app` refuses the request
+def make_body_limit(access: Access, *, has_states: bool = False) -> PeerBodyLimit:
+    """Return the limit of the bodies of requests: one is not worth reading where `make_answer_app` refuses the request
     by its header, and of ``/health`` and ``/ready``. ``has_states``: reports are taken, which need no token."""
 
     def body_limit(request: HttpRequest, peer: str) -> int | Ends:
@@ -226,7 +226,7 @@ def _resolved(
         return body
     finally:
         if installs is not None:
-            exchange.settle = installs.settle()
+            exchange.awaited = installs.awaited()
     if found.selection.default and installs is not None and not is_known(catalogue(), catalogue().facts(facts)):
         installs.unclaimed(catalogue(), facts)
     if installs is not None:

@@ -11,7 +11,7 @@ from answerd.config import Config
 from answerd.server.answer_set import LiveAnswerSet
 from answerd.server.bearer import FailureBlock
 from answerd.server.document_writes import DocumentWrites
-from answerd.server.http.server import Gate
+from answerd.server.http.server import PeerBodyLimit
 from answerd.server.live_states import LiveStates
 from answerd.server.request_feed import RequestFeed
 from answerd.server.roles import AdminTokens
@@ -24,8 +24,8 @@ class ConsoleParts:
     """What the console is given of a running service. ``writes`` is None for a store of files.
 
     ``problems`` returns those of the set in force. ``config`` returns the settings, which a signal may have changed.
-    ``api`` is the admin API, and ``api_gate`` its gate. ``installs`` is None where the service keeps no states;
-    ``feed`` has the last requests of all workers.
+    ``api`` is the admin API, and ``api_body_limit`` that of its bodies. ``installs`` is None where the service keeps no
+    states; ``feed`` has the last requests of all workers.
     """
 
     config: Callable[[], Config]
@@ -39,10 +39,10 @@ class ConsoleParts:
     log: Callable[[str], None]
     problems: Callable[[], Sequence[str]]
     api: WSGIApplication
-    api_gate: Gate
+    api_body_limit: PeerBodyLimit
     installs: LiveStates | None = None
     feed: RequestFeed | None = None
 
 
-ConsoleFactory = Callable[[ConsoleParts], tuple[WSGIApplication, Gate]]
-"""Makes the console's application and the gate of its requests' bodies; who starts the service passes it."""
+ConsoleFactory = Callable[[ConsoleParts], tuple[WSGIApplication, PeerBodyLimit]]
+"""Makes the console's application and the limit of its requests' bodies; who starts the service passes it."""

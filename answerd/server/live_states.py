@@ -194,7 +194,7 @@ class LiveStates:
         with suppress(StoreError):
             self._add(events)
 
-    def settle(self) -> Callable[[], str] | None:
+    def awaited(self) -> Callable[[], str] | None:
         """Return what waits until what `given` got for the present request is written, None where that is nothing. It
         is to be called before the response is sent, and returns why that must not be sent, empty where it may."""
         batch = _given.get()

@@ -189,7 +189,7 @@ class Worker(Process):
             limits=Limits(timeout=config.timeout_seconds, max_lingering=shared.descriptors.lingering),
             log=shared.log,
             admission=shared.admission,
-            body_limit=answer_app.make_gate(shared.access, has_states=self.installs is not None),
+            body_limit=answer_app.make_body_limit(shared.access, has_states=self.installs is not None),
             shown_target=shown_target,
             is_reserved=is_report if self.installs is not None else None,
             trusted_proxies=config.trusted_proxies,

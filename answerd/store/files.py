@@ -135,14 +135,14 @@ class FileStore(ReadOnlyStore):
             return None
         scan = _Scan(self)
         scan.run_only(names)
-        self._watch.settle()
+        self._watch.end_look()
         return scan
 
     def _full_scan(self) -> _Scan | None:
         """Look at everything. None when the directory was replaced meanwhile. Raises `StoreError` where the former
         content is gone."""
         root = device_and_inode(self.directory)
-        self._watch.begin()
+        self._watch.begin_look()
         try:
             scan = _Scan(self)
             scan.run()
@@ -150,7 +150,7 @@ class FileStore(ReadOnlyStore):
         except BaseException:
             self._watch.close()
             raise
-        self._watch.settle()
+        self._watch.end_look()
         if self._files.looked_before and device_and_inode(self.directory) != root:
             self._watch.close()
             return None

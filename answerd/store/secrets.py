@@ -226,11 +226,11 @@ class SecretFiles:
     def _scan(self, root: Path) -> _SecretScan:
         """Look at everything. Raises OSError where the directory cannot be listed, or is another one and empty."""
         root_now = device_and_inode(root)
-        self._watch.begin()
+        self._watch.begin_look()
         seen = _scan(root, self._watch)
         if self._files.names and not (seen.files or seen.folders) and root_now != self._root:
             raise OSError(errno.ENOENT, "it is another directory now, in which there is nothing")
-        self._watch.settle()
+        self._watch.end_look()
         self._root = root_now
         return seen
 

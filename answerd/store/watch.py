@@ -54,9 +54,9 @@ _STRUCTURE = flags.ISDIR | flags.DELETE_SELF | flags.MOVE_SELF | flags.Q_OVERFLO
 
 
 class Watch:
-    """The changes below one root. A look at everything is between `begin` and `settle`; it gives `add` each directory
-    before it lists it, so that no change falls between the two, and takes ``is_whole`` away where a change would not
-    be reported.
+    """The changes below one root. A look at everything is between `begin_look` and `end_look`; it gives `add` each
+    directory before it lists it, so that no change falls between the two, and takes ``is_whole`` away where a change
+    would not be reported.
 
     ``overdue`` are files that have been open for writing for longer than `WRITING_SECONDS`."""
 
@@ -109,7 +109,7 @@ class Watch:
         not closed it."""
         return name in self._writing and name not in self.overdue
 
-    def begin(self) -> None:
+    def begin_look(self) -> None:
         """Begin a look at everything."""
         if self._is_asked_for_everything:
             self._is_asked_for_everything, self._begin_due = False, 0.0
@@ -122,7 +122,7 @@ class Watch:
         if not self.is_whole:
             self._forget_writing()
 
-    def settle(self) -> None:
+    def end_look(self) -> None:
         """End a look: the kernel is relied on only if it reports every change."""
         if not self.is_whole:
             self._end()

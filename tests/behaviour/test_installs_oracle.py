@@ -85,8 +85,8 @@ class Real:
         except GateClosed:
             return None
         finally:
-            settle = self.installs.settle()
-            assert settle is None or settle() == ""
+            awaited = self.installs.awaited()
+            assert awaited is None or awaited() == ""
         text = answer.body.decode()
         return None if answer.refusal is not None else text
 

@@ -8,7 +8,7 @@ import pytest
 
 from answerd.addresses import is_public, parse_networks
 from answerd.server.access import Access
-from answerd.server.answer_app import make_answer_app, make_gate
+from answerd.server.answer_app import make_answer_app, make_body_limit
 from answerd.server.answer_set import AnswerSet, Preparation, WriteCounter
 from answerd.server.http.parser import HeaderBlock, HttpRequest
 from answerd.server.http.responses import Exchange, environ_of, respond
@@ -43,7 +43,7 @@ def ask(method: str, path: str, *, token: str | None = None, length: int = 0, to
 def test_the_header_alone_decides_in_order(request_: HttpRequest, peer: str, status: int | None) -> None:
     access = Access([TOKEN], NETWORKS)
     assert access.fault(request_, peer) == status
-    limit = make_gate(access)(request_, peer)
+    limit = make_body_limit(access)(request_, peer)
     assert isinstance(limit, int)
     assert (limit > 0) is (status is None)
 

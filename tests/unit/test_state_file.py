@@ -225,9 +225,9 @@ class Process:
     def give(self, name: str) -> None:
         self.live.current()
         self.live.given([given(name, self.live.now())])
-        settle = self.live.settle()
-        assert settle is not None
-        fault = settle()
+        awaited = self.live.awaited()
+        assert awaited is not None
+        fault = awaited()
         if fault:
             raise StatesUnknown(fault)
 
@@ -238,8 +238,8 @@ class Process:
             self.subject = TokenSubject(decision.giving, decision.identity, decision.attempt)
         if decision.events:
             self.live.given(decision.events)
-            settle = self.live.settle()
-            assert settle is None or not settle()
+            awaited = self.live.awaited()
+            assert awaited is None or not awaited()
 
     def report_of(self, word: ReportKind) -> bool:
         return self.live.report(self.subject, Report(word), "", "192.0.2.1")
@@ -386,7 +386,7 @@ def test_an_answer_waits_for_what_its_own_request_has_written_and_for_nothing_el
     process = Process(states)
 
     def repeated() -> None:
-        assert process.live.settle() is None
+        assert process.live.awaited() is None
 
     with blocked(states):
         giving = gevent.spawn(process.give, "node1")
@@ -402,9 +402,9 @@ def test_what_was_judged_before_a_restore_counts_among_restored_states(tmp_path:
     process.live.current()
     process.live.given([given("node1", process.live.now())])
     merge_states(copy.path, states.path)
-    settle = process.live.settle()
-    assert settle is not None
-    assert settle() == ""
+    awaited = process.live.awaited()
+    assert awaited is not None
+    assert awaited() == ""
     assert (process.state("node1"), Process(states).state("node1")) == (State.INSTALLING, State.INSTALLING)
 
 

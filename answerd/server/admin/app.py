@@ -42,7 +42,7 @@ from answerd.server.http.handler import LATE
 from answerd.server.http.parser import HttpRequest
 from answerd.server.http.responses import Response, reason_line
 from answerd.server.http.responses import error_response as listener_error
-from answerd.server.http.server import Gate
+from answerd.server.http.server import PeerBodyLimit
 from answerd.server.live_states import LiveStates
 from answerd.server.probes import Readiness, is_probe
 from answerd.server.request_feed import RequestFeed
@@ -116,7 +116,7 @@ def make_admin_app(
     app = bottle.Bottle()
     app.catchall = False
     app.add_hook("before_request", _route_on_the_raw_path)
-    app.add_hook("before_request", _gate(tokens, block, log))
+    app.add_hook("before_request", _token_check(tokens, block, log))
     app.default_error_handler = _router_error
     if installs is not None:  # what is tried here is given to no machine: every machine counts as armed
         sources = replace(sources, gates=assumed_gates(installs.shared.own_url, now=installs.now()))
@@ -136,9 +136,9 @@ def make_admin_app(
     return app
 
 
-def make_gate(app: bottle.Bottle, tokens: AdminTokens, block: FailureBlock) -> Gate:
-    """Return the gate of the bodies of requests: a body is read where ``app`` (of `make_admin_app`) lets the request in
-    and has a place for it. Counts no failure: the app does."""
+def make_body_limit(app: bottle.Bottle, tokens: AdminTokens, block: FailureBlock) -> PeerBodyLimit:
+    """Return the limit of the bodies of requests: a body is read where ``app`` (of `make_admin_app`) lets the request
+    in and has a place for it. Counts no failure: the app does."""
 
     def body_limit(request: HttpRequest, peer: str) -> int:
         if request.method not in METHODS_WITH_BODY or block.seconds_left(peer):
@@ -165,7 +165,7 @@ def late_for_shared_database() -> Response:
     return json_error(SERVICE_UNAVAILABLE, f"{LATE}; a write may have been stored", [retry])
 
 
-def _gate(tokens: AdminTokens, block: FailureBlock, log: Callable[[str], None]) -> Callable[[], None]:
+def _token_check(tokens: AdminTokens, block: FailureBlock, log: Callable[[str], None]) -> Callable[[], None]:
     """Return what checks a client's token, before path and method are checked (docs/http.md#order-of-statuses)."""
 
     def judge() -> None:

@@ -304,18 +304,18 @@ class Handler:
         request.body = request.body_end = b""
         if self.body_held:
             server.memory.hold_body(self, 0)
-        if exchange.settle is None:
+        if exchange.awaited is None:
             self._take_answer(exchange, response, outcome)
         else:
-            server.settle_later(partial(self._settle, exchange, exchange.settle, response, outcome))
+            server.await_later(partial(self._await_writing, exchange, exchange.awaited, response, outcome))
 
-    def _settle(
-        self, exchange: Exchange, settle: Callable[[], str], response: Response, outcome: str | Callable[[], str]
+    def _await_writing(
+        self, exchange: Exchange, awaited: Callable[[], str], response: Response, outcome: str | Callable[[], str]
     ) -> None:
         """Write what has to be written before the response; where that fails, a 503 takes the response's place. In a
         greenlet."""
         try:
-            fault = settle()
+            fault = awaited()
         except Exception as error:
             self.fail(error)
             return

@@ -72,14 +72,14 @@ class Exchange:
     """A request and its surroundings. An app reads all of it, and writes what follows ``client``.
 
     ``request`` holds the request as it was sent: its headers include those that no ``HTTP_`` key can hold; its body is
-    empty where the app's gate did not want it. ``peer`` is the address the request came from
+    empty where the app did not want it. ``peer`` is the address the request came from
     (docs/http.md#behind-a-proxy), without port. ``outcome``: the words for the log line, ``describe``
     makes them where the line is written, in place of ``outcome``; it must not keep the request. ``extension`` and
     ``kind``: the format of the answer and what answered, for the metrics (docs/metrics.md).
     ``caller``: who asks, as the app knows it, None where it does not. ``is_allowed``: whether that holds now, for a
     response that goes on.
     ``takeover``: what an app sets that goes on sending after its response: it is called with the connection once the
-    head is sent, whose body it is to send; the connection has no deadline from then on. ``settle``: what an app sets
+    head is sent, whose body it is to send; the connection has no deadline from then on. ``awaited``: what an app sets
     that has something written before the response is sent, together with that of other requests: it is called in a
     greenlet, and returns why it could not be written, empty where it was.
     """
@@ -94,7 +94,7 @@ class Exchange:
     caller: Any = None
     is_allowed: Callable[[], bool] = _always
     takeover: Callable[[Sink], object] | None = None
-    settle: Callable[[], str] | None = None
+    awaited: Callable[[], str] | None = None
 
     @property
     def words(self) -> str:

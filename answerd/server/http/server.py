@@ -77,7 +77,7 @@ class Limits:
     idle_give_way: bool = False
 
 
-Gate = Callable[[HttpRequest, str], int | Ends]
+PeerBodyLimit = Callable[[HttpRequest, str], int | Ends]
 """Bytes that the body of a request from this address may have, judged from its header; 0 where it is not worth reading
 (`answerd.server.http.parser.BodyLimit`)."""
 
@@ -161,7 +161,7 @@ class HttpServer(WSGIServer):
         limits: Limits,
         log: RequestLog,
         admission: Admission,
-        body_limit: Gate,
+        body_limit: PeerBodyLimit,
         shown_target: Callable[[str], str],
         trusted_proxies: Sequence[Network] = (),
         tls: SSLContext | None = None,
@@ -216,7 +216,7 @@ class HttpServer(WSGIServer):
         self._fresh: deque[Handler] = deque()  # accepted, not yet looked at
         self._row: deque[Handler] = deque()  # their requests are there
         self._answered: list[Handler] = []  # their responses are to be sent
-        self._to_settle: list[Callable[[], None]] = []  # what has to be written before responses are sent
+        self._to_await: list[Callable[[], None]] = []  # what has to be written before responses are sent
         self._shedding: dict[Handler, None] = {}  # above the limit, and their request line is not there
         self._lingering: dict[Handler, None] = {}
         self._streams: dict[Handler, None] = {}
@@ -370,16 +370,16 @@ class HttpServer(WSGIServer):
         if len(self._answered) == 1:
             self.loop.run_callback(self._send_answered)
 
-    def settle_later(self, settle: Callable[[], None]) -> None:
+    def await_later(self, awaited: Callable[[], None]) -> None:
         """Have something written that a response waits for, together with what others of the row wait for."""
-        self._to_settle.append(settle)
-        if len(self._to_settle) == 1:
-            self.loop.run_callback(self.pool.spawn, self._settle_row)
+        self._to_await.append(awaited)
+        if len(self._to_await) == 1:
+            self.loop.run_callback(self.pool.spawn, self._await_row)
 
-    def _settle_row(self) -> None:
-        row, self._to_settle = self._to_settle, []
-        for settle in row:
-            settle()
+    def _await_row(self) -> None:
+        row, self._to_await = self._to_await, []
+        for awaited in row:
+            awaited()
 
     def _send_answered(self) -> None:
         answered, self._answered = self._answered, []
