@@ -386,7 +386,7 @@ def _untried(catalogue: Catalogue, tried_with_rows: Collection[Document]) -> lis
     return [
         document
         for document in catalogue.documents.values()
-        if document.is_shared
+        if document.is_group
         and document.control.match
         and not document.control.members
         and document not in tried_with_rows
@@ -400,7 +400,7 @@ def _untried_notes(catalogue: Catalogue, untried: Sequence[Document]) -> Iterato
         why = f": {lacks[group]}" if group in lacks else ""
         yield f"{group.key}: selects by match, so it was not tried{why}"
     for document in catalogue.documents.values():
-        if not document.is_shared and document.identity and len(document.identity) < SHORTEST_BODY_IDENTITY:
+        if not document.is_group and document.identity and len(document.identity) < SHORTEST_BODY_IDENTITY:
             yield (
                 f"{document.key}: a name of under {SHORTEST_BODY_IDENTITY} letters and digits "
                 "is not recognised in a JSON body"

@@ -250,7 +250,7 @@ class Document:
         content, tree = read_content(
             self.key.kind, self.family, self.text, self.raw.fault, has_states=self.has_states, name=str(self.key)
         )
-        content = _shared(content)
+        content = _same(content)
         name_fault = self.name_fault
         self._problems = (name_fault, *content.problems) if name_fault else content.problems
         self._tree = tree
@@ -265,7 +265,7 @@ class Document:
         return f"<{self.key}>"
 
     @property
-    def is_shared(self) -> bool:
+    def is_group(self) -> bool:
         """Whether other documents may extend it."""
         return self.key.kind is Kind.GROUP
 
@@ -300,7 +300,7 @@ class Document:
         return self.identity in ALIASES and self.key.kind is Kind.MACHINE
 
 
-def _shared(content: Content) -> Content:
+def _same(content: Content) -> Content:
     """Return the same object for all equal contents: the machines of a rack often differ only in their trees.
 
     A content that claims by itself, names paths or has a problem is rarely equal to another, and long.

@@ -87,7 +87,7 @@ def check_cases(
     A member whose row is tried in this format has no case of its own.
     """
     for document in catalogue.documents.values():
-        if document.is_shared or document.is_named_like_an_alias:
+        if document.is_group or document.is_named_like_an_alias:
             continue
         if (affected is None or document.identity in affected) and document.content.readable:
             name = document.key.identifier
@@ -105,7 +105,7 @@ def unaffected_names(catalogue: Catalogue, affected: Affected, at_each: Callable
     names = {
         (document.identity, document.key.format)
         for document in catalogue.documents.values()
-        if not (document.is_shared or document.identity in affected or document.is_named_like_an_alias)
+        if not (document.is_group or document.identity in affected or document.is_named_like_an_alias)
     }
     for member, document in _members_without_other_cases(catalogue):
         if member not in affected:
@@ -155,7 +155,7 @@ def _members_without_other_cases(catalogue: Catalogue) -> Iterator[tuple[str, Do
     """Yield each member, with its group, that is tried neither by a document of its own nor by its row."""
     index = catalogue.inventory.index if catalogue.inventory is not None else {}
     for document in catalogue.documents.values():
-        if not document.is_shared or not document.content.readable:
+        if not document.is_group or not document.content.readable:
             continue
         extension = document.key.format
         for member in document.control.members:
@@ -196,7 +196,7 @@ class Affected:
         found: set[str] = set()
         groups: set[NameInKind] = set()
         for document in chain(*changed_documents(before, after)):
-            if document.is_shared:
+            if document.is_group:
                 groups.add((document.identity, document.key.format))
             else:
                 found.add(document.identity)
@@ -301,7 +301,7 @@ def _add_touched_by_groups(catalogue: Catalogue, groups: set[NameInKind], found:
     """Add the identities whose answers groups of a set may be part of: of machines and defaults that extend them, of
     members, and of rows that they select. False where a group may select machines without a row too."""
     for document in catalogue.documents.values():
-        if not document.is_shared and extended_name(document) in groups:
+        if not document.is_group and extended_name(document) in groups:
             found.add(document.identity)
     selecting = []
     for claim in catalogue.claims.values():

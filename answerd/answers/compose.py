@@ -96,7 +96,7 @@ class PassingAnswers:
         finally:
             top.prepared = kept
             for layer in layers:
-                if layer.is_shared:
+                if layer.is_group:
                     self._note(layer)
                 else:
                     layer.forget_tree()
@@ -127,7 +127,7 @@ def _of_stack(layers: Layers) -> Prepared:
         return stacks.prepared[below]
     size = _size(layers)
     prepared = run_long(lambda: _prepare(layers)) if size > LARGE_TEXT else _prepare(layers)
-    if top.is_shared:
+    if top.is_group:
         stacks = top.stacks = top.stacks or Stacks()
         _keep(stacks.prepared, below, prepared, min(_MOST_STACKS, _MOST_CHARACTERS // (size + 1)))
     else:
@@ -186,7 +186,7 @@ def _merged(layers: Layers) -> Tree:
     for at in range(height, len(layers)):
         top = layers[at]
         tree = _laid_over(tree, top, layers[at - 1])
-        if top.is_shared:
+        if top.is_group:
             stacks = top.stacks = top.stacks or Stacks()
             most = min(_MOST_TREES, _MOST_CHARACTERS_OF_TREES // (_size(layers[: at + 1]) + 1))
             _keep(stacks.merged, layers[:at], tree, most)
@@ -258,7 +258,7 @@ def _to_prepare(catalogue: Catalogue, before: Catalogue | None) -> Iterable[Docu
 
 
 def _stacks(catalogue: Catalogue, document: Document) -> Iterator[Layers]:
-    if document.is_shared:
+    if document.is_group:
         if document.control.overlay is None and (document.control.members or document.control.match):
             yield catalogue.chain(document)
         return

@@ -383,7 +383,7 @@ def _tried(
     """Yield the affected cases of a set, by name. A document that cannot be read is yielded itself: its reason is its
     answer."""
     for document in catalogue.documents.values():
-        if document.is_shared or document.identity not in affected or document.is_named_like_an_alias:
+        if document.is_group or document.identity not in affected or document.is_named_like_an_alias:
             continue
         if not document.content.readable:
             yield (document.identity, document.key.format), document
@@ -502,7 +502,7 @@ def _notes(before: Catalogue, after: Catalogue) -> Iterator[str]:
     document whose ``once`` differs."""
     gone, new = changed_documents(before, after)
     for document in (*gone, *new):
-        if not document.is_shared:
+        if not document.is_group:
             continue
         if not document.content.readable:
             yield f"{document.key} cannot be read: {document.problems[0]}"

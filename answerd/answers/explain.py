@@ -21,7 +21,7 @@ from answerd.errors import BrokenDocument
 from answerd.formats import text as text_family
 from answerd.formats.family import ParseError, Path, Tree
 from answerd.formats.filters import Lookup
-from answerd.formats.positions import MARKINGS, Leaf, lines_of
+from answerd.formats.origins import MARKINGS, Leaf, lines_of
 from answerd.memo import remembered
 from answerd.short_texts import brief
 

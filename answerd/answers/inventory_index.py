@@ -50,17 +50,17 @@ class Inventory:
     ``tables`` has the rows of each document, those of its last readable version where it cannot be read; ``columns``
     has what the documents beside them say. ``unreadable`` says why a document cannot be read; one that is in neither
     has not been readable since the start. ``named`` are the values that the set names as shared, beside the known ones.
-    ``index`` files rows by identity, ``shared`` are its identities with several rows, ``faulty`` are rows with a fault.
-    ``nobody`` are serial numbers and UUIDs of several rows that each have a MAC address of their own: they denote none
-    of these rows, and are not in ``index``.
-    ``by_layout`` finds the table of a row. ``doubled`` are the layouts of files that have the same name, with the
-    sentence that says so. ``gone`` are the last tables of documents that were removed.
+    ``index`` files rows by identity, ``ambiguous`` are its identities with several rows, ``faulty`` are rows with a
+    fault. ``nobody`` are serial numbers and UUIDs of several rows that each have a MAC address of their own: they
+    denote none of these rows, and are not in ``index``. ``by_layout`` finds the table of a row. ``doubled`` are the
+    layouts of files that have the same name, with the sentence that says so. ``gone`` are the last tables of documents
+    that were removed.
     """
 
     tables: Mapping[RawDocument, Table] = field(default_factory=dict)
     unreadable: Mapping[RawDocument, str] = field(default_factory=dict)
     index: CopyOnWriteMap[str, Entry] = field(default_factory=CopyOnWriteMap)
-    shared: Mapping[str, tuple[Row, ...]] = field(default_factory=dict)
+    ambiguous: Mapping[str, tuple[Row, ...]] = field(default_factory=dict)
     faulty: Mapping[Row, str] = field(default_factory=dict)
     by_layout: Mapping[Layout, Table] = field(default_factory=dict)
     doubled: Mapping[Layout, str] = field(default_factory=dict)
@@ -125,7 +125,7 @@ class Inventory:
             elif entry is not row:
                 row = self._only_row(found)
                 break
-        if row is not None and (self.faulty or self.doubled or self.shared):
+        if row is not None and (self.faulty or self.doubled or self.ambiguous):
             fault = self.fault_of(row)
             if fault:
                 raise BrokenDocument(fault)
@@ -153,10 +153,10 @@ class Inventory:
             return f"{self.place(row)}: {self.faulty[row]}"
         if row.layout in self.doubled:
             return f"{self.place(row)}: {self.doubled[row.layout]}"
-        if self.shared:
+        if self.ambiguous:
             for identity in row.names:
-                if identity in self.shared:
-                    return self._shared_problem(self.shared[identity])
+                if identity in self.ambiguous:
+                    return self._ambiguous_problem(self.ambiguous[identity])
         return None
 
     def rows_of(self, identity: str) -> tuple[Row, ...]:
@@ -256,11 +256,11 @@ class Inventory:
                 left[source] -= 1
                 more[source] -= 1
                 yield f"{self.place(row)}: {self.faulty[row]}"
-        for rows in {frozenset(rows): rows for rows in self.shared.values()}.values():
+        for rows in {frozenset(rows): rows for rows in self.ambiguous.values()}.values():
             source = rows[0].layout.source
             if left.get(source):
                 left[source] -= 1
-                yield self._shared_problem(rows)
+                yield self._ambiguous_problem(rows)
             else:
                 more[source] += 1
         for source, number in more.items():
@@ -290,16 +290,16 @@ class Inventory:
         new; rows with one identity are one where there were fewer of them."""
         known = {part for item in (before._items() if before else ()) for part in item}
         found = [sentence for about, sentence in self._items() if about not in known and sentence not in known]
-        shared = {} if before is None else before.shared
-        more = [rows for identity, rows in self.shared.items() if len(rows) > len(shared.get(identity, ()))]
-        return [*found, *map(self._shared_problem, {frozenset(rows): rows for rows in more}.values())]
+        ambiguous = {} if before is None else before.ambiguous
+        more = [rows for identity, rows in self.ambiguous.items() if len(rows) > len(ambiguous.get(identity, ()))]
+        return [*found, *map(self._ambiguous_problem, {frozenset(rows): rows for rows in more}.values())]
 
     def _refuse_unknown(self) -> None:
         for document, fault in sorted(self.unreadable.items(), key=lambda item: item[1]):
             if document not in self.tables and document not in self.columns:
                 raise BrokenDocument(f"any row might claim this request, and an inventory cannot be read: {fault}")
 
-    def _shared_problem(self, rows: Sequence[Row]) -> str:
+    def _ambiguous_problem(self, rows: Sequence[Row]) -> str:
         return f"{self._places(rows)}: rows with one identity ({self._columns(rows)}), so none of them counts"
 
     def _columns(self, rows: Sequence[Row]) -> str:
@@ -360,7 +360,7 @@ class _InventoryChange:
         self.tables = dict(before.tables)
         self.unreadable = dict(before.unreadable)
         self.index = before.index.copy()
-        self.shared = dict(before.shared)
+        self.ambiguous = dict(before.ambiguous)
         self.nobody = dict(before.nobody)
         self.several: dict[str, dict[Row, None]] = {}  # rows of identities that have, or had, several; filed at the end
         self.faulty = dict(before.faulty)
@@ -397,7 +397,7 @@ class _InventoryChange:
             self.tables,
             self.unreadable,
             self.index,
-            self.shared,
+            self.ambiguous,
             self.faulty,
             {table.layout: table for table in self.tables.values()},
             self._doubled(),
@@ -497,13 +497,13 @@ class _InventoryChange:
     def _file_several(self) -> None:
         """File the rows of identities with several at once: a new tuple for each row would be quadratic."""
         for identity, rows in self.several.items():
-            self.shared.pop(identity, None)
+            self.ambiguous.pop(identity, None)
             self.nobody.pop(identity, None)
             if len(rows) > 1 and self._denotes_nobody(identity, rows):
                 self.nobody[identity] = tuple(rows)
                 self.index.pop(identity, None)
             elif len(rows) > 1:
-                self.index[identity] = self.shared[identity] = tuple(rows)
+                self.index[identity] = self.ambiguous[identity] = tuple(rows)
             elif rows:
                 self.index[identity] = next(iter(rows))
             else:

@@ -24,8 +24,8 @@ from answerd.errors import AnswerError
 from answerd.formats import ALIASES, ALL_EXTENSIONS, user_data
 from answerd.formats.control import CONTROL_KEYS
 from answerd.formats.family import MergeError, Path, Prepared
+from answerd.formats.origins import MARKINGS
 from answerd.formats.patterns import ComparedValues, form_under
-from answerd.formats.positions import MARKINGS
 from answerd.formats.template import SECRETS, Placeholder
 from answerd.identity import Kind, identity_of, mac_digits, normalize, without_pxelinux_prefix
 from answerd.inventory.row import Row
@@ -328,7 +328,7 @@ class MissingLabels:
             # Not by `prepared_answer`, which would keep an answer of this document alone in place of the answer it
             # serves.
             prepared = document.family.prepare(document.tree)
-            if not document.is_shared:
+            if not document.is_group:
                 document.forget_tree()
             labels = self._own[document] = frozenset(_labels_of(prepared))
         return labels
@@ -443,7 +443,7 @@ class EqualOverlays:
     """The overlays of one number that are laid over known machines and make another answer in another order."""
 
     def __init__(self) -> None:
-        self._shared: dict[tuple[Document, Document], list[str]] = {}
+        self._common_paths: dict[tuple[Document, Document], list[str]] = {}
         self._machines: dict[tuple[Document, Document], dict[str, None]] = defaultdict(dict)
 
     def record(self, overlays: Sequence[Document], machine: str) -> None:
@@ -453,10 +453,10 @@ class EqualOverlays:
                 self._machines[lower, upper][machine] = None
 
     def _both_set(self, pair: tuple[Document, Document]) -> list[str]:
-        shared = self._shared.get(pair)
-        if shared is None:
-            shared = self._shared[pair] = _decided_by_order(*pair)
-        return shared
+        common = self._common_paths.get(pair)
+        if common is None:
+            common = self._common_paths[pair] = _decided_by_order(*pair)
+        return common
 
     def notes(self) -> Iterator[str]:
         """Yield a note for each two of them."""
@@ -465,7 +465,7 @@ class EqualOverlays:
             more = f" and {len(names) - 1} more" if len(names) > 1 else ""
             yield (
                 f"{lower.key} and {upper.key}: both are overlay {lower.control.overlay} and set "
-                f"{join_brief(self._shared[lower, upper], _MOST_PATHS)} for {join_brief(names[:1])}{more}: the "
+                f"{join_brief(self._common_paths[lower, upper], _MOST_PATHS)} for {join_brief(names[:1])}{more}: the "
                 "names decide. Give one of them a higher number"
             )
 

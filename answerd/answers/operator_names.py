@@ -273,8 +273,8 @@ def asks_for_states(catalogue: Catalogue) -> bool:
     """Return whether a group or default has ``once``, or one of the first machines' documents, which are not read at
     the start of a service."""
     documents = list(catalogue.documents.values())
-    shared = [document for document in documents if document.is_shared]
-    machines = islice((document for document in documents if not document.is_shared), _MACHINES_LOOKED_AT)
+    shared = [document for document in documents if document.is_group]
+    machines = islice((document for document in documents if not document.is_group), _MACHINES_LOOKED_AT)
     return any(one.content.readable and one.control.once not in (None, Once.OFF) for one in (*shared, *machines))
 
 
@@ -305,7 +305,7 @@ def _named_in_set(catalogue: Catalogue) -> Iterator[str]:
         if row.name:
             yield row.name
     for document in list(catalogue.documents.values()):
-        if document.is_shared:
+        if document.is_group:
             if document.content.readable:
                 yield from map(document.control.spelled, document.control.members)
         elif document.identity:
@@ -322,7 +322,7 @@ def _named_by_group(catalogue: Catalogue, memory: InstallMemory, wanted: frozens
     for document in list(catalogue.documents.values()):
         if not document.content.readable:
             continue
-        if document.is_shared:
+        if document.is_group:
             if document.identity in wanted:
                 yield from (_name_of_member(catalogue, document, identity) for identity in document.control.members)
         elif document.identity and (extended := extended_name(document)) and extended[0] in wanted:

@@ -84,7 +84,7 @@ class ProblemIndex:
             of_names.pop(name, None)
             if sentences := tuple(_of_duplicates(catalogue, name)):
                 of_names[name] = sentences
-        groups = {(document.identity, document.key.format) for document in (*gone, *new) if document.is_shared}
+        groups = {(document.identity, document.key.format) for document in (*gone, *new) if document.is_group}
         may_extend_otherwise = any(_standing(before, group) != _standing(catalogue, group) for group in groups)
         for document in catalogue.documents.values() if may_extend_otherwise else new:
             of_extends.pop(document, None)

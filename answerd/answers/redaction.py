@@ -35,7 +35,7 @@ from answerd.facts import Facts, facts_of
 from answerd.formats import FORMATS
 from answerd.formats.family import ParseError, Path, Slot
 from answerd.formats.filters import Lookup
-from answerd.formats.spans import ValueSpan, value_spans, written_spans
+from answerd.formats.positions import ValueSpan, value_spans, written_spans
 from answerd.formats.template import SECRETS
 from answerd.formats.user_data import is_program
 from answerd.identity import folded

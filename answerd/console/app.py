@@ -353,7 +353,7 @@ def make_console(parts: ConsoleParts) -> tuple[WSGIApplication, PeerBodyLimit]:
 def _backend(parts: ConsoleParts) -> Backend:
     config, sources, installs = parts.config(), parts.sources, parts.installs
     if installs is not None:  # what is shown here is given to no machine: every machine counts as armed
-        sources = replace(sources, gates=assumed_gates(installs.shared.own_url, now=installs.now()))
+        sources = replace(sources, gates=assumed_gates(installs.at_fork.own_url, now=installs.now()))
     return Backend(
         catalogue=parts.follower.current,
         problems=parts.problems,

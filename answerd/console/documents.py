@@ -22,7 +22,7 @@ from answerd.console.inventories import InventoryPages
 from answerd.console.machine_page import MachinePage
 from answerd.console.machines import MachinesPages, waiting
 from answerd.console.page_request import PageReply, PageRequest, message_page, number_in, redirect, saved_at
-from answerd.console.proposals import start_of, with_member
+from answerd.console.proposals import text_of_new, with_member
 from answerd.console.rendering import ago, counted, document_link, exact, link, on_page, page
 from answerd.console.table import DocumentsView, Tables, View
 from answerd.documents import Key, RawDocument
@@ -240,13 +240,13 @@ class DocumentPages:
         return self._editor(request, stored.key, text, stored.etag, message=message, preview=Preview.STORE)
 
     def _started(self, request: PageRequest) -> PageReply:
-        """Return the editor of a new document with a text to start from."""
+        """Return the editor of a new document with the text that it begins with."""
         name = request.field("name").strip()
         kind = Kind(request.field("kind")) if request.field("kind") in KINDS else Kind.MACHINE
         extension = request.field("format")
         if kind is Kind.INVENTORY or extension not in FORMATS:
             extension = _of_inventory(extension) if kind is Kind.INVENTORY else "toml"
-        key, text = Key(kind, name, extension), in_thread(start_of, kind, extension)
+        key, text = Key(kind, name, extension), in_thread(text_of_new, kind, extension)
         return self._editor(request, key, text, "", is_new=True, is_sent=True)
 
     def _unnamed(self, request: PageRequest) -> PageReply:

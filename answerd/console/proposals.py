@@ -1,4 +1,4 @@
-"""Texts that pages propose: to start a new document from, and to adopt a machine that nothing claims."""
+"""Texts that pages propose: for a new document, and to adopt a machine that nothing claims."""
 
 from __future__ import annotations
 
@@ -23,17 +23,17 @@ shared = []
 """
 """What the columns of a table with other names may mean."""
 
-STARTS = Path(__file__).parent / "starts"
+NEW_DOCUMENTS = Path(__file__).parent / "new_documents"
 """Holds a text for each format: the least that its installer needs, to be filled in."""
 
-_STARTS_LIKE = {"yml": "yaml", "json": "ign", "xml": "autoyast", "seed": "preseed"}
+_NEW_LIKE = {"yml": "yaml", "json": "ign", "xml": "autoyast", "seed": "preseed"}
 
 
-def start_of(kind: Kind, extension: str) -> str:
-    """Return the text that a new document of a kind and format may start from."""
+def text_of_new(kind: Kind, extension: str) -> str:
+    """Return the text that a new document of a kind and format begins with."""
     if kind is Kind.INVENTORY:
         return NEW_INVENTORY if extension == FORMAT else NEW_COLUMNS
-    return (STARTS / f"start.{_STARTS_LIKE.get(extension, extension)}").read_text("utf-8")
+    return (NEW_DOCUMENTS / f"new.{_NEW_LIKE.get(extension, extension)}").read_text("utf-8")
 
 
 def cells_of(facts: Mapping[str, Sequence[str]]) -> dict[str, str]:

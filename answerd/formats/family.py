@@ -358,7 +358,7 @@ class Prepared:
         self._block = b"".join(constant)
         self._begin = 0
         lengths = tuple(map(len, constant))
-        self.slots, self._lengths, self.is_long = _shared_layout(tuple(slots), lengths)
+        self.slots, self._lengths, self.is_long = _same_layout(tuple(slots), lengths)
         self.is_blank = not slots and is_blank(self._block)
 
     @property
@@ -449,7 +449,7 @@ def _weight(slots: tuple[Slot, ...]) -> int:
 
 
 @remembered(4_096, _weight, _LONGEST_SHARED)
-def _shared_layout(slots: tuple[Slot, ...], lengths: tuple[int, ...]) -> tuple[tuple[Slot, ...], tuple[int, ...], bool]:
+def _same_layout(slots: tuple[Slot, ...], lengths: tuple[int, ...]) -> tuple[tuple[Slot, ...], tuple[int, ...], bool]:
     """Return the same pair of objects for all answers with the same layout, and whether it takes long to fill."""
     return slots, lengths, _is_long(slots)
 

@@ -1,299 +1,477 @@
-"""The lines of the values of a text, and the layer that each value of a merged tree came from.
+"""Where each value of a text is written: its path, its span in the text and what it says (docs/explain.md#secrets).
 
-Every value of a layer is marked with the layer's number and its line; then the family's own ``unset`` and ``merge``
-carry the marks along, so the result always agrees with the merge. There is a small class for each family, which marks
-its tree and reads the marks.
+A small function for each family, by the family's own parser or, where that gives no positions, by its tokens. Redaction
+hides spans: to search a text for a value would find another place that reads alike. Explanations need lines: those of
+TOML and JSON are found by the same walks.
 """
 
 from __future__ import annotations
 
+import html
+import json
+import re
+from bisect import bisect_right
 from collections import Counter
-from collections.abc import Callable, Iterator
-from dataclasses import replace
-from typing import Any, NamedTuple, Protocol
+from collections.abc import Callable, Iterable, Iterator
+from itertools import accumulate
+from typing import Any, NamedTuple
+from xml.parsers import expat
 
-from answerd.formats import dict_tree
+import tomli
+from yaml.scanner import Scanner
+
 from answerd.formats import json as json_family
-from answerd.formats import text as text_family
 from answerd.formats import toml as toml_family
 from answerd.formats import xml as xml_family
-from answerd.formats import yaml as yaml_family
+from answerd.formats import yaml_read
 from answerd.formats.family import Path
-from answerd.formats.spans import Lines, json_lines, toml_lines
-from answerd.formats.template import Template
-from answerd.formats.xml_read import WHITE, Element, Text
-from answerd.formats.yaml_read import Mapping, Node, Scalar
+from answerd.formats.yaml_read import Node, Scalar, Sequence
 
 
-class Leaf(NamedTuple):
-    """A value of a tree that contains no others: a scalar, an empty map or list, an attribute, a line of text.
+class ValueSpan(NamedTuple):
+    """A scalar, an attribute or a run of an element's text.
 
-    ``path``: keys and list positions (from 0) as texts; element names and ``@attribute`` in XML, ``user[2]`` where
-    siblings repeat; the line number in text. ``layer`` and ``line`` (from 1) say where it came from, None where a merge
-    left no mark. ``text`` is the value, unquoted; ``value`` is only for comparing.
+    ``path``: the names above it, positions in lists and among siblings as digits. It is written from ``start`` to
+    ``end``, without its quotes; ``text`` is what a reader gets of it. ``spelling`` says how it is escaped: a key of
+    `_UNITS`.
     """
 
     path: Path
-    layer: int | None
-    line: int | None
+    start: int
+    end: int
     text: str
-    value: object = None
+    spelling: str = ""
 
 
-Marked = Any
-"""A tree of a family with marks in place of its values, or within them: the family's functions accept it, and only this
-module reads the marks."""
+class Placed(NamedTuple):
+    """A table, a key or a value of a text, and where it begins. ``value`` is None for what is no value of its own."""
+
+    path: Path
+    start: int
+    value: ValueSpan | None = None
 
 
-class Marking(Protocol):
-    def mark(self, source: str, layer: int) -> Marked:
-        """Return the tree of a text without control keys, every value marked. Raises `ParseError`."""
-
-    def leaves(self, tree: Marked) -> Iterator[Leaf]:
-        """Yield the leaves of a marked tree, merged or not, in their order."""
+Lines = dict[Path, int]
+"""The line, from 1, on which the value of a path begins. A value without a line of its own is on the line of its
+parent."""
 
 
-class _Plain:
-    """TOML and JSON: a `Leaf` replaces each value that is neither map nor list. `answerd.formats.dict_tree` replaces
-    what is neither, so a leaf can represent a value."""
-
-    def __init__(self, family: Any, lines: Callable[[str], Lines]) -> None:
-        self.family = family
-        self.lines = lines
-
-    def mark(self, source: str, layer: int) -> Marked:
-        """Return the tree with leaves that have no path, which a merge may change."""
-        _, tree = self.family.control(self.family.parse(source))
-        return _marked_plain(tree, layer, self.lines(source), ())
-
-    def leaves(self, tree: Marked) -> Iterator[Leaf]:
-        return _plain_leaves(tree, ())
+def _lines(source: str, placed: Iterable[Placed]) -> Lines:
+    found: Lines = {}
+    line, counted = 1, 0
+    for path, start, _ in placed:
+        line += source.count("\n", counted, start)
+        counted = start
+        found.setdefault(path, line)
+    return found
 
 
-class _Map(dict_tree.Map):
-    """A map of a single layer, and the leaf that it is while it is empty; a merge makes a plain map of it."""
-
-    empty: Leaf
-
-
-class _List(list[Any]):
-    """An array of a single layer, in the same way."""
-
-    empty: Leaf
+def toml_lines(source: str) -> Lines:
+    """Return the lines of a valid TOML text's tables, keys and elements."""
+    return _lines(source, _toml_places(source))
 
 
-def _marked_plain(value: Any, layer: int, lines: Lines, path: Path) -> Any:
-    line = line_of(path, lines)
-    if not isinstance(value, dict | list):
-        return Leaf((), layer, line, str(value), type(value).__name__)
-    marked: _Map | _List
-    if isinstance(value, dict):
-        marked = _Map({key: _marked_plain(each, layer, lines, (*path, key)) for key, each in value.items()})
-    else:
-        marked = _List([_marked_plain(each, layer, lines, (*path, str(at))) for at, each in enumerate(value)])
-    marked.empty = Leaf((), layer, line, "", _kind(value))
-    return marked
+def json_lines(source: str) -> Lines:
+    """Return the lines of every value of a valid JSON text."""
+    return _lines(source, _json_places(source))
 
 
-def _plain_leaves(tree: Marked, path: Path) -> Iterator[Leaf]:
-    if isinstance(tree, Leaf):
-        yield tree._replace(path=path)
-    elif tree:
-        for key, below in tree.items() if isinstance(tree, dict) else enumerate(tree):
-            yield from _plain_leaves(below, (*path, str(key)))
-    else:
-        yield (
-            tree.empty._replace(path=path)
-            if isinstance(tree, _Map | _List)
-            else Leaf(path, None, None, "", _kind(tree))
-        )
+def value_spans(family: str, source: str) -> list[ValueSpan]:
+    """Return the values of a text in their order, control keys included; none of the text family. Raises
+    `ParseError`."""
+    return _SPANS[family](source)
 
 
-def _kind(empty: dict_tree.Map | list[Any]) -> str:
-    return "{}" if isinstance(empty, dict) else "[]"
+def written_spans(source: str, value: ValueSpan, parts: Iterable[tuple[int, int]]) -> Iterator[tuple[int, int]]:
+    """Yield where parts of a value's text, from start to end, are written; the span of the whole value where that
+    cannot be told."""
+    raw = source[value.start : value.end]
+    if raw == value.text:
+        yield from ((value.start + start, value.start + end) for start, end in parts)
+        return
+    folded = value.spelling == "yaml-folded"
+    pieces = list(_folded_pieces(raw, value.text) if folded else _pieces(raw, value.spelling))
+    if "".join(said for _, _, said in pieces) != value.text:
+        yield value.start, value.end
+        return
+    begins = [0, *accumulate(len(said) for _, _, said in pieces)]
+
+    def written(at: int) -> tuple[int, int]:
+        """Return where the piece is written that holds a character of the text; of one that is written as it is read,
+        the character alone."""
+        index = bisect_right(begins, at) - 1
+        start, end, said = pieces[index]
+        if said != raw[start:end]:
+            return value.start + start, value.start + end
+        exact = value.start + start + at - begins[index]
+        return exact, exact + 1
+
+    for start, end in parts:
+        yield written(start)[0], written(end - 1)[1]
 
 
-def line_of(path: Path, lines: Lines) -> int | None:
-    """Return the line of a path, or of its nearest parent that has a line."""
-    for length in range(len(path), -1, -1):
-        line = lines.get(path[:length])
-        if line is not None:
-            return line
-    return None
+def _json(source: str) -> list[ValueSpan]:
+    json_family.parse(source)
+    return [placed.value for placed in _json_places(source) if placed.value]
 
 
-class _Line(int):
-    """A line number with its layer: it moves with its node."""
-
-    layer: int
-
-    @classmethod
-    def of(cls, line: int, layer: int) -> _Line:
-        marked = cls(line)
-        marked.layer = layer
-        return marked
-
-
-def _layer(line: int) -> int | None:
-    return line.layer if isinstance(line, _Line) else None
-
-
-class _Yaml:
-    """YAML: nodes have their lines, and merges never modify a node."""
-
-    def mark(self, source: str, layer: int) -> Marked:
-        _, tree = yaml_family.control(yaml_family.parse(source))
-        if isinstance(tree, yaml_family.Whole):
-            marked = text_family.control(_marked_lines(source, layer))[1]
-            return tree._replace(pieces=tuple(str(part) for one in marked for part in (one.interpreter, one.body)))
-        if isinstance(tree, yaml_family.Stream):
-            return tree._replace(roots=tuple(root and _marked_node(root, layer) for root in tree.roots))
-        return tree if tree.root is None else tree._replace(root=_marked_node(tree.root, layer))
-
-    def leaves(self, tree: Marked) -> Iterator[Leaf]:
-        """Yield the scalars and the empty collections. The documents of a stream are counted like the items of a
-        list."""
-        if isinstance(tree, yaml_family.Whole):
-            return _line_leaves("".join(map(str, tree.pieces)))
-        if not isinstance(tree, yaml_family.Stream):
-            return _node_leaves(tree.root, ()) if tree.root is not None else iter(())
-        numbered = ((str(position), root) for position, root in enumerate(tree.roots) if root is not None)
-        return (leaf for position, root in numbered for leaf in _node_leaves(root, (position,)))
+def _json_places(source: str) -> Iterator[Placed]:
+    path: list[str | int] = []
+    key = '""'
+    for token in json_family.TOKEN.finditer(source):
+        sign, start, end = token[0], *token.span()
+        if sign in "}]":
+            path.pop()
+        elif sign == ",":
+            if isinstance(path[-1], int):
+                path[-1] += 1
+        elif sign == ":":
+            path[-1] = json.loads(key)
+        elif sign[0] == '"' and path and isinstance(path[-1], str) and json_family.is_key(source, token):
+            key = sign
+        else:
+            here = tuple(map(str, path))
+            if sign in "{[":
+                yield Placed(here, start)
+                path.append("" if sign == "{" else 0)
+            elif sign[0] == '"':
+                yield Placed(here, start, ValueSpan(here, start + 1, end - 1, json.loads(sign), "json"))
+            else:
+                yield Placed(here, start, ValueSpan(here, start, end, sign))
 
 
-def _marked_node(node: Node, layer: int) -> Node:
-    line = _Line.of(node.line, layer)
+_TOML_TOKEN = re.compile(
+    r'(?P<text>"""(?:[^"\\]++|\\.|"{1,2}(?!"))*"{3,5}'
+    r"|'''(?:[^']++|'{1,2}(?!'))*'{3,5}"
+    r'|"(?:[^"\\\n]++|\\.)*"'
+    r"|'[^'\n]*+')"
+    r"|(?P<comment>\#[^\n]*+)"
+    r"|(?P<sign>[\[\]{},=\n])"
+    r"""|[^\s"'\#\[\]{},=]++""",
+    re.DOTALL,
+)
+
+
+def _toml(source: str) -> list[ValueSpan]:
+    toml_family.parse(source)
+    return [placed.value for placed in _toml_places(source) if placed.value]
+
+
+def _toml_places(source: str) -> Iterator[Placed]:  # noqa: PLR0912 - one case for each sign
+    table: Path = ()
+    arrays: dict[Path, int] = {}
+    containers: list[tuple[Path, list[int] | None]] = []  # a list with the position in it, an inline table with None
+    path: Path | None = None  # of the value that is read; None while a key or a header is
+    begins = ends = -1  # of that key or header
+    for token in _TOML_TOKEN.finditer(source):
+        sign = token["sign"]
+        if token["comment"] is not None:
+            continue
+        if sign == "\n" and not containers:
+            if path is None and begins >= 0:
+                table = _opened_table(source[begins:ends], arrays)
+                yield Placed(table, begins)
+            path, begins = None, -1
+        elif sign == "\n":
+            continue
+        elif sign == "=":
+            path = containers[-1][0] if containers else table
+            for key in _toml_keys(source[begins:ends]):
+                path = (*path, key)
+                yield Placed(path, begins)
+            begins = -1
+        elif path is None and sign != "}":
+            begins, ends = (token.start() if begins < 0 else begins), token.end()
+        elif sign in ("[", "{"):
+            containers.append((_toml_place(path or (), containers), [0] if sign == "[" else None))
+            yield Placed(containers[-1][0], token.start())
+            path = containers[-1][0] if sign == "[" else None
+        elif sign in ("]", "}"):
+            path = containers.pop()[0]
+        elif sign == ",":
+            position = containers[-1][1]
+            if position is None:
+                path = None
+            else:
+                position[0] += 1
+        else:
+            value = _toml_value(token, _toml_place(path or (), containers))
+            yield Placed(value.path, token.start(), value)
+    if path is None and begins >= 0:
+        yield Placed(_opened_table(source[begins:ends], arrays), begins)
+
+
+def _toml_place(path: Path, containers: list[tuple[Path, list[int] | None]]) -> Path:
+    """Return the path of a value: in a list, with its position."""
+    position = containers[-1][1] if containers else None
+    return path if position is None else (*containers[-1][0], str(position[0]))
+
+
+def _toml_value(token: re.Match[str], path: Path) -> ValueSpan:
+    written = token[0]
+    if token["text"] is None:
+        return ValueSpan(path, token.start(), token.end(), written)
+    quotes = 3 if written[:3] in ('"""', "'''") else 1
+    start, end = token.start() + quotes, token.end() - quotes
+    if quotes == 1 and "\\" not in written:
+        return ValueSpan(path, start, end, written[1:-1])
+    if quotes == 3:  # noqa: PLR2004 - a line end after the opening quotes is no part of the text
+        start += 2 if written[3:5] == "\r\n" else written[3:4] == "\n"
+    text = tomli.loads(f"v={written}")["v"]
+    return ValueSpan(path, start, end, text, "toml" if written[0] == '"' else "toml-literal")
+
+
+_BARE_KEY = re.compile(r"[A-Za-z0-9_-]+\Z")
+
+
+def _toml_keys(written: str) -> Path:
+    if _BARE_KEY.match(written):
+        return (written,)
+    tree: Any = tomli.loads(f"{written}=0")
+    return tuple(_only_keys(tree))
+
+
+def _opened_table(header: str, arrays: dict[Path, int]) -> Path:
+    """Return the path of a table, with the positions of the elements of arrays that it is in."""
+    names = tuple(_only_keys(tomli.loads(header)))
+    opened: Path = ()
+    for depth, name in enumerate(names, 1):
+        opened = (*opened, name)
+        if header.startswith("[[") and depth == len(names):
+            arrays[opened] = arrays.get(opened, -1) + 1
+        if opened in arrays:
+            opened = (*opened, str(arrays[opened]))
+    return opened
+
+
+def _only_keys(tree: Any) -> Iterator[str]:
+    """Yield the keys of maps that hold one key each."""
+    while tree and isinstance(tree, dict | list):
+        if isinstance(tree, list):
+            tree = tree[0]
+            continue
+        name = next(iter(tree))
+        yield name
+        tree = tree[name]
+
+
+_PROPERTIES = re.compile(r"(?:[&!]\S*(?:\s+(?:#[^\n]*\n\s*)*|\Z))+")
+"""Anchor and tag of a YAML node, which libyaml counts to it."""
+
+_BLOCK_HEADER = re.compile(r"[|>](?P<indent>[1-9])?[^\n]*\n")
+
+
+def _yaml(source: str) -> list[ValueSpan]:
+    skipped = 1 if source.startswith("\ufeff") else 0  # libyaml does not count the byte order mark
+    roots = yaml_read.read(source, spread=False)
+    return [value for root in roots if root is not None for value in _yaml_values(source, root, (), skipped)]
+
+
+def _yaml_values(source: str, node: Node, path: Path, skipped: int) -> Iterator[ValueSpan]:
     if isinstance(node, Scalar):
-        return node._replace(line=line)
-    if isinstance(node, Mapping):
-        pairs = {name: (key, _marked_node(value, layer)) for name, (key, value) in node.pairs.items()}
-        return node._replace(pairs=pairs, line=line)
-    return node._replace(items=tuple(_marked_node(item, layer) for item in node.items), line=line)
-
-
-def _node_leaves(node: Node, path: Path) -> Iterator[Leaf]:
-    layer = _layer(node.line)
-    if isinstance(node, Scalar):
-        yield Leaf(path, layer, node.line, str(node.text), (bool(node.style), node.tag))
-    elif isinstance(node, Mapping):
-        for key, value in node.pairs.values():
-            yield from _node_leaves(value, (*path, str(key.text) if isinstance(key, Scalar) else "(a key of several)"))
-        if not node.pairs:
-            yield Leaf(path, layer, node.line, "", "{}")
-    else:
+        yield _yaml_value(source, node, path, skipped)
+    elif isinstance(node, Sequence):
         for position, item in enumerate(node.items):
-            yield from _node_leaves(item, (*path, str(position)))
-        if not node.items:
-            yield Leaf(path, layer, node.line, "", "[]")
+            yield from _yaml_values(source, item, (*path, str(position)), skipped)
+    else:
+        for key, value in node.pairs.values():
+            if isinstance(key, Scalar):
+                yield from _yaml_values(source, value, (*path, str(key.text)), skipped)
+            else:
+                yield from _yaml_values(source, key, (*path, "?"), skipped)
+                yield from _yaml_values(source, value, (*path, "?"), skipped)
 
 
-class _Word(str):
-    """A text or an attribute's value with the place it came from."""
-
-    layer: int
-    line: int
-
-    @classmethod
-    def of(cls, value: str, layer: int, line: int) -> _Word:
-        word = cls(value)
-        word.layer, word.line = layer, line
-        return word
-
-
-class _Xml:
-    """XML: an element may come from several layers, each of its texts and attributes comes from one."""
-
-    def mark(self, source: str, layer: int) -> Marked:
-        """Return the document with each text and attribute as a `_Word`, each line as a `_Line`."""
-        _, tree = xml_family.control(xml_family.parse(source))
-        return replace(tree, root=_marked_element(tree.root, layer))
-
-    def leaves(self, tree: Marked) -> Iterator[Leaf]:
-        """Yield attributes, texts, and elements without either and without children."""
-        return _element_leaves(tree.root, (tree.root.name,))
+def _yaml_value(source: str, scalar: Scalar, path: Path, skipped: int) -> ValueSpan:
+    start, end = scalar.start + skipped, scalar.end + skipped
+    if properties := _PROPERTIES.match(source, start, end):
+        start = properties.end()
+    text, style = str(scalar.text), scalar.style
+    if style in ("'", '"'):
+        return ValueSpan(path, start + 1, end - 1, text, "yaml-double" if style == '"' else "yaml-single")
+    if style and (header := _BLOCK_HEADER.match(source, start, end)):
+        body = source[header.end() : end].rstrip()
+        text = text.rstrip()
+        indent = len(body) - len(body.lstrip(" \n\r")) - (body.rfind("\n", 0, len(body) - len(body.lstrip())) + 1)
+        is_plain = style == "|" and not header["indent"]
+        spelling = f"yaml-literal {indent}" if is_plain else "yaml-folded"
+        return ValueSpan(path, header.end(), header.end() + len(body), text, spelling)
+    return ValueSpan(path, start, max(start, end), text, "yaml-plain")
 
 
-def _marked_element(element: Element, layer: int) -> Element:
-    def word(value: str | Template) -> _Word:
-        return _Word.of(str(value), layer, element.line)
-
-    content = tuple(
-        _marked_element(item, layer)
-        if isinstance(item, Element)
-        else Text(word(item.value), item.cdata)
-        if isinstance(item, Text)
-        else item
-        for item in element.content
-    )
-    attributes = {label: word(value) for label, value in element.attributes.items()}
-    line = _Line.of(element.line, layer)
-    return Element(element.name, attributes, content, line, element.declared, element.scope)
+_ATTRIBUTE = re.compile(r"""\s+([^\s=]+)\s*=\s*(["'])(?P<value>.*?)\2""", re.DOTALL)
 
 
-def _element_leaves(element: Element, path: Path) -> Iterator[Leaf]:
-    for label, value in element.attributes.items():
-        yield _word_leaf((*path, f"@{label}"), value, str(value))
-    children = element.elements()
-    texts = [item.value for item in element.content if isinstance(item, Text)]
-    said = [part for part in texts if str(part).strip(WHITE)]
-    if said or (texts and not children):
-        yield _word_leaf(path, (said or texts)[0], "".join(map(str, texts)))
-    elif not (children or element.attributes):
-        yield Leaf(path, _layer(element.line), element.line, "")
-    siblings = Counter(child.name for child in children)
-    seen: Counter[str] = Counter()
-    for child in children:
-        seen[child.name] += 1
-        step = f"{child.name}[{seen[child.name]}]" if siblings[child.name] > 1 else child.name
-        yield from _element_leaves(child, (*path, step))
+def _xml(source: str) -> list[ValueSpan]:
+    xml_family.parse(source)
+    return _XmlSpans(source).found
 
 
-def _word_leaf(path: Path, word: object, value: str) -> Leaf:
-    return Leaf(path, word.layer, word.line, value) if isinstance(word, _Word) else Leaf(path, None, None, value)
+class _XmlSpans:
+    """Collects the values of an XML text that the family has accepted."""
+
+    def __init__(self, source: str) -> None:
+        self.found: list[ValueSpan] = []
+        self._source = source
+        self._encoded = source.encode()
+        self._last = (0, 0)  # a place in bytes, and in characters
+        self._open: list[tuple[Path, Counter[str]]] = [((), Counter())]
+        """The path of each open element, and how many elements of each name are in it: to count all would give those
+        below another path wherever one is added."""
+        self._run: list[str] = []
+        self._run_start = 0
+        parser = self._parser = expat.ParserCreate("utf-8")
+        parser.buffer_text = False
+        parser.ordered_attributes = True
+        parser.StartElementHandler = self._start
+        parser.EndElementHandler = self._end
+        parser.CharacterDataHandler = self._text
+        for handler in (
+            "CommentHandler",
+            "ProcessingInstructionHandler",
+            "StartCdataSectionHandler",
+            "EndCdataSectionHandler",
+        ):
+            setattr(parser, handler, self._close_run)
+        parser.Parse(self._encoded, True)
+        del self._parser  # its handlers refer to this object: only the garbage collector would free that cycle
+
+    def _at(self) -> int:
+        """Return where the present event begins, in characters."""
+        offset, characters = self._last
+        now = self._parser.CurrentByteIndex
+        self._last = (now, characters + len(self._encoded[offset:now].decode("utf-8", "replace")))
+        return self._last[1]
+
+    def _start(self, name: str, attributes: list[str]) -> None:
+        self._close_run()
+        above, count = self._open[-1]
+        path = (*above, name, str(count[name]))
+        count[name] += 1
+        self._open.append((path, Counter()))
+        values = dict(zip(attributes[::2], attributes[1::2], strict=True))
+        at = self._at() + 1 + len(name)
+        while written := _ATTRIBUTE.match(self._source, at):
+            at = written.end()
+            if written[1] in values:
+                path_of_it = (*path, f"@{written[1]}")
+                self.found.append(ValueSpan(path_of_it, *written.span("value"), values[written[1]], "xml"))
+
+    def _end(self, _name: str) -> None:
+        self._close_run()
+        self._open.pop()
+
+    def _text(self, text: str) -> None:
+        if not self._run:
+            self._run_start = self._at()
+        self._run.append(text)
+
+    def _close_run(self, *_event: object) -> None:
+        text = "".join(self._run)
+        self._run.clear()
+        if text.strip():
+            self.found.append(ValueSpan(self._open[-1][0], self._run_start, self._at(), text, "xml"))
 
 
-class _Text:
-    """Text: the end of each line is marked, so that the marks move with the lines."""
-
-    def mark(self, source: str, layer: int) -> Marked:
-        """Return the layer with a mark at the end of each line."""
-        return text_family.control(_marked_lines(source, layer))[1]
-
-    def leaves(self, tree: Marked) -> Iterator[Leaf]:
-        """Yield the lines of the text that the layers make."""
-        return _line_leaves((text_family.prepare(tree).static or b"").decode())
-
-
-def _marked_lines(source: str, layer: int) -> str:
-    """Return a text with a mark at the end of each line."""
-    lines = source.split("\n")
-    for at, line in enumerate(lines):
-        if line or at < len(lines) - 1:
-            end = "\r" if line.endswith("\r") else ""
-            lines[at] = f"{line.removesuffix(end)}\0{layer}:{at + 1}{end}"
-    return "\n".join(lines)
-
-
-def _line_leaves(text: str) -> Iterator[Leaf]:
-    """Yield the marked lines of a text."""
-    for number, line in enumerate(text.split("\n"), 1):
-        said, marked, mark = line.removesuffix("\r").rpartition("\0")
-        if marked:
-            layer, _, at = mark.partition(":")
-            yield Leaf((str(number),), int(layer), int(at), said)
-
-
-MARKINGS: dict[str, Marking] = {
-    "toml": _Plain(toml_family, toml_lines),
-    "json": _Plain(json_family, json_lines),
-    "yaml": _Yaml(),
-    "xml": _Xml(),
-    "text": _Text(),
+_SPANS: dict[str, Callable[[str], list[ValueSpan]]] = {
+    "json": _json,
+    "toml": _toml,
+    "yaml": _yaml,
+    "xml": _xml,
+    "text": lambda _: [],
 }
-"""The marking of each family, by its name."""
+"""The function of each family, by its name."""
+
+_FOLD = r"[ \t]*\r?\n(?:[ \t]*\r?\n)*[ \t]*"
 
 
-def lines_of(family: str, answer: str) -> Lines:
-    """Return the line of each leaf of an answer. Raises `ParseError` for an answer that is not of its format."""
-    marking = MARKINGS[family]
-    return {leaf.path: leaf.line for leaf in marking.leaves(marking.mark(answer, 0)) if leaf.line is not None}
+def _of_nothing(_unit: str) -> str:
+    return ""
+
+
+def _unfolded(unit: str) -> str:
+    lines = unit.count("\n")
+    return " " if lines == 1 else "\n" * (lines - 1)
+
+
+def _of_json(unit: str) -> str:
+    return str(json.loads(f'"{unit}"'))
+
+
+def _of_toml(unit: str) -> str:
+    if unit == "\r\n":
+        return "\n"
+    return str(tomli.loads(f'v="""{unit}"""')["v"])
+
+
+def _of_yaml_double(unit: str) -> str:
+    if not unit.startswith("\\"):
+        return _unfolded(unit)
+    if unit[1] in "\r\n":
+        return "\n" * (unit.count("\n") - 1)
+    if unit[1] in Scanner.ESCAPE_CODES:
+        return chr(int(unit[2:], 16))
+    return str(Scanner.ESCAPE_REPLACEMENTS.get(unit[1], unit[1]))
+
+
+def _of_yaml_single(unit: str) -> str:
+    return "'" if unit == "''" else _unfolded(unit)
+
+
+def _of_xml(unit: str) -> str:
+    return "\n" if unit == "\r\n" else html.unescape(unit)
+
+
+_UNITS: dict[str, tuple[re.Pattern[str], Callable[[str], str]]] = {
+    "json": (re.compile(r"\\u[dD][89abAB]..\\u....|\\u....|\\."), _of_json),
+    "toml": (re.compile(r"\\u.{4}|\\U.{8}|\\[ \t]*\r?\n\s*|\\.|\r\n"), _of_toml),
+    "toml-literal": (re.compile(r"\r\n"), _of_toml),
+    "yaml-double": (
+        re.compile(rf"\\x..|\\u.{{4}}|\\U.{{8}}|\\\r?\n(?:[ \t]*\r?\n)*[ \t]*|\\.|{_FOLD}"),
+        _of_yaml_double,
+    ),
+    "yaml-single": (re.compile(rf"''|{_FOLD}"), _of_yaml_single),
+    "yaml-plain": (re.compile(_FOLD), _unfolded),
+    "xml": (re.compile(r"&[^;]*;|\r\n"), _of_xml),
+}
+"""How values are spelled: what of them is not written as it is read, and what each of these says."""
+
+
+_CONTENT = re.compile(r"\S[^\n]*(?<!\s)|\S")
+
+
+def _folded_pieces(raw: str, text: str) -> Iterator[tuple[int, int, str]]:
+    """Yield the parts of a folded block: each line as it is, and what is between two lines as the blank or the line
+    ends that a reader gets for it. They do not make up the text where the block is none."""
+    done = said = 0
+    for line in _CONTENT.finditer(raw):
+        at = text.find(line[0], said)
+        if at < 0:
+            return
+        if done < line.start():
+            yield done, line.start(), text[said:at]
+        yield *line.span(), line[0]
+        done, said = line.end(), at + len(line[0])
+    if done < len(raw):
+        yield done, len(raw), text[said:]
+
+
+def _pieces(raw: str, spelling: str) -> Iterator[tuple[int, int, str]]:
+    """Yield start, end and meaning of each part of a value as it is written."""
+    name, _, indent = spelling.partition(" ")
+    meaning: Callable[[str], str]
+    if name == "yaml-literal":
+        units, meaning = re.compile(rf"(?m)^ {{0,{indent}}}|\r(?=\n)"), _of_nothing
+    elif name in _UNITS:
+        units, meaning = _UNITS[name]
+    else:
+        return
+    done = 0
+    for unit in units.finditer(raw):
+        if done < unit.start():
+            yield done, unit.start(), raw[done : unit.start()]
+        if unit[0]:
+            yield *unit.span(), meaning(unit[0])
+        done = unit.end()
+    if done < len(raw):
+        yield done, len(raw), raw[done:]

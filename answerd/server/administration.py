@@ -22,7 +22,7 @@ from answerd.server.document_writes import DocumentWrites
 from answerd.server.exposition import Exposition, make_metrics_app
 from answerd.server.http.server import HttpServer, Limits, PeerBodyLimit
 from answerd.server.metrics import AdminCounts
-from answerd.server.shared import Shared
+from answerd.server.service_parts import ServiceParts
 from answerd.server.shown_targets import shown_target
 from answerd.server.threads import in_thread
 from answerd.server.worker import Process
@@ -50,10 +50,10 @@ class Administration(Process):
     # The pages that follow a change would wait for it; a comparison prepares what it needs.
     prepares = False
 
-    def __init__(self, shared: Shared, parent_pipe: int, *, reports: bool, is_replacement: bool) -> None:
-        super().__init__(shared, parent_pipe, reports=reports, is_replacement=is_replacement)
+    def __init__(self, parts: ServiceParts, parent_pipe: int, *, reports: bool, is_replacement: bool) -> None:
+        super().__init__(parts, parent_pipe, reports=reports, is_replacement=is_replacement)
         self.writes = DocumentWrites(self.answers.follower)
-        self.can_write = shared.config.store != "files" and bool(shared.admin_socket or shared.console_socket)
+        self.can_write = parts.config.store != "files" and bool(parts.admin_socket or parts.console_socket)
         self.listeners = [*self._listeners()]
 
     def begin(self) -> None:
@@ -61,76 +61,76 @@ class Administration(Process):
         if not self.can_write:
             return
         gevent.spawn(self._warm_guard)
-        if self.shared.config.history_days is not None:
-            gevent.spawn(_prune_for_ever, self.writes.store, self.shared.config.history_days, self.shared.log.line)
+        if self.parts.config.history_days is not None:
+            gevent.spawn(_prune_for_ever, self.writes.store, self.parts.config.history_days, self.parts.log.line)
 
     def _warm_guard(self) -> None:
         self.answers.warm.wait()
         self.writes.warm_up(self.answers.preparation.problems)
 
     def _listeners(self) -> Iterator[HttpServer]:
-        shared = self.shared
-        if shared.metrics_socket is not None:
-            yield self._metrics(shared.metrics_socket)
-        if shared.admin_socket is None and shared.console_socket is None:
+        parts = self.parts
+        if parts.metrics_socket is not None:
+            yield self._metrics(parts.metrics_socket)
+        if parts.admin_socket is None and parts.console_socket is None:
             return
-        counters = shared.cells
+        counters = parts.cells
         block = FailureBlock(
             time.monotonic, count=partial(counters.add, "answerd_authentication_failures_total", "admin")
         )
         api = make_admin_app(
             self.writes,
-            shared.admin_tokens,
+            parts.admin_tokens,
             block,
-            shared.log.line,
+            parts.log.line,
             readiness=self.answers.readiness,
             exposition=self._exposition(),
-            sources=shared.sources,
+            sources=parts.sources,
             installs=self.installs,
-            feed=shared.feed,
+            feed=parts.feed,
         )
         app: WSGIApplication = api
-        body_limit = admin_app.make_body_limit(api, shared.admin_tokens, block)
-        if shared.make_console is not None and shared.config.console is not None:
-            console, console_body_limit = shared.make_console(self._parts(block, app, body_limit))
-            if shared.console_socket is not None:
-                yield self._listener(shared.console_socket, console, console_body_limit)
+        body_limit = admin_app.make_body_limit(api, parts.admin_tokens, block)
+        if parts.make_console is not None and parts.config.console is not None:
+            console, console_body_limit = parts.make_console(self._console_parts(block, app, body_limit))
+            if parts.console_socket is not None:
+                yield self._listener(parts.console_socket, console, console_body_limit)
             else:
                 app, body_limit = console, console_body_limit
-        if shared.admin_socket is not None:
-            yield self._listener(shared.admin_socket, app, body_limit)
+        if parts.admin_socket is not None:
+            yield self._listener(parts.admin_socket, app, body_limit)
 
-    def _parts(self, block: FailureBlock, api: WSGIApplication, api_body_limit: PeerBodyLimit) -> ConsoleParts:
-        shared = self.shared
+    def _console_parts(self, block: FailureBlock, api: WSGIApplication, api_body_limit: PeerBodyLimit) -> ConsoleParts:
+        parts = self.parts
         return ConsoleParts(
-            config=lambda: shared.config,
-            store=shared.loader.store,
+            config=lambda: parts.config,
+            store=parts.loader.store,
             follower=self.answers.follower,
             writes=self.writes if self.can_write else None,
-            tokens=shared.admin_tokens,
-            sources=shared.sources,
-            secrets=shared.secrets,
+            tokens=parts.admin_tokens,
+            sources=parts.sources,
+            secrets=parts.secrets,
             block=block,
-            log=shared.log.line,
+            log=parts.log.line,
             problems=self._problems,
             api=api,
             api_body_limit=api_body_limit,
             installs=self.installs,
-            feed=shared.feed,
+            feed=parts.feed,
         )
 
     def _problems(self) -> Sequence[str]:
         return self.answers.preparation.problems.listed()
 
     def _exposition(self) -> Exposition:
-        shared = self.shared
+        parts = self.parts
 
         def expiry() -> float | None:
-            return shared.certificate.expiry if shared.certificate is not None else None
+            return parts.certificate.expiry if parts.certificate is not None else None
 
         return Exposition(
-            shared.cells,
-            shared.admission,
+            parts.cells,
+            parts.admission,
             self.answers,
             expiry,
             self.installs,
@@ -140,18 +140,18 @@ class Administration(Process):
         return HttpServer(
             listening,
             make_metrics_app(self._exposition(), self.answers.readiness),
-            limits=Limits(timeout=self.shared.config.timeout_seconds, accept_at_once=ADMIN_ACCEPTS_AT_ONCE),
+            limits=Limits(timeout=self.parts.config.timeout_seconds, accept_at_once=ADMIN_ACCEPTS_AT_ONCE),
             body_limit=lambda _request, _peer: 0,
             shown_target=shown_target,
-            log=self.shared.log,
+            log=self.parts.log,
             admission=Admission(METRICS_CONNECTIONS),
         )
 
     def _listener(self, listening: socket.socket, app: WSGIApplication, body_limit: PeerBodyLimit) -> HttpServer:
-        shared, config = self.shared, self.shared.config
+        parts, config = self.parts, self.parts.config
         limits = Limits(
             timeout=config.admin_timeout_seconds,
-            max_lingering=shared.descriptors.admin,
+            max_lingering=parts.descriptors.admin,
             accept_at_once=ADMIN_ACCEPTS_AT_ONCE,
             idle_give_way=True,
         )
@@ -159,15 +159,15 @@ class Administration(Process):
             listening,
             app,
             limits=limits,
-            log=shared.log,
-            admission=Admission(shared.descriptors.admin, bodies=MEMORY_OF_BODIES),
+            log=parts.log,
+            admission=Admission(parts.descriptors.admin, bodies=MEMORY_OF_BODIES),
             trusted_proxies=config.trusted_proxies,
             body_limit=body_limit,
             shown_target=shown_target,
             error=admin_app.json_error,
-            counts=AdminCounts(shared.cells),
+            counts=AdminCounts(parts.cells),
         )
-        if isinstance(shared.loader.store, ReplicatingStore):
+        if isinstance(parts.loader.store, ReplicatingStore):
             listener.late = admin_app.late_for_shared_database()
         return listener
 

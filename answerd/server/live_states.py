@@ -98,7 +98,7 @@ _given: ContextVar[_Batch | None] = ContextVar("_given", default=None)
 """What the present request has to have written before its response."""
 
 
-class SharedStates:
+class StatesAtFork:
     """The states as all processes of the service share them; made once, before forking. ``memory`` holds the records of
     that moment, so a process reads only what is newer."""
 
@@ -119,19 +119,19 @@ class SharedStates:
 class LiveStates:
     """The states of installs in one process: an `answerd.answers.gates.InstallSource`."""
 
-    def __init__(self, shared: SharedStates, log: RequestLog) -> None:
-        self.store = shared.states
-        self.rules = shared.states.rules
-        self.shared = shared
+    def __init__(self, at_fork: StatesAtFork, log: RequestLog) -> None:
+        self.store = at_fork.states
+        self.rules = at_fork.states.rules
+        self.at_fork = at_fork
         self.catalogue: Callable[[], Catalogue] = Catalogue  # the worker names that of the set in force
         self.on_change: list[Callable[[Remembered], None]] = []
         self._log = log
-        self._memory = shared.memory
-        self._position = shared.position
+        self._memory = at_fork.memory
+        self._position = at_fork.position
         self._reader: EventReader | None = None
-        self._writer = EventWriter(shared.states)
+        self._writer = EventWriter(at_fork.states)
         self._writer_thread = ThreadPool(1)
-        self._key = shared.key
+        self._key = at_fork.key
         self._is_reading = False
         self._is_told_of_requests = self._is_current = False
         self._lock = Lock()
@@ -176,10 +176,10 @@ class LiveStates:
         return self._memory
 
     def now(self) -> float:
-        return self.shared.now()
+        return self.at_fork.now()
 
     def base_url(self, facts: Facts) -> str:
-        return self.shared.url or url_of_host(self.shared.scheme, facts)
+        return self.at_fork.url or url_of_host(self.at_fork.scheme, facts)
 
     def given(self, events: Sequence[Event]) -> None:
         """Have it written that a document was given, or that a start was refused. Raises `StatesUnknown`: the document

@@ -17,13 +17,13 @@ from answerd.server.answer_set import WRITES
 from answerd.server.cells import Cells, Places
 from answerd.server.certificate import Certificate, CertificateError, configured_certificate
 from answerd.server.console_parts import ConsoleFactory
-from answerd.server.live_states import SharedStates
+from answerd.server.live_states import StatesAtFork
 from answerd.server.metrics import CELLS
 from answerd.server.peer import with_port
 from answerd.server.request_feed import RequestFeed
 from answerd.server.request_log import RequestLog
 from answerd.server.roles import AdminTokens, NamedToken, TokensError, read_tokens
-from answerd.server.shared import BEAT, Shared
+from answerd.server.service_parts import BEAT, ServiceParts
 from answerd.server.sockets import bind, local_addresses
 from answerd.server.supervisor import Supervisor, block_signals
 from answerd.store import NewerSchema, ReplicatingStore, Store, StoreError
@@ -52,7 +52,7 @@ def serve(config: Config, make_console: ConsoleFactory | None = None) -> int:
         log.close()
 
 
-def prepare(config: Config, log: RequestLog, make_console: ConsoleFactory | None = None) -> Shared:
+def prepare(config: Config, log: RequestLog, make_console: ConsoleFactory | None = None) -> ServiceParts:
     """Do everything that can prevent a start. Raises `StartupError` and `answerd.store.StoreError`."""
     loader = Loader(open_store(config, to_serve=True), has_states=config.has_states)
     _catch_up(loader.store, log)
@@ -61,7 +61,7 @@ def prepare(config: Config, log: RequestLog, make_console: ConsoleFactory | None
     descriptors = divide(raise_file_limit(), config.max_connections, config.workers)
     certificate, named = _credentials(config)
     given = _given_sockets()
-    sockets = _shared(given.get(os_support.ANSWERS), config.workers)
+    sockets = _sockets_of_workers(given.get(os_support.ANSWERS), config.workers)
     sockets = sockets or _bind("SERVICE_LISTEN_ADDR", config.listen, config.workers)
     admin_socket = _one(given.get(os_support.ADMIN), "SERVICE_ADMIN_ADDR", config.admin)
     console_address = None if config.shares_console else config.console
@@ -75,7 +75,7 @@ def prepare(config: Config, log: RequestLog, make_console: ConsoleFactory | None
         log.line(f"problem: {problem}")
     places = Places(config.workers)
     cells = Cells([*CELLS, *ADMISSION, WRITES, BEAT], places.count)
-    shared = Shared(
+    parts = ServiceParts(
         config,
         log,
         loader,
@@ -93,13 +93,13 @@ def prepare(config: Config, log: RequestLog, make_console: ConsoleFactory | None
         cells,
         make_console,
     )
-    shared.sources = replace(shared.sources, certificate=lambda: shared.certificate)
+    parts.sources = replace(parts.sources, certificate=lambda: parts.certificate)
     if states is not None:
-        shared.installs = SharedStates(states, config)
+        parts.installs = StatesAtFork(states, config)
     if has_admin:
-        shared.feed = RequestFeed(places.count)
-    shared.log_fingerprint()
-    return shared
+        parts.feed = RequestFeed(places.count)
+    parts.log_fingerprint()
+    return parts
 
 
 def _credentials(config: Config) -> tuple[Certificate | None, tuple[NamedToken, ...]]:
@@ -141,7 +141,7 @@ def _given_sockets() -> dict[str, list[socket.socket]]:
         raise StartupError(f"socket activation: {error.strerror or error}") from None
 
 
-def _shared(given: list[socket.socket] | None, workers: int) -> list[socket.socket]:
+def _sockets_of_workers(given: list[socket.socket] | None, workers: int) -> list[socket.socket]:
     """Return the socket that the service manager holds, once for each worker: they accept from one queue."""
     if not given:
         return []

@@ -26,7 +26,7 @@ from gevent.monkey import get_original
 from answerd.answers.operator_names import NO_STATES, asks_for_states
 from answerd.server import os_support
 from answerd.server.admission import ADMISSION
-from answerd.server.shared import BEAT, Shared
+from answerd.server.service_parts import BEAT, ServiceParts
 from answerd.server.worker import Worker
 from answerd.store import ReplicatingStore, StoreError
 from answerd.store.agreement import Digests, digests_of
@@ -77,16 +77,16 @@ class Supervisor:
     """Keeps the processes running: a worker for each socket of the answer endpoint, one for admin API, console and
     metrics where any is configured, and the replicator of a shared database. `block_signals` comes first."""
 
-    def __init__(self, shared: Shared) -> None:
-        self._shared = shared
-        self._log = shared.log.line
+    def __init__(self, parts: ServiceParts) -> None:
+        self._parts = parts
+        self._log = parts.log.line
         self._parent_pipe, self._held_open = os.pipe()
-        places = shared.places
-        self._children = [_Child(f"worker {at + 1}", at, [listening]) for at, listening in enumerate(shared.sockets)]
+        places = parts.places
+        self._children = [_Child(f"worker {at + 1}", at, [listening]) for at, listening in enumerate(parts.sockets)]
         listeners = {
-            "admin API": shared.admin_socket,
-            "console": shared.console_socket,
-            "metrics": shared.metrics_socket,
+            "admin API": parts.admin_socket,
+            "console": parts.console_socket,
+            "metrics": parts.metrics_socket,
         }
         administered = {name: listening for name, listening in listeners.items() if listening is not None}
         self._reporter = places.administration if administered else 0
@@ -96,9 +96,9 @@ class Supervisor:
             import answerd.server.administration  # noqa: PLC0415, F401 - a fifth of the time of a start
 
             self._children.append(_Child(next(iter(administered)), places.administration, [*administered.values()]))
-        if isinstance(shared.loader.store, ReplicatingStore):
+        if isinstance(parts.loader.store, ReplicatingStore):
             self._children.append(_Child("replicator", places.replicator, []))
-        shared.attach(places.parent)
+        parts.attach(places.parent)
 
     def run(self) -> int:
         """Load, and keep the children running until SIGTERM or SIGINT. Return the exit status."""
@@ -106,11 +106,11 @@ class Supervisor:
             self._log("stopped while loading")
             return 0
         gc.freeze()
-        self._expect_beats(range(self._shared.config.workers))
+        self._expect_beats(range(self._parts.config.workers))
         self._start_due()
         names = [child.name for child in self._children]
         self._log(f"{len(names)} process{'es' if len(names) > 1 else ''} started: {', '.join(names)}")
-        self._shared.announce()
+        self._parts.announce()
         while (received := self._next_signal()) not in _STOP_SIGNALS:
             if received == signal.SIGHUP:
                 self._reload()
@@ -125,7 +125,7 @@ class Supervisor:
         """Load the data that the children share: the answer set, its answers, its problems. Each child does the rest by
         itself. Return False where a signal to stop came meanwhile. Clients connect from the start, and wait.
         """
-        shared = self._shared
+        parts = self._parts
         came: list[int] = []
 
         def stop(number: int, _frame: FrameType | None) -> None:
@@ -137,13 +137,13 @@ class Supervisor:
                 signal.signal(number, stop)
             signal.pthread_sigmask(signal.SIG_UNBLOCK, _STOP_SIGNALS)
             with os_support.gc_paused():
-                shared.loader.refresh()
-                catalogue = shared.loader.catalogue
-                installs = shared.installs
+                parts.loader.refresh()
+                catalogue = parts.loader.catalogue
+                installs = parts.installs
                 if installs is not None and not installs.memory.changes and asks_for_states(catalogue):
-                    shared.log.line(f"warning: {NO_STATES}")
+                    parts.log.line(f"warning: {NO_STATES}")
                 if len(catalogue.documents) <= _PREPARED_BEFORE_THE_START:
-                    for line in shared.preparation.update(catalogue, checks=True):
+                    for line in parts.preparation.update(catalogue, checks=True):
                         self._log(line)
         except StoreError:
             pass  # each child says so
@@ -177,25 +177,25 @@ class Supervisor:
         except Exception as error:
             self._log(f"{name} failed: {type(error).__name__}: {error}")
         finally:
-            self._shared.log.close()
+            self._parts.log.close()
             os._exit(status)
 
     def _live(self, child: _Child) -> int:
         """Be a worker, or the process that administers, or the replicator."""
         os.close(self._held_open)
-        shared, pipe, places = self._shared, self._parent_pipe, self._shared.places
+        parts, pipe, places = self._parts, self._parent_pipe, self._parts.places
         for other in self._children:
             for inherited in other.sockets if other is not child else ():
                 inherited.close()
-        shared.attach(child.place)
+        parts.attach(child.place)
         if child.place == places.replicator:
-            return _replicate(shared, pipe)
+            return _replicate(parts, pipe)
         reports = child.place == self._reporter
         if child.place == places.administration:
             from answerd.server.administration import Administration  # noqa: PLC0415 - where it is configured
 
-            return Administration(shared, pipe, reports=reports, is_replacement=child.is_replacement).run()
-        return Worker(shared, pipe, child.sockets, reports=reports, is_replacement=child.is_replacement).run()
+            return Administration(parts, pipe, reports=reports, is_replacement=child.is_replacement).run()
+        return Worker(parts, pipe, child.sockets, reports=reports, is_replacement=child.is_replacement).run()
 
     def _reap(self) -> list[tuple[_Child, str]]:
         """Reap dead children: each with how it ended. They are due to be started again."""
@@ -211,25 +211,25 @@ class Supervisor:
     def _release(self, child: _Child) -> None:
         """Release what a dead child held of the shared limits."""
         child.is_replacement = True
-        self._shared.cells.add("answerd_workers_replaced_total")
-        self._shared.cells.clear(child.place, ADMISSION)
-        if child.place < self._shared.config.workers:
+        self._parts.cells.add("answerd_workers_replaced_total")
+        self._parts.cells.clear(child.place, ADMISSION)
+        if child.place < self._parts.config.workers:
             self._expect_beats([child.place])
 
     def _expect_beats(self, workers: Iterable[int]) -> None:
         """Count workers as alive that are about to be forked: one that hangs before its first beat is noticed too."""
         for worker in workers:
-            self._shared.cells.everywhere(*BEAT)[worker] = time.monotonic_ns()
+            self._parts.cells.everywhere(*BEAT)[worker] = time.monotonic_ns()
 
     # --- signals ---
 
     def _next_signal(self) -> int | None:
         """Wait for a signal; None when something is due before one comes. Meanwhile the service manager is notified
         that the workers run, as long as all of them do."""
-        watchdog = self._shared.watchdog
+        watchdog = self._parts.watchdog
         watched = watchdog.seconds
         if watched is not None:
-            beats = self._shared.cells.everywhere(*BEAT)[: self._shared.config.workers]
+            beats = self._parts.cells.everywhere(*BEAT)[: self._parts.config.workers]
             oldest = time.monotonic_ns() - int(2 * watched * 1_000_000_000)
             watchdog.ping(lambda: all(beat > oldest for beat in beats))
         due = min((child.due for child in self._children if child.pid is None), default=math.inf)
@@ -242,8 +242,8 @@ class Supervisor:
     def _reload(self) -> None:
         """Handle SIGHUP: reload for the children that will be forked later, and pass the signal to those that run."""
         os_support.notify("RELOADING=1", f"MONOTONIC_USEC={time.monotonic_ns() // 1_000}")
-        self._shared.reload(logs=True)
-        self._shared.log_fingerprint()
+        self._parts.reload(logs=True)
+        self._parts.log_fingerprint()
         os_support.notify(os_support.READY)
         self._signal_all(signal.SIGHUP)
 
@@ -260,7 +260,7 @@ class Supervisor:
             for inherited in child.sockets:
                 inherited.close()
         self._signal_all(signal.SIGTERM)
-        config = self._shared.config
+        config = self._parts.config
         until = time.monotonic() + config.drain_seconds + config.timeout_seconds + _KILL_AFTER_SECONDS
         while any(child.pid is not None for child in self._children) and time.monotonic() < until:
             signal.sigtimedwait([signal.SIGCHLD], max(0.0, until - time.monotonic()))
@@ -272,10 +272,10 @@ class Supervisor:
         self._log("stopped")
 
 
-def _replicate(shared: Shared, parent_pipe: int) -> int:
+def _replicate(parts: ServiceParts, parent_pipe: int) -> int:
     """Be the replicator: keep this node's replica up to date until a signal, or the end of the parent, ends it. Return
     the exit status."""
-    store = shared.loader.store
+    store = parts.loader.store
     if not isinstance(store, ReplicatingStore):
         raise TypeError("the store has no replica")
     reading, writing = os.pipe()
@@ -284,7 +284,7 @@ def _replicate(shared: Shared, parent_pipe: int) -> int:
         os.write(writing, b"x")
 
     def reload(_signal: int, _frame: FrameType | None) -> None:
-        shared.reload(logs=False)
+        parts.reload(logs=False)
 
     signal.signal(signal.SIGTERM, stop)
     signal.signal(signal.SIGINT, stop)
@@ -298,23 +298,23 @@ def _replicate(shared: Shared, parent_pipe: int) -> int:
     threading.Thread(target=follow_parent, daemon=True).start()
 
     def changed() -> None:
-        shared.writes.bump()
+        parts.writes.bump()
 
-    store.replicate(shared.log.line, changed, reading, _deciding(shared))
+    store.replicate(parts.log.line, changed, reading, _deciding(parts))
     return 0
 
 
-def _deciding(shared: Shared) -> Callable[[bytes], Digests]:
+def _deciding(parts: ServiceParts) -> Callable[[bytes], Digests]:
     """Return what makes the digests of what decides this node's answers. They are made again where something of that
     has changed: those of secrets take a tenth of a second."""
-    secrets = SecretFiles(shared.config.secrets_dir)
+    secrets = SecretFiles(parts.config.secrets_dir)
     made: list[tuple[object, Digests]] = []
 
     def digests(key: bytes) -> Digests:
         secrets.poll()
-        present = (shared.config, secrets.version, key)
+        present = (parts.config, secrets.version, key)
         if not made or made[0][0] != present:
-            made[:] = [(present, digests_of(shared.config, secrets.in_force.texts, key))]
+            made[:] = [(present, digests_of(parts.config, secrets.in_force.texts, key))]
         return made[0][1]
 
     return digests

@@ -21,7 +21,7 @@ from answerd.server.http.server import HttpServer, Limits
 from answerd.server.live_states import LiveStates
 from answerd.server.metrics import RequestCounts
 from answerd.server.report_app import is_report
-from answerd.server.shared import BEAT, Shared
+from answerd.server.service_parts import BEAT, ServiceParts
 from answerd.server.shown_targets import shown_target
 from answerd.server.threads import LongWork, in_thread
 from answerd.store.secrets import POLL_SECONDS
@@ -39,26 +39,26 @@ class Process:
     prepares = True
     """Whether it prepares answers before they are asked for."""
 
-    def __init__(self, shared: Shared, parent_pipe: int, *, reports: bool, is_replacement: bool) -> None:
+    def __init__(self, parts: ServiceParts, parent_pipe: int, *, reports: bool, is_replacement: bool) -> None:
         """``parent_pipe``: a pipe that ends with the parent. ``reports``: whether this process logs problems of the set
         and faults of the store. ``is_replacement``: it takes the place of one that died."""
-        self.shared = shared
+        self.parts = parts
         self.reports = reports
         self.parent_pipe = parent_pipe
         self.stopping = Event()
         self.listeners: list[HttpServer] = []
         self.answers = AnswerSet(
-            shared.loader,
-            shared.writes,
-            shared.log,
-            shared.preparation,
+            parts.loader,
+            parts.writes,
+            parts.log,
+            parts.preparation,
             reports=reports,
             is_replacement=is_replacement,
             prepares=self.prepares,
-            counters=shared.cells,
+            counters=parts.cells,
         )
-        self.installs = LiveStates(shared.installs, shared.log) if shared.installs is not None else None
-        self._said_of_secrets = {*shared.secrets.warnings(), *shared.secrets.problems()}
+        self.installs = LiveStates(parts.installs, parts.log) if parts.installs is not None else None
+        self._said_of_secrets = {*parts.secrets.warnings(), *parts.secrets.problems()}
 
     def run(self) -> int:
         """Serve until a signal or the end of the parent ends it. Return the exit status."""
@@ -79,8 +79,8 @@ class Process:
         self.begin()
         self.stopping.wait()
         # A load balancer that asks /ready sends no more clients, before any is refused.
-        gevent.sleep(self.shared.config.drain_seconds)
-        until = time.monotonic() + self.shared.config.timeout_seconds
+        gevent.sleep(self.parts.config.drain_seconds)
+        until = time.monotonic() + self.parts.config.timeout_seconds
         drains = [gevent.spawn(listener.drain, until) for listener in self.listeners]
         gevent.joinall(drains)
         watch.kill(block=False)
@@ -97,10 +97,10 @@ class Process:
         """Begin what else this process does, once it accepts connections."""
 
     def _beat_for_ever(self) -> None:
-        watched = self.shared.watchdog.seconds
+        watched = self.parts.watchdog.seconds
         seconds = BEAT_SECONDS if watched is None else min(BEAT_SECONDS, watched / 2)
         while True:
-            self.shared.cells.set(*BEAT, value=time.monotonic_ns())
+            self.parts.cells.set(*BEAT, value=time.monotonic_ns())
             gevent.sleep(seconds)
 
     def _trim_for_ever(self) -> None:
@@ -111,23 +111,23 @@ class Process:
 
     def _watch_secrets(self) -> None:
         """Look at the secrets for ever, in a thread; a change is in force within a second."""
-        while self.shared.secrets.directory is not None:
+        while self.parts.secrets.directory is not None:
             gevent.sleep(POLL_SECONDS)
             self._look_at_secrets()
 
     def _look_at_secrets(self) -> None:
-        secrets = self.shared.secrets
+        secrets = self.parts.secrets
         try:
             if not in_thread(secrets.poll) or not self.reports:
                 return
         except Exception as error:  # any fault: the secrets in force stay and the next poll comes
-            self.shared.log.line(f"warning: the secrets cannot be looked at: {type(error).__name__}")
+            self.parts.log.line(f"warning: the secrets cannot be looked at: {type(error).__name__}")
             return
         now = {f"warning: {warning}": warning for warning in secrets.warnings()}
         now |= {f"problem: {problem}": problem for problem in secrets.problems()}
         for line, sentence in now.items():
             if sentence not in self._said_of_secrets:
-                self.shared.log.line(line)
+                self.parts.log.line(line)
         self._said_of_secrets = set(now.values())
 
     def _install_signal_handlers(self) -> None:
@@ -145,12 +145,12 @@ class Process:
 
     def _reload(self) -> None:
         """Handle SIGHUP: read the log file, the settings, the certificate and the store again."""
-        shared = self.shared
-        shared.reload(logs=False)
+        parts = self.parts
+        parts.reload(logs=False)
         for listener in self.listeners:
-            if listener.tls is not None and shared.certificate is not None:
-                listener.tls = shared.certificate.context
-        shared.log.line("reloading")
+            if listener.tls is not None and parts.certificate is not None:
+                listener.tls = parts.certificate.context
+        parts.log.line("reloading")
         self.answers.force_full_poll()
 
 
@@ -159,42 +159,42 @@ class Worker(Process):
 
     def __init__(
         self,
-        shared: Shared,
+        parts: ServiceParts,
         parent_pipe: int,
         sockets: Sequence[socket.socket],
         *,
         reports: bool,
         is_replacement: bool,
     ) -> None:
-        super().__init__(shared, parent_pipe, reports=reports, is_replacement=is_replacement)
+        super().__init__(parts, parent_pipe, reports=reports, is_replacement=is_replacement)
         self.listeners = [self._listener(listening) for listening in sockets]
 
     def _listener(self, listening: socket.socket) -> HttpServer:
-        shared, config = self.shared, self.shared.config
+        parts, config = self.parts, self.parts.config
         recorder = None
         if config.capture_dir is not None:
-            count = partial(shared.cells.add, "answerd_captures_total")
-            recorder = Recorder(config.capture_dir, shared.log, problems_only=config.capture == "problems", count=count)
+            count = partial(parts.cells.add, "answerd_captures_total")
+            recorder = Recorder(config.capture_dir, parts.log, problems_only=config.capture == "problems", count=count)
         app = make_answer_app(
             self.answers.current,
-            shared.access,
+            parts.access,
             self.readiness,
             recorder,
-            sources=shared.sources,
+            sources=parts.sources,
             installs=self.installs,
         )
         return HttpServer(
             listening,
             app,
-            limits=Limits(timeout=config.timeout_seconds, max_lingering=shared.descriptors.lingering),
-            log=shared.log,
-            admission=shared.admission,
-            body_limit=answer_app.make_body_limit(shared.access, has_states=self.installs is not None),
+            limits=Limits(timeout=config.timeout_seconds, max_lingering=parts.descriptors.lingering),
+            log=parts.log,
+            admission=parts.admission,
+            body_limit=answer_app.make_body_limit(parts.access, has_states=self.installs is not None),
             shown_target=shown_target,
             is_reserved=is_report if self.installs is not None else None,
             trusted_proxies=config.trusted_proxies,
-            tls=shared.certificate.context if shared.certificate is not None else None,
-            counts=RequestCounts(shared.cells),
-            feed=shared.feed,
+            tls=parts.certificate.context if parts.certificate is not None else None,
+            counts=RequestCounts(parts.cells),
+            feed=parts.feed,
             on_request=self.installs.note_request if self.installs is not None else None,
         )

@@ -16,8 +16,8 @@ from typing import Any
 
 from answerd.formats.family import ParseError
 from answerd.formats.json import parse
-from answerd.formats.positions import line_of
-from answerd.formats.spans import json_lines
+from answerd.formats.origins import line_of
+from answerd.formats.positions import json_lines
 from answerd.validators.schema import Path, Program, nearest, rules
 from answerd.validators.schema import judge as judge_by_rules
 from answerd.validators.tools import ToolRequest

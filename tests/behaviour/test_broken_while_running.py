@@ -67,7 +67,7 @@ def asked(fleet: Fleet, target: str) -> Answer | AnswerError:
 
 def file_of(document: Document) -> str:
     key = document.key
-    return f"{'groups/' if document.is_shared else ''}{key.identifier or 'default'}.{key.format}"
+    return f"{'groups/' if document.is_group else ''}{key.identifier or 'default'}.{key.format}"
 
 
 def name_of(file: str) -> str:

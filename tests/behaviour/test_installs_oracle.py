@@ -26,7 +26,7 @@ from answerd.installs.hardware import SERIAL, Asked
 from answerd.installs.records import no_row
 from answerd.installs.states import Gate, Order, ReportKind, Requested, Rules
 from answerd.server.http.parser import HeaderBlock, HttpRequest
-from answerd.server.live_states import LiveStates, SharedStates
+from answerd.server.live_states import LiveStates, StatesAtFork
 from answerd.server.report_app import take_report
 from answerd.server.request_log import RequestLog
 from answerd.store.opening import install_rules
@@ -56,7 +56,7 @@ GATES = {
 }
 
 
-class Clocked(SharedStates):
+class Clocked(StatesAtFork):
     """What processes share, with a clock that the test moves."""
 
     at = 1_800_000_000.0
@@ -71,8 +71,8 @@ class Real:
     def __init__(self, directory: Path) -> None:
         raw = [RawDocument(key_of(name), text) for name, text in DOCUMENTS.items()]
         config = Config(install_grace_seconds=int(RULES.grace), install_starts=RULES.starts)
-        self.shared = Clocked(open_state_file(str(directory / "state.db"), install_rules(config))[0], config)
-        self.installs = LiveStates(self.shared, RequestLog("stderr", "off"))
+        self.at_fork = Clocked(open_state_file(str(directory / "state.db"), install_rules(config))[0], config)
+        self.installs = LiveStates(self.at_fork, RequestLog("stderr", "off"))
         self.catalogue = Catalogue(has_states=True).changed(raw)
         self.sources = Sources(gates=Gates(self.installs))
         self.writing = gevent.spawn(self.installs.keep_up)
@@ -122,8 +122,8 @@ def test_a_life_is_what_the_page_says(real: Real, seed: int) -> None:
     urls: list[tuple[str, int]] = []
     printed = []
     for _ in range(EVENTS):
-        real.shared.at += choose.choice(STEPS)
-        at = real.shared.now()
+        real.at_fork.at += choose.choice(STEPS)
+        at = real.at_fork.now()
         kind = choose.choices(("ask", "report", "order"), (6, 4, 1))[0]
         if kind == "ask":
             document = choose.choice(list(PATHS))

@@ -17,7 +17,7 @@ from answerd.installs.states import Rules
 from answerd.server.admin.app import make_admin_app
 from answerd.server.admin.observe import description
 from answerd.server.admin.requests import DEFAULT_FORMAT, DOCUMENT_LIMIT
-from answerd.server.live_states import LiveStates, SharedStates
+from answerd.server.live_states import LiveStates, StatesAtFork
 from answerd.server.request_log import RequestLog
 from answerd.server.roles import AdminTokens
 from answerd.store.sqlite import SqliteFile
@@ -69,7 +69,7 @@ def test_the_description_repeats_tables_of_the_program_as_they_are() -> None:
 
 def test_every_route_is_described_and_every_description_has_a_route(tmp_path: Path) -> None:
     admin = Admin(tmp_path / "answers.db")
-    shared = SharedStates(StateFile(SqliteFile(tmp_path / "answers.db"), Rules()), Config(store="sqlite"))
+    shared = StatesAtFork(StateFile(SqliteFile(tmp_path / "answers.db"), Rules()), Config(store="sqlite"))
     installs = LiveStates(shared, RequestLog("stderr", "off"))
     app = make_admin_app(admin.writes, AdminTokens(["x"], ()), admin.block, admin.log.append, installs=installs)
     described = {

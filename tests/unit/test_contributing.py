@@ -35,7 +35,7 @@ def shipped(suffixes: tuple[str, ...] = ()) -> list[Path]:
 
 
 def test_the_row_of_a_format_names_each_place_that_has_all_formats() -> None:
-    started = {path.suffix.removeprefix(".") for path in proposals.STARTS.iterdir()}
+    started = {path.suffix.removeprefix(".") for path in proposals.NEW_DOCUMENTS.iterdir()}
     assert started <= set(FORMATS)  # the others are spellings of these, and start as they do
     assert {"toml", "ks", "unattend"} <= started
     places = set()
@@ -55,7 +55,7 @@ def test_the_row_of_a_format_names_each_folder_that_has_a_file_of_all() -> None:
         if (extension := path.suffix.removeprefix(".")) in FORMATS:
             folders.setdefault(path.parent, set()).add(extension)
     full = {str(folder.relative_to(CHECKOUT)) for folder, found in folders.items() if 2 * len(found) > len(FORMATS)}
-    assert {"answerd/console/starts", "examples/answers"} <= full
+    assert {"answerd/console/new_documents", "examples/answers"} <= full
     row = ROWS["a format of a family that exists"]
     assert {folder for folder in full if folder not in row} == set()
 

@@ -99,7 +99,7 @@ def test_expressions_are_found_in_tables_in_classes_and_where_they_are_used() ->
     assert {
         "answers.redaction",
         "answers.secret_forms",
-        "formats.spans",
+        "formats.positions",
         "formats.json",
         "inventory.records",
         "validators.kickstart",

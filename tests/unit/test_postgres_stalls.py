@@ -27,7 +27,7 @@ from answerd.identity import Kind
 from answerd.installs.records import InstallMemory
 from answerd.installs.states import Order, Rules, State
 from answerd.server.admin.app import late_for_shared_database
-from answerd.server.live_states import LiveStates, SharedStates
+from answerd.server.live_states import LiveStates, StatesAtFork
 from answerd.server.request_log import RequestLog
 from answerd.store import StoreAway, StoreError, StoreLost, state_sync
 from answerd.store.log import LogWriter
@@ -164,7 +164,7 @@ def test_a_node_that_the_network_has_lost_holds_no_lock_for_long(cluster: Cluste
 
 def test_an_order_whose_time_is_over_is_said_to_be_unknown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     states, _ = open_state_file(str(tmp_path / "states.db"), Rules())
-    live = LiveStates(SharedStates(states, Config()), RequestLog("stderr", "off"))
+    live = LiveStates(StatesAtFork(states, Config()), RequestLog("stderr", "off"))
     released = threading.Event()
     monkeypatch.setattr(EventWriter, "write", lambda self, events: released.wait(30))
     with pytest.raises(StoreAway, match="may have been stored"):

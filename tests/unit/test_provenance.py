@@ -21,7 +21,7 @@ from answerd.answers.explain import Origin, Placing, explained, explanation, nee
 from answerd.answers.resolve import Answer, resolve
 from answerd.documents import RawDocument
 from answerd.facts import Facts, Request
-from answerd.formats.spans import json_lines, toml_lines, value_spans, written_spans
+from answerd.formats.positions import json_lines, toml_lines, value_spans, written_spans
 from tests.support.fleet import key_of
 from tests.support.thorough import examples
 

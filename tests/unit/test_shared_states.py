@@ -28,7 +28,7 @@ from answerd.installs.fold import Fold
 from answerd.installs.records import InstallMemory, Remembered
 from answerd.installs.states import Gate, Order, Refusal, ReportKind, Requested, Rules, State, judge
 from answerd.server.http.parser import HeaderBlock, HttpRequest
-from answerd.server.live_states import LiveStates, SharedStates
+from answerd.server.live_states import LiveStates, StatesAtFork
 from answerd.server.report_app import take_report
 from answerd.server.request_log import RequestLog
 from answerd.store import StoreError
@@ -331,7 +331,7 @@ def test_a_node_that_was_never_filled_says_so(place: Path) -> None:
     assert "never read" in node.store.unfilled
     with pytest.raises(StoreError, match="never read"):
         node.store.key()
-    live = LiveStates(SharedStates(node.store, Config()), RequestLog("stderr", "off"))
+    live = LiveStates(StatesAtFork(node.store, Config()), RequestLog("stderr", "off"))
     with pytest.raises(StatesUnknown):
         live.current()
     path = "/report/abc.1.def/installed"

@@ -24,7 +24,7 @@ from answerd.installs.records import InstallMemory, no_row
 from answerd.installs.reports import Report
 from answerd.installs.states import Gate, Order, ReportKind, Requested, Rules, State
 from answerd.installs.tokens import TokenSubject
-from answerd.server.live_states import MOST_SIGHTINGS, LiveStates, SharedStates
+from answerd.server.live_states import MOST_SIGHTINGS, LiveStates, StatesAtFork
 from answerd.server.request_log import RequestLog
 from answerd.store import StoreAway, StoreError, StoreFull
 from answerd.store.backup import backup_directory, merge_states, restore_directory
@@ -218,8 +218,8 @@ class Process:
     """A process of the service, without its listener."""
 
     def __init__(self, states: StateFile) -> None:
-        self.shared = SharedStates(states, Config())
-        self.live = LiveStates(self.shared, RequestLog("stderr", "off"))
+        self.at_fork = StatesAtFork(states, Config())
+        self.live = LiveStates(self.at_fork, RequestLog("stderr", "off"))
         self.subject = TokenSubject("", "")
 
     def give(self, name: str) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from answerd.answers.redaction import redacted
-from answerd.formats.positions import MARKINGS
+from answerd.formats.origins import MARKINGS
 from answerd.formats.user_data import kind_of
 
 KINDS = {

@@ -119,7 +119,7 @@ def make_admin_app(
     app.add_hook("before_request", _token_check(tokens, block, log))
     app.default_error_handler = _router_error
     if installs is not None:  # what is tried here is given to no machine: every machine counts as armed
-        sources = replace(sources, gates=assumed_gates(installs.shared.own_url, now=installs.now()))
+        sources = replace(sources, gates=assumed_gates(installs.at_fork.own_url, now=installs.now()))
     nodes = tuple if installs is None else installs.store.nodes
     events = EventStreams(feed, installs, lambda record: redacted_install(record, writes.follower.current(), sources))
     operating = InstallHandlers(installs, writes.follower.current, sources) if installs is not None else None

@@ -19,7 +19,7 @@ from answerd.server.answer_set import Preparation, WriteCounter
 from answerd.server.cells import Cells, Places
 from answerd.server.certificate import Certificate, CertificateError, configured_certificate
 from answerd.server.console_parts import ConsoleFactory
-from answerd.server.live_states import SharedStates
+from answerd.server.live_states import StatesAtFork
 from answerd.server.peer import with_port
 from answerd.server.request_feed import RequestFeed
 from answerd.server.request_log import RequestLog
@@ -32,7 +32,7 @@ BEAT: Final = ("beat",)
 
 
 @dataclass
-class Shared:
+class ServiceParts:
     """The data that all processes of the service share; made before any is forked."""
 
     config: Config
@@ -51,7 +51,7 @@ class Shared:
     metrics_socket: socket.socket | None
     cells: Cells
     make_console: ConsoleFactory | None = None
-    installs: SharedStates | None = None
+    installs: StatesAtFork | None = None
     feed: RequestFeed | None = None
     preparation: Preparation = field(default_factory=Preparation)
     watchdog: os_support.Watchdog = field(default_factory=os_support.Watchdog)
