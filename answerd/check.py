@@ -26,8 +26,8 @@ from answerd.answers.last_words import NO_WORDS, LastWords
 from answerd.answers.lint import (
     EXAMPLE_HASH,
     EqualOverlays,
+    Findings,
     MissingLabels,
-    Oversights,
     of_documents,
     only_loader_claims,
     overlays_of_other_formats,
@@ -37,7 +37,7 @@ from answerd.answers.lint import (
 from answerd.answers.problems import load_problems
 from answerd.answers.redaction import known_values, secrets_in_clear
 from answerd.answers.repeated_values import repetitions
-from answerd.answers.resolve import Answer, known_facts, resolve
+from answerd.answers.resolve import Answer, completed_facts, resolve
 from answerd.answers.select import select, selection_request
 from answerd.answers.sources import NO_SOURCES, REPORT, Sources, Values
 from answerd.documents import Document
@@ -287,7 +287,7 @@ class _Webhooks:
         )
 
 
-def _file_verdict(found: Oversights, judge: _Judge, trial: CheckCase, answer: Answer, sources: Sources) -> None:
+def _file_verdict(found: Findings, judge: _Judge, trial: CheckCase, answer: Answer, sources: Sources) -> None:
     """Record what the installer would say to an answer."""
     verdict = judge.verdict(answer, lambda: known_values(judge.catalogue, answer, trial.facts, sources))
     for finding in judge.placed(verdict.findings, answer):
@@ -336,7 +336,7 @@ class _Rendering:
 
     catalogue: Catalogue
     sources: Sources
-    found: Oversights
+    found: Findings
     labels: MissingLabels
 
     def answer(self, trial: CheckCase) -> Answer | None:
@@ -361,7 +361,7 @@ class _Rendering:
     def _lacking(self, trial: CheckCase) -> str:
         """Return the labels that only a request of this machine can have, in words; empty where there are none."""
         catalogue = self.catalogue
-        facts = known_facts(catalogue, trial.facts, self.sources)
+        facts = completed_facts(catalogue, trial.facts, self.sources)
         selection = select(catalogue, selection_request(facts, trial.extensions, trial.assumed))
         values = Values(selection, facts, self.sources, catalogue)
 
@@ -377,7 +377,7 @@ class _Rendering:
         return f"the fact{'s' if len(known) > 1 else ''} {join_brief(known)}" if known else ""
 
 
-def _file(found: Oversights, sentence: str, trial: CheckCase) -> None:
+def _file(found: Findings, sentence: str, trial: CheckCase) -> None:
     found.problems.add(sentence)
     found.machines[sentence].add(trial.identifier)
 
@@ -429,7 +429,7 @@ def _row_notes(catalogue: Catalogue) -> Iterator[str]:
         yield from (f"{inventory.place(row)}: {note}" for note in row_notes(row.layout, row.cells()))
 
 
-def _report_repetitions(catalogue: Catalogue, found: Oversights) -> None:
+def _report_repetitions(catalogue: Catalogue, found: Findings) -> None:
     """Report rows that give one address or one host name to two machines: of two inventories it may be intended."""
     for repetition in repetitions(catalogue.inventory) if catalogue.inventory is not None else ():
         if repetition.is_problem:

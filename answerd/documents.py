@@ -198,9 +198,10 @@ class Stacks:
 
 
 class Document:
-    """A document of an answer set. Immutable; compared by object identity.
+    """A document of an answer set; compared by object identity.
 
-    Its text is parsed on first access to `content`, `tree` or `problems`.
+    Its text never changes. It is parsed on first access to `content`, `tree` or `problems`; what is read of it, and
+    what `answerd.answers.compose` prepares, is kept here.
     """
 
     # There may be a million of these.

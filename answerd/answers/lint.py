@@ -61,9 +61,9 @@ _KEYS = {"member": "members"}
 
 
 @dataclass(slots=True)
-class Oversights:
-    """The oversights that were found. ``problems`` and ``notes`` are sentences; ``machines`` are the names of the
-    affected machines."""
+class Findings:
+    """What a check has found. ``problems`` and ``notes`` are sentences; ``machines`` are the names of those that a
+    sentence affects."""
 
     problems: set[str] = field(default_factory=set)
     notes: set[str] = field(default_factory=set)
@@ -89,9 +89,9 @@ class _Set:
     columns: frozenset[str]
 
 
-def of_documents(catalogue: Catalogue, at_each: Callable[[], None] = lambda: None) -> Oversights:
+def of_documents(catalogue: Catalogue, at_each: Callable[[], None] = lambda: None) -> Findings:
     """Find the oversights in names and keys. ``at_each`` is called for each document."""
-    found = Oversights()
+    found = Findings()
     extended = (
         (identity_of(document.control.extends), document.key.format)
         for document in catalogue.documents.values()
@@ -162,7 +162,7 @@ def unmet(catalogue: Catalogue, groups: Sequence[Document]) -> dict[Document, st
             if label in compared:
                 if not criterion.holds(compared[label]):
                     found[group] = f"no row has its value of {brief(label)}"
-            elif label not in ALL_SENT:
+            elif label not in SENT_LABELS:
                 found[group] = f"no table has a column {brief(label)}{did_you_mean(label, columns)}"
     return found
 
@@ -296,7 +296,7 @@ class MissingLabels:
     """The labels that answers need and that no known client sends, with the machines that need them."""
 
     def __init__(self, catalogue: Catalogue) -> None:
-        self._known = {*ALL_SENT, *_labels_of_set(catalogue)}
+        self._known = {*SENT_LABELS, *_labels_of_set(catalogue)}
         self._needed: dict[str, dict[str, Document]] = defaultdict(dict)  # label → machine → its lowest document
         self._own: dict[Document, frozenset[tuple[str, ...]]] = {}
 
@@ -333,7 +333,7 @@ class MissingLabels:
             labels = self._own[document] = frozenset(_labels_of(prepared))
         return labels
 
-    def report(self, found: Oversights) -> None:
+    def report(self, found: Findings) -> None:
         """Add the sentences about these labels to ``found``."""
         for label, machines in self._needed.items():
             written = _PLACE.sub("N", label)
@@ -377,7 +377,7 @@ _MOST_PATHS = 3
 """Values of two overlays that a sentence names."""
 
 
-def report_equal_claims(catalogue: Catalogue, of_rows: Iterable[RowCase], found: Oversights) -> None:
+def report_equal_claims(catalogue: Catalogue, of_rows: Iterable[RowCase], found: Findings) -> None:
     """Add a problem for each two groups that claim known machines equally: rows, members, machines with a document."""
     ties: dict[tuple[Document, ...], dict[str, None]] = defaultdict(dict)
     known: dict[tuple[Document, ...], list[tuple[Document, ...]]] = {}
@@ -561,7 +561,7 @@ _PROXMOX = (
     "network_interfaces.N.link network_interfaces.N.mac"
 )
 
-SENT: Mapping[str, frozenset[str]] = {
+LABELS_SENT_BY: Mapping[str, frozenset[str]] = {
     "every request": _labels("path file segment peer user_agent"),
     "the service": _labels("machine group state report service.fingerprint"),
     "Anaconda, with `inst.ks.sendmac` and `inst.ks.sendsn`": _labels("mac serial"),
@@ -577,6 +577,6 @@ SENT: Mapping[str, frozenset[str]] = {
 }
 """The labels, case-folded, by the client that sends them. ``N`` is a position in a list."""
 
-ALL_SENT: frozenset[str] = frozenset().union(*SENT.values())
+SENT_LABELS: frozenset[str] = frozenset().union(*LABELS_SENT_BY.values())
 
 _PLACE = re.compile(r"(?<=\.)\d+(?=\.|\Z)")

@@ -22,7 +22,7 @@ from urllib.parse import unquote
 from answerd.answers.catalogue import Catalogue
 from answerd.answers.command_words import Found, in_list, in_text, is_secret_file
 from answerd.answers.compose import prepared_answer
-from answerd.answers.resolve import Answer, known_facts
+from answerd.answers.resolve import Answer, completed_facts
 from answerd.answers.secret_forms import by_form, line_end, may_hold_one, values_of
 from answerd.answers.secret_names import SECRET, is_secret_name, redacted_cell, tells_nothing
 from answerd.answers.secrets.fields import FIELDS, IS_NAMED, LAST_NAMES, NAMED_BY, Field
@@ -139,7 +139,7 @@ def redacted_answer(catalogue: Catalogue, answer: Answer, facts: Facts, sources:
     known = known_values(catalogue, answer, facts, sources)
     text = answer.body.decode("utf-8", "replace")
     if any(map(_may_hold_a_secret, _slots(answer))):
-        lookup = _lookup(catalogue, answer.selection, known_facts(catalogue, facts, sources), sources)
+        lookup = _lookup(catalogue, answer.selection, completed_facts(catalogue, facts, sources), sources)
         parts = prepared_answer(answer.selection.layers, may_be_blank=True).parts
         text = "".join(
             part.decode() if isinstance(part, bytes) else part.hiding(lookup, _is_secret, _as_secret) for part in parts
@@ -195,7 +195,7 @@ def _secrets_of_machine(record: Mapping[str, Any], catalogue: Catalogue, sources
     known: set[str] = set()
     for extension in sorted(formats or FORMATS):
         with suppress(AnswerError):
-            facts = known_facts(catalogue, asked, sources)
+            facts = completed_facts(catalogue, asked, sources)
             selection = select(catalogue, selection_request(facts, (extension,)))
             slots = prepared_answer(selection.layers, may_be_blank=True).slots
             known |= _known_of(catalogue, selection, slots, facts, sources)
@@ -223,7 +223,7 @@ def named_values(slots: Iterable[Slot], lookup: Lookup) -> set[str]:
 def known_values(catalogue: Catalogue, answer: Answer, facts: Facts, sources: Sources) -> set[str]:
     """Return the values that placeholders of secrets have in an answer, the secrets of its documents, and the values of
     facts that are named like one: a column of an inventory."""
-    return _known_of(catalogue, answer.selection, _slots(answer), known_facts(catalogue, facts, sources), sources)
+    return _known_of(catalogue, answer.selection, _slots(answer), completed_facts(catalogue, facts, sources), sources)
 
 
 def _known_of(

@@ -92,7 +92,7 @@ def resolve(
     taken to hold. ``sources`` fill the placeholders of secrets, reports and states. ``without_start``: the answer is
     not delivered, so no install begins.
     """
-    facts = known_facts(catalogue, facts, sources)
+    facts = completed_facts(catalogue, facts, sources)
     acceptable = facts.extensions if extensions is None else extensions
     request = selection_request(facts, acceptable, assumed)
     side_file = facts.side_file if request.only_naming else None
@@ -104,7 +104,7 @@ def resolve(
         return _side_file(catalogue, request, side_file, sources)
 
 
-def known_facts(catalogue: Catalogue, facts: Facts, sources: Sources) -> Facts:
+def completed_facts(catalogue: Catalogue, facts: Facts, sources: Sources) -> Facts:
     """Return the facts of a request with those of its row and with the state of its install. Raises `BrokenDocument`
     where it is not known which row it has."""
     facts = catalogue.facts(facts)

@@ -54,15 +54,14 @@ Examples:
 
 from __future__ import annotations
 
-import getpass
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from answerd.answers.diff import compare
 from answerd.answers.operator_names import NO_STATES, asks_for_states
-from answerd.commands import FAILED, WRONG_USAGE, Arguments, CommandError
+from answerd.commands import WRONG_USAGE, Arguments, CommandError
 from answerd.commands.common import (
     announce_store,
     coloured,
@@ -78,14 +77,15 @@ from answerd.commands.common import (
     settings,
     unread_env_file,
 )
+from answerd.commands.own_changes import local_guard, losing, own_author, refusal
 from answerd.commands.remote import AdminApi, Shape, fits
 from answerd.short_texts import printable
-from answerd.store import Author, Store, StoreError
+from answerd.store import Store, StoreError
 from answerd.store.opening import open_database, open_existing_database, open_existing_states
 from answerd.store.transfer import Directory, read_directory
 
 if TYPE_CHECKING:
-    from answerd.write_guard import ChangeSet, WriteGuard
+    from answerd.write_guard import ChangeSet
 
 Target = Callable[[bool, str | None], tuple[dict[str, Any], str]]
 """Makes the change, or tries it in a dry run, on the condition that the set has this ETag. Returns the JSON of the
@@ -236,40 +236,6 @@ def _in_the_database(store: Store, changes: ChangeSet, note: str | None, *, stri
         return report, applied.etag
 
     return to_the_database
-
-
-def losing(machines: int) -> str:
-    """Return the sentence that says how many machines lose their answer."""
-    return f"{counted(machines, 'machine')} would be answered by nothing but a default any more"
-
-
-def refusal(reason: str, problems: Iterable[str]) -> CommandError:
-    """Print the problems that a change would cause, and return the error that says that it is refused."""
-    for problem in problems:
-        say(f"problem: {problem}")
-    return CommandError(f"refused: {reason}", FAILED)
-
-
-def local_guard(store: Store) -> WriteGuard:
-    """Return a guard of a database for this command."""
-    from answerd.store.opening import Loader  # noqa: PLC0415
-    from answerd.write_guard import OwnSet, WriteGuard  # noqa: PLC0415
-
-    loader = Loader(store, has_states=True)
-    return WriteGuard(store, OwnSet(loader))
-
-
-def user_name() -> str | None:
-    """Return the name of the user who runs the command, for the history."""
-    try:
-        return getpass.getuser()
-    except (KeyError, OSError):  # a container may have no name for its user
-        return None
-
-
-def own_author(note: str | None) -> Author:
-    """Return the author of changes that a command makes itself."""
-    return Author(None, user_name(), note)
 
 
 def _counts(report: dict[str, Any]) -> str:

@@ -46,8 +46,8 @@ from pathlib import Path
 from time import time
 
 from answerd.commands import WRONG_USAGE, Arguments, CommandError
-from answerd.commands.apply import own_author, user_name
 from answerd.commands.common import announce_store, configured_store, counted, printable_line, say, say_each, settings
+from answerd.commands.own_changes import own_author, user_name
 from answerd.installs.events import audited
 from answerd.short_texts import printable
 from answerd.store.backup import backup_database, backup_directory, restore_database, restore_directory, restore_shared

@@ -62,7 +62,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from answerd.commands import WRONG_USAGE, Arguments, CommandError
-from answerd.commands.apply import local_guard, losing, own_author, refusal
 from answerd.commands.common import (
     announce_store,
     catalogue_of,
@@ -77,6 +76,7 @@ from answerd.commands.common import (
     settings,
     whole_number,
 )
+from answerd.commands.own_changes import local_guard, losing, own_author, refusal
 from answerd.formats import ALL_EXTENSIONS
 from answerd.identity import Kind
 from answerd.installs.records import InstallMemory

@@ -137,7 +137,7 @@ FILTERS: Final[dict[str, Callable[[str], str]]] = {
 }
 """The filters without arguments that change a text."""
 
-TEXTS: Final = {"default": 1, "replace": 2, "split": 1, "join": 1, "truncate": 1}
+ARGUMENTS: Final = {"default": 1, "replace": 2, "split": 1, "join": 1, "truncate": 1}
 """The filters with arguments, and how many."""
 
 OF_VALUES: Final = frozenset({"list", "first", "last", "lines"})
@@ -170,9 +170,9 @@ _NO_FALLBACK: Final = ("secret.", "report")
 def read(name: str, written: Sequence[str]) -> Filter:
     """Return a filter of its name and its arguments as they are written, texts with their quotes. Raises ValueError,
     which says what is wrong with it."""
-    if name not in FILTERS and name not in TEXTS and name not in OF_VALUES:
+    if name not in FILTERS and name not in ARGUMENTS and name not in OF_VALUES:
         raise ValueError(f"has an unknown filter; the filters are {KNOWN}")
-    wanted = TEXTS.get(name, 0)
+    wanted = ARGUMENTS.get(name, 0)
     if len(written) != wanted:
         how_many = {0: "no text", 1: "one text", 2: "two texts"}[wanted]
         raise ValueError(f"has a filter with the wrong number of texts: {name} takes {how_many}")

@@ -59,7 +59,7 @@ class WriteCounter:
         return sum(self._all)
 
 
-class LiveAnswerSet:
+class SetFollower:
     """The answer set of one process, kept up to date: the only place where its loader looks and takes.
 
     Made in the worker, after forking. Requests wait for one another, so that one of them loads a write; what changes
@@ -159,7 +159,7 @@ class AnswerSet:
 
         ``loaded`` is set once there is a set to answer from, ``warm`` once its answers are prepared.
         """
-        self.follower = LiveAnswerSet(loader, writes)
+        self.follower = SetFollower(loader, writes)
         self.log = log
         self.reports = reports
         self.is_replacement = is_replacement

@@ -8,7 +8,7 @@ from wsgiref.types import WSGIApplication
 
 from answerd.answers.sources import Sources
 from answerd.config import Config
-from answerd.server.answer_set import LiveAnswerSet
+from answerd.server.answer_set import SetFollower
 from answerd.server.bearer import FailureBlock
 from answerd.server.document_writes import DocumentWrites
 from answerd.server.http.server import PeerBodyLimit
@@ -30,7 +30,7 @@ class ConsoleParts:
 
     config: Callable[[], Config]
     store: Store
-    follower: LiveAnswerSet
+    follower: SetFollower
     writes: DocumentWrites | None
     tokens: AdminTokens
     sources: Sources

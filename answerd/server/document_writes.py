@@ -13,7 +13,7 @@ from time import monotonic
 from typing import Any, TypeVar
 
 from answerd.answers.problems import ProblemIndex
-from answerd.server.answer_set import LiveAnswerSet
+from answerd.server.answer_set import SetFollower
 from answerd.server.os_support import gc_paused
 from answerd.server.threads import Lock, OneThread, TooLate
 from answerd.store import StoreAway
@@ -28,7 +28,7 @@ InThread = Callable[..., Any]
 class DocumentWrites:
     """The write guard of a service. One object in the process with the admin listener, made after forking."""
 
-    def __init__(self, follower: LiveAnswerSet, thread: InThread | None = None) -> None:
+    def __init__(self, follower: SetFollower, thread: InThread | None = None) -> None:
         """``follower`` follows the store that is written. ``thread`` is another one than the writes' own."""
         self.store = follower.loader.store
         self.follower = follower

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from answerd.answers.lint import SENT, misspelled_extension
+from answerd.answers.lint import LABELS_SENT_BY, misspelled_extension
 from answerd.suggestion import differs_by_one
 from tests.support.fleet import Fleet
 
@@ -174,7 +174,7 @@ def test_the_table_of_labels_is_that_of_the_program() -> None:
     page = (Path(__file__).parents[2] / "docs" / "templates.md").read_text("utf-8")
     section = page.partition("\n## Labels that installers send\n")[2].partition("\n## ")[0]
     rows = re.findall(r"^\| (.+?) \| (`.+) \|$", section, re.MULTILINE)
-    assert {who: frozenset(re.findall(r"`([^`]+)`", labels)) for who, labels in rows} == SENT
+    assert {who: frozenset(re.findall(r"`([^`]+)`", labels)) for who, labels in rows} == LABELS_SENT_BY
 
 
 def test_a_missing_secret_is_a_problem_whatever_else_an_answer_lacks(fleet: Fleet) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, Generic, TypeVar
 
 from answerd.server.admin.app import make_admin_app
-from answerd.server.answer_set import LiveAnswerSet, WriteCounter
+from answerd.server.answer_set import SetFollower, WriteCounter
 from answerd.server.bearer import FailureBlock
 from answerd.server.document_writes import DocumentWrites
 from answerd.server.http.parser import HeaderBlock, HttpRequest
@@ -47,10 +47,10 @@ class AdminOf(Generic[_Store]):
         self.store = store
         self.generation = WriteCounter()
         if in_threads:
-            self.follower = LiveAnswerSet(Loader(self.store), self.generation)
+            self.follower = SetFollower(Loader(self.store), self.generation)
             self.writes = DocumentWrites(self.follower)
         else:
-            self.follower = LiveAnswerSet(Loader(self.store), self.generation, run=directly)
+            self.follower = SetFollower(Loader(self.store), self.generation, run=directly)
             self.writes = DocumentWrites(self.follower, lambda _until, work, *arguments: work(*arguments))
         self.guard = self.writes.guard
         self.clock = Clock()

@@ -11,7 +11,7 @@ import pytest
 
 from answerd.formats import ALIASES, FORMATS, WELL_KNOWN_NAMES
 from answerd.formats.control import CONTROL_KEYS
-from answerd.formats.filters import FILTERS, OF_VALUES, TEXTS
+from answerd.formats.filters import ARGUMENTS, FILTERS, OF_VALUES
 from answerd.formats.template import Placeholder, TemplateReader
 from answerd.identity import IDENTIFIER_LENGTH, Kind
 from answerd.server.statuses import ADMIN_STATUSES, ANSWER_STATUSES
@@ -56,7 +56,7 @@ def test_every_filter_is_in_a_table_and_does_what_is_shown() -> None:
             assert isinstance(placeholder, Placeholder)
             assert ", ".join(placeholder.values(Said({"x": [value]}))) == ", ".join(words(result)), name
             seen.add(words(name)[0].partition("(")[0])
-    assert seen == {*FILTERS, *TEXTS, *OF_VALUES}
+    assert seen == {*FILTERS, *ARGUMENTS, *OF_VALUES}
 
 
 @pytest.mark.parametrize(

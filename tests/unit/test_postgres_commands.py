@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from answerd.commands.apply import user_name
+from answerd.commands.own_changes import user_name
 from answerd.documents import Key
 from answerd.identity import Kind
 from answerd.store.postgres import PostgresStore

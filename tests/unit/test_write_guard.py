@@ -19,7 +19,7 @@ from answerd.answers.resolve import resolve
 from answerd.documents import Key, RawDocument
 from answerd.facts import facts_of
 from answerd.identity import Kind
-from answerd.server.answer_set import LiveAnswerSet, WriteCounter
+from answerd.server.answer_set import SetFollower, WriteCounter
 from answerd.server.document_writes import DocumentWrites
 from answerd.server.threads import native_lock
 from answerd.store import Author, Changes, HistoryFilter, StoreError
@@ -247,7 +247,7 @@ def test_twenty_writers_at_once_are_answered_truthfully(tmp_path: Path) -> None:
 
 def _threaded(path: Path) -> DocumentWrites:
     """As in a service: writes have a thread of their own."""
-    return DocumentWrites(LiveAnswerSet(Loader(SqliteStore(path)), WriteCounter()))
+    return DocumentWrites(SetFollower(Loader(SqliteStore(path)), WriteCounter()))
 
 
 def _put(writes: DocumentWrites, key: Key, text: str, times: Times = WHENEVER) -> WrittenDocument:
@@ -274,7 +274,7 @@ def test_requests_that_wait_for_a_write_load_it_once(tmp_path: Path) -> None:
         return refresh()
 
     writes = WriteCounter()
-    follower = LiveAnswerSet(Loader(SqliteStore(tmp_path / "answers.db")), writes, look)
+    follower = SetFollower(Loader(SqliteStore(tmp_path / "answers.db")), writes, look)
     writes.bump()
     gevent.joinall([gevent.spawn(follower.current) for _ in range(20)], timeout=PATIENCE, raise_error=True)
     assert len(looks) == 1

@@ -41,7 +41,7 @@ from answerd.server.admin.requests import (
     json_response,
     note_outcome,
 )
-from answerd.server.answer_set import LiveAnswerSet
+from answerd.server.answer_set import SetFollower
 from answerd.server.event_streams import MOST_STREAMS, EventStreams
 from answerd.server.exposition import CONTENT_TYPE
 from answerd.server.http.responses import PLAIN_TEXT
@@ -61,7 +61,7 @@ RETRY_SECONDS = 5
 class ObserveHandlers:
     def __init__(
         self,
-        follower: LiveAnswerSet,
+        follower: SetFollower,
         sources: Sources,
         readiness: Readiness,
         exposition: Callable[[], bytes],
