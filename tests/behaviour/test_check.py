@@ -220,3 +220,19 @@ def test_a_webhook_has_the_fingerprint_of_a_certificate_that_installers_do_not_k
         assert problem.endswith(f"(n1.toml:{2 if 'missing' in sentence else 3})")
     else:
         assert found == []
+
+
+def test_rows_that_only_a_default_or_a_loader_claims_are_problems_of_a_strict_check(fleet: Fleet) -> None:
+    fleet.write(
+        {
+            "inventory.csv": "id,dept,model\npc-01,er,m1\npc-02,icu,m1\npc-03,er,m2\n",
+            "groups/loader.ipxe": "#!ipxe\n# answer: match model=*\nchain x\n",
+            "groups/er.ks": "# answer: match dept=er\nlang a\n",
+        }
+    )
+    said = "inventory.csv:3: nothing but a loader claims this row"
+    assert said in check(fleet.loader.catalogue, Tools.none(), strict=True).problems
+    fleet.write({"default.ks": "lang a\n", "groups/loader.ipxe": "#!ipxe\n# answer: match model=m2\nchain x\n"})
+    said = "inventory.csv:3: nothing but a default claims this row"
+    assert said in check(fleet.loader.catalogue, Tools.none()).notes
+    assert said in check(fleet.loader.catalogue, Tools.none(), strict=True).problems

@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from answerd.answers.diff import compare
-from answerd.errors import BrokenDocument, CannotFill
+from answerd.errors import CannotFill
 from answerd.formats import FORMATS
 from answerd.formats.filters import LONGEST_FILTERED, MOST_PIECES
 from answerd.formats.template import Template, TemplateReader
@@ -24,54 +24,6 @@ from tests.support.lookups import Said
 
 READ: dict[str, Callable[[str], Any]] = {"toml": tomllib.loads, "yaml": yaml.safe_load, "json": json.loads}
 
-MADE: dict[str, tuple[list[str], str, str]] = {
-    "the address": (["10.0.0.5/24"], "host", "10.0.0.5"),
-    "the address of a host": (["10.0.0.5/32"], "broadcast", "10.0.0.5"),
-    "the prefix": (["10.0.0.5/8"], "prefix", "8"),
-    "no prefix at all": (["10.0.0.5/0"], "netmask", "0.0.0.0"),
-    "the mask": (["10.0.0.5/26"], "netmask", "255.255.255.192"),
-    "the network": (["10.0.0.77/26"], "network", "10.0.0.64"),
-    "the broadcast address": (["10.0.0.77/26"], "broadcast", "10.0.0.127"),
-    "an IPv6 address": (["2001:DB8:0::5/64"], "host", "2001:db8::5"),
-    "an IPv6 prefix": (["2001:db8::5/128"], "prefix", "128"),
-    "an IPv6 network": (["2001:db8::5:6/112"], "network", "2001:db8::5:0"),
-    "each occurrence": (["a-b-c"], 'replace("-", "_")', "a_b_c"),
-    "nothing in its place": (["a-b-c"], "replace('-', '')", "abc"),
-    "quotes of the other kind": (["a'b"], """replace("'", '"')""", 'a"b'),
-    "a text that is not there": (["abc"], 'replace("-", "_")', "abc"),
-    "the first piece": (["a,b"], 'split(",")', "a"),
-    "the first piece that is one": ([",,b"], 'split(",")', "b"),
-    "pieces joined": (["a, b"], 'split(", ") | join("+")', "a+b"),
-    "empty pieces left out": ([" sda  sdb "], 'split(" ") | join(",")', "sda,sdb"),
-    "several values joined": (["a", "b", "c"], 'join(" ")', "a b c"),
-    "joined with nothing": (["a", "b"], 'join("")', "ab"),
-    "a filter for each value": (["A", "B"], 'lower | join(" ")', "a b"),
-    "a filter for what was joined": (["a", "b"], 'join(" ") | upper', "A B"),
-    "pieces of each value": (["a b", "c"], 'split(" ") | join(",")', "a,b,c"),
-    "a filter for each piece": (["AA BB"], 'split(" ") | lower | replace("a", "c") | join(",")', "cc,bb"),
-    "the first value without join": (["a", "b"], "upper", "A"),
-    "only the first value has to be usable": (["98fa9b50d810", "x"], "colons", "98:fa:9b:50:d8:10"),
-    "a default before": ([], 'default("a b") | split(" ") | join(",")', "a,b"),
-    "a default after": ([], 'split(" ") | join(",") | default("none")', "none"),
-    "a default where pieces have nothing": ([",,"], 'split(",") | default("none")', "none"),
-    "a default for all values": (["a", "b"], 'default("none") | join(",")', "a,b"),
-    "the first of several": (["a", "b"], "first", "a"),
-    "the last of several": (["a", "b"], "last", "b"),
-    "the last piece": (["a-b-c"], 'split("-") | last', "c"),
-    "the first of nothing": ([], 'first | default("none")', "none"),
-    "lines": (["a\n\r\nb c\rd"], 'lines | join(",")', "a,b c,d"),
-    "the first line": (["a\nb"], "lines", "a"),
-    "the last line": (["a\nb\n"], "lines | last", "b"),
-    "pieces between line ends": (["a\nb"], 'split("\\n") | join("+")', "a+b"),
-    "pieces between tabs": (["a\tb"], 'split("\\t") | last', "b"),
-    "joined with line ends": (["a", "b"], 'join("\\n")', "a\nb"),
-    "joined with a tab": (["a", "b"], 'join("\\t") | upper', "A\tB"),
-    "all values of another fact": ([], 'default(others) | join(",")', "o,p"),
-    "the first value of another fact": ([], "default(others)", "o"),
-    "the last value of another fact": ([], "default(others) | last", "p"),
-    "blanks between": (["a"], ' replace ( "a" , "b" ) ', "b"),
-}
-
 
 def template_of(filters: str) -> Template:
     reader = TemplateReader()
@@ -79,11 +31,6 @@ def template_of(filters: str) -> Template:
     assert reader.problems == []
     assert isinstance(template, Template)
     return template
-
-
-@pytest.mark.parametrize(("values", "filters", "made"), MADE.values(), ids=MADE.keys())
-def test_a_filter_makes_of_the_values(values: list[str], filters: str, made: str) -> None:
-    assert template_of(filters).fill(Said({"x": values, "others": ["o", "p"]})) == made
 
 
 REFUSED: dict[str, tuple[list[str], str, str]] = {
@@ -156,108 +103,6 @@ def test_a_value_with_a_control_character_is_refused_wherever_it_is() -> None:
     for filters in ('join(" ")', 'replace("b", "c") | list', 'split("b") | join("")'):
         with pytest.raises(CannotFill, match="control character"):
             template_of(filters).fill(lookup)
-
-
-PROBLEMS: dict[str, str] = {
-    "no text": "replace",
-    "one text of two": 'replace("a")',
-    "three texts": 'replace("a", "b", "c")',
-    "an empty text to replace": 'replace("", "b")',
-    "an empty separator": 'split("")',
-    "no separator": "split",
-    "two separators": 'split(",", ";")',
-    "a join without a text": "join",
-    "a text for host": 'host("a")',
-    "a text for number": 'number("a")',
-    "a text for list": 'list(",")',
-    "number before another filter": "number | lower",
-    "list before another filter": 'list | join(" ")',
-    "bool twice": "bool | bool",
-    "parentheses with nothing in them": "lower()",
-    "no quotes": "split(,)",
-    "no comma": 'replace("a" "b")',
-    "an unknown filter": "int",
-}
-
-
-@pytest.mark.parametrize("filters", PROBLEMS.values(), ids=PROBLEMS.keys())
-def test_a_filter_that_cannot_be_meant_is_a_problem_of_its_document(fleet: Fleet, filters: str) -> None:
-    fleet.write({"default.json": json.dumps({"a": f"{{{{ x | {filters} }}}}"})})
-    (problem,) = fleet.problems()
-    assert "{{ … }}" in problem
-    with pytest.raises(BrokenDocument):
-        fleet.ask("/json?x=1")
-
-
-TYPED_WRONG: dict[str, tuple[str, str]] = {
-    "text before": ("toml", 'a = "v{{ x | number }}"\n'),
-    "text after": ("json", '{"a": "{{ x | number }} "}'),
-    "a second placeholder": ("json", '{"a": "{{ x | number }}{{ x | number }}"}'),
-    "a block with its line end": ("yaml", "a: |\n  {{ x | list }}\n"),
-    "in text": ("ks", "{{ x | number }}\n"),
-    "alone in text": ("cfg", "{{ x | bool }}"),
-    "in an XML text": ("xml", "<r>{{ x | list }}</r>"),
-    "in an XML attribute": ("xml", '<r a="{{ x | bool }}"/>'),
-    "a literal text": ("json", '{"a": "{{ \'1\' | number }}"}'),
-}
-
-
-@pytest.mark.parametrize(("extension", "text"), TYPED_WRONG.values(), ids=TYPED_WRONG.keys())
-def test_a_type_is_a_problem_where_it_cannot_be(fleet: Fleet, extension: str, text: str) -> None:
-    fleet.write({f"default.{extension}": text})
-    assert all(re.search(r"\b(number|bool|list)\b", problem) for problem in fleet.problems())
-    with pytest.raises(BrokenDocument):
-        fleet.ask("/?x=1")
-
-
-PLACES = {
-    "toml": (
-        'n = "{{ x | number }}"\na = ["{{ x | number }}", 1]\n[t]\nb = \'{{ y | bool }}\'\n'
-        "l = '''{{ z | split(\" \") | list }}'''\n"
-    ),
-    "json": '{"n": "{{ x | number }}", "a": ["{{ x | number }}", 1], "t": {"b": "{{ y | bool }}", '
-    '"l": "{{ z | split(\' \') | list }}"}}',
-    "yaml": (
-        "n: '{{ x | number }}'\na: ['{{ x | number }}', 1]\nt:\n  b: !!str \"{{ y | bool }}\"\n"
-        "  l: |-\n    {{ z | split(' ') | list }}\n"
-    ),
-}
-
-
-@pytest.mark.parametrize("extension", PLACES)
-@pytest.mark.parametrize(
-    ("x", "number"), [("42", 42), ("-7", -7), ("0", 0), ("1.50", 1.5), ("-0.5", -0.5), ("9" * 18, int("9" * 18))]
-)
-def test_a_type_replaces_the_string(fleet: Fleet, extension: str, x: str, number: float) -> None:
-    fleet.write({f"default.{extension}": PLACES[extension]})
-    answer = fleet.text(f"/?x={x}&y=Yes&z=1+two")
-    assert READ[extension](answer) == {"n": number, "a": [number, 1], "t": {"b": True, "l": ["1", "two"]}}
-    assert x in answer
-
-
-@pytest.mark.parametrize("extension", PLACES)
-@pytest.mark.parametrize(
-    ("y", "truth"),
-    [("TRUE", True), ("on", True), ("1", True), ("False", False), ("nO", False), ("off", False), ("0", False)],
-)
-def test_words_for_true_and_false(fleet: Fleet, extension: str, y: str, truth: bool) -> None:
-    fleet.write({f"default.{extension}": PLACES[extension]})
-    assert READ[extension](fleet.text(f"/?x=1&y={y}&z=a"))["t"]["b"] is truth
-
-
-def test_a_list_takes_all_values_of_a_label(fleet: Fleet) -> None:
-    fleet.write({"default.json": '{"macs": "{{ mac | bare | list }}"}'})
-    answer = json.loads(fleet.text("/?mac=98:FA:9B:50:D8:10&mac=98-fa-9b-50-d8-11"))
-    assert answer == {"macs": ["98fa9b50d810", "98fa9b50d811"]}
-
-
-def test_types_in_a_stream_of_several_documents(fleet: Fleet) -> None:
-    fleet.write(
-        {"default.yaml": "a: '{{ x | number }}' # one\n---\nb:\n  - |-\n    {{ z | split(' ') | list }}\n  - c\n"}
-    )
-    answer = fleet.text("/?x=4&z=a+b")
-    assert list(yaml.safe_load_all(answer)) == [{"a": 4}, {"b": [["a", "b"], "c"]}]
-    assert "# one" in answer
 
 
 def test_a_difference_shows_a_type_that_only_a_request_fills_as_text(fleet: Fleet) -> None:

@@ -5,6 +5,8 @@ Rules: docs/selection.md#which-documents-answer.
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -18,6 +20,7 @@ from answerd.documents import RawDocument
 from answerd.errors import AnswerError
 from answerd.facts import Facts, Request
 from tests.support.fleet import Fleet, key_of
+from tests.support.service import run, write_tree
 from tests.support.thorough import examples
 
 MAC = "52:54:00:ab:cd:ef"
@@ -269,3 +272,10 @@ def test_the_best_claims_that_it_tells_are_those_that_answer(files: dict[str, st
         assert best[-1].startswith(str(selection.group.key))
     else:
         assert best == []
+
+
+def test_why_tells_which_of_autoyasts_probes_a_default_does_not_answer(tmp_path: Path) -> None:
+    write_tree(tmp_path, {"default.autoyast": "<p>default</p>"})
+    done = run("render", "--query", "path=/autoyast/C0A8", "--why", SERVICE_ANSWERS_DIR=tmp_path)
+    assert done.returncode == 1
+    assert "is no answer to C0A8" in done.stderr.decode()
