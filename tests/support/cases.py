@@ -176,17 +176,23 @@ def compare(asked: Asked, status: int, text: str, extension: str = "") -> None:
         assert extension == asked.format, asked.ask
 
 
-def _canonical(text: str) -> str:
-    return ElementTree.canonicalize(text, strip_text=True)
+def _element(text: str) -> Any:
+    """Return an XML document with its names by namespace, without white space between elements."""
+    return _seen(ElementTree.fromstring(text.encode()))
+
+
+def _seen(element: ElementTree.Element) -> Any:
+    text = element.text or ""
+    return element.tag, element.attrib, text.strip() if len(element) else text, [_seen(child) for child in element]
 
 
 READ: Mapping[str, Callable[[str], Any]] = {
     "toml": tomllib.loads,
     **dict.fromkeys(("yaml", "yml"), yaml.safe_load),
     **dict.fromkeys(("json", "ign"), json.loads),
-    **dict.fromkeys(("xml", "autoyast", "unattend"), _canonical),
+    **dict.fromkeys(("xml", "autoyast", "unattend"), _element),
 }
-"""What each format's own reader finds in an answer; of XML the canonical text without white space between elements."""
+"""What each format's own reader finds in an answer."""
 
 
 def with_types(value: Any) -> Any:

@@ -242,71 +242,8 @@ def test_merge_keys_are_resolved(text: str, expected: dict[str, int]) -> None:
     assert read_1_2(result)["k"] == expected
 
 
-MERGES = {
-    "maps merge key by key": ("a: {x: 1}\n", "a: {y: 2}\n", "a: {x: 1, y: 2}\n"),
-    "lists replace": ("a: [1, 2]\n", "a: [3]\n", "a: [3]\n"),
-    "a map over a text": ("a: 1\n", "a: {b: 2}\n", "a: {b: 2}\n"),
-    "a text over a map": ("a: {b: 2}\n", "a: 1\n", "a: 1\n"),
-    "a null over a map": ("a: {b: 2}\n", "a:\n", "a:\n"),
-    "a block map over brackets": ("a: {x: 1}\n", "a:\n  y: |\n    t\n", "a:\n  x: 1\n  y: |\n    t\n"),
-    "brackets over a block map": ("a:\n  x: |\n    t\n", "a: {y: 2}\n", "a:\n  x: |\n    t\n  y: 2\n"),
-    "lower keys first, each in its place": ("b: 1\na: 2\n", "c: 3\na: 4\n", "b: 1\na: 4\nc: 3\n"),
-    "the key's spelling is the lower one's, the value's style the upper one's": (
-        "'a': \"1\"\n",
-        "a: '2'\n",
-        "'a': '2'\n",
-    ),
-    "keys pair by type and text": ("1: a\n'1': b\n", "1: c\n", "1: c\n'1': b\n"),
-    "keys that are lists pair": ("? [a, b]\n: 1\n", "? ['a', \"b\"]\n: 2\n", "? [a, b]\n: 2\n"),
-    "a tag over a map without": ("a: {x: 1}\n", "a: !t {y: 2}\n", "a: !t {x: 1, y: 2}\n"),
-    "a list at the top replaces": ("a: 1\n", "- 1\n", "- 1\n"),
-    "only comments above": ("a: 1\n", "# none\n", "# none\na: 1\n"),
-    "only a marker above": ("a: 1\n", "---\n", "a: 1\n"),
-    "nothing below": ("", "a: 1\n", "a: 1\n"),
-    "what an alias shares is changed in one place": ("a: &x {k: 1}\nb: *x\n", "b: {k: 2}\n", "a: {k: 1}\nb: {k: 2}\n"),
-}
-
-
-@pytest.mark.parametrize(("lower", "upper", "expected"), MERGES.values(), ids=MERGES)
-def test_layers_merge(lower: str, upper: str, expected: str) -> None:
-    assert merged(lower, upper) == expected
-
-
-OPENINGS = {
-    "the highest of two that tell": (
-        ["#cloud-config\n# low\na: 1\n", "#cloud-config\n# high\n"],
-        "#cloud-config\n# high\n",
-    ),
-    "one that tells below one that does not": (["#cloud-config\na: 1\n", "# node\nb: 2\n"], "#cloud-config\n"),
-    "a template line": (
-        ["## template: jinja\n#cloud-config\na: 1\n", "# n\nb: 2\n"],
-        "## template: jinja\n#cloud-config\n",
-    ),
-    "a template line above": (
-        ["#cloud-config\na: 1\n", "## template: jinja\nb: 2\n"],
-        "## template: jinja\n#cloud-config\n",
-    ),
-    "a template line below": (
-        ["## template: jinja\n#cloud-config\n# low\na: 1\n", "#cloud-config\n# high\nb: 2\n"],
-        "## template: jinja\n#cloud-config\n# high\n",
-    ),
-    "the highest of those that do not tell": (["# low\na: 1\n", "# high\nb: 2\n", "c: 3\n"], "# high\n"),
-    "one that tells in a later line": (["# site\n#cloud-config\na: 1\n", "# n\nb: 2\n"], "#cloud-config\n# site\n"),
-    "comments after an empty line are no opening": (
-        ["#cloud-config\n\n# later\na: 1\n", "\n# x\nb: 2\n"],
-        "#cloud-config\n",
-    ),
-    "one that tells after empty lines": (["\n \n  #cloud-config\n# low\na: 1\n", "b: 2\n"], "#cloud-config\n# low\n"),
-    "one in other letters": (["#Cloud-Config\na: 1\n", "# n\nb: 2\n"], "#Cloud-Config\n"),
-    "one with a text after it": (["#cloud-config  # web\na: 1\n", "# n\nb: 2\n"], "#cloud-config  # web\n"),
-    "carriage returns": (["#cloud-config\r\na: 1\r\n", "b: 2\r\n"], "#cloud-config\n"),
-}
-
-
-@pytest.mark.parametrize(("layers", "opening"), OPENINGS.values(), ids=OPENINGS)
-def test_the_comments_that_open_an_answer(layers: list[str], opening: str) -> None:
-    result = merged(*layers)
-    assert result.startswith(opening + "a: 1\n")
+def test_a_list_at_the_top_replaces_what_is_below() -> None:
+    assert merged("a: 1\n", "- 1\n") == "- 1\n"
 
 
 def test_control_keys_are_read_by_their_text_and_taken_out() -> None:
