@@ -240,7 +240,8 @@ class Facts:
         self._carried: _Carried | None = None
         self._filed: dict[str, list[str]] | None = None
         self._labels: Mapping[str, Sequence[str]] | None = None
-        self._firsts: dict[str, str | None] | None = None
+        self._firsts: dict[str, str | None] = {}
+        self._first_of: dict[str, str] | None = None
         self._values: dict[str, Sequence[str]] = {}
         self._forms: dict[str, ComparedValues] = {}
         self._for_user_data: Facts | None = None
@@ -290,18 +291,24 @@ class Facts:
     def first(self, label: str) -> str | None:
         """Return the value that a placeholder takes: the first of its `values`, found without the others."""
         firsts = self._firsts
-        if firsts is None:
-            firsts = self._firsts = dict(reversed(self._before_json()))
         if label not in firsts:
-            if label in _SET_HERE:
-                firsts[label] = next(iter(self._own(label)), None)
-            else:
-                firsts[label] = None if self._json is None or label.startswith(SECRETS) else self._json.first(label)
-                if label == MAC and firsts[label] is None and self.path.own_macs:
-                    firsts[label] = self.path.own_macs[0]
-        first = firsts[label]
-        if first is not None and (kind := kind_of(label)) and self.shared.holds(kind, normalize(first)):
-            first = firsts[label] = next(iter(self.values(label)), None)
+            first = self._first_sent(label)
+            if first is not None and (kind := kind_of(label)) and self.shared.holds(kind, normalize(first)):
+                first = next(iter(self.values(label)), None)
+            firsts[label] = first
+        return firsts[label]
+
+    def _first_sent(self, label: str) -> str | None:
+        sent = self._first_of
+        if sent is None:
+            sent = self._first_of = dict(reversed(self._before_json()))
+        if label in sent:
+            return sent[label]
+        if label in _SET_HERE:
+            return next(iter(self._own(label)), None)
+        first = None if self._json is None or label.startswith(SECRETS) else self._json.first(label)
+        if first is None and label == MAC and self.path.own_macs:
+            return self.path.own_macs[0]
         return first
 
     def forms(self, label: str) -> ComparedValues:

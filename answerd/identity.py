@@ -83,9 +83,9 @@ def identity_of(text: str) -> str:
     if len(text) == INFINIBAND_LENGTH and _INFINIBAND.fullmatch(text):
         return normalize(text)[-_PORT_DIGITS:]
     if ":" in text or "." in text:
-        address = _canonical_address(text)
+        address = _address(text)
         if address is not None:
-            return address
+            return str(address)
     return normalize(text)
 
 
@@ -114,7 +114,7 @@ def identified(texts: Sequence[str]) -> tuple[list[str], list[str]]:
             shape = shape.replace(line, blank)
         if _may_have_addresses(data, shape):
             _put_addresses(texts, found)
-        if any(address in shape for address in INFINIBAND_SHAPES):
+        if INFINIBAND_SHAPES[0] in shape or INFINIBAND_SHAPES[1] in shape:
             _put_ports(texts, found)
         return found, macs_in(data, shape)
     return [identity_of(text) if len(text) <= LONGEST_VALUE else "" for text in texts], find_macs(data)
@@ -137,9 +137,9 @@ def _put_addresses(texts: Sequence[str], found: list[str]) -> None:
     """Replace the normal forms in ``found`` that are of IP addresses by their identities."""
     for at, text in enumerate(texts):
         if "." in text or "::" in text or text.count(":") > _COLONS_OF_A_MAC:
-            address = _canonical_address(text)
+            address = _address(text)
             if address is not None:
-                found[at] = address
+                found[at] = str(address)
 
 
 def _put_ports(texts: Sequence[str], found: list[str]) -> None:
@@ -186,11 +186,6 @@ def _composed(text: str) -> str:
     """Return a text in Unicode's form NFC; a long one as it is. The time for a run of marks grows with its square: 2
     seconds for 32,000."""
     return unicodedata.normalize("NFC", text) if len(text) <= LONGEST_VALUE else text
-
-
-def _canonical_address(text: str) -> str | None:
-    address = _address(text)
-    return None if address is None else str(address)
 
 
 def address_of(text: str) -> tuple[int, int] | None:

@@ -17,7 +17,7 @@ import orjson
 
 from answerd.identity import LONGEST_VALUE, identified
 from answerd.mac_search import find_macs
-from answerd.shared_values import SharedValues, kind_of
+from answerd.shared_values import MAC, SharedValues, kind_of
 
 LONGEST_LABEL: Final = 1_024
 """Characters of the longest label. Without a bound, 1 MB of JSON (one long name over many short values) asks for
@@ -70,11 +70,11 @@ class _Keys:
 
     ``places``: by the case-folded form of a name, the positions of the scalars with that name. ``are_plain``: each key
     is its own case-folded form, has no dot and occurs once in its map, so that a dotted path leads to one place at
-    most. ``macs``: the MAC addresses in them. ``hardware``: the positions of values that many machines may share, with
-    their kind.
+    most. ``macs``: the MAC addresses in them. ``mac_places``: the positions of MAC addresses; ``hardware``: those of
+    other values that many machines may share, with their kind.
     """
 
-    __slots__ = ("are_plain", "hardware", "macs", "places")
+    __slots__ = ("are_plain", "hardware", "mac_places", "macs", "places")
 
     def __init__(self, names: tuple[str, ...], other_keys: tuple[str, ...]) -> None:
         """``names``: for each scalar; empty where it has none. ``other_keys``: those of maps, lists and nulls."""
@@ -88,7 +88,8 @@ class _Keys:
         self.places: Mapping[str, Sequence[int]] = places
         self.are_plain = all(key == form and "." not in key for key, form in folded.items())
         kinds = [(kind, at) for form, at in places.items() if (kind := kind_of(form))]
-        self.hardware = tuple([(kind, at) for kind, positions in kinds for at in positions])
+        self.mac_places = tuple([at for kind, positions in kinds if kind == MAC for at in positions])
+        self.hardware = tuple([(kind, at) for kind, positions in kinds if kind != MAC for at in positions])
         self.macs: Sequence[str] = find_macs("\n".join(keys).encode("utf-8", "replace"))
 
 
@@ -140,6 +141,10 @@ class JsonBody:
             for kind, at in keys.hardware:
                 if shared.holds(kind, names[at]):
                     names[at] = ""
+            if shared.macs_in([names[at] for at in keys.mac_places]):  # of 60 ports rarely one
+                for at in keys.mac_places:
+                    if shared.holds(MAC, names[at]):
+                        names[at] = ""
         return names, texts, [*macs, *keys.macs]
 
     def first(self, label: str) -> str | None:

@@ -66,6 +66,8 @@ _ONE_BYTE: Final = re.compile(r"([0-9a-f]{2})\1{15}")
 
 def kind_of(label: str) -> str:
     """Return which of `KINDS` a case-folded label is or ends in; empty where it is none."""
+    if label in KINDS:
+        return label
     if not label.endswith(_ENDINGS):
         return ""
     return next((kind for kind in KINDS if label.endswith(kind)), ASSET_TAG)
@@ -82,6 +84,8 @@ def is_shared(kind: str, identity: str) -> bool:
         return True
     if kind == UUID:
         return identity in SHARED_UUIDS or _ONE_BYTE.fullmatch(identity) is not None
+    if identity[0] != identity[1:2] and not identity.isdecimal():  # half of what the rest takes
+        return False
     return identity in _ASCENDING or _RUNS.fullmatch(identity) is not None
 
 

@@ -220,11 +220,12 @@ class Handler:
         if self.place is None and not self._finds_place(reader):
             return self.stage == ANSWERED
         if is_complete and reader.request is not None:
-            size = len(reader.request.body) + len(reader.request.body_end)
-            if (size > UNCOUNTED_BODY or self.body_held) and not self._has_memory_for(size):
+            request = reader.request
+            is_counted = request.body_size > UNCOUNTED_BODY or self.body_held
+            if is_counted and not self._has_memory_for(request.body_size - request.left_out):
                 return True
             self.stage = READY
-            self.server.ready(self, reader.request.path)
+            self.server.ready(self, request.path)
             return True
         if reader.held > self.body_held and not self._has_memory_for(reader.held):
             return True

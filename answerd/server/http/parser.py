@@ -174,6 +174,7 @@ class HttpRequest:
     (``/path?query``) whatever form was sent, but for ``*`` and a CONNECT's ``host:port``. ``body`` is empty where
     ``body_too_large`` (it was not read, or not to its end) and where it is not wanted (`BodyLimit`). Of a long one with
     `Ends`, ``body`` is its beginning and ``body_end`` its end; ``left_out`` bytes are between them.
+    ``body_size`` counts them too, and stays when the body is dropped.
     """
 
     method: str
@@ -185,12 +186,8 @@ class HttpRequest:
     body: bytes = b""
     body_too_large: bool = False
     left_out: int = 0
+    body_size: int = 0
     body_end: bytes = b""
-
-    @property
-    def body_size(self) -> int:
-        """Bytes that the body has, those that are left out among them."""
-        return len(self.body) + self.left_out + len(self.body_end)
 
     @property
     def headers(self) -> Headers:
@@ -348,6 +345,7 @@ class RequestReader:
         if length <= len(rest) and not header.is_chunked:
             self.sent_more = len(rest) > length
             request.body = rest[:length]
+            request.body_size = length
             return True
         rule = self._body_limit(request)
         limit = rule.limit if isinstance(rule, Ends) else rule
@@ -386,8 +384,10 @@ class RequestReader:
         self._body = self._chunks = None
         if isinstance(body, EndsOfBody):
             request.body, request.left_out, request.body_end = body.parts()
+            request.body_size = body.size
         else:
             request.body = bytes(body)
+            request.body_size = len(body)
         return True
 
 
