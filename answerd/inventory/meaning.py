@@ -33,6 +33,9 @@ RESERVED_BEGINNING: Final = "secret."
 _MOST_STARS: Final = 2
 """Stars of a shared value: each one more multiplies the time to compare by the length of what a request says."""
 
+MOST_PATTERNS: Final = 32
+"""Shared values with ``*`` or ``?`` in one document: each request is compared with all of them."""
+
 _LINE: Final = re.compile(r"\(at line (\d+), column \d+\)|\(at end of document\)")
 
 
@@ -118,6 +121,9 @@ def _read_shared(written: Any, shared: dict[str, None]) -> Iterator[str]:
     if not isinstance(written, list):
         yield 'shared is no list of values: shared = ["00:e0:4c:68:01:23", "SN0000*"]'
         return
+    patterns = [value for value in written if isinstance(value, str) and not {*"*?"}.isdisjoint(value)]
+    if len(patterns) > MOST_PATTERNS:
+        yield f"shared has {len(patterns):,} values with * or ?: at most {MOST_PATTERNS} are allowed"
     for at, value in enumerate(written, 1):
         if not isinstance(value, str):
             yield f"value {at} of shared is no text"

@@ -225,6 +225,7 @@ def test_two_columns_are_never_both_the_name(fleet: Fleet) -> None:
         ('columns = { a = "path", b = "secret.x" }', ["column 'a': its label is reserved", "column 'b': its label"]),
         ('columns = "a"\n', ["columns is no table of names and labels"]),
         ('shared = ["a*b*c*"]\n', ["value 1 of shared has more than 2 stars"]),
+        (f"shared = {['a?'] * 33}\n", ["shared has 33 values with * or ?: at most 32 are allowed"]),
         ('shared = ["*", 7, "a"]\n', ["value 1 of shared has no letter or digit", "value 2 of shared is no text"]),
     ],
 )

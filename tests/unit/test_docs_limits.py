@@ -7,7 +7,7 @@ import pytest
 from answerd import captures, documents, errors, identity, write_guard
 from answerd.answers import catalogue, compose
 from answerd.formats import control, family, filters, jinja, jinja_words, template, xml_read, yaml_read
-from answerd.inventory import records
+from answerd.inventory import meaning, records
 from answerd.inventory import row as inventory_row
 from answerd.server import answer_app, capture, request_log
 from answerd.server.admin import changes, requests
@@ -27,6 +27,7 @@ TABLE = {cells[0]: cells[1] for name in ("http", "limits") for cells in rows(pag
         ("document through the admin API", f"{requests.DOCUMENT_LIMIT:,} bytes"),
         ("inventory through the admin API", f"{requests.INVENTORY_LIMIT:,} bytes"),
         ("problems of one inventory's rows that are listed", f"{errors.MOST_PROBLEMS} rows"),
+        ("values of `shared` with `*` or `?` in one document", f"{meaning.MOST_PATTERNS} values"),
         ("a row of an inventory, or a comment in it", f"{records.LONGEST_ROW:,} characters"),
         ("columns of an inventory", f"{records.MOST_COLUMNS:,} columns"),
         ("addresses of one `mac` cell", f"{inventory_row.MOST_ADDRESSES:,} addresses"),
