@@ -19,6 +19,7 @@ from answerd.facts import Facts
 from answerd.formats import ALL_EXTENSIONS
 from answerd.formats.patterns import Criterion
 from answerd.identity import identity_of, mac_digits
+from answerd.shared_values import SERIAL
 from answerd.short_texts import brief, join_brief
 from answerd.suggestion import one_edit_from
 
@@ -45,11 +46,15 @@ MOST_SEGMENTS, MOST_SLASHES = 16, 3
 LONGEST_NAME = 120
 """Characters of the description of who asked."""
 
-MOST_NEAR_MACS = 3
-"""Known MAC addresses that are named as similar to one of a request."""
+MOST_NEAR = 3
+"""Known names that are told as nearly the same as a MAC address or serial number of a request."""
 
-MOST_MACS_COMPARED = 16
-"""MAC addresses of a request that are compared with known ones; a body may have thousands."""
+MOST_MACS_COMPARED, MOST_SERIALS_COMPARED = 16, 4
+"""MAC addresses and serial numbers of a request that are compared with known ones; a body may have thousands."""
+
+SHORTEST_SERIAL, LONGEST_SERIAL = 6, 64
+"""Letters and digits of a serial number for which one that differs in one of them is taken for a typing error: shorter
+ones are near to many, and firmware keeps no longer ones."""
 
 MOST_CHARACTERS = 320
 """Characters that are added to a reason: console lines and log lines are cut at 800."""
@@ -147,21 +152,41 @@ def missing_fact(label: str, facts: Facts) -> str | None:
     return f"it has {join_brief(found)}" if found else None
 
 
-def near_macs(catalogue: Catalogue, facts: Facts) -> Iterator[str]:
-    """Yield which known names are a MAC address of a request but for one letter: most are typing errors. For people who
-    ask for reasons: it takes a thousand look-ups for each address."""
-    near = ((mac, other, name) for mac, other in nearly_known(catalogue, facts) for name in _known_as(catalogue, other))
-    for mac, other, name in islice(near, MOST_NEAR_MACS):
-        yield f"{mac} is none, but {other} is nearly the same: {name}"
+def near_names(catalogue: Catalogue, facts: Facts) -> Iterator[str]:
+    """Yield which known names are a MAC address or serial number of a request but for one letter: most are typing
+    errors. For people who ask for reasons: it takes a thousand look-ups for each."""
+    near = ((own, other, name) for own, other in nearly_known(catalogue, facts) for name in _known_as(catalogue, other))
+    for own, other, name in islice(near, MOST_NEAR):
+        yield f"{own} is none, but {other} is nearly the same: {name}"
 
 
 def nearly_known(catalogue: Catalogue, facts: Facts) -> Iterator[tuple[str, str]]:
-    """Yield each MAC address of a request with each address that a document, a member or a row has and that is the same
-    but for one letter. Takes a thousand look-ups for each address."""
-    for mac in islice((identity for identity in facts.identities if not _is_no_mac(identity)), MOST_MACS_COMPARED):
-        for other in sorted(one_edit_from(mac)):
-            if any(_known_as(catalogue, other)):
-                yield mac, other
+    """Yield each MAC address and serial number of a request that nothing names, with each identity that a document, a
+    member or a row has and that is the same but for one letter. Takes a thousand look-ups for each."""
+    for own in _unknown_hardware(catalogue, facts):
+        for other in sorted(one_edit_from(own)):
+            if is_named(catalogue, other):
+                yield own, other
+
+
+def _unknown_hardware(catalogue: Catalogue, facts: Facts) -> Iterator[str]:
+    macs = (identity for identity in facts.identities if not _is_no_mac(identity))
+    said = (*facts.values_before_json(SERIAL), *facts.system_values(SERIAL))
+    serials = (one for one in dict.fromkeys(map(identity_of, said)) if _is_no_mac(one) and may_be_mistyped(one))
+    own = (one for one in serials if not facts.shared.holds(SERIAL, one))
+    for identity in (*islice(macs, MOST_MACS_COMPARED), *islice(own, MOST_SERIALS_COMPARED)):
+        if not is_named(catalogue, identity):
+            yield identity
+
+
+def may_be_mistyped(identity: str) -> bool:
+    """Return whether an identity that differs from this one in one letter is taken for a typing error."""
+    return SHORTEST_SERIAL <= len(identity) <= LONGEST_SERIAL
+
+
+def is_named(catalogue: Catalogue, identity: str) -> bool:
+    """Return whether a machine's document, a member or a row names an identity."""
+    return any(_known_as(catalogue, identity))
 
 
 def _known_as(catalogue: Catalogue, identity: str) -> Iterator[str]:

@@ -16,7 +16,7 @@ from answerd.answers.catalogue import Catalogue
 from answerd.answers.compose import once_of
 from answerd.answers.explain import needing
 from answerd.answers.gates import refusal_sentence
-from answerd.answers.near_misses import asks_for, near_macs, request_has
+from answerd.answers.near_misses import asks_for, near_names, request_has
 from answerd.answers.resolve import Answer, resolve
 from answerd.answers.secret_names import redacted_cell
 from answerd.answers.select import Considered, Rank, Selection, SelectionRequest, rank, select, selection_request
@@ -114,7 +114,7 @@ def reasoning(
         places = dict.fromkeys(map(str, needing(considered.outcome.layers, outcome.label)))
         steps += [Step(NEEDS, f"{place} needs the fact {brief(outcome.label)!r}") for place in places]
     if isinstance(outcome, NotClaimed) or (isinstance(outcome, Answer) and outcome.selection.default):
-        steps += [Step("similar", sentence) for sentence in near_macs(catalogue, facts)]
+        steps += [Step("similar", sentence) for sentence in near_names(catalogue, facts)]
     steps.append(Step("answer", f"none: {outcome.reason}" if isinstance(outcome, AnswerError) else outcome.composition))
     return Reasoning(tuple(steps), outcome)
 

@@ -28,7 +28,7 @@ from answerd.console.page_request import PageReply, PageRequest, number_in, redi
 from answerd.console.places import Places
 from answerd.console.rendering import link, page
 from answerd.console.timeline import picture, timeline_of
-from answerd.console.verdict import ERRORS_FROM, MOST_NEAR, Near, Seen, Verdict, near_askers, near_rows, verdict
+from answerd.console.verdict import ERRORS_FROM, MOST_COUNTED, Near, Seen, Verdict, near_askers, near_rows, verdict
 from answerd.documents import Key
 from answerd.errors import AnswerError
 from answerd.facts import Facts, facts_of
@@ -61,21 +61,21 @@ class MachinePage:
             record = run_long(lambda: redacted_install(said, catalogue, backend.sources))
         contact = backend.installs.contact(name) if backend.installs else None
         events = record["events"] if record else ()
-        state = _digest(record, visitor, contact)
+        own, asked = facts_of([name]), _asked(name, contact)
+        row = _row_of(catalogue, own, show_secrets=show_secrets)
+        identities = {identity_of(name), *own.identities, *(row.identities if row is not None else ())}
+        identities |= {*map(identity_of, record["identities"])} if record else set()
+        near = self._near(request, record, visitor, contact, asked if row is None else None, identities)
+        state = _digest(record, visitor, contact, near)
         if request.wants_fragment and request.get("state") == state:
             return PageReply(b"", 204)
-        own = facts_of([name])
-        row = _row_of(catalogue, own, show_secrets=show_secrets)
         documents = list(_documents_of(catalogue, name, row))
-        asked = _asked(name, contact)
         facts = asked or own
         answering = Resolver(catalogue, backend.sources, show_secrets=show_secrets)
         answers = _in_order(answering, facts, asked, documents)
         chosen = next((answer for answer in answers if answer.format == request.get("answer")), None)
         chosen = chosen or next(iter(answers), None)
         page_number = number_in(request.get("page")) or 1
-        identities = {identity_of(name), *own.identities, *(row.identities if row is not None else ())}
-        identities |= {*map(identity_of, record["identities"])} if record else set()
         is_known = bool(record or contact or visitor or row or documents or answers)
         body = page(
             "machine",
@@ -89,7 +89,7 @@ class MachinePage:
                 secrets="1" if show_secrets else "",
             ),
             state=state,
-            verdict=self._verdict(request, name, record, visitor, contact, asked, answering, identities, answers)
+            verdict=self._verdict(request, name, record, visitor, contact, asked, near, answering, identities, answers)
             if is_known and backend.installs is not None
             else None,
             asked_at=contact["at"] if contact is not None and asked is not None else None,
@@ -128,17 +128,17 @@ class MachinePage:
         visitor: Mapping[str, Any] | None,
         contact: Mapping[str, Any] | None,
         asked: Facts | None,
+        near: Sequence[Near],
         answering: Resolver,
         identities: Set[str],
         answers: Sequence[Tried],
     ) -> Verdict:
         """Return what is said first of a machine."""
-        backend, catalogue = self._backend, self._backend.catalogue()
+        catalogue = self._backend.catalogue()
         now: Tried | None = None
         needs: Sequence[str] = ()
         if asked is not None and contact is not None and contact["status"] >= ERRORS_FROM and not contact["refused"]:
             now, needs = answering.outcome(asked)
-        may_edit = backend.editing is not None and request.may_edit_rows
         seen = Seen(
             name,
             record,
@@ -148,40 +148,45 @@ class MachinePage:
             None if now is None else now.answer.composition if now.answer else now.reason,
             now is not None and now.answer is not None,
             needs,
-            self._near(catalogue, record, visitor, contact, identities, may_edit=may_edit),
-            _row_address(catalogue, identities, may_edit=may_edit),
+            near,
+            _row_address(catalogue, identities, may_edit=self._may_edit_rows(request)),
             bool(answers),
         )
         return verdict(seen, Places(catalogue))
 
     def _near(
         self,
-        catalogue: Catalogue,
+        request: PageRequest,
         record: Mapping[str, Any] | None,
         visitor: Mapping[str, Any] | None,
         contact: Mapping[str, Any] | None,
+        without_row: Facts | None,
         identities: Set[str],
-        *,
-        may_edit: bool,
     ) -> Sequence[Near]:
-        """Return the machines that are one digit off: for one that never asked those that nothing claims, and for one
-        that nothing claims the rows of which none asked."""
-        installs = self._backend.installs
+        """Return the machines that are one digit off: for one that never asked those that ask without a row, and for
+        one that asked without a row the rows of which none asked. ``without_row`` is what it said, None where it has
+        one."""
+        installs, catalogue = self._backend.installs, self._backend.catalogue()
         if installs is None:
             return ()
         if visitor is not None:
-            facts = facts_said(visitor["facts"], "", (visitor["machine"],))
-            rows = run_long(lambda: [*near_rows(catalogue, facts)])
-            found = [
-                Near(mac, other, row.name, _row_address(catalogue, {*row.identities()}, may_edit=may_edit))
-                for mac, other, row in rows
-                if installs.contact(row.name) is None and not (installs.record(row.name) or {}).get("heard")
-            ]
-            return found[:MOST_NEAR]
-        if contact is None and not (record or {}).get("heard"):
-            own, sightings = sorted(identities), installs.sightings()
-            return run_long(lambda: [*islice(near_askers(own, sightings), MOST_NEAR)])
-        return ()
+            without_row = facts_said(visitor["facts"], "", (visitor["machine"],))
+        elif contact is None and not (record or {}).get("heard"):
+            own, sightings, contacts = sorted(identities), installs.sightings(), installs.contacts()
+            return run_long(lambda: [*islice(near_askers(catalogue, own, sightings, contacts), MOST_COUNTED)])
+        elif contact is None or without_row is None or (contact["status"] < ERRORS_FROM and not contact["refused"]):
+            return ()
+        may_edit = self._may_edit_rows(request)
+        rows = run_long(lambda: [*near_rows(catalogue, without_row)])
+        found = (
+            Near(own, other, row.name, _row_address(catalogue, {*row.identities()}, may_edit=may_edit))
+            for own, other, row in rows
+            if installs.contact(row.name) is None and not (installs.record(row.name) or {}).get("heard")
+        )
+        return [*islice(found, MOST_COUNTED)]
+
+    def _may_edit_rows(self, request: PageRequest) -> bool:
+        return self._backend.editing is not None and request.may_edit_rows
 
 
 class Recorded(NamedTuple):
@@ -260,7 +265,7 @@ def _row_address(catalogue: Catalogue, identities: Set[str], *, may_edit: bool) 
     return ""
 
 
-def _digest(*told: Mapping[str, Any] | None) -> str:
+def _digest(*told: object) -> str:
     """Return what tells whether anything has happened to a machine."""
     return sha256(dumps(told, default=str).encode()).hexdigest()[:16]
 

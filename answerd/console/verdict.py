@@ -6,30 +6,29 @@ which a request that got an error does not change.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from answerd.answers.catalogue import Catalogue
-from answerd.answers.near_misses import nearly_known
+from answerd.answers.near_misses import is_named, may_be_mistyped, nearly_known
 from answerd.console.backend import names_sent
 from answerd.console.places import Places
 from answerd.console.rendering import Piece, counted, link, machine_link
 from answerd.facts import Facts
 from answerd.identity import identity_of, mac_digits
-from answerd.installs.contacts import OPENED_BY_ARM
+from answerd.installs.contacts import OPENED_BY_ARM, Contact
 from answerd.installs.shown import UnknownMachine
 from answerd.installs.states import State
 from answerd.inventory.row import Row
+from answerd.short_texts import brief
 from answerd.suggestion import one_edit_from
 
-MOST_NEAR = 3
-"""Machines that are named as one digit off."""
+MOST_NEAR, MOST_COUNTED = 3, 50
+"""Machines that are named as one digit off, and those that are counted."""
 
 ERRORS_FROM = 400
 """The first status of an error."""
-_SHORTEST_SERIAL = 6
-"""Characters in identity form from which on a serial that differs in one is taken for a typing error."""
 
 
 class Way(NamedTuple):
@@ -56,7 +55,8 @@ class Seen:
 
     ``now`` is what its last request would get now: a composition, or the reason why nothing; None where that was not
     tried. ``needs`` are the places that need a fact which it lacks, as sentences. ``near`` are machines that are one
-    digit off: of a machine that never asked those that ask, of one that nothing claims those that never asked.
+    digit off: of a machine that never asked those that ask without a row, of one that asks without a row the rows of
+    which none asked.
     ``row_address`` leads to its row, to the fields of it where they may be changed; empty where it has none.
     ``is_claimed``: something would answer it.
     """
@@ -94,7 +94,7 @@ def verdict(seen: Seen, places: Places) -> Verdict:
     if contact is not None and (record is None or contact["at"] >= (record["since"] or "")):
         if contact["refused"]:
             if state in OPENED_BY_ARM or state == State.CONFLICT:
-                return _of_refused(contact, state, places)
+                return _of_refused(seen, contact, state, places)
         elif contact["status"] >= ERRORS_FROM:
             return _of_error(seen, contact, places)
     if record is None or state == State.NEW:
@@ -107,13 +107,8 @@ def _of_visitor(seen: Seen, visitor: Mapping[str, Any]) -> Verdict:
     asked = "once" if visitor["asked"] == 1 else counted(visitor["asked"], "time")
     pieces = [Piece(f"{what}: it asked {asked}, last "), Piece("", "", visitor["last"])]
     pieces += [Piece(f", for {seen.asked_for}")] if seen.asked_for else []
-    ways = [Way("Adopt it", link("/console/adopt", id=visitor["machine"]))]
-    for near in seen.near:
-        pieces += [Piece(f"; {near.own} is one digit off: "), Piece(near.name, machine_link(near.name))]
-        pieces += [Piece(f", which never asked, has {near.other}")]
-    if seen.near:
-        ways = [Way(f"Correct the row of {near.name}", near.address) for near in seen.near if near.address] + ways
-    return Verdict("bad", [*pieces, Piece(".")], ways)
+    adopt = Way("Adopt it", link("/console/adopt", id=visitor["machine"]))
+    return Verdict("bad", [*pieces, *_near_rows(seen), Piece(".")], [*_ways_to_near_rows(seen), adopt])
 
 
 def _of_error(seen: Seen, contact: Mapping[str, Any], places: Places) -> Verdict:
@@ -128,15 +123,15 @@ def _of_error(seen: Seen, contact: Mapping[str, Any], places: Places) -> Verdict
     for need in places.linked(seen.needs[:1]):
         pieces += [Piece("; "), *need]
         why = need
-    return Verdict("bad", pieces, _ways_to(why))
+    return Verdict("bad", [*pieces, *_near_rows(seen)], [*_ways_to_near_rows(seen), *_ways_to(why)])
 
 
-def _of_refused(contact: Mapping[str, Any], state: str, places: Places) -> Verdict:
+def _of_refused(seen: Seen, contact: Mapping[str, Any], state: str, places: Places) -> Verdict:
     (why,) = places.linked([contact["got"]])
     words = "It is installed. It asked again " if state == State.INSTALLED else "It asked "
     pieces = [Piece(words), Piece("", "", contact["at"]), Piece(f" for {contact['asked']} and was refused: "), *why]
     tone = {State.INSTALLED: "good", State.NEW: "busy"}.get(State(state), "bad")
-    return Verdict(tone, pieces, order="arm")
+    return Verdict(tone, [*pieces, *_near_rows(seen)], _ways_to_near_rows(seen), order="arm")
 
 
 def _of_new(seen: Seen, contact: Mapping[str, Any] | None, places: Places) -> Verdict:
@@ -152,9 +147,27 @@ def _of_new(seen: Seen, contact: Mapping[str, Any] | None, places: Places) -> Ve
 
 def _nearness(seen: Seen) -> Iterator[Piece]:
     """Yield which machines that are one digit off did ask, as the middle of a sentence."""
-    for near in seen.near:
+    for near in seen.near[:MOST_NEAR]:
         yield Piece(f"; {near.own} was never seen, but one digit off, ")
         yield from (Piece(near.other, near.address), Piece(" asked "), Piece("", "", near.at))
+    yield from _more(seen)
+
+
+def _more(seen: Seen) -> Iterator[Piece]:
+    if len(seen.near) > MOST_NEAR:
+        yield Piece(f"; {len(seen.near) - MOST_NEAR} more are one digit off")
+
+
+def _near_rows(seen: Seen) -> Iterator[Piece]:
+    """Yield which rows, of which no machine asked, are one digit off, as the end of a sentence."""
+    for near in seen.near[:MOST_NEAR]:
+        yield from (Piece(f"; {near.own} is one digit off: "), Piece(near.name, machine_link(near.name)))
+        yield Piece(f", which never asked, has {near.other}")
+    yield from _more(seen)
+
+
+def _ways_to_near_rows(seen: Seen) -> list[Way]:
+    return [Way(f"Correct the row of {near.name}", near.address) for near in seen.near[:MOST_NEAR] if near.address]
 
 
 def _ways_to_row(seen: Seen) -> list[Way]:
@@ -228,31 +241,39 @@ def _ways_to(pieces: Sequence[Piece]) -> list[Way]:
 # --- one digit off ----------------------------------------------------------------------------------------------------
 
 
-def near_askers(identities: Sequence[str], sightings: Sequence[UnknownMachine]) -> Iterator[Near]:
-    """Yield the machines that nothing claims and whose address or serial is one of ``identities`` but for one letter.
-    ``identities`` are in identity form."""
-    edits = {other: own for own in identities if _may_be_mistyped(own) for other in one_edit_from(own)}
-    for sighting in sightings:
-        sent = dict.fromkeys(map(identity_of, names_sent(sighting.facts)))
+def near_askers(
+    catalogue: Catalogue, identities: Iterable[str], sightings: Iterable[UnknownMachine], contacts: Iterable[Contact]
+) -> Iterator[Near]:
+    """Yield the machines that ask, that nothing names, and whose address or serial is one of ``identities`` but for one
+    letter."""
+    texts = {one: one for one in identities}
+    inventory = catalogue.inventory
+    for row in [row for one in texts for row in inventory.rows_of(one)] if inventory is not None else ():
+        texts |= row.identities()
+    edits = {other: own for own in texts if may_be_mistyped(own) for other in one_edit_from(own)}
+    asked = [(one.machine, one.last, one.facts) for one in sightings]
+    for contact in contacts:
+        is_near = not edits.keys().isdisjoint(contact.identities)
+        if is_near and not any(is_named(catalogue, one) for one in contact.identities):
+            asked.append((contact.machine, contact.at, contact.labels))
+    for name, at, facts in asked:
+        sent = {identity_of(one): one for one in reversed(names_sent(facts))}
         found = next((one for one in sent if one in edits), None)
         if found is not None:
-            own, other = _spelled(edits[found]), _spelled(found)
-            yield Near(own, other, sighting.machine, machine_link(sighting.machine), sighting.last)
+            yield Near(_spelled(edits[found], texts), _spelled(found, sent), name, machine_link(name), at)
 
 
 def near_rows(catalogue: Catalogue, facts: Facts) -> Iterator[tuple[str, str, Row]]:
-    """Yield each address that a machine sent, the one of a row that is one digit off, and the row."""
+    """Yield each address and serial that a machine sent, the one of a row that is one digit off, and the row."""
     inventory = catalogue.inventory
-    for mac, other in nearly_known(catalogue, facts) if inventory is not None else ():
+    for own, other in nearly_known(catalogue, facts) if inventory is not None else ():
         for row in inventory.rows_of(other) if inventory is not None else ():
-            yield _spelled(mac), _spelled(other), row
+            yield _spelled(own, facts.identities), _spelled(other, row.identities()), row
 
 
-def _spelled(identity: str) -> str:
-    """Return an identity as people write it: a MAC address with colons."""
+def _spelled(identity: str, texts: Mapping[str, str]) -> str:
+    """Return an identity as it was written, on one line and not too long; a MAC address with colons."""
     digits = mac_digits(identity)
-    return identity if digits is None else ":".join(digits[at : at + 2] for at in range(0, len(digits), 2))
-
-
-def _may_be_mistyped(identity: str) -> bool:
-    return mac_digits(identity) is not None or len(identity) >= _SHORTEST_SERIAL
+    if digits is None:
+        return brief(texts.get(identity, identity))
+    return ":".join(digits[at : at + 2] for at in range(0, len(digits), 2))

@@ -6,7 +6,7 @@ switched on. Contacts are of one service, may be lost, and decide nothing.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Set
 from typing import Any, Final, Generic, NamedTuple, TypeVar
 
 import orjson
@@ -95,12 +95,25 @@ class ContactIndex:
         for contact in reversed(self._newest_first):
             self._by_identity.update(dict.fromkeys(contact.identities, contact))
 
+    def __iter__(self) -> Iterator[Contact]:
+        """Yield all, the newest first."""
+        return iter(self._newest_first)
+
     def of(self, record: Mapping[str, Any]) -> Contact | None:
         """Return the newest contact of the machine of a record."""
-        names = {identity_of(name) for name in (record["machine"], *record["identities"])}
-        found = [self._by_identity[name] for name in names if name in self._by_identity]
-        own = (contact for contact in found if _is_of(contact, record))
-        return max(own, key=lambda contact: contact.at, default=None)
+        return self.of_machine(*_identities_of(record))
+
+    def of_machine(self, name: str, hardware: Set[str]) -> Contact | None:
+        """Return the newest contact of a machine. ``name`` and ``hardware`` are identities, and ``hardware`` has those
+        that are not its name."""
+        newest = None
+        for one in (name, *hardware):
+            contact = self._by_identity.get(one)
+            if contact is None or (newest is not None and contact.at <= newest.at):
+                continue
+            if _is_of(contact, name, hardware):
+                newest = contact
+        return newest
 
     def shown_with(self, record: dict[str, Any]) -> dict[str, Any]:
         """Return a record with the time and the step of its machine's last contact, where that is the later one or the
@@ -126,7 +139,7 @@ class ContactIndex:
             if not contact.is_refused or not is_first:
                 continue
             found = (by_identity[name] for name in contact.identities if name in by_identity)
-            own = next((record for record in found if _is_of(contact, record)), None)
+            own = next((record for record in found if _is_of(contact, *_identities_of(record))), None)
             if own is None and not are_all:
                 continue
             record = own if own is not None else new_record(contact)
@@ -135,11 +148,15 @@ class ContactIndex:
                 yield self.shown_with(record)
 
 
-def _is_of(contact: Contact, record: Mapping[str, Any]) -> bool:
-    """Return whether a contact that shares a name or an identity with a record is of its machine. Where both have
-    hardware the name alone does not count: it may be given to other hardware since."""
+def _identities_of(record: Mapping[str, Any]) -> tuple[str, Set[str]]:
+    """Return the name and the other identities of a record, in the form in which two spellings are equal."""
     name = identity_of(record["machine"])
-    hardware = {identity_of(one) for one in record["identities"]} - {name}
+    return name, {identity_of(one) for one in record["identities"]} - {name}
+
+
+def _is_of(contact: Contact, name: str, hardware: Set[str]) -> bool:
+    """Return whether a contact that shares a name or an identity with a machine is of it. Where both have hardware the
+    name alone does not count: it may be given to other hardware since."""
     said = {*contact.identities} - {name}
     return not hardware or not said or not hardware.isdisjoint(said)
 

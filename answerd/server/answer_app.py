@@ -257,7 +257,8 @@ def _note_given(installs: LiveStates, catalogue: Catalogue, facts: Facts, answer
 
 
 def _note_refused(installs: LiveStates, catalogue: Catalogue, facts: Facts, error: AnswerError) -> None:
-    """Note the last contact of a machine that got an error and has a name, or that a gate refused."""
+    """Note the last contact of a machine that got an error and has a name, that is claimed and got one without a name,
+    or that a gate refused."""
     try:
         known = catalogue.facts(facts)
     except AnswerError:  # it is not known which row it has
@@ -268,7 +269,7 @@ def _note_refused(installs: LiveStates, catalogue: Catalogue, facts: Facts, erro
         for names in (catalogue.machines, catalogue.members):
             held = known.identities_held_in(names.intersection)
             name = name or next((text for one, text in known.identities.items() if one in held), "")
-    if name or is_refused:
+    if name or is_refused or not isinstance(error, NotClaimed):  # one that nothing claims is noted as unknown
         installs.note_contact(facts, name, OF_ERRORS[type(error)], error.reason, is_refused=is_refused)
 
 

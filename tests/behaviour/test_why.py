@@ -188,6 +188,9 @@ def test_a_side_file_of_cloud_init_is_told_in_two_rounds(fleet: Fleet) -> None:
         ),
         ("52:54:00:ab:00:00", []),
         (MAC, []),
+        ("&serial=7ABC-124", ["7abc124 is none, but 7abc123 is nearly the same: inventory.csv:3"]),
+        ("&serial=SN-12", []),  # too short: many are near
+        ("&serial=7ABC123", []),
     ],
 )
 @pytest.mark.parametrize("has_default", [False, True])
@@ -198,7 +201,7 @@ def test_a_mac_address_that_is_nearly_a_known_one_is_named(
         "groups/lab.ks": f"# answer: member {MAC}\nlang C\n",
         "525400112233.toml": TOML,
         "52540077889.toml": TOML,
-        "inventory.csv": "mac,role\n52:54:00:11:22:34,db\n",
+        "inventory.csv": "mac,serial,role\n52:54:00:11:22:34,,db\n,7abc123,web\n52:54:00:99:00:00,SN-13,db\n",
     }
     fleet.write(files | ({"default.ks": "lang C\n"} if has_default else {}))
     assert steps_under(fleet, "similar", f"/ks?mac={asked}") == expected

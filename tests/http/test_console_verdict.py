@@ -25,9 +25,12 @@ TREE = {
     "groups/nodes.ks": "# answer: member m1\n# answer: once\ntext\n%post\ncurl {{ report }}\n%end\n",
     "groups/waits.ipxe": "#!ipxe\n# answer: member m3\n# answer: once armed\nboot\n",
     "groups/said.toml": 'overlay = 1\n[match]\nproduct = "R750"\n[global]\nmailto = "big@example.com"\n',
+    "groups/acme.toml": '[match]\nvendor = "acme"\n[global]\nfqdn = "{{ desk }}.lab"\n',
+    "groups/gate.ipxe": "#!ipxe\n# answer: match vendor=acme\n# answer: once armed\nboot\n",
     "own.yaml": "#cloud-config\nhostname: own\n",
     "inventory.csv": (
-        "id,mac,rack\nm0,,r2\nm1,00:00:5e:00:53:01,r1\nm2,00:00:5e:00:53:52,r1\nm3,00:00:5e:00:53:a3,\nown,,r2\n"
+        "id,mac,rack,serial,desk\nm0,,r2\nm1,00:00:5e:00:53:01,r1\nm2,00:00:5e:00:53:52,r1\nm3,00:00:5e:00:53:a3,\n"
+        "own,,r2\nm4,,,7ABC-124,d4\n"
     ),
 }
 
@@ -123,6 +126,47 @@ def test_a_row_with_a_wrong_digit_and_the_machine_that_asks_lead_to_each_other(o
     assert "00:00:5e:00:53:51 is one digit off: m2, which never asked, has 00:00:5e:00:53:52" in asker.text
     assert asker.links["Correct the row of m2"] == row.links["Correct the row"]
     assert "/console/adopt?id=SN-51" in asker.links.values()
+
+
+def test_a_serial_with_a_wrong_digit_and_the_machine_that_gets_an_error_for_it_lead_to_each_other(
+    operator: Browser,
+) -> None:
+    """A group claims every machine of the vendor, and needs the desk of the row."""
+    state = re.search(r"state=(\w+)", operator.get("/console/machine?id=m4").text)
+    assert state
+    again = f"/console/machine?id=m4&state={state[1]}"
+    assert operator.get(again, **{"HX-Request": "true"}).status == 204
+    assert operator.service.get("/toml?vendor=acme&serial=7abc-125").status == 500
+    wait_until(lambda: operator.get(again, **{"HX-Request": "true"}).status == 200)  # the page follows it
+    row = said(operator, "m4")
+    assert row.tone == "bad"
+    assert "7ABC-124 was never seen, but one digit off, 7abc-125 asked when" in row.text
+    assert row.links["7abc-125"] == "/console/machine?id=7abc-125"
+    assert row.links["Correct the row"].startswith("/console/inventory?name=default&line=7")
+    asker = said(operator, "7abc-125")
+    assert asker.text.startswith("It asked when for /toml and got 500: ")
+    assert "; 7abc-125 is one digit off: m4, which never asked, has 7ABC-124" in asker.text
+    assert asker.links["Correct the row of m4"] == row.links["Correct the row"]
+    assert any("line=4" in where and "name=acme" in where for where in asker.links.values())
+
+
+def test_a_serial_with_a_wrong_digit_leads_from_a_machine_that_nothing_claims_to_the_row(operator: Browser) -> None:
+    operator.service.get("/toml?serial=7ABC-224")
+    wait_until(lambda: said(operator, "7ABC-224").tone == "bad")
+    assert "; 7ABC-224 is one digit off: m4, which never asked, has 7ABC-124." in said(operator, "7ABC-224").text
+    assert [*said(operator, "7ABC-224").links] == ["m4", "Correct the row of m4", "Adopt it"]
+    assert "one digit off, 7ABC-224 asked when" in said(operator, "m4").text
+    operator.service.get("/toml?serial=7ABC-124")
+    wait_until(lambda: "It asked when" in said(operator, "m4").text)
+    assert "one digit off" not in said(operator, "7ABC-224").text, "the row's machine has asked"
+
+
+def test_a_machine_that_a_gate_refuses_and_whose_row_has_a_wrong_digit_says_both(operator: Browser) -> None:
+    operator.service.get("/ipxe?vendor=acme&serial=7ABC-12")
+    wait_until(lambda: "was refused" in said(operator, "7ABC-12").text)
+    refused = said(operator, "7ABC-12")
+    assert "; 7ABC-12 is one digit off: m4, which never asked, has 7ABC-124" in refused.text
+    assert (refused.buttons, "Correct the row of m4" in refused.links) == (["Let it install …"], True)
 
 
 def test_a_row_that_has_asked_is_no_near_miss(operator: Browser) -> None:
