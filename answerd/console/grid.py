@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from heapq import nsmallest
-from itertools import groupby
+from itertools import chain, groupby
 from types import MappingProxyType
 from typing import Final
 
@@ -53,12 +53,14 @@ _MOST_POINTS = 200
 @dataclass(frozen=True, slots=True)
 class Section:
     """The machines with one value. ``where`` leads to them, empty where no filter finds them. ``machines`` are those of
-    this page, ``counts`` how many there are in each state."""
+    this page, ``counts`` how many there are in each state. ``done`` are the times at which those that are installed
+    became so, in order, in seconds since 1970."""
 
     value: str
     where: str
     counts: Mapping[str, int]
     machines: Sequence[Placed] = ()
+    done: Sequence[float] = ()
 
     @property
     def total(self) -> int:
@@ -77,15 +79,13 @@ _TOLD: Final = frozenset(SIGNS) - {State.INSTALLED.value, State.NEW.value}
 
 @dataclass(frozen=True, slots=True)
 class Grid:
-    """Machines by a column. ``choices`` are what they can be grouped by. ``done`` are the times at which those that are
-    installed became so, in order; ``now`` the present one, both in seconds since 1970. ``values`` is how many sections
-    there are in all."""
+    """Machines by a column. ``choices`` are what they can be grouped by. ``whole`` is of all machines, ``now`` the
+    present time in seconds since 1970. ``values`` is how many sections there are in all."""
 
     by: str
     choices: Sequence[str]
     sections: Sequence[Section]
     whole: Section
-    done: Sequence[float] = ()
     now: float = 0.0
     pages: int = 1
     page: int = 1
@@ -114,9 +114,10 @@ def first_grid(table: Table, by: str, states: CurrentStates | None) -> Grid:
         counts.setdefault(value, Counter())[state] += number
         whole[state] += number
     first = nsmallest(SECTIONS_ON_THE_FIRST_PAGE, counts, key=lambda value: (not value, natural(value)))
-    sections = [Section(value, _where(by, value), counts[value]) for value in first]
+    sections = [Section(value, _where(by, value), counts[value], (), sorted(done.get(value, ()))) for value in first]
     now = states.now if states is not None else 0.0
-    return Grid(by, choices, sections, Section("", "", whole), sorted(done), now, values=len(counts))
+    of_all = Section("", "", whole, (), sorted(chain.from_iterable(done.values())))
+    return Grid(by, choices, sections, of_all, now, values=len(counts))
 
 
 def grid_of(table: Table, view: View, states: CurrentStates | None) -> Grid:
@@ -125,17 +126,20 @@ def grid_of(table: Table, view: View, states: CurrentStates | None) -> Grid:
     by = view.by if view.by in choices else choices[0]
     placed = table.placed(view, states, by)
     counts: dict[str, Counter[str]] = {}
+    done: dict[str, list[float]] = {}
     for machine in placed:
         counts.setdefault(machine.value, Counter())[machine.state] += 1
+        if machine.state == State.INSTALLED.value and machine.since is not None:
+            done.setdefault(machine.value, []).append(machine.since)
     pages, page = on_page(len(placed), view.page, SQUARES_ON_A_PAGE)
     shown = placed[(page - 1) * SQUARES_ON_A_PAGE : page * SQUARES_ON_A_PAGE]
     sections = [
-        Section(value, _where(by, value), counts[value], [*machines])
+        Section(value, _where(by, value), counts[value], [*machines], sorted(done.get(value, ())))
         for value, machines in groupby(shown, key=lambda machine: machine.value)
     ]
-    done = sorted(one.since for one in placed if one.state == State.INSTALLED.value and one.since is not None)
-    whole = Section("", "", Counter(one.state for one in placed))
-    return Grid(by, choices, sections, whole, done, states.now if states is not None else 0.0, pages, page, len(counts))
+    every_time = sorted(chain.from_iterable(done.values()))
+    whole = Section("", "", Counter(one.state for one in placed), (), every_time)
+    return Grid(by, choices, sections, whole, states.now if states is not None else 0.0, pages, page, len(counts))
 
 
 def _where(by: str, value: str) -> str:
@@ -171,24 +175,25 @@ def bar(section: Section) -> str:
     )
 
 
-def curve(grid: Grid) -> str:
-    """Return how many machines were installed at which time as SVG; empty for fewer than two."""
-    done, total = grid.done, grid.whole.total
+def curve(grid: Grid, section: Section) -> str:
+    """Return how many machines of a section were installed at which time as SVG, empty for fewer than two. All curves
+    of a grid have the same times from left to right: from the first install of all to the present."""
+    done, total = section.done, section.total
     if len(done) < 2 or not total:  # noqa: PLR2004 - a curve has two ends
         return ""
-    first, width = done[0], max(grid.now - done[0], 1.0)
+    first = grid.whole.done[0]
+    width = max(grid.now - first, 1.0)
     step = max(1, -(-len(done) // _MOST_POINTS))
     places = [0.0, *((when - first) / width for when in done[::step]), (done[-1] - first) / width, 1.0]
     heights = [0, *(at + 1 for at in range(0, len(done), step)), len(done), len(done)]
-    top = max(total, 1)
     points: list[str] = []
     for place, height in zip(places, heights, strict=True):
-        x, y = min(place, 1.0) * _CURVE_WIDTH, _CURVE_HEIGHT - 2 - height / top * (_CURVE_HEIGHT - 4)
+        x, y = min(place, 1.0) * _CURVE_WIDTH, _CURVE_HEIGHT - 2 - height / total * (_CURVE_HEIGHT - 4)
         points += [f"{x:.1f},{points[-1].partition(',')[2]}"] if points else []
         points.append(f"{x:.1f},{y:.1f}")
     return (
         f'<svg class="curve" viewBox="0 0 {_CURVE_WIDTH} {_CURVE_HEIGHT}" preserveAspectRatio="none" role="img" '
-        f'aria-label="{bottle.html_escape(curve_sentence(grid))}">'
+        f'aria-label="{bottle.html_escape(curve_sentence(section))}">'
         f'<path d="M0 2H{_CURVE_WIDTH}M0 {_CURVE_HEIGHT - 2}H{_CURVE_WIDTH}" class="grid-line" fill="none" '
         'stroke="currentColor" vector-effect="non-scaling-stroke"/>'
         f'<polyline points="{" ".join(points)}" fill="none" stroke="currentColor" stroke-width="2" '
@@ -196,11 +201,11 @@ def curve(grid: Grid) -> str:
     )
 
 
-def curve_sentence(grid: Grid) -> str:
-    """Return the curve in words: ``31 of 50 installed: the first 2 h ago, half of them 40 min ago, the last 3 min
-    ago``."""
-    done = grid.done
+def curve_sentence(section: Section) -> str:
+    """Return the curve in words: ``r1, 31 of 50 installed: the first 2 h ago, half of them 40 min ago, the last
+    3 min ago``."""
+    done, of = section.done, f"{section.value}, " if section.value else ""
     if not done:
-        return f"none of {grid.whole.total:,} installed"
+        return f"{of}none of {section.total:,} installed"
     times = f"the first {ago(done[0])}, half of them {ago(done[len(done) // 2])}, the last {ago(done[-1])}"
-    return f"{len(done):,} of {grid.whole.total:,} installed: {times}"
+    return f"{of}{len(done):,} of {section.total:,} installed: {times}"

@@ -338,28 +338,32 @@ class Table:
         found.sort(key=lambda one: places[one.value])
         return found
 
-    def tally(self, states: CurrentStates | None, by: str) -> tuple[Mapping[tuple[str, str], int], list[float]]:
-        """Return how many of all machines have a value and a state, and when those that are installed became so, in
-        seconds since 1970. In a tenth of the time of `placed`."""
+    def tally(
+        self, states: CurrentStates | None, by: str
+    ) -> tuple[Mapping[tuple[str, str], int], Mapping[str, list[float]]]:
+        """Return how many of all machines have a value and a state, and when those with a value that are installed
+        became so, in seconds since 1970. In a tenth of the time of `placed`."""
         lines = self._at(states).lines
         kept = self._values_by.get(by)
         if kept is None or kept[0] is not lines:
             at = self.columns.get(by)
             # What a machine's group is may change with its state, where no document claims it.
-            known = [
+            values = [
                 (next(iter(line.groups), None) if by == GROUP else line.inventory if by == INVENTORY else "")
                 if by in (GROUP, INVENTORY) or at is None
                 else _cell(line, at)
                 for line in lines
             ]
-            kept = self._values_by[by] = lines, known
+            kept = self._values_by[by] = lines, values
         found: Counter[tuple[str, str]] = Counter()
-        done = []
-        for line, value in zip(lines, kept[1], strict=True):
-            state = _state(line, states)
-            found[next(iter(_groups(line, states)), "") if value is None else value, state] += 1
+        done: dict[str, list[float]] = {}
+        for line, known in zip(lines, kept[1], strict=True):
+            state, value = _state(line, states), known
+            if value is None:
+                value = next(iter(_groups(line, states)), "")
+            found[value, state] += 1
             if state == State.INSTALLED.value and (since := _since(line, states)) is not None:
-                done.append(since)
+                done.setdefault(value, []).append(since)
         return found, done
 
     def counts(self, states: CurrentStates | None) -> Mapping[str, int]:

@@ -85,8 +85,11 @@ def test_a_rack_is_a_square_for_each_machine_with_its_state_and_a_count(operator
     assert "sp-1: new" in followed
     assert "pc-01" not in followed
     assert racks[4].where == ""
-    page = operator.get("/console/machines?view=grid").text
-    assert 'aria-label="9 of 32 installed: the first ' in page
+    for path in ("/console/machines?view=grid", "/console/"):
+        curves = re.findall(
+            r'<svg class="curve"[^>]* role="img" aria-label="([^:]*): the first ', operator.get(path).text
+        )
+        assert curves == ["9 of 32 installed", *(f"r{at}, 3 of 10 installed" for at in (1, 2, 3))]
 
 
 @pytest.mark.parametrize(

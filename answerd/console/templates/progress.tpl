@@ -9,9 +9,9 @@
 % end
 </span></p>
 {{!drawn.bar(grid.whole)}}
-% line = drawn.curve(grid)
+% line = drawn.curve(grid, grid.whole)
 % if line:
-<figure>{{!line}}<figcaption class="muted">{{drawn.curve_sentence(grid)}}</figcaption></figure>
+<figure>{{!line}}<figcaption class="muted">{{drawn.curve_sentence(grid.whole)}}</figcaption></figure>
 % end
 <ul class="sections">
 % for section in grid.sections:
@@ -21,7 +21,7 @@
 % else:
 <b>{{section.value or 'no ' + grid.by}}</b>\\
 % end
- <span class="muted">{{section.sentence}}</span></div>{{!drawn.bar(section)}}\\
+ <span class="muted">{{section.sentence}}</span></div>{{!drawn.bar(section)}}{{!drawn.curve(grid, section) if grid.values > 1 else ''}}\\
 % if section.machines:
 <div class="squares">{{!drawn.squares(section)}}</div>\\
 % end
