@@ -10,7 +10,7 @@ import io
 import time
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from urllib.parse import urlsplit
 
 from answerd.console import grid
@@ -36,6 +36,9 @@ TOLD = (
 """What a confirmation says of each machine, by the labels of its row."""
 
 NAMES_SHOWN = 500
+_LOOKS = ("column", "view", "by", "sort", "desc")
+"""The parameters of a view that do not say which machines it has."""
+
 MOST_KEPT = 64
 """Orders that wait to be confirmed, or may be undone."""
 
@@ -66,7 +69,7 @@ class MachinesPages:
 
     def show(self, request: PageRequest) -> PageReply:
         """Return the table of machines that the address describes."""
-        view, states, table = view_of(request.query), self._backend.states(), self._tables.current()
+        view, states, table = self._view(request.query), self._backend.states(), self._tables.current()
         if table is None:
             return waiting(request, "Machines", HERE, self._backend.catalogue().size)
         shown: MachinesPage = run_long(lambda: table.machines(view, states))
@@ -90,7 +93,7 @@ class MachinesPages:
 
     def as_csv(self, request: PageRequest) -> PageReply:
         """Return the machines that the address describes, of all pages, as a table for a spreadsheet."""
-        view, states, table = view_of(request.query), self._backend.states(), self._tables.current()
+        view, states, table = self._view(request.query), self._backend.states(), self._tables.current()
         if table is None:
             return message_page(request, 503, "The list is being made: try again in a moment.")
         body = run_long(lambda: _csv(table.all_machines(view, states), table.shown(view)))
@@ -133,7 +136,7 @@ class MachinesPages:
         names: Sequence[str] = list(dict.fromkeys(request.form.get("machine", ())))
         states = self._backend.states()
         if request.field("all") == "1":
-            view, table = view_of(pairs(urlsplit(where).query)), self._tables.current()
+            view, table = self._view(pairs(urlsplit(where).query)), self._tables.current()
             names = run_long(lambda: table.names(view, states)) if table is not None else ()
         if not names:
             raise NotSaved("no machine was selected")
@@ -183,10 +186,26 @@ class MachinesPages:
         self._orders.drop(request.field("given"))
         return self._go_back(where, Given(order, names))
 
+    def _view(self, query: Mapping[str, Sequence[str]]) -> View:
+        """Return the view that the parameters of an address describe, with the machines of the order that it names."""
+        view = view_of(query)
+        given = self._orders.get(view.order)
+        return replace(view, of_order=given.names) if given is not None else view
+
     def _go_back(self, where: str, given: Given) -> PageReply:
+        """Return the way to the page that an order comes from. Where that is a list that has none of the machines any
+        more, because they are in another state, it is the list of these."""
         address, _, query = where.partition("?")
+        kept = self._orders.keep(given)
         parameters = {name: values for name, values in pairs(query).items() if name != "done"}
-        return redirect(link(address, **parameters, done=self._orders.keep(given)))
+        table, states = self._tables.current(), self._backend.states()
+        if address == HERE and table is not None:
+            these = {name: values for name, values in parameters.items() if name in _LOOKS} | {"order": [kept]}
+            before, after = self._view(parameters), self._view(these)
+            names, found = run_long(lambda: (table.names(before, states), table.names(after, states)))
+            if found and {*names}.isdisjoint(found):
+                parameters = these
+        return redirect(link(address, **parameters, done=kept))
 
 
 def _back_of(request: PageRequest) -> str:
@@ -230,6 +249,7 @@ def view_of(query: Mapping[str, Sequence[str]]) -> View:
         [value for value in query.get("column", ()) if value],
         given.get("view") == "grid",
         given.get("by", ""),
+        given.get("order", ""),
     )
 
 

@@ -117,7 +117,7 @@ class Word(NamedTuple):
 class View:
     """The view that the page's URL describes. ``search`` has texts to be found and filters like ``rack:r3``;
     ``columns`` are those that are shown, the usual ones where there are none. ``as_grid``: one square for each machine,
-    ``by`` a column."""
+    ``by`` a column. ``order`` names an order whose machines are shown, ``of_order`` are their names."""
 
     search: str = ""
     state: str = ""
@@ -129,6 +129,8 @@ class View:
     columns: Sequence[str] = ()
     as_grid: bool = False
     by: str = ""
+    order: str = ""
+    of_order: Sequence[str] = ()
 
 
 class Placed(NamedTuple):
@@ -443,6 +445,9 @@ class Table:
     ) -> Sequence[_Line]:
         """Return the machines of a view, in its order. Of several filters of one label one has to hold; every text has
         to be found."""
+        if view.order:
+            wanted = {*map(identity_of, view.of_order)}
+            lines = [line for line in lines if line.identity in wanted]
         for label in dict.fromkeys(word.label for word in words):
             tests = [self._test(word, lines, states) for word in words if word.label == label]
             if label and len(tests) > 1:

@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator
 from html import unescape
 from pathlib import Path
-from urllib.parse import urlencode
+from urllib.parse import parse_qsl, urlencode, urlsplit
 
 import pytest
 
@@ -192,6 +192,51 @@ def test_failures_are_told_by_cause_and_all_of_one_are_armed_together(operator: 
     assert back
     asked = order(operator, do="arm", all="1", back=unescape(back[1]))
     assert (heading(asked), sorted(shown(asked))) == ("Arm 3 machines?", ["node-001", "node-002", "node-004"])
+
+
+CAUSES = {
+    "no disk larger than 32 GB": ("node-001", "node-002"),
+    'mirror: "http://10.0.0.1/a b" \u2192 404 & <gone>': ("node-003", "node-004"),
+    "": ("node-005", "node-006"),
+}
+
+
+def test_the_page_behind_arm_all_of_these_has_these_machines_after_the_order_too(operator: Browser) -> None:
+    """Armed machines have not failed, so the view of their cause has none of them any more."""
+    for at, (why, names) in enumerate(CAUSES.items()):
+        for name in names:
+            fail(operator, name, why.replace("32", str(32 + at)))
+    fail(operator, "node-007", "no network")
+    overview = operator.get("/console/overview").text
+    forms = re.findall(
+        r'value="(/console/machines\?q=cause[^"]*)"><input type="hidden" name="all" value="1">.*?>Arm ([^<]*)<',
+        overview,
+    )
+    assert sorted(words for _, words in forms) == ["all 2 of these …"] * 3 + ["it …"]
+    armed = set()
+    for where, _ in forms:
+        page = order(operator, do="arm", all="1", back=unescape(where))
+        asked = tuple(sorted(shown(page)))
+        after = operator.get(order(operator, do="confirm", **hidden(page)).headers["location"])
+        assert "No machine matches" not in after.text
+        assert f"{len(asked)} machine{'s' if len(asked) > 1 else ''} armed" in after.text
+        view = dict(parse_qsl(urlsplit(hidden(after)["back"]).query))
+        assert states(operator, **view) == dict.fromkeys(asked, "armed")
+        armed.add(asked)
+    assert armed == {*CAUSES.values(), ("node-007",)}
+
+
+def test_a_list_that_has_machines_of_an_order_still_stays_as_it_is(operator: Browser) -> None:
+    for name in ("node-001", "node-002"):
+        fail(operator, name, "no disk")
+    page = order(operator, do="arm", machine="node-001", back="/console/machines?q=node-00")
+    after = order(operator, do="confirm", **hidden(page)).headers["location"]
+    assert after.startswith("/console/machines?q=node-00&done=")
+    page = order(operator, do="arm", machine="node-002", back="/console/machines?state=failed&view=grid&by=group")
+    after = order(operator, do="confirm", **hidden(page)).headers["location"]
+    assert re.match(r"/console/machines\?view=grid&by=group&order=[\w-]+&done=", after)
+    rows = operator.get(after.replace("/console/machines?", "/console/machines.csv?")).text.splitlines()[1:]
+    assert [row.split(",")[:2] for row in rows] == [["node-002", "armed"]]
 
 
 def test_problems_are_told_by_cause_with_links_to_their_lines_and_notes_are_shown(tmp_path: Path) -> None:

@@ -1,7 +1,7 @@
 % rebase('layout', title='Machines', current='/console/machines', again=0 if is_current else 1)
 <%
 def address(**changes):
-    given = {'q': view.search, 'state': view.state, 'group': view.group, 'format': view.format, 'sort': view.sort if view.sort != 'name' else '', 'desc': '1' if view.descending else '', 'column': list(view.columns), 'view': 'grid' if view.as_grid else '', 'by': view.by, 'page': shown.page if shown.page > 1 else ''}
+    given = {'q': view.search, 'state': view.state, 'group': view.group, 'format': view.format, 'sort': view.sort if view.sort != 'name' else '', 'desc': '1' if view.descending else '', 'column': list(view.columns), 'view': 'grid' if view.as_grid else '', 'by': view.by, 'order': view.order, 'page': shown.page if shown.page > 1 else ''}
     return link('/console/machines', **{**given, **changes})
 end
 def sorted_by(column):
@@ -22,7 +22,7 @@ here = address()
 </div>
 % include('done', done=done, notice=notice, back=here)
 <form class="card searching" method="get" action="/console/machines" role="search" aria-label="Machines">
-  % for name, value in (('sort', view.sort if view.sort != 'name' else ''), ('desc', '1' if view.descending else ''), ('format', view.format), ('view', 'grid' if view.as_grid else ''), ('by', view.by)):
+  % for name, value in (('sort', view.sort if view.sort != 'name' else ''), ('desc', '1' if view.descending else ''), ('format', view.format), ('view', 'grid' if view.as_grid else ''), ('by', view.by), ('order', view.order)):
   % if value:
   <input type="hidden" name="{{name}}" value="{{value}}">
   % end
@@ -52,8 +52,11 @@ here = address()
   <label><input type="checkbox" name="column" value="{{option}}"{{!' checked' if option in shown.shown else ''}}> {{option}}</label>
   % end
   </div></details>
-  % if shown.filters:
+  % if shown.filters or view.order:
   <ul class="chips" aria-label="Filters">
+  % if view.order:
+    <li><a class="chip" href="{{address(order='', page='')}}" aria-label="Remove the filter: machines of one order">machines of one order <span aria-hidden="true">×</span></a></li>
+  % end
   % for word in shown.filters:
     <li><a class="chip" href="{{without(word)}}" aria-label="Remove the filter {{word.label}}: {{word.value}}">{{word.label}}: {{word.value}} <span aria-hidden="true">×</span></a></li>
   % end
