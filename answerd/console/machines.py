@@ -19,7 +19,7 @@ from answerd.console.editing import NotSaved
 from answerd.console.grid import grid_of
 from answerd.console.jobs import Kept
 from answerd.console.page_request import PageReply, PageRequest, message_page, number_in, pairs, redirect
-from answerd.console.rendering import counted, link, page, stamp
+from answerd.console.rendering import counted, link, page
 from answerd.console.table import OWN_COLUMNS, STATES, Machine, MachinesPage, Tables, View
 from answerd.formats import FORMATS
 from answerd.identity import identity_of
@@ -218,7 +218,7 @@ def _state_of(states: CurrentStates | None, name: str) -> State:
     return states.state_of(name) if states is not None else State.NEW
 
 
-_FORMULA = ("=", "+", "-", "@", "\t", "\r")
+_FORMULA = frozenset("=+-@\t\r")
 """What a text begins with that a spreadsheet would compute. What a machine said may be anything."""
 
 
@@ -228,10 +228,10 @@ def _csv(machines: Iterable[Machine], columns: Sequence[str]) -> bytes:
     writer = csv.writer(text, lineterminator="\r\n")
     writer.writerow(["machine", "state", "since", "percent", "message", *columns])
     for machine in machines:
-        since = stamp(machine.since) if machine.since else ""
+        since = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(machine.since)) if machine.since else ""
         percent = "" if machine.percent is None else f"{machine.percent:g}"
-        cells = [machine.name, machine.state, since, percent, machine.message, *machine.cells]
-        writer.writerow([f"'{cell}" if cell.startswith(_FORMULA) else cell for cell in cells])
+        texts = [machine.name, machine.state, since, percent, machine.message, *machine.cells]
+        writer.writerow([f"'{cell}" if cell[:1] in _FORMULA else cell for cell in texts])
     return text.getvalue().encode("utf-8", "replace")
 
 

@@ -96,6 +96,7 @@ DOCUMENT_SORTS = {
     "extended_by": "extended_by",
     "problems": "problems",
 }
+_NONE: frozenset[str] = frozenset()
 _WORD = re.compile(r'(?:([^\s":=]+)[:=])?"([^"]*)"|(\S+)')
 _FILTER = re.compile(r"([^:=]+)[:=](.+)")
 _AGE = re.compile(r"(\d{1,6})(s|min|m|h|d|w)\Z")
@@ -144,8 +145,7 @@ class Placed(NamedTuple):
     since: float | None
 
 
-@dataclass(frozen=True, slots=True)
-class Machine:
+class Machine(NamedTuple):
     """A machine of the table. ``origin`` is what its name is known from: ``document``, ``member``, ``inventory``,
     ``install``, ``unknown``. ``since`` is in seconds since 1970. ``cells`` are what it has in the columns of the view.
     """
@@ -557,8 +557,8 @@ def _contact(line: _Line, states: CurrentStates | None) -> Contact | None:
     if states is None or line.origin == UNKNOWN:
         return None
     known = _record(line, states)
-    identities = [*known.identities.values()] if known is not None else []
-    return states.contacts.of({"machine": line.name, "identities": identities})
+    hardware = known.names.keys() - {line.identity} if known is not None else _NONE
+    return states.contacts.of_machine(line.identity, hardware)
 
 
 def _step(line: _Line, states: CurrentStates | None) -> str:
