@@ -105,7 +105,6 @@ class MachinePage:
             visitor=visitor,
             contact=contact,
             facts=[(label, ", ".join(values)) for label, values in visitor["facts"].items()] if visitor else (),
-            asked=format_asked_for(visitor["facts"]) if visitor else "",
             tries=_try_again(visitor["facts"]) if visitor else "",
             answers=answers,
             chosen=answering.laid_out(chosen, facts, page_number) if chosen else None,

@@ -9,6 +9,7 @@ from typing import NamedTuple
 from urllib.parse import parse_qsl
 
 from answerd import captures
+from answerd.answers.catalogue import Catalogue
 from answerd.answers.causes import causes
 from answerd.captures import CaptureError
 from answerd.console import grid
@@ -23,6 +24,7 @@ from answerd.console.places import shown_causes
 from answerd.console.rendering import machine_link, page
 from answerd.console.table import STATES, DocumentsPage, DocumentsView, Failure, MachinesPage, View, inventories_of
 from answerd.facts import Facts, Request
+from answerd.identity import identity_of
 from answerd.inventory import DEFAULT_NAME
 from answerd.inventory.row import IDENTITY_COLUMNS
 from answerd.long_work import run_long
@@ -219,8 +221,10 @@ class Pages(DocumentPages):
 
     def _requests(self) -> dict[str, object]:
         feed = self._backend.feed
-        lines = feed.last(REQUESTS_SHOWN) if feed else ()
-        return {"lines": [shown_request(line) for line in lines], "rate": feed.rate() if feed else ()}
+        lines, catalogue = feed.last(REQUESTS_SHOWN) if feed else (), self._backend.catalogue()
+        shown = (shown_request(line) for line in lines)
+        named = [one._replace(machine=_named(catalogue, one.machine)) for one in shown]
+        return {"lines": named, "rate": feed.rate() if feed else ()}
 
     def _try(
         self, request: PageRequest, given: dict[str, str], page_number: int, *, is_asked: bool, show_secrets: bool
@@ -244,6 +248,12 @@ class Pages(DocumentPages):
             return captures.read(directory / name)
         except CaptureError:
             return None
+
+
+def _named(catalogue: Catalogue, machine: str) -> str:
+    """Return the name of the row that has the identity of a machine; without one, the machine as it is."""
+    rows = catalogue.inventory.rows_of(identity_of(machine)) if catalogue.inventory is not None and machine else ()
+    return rows[0].name if len(rows) == 1 else machine
 
 
 def _age(seconds: float) -> str:

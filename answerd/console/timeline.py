@@ -30,6 +30,8 @@ _LONG = 56
 """Units from which on the length of a gap is written into it."""
 
 _PERCENT_TOP, _PERCENT_HEIGHT = 12, 48
+_LINE_HEIGHT = 24
+"""Units above the axis of a picture without percents: the length of a gap is written there."""
 _FORMAT: Final = re.compile(r"\((\w+)\)\Z")
 _TONES: Final = {"failed": "bad", "refused": "bad", "installed": "good", "copied": "half", "given": "busy"}
 _ORDERS: Final = ("armed", "disarmed", "forgotten")
@@ -123,7 +125,9 @@ def _x(at: float, begin: float, end: float) -> float:
 
 
 def picture(timeline: Timeline) -> str:
-    """Return the timeline as SVG."""
+    """Return the timeline as SVG; empty where all of it is at one place, so that the list says as much."""
+    if timeline.marks[-1].number == 1 and not timeline.is_under_way:
+        return ""
     marks, begin = timeline.marks, timeline.marks[0].at
     places = [_x(mark.at, begin, timeline.until) for mark in marks]
     parts = []
@@ -149,7 +153,8 @@ def picture(timeline: Timeline) -> str:
         )
         parts.append(f'{shape}<text x="{x:.1f}" y="{_AXIS + 24}" text-anchor="middle">{number}</text>')
     label = bottle.html_escape(timeline.sentence)
-    size = f"0 0 {_WIDTH} {_AXIS + 32}"
+    top = 0 if any(mark.percent is not None for mark in marks) else _AXIS - _LINE_HEIGHT
+    size = f"0 {top} {_WIDTH} {_AXIS + 32 - top}"
     return f'<svg class="line-of" viewBox="{size}" role="img" aria-label="{label}">{"".join(parts)}</svg>'
 
 

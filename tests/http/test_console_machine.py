@@ -151,7 +151,7 @@ def test_a_machine_that_nothing_claims_has_its_badge_what_it_sent_and_the_way_to
     assert '<span class="state unknown">unknown</span>' in page.text
     assert re.search(r'<dt>mac</dt><dd class="mono">00:00:5e:00:53:ee</dd>', page.text)
     assert "it is new" not in page.text
-    adopt = re.search(r'<a class="button main" href="(/console/adopt\?id=SN-4711)">Adopt</a>', page.text)
+    adopt = re.search(r'<a class="button main" href="(/console/adopt\?id=SN-4711)">Adopt it</a>', page.text)
     assert adopt
     assert "SN-4711.ks" in operator.get(adopt[1]).text
     assert (

@@ -85,7 +85,21 @@ def test_a_timeline_has_a_bound_and_needs_two_events() -> None:
     assert timeline_of(record(), None, BEGIN + 9) is None
     same = timeline_of(record(event(0, "given", "a (ks)"), event(0, "installed")), None, BEGIN)
     assert same is not None
-    drawn(picture(same))
+    assert picture(same) == "", "the list says as much"
+
+
+def test_a_picture_is_as_high_as_what_is_in_it_and_has_no_empty_box() -> None:
+    def height(*events: dict[str, Any]) -> float:
+        found = timeline_of(record(*events), None, BEGIN + 100)
+        assert found is not None
+        left, top, width, height = map(float, drawn(picture(found)).attrib["viewBox"].split())
+        assert (left, width) == (0, 760)
+        assert top + height == 116
+        return height
+
+    given, done = event(0, "given", "a (ks)"), event(90, "installed")
+    assert height(given, done) == 56
+    assert height(given, event(30, "progress", "", 10), done) == 116
 
 
 @pytest.mark.parametrize(

@@ -51,7 +51,7 @@
 <div class="field"><label for="until">Last day <span class="hint">empty: until it is revoked</span></label><input id="until" name="until" type="date" value="{{request.field('until')}}"></div>
 <div><button class="main" name="do" value="token">Make a token</button></div>
 </div></form>
-<p class="muted">Nodes that share a database have a file of tokens each. At a terminal <code>answerd token NAME --role ROLE</code> makes one.</p>
+<p class="muted below">Nodes that share a database have a file of tokens each. At a terminal <code>answerd token NAME --role ROLE</code> makes one.</p>
 </section>
 <section class="card" aria-labelledby="secrets"><h2 id="secrets">Secrets</h2>
 % if secrets:

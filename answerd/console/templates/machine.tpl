@@ -50,15 +50,13 @@ Write a file <code>{{name}}.toml</code>, or of another format, in the answers di
 </section>
 % end
 % if visitor:
-<section class="card" aria-labelledby="sent"><h2 id="sent">{{'Only the default answers it' if visitor['answered_by_default'] else 'Nothing claims it'}}</h2>
-<p>It asked {{'once' if visitor['asked'] == 1 else counted(visitor['asked'], 'time')}}, last <span title="{{exact(visitor['last'])}}">{{ago(visitor['last'])}}</span>, for {{asked}}. This is what it sent:</p>
+<section class="card" aria-labelledby="sent"><h2 id="sent">What it sent</h2>
 <dl>
 % for label, values in facts:
 <dt>{{label}}</dt><dd class="mono">{{values}}</dd>
 % end
 </dl>
-<p class="actions"><a class="button main" href="{{link('/console/adopt', id=visitor['machine'])}}">Adopt</a>
-<a class="button" href="{{tries}}">Try a request</a></p>
+<p class="actions"><a class="button" href="{{tries}}">Try a request</a></p>
 </section>
 % end
 % if failure:
@@ -130,7 +128,10 @@ Write a file <code>{{name}}.toml</code>, or of another format, in the answers di
 % end
 % if line:
 <section class="card" aria-labelledby="timeline"><h2 id="timeline">Timeline</h2>
-<div class="scroll" tabindex="0" role="region" aria-label="Timeline of the last install">{{!picture(line)}}</div>
+% drawn = picture(line)
+% if drawn:
+<div class="scroll" tabindex="0" role="region" aria-label="Timeline of the last install">{{!drawn}}</div>
+% end
 <ol class="marks">
 % for mark in line.marks:
 <li class="{{mark.tone}}" value="{{mark.number}}"><time datetime="{{stamp(mark.at)}}" title="{{exact(mark.at)}}">{{exact(mark.at)[11:19]}}</time> <span class="muted">{{mark.after}}</span> {{'✕ ' if mark.tone == 'bad' else ''}}{{mark.words}}</li>

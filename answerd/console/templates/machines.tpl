@@ -121,7 +121,7 @@ here = address()
       <a class="adopt" href="{{link('/console/adopt', id=machine.name)}}" aria-label="Adopt {{machine.name}}">Adopt</a>
       % end
       % if machine.cells and machine.cells[0]:
-        <div class="narrow muted">{{shown.shown[0]}}: {{machine.cells[0]}}</div>
+        <div class="narrow muted">{{'' if is_mac(machine.cells[0]) else shown.shown[0] + ': '}}{{machine.cells[0]}}</div>
       % end
       </td>
     % if has_states:
@@ -139,7 +139,7 @@ here = address()
       <td class="fit roomy"><span title="{{exact(machine.since)}}">{{ago(machine.since)}}</span></td>
     % end
     % for cell in machine.cells:
-      <td class="cell roomy">{{cell}}</td>
+      <td class="cell roomy{{' mac' if is_mac(cell) else ''}}">{{cell}}</td>
     % end
     </tr>
     % end
