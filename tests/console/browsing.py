@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
@@ -12,7 +12,7 @@ from tests.console.lab import Lab
 from tests.support.waiting import PATIENCE
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Browser, Page, Playwright
+    from playwright.sync_api import Browser, Locator, Page, Playwright
 
 Scheme = Literal["light", "dark"]
 
@@ -52,6 +52,31 @@ def retype(page: Page, line: str, end: str, new: str) -> None:
     for _ in end:
         page.keyboard.press("Backspace")
     page.keyboard.type(new)
+
+
+Click = Callable[["Locator"], None]
+
+
+@contextmanager
+def clicks(most: int, page: Page | None = None) -> Iterator[Click]:
+    """Give a function that clicks; fail where it is used more often, or where ``page`` loads more pages."""
+    clicked: list[str] = []
+    loaded: list[str] = []
+
+    def note(page: Page) -> None:
+        loaded.append(page.url)
+
+    def click(where: Locator) -> None:
+        clicked.append(str(where))
+        where.click()
+
+    if page is not None:
+        page.on("load", note)
+    yield click
+    assert len(clicked) <= most, clicked
+    assert len(loaded) <= most, loaded
+    if page is not None:
+        page.remove_listener("load", note)
 
 
 class Faults:

@@ -229,7 +229,10 @@ def test_print_shows_lists_and_texts_dark_on_white(windows: Windows, lab: Lab, s
         page.emulate_media(media="print")
         shown = page.locator("textarea, td.name").first
         assert shown.is_visible()
-        assert not page.locator("header.bar").is_visible()
+        assert not page.locator("header.bar, .cm-editor").locator("visible=true").count()
+        dates = page.evaluate("""() => [...document.querySelectorAll("td > span[title]")]
+          .map((one) => [one.title, getComputedStyle(one, "::after").content])""")
+        assert [content for title, content in dates if not title and content != "none"] == []
         colours = page.evaluate("""() => [document.body, document.querySelector(".card"), document.querySelector("h1")]
           .map((element) => getComputedStyle(element)).map((style) => [style.backgroundColor, style.color])""")
         assert colours[0][0] == colours[1][0] == "rgb(255, 255, 255)"

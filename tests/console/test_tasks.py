@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.console.browsing import Windows, retype, window
+from tests.console.browsing import Windows, clicks, retype, window
 from tests.console.lab import DOCUMENTS, NODES, Lab, populate
 
 if TYPE_CHECKING:
@@ -32,22 +31,6 @@ def operator(windows: Windows, busy: Lab) -> Iterator[Page]:
     with windows.lend(busy, session=busy.session()) as page:
         page.goto("/console/")
         yield page
-
-
-Click = Callable[["Locator"], None]
-
-
-@contextmanager
-def clicks(most: int) -> Iterator[Click]:
-    """Give a function that clicks; fail where it is used more often."""
-    clicked: list[str] = []
-
-    def click(where: Locator) -> None:
-        clicked.append(str(where))
-        where.click()
-
-    yield click
-    assert len(clicked) <= most, clicked
 
 
 def link(page: Page, name: str) -> Locator:
