@@ -48,9 +48,9 @@ def preview(page: Page) -> None:
 
 
 PICTURES: Mapping[str, Picture] = {
-    "console-now": Picture("/console/", height=860, prepare=watch),
+    "console-now": Picture("/console/?by=group", height=1080, prepare=watch),
     "console-machines": Picture("/console/machines?group=nodes&sort=state", "dark"),
-    "console-machine": Picture("/console/machine?id=web-001", height=980),
+    "console-machine": Picture("/console/machine?id=web-001", height=1400),
     "console-preview": Picture("/console/document?kind=group&name=ubuntu&format=yaml", height=860, prepare=preview),
     "console-telephone": Picture("/console/machines?group=nodes&state=failed", "dark", 400, 720),
 }
