@@ -10,9 +10,9 @@ A file has ``cases``, and may have ``shared``: values that its cases repeat, by 
 ``problems``
     A part of the sentence of each problem of the set; none without it.
 ``asked``
-    Requests. ``ask`` is path and query; with ``headers``, and ``json`` or ``body``, it is a POST. The answer is
-    ``answer``, its text; or ``reads``, what the format's own reader finds in it, types included, as a value or as a
-    text of the format; or ``status`` with ``says``, a part of the sentence. ``format`` is its extension and
+    Requests. ``ask`` is path and query, ``headers`` are beside it, and with ``json`` or ``body`` it is a POST. The
+    answer is ``answer``, its text; or ``reads``, what the format's own reader finds in it, types included, as a value
+    or as a text of the format; or ``status`` with ``says``, a part of the sentence. ``format`` is its extension and
     ``composition`` the log's words.
 ``check``
     What ``answerd check`` says: parts of sentences of its ``problems`` and ``notes``, where an empty list is that there
