@@ -106,16 +106,18 @@ def test_a_removed_document_is_judged_by_what_answers_then(admin: Admin) -> None
     assert "packages" in reply.json["problems"][0]
 
 
-def test_a_row_is_judged(admin: Admin) -> None:
+@pytest.mark.parametrize("method", ["PUT", "PATCH"])
+def test_a_row_is_judged(admin: Admin, method: str) -> None:
     group = '#cloud-config\nmatch: {role: web}\ntimezone: "{{ zone }}"\n'
     apply(admin, ("inventory", "default", "id,role,zone\nn1,web,UTC\n"), ("group", "web", group))
     row = {"id": "n1", "role": "web", "zone": "Berlin"}
-    reply = admin.ask("PUT", "/inventory/default/n1?strict=1", json.dumps(row))
+    reply = admin.ask(method, "/inventory/default/n1?strict=1", json.dumps(row))
     assert reply.status == 409
     assert "time zone" in reply.json["problems"][0]
     assert admin.get("/inventory/default/n1").json["zone"] == "UTC"
+    assert admin.ask(method, "/inventory/default/n1?strict=2", json.dumps(row)).status == 400
     row["zone"] = "Europe/Berlin"
-    assert admin.ask("PUT", "/inventory/default/n1?strict=1", json.dumps(row)).status == 200
+    assert admin.ask(method, "/inventory/default/n1?strict=1", json.dumps(row)).status == 200
 
 
 def test_a_secret_that_is_missing_is_refused_and_a_fact_of_a_request_is_not(admin: Admin) -> None:

@@ -216,7 +216,7 @@ class DocumentHandlers:
     def _edited(self, name: str, identity: str, edit: Edit) -> WrittenDocument:
         author, conditions, times = requests.author(), requests.conditions(), requests.times()
         key = _inventory(name)
-        if requests.exchange().request.method == "PUT" and requests.is_strict():
+        if requests.exchange().request.method != "DELETE" and requests.is_strict():
             text, _ = in_thread(self.rows.tried, key, identity, edit, conditions)
             judge_strictly(self.writes, self.sources, ChangeSet((RawDocument(key, text),)), times)
         return self.writes.make(times, self.rows.edited, key, identity, edit, author, conditions)
