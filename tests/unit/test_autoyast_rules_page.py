@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -12,7 +11,6 @@ from answerd.errors import NotClaimed
 from answerd.store.files import FileStore
 from tests.support.fleet import Fleet
 from tests.support.installer_pages import MAC, tutorial_files
-from tests.support.pages import page
 from tests.support.service import write_tree
 
 FILES = tutorial_files("autoyast-rules")
@@ -47,10 +45,3 @@ def test_a_class_of_the_profile_is_answered_below_the_url(fleet: Fleet) -> None:
     for target in ("/autoyast/classes/hall/software.xml", f"/autoyast/{MAC}", "/autoyast/C0A8010B"):
         with pytest.raises(NotClaimed):
             fleet.ask(target)
-
-
-def test_the_page_for_rocky_installs_as_the_unit_says() -> None:
-    unit = (Path(__file__).parents[2] / "etc/answerd.service").read_text("utf-8")
-    said = [line.removeprefix("#   ") for line in unit.splitlines() if line.startswith("#   ") and "CAP_" not in line]
-    shown = re.sub("python3.11 -m venv", "python3 -m venv", page("rocky"))
-    assert [line for line in said if line.replace("/usr/sbin/nologin", "/sbin/nologin") not in shown] == []
