@@ -136,6 +136,17 @@ def service_at(url: str) -> ServiceAddress:
     return ServiceAddress(url.rstrip("/"), host)
 
 
+def _service_with_ipv4(url: str) -> ServiceAddress:
+    """Return the service at a URL for machines that boot by IPv4. Raises `BootConfigError`."""
+    service = service_at(url)
+    if ":" in service.host:
+        raise BootConfigError(
+            "the URL has an IPv6 address, which a machine that boots by IPv4 may not reach: give an IPv4 address or a "
+            "name, or --ipv6 for a network without IPv4"
+        )
+    return service
+
+
 def _reaches_nobody(host: str) -> bool:
     """Return whether a host is every address, the machine itself, or a group of machines."""
     try:
@@ -160,7 +171,7 @@ def boot_config(dialect: str, url: str, proxy: bool = False, ipv6: bool = False,
             f"{dialect} cannot add boot files to the answers of another DHCP server; "
             f"run dnsmasq beside it: answerd boot-config {PROXY_DIALECT} --proxy-dhcp"
         )
-    service = replace(service_at(url), by_ipxe=not without_ipxe)
+    service = replace(_service_with_ipv4(url), by_ipxe=not without_ipxe)
     template, lines = DIALECTS[dialect]
     values = {
         "host": service.host,
@@ -177,7 +188,7 @@ def boot_snippet(dialect: str, url: str, *, without_ipxe: bool = False) -> str:
         raise BootConfigError(
             f"there is no part of a configuration for {dialect}: for {' and '.join(SNIPPETS)} there is"
         )
-    service = replace(service_at(url), by_ipxe=not without_ipxe)
+    service = replace(_service_with_ipv4(url), by_ipxe=not without_ipxe)
     template, lines = DIALECTS[dialect]
     values = {
         "host": service.host,

@@ -60,8 +60,8 @@ def test_the_server_accepts_its_configuration_and_no_other(
 ) -> None:
     judged = judge_of((CHECKERS_6 if ipv6 else CHECKERS)[dialect], unpacked, tmp_path)
 
-    # ISC DHCP looks names up for IPv4, and its next-server is IPv4.
-    for url in URLS[1:] if ipv6 else URLS[:1] if dialect == "isc-dhcp" else URLS:
+    # ISC DHCP looks names up, which fails here.
+    for url in URLS[1:] if ipv6 else URLS[:1] if dialect == "isc-dhcp" else URLS[:2]:
         text = boot_config(dialect, url, proxy, ipv6, without_ipxe=without_ipxe)
         accepted = judged(text)
         assert accepted.returncode == 0, accepted.stdout + accepted.stderr

@@ -16,6 +16,7 @@ from answerd.boot import (
     DIALECTS_6,
     FIRMWARE,
     LONGEST_FILE_NAME,
+    SNIPPETS,
     WITH_IPV6,
     BootConfigError,
     boot_config,
@@ -71,7 +72,7 @@ def test_only_ipxe_gets_the_url_of_the_script(dialect: str) -> None:
     assert guard in lines[place] + lines[place - 1]
 
 
-@pytest.mark.parametrize("host", ["192.0.2.77", "answers.example.org", "[2001:db8::1]"])
+@pytest.mark.parametrize("host", ["192.0.2.77", "answers.example.org"])
 def test_a_proxy_names_a_server_with_the_file(host: str) -> None:
     """iPXE for BIOS leaves a proxy's answer aside that has none: "Nothing to boot"."""
     (line,) = [line for line in boot_config("dnsmasq", f"http://{host}", proxy=True).splitlines() if "/ipxe?" in line]
@@ -174,6 +175,14 @@ def test_an_address_that_reaches_nobody_is_refused(host: str, ipv6: bool) -> Non
     said = "IPv4 address|no machine reaches" if ipv6 else "no machine reaches"
     with pytest.raises(BootConfigError, match=said):
         boot_config("kea", f"http://{host}:8000", ipv6=ipv6)
+
+
+@pytest.mark.parametrize("dialect", sorted(DIALECTS))
+def test_an_ipv6_address_is_refused_for_machines_that_boot_by_ipv4(dialect: str) -> None:
+    makers = [boot_config, *([boot_snippet] if dialect in SNIPPETS else [])]
+    for make in makers:
+        with pytest.raises(BootConfigError, match="--ipv6"):
+            make(dialect, URL_6)
 
 
 def test_a_link_local_address_is_refused_with_ipv4_too() -> None:
