@@ -18,6 +18,7 @@ import xmltodict
 from answerd.answers.secret_names import SECRET
 from answerd.facts import Facts, Request
 from answerd.identity import Kind, identifier_fault, identity_of, mac_digits
+from answerd.inventory.records import is_formula
 from answerd.inventory.row import IDENTITY_COLUMNS
 from answerd.shared_values import MAC, SERIAL, UUID, is_shared
 
@@ -45,8 +46,10 @@ class Hardware:
 
     @property
     def cells(self) -> dict[str, str]:
+        """The values by column, without those that a spreadsheet would compute."""
         own = {"id": self.name, "mac": " ".join(self.macs), "serial": self.serial, "uuid": self.uuid}
-        return {**self.others, **{column: text for column, text in own.items() if text}}
+        values = {**self.others, **{column: text for column, text in own.items() if text}}
+        return {column: text for column, text in values.items() if not is_formula(text)}
 
 
 def hardware_of_text(text: bytes) -> Hardware:

@@ -24,6 +24,7 @@ from answerd.console.table import OWN_COLUMNS, STATES, Machine, MachinesPage, Ta
 from answerd.formats import FORMATS
 from answerd.identity import identity_of
 from answerd.installs.states import Order, State
+from answerd.inventory.records import is_formula
 from answerd.long_work import run_long
 
 HERE = "/console/machines"
@@ -218,10 +219,6 @@ def _state_of(states: CurrentStates | None, name: str) -> State:
     return states.state_of(name) if states is not None else State.NEW
 
 
-_FORMULA = frozenset("=+-@\t\r")
-"""What a text begins with that a spreadsheet would compute. What a machine said may be anything."""
-
-
 def _csv(machines: Iterable[Machine], columns: Sequence[str]) -> bytes:
     """Return machines as CSV with a header. Times are UTC in ISO 8601."""
     text = io.StringIO()
@@ -231,7 +228,7 @@ def _csv(machines: Iterable[Machine], columns: Sequence[str]) -> bytes:
         since = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(machine.since)) if machine.since else ""
         percent = "" if machine.percent is None else f"{machine.percent:g}"
         texts = [machine.name, machine.state, since, percent, machine.message, *machine.cells]
-        writer.writerow([f"'{cell}" if cell[:1] in _FORMULA else cell for cell in texts])
+        writer.writerow([f"'{cell}" if is_formula(cell) else cell for cell in texts])
     return text.getvalue().encode("utf-8", "replace")
 
 

@@ -218,3 +218,13 @@ def written(value: str, separator: str, *, is_first: bool = False) -> str:
 def written_record(values: Sequence[str], separator: str) -> str:
     """Return a record with these values, without a line end. Values that are all empty make an ignored record."""
     return separator.join(written(value, separator, is_first=at == 0) for at, value in enumerate(values))
+
+
+def is_formula(text: str) -> bool:
+    """Return whether a spreadsheet would compute a cell with this text. What a machine says may be anything, and its
+    operator opens the table."""
+    return text[:1] in _COMPUTED and _NUMBER.match(text) is None
+
+
+_COMPUTED = frozenset("=+-@\t\r")
+_NUMBER = re.compile(r"[+-][0-9., ]*\Z")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
 from answerd.facts import Request
@@ -73,6 +75,18 @@ def test_of_an_installers_body_only_the_systems_own_serial_and_uuid_count() -> N
 def test_a_recorded_request_tells_what_it_said(request_: Request, cells: dict[str, str]) -> None:
     found = hardware_of_request(request_).cells
     assert {column: found[column] for column in ("mac", "serial", "uuid") if column in found} == cells
+
+
+@pytest.mark.parametrize("text", ["=HYPERLINK(1)", "@SUM(1)", "+cmd", "-1+cmd", "\t=1"])
+def test_what_a_spreadsheet_would_compute_is_left_out(text: str) -> None:
+    body = json.dumps({"mac": "98:fa:9b:50:d8:10", "product": text, "asset": "-7", "dmi": {"system": {"serial": text}}})
+    cells = hardware_of_text(body.encode()).cells
+    assert {label: cells.get(label) for label in ("mac", "product", "serial", "asset")} == {
+        "mac": "98:fa:9b:50:d8:10",
+        "product": None,
+        "serial": None,
+        "asset": "-7",
+    }
 
 
 def test_values_that_many_machines_share_are_left_out() -> None:
