@@ -142,7 +142,10 @@ def _named(arguments: Sequence[str]) -> tuple[str, Sequence[str]]:
 def parse(name: str, arguments: Sequence[str]) -> Arguments:
     """Return a command's arguments; ``arguments`` are those after its name. Raises `CommandError` for wrong ones."""
     try:
-        return docopt(command(name).__doc__, [name, *arguments], False)
+        found = docopt(command(name).__doc__, [name, *arguments], False)
+        # docopt adds the later values of an option that may be repeated once more for each usage that it has tried.
+        once = {option: [*dict.fromkeys(value)] for option, value in found.items() if isinstance(value, list)}
+        return {**found, **{option: values for option, values in once.items() if option.startswith("--")}}
     except DocoptExit:
         given = shlex.join([name, *arguments])
         known = [*options_of(name), *HELP_OPTIONS]

@@ -26,8 +26,8 @@ Exit status:
 Examples:
   # Check a directory before it is put in force.
   answerd check ~/answers
-  # List the problems of the configured store, one a line.
-  answerd check --json | jq -r '.problems[]'
+  # List every problem and note of the configured store by itself, for a report.
+  answerd check --json > report.json
 """
 
 from __future__ import annotations

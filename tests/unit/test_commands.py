@@ -49,6 +49,30 @@ def test_docopt_takes_for_options_what_the_help_lists_as_options(name: str) -> N
     assert {*named} <= {line.split()[0] for line in begin_so}
 
 
+def usages_with_repeated_options() -> list[tuple[str, list[str]]]:
+    """Each usage of a command that has options which may be repeated: its required words, and these options."""
+    found = []
+    for name in NAMES:
+        text = command(name).__doc__.partition("Usage:\n")[2].partition("\n\n")[0]
+        for usage in re.split(r"^  answerd ", text, flags=re.MULTILINE)[1:]:
+            required, count = usage, 1
+            while count:
+                required, count = re.subn(r"\[[^\[\]]*\](?:\.\.\.)?", "", required)
+            repeated = re.findall(r"\[(--[a-z-]+) [A-Z]+\]\.\.\.", usage)
+            if repeated:
+                found.append((required.replace("...", ""), repeated))
+    return found
+
+
+@pytest.mark.parametrize(("required", "repeated"), usages_with_repeated_options())
+def test_each_value_of_an_option_that_may_be_repeated_counts_once(required: str, repeated: list[str]) -> None:
+    words = [word if word.startswith("-") or word.islower() else "x" for word in required.split()]
+    given = {option: [f"{option}={number}" for number in range(3)] for option in repeated}
+    options = [word for option, values in given.items() for value in values for word in (option, value)]
+    found = cli.parse(words[0], [*words[1:], *options])
+    assert {option: found[option] for option in given} == given
+
+
 def test_the_overview_fits_80_columns_and_names_every_command(shell: Shell) -> None:
     for option in ("--help", "-h"):
         done = shell(option)
