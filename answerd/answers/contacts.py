@@ -10,7 +10,7 @@ import orjson
 from answerd.answers.secret_names import redacted_cell
 from answerd.facts import Facts, Request
 from answerd.identity import identity_of, spelled_address
-from answerd.installs.contacts import Contact
+from answerd.installs.contacts import Contact, Held
 from answerd.installs.tokens import without_tokens
 from answerd.shared_values import BUILT_IN, MAC, SERIAL, UUID, SharedValues
 from answerd.short_texts import cut, printable
@@ -32,7 +32,7 @@ class Asked(NamedTuple):
     at: float
     status: int
     got: str
-    is_refused: bool
+    held: Held
     shared: SharedValues = BUILT_IN
 
 
@@ -69,7 +69,7 @@ def contact_of(asked: Asked) -> Contact | None:
         cut(path, _LONGEST_PATH),
         asked.status,
         asked.got,
-        asked.is_refused,
+        asked.held,
         _labels_of(facts),
     )
 

@@ -567,7 +567,7 @@ def _step(line: _Line, states: CurrentStates | None) -> str:
     step = last_step(known.fold, known.record) if known is not None else ""
     if contact is None or (step and known is not None and known.record.heard >= contact.at):
         return step
-    return contact.step
+    return contact.step(known.record.state if known is not None else State.NEW)
 
 
 def _address(line: _Line, states: CurrentStates | None) -> str:

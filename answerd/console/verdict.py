@@ -92,9 +92,9 @@ def verdict(seen: Seen, places: Places) -> Verdict:
     record, contact = seen.record, seen.contact
     state = record["state"] if record is not None else State.NEW
     if contact is not None and (record is None or contact["at"] >= (record["since"] or "")):
-        if contact["refused"]:
+        if contact["refused"] or contact["waits"]:
             if state in OPENED_BY_ARM or state == State.CONFLICT:
-                return _of_refused(seen, contact, state, places)
+                return _of_held(seen, contact, state, places)
         elif contact["status"] >= ERRORS_FROM:
             return _of_error(seen, contact, places)
     if record is None or state == State.NEW:
@@ -126,10 +126,14 @@ def _of_error(seen: Seen, contact: Mapping[str, Any], places: Places) -> Verdict
     return Verdict("bad", [*pieces, *_near_rows(seen)], [*_ways_to_near_rows(seen), *_ways_to(why)])
 
 
-def _of_refused(seen: Seen, contact: Mapping[str, Any], state: str, places: Places) -> Verdict:
-    (why,) = places.linked([contact["got"]])
+def _of_held(seen: Seen, contact: Mapping[str, Any], state: str, places: Places) -> Verdict:
+    (got,) = places.linked([contact["got"]])
     words = "It is installed. It asked again " if state == State.INSTALLED else "It asked "
-    pieces = [Piece(words), Piece("", "", contact["at"]), Piece(f" for {contact['asked']} and was refused: "), *why]
+    what = "was refused: " if contact["refused"] else "got "
+    pieces = [Piece(words), Piece("", "", contact["at"]), Piece(f" for {contact['asked']} and {what}"), *got]
+    if not contact["refused"]:
+        waits = "" if state == State.INSTALLED else ": it waits for an operator"
+        pieces.append(Piece(f", which is for machines that are {state}{waits}"))
     tone = {State.INSTALLED: "good", State.NEW: "busy"}.get(State(state), "bad")
     return Verdict(tone, [*pieces, *_near_rows(seen)], _ways_to_near_rows(seen), order="arm")
 

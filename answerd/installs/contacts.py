@@ -7,6 +7,7 @@ switched on. Contacts are of one service, may be lost, and decide nothing.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Set
+from enum import IntEnum
 from typing import Any, Final, Generic, NamedTuple, TypeVar
 
 import orjson
@@ -27,13 +28,25 @@ KEPT_SECONDS: Final = 60.0
 OPENED_BY_ARM: Final = frozenset({State.NEW.value, State.INSTALLED.value, State.EXHAUSTED.value})
 """The states in which a machine that a gate refused waits for an operator."""
 
+_WAITING: Final = OPENED_BY_ARM - {State.INSTALLED.value}
+"""Those of them in which it waits to be installed, and has not been."""
+
 _T = TypeVar("_T")
+
+
+class Held(IntEnum):
+    """Whether a machine was kept from installing: a gate refused it, or in place of what it waits for a document
+    answered that is for machines in its state, such as "waiting for approval"."""
+
+    NOT = 0
+    REFUSED = 1
+    WAITS = 2
 
 
 class Contact(NamedTuple):
     """A machine's last request. ``machine`` is how it is shown; ``identities`` are the identities of its name, its row
-    and its hardware. ``asked`` is the path, ``got`` the document, or the sentence where it got none. ``is_refused``: a
-    gate refused it. ``labels`` is JSON: what the request said."""
+    and its hardware. ``asked`` is the path, ``got`` the document, or the sentence where it got none. ``labels`` is
+    JSON: what the request said."""
 
     machine: str
     at: float
@@ -41,14 +54,15 @@ class Contact(NamedTuple):
     asked: str
     status: int
     got: str
-    is_refused: bool
+    held: Held
     labels: str
 
-    @property
-    def step(self) -> str:
-        """What the machine did last, for a line of a table."""
-        if self.is_refused:
+    def step(self, state: str) -> str:
+        """Return what a machine that is in a state now did last, for a line of a table."""
+        if self.held is Held.REFUSED:
             return f"refused: {self.got}"
+        if self.held is Held.WAITS and state in _WAITING:
+            return f"waits: {self.got}"
         return self.got if self.status < 400 else f"{self.status}: {self.got}"  # noqa: PLR2004 - the first error
 
 
@@ -124,11 +138,11 @@ class ContactIndex:
         heard, at = record["heard"], timestamp(contact.at)
         if heard is not None and (heard > at or (heard == at and record["last_step"] is not None)):
             return record
-        return {**record, "heard": timestamp(contact.at), "last_step": contact.step}
+        return {**record, "heard": timestamp(contact.at), "last_step": contact.step(record["state"])}
 
     def waiting(self, records: Iterable[dict[str, Any]], *, are_all: bool = True) -> Iterator[dict[str, Any]]:
-        """Yield the records of the machines that a gate refused and that an operator can let in, the one that asked
-        last first. Where ``records`` are all that there are, a machine without one is new; else it is left out."""
+        """Yield the records of the machines that were held and that an operator can let in, the one that asked last
+        first. Where ``records`` are all that there are, a machine without one is new; else it is left out."""
         by_identity = {
             identity_of(name): record for record in records for name in (record["machine"], *record["identities"])
         }
@@ -136,7 +150,7 @@ class ContactIndex:
         for contact in self._newest_first:
             is_first = seen.isdisjoint(contact.identities)
             seen.update(contact.identities)
-            if not contact.is_refused or not is_first:
+            if contact.held is Held.NOT or not is_first:
                 continue
             found = (by_identity[name] for name in contact.identities if name in by_identity)
             own = next((record for record in found if _is_of(contact, *_identities_of(record))), None)
@@ -184,6 +198,7 @@ def contact_as_json(contact: Contact) -> dict[str, Any]:
         "asked": contact.asked,
         "status": contact.status,
         "got": contact.got,
-        "refused": contact.is_refused,
+        "refused": contact.held is Held.REFUSED,
+        "waits": contact.held is Held.WAITS,
         "labels": orjson.loads(contact.labels or "{}"),
     }

@@ -17,6 +17,7 @@ import bottle
 from gevent.lock import BoundedSemaphore
 
 from answerd.answers.catalogue import Catalogue
+from answerd.answers.compose import once_of
 from answerd.answers.gates import Gates
 from answerd.answers.near_misses import with_hints
 from answerd.answers.resolve import Answer, composition_of, resolve
@@ -25,7 +26,8 @@ from answerd.answers.sources import NO_SOURCES, Sources
 from answerd.answers.unclaimed import is_known
 from answerd.errors import AnswerError, GateClosed, NotClaimed, NothingLoaded
 from answerd.facts import LARGE, STATE, Facts, Request
-from answerd.installs.contacts import OPENED_BY_ARM
+from answerd.formats.family import Once
+from answerd.installs.contacts import OPENED_BY_ARM, Held
 from answerd.installs.reports import joined
 from answerd.installs.tokens import without_tokens
 from answerd.long_work import run_long
@@ -241,19 +243,23 @@ def _resolved(
 
 
 def _note_given(installs: LiveStates, catalogue: Catalogue, facts: Facts, answer: Answer) -> None:
-    """Note the last contact of a machine that has a name, or that a gate refused."""
+    """Note the last contact of a machine that has a name, or that was held."""
     selection = answer.selection
     name = (answer.row.name if answer.row else "") or (selection.machine.key.identifier if selection.machine else "")
     if not name and selection.group is not None:
         member = claimed_member(catalogue, selection, facts)
         name = selection.group.control.spelled(member[0]) if member is not None else ""
     got = answer.gate or answer.side_file or str(selection.layers[-1].key)
-    is_refused = answer.gate is not None
-    if not is_refused and any(criterion.label == STATE for criterion in selection.layers[-1].control.match):
-        # A document for machines in this state, such as "waiting for approval", answers in place of the one with once.
-        is_refused = Gates(installs).state(catalogue, catalogue.facts(facts)) in OPENED_BY_ARM
-    if name or is_refused:
-        installs.note_contact(facts, name, OK, got, is_refused=is_refused)
+    held = Held.REFUSED if answer.gate is not None else Held.NOT
+    if (
+        held is Held.NOT
+        and once_of(selection.layers) in (None, Once.OFF)  # else it was given what installs
+        and any(criterion.label == STATE for criterion in selection.layers[-1].control.match)
+        and Gates(installs).state(catalogue, catalogue.facts(facts)) in OPENED_BY_ARM
+    ):
+        held = Held.WAITS
+    if name or held:
+        installs.note_contact(facts, name, OK, got, held)
 
 
 def _note_refused(installs: LiveStates, catalogue: Catalogue, facts: Facts, error: AnswerError) -> None:
@@ -264,13 +270,13 @@ def _note_refused(installs: LiveStates, catalogue: Catalogue, facts: Facts, erro
     except AnswerError:  # it is not known which row it has
         known = facts
     name = known.row.name if known.row is not None else ""
-    is_refused = isinstance(error, GateClosed)
+    held = Held.REFUSED if isinstance(error, GateClosed) else Held.NOT
     if not name:
         for names in (catalogue.machines, catalogue.members):
-            held = known.identities_held_in(names.intersection)
-            name = name or next((text for one, text in known.identities.items() if one in held), "")
-    if name or is_refused or not isinstance(error, NotClaimed):  # one that nothing claims is noted as unknown
-        installs.note_contact(facts, name, OF_ERRORS[type(error)], error.reason, is_refused=is_refused)
+            own = known.identities_held_in(names.intersection)
+            name = name or next((text for one, text in known.identities.items() if one in own), "")
+    if name or held or not isinstance(error, NotClaimed):  # one that nothing claims is noted as unknown
+        installs.note_contact(facts, name, OF_ERRORS[type(error)], error.reason, held)
 
 
 def _for_whom(answer: Answer, facts: Facts) -> str:

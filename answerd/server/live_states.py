@@ -31,7 +31,7 @@ from answerd.config import Config
 from answerd.errors import AnswerError, StatesUnknown
 from answerd.facts import Facts
 from answerd.fault_log import FaultLog
-from answerd.installs.contacts import Pending
+from answerd.installs.contacts import Held, Pending
 from answerd.installs.events import Event, Kind, audited
 from answerd.installs.hardware import NAME, Names, RowOf
 from answerd.installs.records import MOST_COMPANIONS, MOST_STRANGERS, InstallMemory, Remembered, ReportedOn, no_row
@@ -263,12 +263,12 @@ class LiveStates:
         else:
             self._sightings[identity] = _together(before, Sighting(machine, self.now(), ""))
 
-    def note_contact(self, facts: Facts, name: str, status: int, got: str, *, is_refused: bool = False) -> None:
+    def note_contact(self, facts: Facts, name: str, status: int, got: str, held: Held = Held.NOT) -> None:
         """Note the last contact of a machine; ``name`` is that of its row, document or member. Returns at once."""
         key = key_of(facts, name)
         if key is not None:
             request = without_large_body(facts.request)
-            self._contacts.note(key, Asked(request, name, self.now(), status, got, is_refused, facts.shared))
+            self._contacts.note(key, Asked(request, name, self.now(), status, got, held, facts.shared))
 
     # --- reading ---------------------------------------------------------------------------------------------------
 

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import peewee
 
 from answerd.identity import identity_of
-from answerd.installs.contacts import MOST_CONTACTS, Contact
+from answerd.installs.contacts import MOST_CONTACTS, Contact, Held
 from answerd.installs.events import AUDIT, NOT_SHOWN, Event, Kind, content_of, event_from, new_id, summary_of
 from answerd.installs.shown import UnknownMachine
 from answerd.store.tables import execute
@@ -324,13 +324,13 @@ def write_sightings(database: peewee.Database, sightings: Sequence[Sighting], *,
 
 _CONTACTS = """
     CREATE TABLE IF NOT EXISTS last_contacts (machine TEXT PRIMARY KEY, at REAL NOT NULL, identities TEXT NOT NULL,
-    asked TEXT NOT NULL, status INTEGER NOT NULL, got TEXT NOT NULL, is_refused INTEGER NOT NULL,
+    asked TEXT NOT NULL, status INTEGER NOT NULL, got TEXT NOT NULL, held INTEGER NOT NULL,
     labels TEXT NOT NULL)"""
 _CONTACT = """
-    INSERT INTO last_contacts (machine, at, identities, asked, status, got, is_refused, labels)
+    INSERT INTO last_contacts (machine, at, identities, asked, status, got, held, labels)
     VALUES (?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (machine) DO UPDATE SET at = excluded.at,
     identities = excluded.identities, asked = excluded.asked, status = excluded.status, got = excluded.got,
-    is_refused = excluded.is_refused, labels = excluded.labels WHERE excluded.at >= last_contacts.at"""
+    held = excluded.held, labels = excluded.labels WHERE excluded.at >= last_contacts.at"""
 _KEEP_CONTACTS = """
     DELETE FROM last_contacts WHERE machine IN
     (SELECT machine FROM last_contacts ORDER BY at DESC LIMIT -1 OFFSET ?)"""
@@ -349,11 +349,11 @@ def contacts_in(database: peewee.Database) -> list[Contact]:
     if "last_contacts" not in database.get_tables():
         return []
     rows = run(
-        database, "SELECT machine, at, identities, asked, status, got, is_refused, labels FROM last_contacts"
+        database, "SELECT machine, at, identities, asked, status, got, held, labels FROM last_contacts"
     ).fetchall()
     return [
-        Contact(machine, at, tuple(identities.split(" ")), asked, status, got, bool(is_refused), labels)
-        for machine, at, identities, asked, status, got, is_refused, labels in rows
+        Contact(machine, at, tuple(identities.split(" ")), asked, status, got, Held(held), labels)
+        for machine, at, identities, asked, status, got, held, labels in rows
     ]
 
 

@@ -10,7 +10,7 @@ from answerd.answers.diff import compare
 from answerd.answers.last_words import LastWords
 from answerd.check import CheckReport, check
 from answerd.identity import identity_of
-from answerd.installs.contacts import Contact
+from answerd.installs.contacts import Contact, Held
 from answerd.validators import Tools
 from tests.support.fleet import Fleet
 
@@ -23,7 +23,7 @@ OVERLAY = "# answer: template on\n# answer: overlay 1\n# answer: match product=R
 def contact(name: str, mac: str = "", at: float = 1.0, **labels: Any) -> Contact:
     said = {label.replace("__", "."): value if isinstance(value, list) else [value] for label, value in labels.items()}
     identities = tuple(identity_of(text) for text in (name, mac) if text)
-    return Contact(name, at, identities, "/ks", 200, "a document", False, json.dumps(said))
+    return Contact(name, at, identities, "/ks", 200, "a document", Held.NOT, json.dumps(said))
 
 
 def checked(catalogue: Catalogue, *contacts: Contact) -> CheckReport:

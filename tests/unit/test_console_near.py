@@ -15,7 +15,7 @@ from answerd.console.places import Places
 from answerd.console.verdict import MOST_NEAR, Near, Seen, near_askers, near_rows, verdict
 from answerd.documents import Key, RawDocument
 from answerd.identity import Kind, identity_of
-from answerd.installs.contacts import Contact
+from answerd.installs.contacts import Contact, Held
 from answerd.installs.shown import UnknownMachine
 
 ROWS = "id,mac,serial\nweb-1,52:54:00:ab:cd:ef,\nweb-2,,7ABC-124\nweb-3,,S-12\n"
@@ -54,7 +54,7 @@ def test_rows_that_are_one_digit_off_what_a_machine_said(
 
 def asked(serial: str, at: float = 7.0) -> Contact:
     labels = json.dumps({"serial": [serial]})
-    return Contact(serial, at, (identity_of(serial),), "/ks", 500, "why", is_refused=False, labels=labels)
+    return Contact(serial, at, (identity_of(serial),), "/ks", 500, "why", held=Held.NOT, labels=labels)
 
 
 def test_machines_that_ask_and_are_one_digit_off_a_row() -> None:

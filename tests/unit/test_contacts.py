@@ -16,6 +16,7 @@ from answerd.installs.contacts import (
     MOST_PENDING,
     Contact,
     ContactIndex,
+    Held,
     Pending,
     contact_as_json,
 )
@@ -25,8 +26,8 @@ from answerd.store.states import StateFile, open_state_file
 ARM = 'web-01 waits; "answerd arm web-01" lets it install'
 
 
-def contact(machine: str, at: float, *identities: str, is_refused: bool = True, status: int = 200) -> Contact:
-    return Contact(machine, at, identities or (machine,), "/ipxe", status, ARM, is_refused, "{}")
+def contact(machine: str, at: float, *identities: str, held: Held = Held.REFUSED, status: int = 200) -> Contact:
+    return Contact(machine, at, identities or (machine,), "/ipxe", status, ARM, held, "{}")
 
 
 def record(machine: str, *identities: str, state: State = State.NEW, heard: str | None = None) -> dict[str, Any]:
@@ -78,7 +79,7 @@ def test_what_waits_and_what_was_written_is_bounded_and_the_oldest_go_first() ->
 
 
 def asked(query: str, body: bytes = b"", name: str = "") -> Asked:
-    return Asked(Request("/ks", query, (), body, "192.0.2.7"), name, 7.0, 404, "why", is_refused=False)
+    return Asked(Request("/ks", query, (), body, "192.0.2.7"), name, 7.0, 404, "why", Held.NOT)
 
 
 def test_a_contact_has_the_hardware_the_labels_and_no_secret() -> None:
@@ -198,12 +199,29 @@ def test_who_waits_for_an_operator(state: State, waits: bool) -> None:
     assert bool([*index.waiting([record("web-01", state=state)])]) is waits
 
 
+@pytest.mark.parametrize(
+    ("held", "state", "step"),
+    [
+        (Held.REFUSED, State.NEW, f"refused: {ARM}"),
+        (Held.REFUSED, State.INSTALLED, f"refused: {ARM}"),
+        (Held.WAITS, State.NEW, f"waits: {ARM}"),
+        (Held.WAITS, State.EXHAUSTED, f"waits: {ARM}"),
+        (Held.WAITS, State.INSTALLED, ARM),
+        (Held.WAITS, State.ARMED, ARM),
+        (Held.NOT, State.NEW, ARM),
+    ],
+)
+def test_the_last_step_of_a_machine_that_was_held(held: Held, state: State, step: str) -> None:
+    index = ContactIndex([contact("a", 1.0, "a", "web01", held=held)])
+    assert index.shown_with(record("web-01", state=state))["last_step"] == step
+
+
 def test_those_who_wait_are_listed_once_the_last_first_with_or_without_a_record() -> None:
     contacts = [
         contact("old", 1.0, "m1", "s1"),  # the same board by another port
         contact("new", 5.0, "m2", "s1"),
         contact("bare", 6.0, "m3"),
-        contact("given", 7.0, "m4", is_refused=False),
+        contact("given", 7.0, "m4", held=Held.NOT),
         contact("given", 2.0, "m4"),
     ]
     waiting = [*ContactIndex(contacts).waiting([record("web-01", "s1")])]
