@@ -18,11 +18,11 @@ from dataclasses import dataclass, field
 from functools import cached_property, partial
 from typing import NamedTuple
 
-from answerd.answers.cases import Affected, CheckCase, RowCase, check_cases, row_cases
+from answerd.answers.cases import Affected, CheckCase, RowCase, check_cases, machines_told, row_cases
 from answerd.answers.catalogue import Catalogue
 from answerd.answers.compose import prepared_answer
 from answerd.answers.explain import Placing, origins
-from answerd.answers.last_words import NO_WORDS, LastWords
+from answerd.answers.last_words import NO_WORDS, LastWords, tried_with_words
 from answerd.answers.lint import (
     EXAMPLE_HASH,
     EqualOverlays,
@@ -97,9 +97,8 @@ def check(
     report_equal_claims(catalogue, of_rows, found)
     found.notes.update(overlays_of_other_formats(of_rows))
     tried = [*check_cases(catalogue, words=words), *(case for of_row in of_rows for case in of_row.cases)]
-    if told := len({identity_of(case.identifier) for case in tried if case.told}):
-        who = "1 machine was" if told == 1 else f"{told} machines were"
-        found.notes.add(f"{who} tried with what was last said: answerd install NAME shows when, and what")
+    if told := machines_told(tried):
+        found.notes.add(tried_with_words(told))
     installs = _SilentInstalls()
     labels = MissingLabels(catalogue)
     overlays = EqualOverlays()
@@ -146,14 +145,19 @@ class Refused(NamedTuple):
 
 
 def refusals(
-    before: Catalogue, after: Catalogue, sources: Sources, progress: Callable[[int, int], None] | None = None
+    before: Catalogue,
+    after: Catalogue,
+    sources: Sources,
+    progress: Callable[[int, int], None] | None = None,
+    *,
+    words: LastWords = NO_WORDS,
 ) -> list[str]:
     """Return why a change of the set is refused where answers count: each problem of an answer that the change makes
     another one, once, with the first machine. By the built-in rules; what only a request tells is not tried.
 
-    ``progress`` is as for `check`.
+    ``progress`` and ``words`` are as for `check`.
     """
-    return [str(found) for found in refused(before, after, sources, progress)]
+    return [str(found) for found in refused(before, after, sources, progress, words=words)]
 
 
 def refused(
@@ -162,15 +166,16 @@ def refused(
     sources: Sources,
     progress: Callable[[int, int], None] | None = None,
     *,
+    words: LastWords = NO_WORDS,
     compares: bool = False,
 ) -> list[Refused]:
     """Return `refusals` with their numbers, the new ones first. ``compares``: the answers before the change are judged
     too, to tell what is new; else all is."""
-    affected = Affected(before, after)
+    affected = Affected(before, after, words)
     if not affected:
         return []
-    of_rows = (case for of_row in row_cases(after, affected) for case in of_row.cases)
-    tried = [*check_cases(after, affected), *of_rows]
+    of_rows = (case for of_row in row_cases(after, affected, words) for case in of_row.cases)
+    tried = [*check_cases(after, affected, words), *of_rows]
     judge, webhooks = _Judge(Tools.none(), after), _Webhooks(sources)
     judge_before = _Judge(Tools.none(), before)
     first: dict[tuple[str, bool], str] = {}

@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from answerd.answers.catalogue import Catalogue
 from answerd.answers.diff import machines_losing_answers
+from answerd.answers.last_words import NO_WORDS, LastWords
 from answerd.answers.problems import ProblemIndex
 from answerd.documents import Document, Key, RawDocument
 from answerd.errors import MOST_PROBLEMS
@@ -170,12 +171,17 @@ class WrittenDocument:
     machines: int = 0
 
 
+WordsKnown = Callable[[], LastWords]
+"""Returns what machines last said to the service."""
+
+
 @dataclass(frozen=True, slots=True)
 class AppliedChange:
     """A change that is durable and in force, or, with a dry run, would be.
 
     ``problems`` are all that the answer set has after it, ``problems_before`` those it had. ``etag`` is that of the set
-    in force: with a dry run of the one before the change. ``before`` and ``after`` are the sets.
+    in force: with a dry run of the one before the change. ``before`` and ``after`` are the sets. ``words`` returns what
+    machines last said, with which the answers of both are tried.
     """
 
     written: WriteResult
@@ -184,10 +190,11 @@ class AppliedChange:
     problems_before: tuple[str, ...]
     before: Catalogue
     after: Catalogue
+    words: WordsKnown
 
     def machines(self) -> int:
         """Return how many machines lose their answer: a look at those that the change touches."""
-        return machines_losing_answers(self.before, self.after)
+        return machines_losing_answers(self.before, self.after, self.words)
 
 
 Check = Callable[["Transaction"], None]
@@ -271,9 +278,17 @@ def _as_it_is(_: bool) -> AbstractContextManager[None]:
 class WriteGuard:
     """Changes of one database. One object in the whole service, which makes one change at a time."""
 
-    def __init__(self, store: Store, in_force: SetInForce, uncollected: Uncollected = _as_it_is) -> None:
-        """``in_force`` follows ``store``. ``uncollected`` keeps the garbage collector off what is made."""
+    def __init__(
+        self,
+        store: Store,
+        in_force: SetInForce,
+        uncollected: Uncollected = _as_it_is,
+        words: WordsKnown = lambda: NO_WORDS,
+    ) -> None:
+        """``in_force`` follows ``store``. ``uncollected`` keeps the garbage collector off what is made. ``words``
+        returns what machines last said; from any thread."""
         self.store = store
+        self._words = words
         self.in_force = in_force
         self._uncollected = uncollected
         # What takes long there is a database that is away for a moment: the client is to come back.
@@ -398,9 +413,7 @@ class WriteGuard:
             before = self._problems.after(catalogue)
             written, difference = _planned(catalogue, changes, version)
             after = _judged(before, catalogue, difference, seen)
-        return AppliedChange(
-            written, set_etag(version), tuple(after.listed()), tuple(before.listed()), catalogue, after.catalogue
-        )
+        return self._applied(written, set_etag(version), before, after)
 
     def warm_up(self, problems: ProblemIndex | None = None) -> None:
         """Check the whole set, so that no write has to wait for that; called when the set was loaded.
@@ -447,8 +460,11 @@ class WriteGuard:
         self.store.adopt(difference, written.version)
         self._problems = after
         self.in_force.replace(after.catalogue)
-        etag = set_etag(written.version)
-        return AppliedChange(written, etag, tuple(after.listed()), tuple(before.listed()), catalogue, after.catalogue)
+        return self._applied(written, set_etag(written.version), before, after)
+
+    def _applied(self, written: WriteResult, tag: str, before: ProblemIndex, after: ProblemIndex) -> AppliedChange:
+        problems, problems_before = tuple(after.listed()), tuple(before.listed())
+        return AppliedChange(written, tag, problems, problems_before, before.catalogue, after.catalogue, self._words)
 
     def _current_problems(self, catalogue: Catalogue) -> ProblemIndex:
         """Return the problems of a catalogue that may have changed without this guard."""

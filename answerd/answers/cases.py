@@ -99,7 +99,9 @@ def check_cases(
             yield CheckCase(label, member, extension, document, told=words.told(member))
 
 
-def unaffected_names(catalogue: Catalogue, affected: Affected, at_each: Callable[[], object]) -> set[NameInKind]:
+def unaffected_names(
+    catalogue: Catalogue, affected: Affected, at_each: Callable[[], object], words: LastWords = NO_WORDS
+) -> set[NameInKind]:
     """Return the names of the answers of a set that are not ``affected``. ``at_each`` is called for each row, and may
     end this by an exception."""
     names = {
@@ -114,7 +116,7 @@ def unaffected_names(catalogue: Catalogue, affected: Affected, at_each: Callable
         if row.names and not affected.has_any(row.names):
             at_each()
             try:
-                claims = claims_of(catalogue, row)
+                claims = claims_of(catalogue, row, words.told(row.name, row.identities().values()))
             except AnswerError:
                 continue
             own = {machine.key.format for machine in claims.machines}
@@ -172,6 +174,17 @@ def _members_without_other_cases(catalogue: Catalogue) -> Iterator[tuple[str, Do
                 is_tried = False
             if not is_tried:
                 yield member, document
+
+
+def machines_told(cases: Iterable[CheckCase]) -> list[str]:
+    """Return the names of the machines of some cases that are tried with what they last said, sorted."""
+    names = {}
+    for case in cases:
+        if case.told:
+            group = case.document if case.document is not None and case.document.is_group else None
+            written = case.identifier if group is None else group.control.spelled(case.identifier)
+            names[identity_of(case.identifier)] = written
+    return sorted(names.values())
 
 
 # Whose answers a change of an answer set can touch. An answer depends on the documents of its name, on the groups that

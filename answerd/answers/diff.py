@@ -18,12 +18,13 @@ from answerd.answers.cases import (
     CheckCase,
     changed_documents,
     check_cases,
+    machines_told,
     row_cases,
     unaffected_names,
 )
 from answerd.answers.catalogue import Catalogue
 from answerd.answers.compose import MOST_LOOKED_AT, Layers, PassingAnswers, prepared_answer
-from answerd.answers.last_words import NO_WORDS, LastWords
+from answerd.answers.last_words import NO_WORDS, LastWords, tried_with_words
 from answerd.answers.line_diff import unified
 from answerd.answers.redaction import NO_LABELS, named_values, redacted_pair, secrets_of
 from answerd.answers.select import Selection, SelectionRequest, select
@@ -210,13 +211,15 @@ def _digest(parts: Iterable[str]) -> bytes:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """The result of a comparison: how many answers were compared, which differ (sorted), and notes about those that
-    could not be tried. ``made``: the changes, where they were made at once, without secrets; then the differences have
-    no texts any more."""
+    """The result of a comparison: how many answers were compared, which differ (sorted), and notes: about those that
+    could not be tried, and about how the others were. ``told``: the machines that were tried with what they last said.
+    ``made``: the changes, where they were made at once, without secrets; then the differences have no texts any
+    more."""
 
     compared: int
     differences: tuple[Difference, ...]
     notes: tuple[str, ...]
+    told: tuple[str, ...] = ()
     made: tuple[Change, ...] | None = None
 
     def changes(self, *, show_secrets: bool = False) -> list[Change]:
@@ -245,6 +248,7 @@ class Comparison:
                 for change in self.changes(show_secrets=show_secrets)
             ],
             "notes": list(self.notes),
+            "last_words": list(self.told),
         }
 
 
@@ -296,7 +300,7 @@ def compare(
     at_each = partial(progress, 0, 0) if progress else _nothing
     tried = [dict(_tried(catalogue, affected, at_each, words)) if affected else {} for catalogue in (before, after)]
     names = sorted(tried[0].keys() | tried[1].keys())
-    unaffected = unaffected_names(after, affected, at_each) - tried[0].keys() - tried[1].keys()
+    unaffected = unaffected_names(after, affected, at_each, words) - tried[0].keys() - tried[1].keys()
     passing = PassingAnswers() if most is not None else None
     prepare = prepared_answer if passing is None else passing.prepared
     changes = Changes(most=most)
@@ -311,6 +315,9 @@ def compare(
         if progress:
             progress(count, len(names))
     notes = {*_notes(before, after)}
+    told = machines_told(case for cases in tried for case in cases.values() if isinstance(case, CheckCase))
+    if told:
+        notes.add(tried_with_words(told))
     if passing is not None:
         passing.end()
         if passing.refused:
@@ -324,26 +331,31 @@ def compare(
         len(names) + len(unaffected),
         tuple(differences),
         tuple(sorted(notes)),
+        tuple(told),
         None if most is None else tuple(changes.found()),
     )
 
 
-def machines_losing_answers(before: Catalogue, after: Catalogue) -> int:
+def machines_losing_answers(
+    before: Catalogue, after: Catalogue, words_known: Callable[[], LastWords] = lambda: NO_WORDS
+) -> int:
     """Return how many machines would not be answered any more, in a format in which a document claims them before, by
-    any but a default. A change of nothing but what documents say takes no answer, and costs nothing here."""
+    any but a default. A change of nothing but what documents say takes no answer, and costs nothing here.
+    ``words_known`` returns what machines last said."""
     if not _may_take_answers(before, after):
         return 0
-    affected = Affected(before, after)
+    words = words_known()
+    affected = Affected(before, after, words)
     if not affected:
         return 0
     still = {
         (identity_of(name), extension)
-        for (_, extension), asked in _tried(after, affected, _nothing)
+        for (_, extension), asked in _tried(after, affected, _nothing, words)
         if (chosen := _Chosen.by(after, asked)) is not None and chosen.is_claimed
         for name in chosen.names
     }
     losing = set()
-    for (identity, extension), asked in _tried(before, affected, _nothing):
+    for (identity, extension), asked in _tried(before, affected, _nothing, words):
         chosen = _Chosen.by(before, asked)
         if chosen is not None and chosen.is_claimed:
             names = {identity_of(name) for name in chosen.names}

@@ -1,11 +1,12 @@
-"""What a machine last said of itself, for answers that are only tried: ``check``, ``render NAME`` and ``diff``.
+"""What a machine last said of itself, for answers that are only tried: by ``check``, ``render NAME``, ``diff``, in dry
+runs and in the console's previews.
 
 Rules: docs/check.md#what-machines-last-said.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
 import orjson
@@ -38,9 +39,14 @@ class LastWords:
 
 def words_of(contact: Contact) -> Told:
     """Return what a machine said at a contact, without values that were hidden when it was kept."""
+    return words_in(orjson.loads(contact.labels or "{}"))
+
+
+def words_in(labels: Mapping[str, Sequence[str]]) -> Told:
+    """Return what the labels of a contact say of its machine."""
     return tuple(
         (label, value)
-        for label, values in orjson.loads(contact.labels or "{}").items()
+        for label, values in labels.items()
         if label not in _OF_THE_URL
         for value in values
         if SECRET not in value
@@ -48,3 +54,17 @@ def words_of(contact: Contact) -> Told:
 
 
 NO_WORDS: Final = LastWords()
+
+_MOST_NAMED: Final = 5
+"""Machines that a sentence names; of more, the first and the last."""
+
+
+def tried_with_words(machines: Sequence[str]) -> str:
+    """Return the sentence that says which machines were tried with what they last said."""
+    if len(machines) == 1:
+        who = f"{machines[0]} was"
+    elif len(machines) <= _MOST_NAMED:
+        who = f"{', '.join(machines)} were"
+    else:
+        who = f"{len(machines):,} machines, {machines[0]} … {machines[-1]}, were"
+    return f"{who} tried with what was last said: answerd install NAME shows when, and what"

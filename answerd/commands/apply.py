@@ -111,6 +111,7 @@ _TRIED: dict[str, Shape] = {
         "differences": [dict],
         "changes": [{"change": str, "names": [str], "added": int, "removed": int, "diff": [str]}],
         "notes": [str],
+        "last_words": [str],
     },
 }
 """The results of a change and of a dry run (docs/admin-api.md#apply)."""
@@ -221,14 +222,17 @@ def _in_the_database(store: Store, changes: ChangeSet, note: str | None, *, stri
         conditions = Conditions(if_match=etag) if etag else UNCONDITIONAL
         try:
             tried = guard.tried(changes, conditions) if dry_run or strict else None
-            if strict and tried is not None and (why := refusals(tried.before, tried.after, configured_sources())):
-                raise RefusedByInstallers(why)
+            if strict and tried is not None:
+                why = refusals(tried.before, tried.after, configured_sources(), words=tried.words())
+                if why:
+                    raise RefusedByInstallers(why)
             applied = tried if dry_run and tried is not None else guard.apply(changes, author, conditions)
         except WriteRefused as refused:
             raise refusal(refused.reason, refused.problems) from None
         report = applied_as_json(applied, dry_run=dry_run)
         if dry_run:
-            report["answers"] = compare(applied.before, applied.after, progress("answers")).as_json()
+            shown, words = progress("answers"), applied.words()
+            report["answers"] = compare(applied.before, applied.after, shown, words=words).as_json()
         elif asks_for_states(applied.after):
             states = open_existing_states(settings(), store)
             if states is not None and states.is_empty():  # a new database: another place may have them

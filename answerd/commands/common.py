@@ -28,6 +28,7 @@ from answerd.store import Progress, Store, StoreError, no_progress
 from answerd.store.files import FileStore
 from answerd.store.opening import loaded, open_existing, open_existing_states
 from answerd.store.secrets import SecretFiles, sources_of, unreadable_to_others
+from answerd.store.states import words_known
 from answerd.suggestion import did_you_mean
 
 SYSTEM_ENV_FILE = Path("/etc/answerd.env")
@@ -237,8 +238,7 @@ def last_words(store: Store, *, beside_settings: bool = True) -> LastWords:
     if not beside_settings or not config.has_states:
         return NO_WORDS
     try:
-        states = open_existing_states(config, store)
-        return LastWords(states.contacts()) if states is not None else NO_WORDS
+        return words_known(open_existing_states(config, store))
     except StoreError:  # the service says it
         return NO_WORDS
 

@@ -4,8 +4,9 @@ Usage:
   answerd diff [--json] [--summary] [--show-secrets] OTHER
 
 OTHER is a directory of documents or a database file. Every answer that can be
-tried without a request is made from the store of the settings and from OTHER;
-machines with the same change are shown together. Secrets that differ are
+tried without a request is made from the store of the settings and from OTHER,
+that of a machine which has asked the service with what it last said of itself.
+Machines with the same change are shown together. Secrets that differ are
 masked. See docs/explain.md#what-a-change-would-change.
 
 Options:

@@ -5,10 +5,11 @@ from __future__ import annotations
 
 import getpass
 from collections.abc import Iterable
+from functools import partial
 from typing import TYPE_CHECKING
 
 from answerd.commands import FAILED, CommandError
-from answerd.commands.common import counted, say
+from answerd.commands.common import counted, last_words, say
 from answerd.store import Author, Store
 
 if TYPE_CHECKING:
@@ -33,7 +34,7 @@ def local_guard(store: Store) -> WriteGuard:
     from answerd.write_guard import OwnSet, WriteGuard  # noqa: PLC0415
 
     loader = Loader(store, has_states=True)
-    return WriteGuard(store, OwnSet(loader))
+    return WriteGuard(store, OwnSet(loader), words=partial(last_words, store))
 
 
 def user_name() -> str | None:

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 
 from answerd.answers.catalogue import Catalogue
 from answerd.answers.diff import Difference, compare
+from answerd.answers.last_words import LastWords
 from answerd.answers.line_diff import unified
 from answerd.answers.redaction import redacted_pair
 from answerd.answers.secret_names import is_secret_name, redacted_cell, why_masked
@@ -111,7 +112,7 @@ class Consequences:
     """The consequences of a write. ``refused`` is why it would be refused, with the ``problems`` that it would
     cause. ``name`` is the comparison in addresses. ``is_pending``: it goes on yet, and ``compared`` of ``total``
     answers are compared. ``own`` is the difference of the document itself; ``notes`` are about answers that cannot be
-    tried; ``verdict`` is that of the installers' rules on the answers that change."""
+    tried, and how the others were; ``verdict`` is that of the installers' rules on the answers that change."""
 
     name: str = ""
     is_pending: bool = False
@@ -268,8 +269,9 @@ class Editing:
             progress(done, total)
             refuse_late(done, total, times)
 
-        found = _compared(applied.before, applied.after, own, in_time)
-        verdict = refused(applied.before, applied.after, self._sources, in_time, compares=True)
+        words = applied.words()
+        found = _compared(applied.before, applied.after, own, in_time, words)
+        verdict = refused(applied.before, applied.after, self._sources, in_time, words=words, compares=True)
         return replace(found, verdict=verdict)
 
     def previewed(self, name: str) -> Consequences | None:
@@ -451,9 +453,13 @@ def _saved(written: WrittenDocument) -> Saved:
 
 
 def _compared(
-    before: Catalogue, after: Catalogue, own: Callable[[], list[str]], progress: Callable[[int, int], None]
+    before: Catalogue,
+    after: Catalogue,
+    own: Callable[[], list[str]],
+    progress: Callable[[int, int], None],
+    words: LastWords,
 ) -> Consequences:
-    found = compare(before, after, progress, most=DIFF_CHARACTERS)
+    found = compare(before, after, progress, most=DIFF_CHARACTERS, words=words)
 
     def affected(difference: Difference) -> Affected:
         return Affected(_spelled(difference.identifier, before, after), difference.format)

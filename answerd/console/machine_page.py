@@ -17,6 +17,7 @@ from urllib.parse import urlencode
 from answerd import captures
 from answerd.answers.catalogue import Catalogue
 from answerd.answers.claims import claims_of
+from answerd.answers.last_words import Told, words_in
 from answerd.answers.redaction import redacted_install, redacted_row
 from answerd.answers.unclaimed import facts_said
 from answerd.captures import CaptureError
@@ -62,7 +63,8 @@ class MachinePage:
         contact = backend.installs.contact(name) if backend.installs else None
         events = record["events"] if record else ()
         own, asked = facts_of([name]), _asked(name, contact)
-        row = _row_of(catalogue, own, show_secrets=show_secrets)
+        told = words_in(contact["labels"]) if contact is not None else ()
+        row = _row_of(catalogue, own, told, show_secrets=show_secrets)
         identities = {identity_of(name), *own.identities, *(row.identities if row is not None else ())}
         identities |= {*map(identity_of, record["identities"])} if record else set()
         near = self._near(request, record, visitor, contact, asked if row is None else None, identities)
@@ -70,7 +72,7 @@ class MachinePage:
         if request.wants_fragment and request.get("state") == state:
             return PageReply(b"", 204)
         documents = list(_documents_of(catalogue, name, row))
-        facts = asked or own
+        facts = asked or facts_of([name], told)
         answering = Resolver(catalogue, backend.sources, show_secrets=show_secrets)
         answers = _in_order(answering, facts, asked, documents)
         chosen = next((answer for answer in answers if answer.format == request.get("answer")), None)
@@ -297,15 +299,15 @@ def _documents_of(catalogue: Catalogue, name: str, row: RowShown | None) -> Iter
         yield key.kind.value, key.identifier, key.format, f"{key}{how}"
 
 
-def _row_of(catalogue: Catalogue, facts: Facts, *, show_secrets: bool) -> RowShown | None:
-    """Return a machine's row in an inventory; None where it has none."""
+def _row_of(catalogue: Catalogue, facts: Facts, told: Told, *, show_secrets: bool) -> RowShown | None:
+    """Return a machine's row in an inventory; None where it has none. ``told`` is what the machine last said."""
     if catalogue.inventory is None:
         return None
     try:
         row = catalogue.inventory.facts(facts).row
         if row is None:
             return None
-        claims = claims_of(catalogue, row)
+        claims = claims_of(catalogue, row, told)
         keys = [document.key for document in (*claims.machines, *claims.groups)]
     except AnswerError as error:
         return RowShown(error.reason)

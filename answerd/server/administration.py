@@ -27,6 +27,7 @@ from answerd.server.shown_targets import shown_target
 from answerd.server.threads import in_thread
 from answerd.server.worker import Process
 from answerd.store import ReplicatingStore, Store, StoreError
+from answerd.store.states import words_known
 
 ADMIN_ACCEPTS_AT_ONCE = 32
 """Connections accepted at a time: a connection that has sent its request is not idle when the next connections
@@ -52,7 +53,8 @@ class Administration(Process):
 
     def __init__(self, parts: ServiceParts, parent_pipe: int, *, reports: bool, is_replacement: bool) -> None:
         super().__init__(parts, parent_pipe, reports=reports, is_replacement=is_replacement)
-        self.writes = DocumentWrites(self.answers.follower)
+        states = self.installs.store if self.installs is not None else None
+        self.writes = DocumentWrites(self.answers.follower, words=partial(words_known, states))
         self.can_write = parts.config.store != "files" and bool(parts.admin_socket or parts.console_socket)
         self.listeners = [*self._listeners()]
 

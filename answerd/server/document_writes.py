@@ -12,12 +12,13 @@ from contextlib import contextmanager
 from time import monotonic
 from typing import Any, TypeVar
 
+from answerd.answers.last_words import NO_WORDS
 from answerd.answers.problems import ProblemIndex
 from answerd.server.answer_set import SetFollower
 from answerd.server.os_support import gc_paused
 from answerd.server.threads import Lock, OneThread, TooLate
 from answerd.store import StoreAway
-from answerd.write_guard import NOT_BEGUN, Times, WriteGuard
+from answerd.write_guard import NOT_BEGUN, Times, WordsKnown, WriteGuard
 
 _T = TypeVar("_T")
 
@@ -28,11 +29,14 @@ InThread = Callable[..., Any]
 class DocumentWrites:
     """The write guard of a service. One object in the process with the admin listener, made after forking."""
 
-    def __init__(self, follower: SetFollower, thread: InThread | None = None) -> None:
-        """``follower`` follows the store that is written. ``thread`` is another one than the writes' own."""
+    def __init__(
+        self, follower: SetFollower, thread: InThread | None = None, words: WordsKnown = lambda: NO_WORDS
+    ) -> None:
+        """``follower`` follows the store that is written. ``thread`` is another one than the writes' own. ``words`` is
+        as for `WriteGuard`."""
         self.store = follower.loader.store
         self.follower = follower
-        self.guard = WriteGuard(self.store, follower, lambda makes_many: gc_paused(makes_many=makes_many))
+        self.guard = WriteGuard(self.store, follower, lambda makes_many: gc_paused(makes_many=makes_many), words)
         self._thread = thread or OneThread()
         self._one_dry_run = Lock()
 

@@ -19,6 +19,7 @@ from typing import Any, Final, NamedTuple
 
 import peewee
 
+from answerd.answers.last_words import NO_WORDS, LastWords
 from answerd.answers.operator_names import OrderedMachine
 from answerd.installs.contacts import Contact
 from answerd.installs.events import AUDIT, Event, audited
@@ -155,6 +156,15 @@ class States(ABC):
     def waiting(self) -> Waiting | None:
         """Return the number and age of events that wait for a database that nodes share; None where there is none."""
         return None
+
+
+def words_known(states: States | None) -> LastWords:
+    """Return what machines last said to the service, for answers that are only tried; nothing where that is not kept,
+    or cannot be read, which the service says."""
+    try:
+        return NO_WORDS if states is None else LastWords(states.contacts())
+    except StoreError:
+        return NO_WORDS
 
 
 class StateFile(States):

@@ -5,10 +5,13 @@ from __future__ import annotations
 import json
 from typing import Any
 
+import pytest
+
 from answerd.answers.catalogue import Catalogue
-from answerd.answers.diff import compare
-from answerd.answers.last_words import LastWords
-from answerd.check import CheckReport, check
+from answerd.answers.diff import compare, machines_losing_answers
+from answerd.answers.last_words import LastWords, tried_with_words
+from answerd.answers.sources import NO_SOURCES
+from answerd.check import CheckReport, check, refusals
 from answerd.identity import identity_of
 from answerd.installs.contacts import Contact, Held
 from answerd.validators import Tools
@@ -38,7 +41,7 @@ def test_a_group_that_matches_what_machines_said_is_tried(fleet: Fleet) -> None:
     said = contact("web-1", "52:54:00:00:00:01", product="R750xs", disks__0="sda")
     report = checked(fleet.loader.catalogue, said)
     assert report.rendered == 1
-    assert "1 machine was tried with what was last said: answerd install NAME shows when, and what" in report.notes
+    assert tried_with_words(["web-1"]) in report.notes
     assert not [note for note in report.notes if "it was not tried" in note]
     assert len([note for note in report.notes if "no document claims this row" in note]) == 1  # web-2 was never heard
 
@@ -79,3 +82,48 @@ def test_a_difference_shows_machines_that_are_selected_by_what_they_said(fleet: 
     assert compare(before, fleet.loader.catalogue).differences == ()
     found = compare(before, fleet.loader.catalogue, words=LastWords([said])).differences
     assert [one.name for one in found] == ["web-1 (ks)"]
+
+
+def test_a_difference_says_which_machines_were_tried_with_what_they_said(fleet: Fleet) -> None:
+    fleet.write({"inventory.csv": TABLE, "groups/base.ks": BASE, "groups/dell.ks": GROUP})
+    before = fleet.loader.catalogue
+    fleet.write({"groups/base.ks": BASE + "reboot\n"})
+    words = LastWords([contact("db-1", zone="Europe/Vienna"), contact("web-2", "52:54:00:00:00:02", product="R640")])
+    found = compare(before, fleet.loader.catalogue, words=words)
+    assert (found.told, found.as_json()["last_words"]) == (("db-1", "web-2"), ["db-1", "web-2"])
+    assert tried_with_words(["db-1", "web-2"]) in found.notes
+    silent = compare(before, fleet.loader.catalogue)
+    assert (silent.told, [note for note in silent.notes if "last said" in note]) == ((), [])
+    unchanged = compare(before, before, words=words)
+    assert (unchanged.told, unchanged.notes) == ((), ())
+
+
+@pytest.mark.parametrize(
+    ("machines", "sentence"),
+    [
+        (["web-1"], "web-1 was tried with"),
+        (["a", "b", "c"], "a, b, c were tried with"),
+        ([f"cn{number:04}" for number in range(1, 1235)], "1,234 machines, cn0001 … cn1234, were tried with"),
+    ],
+)
+def test_the_sentence_names_a_few_machines_and_the_ends_of_many(machines: list[str], sentence: str) -> None:
+    assert tried_with_words(machines).startswith(sentence)
+
+
+def test_what_an_installer_would_refuse_is_judged_with_what_machines_said(fleet: Fleet) -> None:
+    fleet.write({"inventory.csv": TABLE, "groups/base.ks": BASE})
+    before = fleet.loader.catalogue
+    fleet.write({"groups/base.ks": "# answer: template on\n" + BASE + "network --bootproto={{ proto }}\n"})
+    said = LastWords([contact("web-1", "52:54:00:00:00:01", proto="carrier-pigeon")])
+    assert refusals(before, fleet.loader.catalogue, NO_SOURCES) == []
+    (found,) = refusals(before, fleet.loader.catalogue, NO_SOURCES, words=said)
+    assert "web-1" in found
+
+
+def test_a_machine_that_was_selected_by_what_it_said_loses_its_answer(fleet: Fleet) -> None:
+    fleet.write({"inventory.csv": TABLE, "groups/dell.ks": GROUP, "groups/other.ks": "lang C\n"})
+    before = fleet.loader.catalogue
+    fleet.remove("groups/dell.ks")
+    said = LastWords([contact("web-1", "52:54:00:00:00:01", product="R750", disks__0="sda")])
+    assert machines_losing_answers(before, fleet.loader.catalogue, lambda: said) == 1
+    assert machines_losing_answers(before, fleet.loader.catalogue) == 0

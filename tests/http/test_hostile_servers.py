@@ -31,7 +31,7 @@ APPLIED: dict[str, Any] = {
     "problems_before": [],
     "documents": {"new": [KEY], "changed": [], "removed": []},
 }
-ANSWERS = {"compared": 0, "differences": [], "changes": [], "notes": []}
+ANSWERS = {"compared": 0, "differences": [], "changes": [], "notes": [], "last_words": []}
 TRIED = APPLIED | {"status": "dry run", "answers": ANSWERS}
 RECORD: dict[str, Any] = {
     "machine": "n1",
@@ -47,7 +47,8 @@ RECORD: dict[str, Any] = {
     "identities": [],
 }
 UNKNOWN = {"machine": "m", "first": "", "last": "", "asked": 1, "facts": {}, "answered_by_default": False}
-TALLY = {"value": "g", "machines": 1, "silent": 0, "states": {"new": 1}}
+COUNTS = {"machines": 1, "silent": 0, "states": {"new": 1}}
+TALLIES = {"summary": [{"value": "g", **COUNTS}], "total": COUNTS}
 CALLERS: dict[str, tuple[list[str], dict[str, Any]]] = {
     "apply": (["apply", "--yes", "--prune", "--to"], APPLIED),
     "apply --json": (["apply", "--yes", "--json", "--to"], APPLIED),
@@ -56,7 +57,7 @@ CALLERS: dict[str, tuple[list[str], dict[str, Any]]] = {
     "installs": (["installs", "--from"], {"installs": [RECORD]}),
     "installs --json": (["installs", "--json", "--from"], {"installs": [RECORD]}),
     "installs --unknown": (["installs", "--unknown", "--from"], {"unknown": [UNKNOWN]}),
-    "installs --summary": (["installs", "--summary", "group", "--from"], {"summary": [TALLY]}),
+    "installs --summary": (["installs", "--summary", "group", "--from"], TALLIES),
     "installs --unknown --json": (["installs", "--unknown", "--json", "--from"], {"unknown": [UNKNOWN]}),
 }
 """Each command that asks another service, and what a service answers it."""

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
+from answerd.answers.last_words import NO_WORDS
 from answerd.server.admin.app import make_admin_app
 from answerd.server.answer_set import SetFollower, WriteCounter
 from answerd.server.bearer import FailureBlock
@@ -16,6 +17,7 @@ from answerd.server.roles import AdminTokens, NamedToken
 from answerd.store import Store
 from answerd.store.opening import Loader
 from answerd.store.sqlite import SqliteStore
+from answerd.write_guard import WordsKnown
 from tests.support.clients import PatientClient
 from tests.support.replies import Reply
 
@@ -43,15 +45,22 @@ _Store = TypeVar("_Store", bound=Store)
 class AdminOf(Generic[_Store]):
     """The admin application over a store, and everything that it is made of."""
 
-    def __init__(self, store: _Store, named: Iterable[NamedToken] = (), *, in_threads: bool = False) -> None:
+    def __init__(
+        self,
+        store: _Store,
+        named: Iterable[NamedToken] = (),
+        *,
+        in_threads: bool = False,
+        words: WordsKnown = lambda: NO_WORDS,
+    ) -> None:
         self.store = store
         self.generation = WriteCounter()
         if in_threads:
             self.follower = SetFollower(Loader(self.store), self.generation)
-            self.writes = DocumentWrites(self.follower)
+            self.writes = DocumentWrites(self.follower, words=words)
         else:
             self.follower = SetFollower(Loader(self.store), self.generation, run=directly)
-            self.writes = DocumentWrites(self.follower, lambda _until, work, *arguments: work(*arguments))
+            self.writes = DocumentWrites(self.follower, lambda _until, work, *arguments: work(*arguments), words)
         self.guard = self.writes.guard
         self.clock = Clock()
         self.block = FailureBlock(self.clock)
@@ -103,5 +112,12 @@ class AdminOf(Generic[_Store]):
 class Admin(AdminOf[SqliteStore]):
     """The same over a new database."""
 
-    def __init__(self, path: Path, named: Iterable[NamedToken] = (), *, in_threads: bool = False) -> None:
-        super().__init__(SqliteStore(path), named, in_threads=in_threads)
+    def __init__(
+        self,
+        path: Path,
+        named: Iterable[NamedToken] = (),
+        *,
+        in_threads: bool = False,
+        words: WordsKnown = lambda: NO_WORDS,
+    ) -> None:
+        super().__init__(SqliteStore(path), named, in_threads=in_threads, words=words)

@@ -146,8 +146,9 @@ class ChangeHandlers:
         if strict:
             _refuse_strictly(applied, self.sources, times)
         fields = applied_as_json(applied, dry_run=True)
+        in_time = partial(refuse_late, times=times)
         fields["answers"] = compare(
-            applied.before, applied.after, partial(refuse_late, times=times), most=DIFF_CHARACTERS
+            applied.before, applied.after, in_time, most=DIFF_CHARACTERS, words=applied.words()
         ).as_json()
         return applied, fields
 
@@ -245,7 +246,8 @@ def judge_strictly(
 
 
 def _refuse_strictly(tried: AppliedChange, sources: Sources, times: Times) -> None:
-    found = refusals(tried.before, tried.after, sources, partial(refuse_late, times=times))
+    in_time = partial(refuse_late, times=times)
+    found = refusals(tried.before, tried.after, sources, in_time, words=tried.words())
     if found:
         raise RefusedByInstallers(found)
 
