@@ -6,7 +6,7 @@ Rules: docs/install-once.md#how-far-a-rack-is.
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
@@ -83,6 +83,26 @@ def summary(catalogue: Catalogue, memory: InstallMemory, now: float, choice: Cho
     lines = [tally for _, tally in sorted(tallies.items())]
     unknown = [name for name in found.unknown if name != "*"]
     return Summary(label, [*lines, *([without] if without.machines else [])], total, unknown)
+
+
+def added(tallies: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Return tallies of several services, as JSON, with those of one value added; in the order of `Summary`."""
+    of_value: dict[str | None, list[Mapping[str, Any]]] = defaultdict(list)
+    for tally in tallies:
+        of_value[None if tally["value"] is None else as_compared(tally["value"])].append(tally)
+    ordered = sorted(of_value.items(), key=lambda one: (one[0] is None, one[0] or ""))
+    return [{"value": found[0]["value"], **added_counts(found)} for _, found in ordered]
+
+
+def added_counts(tallies: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
+    """Return the counts of tallies, as JSON, added."""
+    machines = silent = 0
+    states: Counter[str] = Counter()
+    for tally in tallies:
+        machines, silent = machines + tally["machines"], silent + tally["silent"]
+        states.update(tally["states"])
+    known = {state.value: states[state.value] for state in State if states[state.value]}
+    return {"machines": machines, "silent": silent, "states": known}
 
 
 _ValuesOf = Callable[[ChosenMachine], Iterable[str]]

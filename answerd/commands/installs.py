@@ -33,7 +33,8 @@ Options:
                   SERVICE_INSTALL_SECS.
   --summary BY    How many machines are in each state, for each group where BY
                   is "group", or for each value of the column BY; also of those
-                  that have no record.
+                  that have no record. With several --from for each site, and
+                  for all of them together.
   --names         Print nothing but the names of the machines, each on a line.
   --waiting       The machines that a gate refused and that an operator can let
                   in (answerd arm), the one that asked last first
@@ -91,7 +92,7 @@ from answerd.answers.operator_names import (
     still_refused,
 )
 from answerd.answers.redaction import redacted_install
-from answerd.answers.tally import summary
+from answerd.answers.tally import added, added_counts, summary
 from answerd.answers.unclaimed import still_unclaimed
 from answerd.commands import FAILED, WRONG_USAGE, Arguments, CommandError
 from answerd.commands.common import (
@@ -155,7 +156,8 @@ _UNKNOWN: Shape = {
 }
 """A machine of a list (docs/install-once.md#the-admin-api)."""
 
-_SUMMARY: Shape = {"summary": [{"value": _TEXT, "machines": int, "silent": int, "states": dict}]}
+_COUNTS: dict[str, Shape] = {"machines": int, "silent": int, "states": dict}
+_SUMMARY: Shape = {"summary": [{"value": _TEXT, **_COUNTS}], "total": _COUNTS}
 
 
 @dataclass
@@ -278,26 +280,44 @@ def _print_sites(arguments: Arguments, choice: Choice) -> int:
 
 
 def _print_summary_of_sites(arguments: Arguments, choice: Choice) -> int:
-    """Print how many machines of several services are in each state."""
-    query = _query(choice) | {"by": [arguments["--summary"]]}
+    """Print how many machines of several services are in each state, and of all of them together."""
+    by = arguments["--summary"]
 
-    def tallies_of(site: AdminApi) -> list[dict[str, Any]]:
-        found: list[dict[str, Any]] = site.get("/summary", _SUMMARY, query)["summary"]
-        if any(type(count) is not int for tally in found for count in tally["states"].values()):
+    def counts_of(site: AdminApi) -> list[dict[str, Any]]:
+        found = site.get("/summary", _SUMMARY, _query(choice) | {"by": [by]})
+        tallies = *found["summary"], found["total"]
+        if any(type(count) is not int for tally in tallies for count in tally["states"].values()):
             raise CommandError(f"{site.site} is no admin API: its counts of states are no numbers")
-        return found
+        return [{"summary": found["summary"], "total": found["total"]}]
 
-    tallies, faults = _of_sites(arguments, tallies_of)
+    sites, faults = _of_sites(arguments, counts_of)
+    tallies = [{"site": site["site"], **_counts(tally)} for site in sites for tally in site["summary"]]
+    totals = [{"site": site["site"], **_counts(site["total"])} for site in sites]
+    all_sites, total = added(tallies), added_counts(totals)
     if arguments["--json"]:
-        print_json({"by": arguments["--summary"], "summary": tallies})
+        print_json({"by": by, "summary": tallies, "sites": totals, "all": all_sites, "total": total})
         return _say_faults(faults)
-    states = [state.value for state in State if any(tally["states"].get(state.value) for tally in tallies)]
-    rows = [["SITE", arguments["--summary"].upper(), "MACHINES", *(state.upper() for state in states), "SILENT"]]
-    for tally in tallies:
+    states = [state.value for state in State if total["states"].get(state.value)]
+    rows = [["SITE", by.upper(), "MACHINES", *(state.upper() for state in states), "SILENT"]]
+
+    def row(site: str, value: str, tally: Mapping[str, Any]) -> list[str]:
         counts = [tally["machines"], *(tally["states"].get(state, 0) for state in states), tally["silent"]]
-        rows.append([str(tally["site"]), shown_name(tally["value"] or "-"), *map(str, counts)])
+        return [site, value, *map(str, counts)]
+
+    for one in totals:
+        site = one["site"]
+        rows += [row(site, shown_name(tally["value"] or "-"), tally) for tally in tallies if tally["site"] == site]
+        rows.append(row(site, "total", one))
+    if len(arguments["--from"]) > 1:
+        rows += [row("all", shown_name(tally["value"] or "-"), tally) for tally in all_sites]
+        rows.append(row("all", "total", total))
     print_table(rows)
     return _say_faults(faults)
+
+
+def _counts(tally: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what a tally of another service is to have, and nothing else of it."""
+    return {name: tally[name] for name in ("value", *_COUNTS) if name in tally}
 
 
 def _say_faults(faults: Iterable[CommandError]) -> int:
@@ -329,7 +349,7 @@ def _of_sites(
     def ask() -> None:
         for at, site in waiting:
             try:
-                answers[at] = [{"site": site.site, **found} for found in asked_for(site)]
+                answers[at] = [{"site": site.site} | found | {"site": site.site} for found in asked_for(site)]
             except CommandError as error:
                 answers[at] = error
 

@@ -71,7 +71,7 @@ complete -c answerd -n '__fish_seen_subcommand_from adopt' -l help -d 'This text
 complete -c answerd -n '__fish_seen_subcommand_from installs' -l where -r -f -d 'The machines whose rows have COLUMN=PATTERN; several of one column mean any of them, of different columns all.'
 complete -c answerd -n '__fish_seen_subcommand_from installs' -l group -r -f -d 'The machines of a group: its members, the machines that extend it, and the rows that it claims.'
 complete -c answerd -n '__fish_seen_subcommand_from installs' -l state -r -f -d 'The machines in a state: new, armed, installing, copied, installed, failed, exhausted, conflict; or silent: those that install and have neither asked nor reported for SERVICE_INSTALL_SECS.'
-complete -c answerd -n '__fish_seen_subcommand_from installs' -l summary -r -f -d 'How many machines are in each state, for each group where BY is "group", or for each value of the column BY; also of those that have no record.'
+complete -c answerd -n '__fish_seen_subcommand_from installs' -l summary -r -f -d 'How many machines are in each state, for each group where BY is "group", or for each value of the column BY; also of those that have no record. With several --from for each site, and for all of them together.'
 complete -c answerd -n '__fish_seen_subcommand_from installs' -l names -d 'Print nothing but the names of the machines, each on a line.'
 complete -c answerd -n '__fish_seen_subcommand_from installs' -l waiting -d 'The machines that a gate refused and that an operator can let in (answerd arm), the one that asked last first (docs/install-once.md#last-contact).'
 complete -c answerd -n '__fish_seen_subcommand_from installs' -l unknown -d 'The machines that asked and were claimed by nothing, the last first.'

@@ -12,7 +12,7 @@ import pytest
 
 from answerd.answers.catalogue import Catalogue
 from answerd.answers.machine_choice import Choice, WrongChoice, chosen
-from answerd.answers.tally import summary
+from answerd.answers.tally import added, added_counts, summary
 from answerd.installs.states import Order
 from tests.support.fleet import Fleet
 from tests.support.installs import RememberedInstalls
@@ -89,6 +89,20 @@ def test_the_values_of_a_column_are_those_of_cells(fleet: Fleet) -> None:
     assert lines["R0"] == (10, Counter(new=8, installed=2))
     assert lines["R1"] == (10, Counter(new=8, installed=1, installing=1))
     assert lines[None] == (4, Counter(new=1, installed=1, armed=1, installing=1))  # lab-1, web-1, own, a stranger
+
+
+@pytest.mark.parametrize("by", ["rack", "role", "group"])
+def test_the_counts_of_parts_are_together_those_of_the_whole(fleet: Fleet, by: str) -> None:
+    site = Site(fleet)
+
+    def counted(choice: Choice) -> dict[str, Any]:
+        return summary(site.catalogue, site.installs.memory, site.installs.now(), choice, by).as_json()
+
+    everyone = chosen(site.catalogue, site.installs.memory, site.installs.now(), Choice(["*"])).machines
+    names = [one.machine.name for one in everyone]
+    whole, parts = counted(Choice()), [counted(Choice(names[at::3])) for at in range(3)]
+    assert added(tally for part in parts for tally in part["summary"]) == whole["summary"]
+    assert added_counts(part["total"] for part in parts) == whole["total"]
 
 
 @pytest.mark.parametrize("by", ["rak", "", "password", "state"])

@@ -12,15 +12,19 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, closing
+from html import unescape
 from pathlib import Path
 from select import select
 from typing import Any
+from urllib.parse import urlencode
 
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from answerd.installs.tokens import token_fingerprint
 from answerd.server.roles import hash_of
+from tests.support.console import TOKEN as CONSOLE_TOKEN
+from tests.support.console import etag_of, started
 from tests.support.disks import fill
 from tests.support.replies import Reply, chunked, exchange, post, receive
 from tests.support.service import Service, run, write_tree
@@ -220,10 +224,12 @@ def test_many_long_reports_at_once_are_all_taken(serving: Callable[..., Service]
 def test_a_machine_that_is_refused_or_gets_an_error_is_seen(serving: Callable[..., Service], tmp_path: Path) -> None:
     room = "#!ipxe\n# answer: match product=B450\n# answer: once armed\nkernel x\n"
     waits = "#!ipxe\n# answer: match product=B451 state=new\necho waiting\n"
+    begins = "#!ipxe\n# answer: match product=B452 state=new\n# answer: once\nboot\n"
     files = {
         "groups/room.ipxe": room,
         "groups/room2.ipxe": room.replace("B450", "B451"),
         "groups/waits.ipxe": waits,
+        "groups/begins.ipxe": begins,
         "inventory.csv": "id,mac\nweb-01,52:54:00:00:00:10\nweb-02,52:54:00:00:00:11\nweb-03,52:54:00:00:00:12\n",
         "web-03.ks": "lang {{ nosuch }}\n",
     }
@@ -235,6 +241,7 @@ def test_a_machine_that_is_refused_or_gets_an_error_is_seen(serving: Callable[..
     service.get("/ipxe?mac=52:54:00:00:00:10&product=B450")
     service.get("/ks?mac=52:54:00:00:00:11")
     service.get("/ks?mac=52:54:00:00:00:12")
+    service.get("/ipxe?mac=52:54:00:00:00:97&product=B452")  # its document for new machines installs it
     service.get("/ks?mac=52:54:00:00:00:77")  # a stranger that nothing refused
 
     def listed(*arguments: str) -> dict[str, dict[str, Any]]:
@@ -244,6 +251,11 @@ def test_a_machine_that_is_refused_or_gets_an_error_is_seen(serving: Callable[..
     expected = {"S1", "52:54:00:00:00:98", "web-01"}
     wait_until(lambda: listed("--waiting").keys() == expected)
     wait_until(lambda: all(one["heard"] for one in listed("--state", "new").values()))
+    waiting = listed("--waiting")
+    assert waiting["52:54:00:00:00:98"]["last_step"] == 'waits: group "waits" (ipxe)'
+    assert waiting["S1"]["last_step"].startswith("refused: S1 is new and waits for an operator")
+    of_two = [json.loads(run("install", one, "--json", **here).stdout)["last_contact"] for one in waiting]  # type: ignore[arg-type]
+    assert sorted((one["refused"], one["waits"]) for one in of_two) == [(False, True), (True, False), (True, False)]
     named = listed("--state", "new")
     assert "waits for an operator" in named["web-01"]["last_step"]
     assert named["web-02"]["last_step"].startswith("404: no document claims")
@@ -285,8 +297,48 @@ def test_previews_use_what_a_machine_last_said(serving: Callable[..., Service], 
     command("render", "web-01", "--query", "path=/ks", status=1)
     command("render", "web-02", "--format", "ks", status=1)
     write_tree(tmp_path / "other", {"groups/dell.ks": group + "reboot\n", "inventory.csv": table})
-    assert "web-01 (ks)" in command("diff", str(tmp_path / "other"), status=1)
+    shown = command("diff", str(tmp_path / "other"), status=1)
+    assert "web-01 (ks)" in shown
+    assert "note: web-01 was tried with what was last said" in shown
     assert tried(str(tmp_path / "answers")) == 0
+
+
+def test_dry_runs_and_previews_of_the_console_use_what_a_machine_last_said(tmp_path: Path) -> None:
+    table = "id,mac\nweb-01,52:54:00:00:00:10\n"
+    group = "# answer: template on\n# answer: match product=R750*\n"
+    write_tree(tmp_path / "answers", {"inventory.csv": table, "groups/dell.ks": f"{group}lang C\n"})
+    here: dict[str, Any] = {"SERVICE_STORE": "sqlite", "SERVICE_DB_PATH": tmp_path / "answers.db"}
+    assert run("import", str(tmp_path / "answers"), **here).returncode == 0
+    write_tree(tmp_path / "answers", {"groups/dell.ks": (text := f"{group}clearpart --drives={{{{ disks.0 }}}}\n")})
+    with started(tmp_path, "sqlite", SERVICE_ADMIN_ADDR="127.0.0.1:0") as browser:
+        service = browser.service
+        body = json.dumps({"mac": "52:54:00:00:00:10", "product": "R750xs", "disks": ["nvme0n1"]}).encode()
+        assert service.post("/ks", body).status == 200
+
+        def ask(method: str, target: str, content: bytes = b"") -> Reply:
+            return service.ask_admin(method, target, content, Authorization=f"Bearer {CONSOLE_TOKEN}")
+
+        wait_until(lambda: json.loads(ask("GET", "/installs/web-01").text)["last_contact"])
+        change = {"put": [{"kind": "group", "identifier": "dell", "format": "ks", "text": text}], "dry_run": True}
+        tried = json.loads(ask("POST", "/apply", json.dumps(change).encode()).text)["answers"]
+        assert tried["last_words"] == ["web-01"]
+        (found,) = tried["changes"]
+        assert (found["names"], "+clearpart --drives=nvme0n1" in found["diff"]) == (["web-01 (ks)"], True)
+        printed = run("apply", "--dry-run", str(tmp_path / "answers"), **here).stdout.decode()
+        assert "+clearpart --drives=nvme0n1" in printed
+        assert "note: web-01 was tried with what was last said" in printed
+        browser.log_in()
+        named = {"kind": "group", "name": "dell", "format": "ks"}
+        tag = etag_of(browser.get(f"/console/document?{urlencode(named)}"))
+        page = unescape(browser.change(do="preview", text=text, etag=tag, **named).text)
+        assert "1 machine gets another answer" in page
+        assert "+clearpart --drives=nvme0n1" in page
+        assert "web-01 was tried with what was last said" in page
+        wrong = text.replace("clearpart --drives=", "network --bootproto=")
+        refused = ask("PUT", "/groups/dell?format=ks&strict=1", wrong.encode())
+        assert (refused.status, "web-01" in refused.text) == (409, True)
+        gone = ask("DELETE", "/groups/dell?format=ks")
+        assert json.loads(gone.text)["machines"] == 1
 
 
 def test_a_state_file_that_vanishes_stops_reports_and_keeps_what_is_known(
@@ -465,13 +517,20 @@ def test_several_sites_are_one_list_and_one_that_is_away_is_said(
         several = [word for site in (sites[0], away, sites[1]) for word in ("--from", f"http://{site}")]
         counted = run("installs", "--summary", "group", "--json", *several, SERVICE_ADMIN_TOKEN=TOKEN)
         assert (counted.returncode, away in counted.stderr.decode()) == (1, True)
-        tallies = json.loads(counted.stdout)["summary"]
+        told = json.loads(counted.stdout)
+        tallies, of_two = told["summary"], {"new": 2, "installing": 2, "installed": 2}
+        assert [(one["site"], one["machines"]) for one in told["sites"]] == [(site, 3) for site in sites]
+        assert [(one["value"], one["machines"], one["states"]) for one in told["all"]] == [("g", 6, of_two)]
+        assert (told["total"]["machines"], told["total"]["states"]) == (6, of_two)
         assert [one["site"] for one in tallies] == sorted((one["site"] for one in tallies), key=sites.index)
         assert {one["site"] for one in tallies} == {*sites}
         assert {one["states"].get("installed", 0) for one in tallies if one["value"] == "g"} == {1}
         lines = run("installs", "--summary", "group", *several, SERVICE_ADMIN_TOKEN=TOKEN).stdout.decode().splitlines()
         assert lines[0].split()[:3] == ["SITE", "GROUP", "MACHINES"]
-        assert len(lines) == 1 + len(tallies)
+        assert [line.split()[:3] for line in lines[1:]] == [
+            *([site, value, "3"] for site in sites for value in ("g", "total")),
+            *(["all", value, "6"] for value in ("g", "total")),
+        ]
         wait_until(lambda: len(listed("--state", "silent")[1]) == 2)
         assert [(one["machine"], one["state"], one["last_step"]) for one in listed("--state", "silent")[1]] == [
             ("stuck", "installing", 'group "g" (ipxe)')
