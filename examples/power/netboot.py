@@ -56,9 +56,9 @@ def start(name: str, bmc: str, user: str, password: str) -> bool:
     except (OSError, HTTPException, ValueError, LookupError, TypeError, subprocess.TimeoutExpired) as error:
         reason = f"{type(error).__name__}: {error}"
     else:
-        print(f"{name}: {did}", flush=True)
+        print(f"{name}: {did}\n", end="", flush=True)  # one text: lines of several threads would mix
         return False
-    print(f"{name} was not started: {reason}", file=sys.stderr, flush=True)
+    print(f"{name} was not started: {reason}\n", end="", file=sys.stderr, flush=True)
     return True
 
 
