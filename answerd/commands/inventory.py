@@ -46,6 +46,7 @@ from answerd.answers.inventory_index import Inventory, inventory_file
 from answerd.answers.machine_choice import RowFilters, WrongChoice
 from answerd.commands import FAILED, WRONG_USAGE, Arguments, CommandError
 from answerd.commands.common import print_json, print_table, printable_line, read_bytes, read_documents, say
+from answerd.commands.own_changes import own_author
 from answerd.documents import Key, RawDocument
 from answerd.errors import AnswerError
 from answerd.hardware import Hardware, NotHardwareError, hardware_of_request, hardware_of_text
@@ -55,7 +56,7 @@ from answerd.inventory.editing import in_columns, with_rows_added
 from answerd.inventory.records import UnreadableError, written_record
 from answerd.inventory.row import IDENTITY_COLUMNS, Row
 from answerd.inventory.table import Table, read_table
-from answerd.store import Author, Store, StoreError
+from answerd.store import Store, StoreError
 from answerd.store.files import FileStore
 
 HEADER = ",".join(IDENTITY_COLUMNS)
@@ -193,7 +194,7 @@ def write_inventory(store: Store, key: Key, before: str | None, text: str, note:
     if isinstance(store, FileStore):
         store.put(key, text)
         return
-    with store.writing(Author(None, None, note)) as transaction:
+    with store.writing(own_author(note)) as transaction:
         stored = transaction.find(key)
         if stored is not None and stored.body.decode("utf-8", "replace") != before:
             raise StoreError("the inventory was changed meanwhile: nothing was added, try again")

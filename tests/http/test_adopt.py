@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from answerd.commands.own_changes import user_name
 from answerd.server.roles import hash_of
 from tests.support.replies import Reply
 from tests.support.service import Service, run, write_tree
@@ -74,6 +75,9 @@ def test_machines_are_adopted_on_the_command_line(serving: Callable[..., Service
     assert shown.returncode == 0
     assert f"cn0001,{mac(1)},7ABC101,gpu".encode() in shown.stdout
     assert shown.stdout.endswith(b"1 machine adopted, 0 left out\n")
+    if store == "sqlite":
+        (last,) = json.loads(run("history", "--limit", "1", "--json", **settings).stdout)["history"]
+        assert (last["who"]["name"], last["note"]) == (user_name(), "adopted 1 machine")
     wait_until(lambda: ask(service, 1).text == "cn0001 7ABC101\n")
     wait_until(lambda: ask(service, 3).text == "spare-1 7ABC103\n")
     nobody = adopt("--said", "serial=7ABC101")
