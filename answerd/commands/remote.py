@@ -285,7 +285,11 @@ def _token(environ: Mapping[str, str], option: str) -> str:
         except (OSError, UnicodeDecodeError):
             raise CommandError(f"{source}: {path} cannot be read", WRONG_USAGE) from None
     if not tokens:
-        raise CommandError(f"{option} needs a token: set {TOKEN} or {TOKEN}_FILE", WRONG_USAGE)
+        raise CommandError(
+            f"{option} needs a token: set {TOKEN} or {TOKEN}_FILE in the environment; what SERVICE_ENV_FILE has is for "
+            "the service alone",
+            WRONG_USAGE,
+        )
     if any(ord(sign) < ord(" ") or sign == "\x7f" for sign in tokens[0]):
         raise CommandError(f"{source} holds a control character, which no token has", WRONG_USAGE)
     return tokens[0]

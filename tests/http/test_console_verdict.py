@@ -212,6 +212,18 @@ def test_a_machine_that_a_gate_refused_says_so_with_the_order_that_opens_it(oper
     assert (waiting.tone, waiting.buttons) == ("busy", ["Let it install …"])
 
 
+def test_a_machine_that_a_document_for_its_state_answered_waits(tmp_path: Path, store: str) -> None:
+    shows = "#!ipxe\n# answer: match mac=00:00:5e:00:53:a3 state=new\necho wait\n"
+    tree = {name: text for name, text in TREE.items() if name != "groups/waits.ipxe"} | {"groups/shows.ipxe": shows}
+    with serving(tmp_path, store, tree) as operator:
+        operator.service.get("/ipxe?mac=00:00:5e:00:53:a3")
+        wait_until(lambda: "waits for an operator" in said(operator, "m3").text)
+        waiting = said(operator, "m3")
+        assert 'got group "shows" (ipxe), which is for machines that are new' in waiting.text
+        assert "refused" not in waiting.text
+        assert (waiting.tone, waiting.buttons) == ("busy", ["Let it install …"])
+
+
 def test_the_answer_of_its_own_documents_is_shown_before_a_foreign_broken_format(tmp_path: Path, store: str) -> None:
     with serving(tmp_path, store, TREE | {"groups/foreign.toml": "[match\n"}) as operator:
         page = operator.get("/console/machine?id=own").text

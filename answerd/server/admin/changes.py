@@ -199,7 +199,7 @@ class ChangeHandlers:
                 applied: AppliedChange = in_thread(guard.take_back_tried, made, conditions, times)
         else:
             applied = self.writes.make(times, guard.take_back, made, author, conditions)
-        fields = applied_as_json(applied, dry_run=given == "1")
+        fields = in_thread(partial(applied_as_json, applied, dry_run=given == "1"))
         note_outcome(f"{fields['status']}: revision {made[0].revision} taken back, {len(made)} documents")
         return json_response(OK, fields, {"ETag": applied.etag})
 
