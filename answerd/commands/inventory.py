@@ -155,7 +155,7 @@ def _add(arguments: Arguments) -> int:
     else:
         rows, left_out = _new_rows(machines, table, inventory)
         after, done = with_rows_added(text, table, rows) if rows else before, "added to"
-    say_each("left out", left_out)
+    _say_left_out(left_out)
     is_tried = arguments["--dry-run"]
     if rows and not is_tried:
         write_inventory(store, key, before, after, "answerd inventory add")
@@ -198,7 +198,7 @@ def _machines_of_table(file: str, catalogue: Catalogue) -> Iterator[tuple[str, H
             if content.shared:
                 raise UnreadableError(1, "shared values hold for the whole set: write them beside an inventory of it")
             meaning, read = Meaning(content.labels, shared, content.names), file
-        ports = machines_of_ports(read_table(file, text, meaning), meaning)
+        ports = machines_of_ports(read_table(file, text, meaning))
     except UnreadableError as error:
         yield f"{read}:{error.line}", error.reason
         return
@@ -226,6 +226,19 @@ def _text_in(file: Path) -> str:
 
 LeftOut = list[tuple[str, str]]
 """Machines that are left out: where each was found, and why."""
+
+MOST_LEFT_OUT = 10
+"""Machines that are left out for one reason and named: a table of ports has those of every switch too."""
+
+
+def _say_left_out(machines: LeftOut) -> None:
+    of_reason: dict[str, list[str]] = {}
+    for place, why in machines:
+        of_reason.setdefault(why, []).append(place)
+    for why, places in of_reason.items():
+        say_each("left out", ((place, why) for place in places[:MOST_LEFT_OUT]))
+        if len(places) > MOST_LEFT_OUT:
+            say(f"left out: {len(places) - MOST_LEFT_OUT:,} more: {why}")
 
 
 def _new_rows(

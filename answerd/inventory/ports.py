@@ -11,7 +11,6 @@ from typing import Final, NamedTuple
 
 from answerd.identity import folded, identity_of, normalize
 from answerd.inventory import columns_file_beside
-from answerd.inventory.meaning import Meaning
 from answerd.inventory.records import UnreadableError
 from answerd.inventory.row import IDENTITY_COLUMNS, Layout, judged
 from answerd.inventory.table import Table
@@ -42,9 +41,9 @@ class _Value(NamedTuple):
     line: int
 
 
-def machines_of_ports(table: Table, meaning: Meaning) -> Ports:
-    """Return the machines of a table. ``meaning`` is what its columns mean. Raises `UnreadableError` where the columns
-    cannot tell which rows are of one machine."""
+def machines_of_ports(table: Table) -> Ports:
+    """Return the machines of a table. Raises `UnreadableError` where the columns cannot tell which rows are of one
+    machine."""
     layout = table.layout
     naming = next((label for label in ("id", SERIAL, UUID) if label in layout.labels), None)
     if naming is None:
@@ -58,7 +57,7 @@ def machines_of_ports(table: Table, meaning: Meaning) -> Ports:
         if not names:
             faults.append((line, fault or f"{_columns(layout, naming)} is empty, so it is the port of no machine"))
             continue
-        machine = of_machine.setdefault(identity_of(names[0]), _OneMachine(layout, meaning, line))
+        machine = of_machine.setdefault(identity_of(names[0]), _OneMachine(layout, line))
         if machine.line != line and naming == "id" and PORT not in layout.labels:
             raise UnreadableError(table.header_line, _without_port(table, machine.line, line))
         machine.faults += [(line, fault)] if fault else machine.add(line, cells)
@@ -81,7 +80,7 @@ def _columns(layout: Layout, label: str) -> str:
 class _OneMachine:
     """The rows of one machine so far."""
 
-    def __init__(self, layout: Layout, meaning: Meaning, line: int) -> None:
+    def __init__(self, layout: Layout, line: int) -> None:
         self.line = line
         self.faults: list[tuple[int, str]] = []
         self._layout = layout
@@ -89,11 +88,6 @@ class _OneMachine:
         self._ports: dict[str, int] = {}
         self._values: dict[str, _Value] = {}
         self._differing: set[str] = set()
-        self._must_agree = {
-            label
-            for label in layout.labels
-            if label in IDENTITY_COLUMNS or any(folded(name) in meaning.labels for name in layout.columns_of(label))
-        }
 
     def add(self, line: int, cells: Sequence[str]) -> list[tuple[int, str]]:
         """Take a row along; return its faults."""
@@ -112,7 +106,7 @@ class _OneMachine:
                 known = self._values.setdefault(label, _Value(text, line))
                 if _compared(label, known.text) == _compared(label, text):
                     continue
-                if label in self._must_agree:
+                if label in IDENTITY_COLUMNS:
                     faults.append((line, self._two_machines(label, f"differs from line {known.line}")))
                 self._differing.add(label)
         return faults

@@ -65,8 +65,8 @@ TABLE = {cells[0]: cells[1] for name in ("http", "limits") for cells in rows(pag
         ("an integer", f"{jinja_words.LARGEST_NUMBER} bits"),
         (
             "what one text makes and looks through; each part of an expression counts "
-            f"{jinja_words.FOR_EACH_PART} characters each time, a call of a filter and what a tag writes {jinja_words.FOR_EACH_CALL}, "
-            f"an item of a list {jinja_words.FOR_EACH_ITEM}",
+            f"{jinja_words.FOR_EACH_PART} characters each time, a call of a filter and what a tag writes "
+            f"{jinja_words.FOR_EACH_CALL}, an item of a list {jinja_words.FOR_EACH_ITEM}",
             f"{jinja_words.MOST_WORK:,} characters",
         ),
         ("a secret", f"{secrets.LARGEST_SECRET:,} bytes"),

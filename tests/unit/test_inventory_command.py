@@ -212,6 +212,19 @@ def test_rows_that_are_there_get_what_they_lack(run: Run, tmp_path: Path) -> Non
     assert out == "0 filled, 1 unchanged, 3 left out\n"
 
 
+def test_of_many_machines_that_are_left_out_for_one_reason_ten_are_named(run: Run, tmp_path: Path) -> None:
+    switches = "".join(f"sw-{n},1,98:fa:9b:50:d9:{n:02x}\n" for n in range(13))
+    (tmp_path / "ports.csv").write_text(f"id,port,mac\n{switches}web-02,1,98:fa:9b:50:d8:13\nweb-09,1,x\n")
+    _, out, err = run("add", "--fill", "ports.csv")
+    assert out.endswith("1 filled, 0 unchanged, 14 left out\n")
+    left_out = [line for line in err.splitlines() if line.startswith("left out: ")]
+    assert left_out[9:] == [
+        "left out: ports.csv:11: no row of inventory.csv is of this machine",
+        "left out: 3 more: no row of inventory.csv is of this machine",
+        "left out: ports.csv:16: column mac: a value is no MAC address",
+    ]
+
+
 def test_an_inventory_without_a_column_for_addresses_gets_one(run: Run, tmp_path: Path) -> None:
     (tmp_path / "ports.csv").write_text("id,port,mac\nlab-1,1,98:fa:9b:50:d8:40\nlab-1,2,98:fa:9b:50:d8:41\n")
     assert run("add", "--fill", "--to", "lab", "--dry-run", "ports.csv")[1] == (

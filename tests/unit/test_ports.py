@@ -24,7 +24,7 @@ NETBOX = '[columns]\nDevice = "id"\nName = "port"\n"MAC Address" = "mac"\n'
 def ports(text: str, columns: str = "") -> Ports:
     content = read_columns(columns)
     meaning = Meaning(content.labels, names=content.names) if columns else AS_WRITTEN
-    return machines_of_ports(read_table("ports.csv", text, meaning), meaning)
+    return machines_of_ports(read_table("ports.csv", text, meaning))
 
 
 def test_the_rows_of_a_machine_give_it_their_addresses() -> None:
@@ -84,10 +84,10 @@ def test_a_table_that_cannot_tell_machines_apart_is_refused(text: str, columns: 
             id="two serial numbers",
         ),
         pytest.param(
-            "id,port,mac,Where\na,1,98:fa:9b:50:d8:10,x\na,2,98:fa:9b:50:d8:11,y\n",
-            '[columns]\nWhere = "site"\n',
-            [(3, "column Where differs from line 2, which is of the same machine: two machines have its name")],
-            id="a column with a given label",
+            "ID,Device,Name,uuid\n7,a,1,00000000000000000000000000000001\n8,a,2,00000000000000000000000000000002\n",
+            f'{NETBOX}ID = "interface"\n',
+            [(3, "column uuid differs from line 2, which is of the same machine: two machines have its name")],
+            id="two UUIDs, not the numbers of the ports",
         ),
         pytest.param(
             "Device,Name,MAC Address\na,1,98:fa:9b:50:d8:10\na,2,hush\nb,1,98:fa:9b:50:d8:20\n,3,98:fa:9b:50:d8:30\n",
