@@ -20,7 +20,7 @@ from answerd.formats.patterns import Pattern, form_under
 from answerd.hardware import hardware_of_labels
 from answerd.identity import Kind, folded, identifier_fault, identity_of
 from answerd.installs.shown import UnknownMachine, timestamp
-from answerd.inventory.editing import in_columns, with_row, with_rows_added
+from answerd.inventory.editing import in_columns, with_rows_added, with_rows_changed
 from answerd.inventory.records import UnreadableError
 from answerd.inventory.row import IDENTITY_COLUMNS, Layout, Row, hardware_in, judged
 from answerd.inventory.table import Table, read_table
@@ -158,14 +158,12 @@ def _cells(
 
 
 def _text(text: str, table: Table, adopted: Sequence[Adopted]) -> str:
-    """Return the text of the inventory with the rows. From the last line up, so that the lines above stay."""
+    """Return the text of the inventory with the rows."""
     new = [one.cells for one in adopted if one.line is None]
     filled = {one.line: one.cells for one in adopted if one.line is not None}
     if new:
         text = with_rows_added(text, table, new)
-    for line in sorted(filled, reverse=True):
-        text = with_row(text, table, line, filled[line])
-    return text
+    return with_rows_changed(text, table, filled)
 
 
 def _free_rows(catalogue: Catalogue, table: Table) -> Iterator[Row]:
@@ -277,6 +275,7 @@ def plan_as_json(plan: Plan) -> dict[str, Any]:
             {
                 "machine": one.machine.machine,
                 "first": timestamp(one.machine.first),
+                "name": named_in(plan, one),
                 "place": place_of(plan, one),
                 "row": {column: cell for column, cell in zip(columns, one.cells, strict=True) if column},
             }

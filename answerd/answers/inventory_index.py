@@ -35,6 +35,10 @@ MOST_FAULTS: Final = 100
 _MOST_PLACES: Final = 4
 """Rows of one identity that a sentence names."""
 
+_OF_PORTS: Final = (
+    "; if the table has a row for each port, answerd inventory add FILE.csv makes a row for each machine of it"
+)
+
 _LOOKED_AT_FOR_PLACES: Final = 100
 """Rows of one identity of which the first places are named: a request pays for no more."""
 
@@ -300,12 +304,26 @@ class Inventory:
                 raise BrokenDocument(f"any row might claim this request, and an inventory cannot be read: {fault}")
 
     def _ambiguous_problem(self, rows: Sequence[Row]) -> str:
-        return f"{self._places(rows)}: rows with one identity ({self._columns(rows)}), so none of them counts"
+        sentence = f"{self._places(rows)}: rows with one identity ({self._columns(rows)}), so none of them counts"
+        return sentence + (_OF_PORTS if self._seem_ports(rows) else "")
 
     def _columns(self, rows: Sequence[Row]) -> str:
-        first = sorted(rows[:_LOOKED_AT_FOR_PLACES], key=self.position)[:2]  # whatever order they were read in
-        columns = [brief(column) for column in shared_columns(*first)]
+        columns = [brief(column) for column in shared_columns(*self._first_two(rows))]
         return f"column{'s' if len(columns) > 1 else ''} {' and '.join(columns)}"
+
+    def _first_two(self, rows: Sequence[Row]) -> list[Row]:
+        return sorted(rows[:_LOOKED_AT_FOR_PLACES], key=self.position)[:2]  # whatever order they were read in
+
+    def _seem_ports(self, rows: Sequence[Row]) -> bool:
+        """Return whether rows of one table have one name, and each a MAC address of its own."""
+        first, second = self._first_two(rows)
+        layout = first.layout
+        return (
+            second.layout is layout
+            and "id" in layout.labels
+            and shared_columns(first, second) == layout.columns_of("id")
+            and all(layout.values(MAC, row.cells()) for row in (first, second))
+        )
 
     def _places(self, rows: Sequence[Row]) -> str:
         looked_at = sorted(map(self.position, rows[:_LOOKED_AT_FOR_PLACES]))

@@ -2,7 +2,8 @@
 
 Usage:
   answerd adopt [--name PATTERN] [--set CELL]... [--said FILTER]... [--count N]
-                [--free] [--to NAME] [--dry-run] [--yes] [--json]
+                [--free] [--to NAME] [--from URL] [--ca FILE] [--dry-run]
+                [--yes] [--json]
 
 Makes a row of each unknown machine (answerd installs --unknown), in the order
 in which they first asked: power them on one after another, and they get their
@@ -21,6 +22,11 @@ Options:
   --free          Fill rows that have a name and no MAC address, serial number
                   or UUID yet, in their order, in place of new rows.
   --to NAME       The inventory, in place of "default" (inventory.csv).
+  --from URL      The machines that asked the service of this admin API, into
+                  its inventory. The token is in SERVICE_ADMIN_TOKEN or
+                  SERVICE_ADMIN_TOKEN_FILE; its role is inventory or admin.
+  --ca FILE       Certificates (PEM) that are trusted for --from, in place of
+                  the system's.
   --dry-run       Show the rows, and change nothing.
   --yes           Do not ask.
   --json          Print the rows, and the machines that were left out with the
@@ -30,23 +36,28 @@ Options:
 Exit status:
   0  it worked
   1  it did not, or no machine was adopted; the reason is on standard error
-  2  the command line is wrong
+  2  the command line is wrong, or the service cannot be asked
 
 Examples:
   # Give machines names in the order in which they were powered on.
   answerd adopt --name 'cn{n:04}' --set rack=R12 --set role=gpu
   # Give prepared rows the machines that were powered on, from top to bottom.
   answerd adopt --free --said 'product=PowerEdge*' --count 16
+  # Adopt the machines that asked a service elsewhere.
+  answerd adopt --from https://answers.example:8001 --name 'cn{n:04}'
 """
 
 from __future__ import annotations
 
+import re
 import sys
+from collections.abc import Callable, Mapping
+from typing import Any, Final
 
-from answerd.adoption import Adoption, Plan, WrongAdoption, adopted_note, named_in, place_of, plan_as_json, planned
+from answerd.adoption import Adoption, WrongAdoption, adopted_note, plan_as_json, planned
 from answerd.answers.catalogue import Catalogue
 from answerd.answers.operator_names import machines_with_state
-from answerd.answers.secret_names import redacted_cell
+from answerd.answers.redaction import redacted_row
 from answerd.answers.unclaimed import still_unclaimed
 from answerd.commands import FAILED, WRONG_USAGE, Arguments, CommandError
 from answerd.commands.common import (
@@ -59,13 +70,31 @@ from answerd.commands.common import (
     say_each,
     whole_number,
 )
-from answerd.commands.installs import OpenInstalls, states_beside
+from answerd.commands.installs import states_beside
 from answerd.commands.inventory import write_inventory
+from answerd.commands.remote import AdminApi, Shape
 from answerd.documents import Key
 from answerd.identity import Kind, identifier_fault
-from answerd.installs.sentences import moment, shown_name
+from answerd.installs.sentences import shown_name
 from answerd.inventory import DEFAULT_NAME, FORMAT
 from answerd.inventory.records import written_record
+from answerd.server.statuses import BAD_REQUEST, PRECONDITION_FAILED
+
+Target = Callable[[bool, str], tuple[dict[str, Any], str]]
+"""Adopts, or tries it in a dry run; the second is the inventory's tag of a dry run, which must still be true. Returns
+the JSON of the admin API, and that tag. Raises `CommandError`."""
+
+_LINE: Final = re.compile(r":\d+\Z")
+
+ADOPT_SECONDS: Final = 600.0
+"""For a request to a service, which judges the whole set anew."""
+
+_ADOPTED: dict[str, Shape] = {
+    "status": "adopted",
+    "rows": [{"machine": str, "first": str, "name": str, "place": str, "row": dict}],
+    "left_out": [{"machine": str, "reason": str}],
+    "problems": [str],
+}
 
 
 def run(arguments: Arguments) -> int:
@@ -73,27 +102,29 @@ def run(arguments: Arguments) -> int:
     name = arguments["--to"] or DEFAULT_NAME
     if fault := identifier_fault(Kind.INVENTORY, name):
         raise CommandError(f"--to {name!r}: {fault}", WRONG_USAGE)
-    asked = _asked(arguments)
-    store, catalogue = read_documents()
-    installs = states_beside(store, catalogue)
-    key = Key(Kind.INVENTORY, name, FORMAT)
-    text = _stored(catalogue, key)
-    plan = _planned(catalogue, installs, key, text, asked)
-    report = plan_as_json(plan)
-    if not arguments["--json"]:
-        _print(plan)
-    if plan.adopted and not arguments["--dry-run"]:
-        asks = sys.stdin.isatty() and sys.stdout.isatty() and not arguments["--yes"] and not arguments["--json"]
-        if asks and not said_yes(f"Adopt {counted(len(plan.adopted), 'machine')}?"):
+    asked, is_json = _asked(arguments), bool(arguments["--json"])
+    if arguments["--ca"] and not arguments["--from"]:
+        raise CommandError("--ca is for --from", WRONG_USAGE)
+    adopt, labels = _through_the_api(arguments, name, asked) if arguments["--from"] else _in_the_store(name, asked)
+    asks = sys.stdin.isatty() and sys.stdout.isatty() and not arguments["--yes"] and not is_json
+    is_tried = arguments["--dry-run"] or asks
+    report, tag = adopt(is_tried, "")
+    if not is_json:
+        _print(report, labels)
+    number = counted(len(report["rows"]), "machine")
+    if report["rows"] and is_tried and not arguments["--dry-run"]:
+        if not said_yes(f"Adopt {number}?"):
             raise CommandError("nothing was adopted")
-        write_inventory(store, key, text, plan.text, adopted_note(len(plan.adopted)))
-    if arguments["--json"]:
-        print_json({"status": "dry run" if arguments["--dry-run"] else "adopted", **report})
-    elif plan.adopted and not arguments["--dry-run"]:
-        print(f"{counted(len(plan.adopted), 'machine')} adopted, {len(plan.left_out)} left out")
-    if not plan.adopted:
+        report, _ = adopt(False, tag)
+    for problem in [] if is_json else report.get("problems", ()):
+        say(f"problem: {problem}")
+    if is_json:
+        print_json(report)
+    elif report["rows"] and not arguments["--dry-run"]:
+        print(f"{number} adopted, {len(report['left_out'])} left out")
+    if not report["rows"]:
         say("answerd: there is no machine to adopt")
-    return 0 if plan.adopted else FAILED
+    return 0 if report["rows"] else FAILED
 
 
 def _asked(arguments: Arguments) -> Adoption:
@@ -107,13 +138,44 @@ def _asked(arguments: Arguments) -> Adoption:
     return Adoption(arguments["--name"], values, arguments["--said"], count, arguments["--free"])
 
 
-def _planned(catalogue: Catalogue, installs: OpenInstalls, key: Key, text: str | None, asked: Adoption) -> Plan:
+def _through_the_api(arguments: Arguments, name: str, asked: Adoption) -> tuple[Target, Mapping[str, str]]:
+    """Return what adopts through the admin API, and the labels of columns with other names, which it does not tell."""
+    api = AdminApi.of(arguments["--from"], arguments["--ca"], "--from", ADOPT_SECONDS)
+    given = {"name": asked.name, "set": dict(asked.values), "said": list(asked.said), "count": asked.count}
+    body = {"to": name, "free": asked.free, **{field: value for field, value in given.items() if value}}
+
+    def adopt(dry_run: bool, tag: str) -> tuple[dict[str, Any], str]:
+        shape = {**_ADOPTED, "status": "dry run"} if dry_run else _ADOPTED
+        reply = api.change("/adopt", {**body, "dry_run": dry_run}, shape, tag)
+        if reply.status == PRECONDITION_FAILED:
+            raise CommandError("the inventory was changed meanwhile: nothing was adopted, try again")
+        if reply.is_error:
+            raise CommandError(reply.error, WRONG_USAGE if reply.status == BAD_REQUEST else FAILED)
+        if not all(isinstance(cell, str) for row in reply.content["rows"] for cell in row["row"].values()):
+            raise CommandError(f"{api.site} is no admin API: its cells are no texts")
+        return reply.content, reply.etag
+
+    return adopt, {}
+
+
+def _in_the_store(name: str, asked: Adoption) -> tuple[Target, Mapping[str, str]]:
+    store, catalogue = read_documents()
+    installs = states_beside(store, catalogue)
+    key = Key(Kind.INVENTORY, name, FORMAT)
+    text = _stored(catalogue, key)
     machines = still_unclaimed(catalogue, installs.store.unknown())
     names = [machine.name for machine in machines_with_state(catalogue, installs.memory)]
     try:
-        return planned(catalogue, key, text, machines, asked, names)
+        plan = planned(catalogue, key, text, machines, asked, names)
     except WrongAdoption as error:
         raise CommandError(str(error), WRONG_USAGE) from None
+
+    def adopt(dry_run: bool, _tag: str) -> tuple[dict[str, Any], str]:
+        if plan.adopted and not dry_run:
+            write_inventory(store, key, text, plan.text, adopted_note(len(plan.adopted)))
+        return {"status": "dry run" if dry_run else "adopted", **plan_as_json(plan)}, ""
+
+    return adopt, catalogue.columns
 
 
 def _stored(catalogue: Catalogue, key: Key) -> str | None:
@@ -122,19 +184,11 @@ def _stored(catalogue: Catalogue, key: Key) -> str | None:
     return raw.text if raw is not None else None
 
 
-def _print(plan: Plan) -> None:
-    layout = plan.table.layout
-    lines = [["MACHINE", "FIRST ASKED", "NAME", "PLACE", "ROW"]] if plan.adopted else []
-    for one in plan.adopted:
-        shown = [redacted_cell(*cell) for cell in zip(layout.columns, one.cells, layout.keys, strict=True)]
-        lines.append(
-            [
-                shown_name(one.machine.machine),
-                moment(one.machine.first),
-                named_in(plan, one),
-                place_of(plan, one) if one.line is not None else f"new in {plan.source}",
-                written_record(shown, layout.syntax.separator),
-            ]
-        )
+def _print(report: Mapping[str, Any], labels: Mapping[str, str]) -> None:
+    lines = [["MACHINE", "FIRST ASKED", "NAME", "PLACE", "ROW"]] if report["rows"] else []
+    for one in report["rows"]:
+        row = written_record([*redacted_row(one["row"], labels).values()], ",")
+        place = one["place"] if _LINE.search(one["place"]) else f"new in {one['place']}"
+        lines.append([shown_name(one["machine"]), one["first"], one["name"], place, row])
     print_table(lines)
-    say_each("left out", ((shown_name(machine.machine), why) for machine, why in plan.left_out))
+    say_each("left out", ((shown_name(one["machine"]), one["reason"]) for one in report["left_out"]))

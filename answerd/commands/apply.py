@@ -185,7 +185,7 @@ def _target(arguments: Arguments, found: Directory) -> Target:
             change = {"put": puts, "prune": prune, "dry_run": dry_run, **({"strict": True} if strict else {})}
             if prune_inventories:
                 change["prune_inventories"] = True
-            reply = api.apply(change, note, etag, _TRIED if dry_run else _APPLIED)
+            reply = api.change("/apply", change, _TRIED if dry_run else _APPLIED, etag, note)
             if reply.is_error:
                 raise refusal(
                     reply.error, reply.content["problems"] if fits(reply.content, {"problems": [str]}) else []

@@ -76,12 +76,13 @@ def run(arguments: Arguments) -> int:
             f"{store.described} has no history, and SERVICE_STATE_PATH is not set: there is no place where it would be "
             "kept who did what"
         )
-    announce_store(store)
+    catalogue = catalogue_of(store)
+    announce_store(store, catalogue.size)
     memory = InstallMemory(install_rules(config))
     if states is not None:
         memory, _ = states.catch_up(memory, Position())
     history = None if isinstance(store, FileStore) else store
-    found = audit_log(wanted, history, states, catalogue_of(store), memory)
+    found = audit_log(wanted, history, states, catalogue, memory)
     if arguments["--json"]:
         print_json({"audit": found})
         return 0

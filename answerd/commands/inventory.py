@@ -1,7 +1,7 @@
-"""The rows of all inventories; rows from machines' output.
+"""The rows of all inventories; rows from machines' output and from tables.
 
 Usage:
-  answerd inventory add [--to NAME] [--dry-run] FILE...
+  answerd inventory add [--fill] [--to NAME] [--dry-run] FILE...
   answerd inventory [--json] [FILTER]...
 
 Lists the rows of all inventories with the documents that claim them. A FILTER
@@ -10,10 +10,14 @@ of one column mean any of them, of different columns all.
 
 add makes a row of each FILE: the output of lshw -xml or of virsh dumpxml, the
 body of a Proxmox installer's request, or the .meta file of a recorded request.
-Machines with an identity that a row has already are left out. See
+Of a FILE that ends in .csv it makes a row of each machine, also where the table
+has a row for each port; NAME.columns beside NAME.csv says what its columns
+mean. Machines with an identity that a row has already are left out. See
 docs/inventory.md#rows-from-machines.
 
 Options:
+  --fill     Give rows that are there what they lack, in place of new rows:
+             MAC addresses, and cells that are empty.
   --to NAME  The inventory that rows are added to, in place of "default"
              (inventory.csv).
   --dry-run  Print the rows, and change nothing.
@@ -31,6 +35,8 @@ Examples:
   answerd inventory 'role=db*'
   # Add the machines whose lshw -xml output was collected.
   answerd inventory add lshw-*.xml
+  # Give the machines of the inventory the addresses of their ports.
+  answerd inventory add --fill interfaces.csv
 """
 
 from __future__ import annotations
@@ -45,17 +51,29 @@ from answerd.answers.claims import winners
 from answerd.answers.inventory_index import Inventory, inventory_file
 from answerd.answers.machine_choice import RowFilters, WrongChoice
 from answerd.commands import FAILED, WRONG_USAGE, Arguments, CommandError
-from answerd.commands.common import print_json, print_table, printable_line, read_bytes, read_documents, say
+from answerd.commands.common import (
+    print_json,
+    print_table,
+    printable_line,
+    read_bytes,
+    read_documents,
+    say,
+    say_each,
+)
 from answerd.commands.own_changes import own_author
-from answerd.documents import Key, RawDocument
+from answerd.documents import Key, NotText, RawDocument, decoded, nul_in
 from answerd.errors import AnswerError
 from answerd.hardware import Hardware, NotHardwareError, hardware_of_request, hardware_of_text
-from answerd.identity import Kind, identifier_fault
-from answerd.inventory import DEFAULT_NAME, FORMAT
-from answerd.inventory.editing import in_columns, with_rows_added
+from answerd.identity import Kind, identifier_fault, identity_of, normalize
+from answerd.inventory import DEFAULT_NAME, FORMAT, columns_file_beside
+from answerd.inventory.editing import in_columns, with_columns_added, with_rows_added, with_rows_changed
+from answerd.inventory.meaning import Meaning, read_columns
+from answerd.inventory.ports import machines_of_ports
 from answerd.inventory.records import UnreadableError, written_record
-from answerd.inventory.row import IDENTITY_COLUMNS, Row
+from answerd.inventory.row import IDENTITY_COLUMNS, Row, judged, values_in
 from answerd.inventory.table import Table, read_table
+from answerd.shared_values import MAC, SERIAL, UUID
+from answerd.short_texts import brief
 from answerd.store import Store, StoreError
 from answerd.store.files import FileStore
 
@@ -122,52 +140,176 @@ def _add(arguments: Arguments) -> int:
     name = arguments["--to"] or DEFAULT_NAME
     if fault := identifier_fault(Kind.INVENTORY, name):
         raise CommandError(f"--to {name!r}: {fault}", WRONG_USAGE)
-    machines = [(file, _hardware(file)) for file in arguments["FILE"]]
     store, catalogue = read_documents()
+    machines = [found for file in arguments["FILE"] for found in _machines(file, catalogue)]
     key = Key(Kind.INVENTORY, name, FORMAT)
-    text = _text_of(catalogue, key)
+    text = before = _text_of(catalogue, key)
     table = _table_of(catalogue, key, text)
-    added: list[list[str]] = []
-    failed = False
-    for file, machine, cells in _new_rows(machines, table, catalogue.inventory or Inventory()):
-        if isinstance(cells, str):
-            failed = failed or machine is None
-            say(f"left out: {file}: {cells}")
-        else:
-            added.append(cells)
-    if added and not arguments["--dry-run"]:
-        write_inventory(store, key, text, with_rows_added(text, table, added), "answerd inventory add")
-    done = "" if arguments["--dry-run"] else f"added to {inventory_file(RawDocument(key, ''))}: "
-    for cells in added:
-        print(printable_line(f"{done}{written_record(cells, table.layout.syntax.separator)}"))
-    if not arguments["--dry-run"]:
-        print(f"{len(added)} added, {len(machines) - len(added)} left out")
-    return FAILED if failed else 0
+    inventory = catalogue.inventory or Inventory()
+    if arguments["--fill"]:
+        if MAC not in table.layout.labels and any(isinstance(one, Hardware) and one.macs for _, one in machines):
+            text = with_columns_added(text, table, [MAC])
+            table = _table_of(catalogue, key, text)
+        filled, left_out = _filled_rows(machines, table, inventory)
+        after = with_rows_changed(text, table, filled) if filled else before
+        rows, done = [filled[line] for line in sorted(filled)], "filled in"
+    else:
+        rows, left_out = _new_rows(machines, table, inventory)
+        after, done = with_rows_added(text, table, rows) if rows else before, "added to"
+    _say_left_out(left_out)
+    is_tried = arguments["--dry-run"]
+    if rows and not is_tried:
+        write_inventory(store, key, before, after, "answerd inventory add")
+    begin = "" if is_tried else f"{done} {inventory_file(RawDocument(key, ''))}: "
+    for cells in rows:
+        print(printable_line(f"{begin}{written_record(cells, table.layout.syntax.separator)}"))
+    if not is_tried:
+        unchanged = len(machines) - len(rows) - len(left_out)
+        counts = [f"{len(rows)} {done.split()[0]}", *([f"{unchanged} unchanged"] if arguments["--fill"] else [])]
+        print(", ".join([*counts, f"{len(left_out)} left out"]))
+    return FAILED if any(isinstance(machine, str) for _, machine in machines) else 0
 
 
-def _hardware(file: str) -> Hardware | str:
-    """Return the machine in a file, or why there is none. Raises `CommandError` where the file cannot be read."""
+def _machines(file: str, catalogue: Catalogue) -> Iterator[tuple[str, Hardware | str]]:
+    """Yield the place and the hardware of each machine in a file, or why there is none. Raises `CommandError` where the
+    file cannot be read."""
     try:
-        if file.endswith(".meta"):
+        if file.lower().endswith(f".{FORMAT}"):
+            yield from _machines_of_table(file, catalogue)
+        elif file.endswith(".meta"):
             if not Path(file).exists():
                 raise CommandError(f"{file} cannot be read: there is none", WRONG_USAGE)
-            return hardware_of_request(captures.read(Path(file)).request)
-        return hardware_of_text(read_bytes(file))
+            yield file, hardware_of_request(captures.read(Path(file)).request)
+        else:
+            yield file, hardware_of_text(read_bytes(file))
     except (NotHardwareError, captures.CaptureError) as error:
-        return str(error)
+        yield file, str(error)
+
+
+def _machines_of_table(file: str, catalogue: Catalogue) -> Iterator[tuple[str, Hardware | str]]:
+    beside = Path(columns_file_beside(file))
+    shared = catalogue.meaning_of(DEFAULT_NAME).shared
+    read = file
+    try:
+        text = _text_in(Path(file))
+        meaning = Meaning(shared=shared)
+        if beside.exists():
+            read = str(beside)
+            content = read_columns(_text_in(beside))
+            if content.shared:
+                raise UnreadableError(1, "shared values hold for the whole set: write them beside an inventory of it")
+            meaning, read = Meaning(content.labels, shared, content.names), file
+        ports = machines_of_ports(read_table(file, text, meaning))
+    except UnreadableError as error:
+        yield f"{read}:{error.line}", error.reason
+        return
+    for machine in ports.machines:
+        values = machine.values
+        others = {label: value for label, value in values.items() if label not in IDENTITY_COLUMNS}
+        yield (
+            f"{file}:{machine.line}",
+            Hardware(tuple(machine.macs), values.get(SERIAL, ""), values.get(UUID, ""), others, values.get("id", "")),
+        )
+    yield from ((f"{file}:{line}", fault) for line, fault in ports.faults)
+
+
+def _text_in(file: Path) -> str:
+    """Return the text of a table, or of the document beside it. Raises `UnreadableError`; `CommandError` where there is
+    no such file."""
+    try:
+        text = decoded(Kind.INVENTORY, read_bytes(str(file)))
+    except NotText as error:
+        raise UnreadableError(error.line, f"it {error}") from None
+    if nul := nul_in(text):
+        raise UnreadableError(nul.line, f"the line {nul.fault}")
+    return text
+
+
+LeftOut = list[tuple[str, str]]
+"""Machines that are left out: where each was found, and why."""
+
+MOST_LEFT_OUT = 10
+"""Machines that are left out for one reason and named: a table of ports has those of every switch too."""
+
+
+def _say_left_out(machines: LeftOut) -> None:
+    of_reason: dict[str, list[str]] = {}
+    for place, why in machines:
+        of_reason.setdefault(why, []).append(place)
+    for why, places in of_reason.items():
+        say_each("left out", ((place, why) for place in places[:MOST_LEFT_OUT]))
+        if len(places) > MOST_LEFT_OUT:
+            say(f"left out: {len(places) - MOST_LEFT_OUT:,} more: {why}")
 
 
 def _new_rows(
     machines: Sequence[tuple[str, Hardware | str]], table: Table, inventory: Inventory
-) -> Iterator[tuple[str, Hardware | None, list[str] | str]]:
-    """Yield each file with its machine, None where it has none, and the cells of its row or why it is left out."""
+) -> tuple[list[list[str]], LeftOut]:
+    """Return the cells of new rows, and the machines that are left out."""
     refusing = RowsRefused(inventory)
-    for file, machine in machines:
+    rows: list[list[str]] = []
+    left_out: LeftOut = []
+    for place, machine in machines:
+        cells = [] if isinstance(machine, str) else in_columns(table.layout, machine.cells)
+        if why := machine if isinstance(machine, str) else refusing.why(table.layout, cells, place):
+            left_out.append((place, why))
+        else:
+            rows.append(cells)
+    return rows, left_out
+
+
+def _filled_rows(
+    machines: Sequence[tuple[str, Hardware | str]], table: Table, inventory: Inventory
+) -> tuple[dict[int, list[str]], LeftOut]:
+    """Return the cells of rows that get what they lack, by their lines, and the machines that are left out."""
+    refusing = RowsRefused(inventory)
+    rows: dict[str, dict[Row, None]] = {}
+    for row in table.rows:
+        for identity in row.identities():
+            rows.setdefault(identity, {})[row] = None
+    filled: dict[int, list[str]] = {}
+    left_out: LeftOut = []
+    for place, machine in machines:
         if isinstance(machine, str):
-            yield file, None, machine
+            left_out.append((place, machine))
             continue
-        cells = in_columns(table.layout, machine.cells)
-        yield file, machine, refusing.why(table.layout, cells, file) or cells
+        layout = table.layout
+        own = judged(layout, in_columns(layout, machine.cells)).identities
+        found = {row: None for identity in own for row in rows.get(identity, ())}
+        lines = [table.line_of(row) or 0 for row in found]
+        if len(found) != 1:
+            several = f"{layout.source}:{' and :'.join(map(str, sorted(lines)))} are of this machine"
+            left_out.append((place, several if found else f"no row of {layout.source} is of this machine"))
+            continue
+        (row,), (line,) = found, lines
+        cells, differing = _filled(row, machine)
+        if differing:
+            columns = " and ".join(brief(column) for column in differing)
+            left_out.append((place, f"{layout.source}:{line} has another value in column {columns}"))
+        elif cells != row.cells():
+            if why := refusing.why(layout, cells, place, row):
+                left_out.append((place, why))
+            else:
+                filled[line] = cells
+    return filled, left_out
+
+
+def _filled(row: Row, machine: Hardware) -> tuple[list[str], list[str]]:
+    """Return the cells of a row with what it lacks of a machine, and the identity columns in which they differ."""
+    layout, cells, said = row.layout, row.cells(), machine.cells
+    differing: list[str] = []
+    for label, at in layout.labels.items():
+        values = layout.values(label, cells)
+        if label == MAC:
+            known = {normalize(mac) for mac in values}
+            more = [mac for mac in machine.macs if normalize(mac) not in known]
+            here = values_in(MAC, cells[at], layout.shared)
+            cells[at] = " ".join([*([cells[at]] if here else []), *more]) if more else cells[at]
+        elif label in said and not values:
+            cells[at] = said[label]
+        elif label in IDENTITY_COLUMNS and label in said and identity_of(said[label]) not in map(identity_of, values):
+            differing.append(layout.columns[at])
+    return cells, differing
 
 
 def _text_of(catalogue: Catalogue, key: Key) -> str:

@@ -142,7 +142,14 @@ class AdminApi:
             raise CommandError(f"{self.site} answered {reply.status}: {reply.error}")
         return reply.content
 
-    def apply(self, change: Mapping[str, Any], note: str | None, if_match: str | None, shape: Shape) -> ApiReply:
+    def change(
+        self,
+        path: str,
+        content: Mapping[str, Any],
+        shape: Shape,
+        if_match: str | None = None,
+        note: str | None = None,
+    ) -> ApiReply:
         """Ask for a change, whose result has this shape, or its refusal. Raises `CommandError` where the service cannot
         be asked, or what answers is no admin API."""
         headers = {"Content-Type": "application/json"}
@@ -150,7 +157,7 @@ class AdminApi:
             headers["X-Change-Note"] = printable(" ".join(note.split())).encode().decode("latin-1")
         if if_match:
             headers["If-Match"] = if_match
-        return self._ask("POST", "/apply", orjson.dumps(change), headers, shape)
+        return self._ask("POST", path, orjson.dumps(content), headers, shape)
 
     def _ask(self, method: str, path: str, body: bytes, headers: dict[str, str], shape: Shape) -> ApiReply:
         # Without a port, http.client would take the end of an IPv6 address for one.

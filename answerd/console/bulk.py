@@ -13,7 +13,7 @@ from enum import StrEnum
 
 from answerd.answers.inventory_index import Inventory
 from answerd.identity import folded
-from answerd.inventory.editing import with_columns_added, with_row, with_rows_added
+from answerd.inventory.editing import with_columns_added, with_rows_added, with_rows_changed
 from answerd.inventory.meaning import Meaning
 from answerd.inventory.records import Syntax, UnreadableError, after_sep_line, records, separator_of, written_record
 from answerd.inventory.row import Row, judged
@@ -166,8 +166,7 @@ def merged(
             if after != before:
                 changed[table.line_of(row) or 0] = after
     text = with_rows_added(text, table, added) if added else text
-    for line in sorted(changed, reverse=True):  # from the end on, so that lines before it stay where they are
-        text = with_row(text, table, line, changed[line])
+    text = with_rows_changed(text, table, changed)
     return Merged(text, len(added), len(changed), unchanged, removed, faults)
 
 

@@ -27,7 +27,7 @@ from answerd.documents import Key, RawDocument
 from answerd.identity import Kind, folded, identity_of
 from answerd.inventory import FORMAT as INVENTORY_FORMAT
 from answerd.inventory import file_of
-from answerd.inventory.editing import with_row, with_rows_added, without_row
+from answerd.inventory.editing import with_rows_added, with_rows_changed, without_row
 from answerd.inventory.meaning import Meaning
 from answerd.inventory.records import UnreadableError
 from answerd.inventory.row import Row, judged
@@ -411,9 +411,9 @@ def _with_edit(edit: RowEdit, labels: Mapping[str, str], text: str, table: Table
     _, fault = judged(table.layout, cells)
     if fault:
         raise NotSaved(f"the row {fault}" if fault.startswith("has ") else f"the row: {fault}")
-    return (
-        with_rows_added(text, table, [cells]) if found is None else with_row(text, table, line_of(table, found), cells)
-    )
+    if found is None:
+        return with_rows_added(text, table, [cells])
+    return with_rows_changed(text, table, {line_of(table, found): cells})
 
 
 def _is_as_seen(found: Row | None, was: str, labels: Mapping[str, str]) -> bool:

@@ -29,8 +29,9 @@ TURNS_AT_ONCE: Final = 1_000
 MOST_WORK: Final = 16_777_216
 """What one answer may process and make: characters, and parts of expressions (`FOR_EACH_PART`). A second of work."""
 
-MOST_AT_ONCE: Final = 2_097_152
-"""What one operator or one filter may make or look through. Nothing else runs meanwhile: some milliseconds."""
+MOST_AT_ONCE: Final = 524_288
+"""What one operator or one filter may make or look through. Nothing else runs meanwhile: up to 30 milliseconds, which
+tests/cost/test_jinja_turns.py holds."""
 
 WORK_AT_ONCE: Final = 16_384
 """Work after which other requests get their turn: about a millisecond. A request takes some turns of the loop."""
@@ -47,8 +48,11 @@ FOR_EACH_ITEM: Final = 8
 LARGEST_NUMBER: Final = 256
 """Bits of the largest integer."""
 
-MOST_ITEMS: Final = 100_000
-"""Numbers that ``range`` makes."""
+MOST_ITEMS: Final = MOST_AT_ONCE // FOR_EACH_ITEM
+"""Numbers that ``range`` makes: as many as a list has items."""
+
+LONG_TEXT: Final = 64
+"""Characters of a text above which comparing it counts."""
 
 
 class Refused(ValueError):
@@ -129,6 +133,13 @@ def scalar(value: Any) -> Any:
     if isinstance(value, _SCALARS):
         return value
     raise Refused(f"compares {described(value)}: compare texts, numbers, true and false")
+
+
+def compared(filling: Filling, value: Any) -> Any:
+    """Return a value that is compared. A long text may be so in each turn of a loop."""
+    if isinstance(value, str) and len(value) > LONG_TEXT:
+        filling.spend(len(value))
+    return scalar(value)
 
 
 def _items(filling: Filling, value: object) -> Sequence[Any]:
@@ -251,8 +262,14 @@ def _each(change: Callable[..., str]) -> Word:
     return changed
 
 
+def _refuse_longer(text: str) -> None:
+    if len(text) > filters.LONGEST_FILTERED:
+        raise Refused(f"has a filter that takes at most {filters.LONGEST_FILTERED:,} characters")
+
+
 def _judged(apply: Callable[..., T], *texts: str) -> T:
     """Return what a filter of placeholders makes. Raises `Refused` with its sentence."""
+    _refuse_longer(texts[0])
     try:
         return apply(*texts)
     except ValueError as error:
@@ -347,7 +364,11 @@ def _int(filling: Filling, value: Any, default: Any = 0, base: int = 10) -> Any:
 
 def _float(filling: Filling, value: Any, default: Any = 0.0) -> Any:
     try:
-        return float(value if isinstance(value, int | float) else _text_size(filling, value))
+        if isinstance(value, int | float):
+            return float(value)
+        text = _text_size(filling, value)
+        _refuse_longer(text)
+        return float(text)
     except ValueError as error:
         if isinstance(error, Refused):
             raise
@@ -363,10 +384,14 @@ def _length(filling: Filling, value: Any) -> int:
 
 
 def _compared(filling: Filling, value: Any) -> list[Any]:
-    """Return the items of a list that are to be compared with each other."""
+    """Return the items of a list that are to be compared with each other, each with several others."""
     items = [scalar(item) for item in _items(filling, value)]
-    filling.spend(len(items) * FOR_EACH_ITEM * 4)
+    filling.spend((len(items) * FOR_EACH_ITEM + _length_of_texts(items)) * 4)
     return items
+
+
+def _length_of_texts(items: Iterable[Any]) -> int:
+    return sum(len(item) for item in items if isinstance(item, str))
 
 
 def _sort(filling: Filling, value: Any, reverse: bool = False) -> list[Any]:
@@ -383,9 +408,16 @@ def _reverse(filling: Filling, value: Any) -> Any:
 
 def _sum(filling: Filling, value: Any, start: Any = 0) -> Any:
     total = start
-    for item in _items(filling, value):
+    for item in _each_item(filling, value):
         total = calculated(filling, "+", total, item)
     return total
+
+
+def _each_item(filling: Filling, value: Any) -> Iterator[Any]:
+    """Yield the items of a list for something that is done with each of them."""
+    for item in _items(filling, value):
+        filling.spend(FOR_EACH_ITEM)
+        yield item
 
 
 def _round(_filling: Filling, value: Any, places: int = 0) -> Any:
@@ -413,7 +445,9 @@ def _pairs(filling: Filling, value: Any) -> list[tuple[Any, Any]]:
 
 
 def _sorted_pairs(filling: Filling, value: Any) -> list[tuple[Any, Any]]:
-    return sorted(_pairs(filling, value), key=lambda pair: scalar(pair[0]))
+    pairs = _pairs(filling, value)
+    _compared(filling, [name for name, _ in pairs])
+    return sorted(pairs, key=lambda pair: pair[0])
 
 
 def _batch(filling: Filling, value: Any, count: int) -> list[list[Any]]:
@@ -426,13 +460,13 @@ def _batch(filling: Filling, value: Any, count: int) -> list[list[Any]]:
 def _map(filling: Filling, value: Any, name: str, *texts: Any) -> list[Any]:
     if name not in WORDS:
         raise Refused("maps by no filter: name one, as in | map('upper')")
-    return [WORDS[name](filling, item, *texts) for item in _items(filling, value)]
+    return [WORDS[name](filling, item, *texts) for item in _each_item(filling, value)]
 
 
 def _selected(filling: Filling, value: Any, name: str, *texts: Any, wanted: bool) -> list[Any]:
     if name not in TESTS:
         raise Refused("selects by no test: name one, as in | select('gt', 5)")
-    return [item for item in _items(filling, value) if bool(TESTS[name](filling, item, *texts)) is wanted]
+    return [item for item in _each_item(filling, value) if bool(TESTS[name](filling, item, *texts)) is wanted]
 
 
 WORDS: Final[dict[str, Word]] = {
@@ -485,7 +519,7 @@ assert set(GATHERING) <= set(WORDS)  # noqa: S101 - the tables of both kinds of 
 
 
 def _ordered(compare: Callable[[Any, Any], Any]) -> Word:
-    return lambda _filling, value, other: compare(scalar(value), scalar(other))
+    return lambda filling, value, other: compare(compared(filling, value), compared(filling, other))
 
 
 def _left_over(value: Any, by: Any) -> Any:
@@ -496,8 +530,7 @@ def _left_over(value: Any, by: Any) -> Any:
 
 
 def _is_in(filling: Filling, value: Any, several: Any) -> bool:
-    filling.spend(len(several) if isinstance(several, str) else 0)
-    return scalar(value) in (several if isinstance(several, str) else _items(filling, several))
+    return compared(filling, value) in _container(filling, several)
 
 
 TESTS: Final[dict[str, Word]] = {
@@ -549,8 +582,8 @@ def _of_text(name: str) -> Word:
     return call
 
 
-def _get(_filling: Filling, value: Mapping[Any, Any], key: Any, default: Any = None) -> Any:
-    return value.get(scalar(key), default)
+def _get(filling: Filling, value: Mapping[Any, Any], key: Any, default: Any = None) -> Any:
+    return value.get(compared(filling, key), default)
 
 
 METHODS: Final[dict[type, dict[str, Word]]] = {
@@ -634,7 +667,11 @@ def _container(filling: Filling, value: Any) -> Any:
     if isinstance(value, str):
         filling.spend(len(value))
         return value
-    return value if isinstance(value, dict) else _items(filling, value)
+    if isinstance(value, dict):
+        return value
+    items = _items(filling, value)
+    filling.spend(0 if isinstance(items, range) else _length_of_texts(items))
+    return items
 
 
 INSERTED: Final[dict[str, Word]] = {
@@ -642,7 +679,7 @@ INSERTED: Final[dict[str, Word]] = {
     " call": lambda filling, _value, size: filling.turn(size),
     " slice": _slice,
     " concatenated": _concatenated,
-    " compared": lambda _filling, value: scalar(value),
+    " compared": compared,
     " container": _container,
     " own": lambda filling, label: filling.lookup.first(label),
 }

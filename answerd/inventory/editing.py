@@ -6,19 +6,25 @@ import re
 from collections.abc import Mapping, Sequence
 from itertools import islice
 
-from answerd.inventory.records import BYTE_ORDER_MARK, records, written_record
+from answerd.inventory.records import BYTE_ORDER_MARK, after_sep_line, records, written_record
 from answerd.inventory.row import Layout
 from answerd.inventory.table import Table
 
 _LINE_END = re.compile(r"\r\n|\n|\r")
 
 
-def with_row(text: str, table: Table, line: int, values: Sequence[str]) -> str:
-    """Return the text with other values in the row that begins on ``line``: one for each named column."""
-    start, end = _place_of_row(text, table, line)
-    if table.layout.syntax.cells(text[start:end]) == list(values):
-        return text
-    return text[:start] + written_record(values, table.layout.syntax.separator) + text[end:]
+def with_rows_changed(text: str, table: Table, changed: Mapping[int, Sequence[str]]) -> str:
+    """Return the text with other values in rows, by the lines on which they begin: one for each named column."""
+    syntax = table.layout.syntax
+    begin = text.startswith(BYTE_ORDER_MARK)
+    sep_line = after_sep_line(text[begin:])
+    parts, done = [], 0
+    for record in records(text, syntax, begin + sep_line, 2 if sep_line else 1):
+        values = changed.get(record.line)
+        if values is not None and syntax.cells(text[record.start : record.end]) != list(values):
+            parts += [text[done : record.start], written_record(values, syntax.separator)]
+            done = record.end
+    return "".join((*parts, text[done:]))
 
 
 def without_row(text: str, table: Table, line: int) -> str:

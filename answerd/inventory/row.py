@@ -156,7 +156,11 @@ def _places(columns: Sequence[str], meaning: Meaning, beside: str) -> tuple[dict
             continue
         known = places.setdefault(label, [])
         if known and label == "id" and folded(columns[known[0]]) != name:
-            faults.append(f"columns {brief(columns[known[0]])!r} and {brief(column)!r} are both the name of a machine")
+            first = columns[known[0]]
+            faults.append(
+                f"columns {brief(first)!r} and {brief(column)!r} are both the name of a machine: give one of them "
+                f"another label in {beside}"
+            )
         elif known and not (label != "id" and all(folded(columns[one]) in meaning.labels for one in (*known, at))):
             first = columns[known[0]]
             faults.append(

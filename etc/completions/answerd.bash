@@ -13,8 +13,8 @@ _answerd() {
         diff) options='--summary --show-secrets --json --help -h' ;;
         validate-answer) options='--format --release --product --help -h' ;;
         captures) options='--machine --json --help -h' ;;
-        inventory) options='--to --dry-run --json --help -h' ;;
-        adopt) options='--name --set --said --count --free --to --dry-run --yes --json --help -h' ;;
+        inventory) options='--fill --to --dry-run --json --help -h' ;;
+        adopt) options='--name --set --said --count --free --to --from --ca --dry-run --yes --json --help -h' ;;
         installs) options='--where --group --state --summary --names --waiting --unknown --from --ca --json --help -h' ;;
         install) options='--show-secrets --json --help -h' ;;
         arm) options='--where --group --state --help -h' ;;

@@ -4,6 +4,7 @@ answer. Rules: docs/inventory.md#adopting-machines."""
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
@@ -13,9 +14,13 @@ import pytest
 
 from answerd.commands.own_changes import user_name
 from answerd.server.roles import hash_of
+from tests.support.processes import killed_at_last
 from tests.support.replies import Reply
-from tests.support.service import Service, run, write_tree
+from tests.support.service import PROGRAM, Service, environment, run, write_tree
+from tests.support.terminals import new_terminal, read_until
 from tests.support.waiting import wait_until
+
+CHECKOUT = Path(__file__).parents[2]
 
 TOKEN, READER = "of-the-inventory-0123456789", "of-the-reader-0123456789abc"
 DOCUMENTS: dict[str, str | bytes] = {
@@ -31,6 +36,12 @@ def mac(number: int) -> str:
 
 def ask(service: Service, number: int, path: str = "/ks") -> Reply:
     return service.get(f"{path}?mac={mac(number)}&serial=7ABC10{number}&product=R750xa")
+
+
+def url_of(service: Service) -> str:
+    """The URL of a service's admin API."""
+    assert service.admin is not None
+    return f"http://127.0.0.1:{service.admin[1]}"
 
 
 def database(directory: Path) -> dict[str, Any]:
@@ -117,6 +128,71 @@ def test_machines_are_adopted_over_the_admin_api(serving: Callable[..., Service]
     for body, sentence in NOT_TO_BE.items():
         refused = service.ask_admin("POST", "/adopt", body.encode(), authorization=f"Bearer {TOKEN}")
         assert (refused.status, sentence in refused.json["error"]) == (400, True), refused.json
+
+
+def test_machines_are_adopted_from_a_service_elsewhere(serving: Callable[..., Service], tmp_path: Path) -> None:
+    service = serving(None, **database(tmp_path))
+    url = url_of(service)
+
+    def adopt(*arguments: str, token: str = TOKEN) -> subprocess.CompletedProcess[bytes]:
+        return run("adopt", "--from", url, *arguments, SERVICE_ADMIN_TOKEN=token)
+
+    nobody = adopt("--name", "cn{n:04}")
+    assert (nobody.returncode, nobody.stdout) == (1, b"")
+    assert b"there is no machine to adopt" in nobody.stderr
+    for number in (3, 1, 2):
+        assert ask(service, number).status == 404
+    wait_until(lambda: len(json.loads(adopt("--dry-run", "--json").stdout)["rows"]) == 3)
+    refused = adopt("--name", "cn{n:04}", token=READER)
+    assert (refused.returncode, b"answered 403" in refused.stderr) == (2, True)
+    wrong = adopt("--name", "cn")
+    assert (wrong.returncode, b"write {n} once" in wrong.stderr) == (2, True)
+    tried = json.loads(adopt("--name", "cn{n:04}", "--count", "2", "--dry-run", "--json").stdout)
+    assert [(row["name"], row["machine"]) for row in tried["rows"]] == [("cn0001", "7ABC103"), ("cn0002", "7ABC101")]
+    shown = adopt("--name", "cn{n:04}", "--set", "role=gpu", "--said", "serial=7ABC103")
+    assert shown.returncode == 0, shown.stderr
+    assert f"cn0001,{mac(3)},7ABC103,,gpu".encode() in shown.stdout
+    assert shown.stdout.endswith(b"1 machine adopted, 0 left out\n")
+    filled = json.loads(adopt("--json", "--count", "1").stdout)
+    assert (filled["status"], [row["machine"] for row in filled["rows"]]) == ("adopted", ["7ABC101"])
+    assert adopt("--ca", "/dev/null").returncode == 2
+    assert run("adopt", "--ca", "/dev/null").returncode == 2
+
+
+def test_what_was_shown_is_adopted_or_nothing(serving: Callable[..., Service], tmp_path: Path) -> None:
+    service = serving(None, **database(tmp_path))
+    settings: dict[str, Any] = {"SERVICE_ADMIN_TOKEN": TOKEN}
+    command = ["adopt", "--from", url_of(service), "--name", "cn{n:04}"]
+
+    def row(name: str) -> Reply:
+        body = json.dumps({"id": name, "mac": mac(7)}).encode()
+        return service.ask_admin("PUT", f"/inventory/default/{name}", body, authorization=f"Bearer {TOKEN}")
+
+    for number in (1, 2):
+        assert ask(service, number).status == 404
+    wait_until(lambda: b'"7ABC102"' in run(*command, "--dry-run", "--json", **settings).stdout)
+    assert run(*command, "--count", "1", "--yes", **settings).returncode == 0
+    environ = environment(**settings) | {"PYTHONPATH": str(CHECKOUT)}
+
+    def asked(meanwhile: Callable[[], object]) -> tuple[int, bytes]:
+        """The exit status where somebody says yes, and what is shown."""
+        ours, theirs = new_terminal()
+        line = [*PROGRAM, *command]
+        with killed_at_last(subprocess.Popen(line, env=environ, stdin=theirs, stdout=theirs, stderr=theirs)) as asking:
+            os.close(theirs)
+            said = read_until(ours, b"Adopt 1 machine? [y/N] ")
+            meanwhile()
+            os.write(ours, b"y\n")
+            said += read_until(ours, None)
+            status = asking.wait(60)
+        os.close(ours)
+        return status, said
+
+    status, said = asked(lambda: row("x1"))
+    assert (status, b"the inventory was changed meanwhile: nothing was adopted" in said) == (1, True)
+    status, said = asked(lambda: None)
+    assert (status, b"1 machine adopted, 0 left out" in said) == (0, True)
+    assert row("x1").json["status"] == "unchanged"
 
 
 NOT_TO_BE = {

@@ -9,9 +9,11 @@ from typing import Any
 
 import pytest
 
+from answerd.installs.states import Rules
 from answerd.server.roles import Role, new_token
+from answerd.store.states import open_state_file
 from tests.support.console import TOKEN, Browser, started
-from tests.support.service import run
+from tests.support.service import run, write_tree
 from tests.support.waiting import wait_until
 
 TABLE = b"id,mac\nweb-1,52:54:00:00:00:01\nweb-2,52:54:00:00:00:02\n"
@@ -114,3 +116,16 @@ def test_without_a_place_for_it_the_audit_says_so(tmp_path: Path) -> None:
     done = run("audit", SERVICE_ANSWERS_DIR=tmp_path / "answers")
     assert (done.returncode, b"SERVICE_STATE_PATH" in done.stderr) == (1, True)
     assert run("audit", "--since", "yesterday", SERVICE_ANSWERS_DIR=tmp_path / "answers").returncode == 2
+
+
+def test_the_audit_of_files_names_the_documents_that_it_reads(tmp_path: Path) -> None:
+    write_tree(tmp_path / "answers", {"x.ks": "lang en\n", "inventory.csv": "id,mac\nweb-01,98:fa:9b:50:d8:10\n"})
+    settings: dict[str, Any] = {
+        "SERVICE_ANSWERS_DIR": tmp_path / "answers",
+        "SERVICE_STATE_PATH": tmp_path / "states.db",
+    }
+    open_state_file(str(settings["SERVICE_STATE_PATH"]), Rules())  # as the service has made it
+    assert run("arm", "web-01", **settings).returncode == 0
+    done = run("audit", **settings)
+    assert done.stderr.splitlines()[0].endswith(b", 2 documents")
+    assert b"arm" in done.stdout

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import select
 import signal
 import socket
 import subprocess
@@ -16,7 +15,7 @@ import pytest
 from answerd.store.sqlite import SqliteStore
 from tests.support.processes import is_asleep, killed_at_last
 from tests.support.service import PROGRAM, environment, run, write_tree
-from tests.support.terminals import new_terminal
+from tests.support.terminals import new_terminal, read_until
 from tests.support.waiting import wait_until
 
 CHECKOUT = Path(__file__).parents[2]
@@ -155,20 +154,6 @@ QUESTIONS = {
     "yes": (b"y\n", 0),
 }
 """What a person types at a question, and the exit status."""
-
-
-def read_until(terminal: int, wanted: bytes | None) -> bytes:
-    """Read what a program writes to a terminal, up to a text or to its end."""
-    said = b""
-    while wanted is None or wanted not in said:
-        readable, _, _ = select.select([terminal], [], [], 60)
-        assert readable, said
-        try:
-            said += os.read(terminal, 1_000)
-        except OSError:  # the program has ended
-            assert wanted is None, said
-            break
-    return said
 
 
 @pytest.mark.parametrize(("typed", "status"), QUESTIONS.values(), ids=QUESTIONS)

@@ -57,12 +57,16 @@ TABLE = {cells[0]: cells[1] for name in ("http", "limits") for cells in rows(pag
         ("statements within each other", f"{jinja.DEEPEST_STATEMENT} statements"),
         ("turns of loops and calls of macros of one text", f"{jinja_words.MOST_TURNS:,} turns"),
         ("what one operator or filter of it makes or looks through", f"{jinja_words.MOST_AT_ONCE:,} characters"),
-        ("numbers of a `range`", f"{jinja_words.MOST_ITEMS:,} numbers"),
+        (
+            "a value of a filter that placeholders have too, or of `float`, and a name that is looked for in a map",
+            f"{filters.LONGEST_FILTERED:,} characters",
+        ),
+        ("numbers of a `range`, and items of a list", f"{jinja_words.MOST_ITEMS:,}"),
         ("an integer", f"{jinja_words.LARGEST_NUMBER} bits"),
         (
             "what one text makes and looks through; each part of an expression counts "
-            f"{jinja_words.FOR_EACH_PART} characters each time, a call of a filter {jinja_words.FOR_EACH_CALL}, "
-            f"an item of a list {jinja_words.FOR_EACH_ITEM}",
+            f"{jinja_words.FOR_EACH_PART} characters each time, a call of a filter and what a tag writes "
+            f"{jinja_words.FOR_EACH_CALL}, an item of a list {jinja_words.FOR_EACH_ITEM}",
             f"{jinja_words.MOST_WORK:,} characters",
         ),
         ("a secret", f"{secrets.LARGEST_SECRET:,} bytes"),

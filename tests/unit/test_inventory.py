@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from answerd.facts import OWN_LABELS, RESERVED_LABELS
 from answerd.formats.template import SECRETS
 from answerd.identity import identity_of
-from answerd.inventory.editing import with_row, with_rows_added, without_row
+from answerd.inventory.editing import with_rows_added, with_rows_changed, without_row
 from answerd.inventory.meaning import RESERVED_BEGINNING, RESERVED_COLUMNS
 from answerd.inventory.records import UnreadableError, written
 from answerd.inventory.row import identities_of_sound, judged, notes
@@ -361,7 +361,7 @@ def test_a_changed_header_makes_every_row_new() -> None:
 
 def test_a_row_that_was_short_gets_the_cells_that_it_needs() -> None:
     table = read_table("inventory.csv", "id,mac,role,rack\nweb-01\n")
-    assert with_row(table.text, table, 2, ["web-01", "", "db", ""]) == "id,mac,role,rack\nweb-01,,db,\n"
+    assert with_rows_changed(table.text, table, {2: ["web-01", "", "db", ""]}) == "id,mac,role,rack\nweb-01,,db,\n"
 
 
 @pytest.mark.parametrize(
@@ -404,7 +404,7 @@ def test_whatever_a_row_is_changed_to_it_is_read_back_and_nothing_else_changes(
 
     before = rows(text)
     assert before == [row for row in map(as_kept, grid) if any(row)]
-    edited = with_row(text, table, table.lines[at], values)
+    edited = with_rows_changed(text, table, {table.lines[at]: values})
     kept = as_kept(values)
     assert rows(edited) == [row for row in [*before[:at], kept, *before[at + 1 :]] if any(row)]
     assert rows(without_row(text, table, table.lines[at])) == before[:at] + before[at + 1 :]

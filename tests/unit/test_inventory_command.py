@@ -174,3 +174,106 @@ def test_an_inventory_that_cannot_be_read_is_named_and_nothing_is_added(run: Run
         status, _, err = run("add", "body.json")
         assert status == 1
         assert "inventory.csv:2" in err
+
+
+INTERFACES = (
+    "Device,Name,MAC Address\nweb-01,eno1,98:FA:9B:50:D8:10\nweb-01,eno2,98:FA:9B:50:D8:1F\n"
+    "web-03,eno1,98:FA:9B:50:D8:30\nweb-03,eno2,98:FA:9B:50:D8:31\nweb-04,eno1,x\n"
+)
+PORT_COLUMNS = '[columns]\nDevice = "id"\nName = "port"\n"MAC Address" = "mac"\n'
+
+
+def test_a_table_with_a_row_for_each_port_gives_a_row_for_each_machine(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "interfaces.csv").write_text(INTERFACES, "utf-16")
+    (tmp_path / "interfaces.columns").write_text(PORT_COLUMNS)
+    status, out, err = run("add", "interfaces.csv")
+    assert (status, out.splitlines()[-1]) == (1, "1 added, 2 left out")
+    assert err.splitlines()[-2:] == [
+        "left out: interfaces.csv:2: inventory.csv:2 is of this machine",
+        "left out: interfaces.csv:6: column MAC Address: a value is no MAC address",
+    ]
+    (row,) = rows(run, "id=web-03")
+    assert row["row"]["mac"] == "98:FA:9B:50:D8:30 98:FA:9B:50:D8:31"
+
+
+def test_rows_that_are_there_get_what_they_lack(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "interfaces.csv").write_text(INTERFACES + "lab-1,eno1,98:FA:9B:50:D8:40\n")
+    (tmp_path / "interfaces.columns").write_text(PORT_COLUMNS)
+    status, out, err = run("add", "--fill", "interfaces.csv")
+    assert (status, out.splitlines()) == (
+        1,
+        [
+            "filled in inventory.csv: web-01,98:fa:9b:50:d8:10 98:FA:9B:50:D8:1F,,,web",
+            "1 filled, 0 unchanged, 3 left out",
+        ],
+    )
+    assert "left out: interfaces.csv:4: no row of inventory.csv is of this machine" in err
+    status, out, _ = run("add", "--fill", "interfaces.csv")
+    assert out == "0 filled, 1 unchanged, 3 left out\n"
+
+
+def test_of_many_machines_that_are_left_out_for_one_reason_ten_are_named(run: Run, tmp_path: Path) -> None:
+    switches = "".join(f"sw-{n},1,98:fa:9b:50:d9:{n:02x}\n" for n in range(13))
+    (tmp_path / "ports.csv").write_text(f"id,port,mac\n{switches}web-02,1,98:fa:9b:50:d8:13\nweb-09,1,x\n")
+    _, out, err = run("add", "--fill", "ports.csv")
+    assert out.endswith("1 filled, 0 unchanged, 14 left out\n")
+    left_out = [line for line in err.splitlines() if line.startswith("left out: ")]
+    assert left_out[9:] == [
+        "left out: ports.csv:11: no row of inventory.csv is of this machine",
+        "left out: 3 more: no row of inventory.csv is of this machine",
+        "left out: ports.csv:16: column mac: a value is no MAC address",
+    ]
+
+
+def test_an_inventory_without_a_column_for_addresses_gets_one(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "ports.csv").write_text("id,port,mac\nlab-1,1,98:fa:9b:50:d8:40\nlab-1,2,98:fa:9b:50:d8:41\n")
+    assert run("add", "--fill", "--to", "lab", "--dry-run", "ports.csv")[1] == (
+        "lab-1,web,98:fa:9b:50:d8:40 98:fa:9b:50:d8:41\n"
+    )
+    assert run("add", "--fill", "--to", "lab", "ports.csv")[0] == 0
+    (row,) = rows(run, "id=lab-1")
+    assert row == {
+        "place": "inventory/lab.csv:2",
+        "row": {"id": "lab-1", "kind": "web", "mac": "98:fa:9b:50:d8:40 98:fa:9b:50:d8:41"},
+        "claimed_by": [],
+    }
+
+
+def test_a_row_that_says_something_else_is_not_filled(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "ports.csv").write_text("id,serial,port,mac\nweb-02,S2,1,98:fa:9b:50:d8:13\n")
+    assert run("add", "--fill", "ports.csv")[1].endswith("1 filled, 0 unchanged, 0 left out\n")
+    (tmp_path / "ports.csv").write_text("id,serial,port,mac\nweb-02,S3,1,98:fa:9b:50:d8:14\n")
+    _, out, err = run("add", "--fill", "ports.csv")
+    assert out == "0 filled, 0 unchanged, 1 left out\n"
+    assert "left out: ports.csv:2: inventory.csv:3 has another value in column serial" in err
+    (tmp_path / "ports.csv").write_text("id,port,mac\nweb-02,1,98:fa:9b:50:d8:10\n")
+    _, _, err = run("add", "--fill", "ports.csv")
+    assert "left out: ports.csv:2: inventory.csv:2 and :3 are of this machine" in err
+
+
+@pytest.mark.parametrize(
+    ("columns", "place", "sentence"),
+    [
+        ("Device = 1", "interfaces.columns:1", "key 'Device' is unknown"),
+        ('shared = ["x1"]', "interfaces.columns:1", "shared values hold for the whole set"),
+        ("", "interfaces.csv:1", "say in interfaces.columns which column is which"),
+        ('[columns]\nDevice = "id"\n"MAC Address" = "mac"', "interfaces.csv:1", "which column names the port"),
+    ],
+)
+def test_a_table_that_cannot_be_read_says_what_to_write(
+    run: Run, tmp_path: Path, columns: str, place: str, sentence: str
+) -> None:
+    (tmp_path / "interfaces.csv").write_text(INTERFACES)
+    if columns:
+        (tmp_path / "interfaces.columns").write_text(columns)
+    status, out, err = run("add", "interfaces.csv")
+    assert (status, out) == (1, "0 added, 1 left out\n")
+    assert f"left out: {place}: " in err
+    assert sentence in err
+
+
+def test_a_table_of_ports_that_is_the_inventory_names_the_command(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "answers" / "inventory.csv").write_text("id,mac\na,98:fa:9b:50:d8:10\na,98:fa:9b:50:d8:11\n")
+    if not (tmp_path / "answers.db").exists():
+        _, _, err = run()
+        assert "rows with one identity (column id), so none of them counts; if the table has a row for each port" in err

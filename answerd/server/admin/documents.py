@@ -20,7 +20,7 @@ from answerd.documents import Key, RawDocument
 from answerd.formats import FORMATS
 from answerd.identity import Kind, folded, identity_of
 from answerd.inventory import COLUMNS, FORMAT
-from answerd.inventory.editing import in_columns, with_row, with_rows_added, without_row
+from answerd.inventory.editing import in_columns, with_rows_added, with_rows_changed, without_row
 from answerd.inventory.records import BYTE_ORDER_MARK, UnreadableError
 from answerd.inventory.row import Row, judged
 from answerd.inventory.table import Table, read_table
@@ -201,7 +201,7 @@ class DocumentHandlers:
                 return with_rows_added(text, table, [cells])
             if cells == found.cells():
                 return text
-            return with_row(text, table, line_of(table, found), cells)
+            return with_rows_changed(text, table, {line_of(table, found): cells})
 
         return written_response("stored", self._edited(name, identity, edit))
 
