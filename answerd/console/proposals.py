@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, MutableSequence, Sequence
+from collections.abc import Mapping, MutableSequence
 from pathlib import Path
 
 import tomlkit
@@ -34,16 +34,6 @@ def text_of_new(kind: Kind, extension: str) -> str:
     if kind is Kind.INVENTORY:
         return NEW_INVENTORY if extension == FORMAT else NEW_COLUMNS
     return (NEW_DOCUMENTS / f"new.{_NEW_LIKE.get(extension, extension)}").read_text("utf-8")
-
-
-def cells_of(facts: Mapping[str, Sequence[str]]) -> dict[str, str]:
-    """Return the values that a machine sent about itself as cells by label: all MAC addresses, and the first value of
-    every other label."""
-    return {
-        label: " ".join(values) if label == "mac" else values[0]
-        for label, values in facts.items()
-        if values and all(values) and label != "id"
-    }
 
 
 def first_row(cells: Mapping[str, str]) -> str:
