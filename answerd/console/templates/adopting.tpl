@@ -64,7 +64,7 @@ A token with the role inventory or admin can adopt them.\\
 % include('visitors', visitors=visitors, told=told, chosen=None, may_choose=False)
 </section>
 % else:
-<form id="editor" class="card" method="post" action="/console/adopt" data-draft="adopt many" data-home="{{here}}"{{!' data-sent' if request.form else ''}}>
+<form id="editor" class="card" method="post" action="/console/adopt" data-draft="adopt many {{inventory}}" data-home="{{here}}"{{!' data-sent' if request.form else ''}}>
 <input type="hidden" name="csrf" value="{{request.session.csrf}}"><input type="hidden" name="once" value="{{once()}}"><input type="hidden" name="seen" value="{{seen}}"><input type="hidden" name="to" value="{{inventory}}">
 <h2>As rows of {{file_of(inventory)}}</h2>
 % if len(inventories) > 1:
