@@ -7,7 +7,7 @@ Texts in, a plan out: nothing is written here.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple
 
@@ -45,7 +45,7 @@ class Adoption:
 
     ``name``: a pattern of names, ``cn{n:04}``. ``values``: cells by column, the same for all. ``said``: filters
     LABEL=PATTERN of what the machines said. ``count``: at most so many. ``free``: rows that have no hardware yet are
-    filled, in their order, in place of new ones.
+    filled, in their order, in place of new ones. ``only``: the machines that were chosen one by one; None: all.
     """
 
     name: str | None = None
@@ -53,6 +53,7 @@ class Adoption:
     said: Sequence[str] = ()
     count: int | None = None
     free: bool = False
+    only: Collection[str] | None = None
 
 
 class Adopted(NamedTuple):
@@ -106,7 +107,7 @@ def planned(
     name, row = "", next(rows, None) if rows is not None else None
     for machine in sorted(machines, key=lambda one: (one.first, one.machine)):
         labels: dict[str, list[str]] = orjson.loads(machine.facts or "{}")
-        if not said.hold(labels):
+        if not said.hold(labels) or (asked.only is not None and machine.machine not in asked.only):
             continue
         if len(adopted) == (asked.count or MOST_ADOPTED):
             break

@@ -48,6 +48,7 @@ from answerd.console.session import (
     session_cookie,
 )
 from answerd.documents import LARGEST_DOCUMENT
+from answerd.server.admin.adoption import Adoptions
 from answerd.server.admin.requests import DOCUMENT_LIMIT, INVENTORY_LIMIT
 from answerd.server.console_parts import ConsoleParts
 from answerd.server.http.bodies import Ends
@@ -57,7 +58,7 @@ from answerd.server.http.server import PeerBodyLimit
 from answerd.server.roles import NEEDED, Caller, Role, may
 
 LOGIN, LOGOUT, DOCUMENT = "/console/login", "/console/logout", "/console/document"
-INVENTORY = "/console/inventory"
+INVENTORY, ADOPT, HISTORY = "/console/inventory", "/console/adopt", "/console/history"
 SESSION = "/console/session"
 
 STATIC_SECONDS = 31_536_000
@@ -113,7 +114,7 @@ class Console:
             ("GET", "/console/machines.csv"): pages.all_machines.as_csv,
             ("GET", "/console/search"): pages.search,
             ("GET", "/console/machine"): pages.one_machine.show,
-            ("GET", "/console/adopt"): pages.inventories.adopt,
+            ("GET", ADOPT): pages.adopting.show,
             ("GET", "/console/inventory"): pages.inventories.show,
             ("GET", "/console/inventory/proposal"): pages.inventories.proposal,
             ("GET", "/console/documents"): pages.documents,
@@ -125,7 +126,8 @@ class Console:
             ("GET", "/console/check"): pages.check,
             ("GET", "/console/settings"): pages.settings,
             ("GET", "/console/access"): access.show,
-            ("GET", "/console/history"): pages.history,
+            ("GET", HISTORY): pages.history.show,
+            ("GET", "/console/history/back"): pages.history.back,
         }
         self._forms: Mapping[str, FormPage] = {
             "/console/machines": FormPage(
@@ -134,7 +136,9 @@ class Console:
             INVENTORY: FormPage(
                 pages.inventories.sent, pages.inventories.change, frozenset({"save", "delete", "upload"})
             ),
+            ADOPT: FormPage(pages.adopting.sent, pages.adopting.change, frozenset({"save"})),
             DOCUMENT: FormPage(pages.sent_document, pages.change_document, frozenset({"save", "delete"})),
+            HISTORY: FormPage(pages.history.sent, pages.history.change, frozenset({"take-back"})),
             "/console/try": FormPage(pages.tried, pages.tried, frozenset()),
             "/console/access": FormPage(access.show, access.change, frozenset({"secret", "token", "revoke"})),
         }
@@ -365,6 +369,7 @@ def _backend(parts: ConsoleParts) -> Backend:
         warnings=config.warnings,
         editing=Editing(parts.writes, config.admin_timeout_seconds, sources) if parts.writes is not None else None,
         installs=Installs(installs, parts.follower.current, sources) if installs is not None else None,
+        adoptions=Adoptions(parts.writes, installs) if parts.writes is not None and installs is not None else None,
         feed=parts.feed,
         captures=Path(config.capture_dir) if config.capture_dir else None,
         age=parts.store.age_seconds,

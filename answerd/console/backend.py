@@ -21,12 +21,13 @@ from answerd.console.jobs import Checked
 from answerd.errors import StatesUnknown
 from answerd.identity import identity_of
 from answerd.installs.contacts import ContactIndex, contact_as_json
-from answerd.installs.events import Event
+from answerd.installs.events import Event, Kind
 from answerd.installs.records import InstallMemory, Remembered
 from answerd.installs.sentences import sentence, shown_name
 from answerd.installs.shown import UnknownMachine, event_as_json, record_as_json, unknown_as_json
 from answerd.installs.states import Order, Rules, State
 from answerd.inventory.row import IDENTITY_COLUMNS
+from answerd.server.admin.adoption import Adoptions
 from answerd.server.live_states import LiveStates
 from answerd.server.request_feed import RequestFeed
 from answerd.server.roles import Role
@@ -209,16 +210,20 @@ class Installs:
 
 
 def _shown(event: Event) -> dict[str, Any]:
-    """Return an event as JSON, with the percent that it reported, which a picture shows."""
-    return {**event_as_json(event), "percent": event.percent}
+    """Return an event as JSON, with the percent that it reported, which a picture shows, and with the overlays of what
+    was given in its detail."""
+    shown = event_as_json(event)
+    if event.kind is Kind.GIVEN and event.overlays:
+        shown["detail"] += f" with {', '.join(event.overlays)}"
+    return {**shown, "percent": event.percent}
 
 
 @dataclass(frozen=True, slots=True)
 class Backend:
     """All functions that pages call. ``editing`` is None for a store that is read only, ``installs`` where there are no
-    states, ``feed`` and ``captures`` where nothing is recorded. ``age``: for how long the set may have been out of
-    date, in seconds. ``access``: name and role of each token, the name empty where it has none. ``nodes`` share the
-    database."""
+    states, ``adoptions`` where one of these is, ``feed`` and ``captures`` where nothing is recorded. ``age``: for how
+    long the set may have been out of date, in seconds. ``access``: name and role of each token, the name empty where it
+    has none. ``nodes`` share the database."""
 
     catalogue: Callable[[], Catalogue]
     sources: Sources
@@ -230,6 +235,7 @@ class Backend:
     warnings: Sequence[str] = ()
     editing: Editing | None = None
     installs: Installs | None = None
+    adoptions: Adoptions | None = None
     feed: RequestFeed | None = None
     captures: Path | None = None
     age: Callable[[], float] = float

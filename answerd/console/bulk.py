@@ -12,11 +12,12 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from answerd.answers.inventory_index import Inventory
+from answerd.console.near import COMPARED
 from answerd.identity import folded
 from answerd.inventory.editing import with_columns_added, with_rows_added, with_rows_changed
 from answerd.inventory.meaning import Meaning
 from answerd.inventory.records import Syntax, UnreadableError, after_sep_line, records, separator_of, written_record
-from answerd.inventory.row import Row, judged
+from answerd.inventory.row import Row, hardware_in, judged
 from answerd.inventory.table import Table, read_table
 from answerd.short_texts import brief
 
@@ -54,7 +55,8 @@ class Pasted:
 @dataclass(frozen=True, slots=True)
 class Merged:
     """An inventory's text with the rows, and how many are new, changed, as they were, and gone. ``faults`` are by row
-    and column of what was pasted; the column is -1 for what is wrong with a whole row."""
+    and column of what was pasted; the column is -1 for what is wrong with a whole row. ``hardware`` has the MAC
+    addresses and serial numbers, in identity form, of rows that are new or change, by the same."""
 
     text: str
     added: int
@@ -62,6 +64,7 @@ class Merged:
     unchanged: int
     removed: int
     faults: Mapping[tuple[int, int], str]
+    hardware: Mapping[tuple[int, int], Sequence[str]]
 
     @property
     def sentence(self) -> str:
@@ -145,10 +148,13 @@ def merged(
     known = {name: row for row in table.rows for name in row.identities()}
     added: list[list[str]] = []
     changed: dict[int, list[str]] = {}
+    hardware: dict[tuple[int, int], list[str]] = {}
     unchanged = 0
     for number, values in enumerate(rows):
         names = judged(table.layout, values).identities
         found = {id(known[name]): known[name] for name in names if name in known}
+        for identity, at in _hardware_of(table, values, places) if mode is not Mode.REPLACE else ():
+            hardware.setdefault((number, at), []).append(identity)
         if not found:
             added.append(values)
         elif len(found) > 1:
@@ -167,7 +173,7 @@ def merged(
                 changed[table.line_of(row) or 0] = after
     text = with_rows_added(text, table, added) if added else text
     text = with_rows_changed(text, table, changed)
-    return Merged(text, len(added), len(changed), unchanged, removed, faults)
+    return Merged(text, len(added), len(changed), unchanged, removed, faults, hardware)
 
 
 def _faults(
@@ -223,6 +229,15 @@ def _column_of(table: Table, values: Sequence[str], places: Sequence[int]) -> It
             alone = [values[at] if place == at else "" for place in range(len(values))]
             for name in judged(table.layout, alone).identities:
                 yield name, places.index(at)
+
+
+def _hardware_of(table: Table, values: Sequence[str], places: Sequence[int]) -> Iterator[tuple[str, int]]:
+    """Yield each MAC address and serial number of a row with the column that was pasted and has it."""
+    for label, at in table.layout.identifying:
+        if label in COMPARED and values[at]:
+            alone = [values[at] if place == at else "" for place in range(len(values))]
+            for _, identity, _ in hardware_in(table.layout, alone):
+                yield identity, places.index(at)
 
 
 def rows_changed(before: str, after: str) -> set[str]:

@@ -10,14 +10,16 @@ from typing import NamedTuple
 from answerd.answers.catalogue import Catalogue
 from answerd.answers.line_diff import unified
 from answerd.answers.redaction import redacted
+from answerd.console.adopting import AdoptingPages
 from answerd.console.backend import Backend
+from answerd.console.changes import DocumentChange
 from answerd.console.editing import (
     Consequences,
-    DocumentChange,
     DocumentVersion,
     Editing,
     NotSaved,
 )
+from answerd.console.history import HistoryPages
 from answerd.console.inventories import InventoryPages
 from answerd.console.machine_page import MachinePage
 from answerd.console.machines import MachinesPages, waiting
@@ -67,6 +69,8 @@ class DocumentPages:
         self._backend = backend
         self._tables = Tables(backend.catalogue)
         self.inventories = InventoryPages(backend)
+        self.adopting = AdoptingPages(backend)
+        self.history = HistoryPages(backend)
         self.all_machines = MachinesPages(backend, self._tables)
         self.one_machine = MachinePage(backend, self.all_machines)
 
@@ -113,8 +117,8 @@ class DocumentPages:
         """Return an empty editor."""
         if self._backend.editing is None:
             return self._missing(request)
-        key = _key(request.get("kind", "machine"), request.get("name"), request.get("format", "toml"))
-        return self._editor(request, key or Key(Kind.MACHINE, request.get("name"), "toml"), "", "", is_new=True)
+        kind, extension = _kind_and_format(request.get("kind"), request.get("format"))
+        return self._editor(request, Key(kind, request.get("name"), extension), "", "", is_new=True)
 
     def previewed(self, request: PageRequest) -> PageReply:
         """Return the consequences that a preview is finding, or how far it is; the names of one effect where the
@@ -242,17 +246,13 @@ class DocumentPages:
     def _started(self, request: PageRequest) -> PageReply:
         """Return the editor of a new document with the text that it begins with."""
         name = request.field("name").strip()
-        kind = Kind(request.field("kind")) if request.field("kind") in KINDS else Kind.MACHINE
-        extension = request.field("format")
-        if kind is Kind.INVENTORY or extension not in FORMATS:
-            extension = _of_inventory(extension) if kind is Kind.INVENTORY else "toml"
+        kind, extension = _kind_and_format(request.field("kind"), request.field("format"))
         key, text = Key(kind, name, extension), in_thread(text_of_new, kind, extension)
         return self._editor(request, key, text, "", is_new=True, is_sent=True)
 
     def _unnamed(self, request: PageRequest) -> PageReply:
         """Return the editor with a text that has no name yet."""
-        kind = Kind(request.field("kind")) if request.field("kind") in KINDS else Kind.MACHINE
-        extension = request.field("format") if request.field("format") in FORMATS else "toml"
+        kind, extension = _kind_and_format(request.field("kind"), request.field("format"))
         key, text = Key(kind, request.field("name").strip(), extension), request.field("text").replace("\r\n", "\n")
         refusal = request.refusal
         message = (
@@ -395,6 +395,14 @@ def _key(kind: str, name: str, extension: str) -> Key | None:
     if bool(name) == is_default:
         return None
     return Key(Kind(kind), name, extension)
+
+
+def _kind_and_format(kind: str, extension: str) -> tuple[Kind, str]:
+    """Return the kind and the format of a new document, given those of a form or an address: a format that the kind may
+    have."""
+    if kind == Kind.INVENTORY.value:
+        return Kind.INVENTORY, _of_inventory(extension)
+    return Kind(kind) if kind in KINDS else Kind.MACHINE, extension if extension in FORMATS else "toml"
 
 
 def _of_inventory(extension: str) -> str:

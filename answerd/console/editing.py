@@ -6,9 +6,10 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
+from datetime import datetime
 from functools import partial
 from hashlib import sha256
+from itertools import islice
 from time import monotonic
 from typing import Any, NamedTuple
 
@@ -20,11 +21,22 @@ from answerd.answers.redaction import redacted_pair
 from answerd.answers.secret_names import is_secret_name, redacted_cell, why_masked
 from answerd.answers.sources import NO_SOURCES, Sources
 from answerd.check import Refused, refused
+from answerd.console.changes import (
+    CHANGES_COUNTED,
+    CHANGES_LISTED,
+    CHANGES_SEARCHED,
+    ChangesWanted,
+    DocumentChange,
+    MadeChange,
+    Touched,
+    made_together,
+    touched,
+)
 from answerd.console.jobs import Job, Jobs, patience_for
 from answerd.console.proposals import NEW_INVENTORY
 from answerd.console.rendering import counted
 from answerd.documents import Key, RawDocument
-from answerd.identity import Kind, folded, identity_of
+from answerd.identity import Kind, folded
 from answerd.inventory import FORMAT as INVENTORY_FORMAT
 from answerd.inventory import file_of
 from answerd.inventory.editing import with_rows_added, with_rows_changed, without_row
@@ -33,7 +45,7 @@ from answerd.inventory.records import UnreadableError
 from answerd.inventory.row import Row, judged
 from answerd.inventory.table import Table, read_table
 from answerd.long_work import run_long
-from answerd.server.admin.changes import DIFF_CHARACTERS, refuse_late
+from answerd.server.admin.changes import DIFF_CHARACTERS, HISTORY_BYTES, refuse_late
 from answerd.server.admin.documents import RowEdits, line_of
 from answerd.server.admin.requests import CannotRender, InvalidRequest, NotThere
 from answerd.server.document_writes import DocumentWrites
@@ -43,6 +55,7 @@ from answerd.store import Author, HistoryEntry, HistoryFilter, StoreError, Versi
 from answerd.write_guard import (
     UNCONDITIONAL,
     WHENEVER,
+    AppliedChange,
     ChangeSet,
     ConditionFailed,
     Conditions,
@@ -53,11 +66,11 @@ from answerd.write_guard import (
 )
 
 CHANGES_SHOWN = 20
-CHANGES_LISTED = 100
-CHANGES_SEARCHED = 20_000
-"""The newest changes in which a day, a person or a document is looked for."""
-
 _SEARCHED_AT_ONCE = 1_000
+_COUNTED_AT_ONCE = 8
+DOCUMENTS_UNFOLDED = 20
+"""Documents of one change whose differences are shown."""
+
 REVISIONS_SHOWN = 20
 LINES_SHOWN = 1_000
 """Of the difference that a change made."""
@@ -137,44 +150,6 @@ class Consequences:
         return [found for found in self.verdict if not found.is_new]
 
 
-class DocumentChange(NamedTuple):
-    """One accepted write of any document. ``when`` is in seconds since 1970. ``before`` and ``after`` are the texts,
-    None where there was no document, empty in a list of changes."""
-
-    revision: int
-    when: float
-    who: str
-    what: str
-    note: str
-    key: Key
-    before: str | None = ""
-    after: str | None = ""
-
-
-@dataclass(frozen=True, slots=True)
-class ChangesWanted:
-    """Which changes are listed: of one day (UTC, as ``2026-11-27``), by one person, of documents whose name or kind
-    holds a text; all where these are empty. ``before``: older than a revision."""
-
-    day: str = ""
-    who: str = ""
-    document: str = ""
-    before: int | None = None
-
-    def holds(self, change: DocumentChange) -> bool:
-        """Return whether a change is wanted."""
-        if self.day and f"{datetime.fromtimestamp(change.when, UTC):%Y-%m-%d}" != self.day:
-            return False
-        if self.who and self.who.casefold() not in change.who.casefold():
-            return False
-        if not self.document:
-            return True
-        bare = identity_of(self.document)
-        names = str(change.key).casefold(), file_of(change.key.identifier).casefold()
-        is_named = any(self.document.casefold() in name for name in names)
-        return is_named or (len(bare) > 1 and bare in identity_of(change.key.identifier))
-
-
 @dataclass(frozen=True, slots=True)
 class RowEdit:
     """A change of one row of an inventory. ``identity`` is one of the row's, empty for a new row; ``was`` and
@@ -218,22 +193,25 @@ class Editing:
         self._writes = writes
         self._guard = writes.guard
         self._rows = RowEdits(writes)
-        self._seconds = seconds
+        self.seconds = seconds
         self._comparisons: Jobs[Consequences] = Jobs()
+        self._counts: Jobs[Mapping[tuple[int, str], Touched]] = Jobs(most_kept=1)
+        self._touched: Mapping[tuple[int, str], Touched] = {}
 
     def find(self, key: Key) -> DocumentVersion | None:
         """Return a document, by its exact identifier or its identity."""
-        with _as_not_saved():
+        with as_not_saved():
             found = in_thread(self._writes.store.find, key)
         if found is None:
             return None
         return DocumentVersion(found.key, found.body.decode("utf-8", "replace"), etag(found.revision, found.token))
 
-    def _refuse_strictly(self, found: Consequences) -> None:
+    def refuse_strictly(self, found: Consequences) -> None:
+        """Refuse a write where installers would newly refuse answers, or that is not known yet."""
         if found.is_pending:
             raise NotSaved("the answers that it changes are still being judged: look at the preview, then save it")
         if found.newly_refused:
-            raise NotSaved(f"{refused_sentence(found.newly_refused)}", [*map(str, found.newly_refused)])
+            raise NotSaved(refused_sentence(found.newly_refused), [*map(str, found.newly_refused)])
 
     def preview(self, key: Key, text: str | None, patience: float = 0.0) -> Consequences:
         """Return the consequences of storing the text, or of removing the document; where that takes longer than
@@ -241,12 +219,12 @@ class Editing:
         if text is not None and (reason := why_masked(text, str(key))):
             return Consequences(refused=reason)
         stored = self.find(key)
-        with _as_not_saved():
+        with as_not_saved():
             version: Version = in_thread(self._writes.store.version)
         digest = sha256((text or "").encode("utf-8", "replace")).digest()
         own = partial(_difference, stored.text if stored else None, text, key.format, self._labels)
         patience = max(patience, patience_for(self._writes.follower.catalogue))
-        times = Times(begin_by=monotonic() + self._seconds)
+        times = Times(begin_by=monotonic() + self.seconds)
         work = partial(self._tried, key, text, own, times)
         turn = partial(self._writes.dry_run, times.begin_by)
         return _so_far(self._comparisons.job((key, text is None, digest, version), work, patience, turn))
@@ -260,8 +238,17 @@ class Editing:
         progress: Callable[[int, int], None],
     ) -> Consequences:
         change = ChangeSet((RawDocument(key, text),)) if text is not None else ChangeSet(deletes=(key,))
+        return self._judged(partial(self._guard.tried, change, times=times), own, times, progress)
+
+    def _judged(
+        self,
+        tried: Callable[[], AppliedChange],
+        own: Callable[[], list[str]],
+        times: Times,
+        progress: Callable[[int, int], None],
+    ) -> Consequences:
         try:
-            applied = self._guard.tried(change, times=times)
+            applied = tried()
         except WriteRefused as error:
             return Consequences(refused=error.reason, problems=error.problems, own=own())
 
@@ -285,30 +272,32 @@ class Editing:
         if reason := why_masked(text, str(key)):
             raise NotSaved(reason)
         if strict:
-            self._refuse_strictly(self.preview(key, text, self._seconds))
-        with _as_not_saved():
+            self.refuse_strictly(self.preview(key, text, self.seconds))
+        with as_not_saved():
             conditions = Conditions(if_match=etag) if etag else Conditions(if_none_match="*")
             return _saved(self._writes.make(WHENEVER, self._guard.put, key, text, by, conditions))
 
     def delete(self, key: Key, etag: str, by: Author) -> None:
         """Remove a document."""
-        with _as_not_saved():
+        with as_not_saved():
             conditions = Conditions(if_match=etag) if etag else UNCONDITIONAL
             self._writes.make(WHENEVER, self._guard.delete, key, by, conditions)
 
-    def preview_row(self, key: Key, edit: RowEdit) -> Consequences:
-        """Return the consequences of changing a row, or that they are being found."""
-        with _as_not_saved():
+    def preview_row(self, key: Key, edit: RowEdit, patience: float = 0.0) -> Consequences:
+        """Return the consequences of changing a row, or that they are being found, as `preview` does."""
+        with as_not_saved():
             try:
                 changed = partial(_with_edit, edit, self._labels)
                 text, _ = in_thread(self._rows.tried, key, edit.identity, changed)
             except NotThere:
                 text = self._first_row(key, edit)
-        return self.preview(key, text)
+        return self.preview(key, text, patience)
 
-    def edit_row(self, key: Key, edit: RowEdit, by: Author) -> Saved:
-        """Change, add or remove a row of an inventory; the first row makes the inventory."""
-        with _as_not_saved():
+    def edit_row(self, key: Key, edit: RowEdit, by: Author, *, strict: bool = False) -> Saved:
+        """Change, add or remove a row of an inventory; the first row makes the inventory. ``strict`` as for `save`."""
+        if strict:
+            self.refuse_strictly(self.preview_row(key, edit, self.seconds))
+        with as_not_saved():
             try:
                 changed = partial(_with_edit, edit, self._labels)
                 made = self._writes.make(WHENEVER, self._rows.edited, key, edit.identity, changed, by, UNCONDITIONAL)
@@ -342,22 +331,106 @@ class Editing:
         """Return the latest change of a document; None where none is kept, or it cannot be read."""
         return next(iter(self.history(key, 1)), None)
 
-    def changes(self, wanted: ChangesWanted) -> Sequence[DocumentChange]:
-        """Return the accepted writes that are wanted, the latest first: `CHANGES_LISTED`, and one more where there are
-        more. At most `CHANGES_SEARCHED` are looked at."""
-        found: list[DocumentChange] = []
-        before, since = wanted.before, wanted.day or None
-        for _ in range(CHANGES_SEARCHED // _SEARCHED_AT_ONCE):
+    def changes(self, wanted: ChangesWanted) -> Sequence[MadeChange]:
+        """Return the changes that are wanted, the latest first: `CHANGES_LISTED`, and one more where there are more."""
+        made = made_together(self._listed(wanted.before, wanted.day or None))
+        return [*islice((one for one in made if any(map(wanted.holds, one.documents))), CHANGES_LISTED + 1)]
+
+    def _listed(self, before: int | None = None, since: str | None = None) -> Iterator[DocumentChange]:
+        """Yield the accepted writes without their texts, the latest first."""
+        while True:
             some = self._changes(before=before, since=since, limit=_SEARCHED_AT_ONCE, texts=False)
-            found += [change for change in some if wanted.holds(change)]
-            if len(found) > CHANGES_LISTED or len(some) < _SEARCHED_AT_ONCE:
+            yield from some
+            if len(some) < _SEARCHED_AT_ONCE:
+                return
+            before = some[-1].revision
+
+    def touched(self) -> tuple[Mapping[tuple[int, str], Touched], bool]:
+        """Return how many machines the newest changes touched, as far as that is counted, and whether that is done."""
+        with as_not_saved():
+            version: Version = in_thread(self._writes.store.version)
+        catalogue = self._writes.follower.catalogue
+        work = partial(self._count, catalogue)
+        job = self._counts.job((version, catalogue), work, patience_for(catalogue))
+        if job.result is not None:
+            self._touched = dict(sorted({**self._touched, **job.result}.items())[-CHANGES_SEARCHED:])
+        return self._touched, job.is_finished
+
+    def _count(self, catalogue: Catalogue, progress: Callable[[int, int], None]) -> Mapping[tuple[int, str], Touched]:
+        return touched(catalogue, self._with_texts(), self._touched, progress)
+
+    def _with_texts(self) -> Iterator[Sequence[HistoryEntry]]:
+        """Yield the documents of each of the newest changes with their texts, the latest first. From any thread."""
+        history = self._writes.store.history
+        made: list[HistoryEntry] = []
+        before, count = None, 0
+        while count < CHANGES_COUNTED:
+            some = history(HistoryFilter(before=before, limit=_COUNTED_AT_ONCE, most_bytes=HISTORY_BYTES))
+            for entry in some:
+                if made and (not entry.token or entry.token != made[0].token):
+                    yield made
+                    made, count = [], count + 1
+                made.append(entry)
+            if not some:
                 break
             before = some[-1].revision
-        return found[: CHANGES_LISTED + 1]
+        if made:
+            yield made
 
     def change(self, revision: int) -> DocumentChange | None:
         """Return a change with its texts; None where it is not kept."""
         return next(iter(self._changes(revision=revision)), None)
+
+    def unfolded(self, revision: int) -> Sequence[tuple[DocumentChange, Sequence[str]]]:
+        """Return the documents that changed together with a revision, the first `DOCUMENTS_UNFOLDED`, each with its
+        unified diff without secrets; of one whose others may be forgotten only that one."""
+        wanted = HistoryFilter(together=revision, limit=DOCUMENTS_UNFOLDED, most_bytes=HISTORY_BYTES)
+        try:
+            with as_not_saved():
+                entries = self._history(wanted)
+        except NotSaved:
+            entries = []
+        changes = [_change(entry) for entry in entries] or [*self._changes(revision=revision)]
+
+        def differences() -> list[tuple[DocumentChange, Sequence[str]]]:
+            return [(one, _difference(one.before, one.after, one.key.format, self._labels)) for one in changes]
+
+        return run_long(differences)
+
+    def _history(self, wanted: HistoryFilter) -> list[HistoryEntry]:
+        found: list[HistoryEntry] = in_thread(self._writes.store.history, wanted)
+        return found
+
+    def _made(self, revision: int) -> list[HistoryEntry]:
+        """Return all documents that changed together with a revision, with their texts. Raises `NotSaved`."""
+        with as_not_saved():
+            made = self._history(HistoryFilter(together=revision))
+        if not made:
+            raise NotSaved(f"there is no revision {revision} in the history", status=404)
+        return made
+
+    def made_with(self, revision: int) -> MadeChange:
+        """Return all that changed together with a revision. Raises `NotSaved`."""
+        return MadeChange([_change(entry) for entry in self._made(revision)])
+
+    def preview_back(self, revision: int) -> Consequences:
+        """Return the consequences of taking back all that changed together with a revision, as `preview` does."""
+        made = self._made(revision)
+        with as_not_saved():
+            version: Version = in_thread(self._writes.store.version)
+        times = Times(begin_by=monotonic() + self.seconds)
+        work = partial(self._judged, partial(self._guard.take_back_tried, made, times=times), list, times)
+        turn = partial(self._writes.dry_run, times.begin_by)
+        patience = patience_for(self._writes.follower.catalogue)
+        return _so_far(self._comparisons.job(("take back", made[0].revision, version), work, patience, turn))
+
+    def take_back(self, revision: int, by: Author) -> int:
+        """Make all documents that changed together with a revision what they were before it. Return the revision of
+        that."""
+        made = self._made(revision)
+        with as_not_saved():
+            applied: AppliedChange = self._writes.make(WHENEVER, self._guard.take_back, made, by, UNCONDITIONAL)
+        return applied.written.version.revision
 
     def difference(self, revision: int) -> Sequence[str]:
         """Return the unified diff of a change, without secrets; nothing where it is not kept."""
@@ -367,8 +440,8 @@ class Editing:
         return run_long(lambda: _difference(change.before, change.after, change.key.format, self._labels))
 
     def _changes(self, **wanted: Any) -> Sequence[DocumentChange]:
-        with _as_not_saved():
-            entries: list[HistoryEntry] = in_thread(self._writes.store.history, HistoryFilter(**wanted))
+        with as_not_saved():
+            entries = self._history(HistoryFilter(**wanted))
         return [_change(entry) for entry in entries]
 
 
@@ -435,7 +508,7 @@ def _kept(column: str, before: str, given: str, labels: Mapping[str, str]) -> st
 
 
 @contextmanager
-def _as_not_saved() -> Iterator[None]:
+def as_not_saved() -> Iterator[None]:
     """Raise `NotSaved` for whatever keeps a document from being read or changed."""
     try:
         yield
@@ -522,6 +595,7 @@ def _change(entry: HistoryEntry) -> DocumentChange:
         entry.key,
         entry.before,
         entry.after,
+        entry.token,
     )
 
 

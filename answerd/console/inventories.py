@@ -1,4 +1,4 @@
-"""An inventory as a table: searched, paged, edited row by row, uploaded with a preview; and a machine adopted by a row.
+"""An inventory as a table: searched, paged, edited row by row, many rows pasted or uploaded with a preview.
 
 Rules: docs/console.md#inventories.
 """
@@ -8,7 +8,8 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache
+from functools import lru_cache, partial
+from typing import NamedTuple
 
 from answerd.answers.catalogue import Catalogue
 from answerd.answers.secret_names import redacted_cell
@@ -26,17 +27,16 @@ from answerd.console.bulk import (
 )
 from answerd.console.editing import Consequences, Editing, NotSaved, RowEdit, digest_of, shown_cells
 from answerd.console.jobs import Kept
+from answerd.console.near import NearRow, near_rows
 from answerd.console.page_request import PageReply, PageRequest, message_page, number_in, redirect, saved_at
-from answerd.console.proposals import NEW_INVENTORY, cells_of, first_row
 from answerd.console.rendering import ago, counted, link, on_page, page
 from answerd.console.table import inventories_of, secret_places
 from answerd.documents import LARGEST_INVENTORY, Key, NotText, RawDocument, decoded
-from answerd.formats import ALIASES
 from answerd.identity import Kind, folded, identifier_fault, identity_of
 from answerd.inventory import DEFAULT_NAME, FORMAT, file_of
 from answerd.inventory.records import UnreadableError
 from answerd.inventory.row import Row
-from answerd.inventory.table import Table, read_table
+from answerd.inventory.table import Table
 from answerd.long_work import run_long
 
 ROWS_ON_A_PAGE = 100
@@ -169,7 +169,8 @@ class InventoryPages:
             return self._uploaded(request, key)
         if request.field("proposal"):
             return self._save_proposal(request, editing)
-        saved = editing.edit_row(key, _row_edit(request, removes=verb == "delete"), by)
+        edit, strict = _row_edit(request, removes=verb == "delete"), request.field("strict") == "1"
+        saved = editing.edit_row(key, edit, by, strict=strict)
         back = request.field("back")
         is_own = back.startswith(("/console/inventory?", "/console/machine?"))
         return redirect(saved_at(back if is_own else View(name).where(), saved.revision))
@@ -192,7 +193,8 @@ class InventoryPages:
                 stored = editing.find(key)
                 etag = stored.etag if stored is not None else ""
         note = request.author.note or proposal.note
-        saved = editing.save(key, text, etag, replace(request.author, note=note))
+        strict = request.field("strict") == "1"
+        saved = editing.save(key, text, etag, replace(request.author, note=note), strict=strict)
         self._proposals.drop(request.field("proposal"))
         of_change = mode is Mode.ADD or mode is Mode.UPDATE
         where = View(key.identifier, of_change=saved.revision if of_change else 0).where()
@@ -201,7 +203,7 @@ class InventoryPages:
     def _merged(self, proposal: Proposal, to: Sequence[str], mode: Mode) -> Merged:
         """Return an inventory with the rows of a proposal, whose columns go ``to`` others. Raises `NotSaved`."""
         catalogue = self._backend.catalogue()
-        raw, table = _inventory(catalogue, proposal.key.identifier)
+        raw, table = table_of(catalogue, proposal.key.identifier)
         index, meaning = catalogue.inventory, catalogue.meaning_of(proposal.key.identifier)
 
         def work() -> Merged:
@@ -238,8 +240,9 @@ class InventoryPages:
         sent = request.form or request.query
         mode = _mode_of(next(iter(sent.get("mode", ())), ""), kept.mode) or Mode.ADD
         catalogue = self._backend.catalogue()
-        _, table = _inventory(catalogue, kept.key.identifier)
+        _, table = table_of(catalogue, kept.key.identifier)
         given, change, fault, consequences = None, None, "", None
+        near: Mapping[tuple[int, int], Sequence[NearRow]] = {}
         to = sent.get("to", ())
         try:
             given = run_long(lambda: pasted(kept.text))
@@ -255,6 +258,8 @@ class InventoryPages:
             fault = error.reason
         if change is not None and not change.faults:
             consequences = editing.preview(kept.key, change.text)
+        if change is not None:
+            near = run_long(partial(_near_cells, catalogue, change.hardware))
         body = page(
             "bulk",
             request=request,
@@ -270,7 +275,9 @@ class InventoryPages:
             is_mapped=bool(sent.get("to")),
             columns=table.layout.columns if table is not None else (),
             change=change,
-            shown=_shown_rows(given, change, catalogue.columns) if given is not None else (),
+            near=near,
+            shown=_shown_rows(given, change, near, catalogue.columns) if given is not None else (),
+            strict=is_strict(request),
             fault=fault,
             message=message,
             failed=message != kept.message,
@@ -282,35 +289,6 @@ class InventoryPages:
         """Keep another text of an inventory; return the redirect to what storing it would change."""
         name = self._proposals.keep(Proposal(key, text, etag, note, message), len(text))
         return redirect(link("/console/inventory/proposal", of=name))
-
-    def adopt(self, request: PageRequest) -> PageReply:
-        """Return the facts of a machine that nothing claims, and the ways to adopt it."""
-        installs, name = self._backend.installs, request.get("id")
-        visitor = installs.unknown(name) if installs is not None else None
-        if visitor is None:
-            return self._missing(request, 404, "No machine of that name has asked without being claimed.")
-        catalogue = self._backend.catalogue()
-        inventories = [raw.key.identifier for raw in inventories_of(catalogue)] or [DEFAULT_NAME]
-        wanted = request.get("to") if request.get("to") in inventories else inventories[0]
-        cells, (_, table) = cells_of(visitor["facts"]), _inventory(catalogue, wanted)
-        layout = (table or read_table("", NEW_INVENTORY)).layout
-        body = page(
-            "adopt",
-            request=request,
-            name=name,
-            visitor=visitor,
-            facts=[(label, ", ".join(values)) for label, values in visitor["facts"].items()],
-            inventories=[(inventory, file_of(inventory)) for inventory in inventories],
-            inventory=wanted,
-            file_of=file_of,
-            columns=list(zip(layout.columns, _filled(layout.keys, cells, name), strict=True)),
-            digest=digest_of(layout.columns),
-            row=first_row(cells),
-            format=format_asked_for(visitor["facts"]),
-            groups=sorted(document.key for documents in catalogue.groups.values() for document in documents),
-            writable=self._backend.editing is not None,
-        )
-        return PageReply(body)
 
     def _uploaded(self, request: PageRequest, key: Key) -> PageReply:
         editing = self._backend.editing
@@ -351,7 +329,7 @@ class InventoryPages:
     ) -> PageReply:
         """Return the table. ``given``: the cells of the row that is edited, as a form had them."""
         catalogue, editing = self._backend.catalogue(), self._backend.editing
-        raw, table = _inventory(catalogue, view.name)
+        raw, table = table_of(catalogue, view.name)
         if raw is None and (editing is None or not request.may_edit):
             return self._missing(request)
         rows: list[ShownRow] = []
@@ -395,6 +373,7 @@ class InventoryPages:
             proposal=proposal,
             pasted=pasted if len(pasted) <= LARGEST_PASTED and "\ufffd" not in pasted else "",
             mode=_mode_of(request.field("mode"), Mode.ADD),
+            strict=is_strict(request),
             history=link("/console/document", kind="inventory", name=view.name, format=FORMAT, **{"as": "text"}),
         )
         return PageReply(body, status)
@@ -405,48 +384,56 @@ class InventoryPages:
         return message_page(request, status, message)
 
 
-def format_asked_for(facts: Mapping[str, Sequence[str]]) -> str:
-    """Return the extension of the format that a machine asked for by its path, ``toml`` where that cannot be told."""
-    words = [word for path in facts.get("path", ()) for word in path.lower().split("/")]
-    return next((ALIASES[word][0] for word in words if word in ALIASES), "toml")
-
-
-def _inventory(catalogue: Catalogue, name: str) -> tuple[RawDocument | None, Table | None]:
+def table_of(catalogue: Catalogue, name: str) -> tuple[RawDocument | None, Table | None]:
     """Return an inventory and its rows; None where there is none, or it cannot be read."""
     key = Key(Kind.INVENTORY, name, FORMAT)
     raw = next((raw for raw in inventories_of(catalogue) if raw.key.name == key.name), None)
     return raw, catalogue.inventory.tables.get(raw) if catalogue.inventory is not None and raw is not None else None
 
 
-def _filled(keys: Sequence[str], cells: dict[str, str], name: str) -> list[str]:
-    """Return the cells of a row for a machine: what it said, and its name where it said nothing that names it."""
-    found = [cells.get(key, "") for key in keys]
-    if not any(found) and "id" in keys:
-        found[keys.index("id")] = name
-    return found
+def is_strict(request: PageRequest) -> bool:
+    """Return whether a form asks that nothing is saved which an installer would refuse; it does at first."""
+    return request.field("strict") == "1" or not request.form
 
 
 def _mode_of(word: str, otherwise: Mode | None) -> Mode | None:
     return Mode(word) if word in [*Mode] else otherwise
 
 
+class PastedRow(NamedTuple):
+    """A row that was pasted: its number among them, its line, its cells without secrets, and faults by column."""
+
+    number: int
+    line: int
+    cells: Sequence[str]
+    faults: Mapping[int, str]
+
+
 def _shown_rows(
-    given: Pasted, change: Merged | None, labels: Mapping[str, str]
-) -> Sequence[tuple[int, Sequence[str], Mapping[int, str]]]:
-    """Return line, cells without secrets, and faults by column of the rows that a page shows: those with faults come
-    first."""
+    given: Pasted, change: Merged | None, near: Mapping[tuple[int, int], object], labels: Mapping[str, str]
+) -> Sequence[PastedRow]:
+    """Return the rows that a page shows: those with faults come first, then those that are one digit off."""
     faults: dict[int, dict[int, str]] = {}
     for (number, at), fault in change.faults.items() if change is not None else ():
         faults.setdefault(number, {})[at] = fault
-    numbers = [*faults, *(number for number in range(len(given.rows)) if number not in faults)][:MOST_ROWS_SHOWN]
+    numbers = dict.fromkeys((*faults, *(number for number, _ in near), *range(len(given.rows))))
     found = []
-    for number in numbers:
+    for number in [*numbers][:MOST_ROWS_SHOWN]:
         cells = [*given.rows[number], *[""] * len(given.columns)][: len(given.columns)]
         shown = [
             redacted_cell(*cell, labels.get(folded(cell[0]), "")) for cell in zip(given.columns, cells, strict=True)
         ]
-        found.append((given.lines[number], shown, faults.get(number, {})))
+        found.append(PastedRow(number, given.lines[number], shown, faults.get(number, {})))
     return found
+
+
+def _near_cells(
+    catalogue: Catalogue, hardware: Mapping[tuple[int, int], Sequence[str]]
+) -> Mapping[tuple[int, int], Sequence[NearRow]]:
+    """Return the rows of the set that cells are one digit off, by the row and the column of the cell."""
+    near = near_rows(catalogue, (one for identities in hardware.values() for one in identities))
+    found = {place: [row for one in own for row in near.get(one, ())] for place, own in hardware.items()}
+    return {place: rows for place, rows in found.items() if rows}
 
 
 def _in_these_columns(

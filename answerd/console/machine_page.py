@@ -21,9 +21,9 @@ from answerd.answers.last_words import Told, words_in
 from answerd.answers.redaction import redacted_install, redacted_row
 from answerd.answers.unclaimed import facts_said
 from answerd.captures import CaptureError
+from answerd.console.adopting import format_asked_for
 from answerd.console.answers import Resolver, Tried
 from answerd.console.backend import Backend
-from answerd.console.inventories import format_asked_for
 from answerd.console.machines import MachinesPages
 from answerd.console.page_request import PageReply, PageRequest, number_in, redirect
 from answerd.console.places import Places

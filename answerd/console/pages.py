@@ -9,13 +9,12 @@ from typing import NamedTuple
 from urllib.parse import parse_qsl
 
 from answerd import captures
-from answerd.answers.catalogue import Catalogue
 from answerd.answers.causes import causes
+from answerd.answers.inventory_index import Inventory
 from answerd.captures import CaptureError
 from answerd.console import grid
 from answerd.console.answers import Resolver
 from answerd.console.documents import DocumentPages
-from answerd.console.editing import CHANGES_LISTED, ChangesWanted
 from answerd.console.grid import Grid, first_grid
 from answerd.console.jobs import Checked, patience_for
 from answerd.console.machines import waiting
@@ -40,7 +39,6 @@ SEARCH_SHOWN = 20
 FIRST_PROBLEMS = 5
 FAILED_SHOWN = 10
 """Causes of failures that the first page shows, those that happened last."""
-_DAY = re.compile(r"\d{4}-(0[1-9]|1[0-2])-(0[1-9]|[12]\d|3[01])")
 CHECKED_SECONDS = 60.0
 """The age of the problems that the first page shows of a large set. A small one is checked after each change."""
 
@@ -65,10 +63,13 @@ _ANSWERED = re.compile(
 _REPORTED = re.compile(r"reported (\w+) for (.+?)(, which changes nothing)?")
 
 
-def shown_request(line: FedLine) -> ShownRequest:
-    """Return a request as the first page tells it."""
+def shown_request(line: FedLine, inventory: Inventory | None = None) -> ShownRequest:
+    """Return a request as the first page tells it. What got no answer does not say whose row it was: the ``inventory``
+    does."""
     path, _, query = line.target.partition("?")
-    machine = next((value for name, value in parse_qsl(query) if name.lower() in IDENTITY_COLUMNS), "")
+    machine = _row_name(inventory, path, query) if inventory is not None else ""
+    sent = (value for name, value in parse_qsl(query) if name.lower() in IDENTITY_COLUMNS)
+    machine = machine or next(sent, "")
     words, is_bad = line.outcome, not 200 <= line.status < 400  # noqa: PLR2004
     if answered := _ANSWERED.fullmatch(line.outcome):
         document, group, overlay = answered["document"], answered["group"], answered["overlay"]
@@ -81,6 +82,13 @@ def shown_request(line: FedLine) -> ShownRequest:
     # What a machine reports may hold a secret, which is hidden elsewhere.
     target = path if path.lower().startswith("/report/") else line.target
     return ShownRequest(line.at, line.peer, machine, words, f"{line.method} {target}", line.status, is_bad)
+
+
+def _row_name(inventory: Inventory, path: str, query: str) -> str:
+    """Return the name of the row of a request; empty where it has none, or several."""
+    found = (inventory.rows_of(identity) for identity in Facts(Request(path, query)).identities)
+    rows = dict.fromkeys(row for several in found for row in several)
+    return next(iter(rows)).name if len(rows) == 1 else ""
 
 
 class Pages(DocumentPages):
@@ -163,27 +171,6 @@ class Pages(DocumentPages):
             differences=differences_of(nodes),
         )
 
-    def history(self, request: PageRequest) -> PageReply:
-        """Return the accepted writes of all documents, the latest first."""
-        editing, opened = self._backend.editing, number_in(request.get("open"))
-        day = request.get("day")
-        fault = "" if not day or _DAY.fullmatch(day) else "a day is written 2026-11-27"
-        wanted = ChangesWanted(
-            "" if fault else day, request.get("who"), request.get("document"), number_in(request.get("before"))
-        )
-        changes = editing.changes(wanted) if editing is not None else ()
-        return _html(
-            request,
-            "history",
-            wanted=wanted,
-            fault=fault,
-            changes=changes[:CHANGES_LISTED],
-            has_older=len(changes) > CHANGES_LISTED,
-            opened=opened,
-            difference=editing.difference(opened) if editing is not None and opened is not None else (),
-            writable=editing is not None,
-        )
-
     def _overview(self, request: PageRequest) -> dict[str, object]:
         table, states, checked = self._tables.current(), self._backend.states(), self._checked()
         catalogue = self._backend.catalogue()
@@ -221,9 +208,10 @@ class Pages(DocumentPages):
 
     def _requests(self) -> dict[str, object]:
         feed = self._backend.feed
-        lines, catalogue = feed.last(REQUESTS_SHOWN) if feed else (), self._backend.catalogue()
-        shown = (shown_request(line) for line in lines)
-        named = [one._replace(machine=_named(catalogue, one.machine)) for one in shown]
+        lines = feed.last(REQUESTS_SHOWN) if feed else ()
+        inventory = self._backend.catalogue().inventory
+        shown = (shown_request(line, inventory) for line in lines)
+        named = [one._replace(machine=_named(inventory, one.machine)) for one in shown]
         return {"lines": named, "rate": feed.rate() if feed else ()}
 
     def _try(
@@ -250,9 +238,9 @@ class Pages(DocumentPages):
             return None
 
 
-def _named(catalogue: Catalogue, machine: str) -> str:
+def _named(inventory: Inventory | None, machine: str) -> str:
     """Return the name of the row that has the identity of a machine; without one, the machine as it is."""
-    rows = catalogue.inventory.rows_of(identity_of(machine)) if catalogue.inventory is not None and machine else ()
+    rows = inventory.rows_of(identity_of(machine)) if inventory is not None and machine else ()
     return rows[0].name if len(rows) == 1 else machine
 
 

@@ -16,6 +16,7 @@ from answerd.answers.inventory_index import inventory_file
 from answerd.console.rendering import Piece, link
 from answerd.documents import Document, Key
 from answerd.identity import Kind, identity_of
+from answerd.inventory.row import Row
 from answerd.short_texts import printable
 
 _PLACE = re.compile(
@@ -92,6 +93,14 @@ def place_address(key: Key, line: int) -> str:
     if key.kind is Kind.INVENTORY:
         return link("/console/inventory", name=key.identifier, line=line or "") + (f"#r{line}" if line else "")
     return link("/console/document", kind=str(key.kind), name=key.identifier, format=key.format, line=line or "")
+
+
+def row_address(catalogue: Catalogue, row: Row) -> str:
+    """Return the address of a row of an inventory; empty where it is in none any more."""
+    for raw, table in catalogue.inventory.tables.items() if catalogue.inventory is not None else ():
+        if table.layout is row.layout:
+            return place_address(raw.key, table.line_of(row) or 0)
+    return ""
 
 
 MOST_ALIKE = 50

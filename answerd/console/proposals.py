@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, MutableSequence, Sequence
+from collections.abc import Mapping, MutableSequence
 from pathlib import Path
 
 import tomlkit
@@ -13,7 +13,6 @@ from answerd.formats import FORMATS
 from answerd.identity import Kind
 from answerd.inventory import FORMAT
 from answerd.inventory.editing import in_columns, with_rows_added
-from answerd.inventory.records import is_formula
 from answerd.inventory.table import read_table
 
 NEW_INVENTORY = "id,mac,serial,uuid\n"
@@ -35,16 +34,6 @@ def text_of_new(kind: Kind, extension: str) -> str:
     if kind is Kind.INVENTORY:
         return NEW_INVENTORY if extension == FORMAT else NEW_COLUMNS
     return (NEW_DOCUMENTS / f"new.{_NEW_LIKE.get(extension, extension)}").read_text("utf-8")
-
-
-def cells_of(facts: Mapping[str, Sequence[str]]) -> dict[str, str]:
-    """Return the values that a machine sent about itself as cells by label: all MAC addresses, and the first value of
-    every other label. A value that a spreadsheet would compute is left out."""
-    return {
-        label: " ".join(values) if label == "mac" else values[0]
-        for label, values in facts.items()
-        if values and all(values) and label != "id" and not is_formula(values[0])
-    }
 
 
 def first_row(cells: Mapping[str, str]) -> str:

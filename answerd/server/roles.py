@@ -113,6 +113,7 @@ NEEDED = {
     "POST /console/machines": Role.OPERATE,
     "GET /console/machine": Role.READ,
     "GET /console/adopt": Role.READ,
+    "POST /console/adopt": Role.INVENTORY,
     "GET /console/inventory": Role.READ,
     "GET /console/inventory/proposal": Role.INVENTORY,
     "POST /console/inventory": Role.INVENTORY,
@@ -131,6 +132,8 @@ NEEDED = {
     "GET /console/access": Role.ADMIN,
     "POST /console/access": Role.ADMIN,
     "GET /console/history": Role.READ,
+    "GET /console/history/back": Role.ADMIN,
+    "POST /console/history": Role.ADMIN,
 }
 """The role that each request needs; None: it needs no token. HEAD needs what GET does."""
 

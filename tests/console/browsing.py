@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -25,8 +26,8 @@ SWITCHES = ["--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--force
 NOTHING = "/console/static/icon.svg"
 """A page without a script. For one of another site Chromium would start a process, and for the console another."""
 
-OFFLINE = "ERR_INTERNET_DISCONNECTED"
-"""What Chromium says while a test keeps a window from the network."""
+OFFLINE = re.compile("ERR_INTERNET_DISCONNECTED|ERR_CONNECTION_REFUSED")
+"""What Chromium says while a test keeps a window from the network, or has stopped the service."""
 
 REPORT = """
 window.violations = [];
@@ -93,13 +94,15 @@ class Faults:
         if (
             kind == "error"
             and not text.startswith("Failed to load resource: the server responded")
-            and OFFLINE not in text
+            and not OFFLINE.search(text)
         ):
             self.found.append(f"console: {text}")
 
     def _failed(self, request: Any) -> None:
         failure = request.failure or ""
-        if "ERR_ABORTED" not in failure and OFFLINE not in failure:  # a page was left while it was loading something
+        if "ERR_ABORTED" not in failure and not OFFLINE.search(
+            failure
+        ):  # a page was left while it was loading something
             self.found.append(f"request: {request.url} {request.failure}")
 
 

@@ -109,11 +109,13 @@ class Lab:
         if store == "sqlite":
             done = run("import", str(answers), **given)
             assert done.returncode == 0, done.stderr.decode()
-        self.service = Service(
-            **given
-            | {"SERVICE_CONSOLE_ADDR": "127.0.0.1:0", "SERVICE_ADMIN_TOKEN": TOKEN, "SERVICE_TIMEOUT_SECS": 20}
-            | settings
-        )
+        own = {"SERVICE_CONSOLE_ADDR": "127.0.0.1:0", "SERVICE_ADMIN_TOKEN": TOKEN, "SERVICE_TIMEOUT_SECS": 20}
+        self.settings: dict[str, Any] = {**given, **own, **settings}
+        self.start()
+
+    def start(self) -> None:
+        """Start the service, anew where it was stopped."""
+        self.service = Service(**self.settings)
         line = self.service.wait_for_log(r"console listening on ")
         self.url = f"http://{line.rpartition(' ')[2]}"
         host, _, port = self.url.removeprefix("http://").rpartition(":")

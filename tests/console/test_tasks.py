@@ -1,9 +1,9 @@
-"""Twelve tasks of an operator, each in at most so many clicks from the first page; typing is not counted."""
+"""Tasks of an operator, each in at most so many clicks from the first page; typing is not counted."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -11,6 +11,8 @@ import pytest
 
 from tests.console.browsing import Windows, clicks, retype, window
 from tests.console.lab import DOCUMENTS, NODES, Lab, populate
+from tests.support.service import run, write_tree
+from tests.support.waiting import wait_until
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Locator, Page
@@ -81,6 +83,86 @@ def test_a_value_of_a_rack_is_changed_after_a_look_at_who_is_affected(operator: 
     operator.get_by_text(re.compile(r"^Saved as version \d+ · Undo …$")).wait_for()
 
 
+def apply(busy: Lab, directory: Path, documents: Mapping[str, str]) -> None:
+    """Change documents together."""
+    write_tree(directory, documents)
+    settings = {name: busy.settings[name] for name in ("SERVICE_STORE", "SERVICE_DB_PATH")}
+    done = run("apply", str(directory), **settings)
+    assert done.returncode == 0, done.stderr.decode()
+
+
+def test_a_document_is_mended_with_a_verdict_before(operator: Page) -> None:
+    with clicks(5) as click:
+        click(link(operator, "Documents"))
+        click(link(operator, "ubuntu"))
+        retype(operator, "version: 1", "1", "x")  # its click is the edit
+        click(button(operator, "Preview what changes"))
+        verdict = operator.locator(".verdict", has_text="would be refused by the installer")
+        verdict.get_by_text("autoinstall.version").first.wait_for()
+        retype(operator, "version: x", "x", "1")
+        retype(operator, "locale: en_US", "en_US.UTF-8", "de_DE.UTF-8")
+        click(button(operator, "Preview what changes"))
+        operator.get_by_text("No installer would refuse an answer that changes").wait_for()
+        click(button(operator, "Save it"))
+        operator.get_by_text("Saved as version").wait_for()
+
+
+def test_what_changed_last_week(operator: Page) -> None:
+    with clicks(1) as click:
+        click(link(operator, "History"))
+    changes = operator.get_by_role("region", name="Changes")
+    imported = changes.locator("tr", has_text="documents:").last
+    imported.get_by_text(re.compile(r"^[\d,]+ machines?$")).wait_for()
+    imported.get_by_role("link", name=re.compile(r"^\d+ added, difference")).click()
+    changes.locator(".diff .add").first.wait_for()
+
+
+def test_an_earlier_version_is_restored(operator: Page, busy: Lab, tmp_path: Path) -> None:
+    for text in ("# answer: member r4\n# first\n", "# answer: member r4\n# second\n"):
+        apply(busy, tmp_path / "set", {"groups/rack-4.ks": text})
+    with clicks(4) as click:
+        click(link(operator, "Documents"))
+        click(link(operator, "rack-4"))
+        click(operator.get_by_role("link", name=re.compile("^Restore revision")))
+        operator.get_by_text("1 machine gets another answer").wait_for()
+        click(button(operator, "Save it"))
+        operator.get_by_text("Saved as version").wait_for()
+    assert "# first" in operator.locator("textarea").input_value()
+
+
+def test_a_change_of_several_documents_is_taken_back(operator: Page, busy: Lab, tmp_path: Path) -> None:
+    apply(busy, tmp_path / "set", {"later-1.ks": "# one\n", "later-2.ks": "# two\n"})
+    with clicks(3) as click:
+        click(link(operator, "History"))
+        made = operator.locator("tr", has_text="later-1").filter(has_text="2 documents")
+        click(made.get_by_role("link", name=re.compile("^Take back all")))
+        operator.get_by_text("2 machines lose their answer").wait_for()
+        click(button(operator, "Take it back"))
+        operator.get_by_text("is taken back by revision").wait_for()
+    session = busy.session()
+    assert [busy.page(session, f"/machines/later-{number}?format=ks").status for number in (1, 2)] == [404, 404]
+
+
+def test_a_rack_of_machines_is_adopted(operator: Page, busy: Lab) -> None:
+    for number in range(1, 4):
+        busy.service.get(f"/ks?mac=00:00:5e:00:55:{number:02x}&serial=RACK-{number}{number}{number}")
+    session = busy.session()
+    wait_until(lambda: "RACK-333" in busy.page(session, "/console/adopt").text)
+    with clicks(4) as click:
+        click(operator.locator(".tile", has_text="unknown"))
+        click(link(operator, "Adopt many …"))
+        operator.get_by_label("Names").fill("cn{n:04}")
+        operator.get_by_label("Only those that said").fill("serial=RACK-*")
+        click(button(operator, "See what they become"))
+        operator.get_by_role("region", name="What they become").wait_for()
+        click(button(operator, "Adopt 3 machines"))
+        operator.get_by_text("Saved as version").wait_for()
+    rows = operator.locator("#inventory tbody tr")
+    assert [rows.nth(at).locator("td").first.inner_text() for at in range(rows.count())] == [
+        "cn0001", "cn0002", "cn0003",
+    ]  # fmt: skip
+
+
 def test_a_change_of_yesterday_is_undone(operator: Page) -> None:
     with clicks(3) as click:
         click(link(operator, "History"))
@@ -94,7 +176,7 @@ def test_a_change_of_yesterday_is_undone(operator: Page) -> None:
 def test_an_unknown_machine_is_adopted(operator: Page) -> None:
     with clicks(3) as click:
         click(operator.locator(".tile", has_text="unknown"))
-        click(operator.get_by_role("link", name="Adopt").first)
+        click(operator.locator("a.adopt").first)
         assert operator.get_by_label("serial").input_value() == "SN-4711"
         operator.get_by_label("rack").fill("r3")
         click(button(operator, "Adopt"))

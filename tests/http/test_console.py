@@ -22,6 +22,7 @@ from answerd.server.roles import Role, hash_of, new_token
 from tests.support.console import TOKEN, Browser, changes_in, compared, etag_of, revisions_in, started, text_in
 from tests.support.ports import free_port
 from tests.support.service import Service
+from tests.support.waiting import wait_until
 
 HOST = "127.0.0.1"
 PAGES = ("", "machines", "documents", "try", "check", "settings", "machine?id=aabbccddee01", "document/new")
@@ -651,3 +652,124 @@ def test_the_history_is_searched_by_day_person_and_document_and_unfolds_a_differ
     (newest, *_) = revisions_in(writer.get("/console/history"))
     unfolded = writer.get(f"/console/history?open={newest}").text
     assert re.findall(r'<span class="(?:add|del)">([^<]*)</span>', unfolded) == ["-# two", "+# three"]
+
+
+def applied(writer: Browser, *names: str, text: str, delete: str = "") -> None:
+    """Change documents together, as an apply does."""
+    put = [{"kind": "machine", "identifier": name, "format": "ks", "text": text} for name in names]
+    deletes = [{"kind": "machine", "identifier": delete, "format": "ks"}] if delete else []
+    body = json.dumps({"put": put, "delete": deletes}).encode()
+    reply = writer.send("POST", "/apply", body, {"Authorization": f"Bearer {TOKEN}"})
+    assert reply.status == 200, reply
+
+
+@pytest.fixture
+def shared(tmp_path: Path) -> Iterator[Browser]:
+    """A console at the admin API's address."""
+    address = f"127.0.0.1:{free_port()}"
+    listeners = {"SERVICE_ADMIN_ADDR": address, "SERVICE_CONSOLE_ADDR": address}
+    with Service(
+        SERVICE_STORE="sqlite", SERVICE_DB_PATH=tmp_path / "answers.db", SERVICE_ADMIN_TOKEN=TOKEN, **listeners
+    ) as service:
+        assert service.admin
+        browser = Browser(service, service.admin)
+        browser.log_in()
+        yield browser
+
+
+def counted_in(browser: Browser) -> list[tuple[str, str]]:
+    """Return what each change of the history was, with the machines that it touched, once they are counted."""
+    pages: list[str] = []
+
+    def is_counted() -> bool:
+        pages.append(browser.get("/console/history").text)
+        return "load delay" not in pages[-1].partition('id="changes"')[2].partition(">")[0]
+
+    wait_until(is_counted)
+    label = r'aria-label="([^,"]+(?:, \d+ \w+)*), difference'
+    row = rf'<tr id="c\d+">.*?{label}.*?<td class="fit">(.*?)</td>'
+    return [(what, re.sub(r"<[^>]+>", "", machines)) for what, machines in re.findall(row, pages[-1], re.DOTALL)]
+
+
+def test_a_change_of_several_documents_is_one_line_unfolds_them_and_is_taken_back(shared: Browser) -> None:
+    applied(shared, "m1", "m2", text="# one\n")
+    applied(shared, "m1", "m3", text="# two\n", delete="m2")
+    assert counted_in(shared) == [
+        ("1 added, 1 changed, 1 removed", "3 machines 1 lost its answer"),
+        ("2 added", "2 machines"),
+    ]
+    history = shared.get("/console/history").text
+    newest = re.findall(r'href="/console/history/back\?revision=(\d+)"', history)[0]
+    unfolded = shared.get(f"/console/history?open={newest}").text
+    assert sorted(re.findall(r'<span class="(?:add|del)">(.# \w+)</span>', unfolded)) == [
+        "+# two", "+# two", "-# one", "-# one",
+    ]  # fmt: skip
+    assert len(revisions_in(shared.get(f"/console/history?open={newest}"))) == 3, "each can be undone by itself"
+    asked = compared(lambda: shared.get(f"/console/history/back?revision={newest}"))
+    assert "1 machine gets its first answer" in asked.text
+    assert "1 machine loses its answer" in asked.text
+    assert shared.get("/machines/m1?format=ks").text == "# two\n"
+    fields = {"csrf": shared.csrf, "do": "take-back", "revision": newest, "note": "too early"}
+    done = shared.post("/console/history", fields)
+    assert done.status == 303
+    texts = [shared.get(f"/machines/{name}?format=ks") for name in ("m1", "m2", "m3")]
+    assert [(one.status, one.text if one.status == 200 else "") for one in texts] == [
+        (200, "# one\n"), (200, "# one\n"), (404, ""),
+    ]  # fmt: skip
+    page = shared.get(done.headers["location"])
+    back = re.search(rf"Revision {newest} is taken back by revision (\d+)", page.text)
+    assert back
+    entries = shared.get("/history?limit=3").json["history"]
+    assert {entry["note"] for entry in entries} == {f"revision {newest} taken back: too early"}
+    assert {entry["revision"] for entry in entries} >= {int(back[1])}
+    fields |= {"revision": back[1]}
+    assert shared.post("/console/history", fields).status == 303
+    assert shared.get("/machines/m1?format=ks").text == "# two\n"
+
+
+def test_a_change_of_which_a_document_has_changed_since_is_not_taken_back(shared: Browser) -> None:
+    applied(shared, "m1", "m2", text="# one\n")
+    first = re.findall(r"history/back\?revision=(\d+)", shared.get("/console/history").text)[0]
+    applied(shared, "m1", text="# two\n")
+    asked = compared(lambda: shared.get(f"/console/history/back?revision={first}"))
+    assert "was changed after revision" in asked.text
+    assert 'value="take-back"' not in asked.text
+    fields = {"csrf": shared.csrf, "do": "take-back", "revision": first, "note": "because"}
+    refused = shared.post("/console/history", fields)
+    assert (refused.status, "Not taken back: " in refused.text, 'value="because"' in refused.text) == (409, True, True)
+    assert shared.get("/machines/m1?format=ks").text == "# two\n"
+    assert shared.get("/console/history/back?revision=999").status == 404
+
+
+def test_the_history_of_a_machine_has_the_changes_of_many_documents_that_name_it(shared: Browser) -> None:
+    applied(shared, *(f"m{number}" for number in range(40)), text="# one\n")
+    listed = shared.get("/console/history?document=m39").text
+    assert "40 documents" in listed
+    assert "Take back all" in listed
+    assert "Take back all" not in shared.get("/console/history?document=other").text
+
+
+@pytest.mark.parametrize("address", ["kind=inventory", "kind=inventory&name=room&format=toml"])
+def test_a_new_inventory_is_a_table(writer: Browser, address: str) -> None:
+    page = writer.get(f"/console/document/new?{address}").text
+    assert "<option selected>inventory" in page
+    assert "<option selected>csv" in page
+    unnamed = writer.change(do="save", kind="inventory", name="", format="toml", text="id,mac\n").text
+    assert "<option selected>csv" in unnamed
+
+
+def test_the_first_page_names_the_row_of_a_request_that_got_an_error(writer: Browser) -> None:
+    table = {"kind": "inventory", "name": "default", "format": "csv", "text": "id,mac\npc-01,00:00:5e:00:53:c1\n"}
+    assert writer.change(do="save", **table).status == 303
+    assert writer.service.get("/ks?mac=00:00:5e:00:53:c1").status == 404
+    assert writer.service.get("/pxelinux.cfg/01-00-00-5e-00-53-c1").status == 404
+    row = r'<td class="name"><a href="/console/machine\?id=([^"]+)">'
+    wait_until(lambda: re.findall(row, writer.get("/console/requests").text)[:2] == ["pc-01", "pc-01"])
+
+
+def test_a_change_that_leaves_problems_says_so_apart_from_what_was_saved(writer: Browser) -> None:
+    page = writer.get("/console/documents?saved=3&problems=2").text
+    good = re.search(r'<p class="note good"[^>]*>(.*?)</p>', page, re.DOTALL)
+    assert good
+    assert "problem" not in good[1]
+    assert "The set has 2 problems that are older" in page

@@ -158,6 +158,12 @@ def test_a_token_is_made_with_role_and_end_used_and_revoked(warden: Browser, tmp
     warden.service.wait_for_log("console: admin, 127.0.0.1, made the token dana with the role read")
     warden.service.wait_for_log("console: admin, 127.0.0.1, revoked the token dana")
 
+    def audited() -> list[str]:
+        found = warden.get("/audit").json["audit"]
+        return [one["note"] for one in found if (one["what"], one["who"]["name"]) == ("access", "admin")]
+
+    wait_until(lambda: audited() == ["revoked the token dana", "made the token dana with the role read"])
+
 
 def test_a_token_is_shown_to_the_session_that_made_it_alone(warden: Browser) -> None:
     fields = {"csrf": warden.csrf, "do": "token", "name": "dana", "role": "admin", "once": "x"}

@@ -422,3 +422,36 @@ def test_an_inventory_of_a_directory_is_shown_and_not_changed(tmp_path: Path) ->
         assert "secrets in clear" not in page.text
         assert browser.get("/inventory/default").body == b"id,rack\nm1,r1\n"
         assert browser.get("/console/inventory?name=none").status == 404
+
+
+REFUSED = "#cloud-config\nmatch:\n  rack: bad\nautoinstall:\n  version: 1\n  identity: 5\n"
+
+
+@pytest.mark.parametrize("way", ["a row", "pasted rows"])
+def test_rows_whose_answers_an_installer_would_refuse_are_saved_only_where_that_is_wanted(
+    keeper: Browser, way: str
+) -> None:
+    keeper.change(do="save", kind="group", name="bad", format="yaml", text=REFUSED)
+    if way == "a row":
+        cells = ["m01", "00:00:5e:00:53:01", "bad", "(secret)"]
+        page = sent(keeper, keeper.get(f"{TABLE}&edit=m01"), cells, do="preview", strict="1")
+    else:
+        cells = []
+        page = pasted(keeper, "id,rack\nm03,bad\n", "add")
+    assert "1 answer would be refused by the installer" in page.text
+    assert 'name="strict" value="1" checked' in page.text
+    refused = sent(keeper, page, cells, do="save", strict="1")
+    assert (refused.status, "an installer would refuse 1 answer" in refused.text) == (409, True)
+    assert stored(keeper) == TEXT
+    assert sent(keeper, page, cells, do="save").status == 303
+    assert stored(keeper) != TEXT
+
+
+def test_a_pasted_value_that_is_one_digit_off_names_the_row_and_the_digit(keeper: Browser) -> None:
+    shown = pasted(keeper, "id,mac\nm03,00:00:5e:00:54:02\nm04,00:00:5e:99:99:99\n", "update")
+    assert re.findall(r'class="near">[^<]*<a href="([^"]+)">([^<]+)</a>', shown.text) == [
+        ("/console/inventory?name=default&amp;line=3#r3", "inventory.csv:3")
+    ]
+    assert 'has <span class="mono">00:00:5e:00:5<mark>3</mark>:02</span>' in shown.text
+    assert "<strong>1 cell</strong> is one digit off" in shown.text
+    assert sent(keeper, shown, do="save").status == 303, "it is said, and not refused"

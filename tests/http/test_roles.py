@@ -319,7 +319,7 @@ def test_the_console_shows_who_has_access_and_who_changed_what(filled: Lab) -> N
     assert not any(token in page for token, _ in TOKENS.values())
     history = unescape(filled.page(filled.cookie(Role.READ), "/console/history").text)
     changes = re.findall(
-        r"<td><a [^>]*>(\S+)</a></td><td><a [^>]*>(added|changed)</a></td><td><a [^>]*>([^<]+)</a>", history
+        r"<td><a [^>]*>(\S+)</a></td><td><a [^>]*>(added|changed)</a></td><td><span[^>]*><a [^>]*>([^<]+)</a>", history
     )
     assert changes == [
         ("admin-token", "added", 'inventory "default" (csv)'),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import gevent
@@ -18,6 +18,7 @@ from answerd.answers.operator_names import remembered_machines
 from answerd.answers.sources import NO_SOURCES
 from answerd.console import editing, jobs, table
 from answerd.console.backend import Backend, CurrentStates
+from answerd.console.changes import CHANGES_LISTED, ChangesWanted, DocumentChange, MadeChange, Touched
 from answerd.console.jobs import Checked
 from answerd.console.page_request import PageRequest
 from answerd.console.pages import Pages
@@ -476,13 +477,16 @@ def test_the_history_leads_to_older_changes_where_there_are_any(more: int) -> No
         def __init__(self) -> None:
             pass
 
-        def changes(self, wanted: editing.ChangesWanted) -> Sequence[editing.DocumentChange]:
+        def changes(self, wanted: ChangesWanted) -> Sequence[MadeChange]:
             key = Key(Kind.MACHINE, "m1", "ks")
-            count = editing.CHANGES_LISTED + more
-            return [editing.DocumentChange(count - at, 1.0, "ada", "changed", "", key) for at in range(count)]
+            count = CHANGES_LISTED + more
+            return [MadeChange([DocumentChange(count - at, 1.0, "ada", "changed", "", key)]) for at in range(count)]
 
-    shown = pages_of(editing=Edited()).history(asked("/console/history")).body.decode()
-    assert shown.count(">changed</a></td>") == editing.CHANGES_LISTED
+        def touched(self) -> tuple[Mapping[tuple[int, str], Touched], bool]:
+            return {}, True
+
+    shown = pages_of(editing=Edited()).history.show(asked("/console/history")).body.decode()
+    assert shown.count(">changed</a></td>") == CHANGES_LISTED
     assert ('before=2">Older</a>' in shown, "Older" in shown) == (bool(more), bool(more))
 
 

@@ -98,15 +98,24 @@ document.addEventListener("submit", (event) => {
   if (question && !window.confirm(question)) event.preventDefault();
 });
 
+// An inventory is a table, whatever the new document was before.
+document.addEventListener("change", (event) => {
+  const format = event.target.form?.elements["format"];
+  if (event.target.id !== "kind" || !format?.options) return;
+  const isTable = event.target.value === "inventory";
+  if (isTable !== ["csv", "columns"].includes(format.value)) format.value = isTable ? "csv" : "toml";
+});
+
 // A form with data-draft is kept in this tab (sessionStorage) from the first change until it was saved or thrown away: it
 // is there again after Back, a reload, or a log-in. What the server was sent and has not saved has data-sent.
 const person = document.getElementById("drafts")?.dataset.who ?? "";
 const PREFIX = `draft ${person} `;
-const OF_A_PAGE = ["csrf", "once", "given", "proposal"];
+const OF_A_PAGE = ["csrf", "once", "given", "proposal", "seen"];
 const drafted = () => [...document.querySelectorAll("form[data-draft]")];
 const fieldsOf = (form) => [...form.elements].filter((field) =>
   field.name && !OF_A_PAGE.includes(field.name) && !["submit", "button", "file"].includes(field.type));
-const valuesOf = (form) => fieldsOf(form).map((field) => [field.name, field.type === "checkbox" ? field.checked : field.value]);
+const nameOf = (field) => field.type === "checkbox" ? `${field.name} ${field.value}` : field.name;  // of many boxes each
+const valuesOf = (form) => fieldsOf(form).map((field) => [nameOf(field), field.type === "checkbox" ? field.checked : field.value]);
 const startOf = (field) => field.type === "checkbox" ? field.defaultChecked
   : field.options ? ([...field.options].find((option) => option.defaultSelected) ?? field.options[0])?.value
   : field.defaultValue;
@@ -144,16 +153,17 @@ const restore = () => {
     if (!draft || "sent" in form.dataset) continue;
     const fields = fieldsOf(form), left = {}, isOn = (field) => field.type === "checkbox" ? field.checked : field.value;
     for (const [name, value] of draft.values) (left[name] ??= []).push(value);
-    const wanted = fields.map((field) => left[field.name]?.shift());
+    const wanted = fields.map((field) => left[nameOf(field)]?.shift());
+    const isAdded = (field, at) => wanted[at] === undefined && field.type === "checkbox";  // it came to the page meanwhile
     const note = document.createElement("p");
     note.className = "note";
     note.setAttribute("role", "status");
     const dropped = button("Throw it away", () => { throwAway(form.dataset.draft); delete form.dataset.draft; location.reload(); });
-    if (fields.some((field, at) => field.type !== "hidden" && wanted[at] === undefined) || left.cell?.length) {
+    if (fields.some((field, at) => field.type !== "hidden" && wanted[at] === undefined && !isAdded(field, at)) || left.cell?.length) {
       const texts = draft.values.filter(([name, value]) => name === "cell" && value).map(([, value]) => value);
       note.append(`What you wrote here is not saved, and its columns have changed: ${texts.join(" · ")} `, dropped);
     } else {
-      if (fields.every((field, at) => field.type === "hidden" || isOn(field) === wanted[at])) {
+      if (fields.every((field, at) => field.type === "hidden" || isAdded(field, at) || isOn(field) === wanted[at])) {
         if (!isChanged(form)) throwAway(form.dataset.draft);
         continue;
       }
@@ -181,7 +191,9 @@ const list = () => {
   });
   say(where, ...(parts.length ? ["Not saved yet: ", ...parts.slice(0, -1)] : []));
 };
-if (document.querySelector("[data-saved]")) throwAway(sessionStorage.getItem("sent"));
+// Not on a page that was come back to: what it says was saved is not what was sent last.
+const isNew = performance.getEntriesByType("navigation")[0]?.type === "navigate";
+if (isNew && document.querySelector("[data-saved]")) throwAway(sessionStorage.getItem("sent"));
 sessionStorage.removeItem("sent");
 restore();
 document.addEventListener("htmx:afterSettle", restore);

@@ -1,10 +1,10 @@
 % rebase('layout', title='Access', current='/console/access')
 <div class="head"><h1>Access</h1><span class="sub">You are {{request.session.who}}, with the role {{request.session.role}}.</span></div>
 % if message:
-<p class="note {{'bad' if failed else 'good'}}" role="alert">{{message}}</p>
+<p class="note {{'bad' if failed else 'good'}}" role="alert"{{!'' if failed else ' data-saved'}}>{{message}}</p>
 % end
 % if made:
-<section class="card" aria-labelledby="made"><h2 id="made">The token of {{made.line.name}}</h2>
+<section class="card" aria-labelledby="made" data-saved><h2 id="made">The token of {{made.line.name}}</h2>
 <p>Hand it over now: it is shown only here, and kept nowhere.</p>
 <pre tabindex="0" role="region" aria-label="Token">{{made.token}}</pre>
 % if made.is_in_force:
@@ -39,7 +39,7 @@
 % if why_no_tokens:
 <p class="note">Tokens cannot be changed here: {{why_no_tokens}}. A new one is made below, with its line for the file; to take one back, remove its line, and send SIGHUP to the service.</p>
 % end
-<form method="post" action="/console/access">
+<form method="post" action="/console/access" data-draft="token" data-home="/console/access"{{!' data-sent' if request.field('do') == 'token' else ''}}>
 <input type="hidden" name="csrf" value="{{request.session.csrf}}"><input type="hidden" name="once" value="{{once()}}">
 <div class="row">
 <div class="field"><label for="token-name">Name of who gets it</label><input id="token-name" name="name" value="{{request.field('name') if request.field('do') == 'token' else ''}}" required maxlength="64"></div>

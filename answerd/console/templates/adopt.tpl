@@ -1,12 +1,12 @@
 % rebase('layout', title='Adopt ' + name, current='/console/machines')
-<div class="head"><h1>Adopt {{name}} <span class="state unknown">unknown</span></h1><span class="sub">Asked {{'once' if visitor['asked'] == 1 else counted(visitor['asked'], 'time')}}, last <span title="{{exact(visitor['last'])}}">{{ago(visitor['last'])}}</span>, and {{'only the default answers it' if visitor['answered_by_default'] else 'nothing claims it'}}.</span></div>
+<div class="head"><h1>Adopt {{name}} <span class="state unknown">unknown</span></h1><span class="sub">Asked {{'once' if visitor['asked'] == 1 else counted(visitor['asked'], 'time')}}, last <span title="{{exact(visitor['last'])}}">{{ago(visitor['last'])}}</span>, and {{'only the default answers it' if visitor['answered_by_default'] else 'nothing claims it'}}.</span> <a class="sub" href="/console/adopt">Adopt many …</a></div>
 <section class="card" aria-labelledby="row"><h2 id="row">As a row of {{file_of(inventory)}}</h2>
 % if writable and request.may_edit_rows:
 % if len(inventories) > 1:
 <p>Or of
-% for other, file in inventories:
+% for other in inventories:
 % if other != inventory:
- <a href="{{link('/console/adopt', id=name, to=other)}}">{{file}}</a>
+ <a href="{{link('/console/adopt', id=name, to=other)}}">{{file_of(other)}}</a>
 % end
 % end
 </p>
@@ -18,6 +18,8 @@
 <div class="field"><input type="hidden" name="column" value="{{column}}"><label for="c{{at}}">{{column}}</label><input id="c{{at}}" name="cell" value="{{cell}}"></div>
 % end
 </div>
+% include('near', near=near)
+% include('strict', strict=strict)
 <div class="actions"><button class="main" name="do" value="save">Adopt</button><button name="do" value="preview">Preview what changes</button></div>
 </form>
 % elif writable:

@@ -20,9 +20,9 @@ words = {'add': 'Add', 'update': 'Update', 'replace': 'Replace all by'}[mode]
 % target = to[at] if at < len(to) else ''
 <div class="field"><label for="to{{at}}">{{column or f'column {at + 1}'}}</label><select id="to{{at}}" name="to">
 <option value="">(left out)</option>
-% names = list(dict.fromkeys([*columns, *(['id', 'mac', 'serial', 'uuid'] if not columns else []), *([column] if column else []), *([target] if target else [])]))
-% for name in names:
-<option value="{{name}}"{{!' selected' if name == target else ''}}>{{name}}{{'' if name in columns else ' (a new column)'}}</option>
+% options = list(dict.fromkeys([*columns, *(['id', 'mac', 'serial', 'uuid'] if not columns else []), *([column] if column else []), *([target] if target else [])]))
+% for option in options:
+<option value="{{option}}"{{!' selected' if option == target else ''}}>{{option}}{{'' if option in columns else ' (a new column)'}}</option>
 % end
 </select></div>
 % end
@@ -39,12 +39,16 @@ words = {'add': 'Add', 'update': 'Update', 'replace': 'Replace all by'}[mode]
 % if change and change.faults:
 <p class="note bad" role="alert"><strong>{{counted(len(change.faults), 'fault')}}</strong> in {{counted(len({row for row, _ in change.faults}), 'row')}}: nothing can be saved before they are mended below, or their columns left out.</p>
 % end
+% if near:
+<p class="note" role="status"><strong>{{counted(len(near), 'cell')}}</strong> {{'is' if len(near) == 1 else 'are'}} one digit off a row that is there: look at them below. A row with a digit that was mistyped becomes a second machine.</p>
+% end
 % if consequences is not None:
-<form id="editor" method="post" action="/console/inventory">
+<form id="editor" class="card" method="post" action="/console/inventory">
 <input type="hidden" name="csrf" value="{{request.session.csrf}}"><input type="hidden" name="once" value="{{once()}}"><input type="hidden" name="name" value="{{name}}"><input type="hidden" name="draft" value="paste {{name}}"><input type="hidden" name="proposal" value="{{of}}"><input type="hidden" name="mode" value="{{mode}}"><input type="hidden" name="note" value="{{kept.note}}">
 % for target in to if is_mapped else ():
 <input type="hidden" name="to" value="{{target}}">
 % end
+% include('strict', strict=strict)
 </form>
 % include('consequences', consequences=consequences, verb='save', save=words + ' ' + counted(len(given.rows), 'row'))
 % end
@@ -56,16 +60,19 @@ words = {'add': 'Add', 'update': 'Update', 'replace': 'Replace all by'}[mode]
 <th scope="col">{{column}}</th>
 % end
 </tr></thead><tbody>
-% for line, cells, faults in shown:
-<tr{{!' class="faulty"' if faults else ''}}><td>{{line}}\\
-% if -1 in faults:
-<div><span class="state problem">fault</span> {{faults[-1]}}</div>\\
+% for row in shown:
+<tr{{!' class="faulty"' if row.faults else ''}}><td>{{row.line}}\\
+% if -1 in row.faults:
+<div><span class="state problem">fault</span> {{row.faults[-1]}}</div>\\
 % end
 </td>
-% for at, cell in enumerate(cells):
-<td{{!' class="fault"' if at in faults else ''}}>{{cell}}\\
-% if at in faults:
-<div><span class="state problem">fault</span> {{faults[at]}}</div>\\
+% for at, cell in enumerate(row.cells):
+<td{{!' class="fault"' if at in row.faults else ''}}>{{cell}}\\
+% if at in row.faults:
+<div><span class="state problem">fault</span> {{row.faults[at]}}</div>\\
+% end
+% if (row.number, at) in near:
+% include('near', near=near[row.number, at])
 % end
 </td>
 % end

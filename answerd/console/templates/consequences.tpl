@@ -1,7 +1,7 @@
 <%
 # What a write would change, as a fragment: needs ``consequences`` (answerd.console.editing.Consequences) and ``verb``,
-# which the form of the editor is sent with: ``save`` or ``delete``.
-pending, word = consequences.is_pending, 'deleting' if verb == 'delete' else 'saving'
+# which the form of the editor is sent with: ``save``, ``delete`` or ``take-back``.
+pending, word = consequences.is_pending, {'delete': 'deleting', 'take-back': 'taking it back'}.get(verb, 'saving')
 LISTED, NAMED, OPEN = 8, 100, 6
 %>
 <section class="card" id="consequences" aria-labelledby="consequences-head"
@@ -91,7 +91,7 @@ title = counted(len(change.machines), 'answer') + ': ' + names + (f' and {more:,
 % if verb == 'delete':
 <button form="editor" class="danger" name="do" value="delete">Delete it</button>
 % else:
-<button form="editor" class="main" name="do" value="save">{{save if defined('save') else 'Save it'}}</button>
+<button form="editor" class="main" name="do" value="{{'take-back' if verb == 'take-back' else 'save'}}">{{save if defined('save') else 'Save it'}}</button>
 % end
 </div>
 % end

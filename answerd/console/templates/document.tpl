@@ -66,7 +66,7 @@ data-draft="{{draft}}" data-home="{{link('/console/document/new') if is_new else
   </div>
   % if writable:
   <div class="field"><label for="note">Note <span class="hint">why; kept in the history</span></label><input id="note" name="note" value="{{note}}" maxlength="500"></div>
-  <p><label><input type="checkbox" name="strict" value="1"{{!' checked' if strict else ''}}> Do not save what an installer would refuse</label></p>
+  % include('strict', strict=strict)
   <div class="actions">
     <button class="main" name="do" value="preview">Preview what changes</button>
     <button name="do" value="save" title="Ctrl-S" aria-keyshortcuts="Control+S">Save</button>

@@ -37,7 +37,7 @@ end
 % include('consequences', consequences=consequences, verb=verb)
 % end
 % if may_edit:
-<form id="editor" method="post" action="/console/inventory" \\
+<form id="editor"{{!' class="card"' if proposal else ''}} method="post" action="/console/inventory" \\
 % if is_row and not proposal:
 data-draft="{{draft}}" data-home="{{view.where(edit=edited.identity) if edited else view.where(add='1')}}"{{!' data-sent' if given is not None else ''}}\\
 % end
@@ -46,6 +46,7 @@ data-draft="{{draft}}" data-home="{{view.where(edit=edited.identity) if edited e
 <input type="hidden" name="back" value="{{view.where(line=edited.line if edited else '')}}{{'#r' + str(edited.line) if edited else ''}}">
 % if proposal:
 <input type="hidden" name="proposal" value="{{proposal}}">
+% include('strict', strict=strict)
 % elif edited is not None:
 <input type="hidden" name="row" value="{{edited.identity}}"><input type="hidden" name="was" value="{{edited.digest}}">
 % end
@@ -90,7 +91,9 @@ data-draft="{{draft}}" data-home="{{view.where(edit=edited.identity) if edited e
 <td><input form="editor" name="cell" value="{{value(at, '')}}" aria-label="{{column}} of the new row"{{!' autofocus' if not at else ''}}></td>
 % end
 <td></td></tr>
-<tr class="edited tools"><td colspan="{{len(columns) + 1}}"><div><button form="editor" class="main" name="do" value="save">Add</button> <button form="editor" name="do" value="preview">Preview</button> <a href="{{view.where()}}" data-throw="{{draft}}">Cancel</a></div></td></tr>
+<tr class="edited tools"><td colspan="{{len(columns) + 1}}"><div><button form="editor" class="main" name="do" value="save">Add</button> <button form="editor" name="do" value="preview">Preview</button> <a href="{{view.where()}}" data-throw="{{draft}}">Cancel</a>
+% include('strict', strict=strict, apart=True)
+</div></td></tr>
 % end
 % for row in rows:
 % if may_edit and edited is not None and row.line == edited.line:
@@ -108,7 +111,9 @@ data-draft="{{draft}}" data-home="{{view.where(edit=edited.identity) if edited e
 % end
 % end
 <td></td></tr>
-<tr class="edited tools"><td colspan="{{len(columns) + 1}}"><div><button form="editor" class="main" name="do" value="save">Save</button> <button form="editor" name="do" value="preview">Preview</button> <button form="editor" class="danger" name="do" value="preview-delete">Delete …</button> <a href="{{view.where()}}#r{{row.line}}" data-throw="{{draft}}">Cancel</a></div></td></tr>
+<tr class="edited tools"><td colspan="{{len(columns) + 1}}"><div><button form="editor" class="main" name="do" value="save">Save</button> <button form="editor" name="do" value="preview">Preview</button> <button form="editor" class="danger" name="do" value="preview-delete">Delete …</button> <a href="{{view.where()}}#r{{row.line}}" data-throw="{{draft}}">Cancel</a>
+% include('strict', strict=strict, apart=True)
+</div></td></tr>
 % else:
 <tr id="r{{row.line}}"{{!' class="at"' if row.line == view.line else ''}}>
 % for at, cell in enumerate(row.cells):

@@ -65,10 +65,10 @@
 % if request.may_edit:
  · <a href="{{link('/console/document/earlier', revision=request.get('saved'))}}">Undo …</a>\\
 % end
-% if request.get('problems').isdecimal():
- · the set has {{counted(int(request.get('problems')[:9]), 'problem')}} that {{'is' if request.get('problems') == '1' else 'are'}} older than this change: <a href="/console/check">Check</a>\\
-% end
 </p>
+% if request.get('problems').isdecimal():
+<p class="note" role="status">The set has {{counted(int(request.get('problems')[:9]), 'problem')}} that {{'is' if request.get('problems') == '1' else 'are'}} older than this change: <a href="/console/check">Check</a></p>
+% end
 % end
 {{!base}}
 </main>

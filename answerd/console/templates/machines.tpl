@@ -66,6 +66,9 @@ here = address()
 <nav class="tabs views" aria-label="Views">
   <a href="{{address(view='', page='')}}"{{!'' if view.as_grid else ' aria-current="true"'}}>Table</a>
   <a href="{{address(view='grid', page='')}}"{{!' aria-current="true"' if view.as_grid else ''}}>Grid and progress</a>
+  % if view.state == 'unknown':
+  <a href="/console/adopt">Adopt many …</a>
+  % end
   <a class="export" href="{{address(view='', by='', page='').replace('/console/machines', '/console/machines.csv', 1)}}" title="CSV of {{counted(shown.found, 'machine')}}" download>CSV</a>
 </nav>
 % if not shown.machines:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from hashlib import sha256
 from typing import Any, NamedTuple
 
 import bottle
@@ -11,9 +12,10 @@ import bottle
 from answerd.adoption import Adoption, Plan, WrongAdoption, adopted_note, plan_as_json, planned
 from answerd.answers.operator_names import machines_with_state
 from answerd.answers.redaction import redacted_row
+from answerd.answers.secret_names import redacted_cell
 from answerd.answers.unclaimed import still_unclaimed
 from answerd.documents import Key
-from answerd.identity import Kind, identifier_fault
+from answerd.identity import Kind, folded, identifier_fault
 from answerd.inventory import DEFAULT_NAME, FORMAT
 from answerd.server.admin import requests
 from answerd.server.admin.documents import text_of
@@ -41,9 +43,8 @@ class Made(NamedTuple):
 
 
 class AdoptionHandlers:
-    def __init__(self, writes: DocumentWrites, installs: LiveStates) -> None:
-        self._writes = writes
-        self._installs = installs
+    def __init__(self, adoptions: Adoptions) -> None:
+        self._adoptions = adoptions
 
     def routes(self) -> Iterable[Route]:
         yield Route("POST", "/adopt", self.adopt, what="an adoption")
@@ -56,17 +57,18 @@ class AdoptionHandlers:
             raise InvalidRequest(f'"to": {fault}')
         key, asked = Key(Kind.INVENTORY, name, FORMAT), _asked(fields)
         author, conditions, times = requests.author(), requests.conditions(), requests.times()
+        writes = self._adoptions.writes
         if fields.get("dry_run", False):
-            with self._writes.dry_run(times.begin_by):
-                made = in_thread(self._tried, key, asked, conditions, times)
+            with writes.dry_run(times.begin_by):
+                made = in_thread(self._adoptions.tried, key, asked, conditions, times)
         else:
-            made = self._writes.make(times, self._made, key, asked, author, conditions)
+            made = writes.make(times, self._adoptions.made, key, asked, author, conditions)
         status = "dry run" if fields.get("dry_run", False) else "adopted"
         note_outcome(f"{status}: {len(made.plan.adopted)} machines")
         report = plan_as_json(made.plan)
         sees_secrets = requests.sees_secrets()
         if not sees_secrets:
-            labels = self._writes.follower.catalogue.columns
+            labels = writes.follower.catalogue.columns
             for row in report["rows"]:
                 row["row"] = redacted_row(row["row"], labels)
         headers = {} if sees_secrets else {**MASKED}
@@ -74,38 +76,68 @@ class AdoptionHandlers:
             headers["ETag"] = made.tag
         return json_response(OK, {"status": status, **report, "problems": [*made.problems]}, headers)
 
-    def _tried(self, key: Key, asked: Adoption, conditions: Conditions, times: Times) -> Made:
-        plan, tag = self._planned(key, asked, conditions)
+
+# --- adoptions, as the console makes them too ---
+
+
+class Adoptions:
+    """Adoptions of machines. Each function waits for the disk: it is called in a thread."""
+
+    def __init__(self, writes: DocumentWrites, installs: LiveStates) -> None:
+        self.writes = writes
+        self._installs = installs
+
+    def tried(self, key: Key, asked: Adoption, conditions: Conditions, times: Times) -> Made:
+        """Return what an adoption would be. Raises as `planned` does, and as the write guard."""
+        plan, tag = self.planned(key, asked, conditions)
         problems: Iterable[str] = ()
         if plan.adopted:
             changes = ChangeSet((plan.document(key),))
-            problems = self._writes.guard.tried(changes, times=times).problems
+            problems = self.writes.guard.tried(changes, times=times).problems
         return Made(plan, tag, problems)
 
-    def _made(self, key: Key, asked: Adoption, author: Author, conditions: Conditions, times: Times) -> Made:
-        plan, tag = self._planned(key, asked, conditions)
+    def made(
+        self, key: Key, asked: Adoption, author: Author, conditions: Conditions, times: Times, seen: str | None = None
+    ) -> Made:
+        """Adopt machines. ``seen`` is the `digest_of_plan` that somebody saw before: it has to be the same still.
+        Raises as `planned` does, and as the write guard."""
+        plan, tag = self.planned(key, asked, conditions)
+        if seen is not None and seen != digest_of_plan(plan, tag, self.writes.follower.catalogue.columns):
+            raise ConditionFailed("what these machines would become has changed since it was shown: look at it again")
         if not plan.adopted:
             return Made(plan, tag, ())
         by = Author(author.peer, author.name, author.note or adopted_note(len(plan.adopted)))
         still = Conditions(if_match=tag) if tag else Conditions(if_none_match="*")
-        written = self._writes.guard.put(key, plan.text, by, still, times)
+        written = self.writes.guard.put(key, plan.text, by, still, times)
         return Made(plan, written.etag, written.problems)
 
-    def _planned(self, key: Key, asked: Adoption, conditions: Conditions) -> tuple[Plan, str]:
+    def planned(self, key: Key, asked: Adoption, conditions: Conditions) -> tuple[Plan, str]:
         """Return what would be done, and the tag of the inventory as it is. Raises `InvalidRequest`,
         `ConditionFailed`."""
-        stored = self._writes.store.find(key)
+        stored = self.writes.store.find(key)
         tag = etag(stored.revision, stored.token) if stored is not None else ""
         if fault := conditions.fault(tag or None):
             raise ConditionFailed(fault)
         text = text_of(stored.key, stored.body) if stored is not None else None
-        catalogue, memory = self._writes.follower.catalogue, self._installs.current()
+        catalogue, memory = self.writes.follower.catalogue, self._installs.current()
         machines = still_unclaimed(catalogue, self._installs.store.unknown())
         names = [machine.name for machine in machines_with_state(catalogue, memory)]
         try:
             return planned(catalogue, key, text, machines, asked, names), tag
         except WrongAdoption as error:
             raise InvalidRequest(str(error)) from None
+
+
+def digest_of_plan(plan: Plan, tag: str, labels: Mapping[str, str]) -> str:
+    """Return what tells whether an adoption is the one that was shown: by the tag of the inventory, and the rows
+    without their secrets, which nobody is to try by it."""
+    columns = plan.table.layout.columns
+    rows = [
+        [one.machine.machine, one.line, [redacted_cell(*cell, labels.get(folded(cell[0]), "")) for cell in cells]]
+        for one in plan.adopted
+        for cells in [zip(columns, one.cells, strict=True)]
+    ]
+    return sha256(json.dumps([tag, rows]).encode()).hexdigest()[:16]
 
 
 def _fields(body: bytes) -> dict[str, Any]:

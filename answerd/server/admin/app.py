@@ -18,7 +18,7 @@ from answerd.answers.redaction import redacted_install
 from answerd.answers.sources import NO_SOURCES, Sources
 from answerd.errors import StatesUnknown
 from answerd.server.admin import requests
-from answerd.server.admin.adoption import AdoptionHandlers
+from answerd.server.admin.adoption import AdoptionHandlers, Adoptions
 from answerd.server.admin.changes import ChangeHandlers
 from answerd.server.admin.documents import DocumentHandlers
 from answerd.server.admin.installs import InstallHandlers, no_metrics
@@ -129,7 +129,7 @@ def make_admin_app(
         *DocumentHandlers(writes, sources).routes(),
         *ChangeHandlers(writes, sources, installs).routes(),
         *(operating.routes() if operating is not None else ()),
-        *(AdoptionHandlers(writes, installs).routes() if installs is not None else ()),
+        *(AdoptionHandlers(Adoptions(writes, installs)).routes() if installs is not None else ()),
     ]
     for route in routes:
         app.route(route.path, route.method, _errors_as_responses(route, log), **{ROUTE: route})

@@ -1,0 +1,1 @@
+<p><label class="strict"><input type="checkbox" name="strict" value="1"{{!' checked' if strict else ''}}{{!' form="editor"' if defined('apart') else ''}}> Do not save what an installer would refuse</label></p>
