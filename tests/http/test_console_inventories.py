@@ -57,7 +57,9 @@ def uploaded(browser: Browser, text: str | bytes, name: str = "default") -> Repl
 
 def pasted(browser: Browser, text: str, mode: str) -> Reply:
     fields = {"csrf": browser.csrf, "name": "default", "do": "upload", "mode": mode, "text": text}
-    return finished(browser, browser.post("/console/inventory", fields))
+    page = browser.post("/console/inventory", fields)
+    of = re.search(r'name="of" value="([^"]+)"', page.text)
+    return compared(lambda: browser.get(f"/console/inventory/proposal?of={of[1]}")) if of else page
 
 
 def faults_in(page: Reply) -> dict[str, list[str]]:
@@ -88,7 +90,7 @@ def test_rows_are_added_and_updated_by_pasting_and_the_page_shows_these(keeper: 
     assert "3 rows: 1 are new, 1 change, 1 stay" in changed.text
     query = "&to=id&to=rack&to=room&mode=update"
     of = form_in(changed)["proposal"]
-    wider = finished(keeper, keeper.get(f"/console/inventory/proposal?of={of}{query}"))
+    wider = compared(lambda: keeper.get(f"/console/inventory/proposal?of={of}{query}"))
     assert sent(keeper, wider, do="save").status == 303
     assert (
         stored(keeper)
