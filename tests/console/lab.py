@@ -71,6 +71,7 @@ PAGES: Mapping[str, str] = {
     "failed": "/console/machine?id=node-34",
     "unknown": f"/console/machine?id={VISITOR}",
     "adopt": f"/console/adopt?id={VISITOR}",
+    "adopt many": "/console/adopt",
     "machines that failed": "/console/machines?q=state:failed+state:silent+since:1h&column=rack",
     "long name": f"/console/machine?id={LONG_NAME}",
     "unclaimed": "/console/machine?id=nobody",

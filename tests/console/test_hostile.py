@@ -45,6 +45,7 @@ PLACES: Mapping[str, str] = {
     "a row that is edited": "/console/inventory?name=corpus&edit=corpus-7",
     "the text of the inventory": "/console/document?kind=inventory&name=corpus&format=csv&as=text",
     "adopt": f"/console/adopt?{urlencode({'id': 'SN7' + CORPUS[7]})}",
+    "adopt many": "/console/adopt",
     "try": "/console/try?path=/toml&query=id%3Devil-1",
     "check": "/console/check",
 }
