@@ -193,9 +193,11 @@ class DocumentPages:
             return self._unnamed(request)
         etag = request.field("etag")
         if refusal is None:
-            text = _sent_text(request, editing.find(key))
+            found = editing.find(key)
+            text = _sent_text(request, found)
             what = Preview.REMOVE if verb == "preview-delete" else Preview.STORE
-            return self._editor(request, key, text, etag, preview=what, is_new=not etag, is_sent=True)
+            is_typed = bool(request.field("note")) or found is None or text != found.text
+            return self._editor(request, key, text, etag, preview=what, is_new=not etag, is_sent=is_typed)
         text, message = request.field("text").replace("\r\n", "\n"), refusal.reason
         if refusal.is_resumed:
             return self._editor(request, key, text, etag, message=message, is_new=not etag, is_sent=True)

@@ -625,3 +625,12 @@ def test_a_button_that_is_pressed_twice_saves_once(operator: Page, typed: Lab) -
         typed.session(), form.stored.replace("/machines/", "/history?machine=").replace("?format", "&format")
     )
     assert len(history.json["history"]) == 1
+
+
+def test_a_removal_that_is_only_looked_at_leaves_nothing_unsaved(operator: Page, typed: Lab) -> None:
+    operator.goto("/console/document?kind=group&name=nodes&format=ks")
+    operator.get_by_role("button", name="Delete …").click()
+    operator.get_by_role("button", name="Delete it").wait_for()
+    operator.goto("/console/documents")
+    operator.get_by_role("heading", name="Documents").wait_for()
+    assert operator.locator("#drafts").is_hidden()
