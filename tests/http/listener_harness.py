@@ -122,6 +122,12 @@ def application(environ: dict[str, Any], start_response: Any) -> Iterable[bytes]
     elif path == "/slow":
         sleep(float(query))
         body = b"slow\n"
+    elif path == "/hang":
+        try:
+            sleep(3_600)
+        finally:
+            sys.stderr.write("the app was ended\n")
+            sys.stderr.flush()
     elif path == "/block":  # the whole loop
         from gevent.monkey import get_original
 

@@ -597,6 +597,15 @@ def test_tls_clients_above_the_limit_get_their_503(certificate: str) -> None:
 # --- the end --------------------------------------------------------------------------------------------------------
 
 
+def test_an_app_that_never_returns_is_ended_with_the_service() -> None:
+    server = Server(limits={"timeout": 1.0})
+    with server.connect() as client:
+        client.sendall(b"GET /hang HTTP/1.1\r\nHost: x\r\n\r\n")
+        assert receive(client).status == 503
+    assert server.stop() == "drained 0"
+    assert server.wait_for_line("the app was ended")
+
+
 def test_connections_in_the_kernels_queue_are_answered_while_draining() -> None:
     server = Server(limits={"accept_at_once": 20})
     clients = []

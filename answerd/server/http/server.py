@@ -29,7 +29,7 @@ from time import monotonic
 from typing import Any, Final, Protocol
 from wsgiref.types import WSGIApplication
 
-from gevent import GreenletExit, get_hub, killall
+from gevent import GreenletExit, get_hub, kill
 from gevent.event import Event
 from gevent.pool import Pool
 from gevent.pywsgi import WSGIServer
@@ -146,8 +146,9 @@ class ConnectionPool(Pool):
         block: bool = True,
         timeout: float | None = None,
     ) -> None:
-        """End all greenlets, and wait for it if ``block``. A `Group` waits for gevent's own only."""
-        killall([*self.greenlets], exception, block=False)
+        """End all greenlets, and wait for it if ``block``. `Group.kill` and ``killall`` end gevent's own only."""
+        for running in [*self.greenlets]:
+            kill(running, exception)
         if block:
             self.join(timeout)
 
