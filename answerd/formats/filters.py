@@ -33,6 +33,10 @@ COST_OF_ALL_VALUES: Final = 32
 """How many times as much a filter counts that is applied to all values of a label. A label has up to a thousand, but
 most have one."""
 
+COST_OF_GROWN_VALUES: Final = 64
+"""How many times as much a filter counts after a ``replace`` that makes a value longer: from 1,024 characters, as many
+as a request's value has, to `LONGEST_FILTERED`."""
+
 MOST_PIECES: Final = 1_000
 """The most values that ``split`` and ``lines`` make, as many as a label has."""
 

@@ -152,7 +152,11 @@ class Placeholder:
     @property
     def work(self) -> int:
         """What its filters count for in its document (docs/limits.md#documents)."""
-        cost = sum([filters.COST.get(name, 1) for name, _ in self.filters])
+        cost, times = 0, 1
+        for name, texts in self.filters:
+            cost += filters.COST.get(name, 1) * times
+            if name == "replace" and len(texts[1]) > len(texts[0]):
+                times = filters.COST_OF_GROWN_VALUES
         return cost * filters.COST_OF_ALL_VALUES if self.gathers else cost
 
     def size(self) -> int:

@@ -52,6 +52,18 @@ def _remember() -> bytes:
     return b"hello\n"
 
 
+def _hang() -> bytes:
+    """Wait until the greenlet is ended."""
+    from gevent import sleep
+
+    try:
+        sleep(3_600)
+    finally:
+        sys.stderr.write("the app was ended\n")
+        sys.stderr.flush()
+    return b""
+
+
 def _stream(pieces: int, size: int) -> Callable[[Any], object]:
     """Go on sending so many pieces of so many bytes."""
     from gevent import sleep, spawn
@@ -86,6 +98,7 @@ _COUNTED = _Counted()
 
 _LOOKS: dict[str, Callable[[], bytes]] = {
     "/cycles": _cycles,
+    "/hang": _hang,
     "/counted": lambda: json.dumps(_COUNTED.statuses).encode(),
     "/remember": _remember,
     "/remembered": lambda: str(len(_LARGE)).encode(),
@@ -122,12 +135,6 @@ def application(environ: dict[str, Any], start_response: Any) -> Iterable[bytes]
     elif path == "/slow":
         sleep(float(query))
         body = b"slow\n"
-    elif path == "/hang":
-        try:
-            sleep(3_600)
-        finally:
-            sys.stderr.write("the app was ended\n")
-            sys.stderr.flush()
     elif path == "/block":  # the whole loop
         from gevent.monkey import get_original
 

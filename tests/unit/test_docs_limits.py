@@ -79,7 +79,8 @@ TABLE = {cells[0]: cells[1] for name in ("http", "limits") for cells in rows(pag
         (
             "filters of a document; those of addresses, `replace`, `base64` and `urlencode` count for "
             f"{filters.COST['host']}, and each counts {filters.COST_OF_ALL_VALUES} times as much where its placeholder "
-            "takes all values of a label",
+            f"takes all values of a label, and {filters.COST_OF_GROWN_VALUES} times as much after a `replace` by a "
+            "longer text",
             f"{template.MOST_WORK:,} filters",
         ),
         ("values that the filter `split` makes", f"{filters.MOST_PIECES:,} values"),

@@ -41,6 +41,8 @@ MANY_FILTERS = {
     "that make a value longer": ("json", '"{{ a | urlencode }}%s",', 2_048),
     "of all values": ("yaml", "k%s: '{{ a | slug | join(\",\") }}'\n", 512),
     "of all values, for a list": ("toml", "k%s = '{{ a | lower | list }}'\n", 512),
+    "of a value that was made longer": ("ks", "{{ a%s | replace('a', 'bb') | upper | lower | upper }}\n", 157),
+    "of a value that was made shorter": ("ks", "{{ a%s | replace('aa', 'b') | upper }}\n", 1_927),
     "of all addresses": ("ks", "{{ a%s | host | last }}\n", 60),
     "in the keys of a map": ("json", '{"{{ a | bare | lower | slug | upper }}%s": 1},', 8_192),
 }
