@@ -283,7 +283,9 @@ def _filled_rows(
             continue
         (row,), (line,) = found, lines
         cells, differing = _filled(row, machine)
-        if differing:
+        if fault := judged(layout, layout.syntax.cells(row.text)).fault:
+            left_out.append((place, f"{layout.source}:{line}: {fault}"))
+        elif differing:
             columns = " and ".join(brief(column) for column in differing)
             left_out.append((place, f"{layout.source}:{line} has another value in column {columns}"))
         elif cells != row.cells():

@@ -166,6 +166,9 @@ def merged(
             faults.setdefault((number, at), f"it is there already, in line {table.line_of(row)}: update it instead")
         else:
             (row,) = found.values()
+            if fault := row.beyond_header:
+                faults.setdefault((number, -1), f"{table.layout.source}:{table.line_of(row)} {fault}: correct it first")
+                continue
             before = row.cells()
             after = [old if at not in places or values[at] == MASKED else values[at] for at, old in enumerate(before)]
             unchanged += after == before

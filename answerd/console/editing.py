@@ -479,6 +479,8 @@ def _with_edit(edit: RowEdit, labels: Mapping[str, str], text: str, table: Table
     columns = table.layout.columns
     if edit.columns != digest_of(columns) or len(edit.cells) != len(columns):
         raise ConditionFailed("somebody else changed the columns after you opened the inventory")
+    if found is not None and (beyond := found.beyond_header):
+        raise NotSaved(f"the row {beyond}: correct it in the text of the inventory")
     before = found.cells() if found is not None else [""] * len(columns)
     cells = [_kept(*given, labels) for given in zip(columns, before, edit.cells, strict=True)]
     _, fault = judged(table.layout, cells)

@@ -226,7 +226,8 @@ class Row:
         self.names: tuple[str, ...] = ()
 
     def cells(self) -> list[str]:
-        """Return the values of its cells, one for each named column."""
+        """Return the values of its cells, one for each column up to the last with a name. A row that is
+        `beyond_header` has more."""
         layout = self.layout
         width = len(layout.columns)
         cells = layout.syntax.cells(self.text)
@@ -249,6 +250,12 @@ class Row:
     def identities(self) -> dict[str, str]:
         """Return each identity by which a request is this row's, with the text that gave it, in a fixed order."""
         return judged(self.layout, self.layout.syntax.cells(self.text)).identities
+
+    @property
+    def beyond_header(self) -> str | None:
+        """The fault of a row that has more than `cells` returns, so that it must not be written anew from them. None
+        where it has no more."""
+        return _beyond_header(self.layout, self.layout.syntax.cells(self.text))
 
     @property
     def id(self) -> str:
@@ -337,16 +344,22 @@ def judged(layout: Layout, cells: Sequence[str]) -> Judgement:
                 faults.append(f"column {brief(layout.columns[at])}: {wrong}")
             else:
                 identities.setdefault(identity, value)
-    if width > MOST_COLUMNS:
-        faults = [f"has more than {MOST_COLUMNS:,} cells, and the header has {layout.width} columns"]
-    elif width > layout.width:
-        faults.insert(0, f"has {width} cells, and the header has {layout.width} columns")
-    elif any(cells[len(layout.columns) :]):
-        faults.insert(0, "has text in a column without a name")
+    if beyond := _beyond_header(layout, cells):
+        faults = [beyond, *(faults if width <= MOST_COLUMNS else ())]
     elif not has_value:
         named = dict.fromkeys(brief(layout.columns[at]) for _, at in layout.identifying)
         faults.append(f"has no value in {' or '.join(named)}, so it names no machine")
     return Judgement(identities, "; ".join(dict.fromkeys(faults)) if faults else None)
+
+
+def _beyond_header(layout: Layout, cells: Sequence[str]) -> str | None:
+    """Return the fault of cells that have text after the last column with a name; None where they have none."""
+    width = len(cells)
+    if width > MOST_COLUMNS:
+        return f"has more than {MOST_COLUMNS:,} cells, and the header has {layout.width} columns"
+    if width > layout.width:
+        return f"has {width} cells, and the header has {layout.width} columns"
+    return "has text in a column without a name" if any(cells[len(layout.columns) :]) else None
 
 
 def is_empty(layout: Layout, column: str, value: str) -> bool:

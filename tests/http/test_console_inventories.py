@@ -14,6 +14,8 @@ from urllib.parse import urlencode
 import pytest
 
 from answerd.server.roles import Role, new_token
+from answerd.store.sqlite import SqliteStore
+from answerd.store.transfer import import_directory
 from tests.support.console import Browser, changes_in, compared, etag_of, revisions_in, started, text_in
 from tests.support.replies import Reply
 from tests.support.waiting import wait_until
@@ -122,6 +124,22 @@ def test_what_others_changed_meanwhile_stays_when_rows_are_added(keeper: Browser
     sent(keeper, keeper.get(f"{TABLE}&edit=m01"), ["m01", "00:00:5e:00:53:01", "r8", "(secret)"], do="save")
     assert sent(keeper, shown, do="save").status == 303
     assert stored(keeper) == TEXT.replace(" r1 ", "r8") + "m03;;r3;\r\n"
+
+
+def test_a_row_with_more_than_its_columns_is_not_cut(tmp_path: Path) -> None:
+    (tmp_path / "answers").mkdir()
+    (tmp_path / "answers" / "inventory.csv").write_text(text := "id,note\na,Smith, John\nb,x\n")
+    import_directory(tmp_path / "answers", SqliteStore(tmp_path / "answers.db"))
+    fault = "has 3 cells, and the header has 2 columns"
+    with started(tmp_path, "sqlite") as browser:
+        browser.log_in()
+        shown = pasted(browser, "id,note\na,y\nb,y\n", "update")
+        assert faults_in(shown) == {"2": [f"Line: inventory.csv:2 {fault}: correct it first"]}
+        refused = sent(browser, browser.get(f"{TABLE}&edit=a"), ["a", "y"], do="save")
+        assert f"the row {fault}: correct it in the text of the inventory" in unescape(refused.text)
+        assert stored(browser) == text
+        assert sent(browser, browser.get(f"{TABLE}&edit=b"), ["b", "y"], do="save").status == 303
+        assert stored(browser) == text.replace("b,x", "b,y")
 
 
 def form_in(page: Reply) -> dict[str, str]:

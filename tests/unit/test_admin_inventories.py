@@ -221,6 +221,26 @@ def test_a_patch_that_is_wrong_is_refused(admin: Admin, row: str, body: str, sta
     assert stored(admin) == TEXT
 
 
+@pytest.mark.parametrize(
+    ("text", "fault"),
+    [
+        ("id,note\nweb-01,Smith, John\n", "inventory.csv:2: has 3 cells, and the header has 2 columns"),
+        ("id,note,\nweb-01,Smith, John\n", "inventory.csv:2: has text in a column without a name"),
+    ],
+)
+def test_a_row_with_more_than_its_columns_is_not_cut_by_a_patch(admin: Admin, text: str, fault: str) -> None:
+    with admin.store.writing() as writing:
+        put(writing, _KEY, text)
+        writing.commit()
+    for body in ('{"note": "x"}', '{"note": "Smith"}'):
+        refused = patch_row(admin, "web-01", body)
+        assert refused.status == 400
+        assert fault in refused.json["error"]
+        assert stored(admin) == text
+    assert put_row(admin, "web-01", id="web-01", note="Smith").json["status"] == "stored"
+    assert stored(admin) == text.replace(", John", "")
+
+
 def test_a_row_that_takes_the_identity_of_another_is_refused(admin: Admin) -> None:
     admin.put("/inventory/default", TEXT)
     refused = put_row(admin, "web-03", id="web-03", mac="98fa9b50d810")

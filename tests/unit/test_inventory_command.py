@@ -252,6 +252,31 @@ def test_a_row_that_says_something_else_is_not_filled(run: Run, tmp_path: Path) 
 
 
 @pytest.mark.parametrize(
+    ("header", "row", "fault"),
+    [
+        ("id,serial,mac,root,hostname", "a,S1,,sda,Smith, John,web1", "has 7 cells, and the header has 5 columns"),
+        ("id,serial,mac,", "a,S1,,sda", "has text in a column without a name"),
+        ("id,serial,mac,uuid", "a,S1,,x", "column uuid: a UUID has 32 hex digits"),
+    ],
+)
+def test_a_row_with_a_fault_is_not_filled(run: Run, tmp_path: Path, header: str, row: str, fault: str) -> None:
+    text = f"{header}\n{row}\nb,S2\n"
+    (tmp_path / "answers" / "inventory.csv").write_text(text)
+    if (tmp_path / "answers.db").exists():
+        (tmp_path / "answers.db").unlink()
+        import_directory(tmp_path / "answers", SqliteStore(tmp_path / "answers.db"))
+    (tmp_path / "ports.csv").write_text("serial,mac\nS1,98:fa:9b:50:d8:40\nS2,98:fa:9b:50:d8:41\n")
+    _, out, err = run("add", "--fill", "ports.csv")
+    empty = "," * (len(header.rstrip(",").split(",")) - 3)
+    assert out.splitlines() == [
+        f"filled in inventory.csv: b,S2,98:fa:9b:50:d8:41{empty}",
+        "1 filled, 0 unchanged, 1 left out",
+    ]
+    assert f"left out: ports.csv:2: inventory.csv:2: {fault}" in err.splitlines()
+    assert f"problem: inventory.csv:2: {fault}" in run()[2].splitlines()
+
+
+@pytest.mark.parametrize(
     ("columns", "place", "sentence"),
     [
         ("Device = 1", "interfaces.columns:1", "key 'Device' is unknown"),

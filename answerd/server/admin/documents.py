@@ -178,6 +178,8 @@ class DocumentHandlers:
         def cells(table: Table, found: Row | None, values: dict[str, str]) -> list[str]:
             if found is None:
                 raise NotThere(f"no row of {_inventory(name)} has this identity")
+            if fault := found.beyond_header:
+                raise InvalidRequest(f"{table.layout.source}:{line_of(table, found)}: {fault}; PUT the whole row")
             return [values.get(key, cell) for key, cell in zip(table.layout.keys, found.cells(), strict=True)]
 
         return self._row_written(name, row, cells)
@@ -199,7 +201,7 @@ class DocumentHandlers:
                 raise InvalidRequest("the row does not hold the identity that the path names")
             if found is None:
                 return with_rows_added(text, table, [cells])
-            if cells == found.cells():
+            if cells == found.cells() and not found.beyond_header:
                 return text
             return with_rows_changed(text, table, {line_of(table, found): cells})
 
