@@ -148,7 +148,10 @@ def _add(arguments: Arguments) -> int:
     inventory = catalogue.inventory or Inventory()
     if arguments["--fill"]:
         if MAC not in table.layout.labels and any(isinstance(one, Hardware) and one.macs for _, one in machines):
-            text = with_columns_added(text, table, [MAC])
+            try:
+                text = with_columns_added(text, table, [MAC])
+            except UnreadableError as error:
+                raise CommandError(error.reason) from None
             table = _table_of(catalogue, key, text)
         filled, left_out = _filled_rows(machines, table, inventory)
         after = with_rows_changed(text, table, filled) if filled else before

@@ -124,7 +124,8 @@ def merged(
     meaning: Meaning,
 ) -> Merged:
     """Return the text of an inventory with the rows that were pasted, whose columns go ``to`` others. ``table`` is that
-    of the text, None where there is no inventory. Raises `UnreadableError` where no row could name a machine."""
+    of the text, None where there is no inventory. Raises `UnreadableError` where no row could name a machine, and
+    where no column can be added."""
     targets = [target.strip() for target in [*to, *[LEFT_OUT] * len(given.columns)][: len(given.columns)]]
     twice = next((target for target in targets if target and targets.count(target) > 1), "")
     if twice:

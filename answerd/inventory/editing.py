@@ -6,9 +6,10 @@ import re
 from collections.abc import Mapping, Sequence
 from itertools import islice
 
-from answerd.inventory.records import BYTE_ORDER_MARK, after_sep_line, records, written_record
+from answerd.inventory.records import BYTE_ORDER_MARK, UnreadableError, after_sep_line, records, written_record
 from answerd.inventory.row import Layout
 from answerd.inventory.table import Table
+from answerd.short_texts import brief
 
 _LINE_END = re.compile(r"\r\n|\n|\r")
 
@@ -43,10 +44,18 @@ def with_rows_added(text: str, table: Table, rows: Sequence[Sequence[str]]) -> s
 
 
 def with_columns_added(text: str, table: Table, names: Sequence[str]) -> str:
-    """Return the text with more columns in its header. Rows stay as they are: their cells there are empty."""
+    """Return the text with more columns at the end of its header. Rows stay as they are: their cells there are empty.
+
+    Raises `UnreadableError` where a row is beyond the header, and names it: the new columns would make a row that is
+    refused one that counts, maybe with values in wrong columns."""
+    for row, line in zip(table.rows, table.lines, strict=True):
+        if beyond := row.beyond_header:
+            added, place = " or ".join(map(brief, names)), f"{table.layout.source}:{line}"
+            raise UnreadableError(
+                table.header_line, f"no column {added} can be added: {place} {beyond}: correct it first"
+            )
     end, separator = _header_end(text, table), table.layout.syntax.separator
-    unnamed = separator * (len(table.layout.columns) + 1 - table.layout.width)
-    return text[:end] + unnamed + written_record(names, separator) + text[end:]
+    return text[:end] + separator + written_record(names, separator) + text[end:]
 
 
 def in_columns(layout: Layout, values: Mapping[str, str]) -> list[str]:

@@ -6,6 +6,7 @@ import pytest
 
 from answerd.console.bulk import Merged, Mode, merged, pasted
 from answerd.inventory.meaning import AS_WRITTEN
+from answerd.inventory.records import UnreadableError
 from answerd.inventory.table import read_table
 
 
@@ -13,6 +14,12 @@ def update(text: str, rows: str) -> Merged:
     given = pasted(rows)
     table = read_table("inventory.csv", text)
     return merged(None, text, table, given, given.columns, Mode.UPDATE, AS_WRITTEN)
+
+
+def test_a_new_column_takes_no_text_that_is_there() -> None:
+    with pytest.raises(UnreadableError, match=r"no column rack can be added: inventory\.csv:3 has"):
+        update("id,note,\na,x\nb,x,y\n", "id,rack\na,r1\n")
+    assert update("id,note,\na,x\nb,x,\n", "id,rack\na,r1\n").text == "id,note,,rack\na,x,,r1\nb,x,\n"
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from answerd.facts import OWN_LABELS, RESERVED_LABELS
 from answerd.formats.template import SECRETS
 from answerd.identity import identity_of
-from answerd.inventory.editing import with_rows_added, with_rows_changed, without_row
+from answerd.inventory.editing import with_columns_added, with_rows_added, with_rows_changed, without_row
 from answerd.inventory.meaning import RESERVED_BEGINNING, RESERVED_COLUMNS
 from answerd.inventory.records import UnreadableError, written
 from answerd.inventory.row import identities_of_sound, judged, notes
@@ -388,6 +388,39 @@ def test_a_removed_row_takes_its_line_end_along(text: str, line: int, expected: 
 )
 def test_a_new_row_is_appended_as_the_file_is_spelled(text: str, expected: str) -> None:
     assert with_rows_added(text, read_table("inventory.csv", text), [["c", "d"]]) == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("id,n\r\na,b\r\n", "id,n,mac,x y\r\na,b\r\n"),
+        ("id;n;;\na;b;;\nc\n", "id;n;;;mac;x y\na;b;;\nc\n"),
+        ("sep=;\nid;;n\na;free;b", "sep=;\nid;;n;mac;x y\na;free;b"),
+        ("\ufeffid", "\ufeffid,mac,x y"),
+    ],
+)
+def test_new_columns_stand_after_the_whole_header(text: str, expected: str) -> None:
+    assert with_columns_added(text, read_table("inventory.csv", text), ["mac", "x y"]) == expected
+
+
+CELLS_OF_ANY_WIDTH = st.lists(st.sampled_from(["", "", "x", MAC]), max_size=6)
+
+
+@settings(max_examples=examples(200))
+@given(st.integers(0, 2), st.lists(CELLS_OF_ANY_WIDTH, max_size=4), st.sampled_from(["mac", "n2"]))
+def test_a_new_column_says_nothing_of_any_row(unnamed: int, grid: list[list[str]], name: str) -> None:
+    header = ",".join(["id", "n", *[""] * unnamed])
+    text = f"{header}\n" + "".join(",".join([f"a{at}", *cells]) + "\n" for at, cells in enumerate(grid))
+    before = read_table("inventory.csv", text)
+    judgements = [judged(row.layout, row.layout.syntax.cells(row.text)) for row in before.rows]
+    beyond = [line for line, (_, fault) in zip(before.lines, judgements, strict=True) if fault]
+    if beyond:
+        with pytest.raises(UnreadableError, match=rf"inventory\.csv:{beyond[0]} has "):
+            with_columns_added(text, before, [name])
+        return
+    after = read_table("inventory.csv", with_columns_added(text, before, [name]))
+    assert [row.identities() for row in after.rows] == [found.identities for found in judgements]
+    assert [row.values() for row in after.rows] == [row.values() for row in before.rows]
 
 
 @settings(max_examples=examples(80))

@@ -51,6 +51,14 @@ def run(
     return run_it
 
 
+def store_inventory(home: Path, text: str) -> None:
+    """Put an inventory with faults, which the admin API would refuse, in place of the one in ``FILES``."""
+    (home / "answers" / "inventory.csv").write_text(text)
+    if (home / "answers.db").exists():
+        (home / "answers.db").unlink()
+        import_directory(home / "answers", SqliteStore(home / "answers.db"))
+
+
 def rows(run: Run, *arguments: str) -> list[Any]:
     status, out, _ = run("--json", *arguments)
     assert status == 0
@@ -239,6 +247,26 @@ def test_an_inventory_without_a_column_for_addresses_gets_one(run: Run, tmp_path
     }
 
 
+@pytest.mark.parametrize(
+    ("text", "fault"),
+    [
+        ("id,serial,\nb,S2\nc,S3,00:aa:bb:cc:dd:ee\n", "has text in a column without a name"),
+        ("id,serial\nb,S2\nc,S3,00:aa:bb:cc:dd:ee\n", "has 3 cells, and the header has 2 columns"),
+    ],
+)
+def test_a_new_column_for_addresses_takes_no_text_that_is_there(
+    run: Run, tmp_path: Path, text: str, fault: str
+) -> None:
+    (tmp_path / "ports.csv").write_text("serial,mac\nS2,98:fa:9b:50:d8:40\n")
+    store_inventory(tmp_path, text)
+    status, out, err = run("add", "--fill", "ports.csv")
+    assert (status, out) == (1, "")
+    assert f"no column mac can be added: inventory.csv:3 {fault}: correct it first" in err
+    store_inventory(tmp_path, text.replace("00:aa:bb:cc:dd:ee", "").replace("S3,\n", "S3\n"))
+    assert run("add", "--fill", "ports.csv")[0] == 0
+    assert rows(run, "id=b")[0]["row"]["mac"] == "98:fa:9b:50:d8:40"
+
+
 def test_a_row_that_says_something_else_is_not_filled(run: Run, tmp_path: Path) -> None:
     (tmp_path / "ports.csv").write_text("id,serial,port,mac\nweb-02,S2,1,98:fa:9b:50:d8:13\n")
     assert run("add", "--fill", "ports.csv")[1].endswith("1 filled, 0 unchanged, 0 left out\n")
@@ -260,11 +288,7 @@ def test_a_row_that_says_something_else_is_not_filled(run: Run, tmp_path: Path) 
     ],
 )
 def test_a_row_with_a_fault_is_not_filled(run: Run, tmp_path: Path, header: str, row: str, fault: str) -> None:
-    text = f"{header}\n{row}\nb,S2\n"
-    (tmp_path / "answers" / "inventory.csv").write_text(text)
-    if (tmp_path / "answers.db").exists():
-        (tmp_path / "answers.db").unlink()
-        import_directory(tmp_path / "answers", SqliteStore(tmp_path / "answers.db"))
+    store_inventory(tmp_path, f"{header}\n{row}\nb,S2\n")
     (tmp_path / "ports.csv").write_text("serial,mac\nS1,98:fa:9b:50:d8:40\nS2,98:fa:9b:50:d8:41\n")
     _, out, err = run("add", "--fill", "ports.csv")
     empty = "," * (len(header.rstrip(",").split(",")) - 3)
