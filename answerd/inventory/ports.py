@@ -6,13 +6,13 @@ fault.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
 
 from answerd.identity import folded, identity_of, normalize
 from answerd.inventory import columns_file_beside
 from answerd.inventory.records import UnreadableError
-from answerd.inventory.row import IDENTITY_COLUMNS, Layout, judged
+from answerd.inventory.row import IDENTITY_COLUMNS, Layout, hardware_in, judged
 from answerd.inventory.table import Table
 from answerd.shared_values import MAC, SERIAL, UUID
 from answerd.short_texts import brief
@@ -52,7 +52,7 @@ def machines_of_ports(table: Table) -> Ports:
     faults: list[tuple[int, str]] = []
     for row, line in zip(table.rows, table.lines, strict=True):
         cells = row.cells()
-        fault = judged(layout, layout.syntax.cells(row.text)).fault
+        identities, fault = judged(layout, layout.syntax.cells(row.text))
         names = layout.values(naming, cells)
         if not names:
             faults.append((line, fault or f"{_columns(layout, naming)} is empty, so it is the port of no machine"))
@@ -61,8 +61,32 @@ def machines_of_ports(table: Table) -> Ports:
         if machine.line != line and naming == "id" and PORT not in layout.labels:
             raise UnreadableError(table.header_line, _without_port(table, machine.line, line))
         machine.faults += [(line, fault)] if fault else machine.add(line, cells)
+        for label, identity in _identities(layout, cells):
+            if identity in identities:
+                machine.identities.setdefault(identity, (line, label))
+    _note_identities_of_several(layout, of_machine.values())
     faults += [fault for machine in of_machine.values() for fault in machine.faults]
-    return Ports([one.whole() for one in of_machine.values() if not one.faults], sorted(faults))
+    return Ports([one.whole() for one in of_machine.values() if not one.faults], sorted({*faults}))
+
+
+def _identities(layout: Layout, cells: Sequence[str]) -> Iterator[tuple[str, str]]:
+    """Yield the label and the identity of each value that identifies the machine of a row."""
+    yield from (("id", identity_of(value)) for value in layout.values("id", cells))
+    yield from ((label, identity) for label, identity, _ in hardware_in(layout, cells))
+
+
+def _note_identities_of_several(layout: Layout, machines: Iterable[_OneMachine]) -> None:
+    """Note a fault of each machine that has an identity of another one: the table does not say whose it is."""
+    holders: dict[str, list[_OneMachine]] = {}
+    for machine in machines:
+        for identity in machine.identities:
+            holders.setdefault(identity, []).append(machine)
+    for identity, several in holders.items():
+        for machine in several if len(several) > 1 else ():
+            line, label = machine.identities[identity]
+            other, _ = several[several[0] is machine].identities[identity]
+            what = f"{_columns(layout, label)} has a value that line {other} has too, which is of another machine"
+            machine.faults.append((line, what))
 
 
 def _without_port(table: Table, first: int, line: int) -> str:
@@ -83,6 +107,8 @@ class _OneMachine:
     def __init__(self, layout: Layout, line: int) -> None:
         self.line = line
         self.faults: list[tuple[int, str]] = []
+        self.identities: dict[str, tuple[int, str]] = {}
+        """Each identity, with the line where it is first and the label of its column."""
         self._layout = layout
         self._macs: dict[str, str] = {}
         self._ports: dict[str, int] = {}
