@@ -71,6 +71,12 @@ _COUNTED_AT_ONCE = 8
 DOCUMENTS_UNFOLDED = 20
 """Documents of one change whose differences are shown."""
 
+UNJUDGED = (
+    "it could not be judged what an installer would refuse: try again, or untick "
+    '"Do not save what an installer would refuse" to save it unjudged'
+)
+"""Why nothing is saved where only what installers take is to be saved."""
+
 REVISIONS_SHOWN = 20
 LINES_SHOWN = 1_000
 """Of the difference that a change made."""
@@ -123,9 +129,10 @@ class PreviewedChange:
 @dataclass(frozen=True, slots=True)
 class Consequences:
     """The consequences of a write. ``refused`` is why it would be refused, with the ``problems`` that it would
-    cause. ``name`` is the comparison in addresses. ``is_pending``: it goes on yet, and ``compared`` of ``total``
-    answers are compared. ``own`` is the difference of the document itself; ``notes`` are about answers that cannot be
-    tried, and how the others were; ``verdict`` is that of the installers' rules on the answers that change."""
+    cause; ``is_unjudged``: why they could not be found. ``name`` is the comparison in addresses. ``is_pending``: it
+    goes on yet, and ``compared`` of ``total`` answers are compared. ``own`` is the difference of the document itself;
+    ``notes`` are about answers that cannot be tried, and how the others were; ``verdict`` is that of the installers'
+    rules on the answers that change."""
 
     name: str = ""
     is_pending: bool = False
@@ -137,6 +144,7 @@ class Consequences:
     own: Sequence[str] = ()
     refused: str = ""
     problems: Sequence[str] = ()
+    is_unjudged: bool = False
     verdict: Sequence[Refused] = ()
 
     @property
@@ -207,9 +215,13 @@ class Editing:
         return DocumentVersion(found.key, found.body.decode("utf-8", "replace"), etag(found.revision, found.token))
 
     def refuse_strictly(self, found: Consequences) -> None:
-        """Refuse a write where installers would newly refuse answers, or that is not known yet."""
+        """Refuse a write where installers would newly refuse answers, or that is not known."""
         if found.is_pending:
             raise NotSaved("the answers that it changes are still being judged: look at the preview, then save it")
+        if found.is_unjudged:
+            raise NotSaved(UNJUDGED, [found.refused, *found.problems])
+        if found.refused:
+            raise NotSaved(found.refused, found.problems)
         if found.newly_refused:
             raise NotSaved(refused_sentence(found.newly_refused), [*map(str, found.newly_refused)])
 
@@ -559,7 +571,7 @@ def _so_far(job: Job[Consequences]) -> Consequences:
     if not job.is_finished:
         return Consequences(job.name, is_pending=True, compared=job.done, total=job.total)
     if job.result is None:
-        return Consequences(refused=f"the answers could not be compared: {job.fault}")
+        return Consequences(refused=f"the answers could not be compared: {job.fault}", is_unjudged=True)
     return replace(job.result, name=job.name)
 
 
