@@ -22,7 +22,6 @@ from answerd.answers.secret_names import is_secret_name, redacted_cell, why_mask
 from answerd.answers.sources import NO_SOURCES, Sources
 from answerd.check import Refused, refused
 from answerd.console.changes import (
-    CHANGES_COUNTED,
     CHANGES_LISTED,
     CHANGES_SEARCHED,
     ChangesWanted,
@@ -31,6 +30,7 @@ from answerd.console.changes import (
     Touched,
     made_together,
     touched,
+    with_texts,
 )
 from answerd.console.jobs import Job, Jobs, patience_for
 from answerd.console.proposals import NEW_INVENTORY
@@ -67,7 +67,6 @@ from answerd.write_guard import (
 
 CHANGES_SHOWN = 20
 _SEARCHED_AT_ONCE = 1_000
-_COUNTED_AT_ONCE = 8
 DOCUMENTS_UNFOLDED = 20
 """Documents of one change whose differences are shown."""
 
@@ -369,25 +368,7 @@ class Editing:
         return self._touched, job.is_finished
 
     def _count(self, catalogue: Catalogue, progress: Callable[[int, int], None]) -> Mapping[tuple[int, str], Touched]:
-        return touched(catalogue, self._with_texts(), self._touched, progress)
-
-    def _with_texts(self) -> Iterator[Sequence[HistoryEntry]]:
-        """Yield the documents of each of the newest changes with their texts, the latest first. From any thread."""
-        history = self._writes.store.history
-        made: list[HistoryEntry] = []
-        before, count = None, 0
-        while count < CHANGES_COUNTED:
-            some = history(HistoryFilter(before=before, limit=_COUNTED_AT_ONCE, most_bytes=HISTORY_BYTES))
-            for entry in some:
-                if made and (not entry.token or entry.token != made[0].token):
-                    yield made
-                    made, count = [], count + 1
-                made.append(entry)
-            if not some:
-                break
-            before = some[-1].revision
-        if made:
-            yield made
+        return touched(catalogue, with_texts(self._writes.store.history), self._touched, progress)
 
     def change(self, revision: int) -> DocumentChange | None:
         """Return a change with its texts; None where it is not kept."""
