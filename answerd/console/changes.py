@@ -17,7 +17,7 @@ from answerd.answers.diff import Side, compare
 from answerd.documents import Key, RawDocument
 from answerd.identity import identity_of
 from answerd.inventory import file_of
-from answerd.store import HistoryEntry
+from answerd.store import HistoryEntry, HistoryFilter
 
 CHANGES_LISTED = 100
 CHANGES_SEARCHED = 20_000
@@ -25,6 +25,12 @@ CHANGES_SEARCHED = 20_000
 
 CHANGES_COUNTED = 200
 """The newest changes of which it is counted how many machines they touched."""
+
+DOCUMENTS_COUNTED = 200
+BYTES_COUNTED = 4_194_304
+"""The most documents, and the most of their texts, of a change of several documents for that to be counted."""
+
+_LISTED_AT_ONCE = 1_000
 
 COUNTED_SECONDS = 10.0
 """How long that is counted: a change of a group of 5,000 machines takes some two seconds."""
@@ -116,6 +122,28 @@ def made_together(changes: Iterable[DocumentChange]) -> Iterator[MadeChange]:
         yield MadeChange(made, is_whole=False)
 
 
+def with_texts(history: Callable[[HistoryFilter], list[HistoryEntry]]) -> Iterator[Sequence[HistoryEntry]]:
+    """Yield the documents of each of the newest changes with their texts, the latest first. A change that has more than
+    `DOCUMENTS_COUNTED`, or more than `BYTES_COUNTED`, ends it: its texts are not all read."""
+    listed: list[HistoryEntry] = []
+    before: int | None = None
+    for _ in range(CHANGES_COUNTED):
+        if len(listed) <= DOCUMENTS_COUNTED:
+            some = history(HistoryFilter(before=before, limit=_LISTED_AT_ONCE, texts=False))
+            listed, before = listed + some, some[-1].revision if some else before
+        if not listed:
+            return
+        token, last = listed[0].token, len(listed)
+        count = next((at for at in range(1, last) if not token or listed[at].token != token), last)
+        if count > DOCUMENTS_COUNTED:
+            return
+        made = history(HistoryFilter(before=listed[0].revision + 1, limit=count, most_bytes=BYTES_COUNTED))
+        if [entry.revision for entry in made] != [entry.revision for entry in listed[:count]]:
+            return
+        yield made
+        listed = listed[count:]
+
+
 def touched(
     catalogue: Catalogue,
     changes: Iterable[Sequence[HistoryEntry]],
@@ -135,6 +163,8 @@ def touched(
 
     for count, made in enumerate(changes):
         progress(count, CHANGES_COUNTED)
+        if monotonic() > until:
+            break
         there = {entry.key.name: after.raw_of(entry.key.name) for entry in made}
         removed = [raw for raw in there.values() if raw is not None]
         if any((raw.text if (raw := there[entry.key.name]) else None) != entry.after for entry in made):
@@ -142,7 +172,6 @@ def touched(
         added = [RawDocument(entry.key, entry.before) for entry in made if entry.before is not None]
         before, name = after.changed(added, removed), (made[0].revision, made[0].token)
         try:
-            in_time(0, 0)
             found[name] = known.get(name) or _touched_by(before, after, in_time)
         except _Late:
             break

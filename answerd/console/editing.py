@@ -22,7 +22,6 @@ from answerd.answers.secret_names import is_secret_name, redacted_cell, why_mask
 from answerd.answers.sources import NO_SOURCES, Sources
 from answerd.check import Refused, refused
 from answerd.console.changes import (
-    CHANGES_COUNTED,
     CHANGES_LISTED,
     CHANGES_SEARCHED,
     ChangesWanted,
@@ -31,6 +30,7 @@ from answerd.console.changes import (
     Touched,
     made_together,
     touched,
+    with_texts,
 )
 from answerd.console.jobs import Job, Jobs, patience_for
 from answerd.console.proposals import NEW_INVENTORY
@@ -67,9 +67,14 @@ from answerd.write_guard import (
 
 CHANGES_SHOWN = 20
 _SEARCHED_AT_ONCE = 1_000
-_COUNTED_AT_ONCE = 8
 DOCUMENTS_UNFOLDED = 20
 """Documents of one change whose differences are shown."""
+
+UNJUDGED = (
+    "it could not be judged what an installer would refuse: try again, or untick "
+    '"Do not save what an installer would refuse" to save it unjudged'
+)
+"""Why nothing is saved where only what installers take is to be saved."""
 
 REVISIONS_SHOWN = 20
 LINES_SHOWN = 1_000
@@ -123,9 +128,10 @@ class PreviewedChange:
 @dataclass(frozen=True, slots=True)
 class Consequences:
     """The consequences of a write. ``refused`` is why it would be refused, with the ``problems`` that it would
-    cause. ``name`` is the comparison in addresses. ``is_pending``: it goes on yet, and ``compared`` of ``total``
-    answers are compared. ``own`` is the difference of the document itself; ``notes`` are about answers that cannot be
-    tried, and how the others were; ``verdict`` is that of the installers' rules on the answers that change."""
+    cause; ``is_unjudged``: why they could not be found. ``name`` is the comparison in addresses. ``is_pending``: it
+    goes on yet, and ``compared`` of ``total`` answers are compared. ``own`` is the difference of the document itself;
+    ``notes`` are about answers that cannot be tried, and how the others were; ``verdict`` is that of the installers'
+    rules on the answers that change."""
 
     name: str = ""
     is_pending: bool = False
@@ -137,6 +143,7 @@ class Consequences:
     own: Sequence[str] = ()
     refused: str = ""
     problems: Sequence[str] = ()
+    is_unjudged: bool = False
     verdict: Sequence[Refused] = ()
 
     @property
@@ -207,9 +214,13 @@ class Editing:
         return DocumentVersion(found.key, found.body.decode("utf-8", "replace"), etag(found.revision, found.token))
 
     def refuse_strictly(self, found: Consequences) -> None:
-        """Refuse a write where installers would newly refuse answers, or that is not known yet."""
+        """Refuse a write where installers would newly refuse answers, or that is not known."""
         if found.is_pending:
             raise NotSaved("the answers that it changes are still being judged: look at the preview, then save it")
+        if found.is_unjudged:
+            raise NotSaved(UNJUDGED, [found.refused, *found.problems])
+        if found.refused:
+            raise NotSaved(found.refused, found.problems)
         if found.newly_refused:
             raise NotSaved(refused_sentence(found.newly_refused), [*map(str, found.newly_refused)])
 
@@ -357,25 +368,7 @@ class Editing:
         return self._touched, job.is_finished
 
     def _count(self, catalogue: Catalogue, progress: Callable[[int, int], None]) -> Mapping[tuple[int, str], Touched]:
-        return touched(catalogue, self._with_texts(), self._touched, progress)
-
-    def _with_texts(self) -> Iterator[Sequence[HistoryEntry]]:
-        """Yield the documents of each of the newest changes with their texts, the latest first. From any thread."""
-        history = self._writes.store.history
-        made: list[HistoryEntry] = []
-        before, count = None, 0
-        while count < CHANGES_COUNTED:
-            some = history(HistoryFilter(before=before, limit=_COUNTED_AT_ONCE, most_bytes=HISTORY_BYTES))
-            for entry in some:
-                if made and (not entry.token or entry.token != made[0].token):
-                    yield made
-                    made, count = [], count + 1
-                made.append(entry)
-            if not some:
-                break
-            before = some[-1].revision
-        if made:
-            yield made
+        return touched(catalogue, with_texts(self._writes.store.history), self._touched, progress)
 
     def change(self, revision: int) -> DocumentChange | None:
         """Return a change with its texts; None where it is not kept."""
@@ -561,7 +554,7 @@ def _so_far(job: Job[Consequences]) -> Consequences:
     if not job.is_finished:
         return Consequences(job.name, is_pending=True, compared=job.done, total=job.total)
     if job.result is None:
-        return Consequences(refused=f"the answers could not be compared: {job.fault}")
+        return Consequences(refused=f"the answers could not be compared: {job.fault}", is_unjudged=True)
     return replace(job.result, name=job.name)
 
 

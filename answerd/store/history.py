@@ -48,7 +48,10 @@ def beginning(text: str) -> str:
 def find_changes(database: peewee.Database, wanted: HistoryFilter) -> list[HistoryEntry]:
     """Return the changes that a filter lets through, the newest first."""
     # A replica has the texts of the newest changes only; of the others it has no time either.
-    query = ChangeRow.select(ChangeRow.id).where(is_known(ChangeRow) & (ChangeRow.at != ""))
+    known = is_known(ChangeRow)
+    if wanted.identifier is None:  # else SQLite would look by kind and format, and sort the whole history
+        known = peewee.Expression(known, peewee.OP.EQ, peewee.Value(True))
+    query = ChangeRow.select(ChangeRow.id).where(known & (ChangeRow.at != ""))
     for condition in _conditions(database, wanted):
         query = query.where(condition)
     chosen = [number for (number,) in fetched(query.order_by(ChangeRow.id.desc()).limit(wanted.limit), database)]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import random
+from contextlib import nullcontext
 from pathlib import Path
 from time import monotonic
 
@@ -15,12 +16,15 @@ from answerd import write_guard
 from answerd.answers import compose
 from answerd.answers.catalogue import Catalogue
 from answerd.answers.diff import compare
-from answerd.console.editing import Consequences, Editing
+from answerd.console import editing as console_editing
+from answerd.console.editing import Consequences, Editing, NotSaved, RowEdit, digest_of
+from answerd.console.jobs import Ended
+from answerd.console.proposals import NEW_INVENTORY
 from answerd.documents import _NOT_KEPT, Key, RawDocument
 from answerd.identity import Kind
 from answerd.server.admin import changes as admin_changes
 from answerd.server.roles import Role, new_token
-from answerd.store import CannotBeStored, StoreError
+from answerd.store import Author, CannotBeStored, StoreError
 from answerd.write_guard import ChangeSet, Times, WriteRefused
 from tests.support.admin import Admin
 from tests.support.waiting import PATIENCE
@@ -140,6 +144,49 @@ def test_a_preview_ends_with_its_time(admin: Admin) -> None:
     assert "SERVICE_ADMIN_TIMEOUT_SECS" in ended(editing, editing.preview(NODE, "x = 1\n")).refused
     with admin.writes.dry_run(math.inf):
         assert "the dry runs before this one" in ended(editing, editing.preview(NODE, "x = 1\n")).refused
+
+
+ROW = RowEdit("", "", digest_of(NEW_INVENTORY.strip().split(",")), ["n1", *[""] * NEW_INVENTORY.count(",")])
+
+
+@pytest.mark.parametrize("way", ["a document", "a row"])
+@pytest.mark.parametrize("fault", ["its time", "other dry runs", "a rule that fails", "given up"])
+def test_what_could_not_be_judged_is_not_saved_unless_that_is_wanted(
+    admin: Admin, monkeypatch: pytest.MonkeyPatch, way: str, fault: str
+) -> None:
+    editing = Editing(admin.writes, PATIENCE if fault in {"a rule that fails", "given up"} else 0.0)
+    table = Key(Kind.INVENTORY, "default", "csv")
+
+    def save(strict: bool) -> object:
+        if way == "a row":
+            return editing.edit_row(table, ROW, Author(), strict=strict)
+        return editing.save(NODE, "x = 1\n", "", Author(), strict=strict)
+
+    def fail(*_: object, **__: object) -> None:
+        raise Ended if fault == "given up" else RuntimeError("no rule")
+
+    if editing.seconds:
+        monkeypatch.setattr(console_editing, "refused", fail)
+    with (
+        admin.writes.dry_run(math.inf) if fault == "other dry runs" else nullcontext(),
+        pytest.raises(NotSaved) as said,
+    ):
+        save(strict=True)
+    assert "could not be judged" in said.value.reason
+    assert "untick" in said.value.reason
+    assert [problem.partition(":")[0] for problem in said.value.problems] == ["the answers could not be compared"]
+    assert admin.store.version().revision == 0
+    assert save(strict=False)
+    assert admin.store.version().revision == 1
+
+
+def test_a_write_that_would_be_refused_is_not_offered_unjudged(admin: Admin) -> None:
+    editing = Editing(admin.writes, PATIENCE)
+    with pytest.raises(NotSaved) as asked:
+        editing.save(NODE, "x = \n", "", Author(), strict=True)
+    with pytest.raises(NotSaved) as made:
+        editing.save(NODE, "x = \n", "", Author())
+    assert (asked.value.reason, [*asked.value.problems]) == (made.value.reason, [*made.value.problems])
 
 
 # --- memory -----------------------------------------------------------------------------------------------------------

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import re
+from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from answerd.console import changes
+from answerd.console.changes import with_texts
 from answerd.documents import Key, RawDocument
 from answerd.identity import Kind, identity_of
 from answerd.store import HistoryFilter
+from answerd.store import history as store_history
 from answerd.store.postgres import PostgresStore
 from answerd.store.schema import BARE_NAME, POSTGRES, SQLITE
 from answerd.store.sqlite import SqliteStore
@@ -102,6 +107,71 @@ def test_the_index_finds_names(store: Store) -> None:
         )
         plan = " ".join(str(column) for row in found.fetchall() for column in row)
     assert "changes_by_name" in plan
+
+
+@pytest.mark.parametrize("wanted", [HistoryFilter(limit=8), HistoryFilter(before=1_900, limit=1_000)])
+def test_a_page_of_the_history_is_read_by_its_numbers_and_not_sorted(
+    store: Store, monkeypatch: pytest.MonkeyPatch, wanted: HistoryFilter
+) -> None:
+    with store.writing() as transaction:
+        transaction.write([RawDocument(machine(f"n{number}"), "x\n") for number in range(2_000)], ())
+        transaction.commit()
+    asked: list[Any] = []
+
+    def noted(query: Any, _: object) -> list[tuple[Any, ...]]:
+        asked.append(query)
+        return []
+
+    monkeypatch.setattr(store_history, "fetched", noted)
+    with store.connected() as database:
+        if isinstance(store, PostgresStore):
+            execute(database, "ANALYZE")  # it does so by itself in time, and SQLite does not
+        store_history.find_changes(database, wanted)
+        statement, parameters = asked[0].bind(database).sql()
+        explain = "EXPLAIN QUERY PLAN" if isinstance(store, SqliteStore) else "EXPLAIN"
+        found = execute(database, f"{explain} {statement}", parameters).fetchall()
+    plan = " ".join(str(column) for row in found for column in row)
+    assert not re.search("Sort|ORDER BY", plan), plan
+    assert re.search("INTEGER PRIMARY KEY|SCAN t1|changes_pkey", plan), plan
+
+
+# Documents of each change, the first one first, and those of the changes whose machines are counted, the newest first.
+COUNTED: Sequence[tuple[Sequence[int], int, Sequence[int]]] = (
+    ((2, 1, 3, 1), 10_000, (1, 3, 1, 2)),
+    ((2, 4, 1, 3), 10_000, (3, 1)),
+    ((4,), 10_000, ()),
+    ((1, 3, 2, 1), 25, (1, 2)),
+    ((1, 1), 1, (1, 1)),
+    ((), 10_000, ()),
+)
+
+
+@pytest.mark.parametrize(("made", "most_bytes", "counted"), COUNTED)
+@pytest.mark.parametrize("at_once", [4, 5, 1_000])
+def test_the_texts_of_changes_are_read_up_to_one_of_too_many_documents_or_bytes(
+    store: Store,
+    monkeypatch: pytest.MonkeyPatch,
+    made: Sequence[int],
+    most_bytes: int,
+    counted: Sequence[int],
+    at_once: int,
+) -> None:
+    monkeypatch.setattr(changes, "DOCUMENTS_COUNTED", 3)
+    monkeypatch.setattr(changes, "BYTES_COUNTED", most_bytes)
+    monkeypatch.setattr(changes, "_LISTED_AT_ONCE", at_once)
+    for number, documents in enumerate(made):
+        with store.writing() as transaction:
+            new = [RawDocument(machine(f"n{number}-{at}"), "ten bytes\n") for at in range(documents)]
+            transaction.write(new, ())
+            transaction.commit()
+    asked: list[HistoryFilter] = []
+    found = [*with_texts(lambda wanted: asked.append(wanted) or store.history(wanted))]  # type: ignore[func-returns-value]
+    assert [len(entries) for entries in found] == [*counted]
+    assert {entry.after for entries in found for entry in entries} <= {"ten bytes\n"}
+    assert [entry.revision for entries in found for entry in entries] == [
+        *range(sum(made), sum(made) - sum(counted), -1)
+    ]
+    assert all(not wanted.texts or (wanted.limit or 99) <= 3 for wanted in asked)
 
 
 @pytest.mark.parametrize(
