@@ -181,7 +181,7 @@ class AppliedChange:
 
     ``problems`` are all that the answer set has after it, ``problems_before`` those it had. ``etag`` is that of the set
     in force: with a dry run of the one before the change. ``before`` and ``after`` are the sets. ``words`` returns what
-    machines last said, with which the answers of both are tried.
+    machines last said, with which the answers of both are tried. ``log`` takes a line.
     """
 
     written: WriteResult
@@ -191,10 +191,16 @@ class AppliedChange:
     before: Catalogue
     after: Catalogue
     words: WordsKnown
+    log: Callable[[str], object]
 
     def machines(self) -> int:
-        """Return how many machines lose their answer: a look at those that the change touches."""
-        return machines_losing_answers(self.before, self.after, self.words)
+        """Return how many machines lose their answer: a look at those that the change touches. Zero where that cannot
+        be told, with a line in the log: the change is made already, and must not look as if it had failed."""
+        try:
+            return machines_losing_answers(self.before, self.after, self.words)
+        except Exception as error:
+            self.log(f"which machines lose their answer is not known: {type(error).__name__}: {error}")
+            return 0
 
 
 Check = Callable[["Transaction"], None]
@@ -271,6 +277,9 @@ Uncollected = Callable[[bool], AbstractContextManager[None]]
 """Surrounds work that makes objects; the argument says that it makes many."""
 
 
+def _unheard(_: str) -> None: ...
+
+
 def _as_it_is(_: bool) -> AbstractContextManager[None]:
     return nullcontext()
 
@@ -284,11 +293,13 @@ class WriteGuard:
         in_force: SetInForce,
         uncollected: Uncollected = _as_it_is,
         words: WordsKnown = lambda: NO_WORDS,
+        log: Callable[[str], object] = _unheard,
     ) -> None:
         """``in_force`` follows ``store``. ``uncollected`` keeps the garbage collector off what is made. ``words``
-        returns what machines last said; from any thread."""
+        returns what machines last said, and ``log`` takes a line; both from any thread."""
         self.store = store
         self._words = words
+        self._log = log
         self.in_force = in_force
         self._uncollected = uncollected
         # What takes long there is a database that is away for a moment: the client is to come back.
@@ -464,7 +475,8 @@ class WriteGuard:
 
     def _applied(self, written: WriteResult, tag: str, before: ProblemIndex, after: ProblemIndex) -> AppliedChange:
         problems, problems_before = tuple(after.listed()), tuple(before.listed())
-        return AppliedChange(written, tag, problems, problems_before, before.catalogue, after.catalogue, self._words)
+        sets = before.catalogue, after.catalogue
+        return AppliedChange(written, tag, problems, problems_before, *sets, self._words, self._log)
 
     def _current_problems(self, catalogue: Catalogue) -> ProblemIndex:
         """Return the problems of a catalogue that may have changed without this guard."""

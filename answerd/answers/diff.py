@@ -24,7 +24,7 @@ from answerd.answers.cases import (
 )
 from answerd.answers.catalogue import Catalogue
 from answerd.answers.compose import MOST_LOOKED_AT, Layers, PassingAnswers, prepared_answer
-from answerd.answers.last_words import NO_WORDS, LastWords, tried_with_words
+from answerd.answers.last_words import NEVER_TOLD, NO_WORDS, LastWords, tried_with_words
 from answerd.answers.line_diff import unified
 from answerd.answers.redaction import NO_LABELS, named_values, redacted_pair, secrets_of
 from answerd.answers.select import Selection, SelectionRequest, select
@@ -341,10 +341,11 @@ def machines_losing_answers(
 ) -> int:
     """Return how many machines would not be answered any more, in a format in which a document claims them before, by
     any but a default. A change of nothing but what documents say takes no answer, and costs nothing here.
-    ``words_known`` returns what machines last said."""
+    ``words_known`` returns what machines last said: it reads the last contacts of all, so it is asked only where their
+    words can decide."""
     if not _may_take_answers(before, after):
         return 0
-    words = words_known()
+    words = words_known() if _words_may_decide(before, after) else NO_WORDS
     affected = Affected(before, after, words)
     if not affected:
         return 0
@@ -362,6 +363,24 @@ def machines_losing_answers(
             if not any((name, extension) in still for name in names):
                 losing.add(identity)
     return len(losing)
+
+
+def _words_may_decide(before: Catalogue, after: Catalogue) -> bool:
+    """Return whether what machines said may select the documents for a changed row: a ``match`` has a label of which
+    the row has no value. Of changed documents too: which machines these touch may depend on it."""
+    if any(changed_documents(before, after)):
+        return True
+    identities = Affected(before, after).identities  # of rows alone, whatever was said
+    return identities is None or any(_asks_more_than_rows_say(one, identities) for one in (before, after))
+
+
+def _asks_more_than_rows_say(catalogue: Catalogue, identities: Collection[str]) -> bool:
+    # The documents of machines are tried as if their match held.
+    asked = {criterion.label for claim in catalogue.claims.values() for criterion in claim.match} - NEVER_TOLD - {STATE}
+    if not asked or catalogue.inventory is None:
+        return False
+    rows = {row for identity in identities for row in catalogue.inventory.rows_of(identity)}
+    return any(not asked <= row.values().keys() for row in rows)
 
 
 def _may_take_answers(before: Catalogue, after: Catalogue) -> bool:

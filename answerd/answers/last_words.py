@@ -17,7 +17,7 @@ from answerd.installs.contacts import Contact, ContactIndex
 Told = tuple[tuple[str, str], ...]
 """Labels and values, as `answerd.facts.Request.told` has them."""
 
-_OF_THE_URL: Final = frozenset({"path", "file", "segment"})
+NEVER_TOLD: Final = frozenset({"path", "file", "segment"})
 """Labels that say what was asked for, and nothing of the machine."""
 
 
@@ -47,7 +47,7 @@ def words_in(labels: Mapping[str, Sequence[str]]) -> Told:
     return tuple(
         (label, value)
         for label, values in labels.items()
-        if label not in _OF_THE_URL
+        if label not in NEVER_TOLD
         for value in values
         if SECRET not in value
     )

@@ -52,7 +52,7 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Callable, Mapping
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from answerd.adoption import Adoption, WrongAdoption, adopted_note, plan_as_json, planned
 from answerd.answers.catalogue import Catalogue
@@ -80,9 +80,17 @@ from answerd.inventory import DEFAULT_NAME, FORMAT
 from answerd.inventory.records import written_record
 from answerd.server.statuses import BAD_REQUEST, PRECONDITION_FAILED
 
-Target = Callable[[bool, str], tuple[dict[str, Any], str]]
-"""Adopts, or tries it in a dry run; the second is the inventory's tag of a dry run, which must still be true. Returns
-the JSON of the admin API, and that tag. Raises `CommandError`."""
+
+class Shown(NamedTuple):
+    """What was shown before it was asked: the machines, and the tag of the inventory, empty where there was none."""
+
+    machines: list[str]
+    tag: str
+
+
+Target = Callable[[bool, Shown | None], tuple[dict[str, Any], str]]
+"""Adopts, or tries it in a dry run; of what was shown other machines are not adopted, and none into an inventory that
+was changed. Returns the JSON of the admin API, and the tag of the inventory. Raises `CommandError`."""
 
 _LINE: Final = re.compile(r":\d+\Z")
 
@@ -108,20 +116,25 @@ def run(arguments: Arguments) -> int:
     adopt, labels = _through_the_api(arguments, name, asked) if arguments["--from"] else _in_the_store(name, asked)
     asks = sys.stdin.isatty() and sys.stdout.isatty() and not arguments["--yes"] and not is_json
     is_tried = arguments["--dry-run"] or asks
-    report, tag = adopt(is_tried, "")
+    report, tag = adopt(is_tried, None)
     if not is_json:
         _print(report, labels)
-    number = counted(len(report["rows"]), "machine")
+    left_out = {one["machine"] for one in report["left_out"]}
     if report["rows"] and is_tried and not arguments["--dry-run"]:
-        if not said_yes(f"Adopt {number}?"):
+        if not said_yes(f"Adopt {counted(len(report['rows']), 'machine')}?"):
             raise CommandError("nothing was adopted")
-        report, _ = adopt(False, tag)
+        shown = report["rows"]
+        report, _ = adopt(False, Shown([row["machine"] for row in shown], tag))
+        left_out.update(one["machine"] for one in report["left_out"])
+        if report["rows"] != shown:
+            say("answerd: what was adopted differs from what was shown")
+            _print(report, labels)
     for problem in [] if is_json else report.get("problems", ()):
         say(f"problem: {problem}")
     if is_json:
         print_json(report)
     elif report["rows"] and not arguments["--dry-run"]:
-        print(f"{number} adopted, {len(report['left_out'])} left out")
+        print(f"{counted(len(report['rows']), 'machine')} adopted, {len(left_out)} left out")
     if not report["rows"]:
         say("answerd: there is no machine to adopt")
     return 0 if report["rows"] else FAILED
@@ -144,9 +157,13 @@ def _through_the_api(arguments: Arguments, name: str, asked: Adoption) -> tuple[
     given = {"name": asked.name, "set": dict(asked.values), "said": list(asked.said), "count": asked.count}
     body = {"to": name, "free": asked.free, **{field: value for field, value in given.items() if value}}
 
-    def adopt(dry_run: bool, tag: str) -> tuple[dict[str, Any], str]:
+    def adopt(dry_run: bool, shown: Shown | None) -> tuple[dict[str, Any], str]:
         shape = {**_ADOPTED, "status": "dry run"} if dry_run else _ADOPTED
-        reply = api.change("/adopt", {**body, "dry_run": dry_run}, shape, tag)
+        if shown is None:
+            reply = api.change("/adopt", {**body, "dry_run": dry_run}, shape)
+        else:
+            chosen = {**body, "only": shown.machines, "dry_run": dry_run}
+            reply = api.change("/adopt", chosen, shape, shown.tag, is_new=not shown.tag)
         if reply.status == PRECONDITION_FAILED:
             raise CommandError("the inventory was changed meanwhile: nothing was adopted, try again")
         if reply.is_error:
@@ -170,7 +187,7 @@ def _in_the_store(name: str, asked: Adoption) -> tuple[Target, Mapping[str, str]
     except WrongAdoption as error:
         raise CommandError(str(error), WRONG_USAGE) from None
 
-    def adopt(dry_run: bool, _tag: str) -> tuple[dict[str, Any], str]:
+    def adopt(dry_run: bool, _: Shown | None) -> tuple[dict[str, Any], str]:
         if plan.adopted and not dry_run:
             write_inventory(store, key, text, plan.text, adopted_note(len(plan.adopted)))
         return {"status": "dry run" if dry_run else "adopted", **plan_as_json(plan)}, ""

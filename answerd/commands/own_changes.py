@@ -34,7 +34,7 @@ def local_guard(store: Store) -> WriteGuard:
     from answerd.write_guard import OwnSet, WriteGuard  # noqa: PLC0415
 
     loader = Loader(store, has_states=True)
-    return WriteGuard(store, OwnSet(loader), words=partial(last_words, store))
+    return WriteGuard(store, OwnSet(loader), words=partial(last_words, store), log=say)
 
 
 def user_name() -> str | None:

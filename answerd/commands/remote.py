@@ -45,7 +45,6 @@ _AT_ONCE: Final = 1_048_576
 _LONGEST_REASON: Final = 1_000
 _ETAG: Final = re.compile(r'(?:W/)?"[!#-~]*"|')
 _PATH: Final = re.compile(r"[!-~]*")
-
 Shape: TypeAlias = "type | str | tuple[Shape, ...] | list[Shape] | dict[str, Shape] | None"
 """What a value of JSON has to be: of a type (``int`` is no ``bool``), this text, null, one of several, an array of
 values of one shape, or an object that has at least these fields."""
@@ -149,14 +148,19 @@ class AdminApi:
         shape: Shape,
         if_match: str | None = None,
         note: str | None = None,
+        *,
+        is_new: bool = False,
     ) -> ApiReply:
-        """Ask for a change, whose result has this shape, or its refusal. Raises `CommandError` where the service cannot
+        """Ask for a change, whose result has this shape, or its refusal. ``is_new``: it is to be made only where there
+        is no document yet. Raises `CommandError` where the service cannot
         be asked, or what answers is no admin API."""
         headers = {"Content-Type": "application/json"}
         if note:  # one line
             headers["X-Change-Note"] = printable(" ".join(note.split())).encode().decode("latin-1")
         if if_match:
             headers["If-Match"] = if_match
+        if is_new:
+            headers["If-None-Match"] = "*"
         return self._ask("POST", path, orjson.dumps(content), headers, shape)
 
     def _ask(self, method: str, path: str, body: bytes, headers: dict[str, str], shape: Shape) -> ApiReply:

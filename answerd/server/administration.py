@@ -54,7 +54,7 @@ class Administration(Process):
     def __init__(self, parts: ServiceParts, parent_pipe: int, *, reports: bool, is_replacement: bool) -> None:
         super().__init__(parts, parent_pipe, reports=reports, is_replacement=is_replacement)
         states = self.installs.store if self.installs is not None else None
-        self.writes = DocumentWrites(self.answers.follower, words=partial(words_known, states))
+        self.writes = DocumentWrites(self.answers.follower, words=partial(words_known, states), log=parts.log.line)
         self.can_write = parts.config.store != "files" and bool(parts.admin_socket or parts.console_socket)
         self.listeners = [*self._listeners()]
 

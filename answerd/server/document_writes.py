@@ -30,13 +30,17 @@ class DocumentWrites:
     """The write guard of a service. One object in the process with the admin listener, made after forking."""
 
     def __init__(
-        self, follower: SetFollower, thread: InThread | None = None, words: WordsKnown = lambda: NO_WORDS
+        self,
+        follower: SetFollower,
+        thread: InThread | None = None,
+        words: WordsKnown = lambda: NO_WORDS,
+        log: Callable[[str], object] = print,
     ) -> None:
-        """``follower`` follows the store that is written. ``thread`` is another one than the writes' own. ``words`` is
-        as for `WriteGuard`."""
+        """``follower`` follows the store that is written. ``thread`` is another one than the writes' own. ``words`` and
+        ``log`` are as for `WriteGuard`."""
         self.store = follower.loader.store
         self.follower = follower
-        self.guard = WriteGuard(self.store, follower, lambda makes_many: gc_paused(makes_many=makes_many), words)
+        self.guard = WriteGuard(self.store, follower, lambda makes_many: gc_paused(makes_many=makes_many), words, log)
         self._thread = thread or OneThread()
         self._one_dry_run = Lock()
 

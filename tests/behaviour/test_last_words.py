@@ -127,3 +127,39 @@ def test_a_machine_that_was_selected_by_what_it_said_loses_its_answer(fleet: Fle
     said = LastWords([contact("web-1", "52:54:00:00:00:01", product="R750", disks__0="sda")])
     assert machines_losing_answers(before, fleet.loader.catalogue, lambda: said) == 1
     assert machines_losing_answers(before, fleet.loader.catalogue) == 0
+
+
+ROWS = "id,mac,product,role\nweb-1,52:54:00:00:00:01,{product},{role}\n"
+ROLE = "# answer: match role=web\nlang C\n"
+
+
+@pytest.mark.parametrize(
+    ("groups", "was", "is_now", "losing", "is_read"),
+    [
+        ({"groups/web.ks": ROLE}, ("", "web"), ("R640", "web"), 0, False),
+        ({"groups/web.ks": ROLE}, ("", "web"), ("", "db"), 1, False),
+        # What the machine said is why it has an answer still.
+        ({"groups/web.ks": ROLE, "groups/dell.ks": GROUP}, ("", "web"), ("", "db"), 0, True),
+        # The row has a value of its own.
+        ({"groups/dell.ks": GROUP}, ("R640", "web"), ("R640", "db"), 0, False),
+        ({"groups/dell.ks": GROUP}, ("", "web"), ("R640", "web"), 1, True),
+        ({"groups/dell.ks": GROUP}, ("R640", "web"), ("", "web"), 0, True),
+        ({"web-1.ks": "# answer: match product=R750\nlang C\n"}, ("", "web"), ("R640", "web"), 0, False),
+    ],
+)
+def test_last_words_are_read_where_they_can_decide_whose_answer_a_changed_row_is(
+    fleet: Fleet, groups: dict[str, str], was: tuple[str, str], is_now: tuple[str, str], losing: int, *, is_read: bool
+) -> None:
+    def table(row: tuple[str, str]) -> str:
+        return ROWS.format(product=row[0], role=row[1])
+
+    fleet.write({"inventory.csv": table(was), **groups})
+    before, asked = fleet.loader.catalogue, []
+
+    def words() -> LastWords:
+        asked.append(1)
+        return LastWords([contact("web-1", "52:54:00:00:00:01", product="R750", disks__0="sda")])
+
+    fleet.write({"inventory.csv": table(is_now)})
+    found = machines_losing_answers(before, fleet.loader.catalogue, words)
+    assert (found, bool(asked)) == (losing, is_read)

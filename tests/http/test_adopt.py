@@ -23,6 +23,8 @@ from tests.support.waiting import wait_until
 CHECKOUT = Path(__file__).parents[2]
 
 TOKEN, READER = "of-the-inventory-0123456789", "of-the-reader-0123456789abc"
+ADMIN = "of-the-administrator-0123456789"
+HEADER = "id,mac,serial,uuid\n"
 DOCUMENTS: dict[str, str | bytes] = {
     "groups/gpu.ks": "# answer: match role=gpu\n{{ id }} {{ serial }}\n",
     "inventory.csv": "id,mac,serial,role\nspare-1,,,gpu\nspare-2,,,gpu\n",
@@ -48,6 +50,7 @@ def database(directory: Path) -> dict[str, Any]:
     """The settings of a service with a database, and a token that may adopt."""
     (directory / "tokens").write_text(
         f"rows inventory {hash_of(TOKEN.encode())}\nreader read {hash_of(READER.encode())}\n"
+        f"all admin {hash_of(ADMIN.encode())}\n"
     )
     (directory / "tokens").chmod(0o600)
     return {
@@ -172,27 +175,79 @@ def test_what_was_shown_is_adopted_or_nothing(serving: Callable[..., Service], t
         assert ask(service, number).status == 404
     wait_until(lambda: b'"7ABC102"' in run(*command, "--dry-run", "--json", **settings).stdout)
     assert run(*command, "--count", "1", "--yes", **settings).returncode == 0
-    environ = environment(**settings) | {"PYTHONPATH": str(CHECKOUT)}
-
-    def asked(meanwhile: Callable[[], object]) -> tuple[int, bytes]:
-        """The exit status where somebody says yes, and what is shown."""
-        ours, theirs = new_terminal()
-        line = [*PROGRAM, *command]
-        with killed_at_last(subprocess.Popen(line, env=environ, stdin=theirs, stdout=theirs, stderr=theirs)) as asking:
-            os.close(theirs)
-            said = read_until(ours, b"Adopt 1 machine? [y/N] ")
-            meanwhile()
-            os.write(ours, b"y\n")
-            said += read_until(ours, None)
-            status = asking.wait(60)
-        os.close(ours)
-        return status, said
-
-    status, said = asked(lambda: row("x1"))
+    status, said = confirmed(command, lambda: row("x1"))
     assert (status, b"the inventory was changed meanwhile: nothing was adopted" in said) == (1, True)
-    status, said = asked(lambda: None)
+    status, said = confirmed(command, lambda: None)
     assert (status, b"1 machine adopted, 0 left out" in said) == (0, True)
     assert row("x1").json["status"] == "unchanged"
+
+
+def test_a_machine_that_nobody_was_shown_is_not_adopted(serving: Callable[..., Service], tmp_path: Path) -> None:
+    service = serving(None, **database(tmp_path))
+    command = ["adopt", "--from", url_of(service), "--name", "cn{n:04}"]
+
+    def call(method: str, path: str, body: str = "") -> Reply:
+        return service.ask_admin(method, path, body.encode(), authorization=f"Bearer {ADMIN}")
+
+    def is_known(number: int) -> bool:
+        assert ask(service, number).status == 404
+        return any(one["machine"] == f"7ABC10{number}" for one in call("GET", "/unknown").json["unknown"])
+
+    def ask_meanwhile(number: int) -> None:
+        wait_until(lambda: is_known(number))
+
+    def rows() -> list[str]:
+        lines = call("GET", "/inventory/default").text.splitlines()
+        return [line.split(",")[2] for line in lines[1:]]
+
+    # Where there is no inventory yet, and where there is one.
+    ask_meanwhile(1)
+    status, said = confirmed(command, lambda: ask_meanwhile(2))
+    assert (status, b"1 machine adopted, 0 left out" in said, rows()) == (0, True, ["7ABC101"])
+    status, said = confirmed(command, lambda: ask_meanwhile(3))
+    assert (status, b"1 machine adopted, 0 left out" in said, rows()) == (0, True, ["7ABC101", "7ABC102"])
+    assert call("DELETE", "/inventory/default").status == 200
+    # An inventory that somebody made meanwhile.
+    ask_meanwhile(3)
+    status, said = confirmed([*command, "--count", "1"], lambda: call("PUT", "/inventory/default", HEADER))
+    assert (status, b"the inventory was changed meanwhile: nothing was adopted" in said, rows()) == (1, True, [])
+
+
+def test_what_was_adopted_is_said_where_it_is_not_what_was_shown(
+    serving: Callable[..., Service], tmp_path: Path
+) -> None:
+    service = serving(None, **database(tmp_path))
+    for number in (1, 2):
+        assert ask(service, number).status == 404
+
+    def call(method: str, path: str, body: str = "") -> Reply:
+        return service.ask_admin(method, path, body.encode(), authorization=f"Bearer {ADMIN}")
+
+    wait_until(lambda: len(call("GET", "/unknown").json["unknown"]) == 2)
+    assert call("PUT", "/inventory/default", HEADER).status == 200
+    assert call("PUT", "/inventory/other", HEADER).status == 200
+    other = json.dumps({"id": "x1", "mac": mac(1)})
+    command = ["adopt", "--from", url_of(service), "--name", "cn{n:04}"]
+    status, said = confirmed(command, lambda: call("PUT", "/inventory/other/x1", other), 2)
+    assert (status, b"1 machine adopted, " in said) == (0, True)
+    after = said.partition(b"[y/N]")[2]
+    assert (b"7ABC102" in after, b"cn0001" in after, b"cn0002" in after) == (True, True, False)
+
+
+def confirmed(command: list[str], meanwhile: Callable[[], object], machines: int = 1) -> tuple[int, bytes]:
+    """The exit status where somebody says yes, and what is shown."""
+    environ = environment(SERVICE_ADMIN_TOKEN=TOKEN) | {"PYTHONPATH": str(CHECKOUT)}
+    ours, theirs = new_terminal()
+    line = [*PROGRAM, *command]
+    with killed_at_last(subprocess.Popen(line, env=environ, stdin=theirs, stdout=theirs, stderr=theirs)) as asking:
+        os.close(theirs)
+        said = read_until(ours, f"Adopt {machines} machine{'' if machines == 1 else 's'}? [y/N] ".encode())
+        meanwhile()
+        os.write(ours, b"y\n")
+        said += read_until(ours, None)
+        status = asking.wait(60)
+    os.close(ours)
+    return status, said
 
 
 NOT_TO_BE = {
@@ -202,6 +257,8 @@ NOT_TO_BE = {
     '{"set": {"x": 1}}': '"set" is no object of texts',
     '{"set": {"x": "1"}}': "there is no column 'x'",
     '{"said": ["product"]}': "is no filter",
+    '{"only": "7ABC101"}': '"only" is no list of texts',
+    '{"only": [1]}': '"only" is no list of texts',
     '{"to": "a/b"}': '"to": ',
     '{"name": "x"}': "write {n} once",
     '{"name": "x{n}", "name": "y{n}"}': "the body is no JSON object",

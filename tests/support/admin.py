@@ -57,16 +57,21 @@ class AdminOf(Generic[_Store]):
         self.generation = WriteCounter()
         if in_threads:
             self.follower = SetFollower(Loader(self.store), self.generation)
-            self.writes = DocumentWrites(self.follower, words=words)
+            self.writes = DocumentWrites(self.follower, words=words, log=self._say)
         else:
             self.follower = SetFollower(Loader(self.store), self.generation, run=directly)
-            self.writes = DocumentWrites(self.follower, lambda _until, work, *arguments: work(*arguments), words)
+            self.writes = DocumentWrites(
+                self.follower, lambda _until, work, *arguments: work(*arguments), words, self._say
+            )
         self.guard = self.writes.guard
         self.clock = Clock()
         self.block = FailureBlock(self.clock)
         self.log: list[str] = []
         self.named = tuple(named)
         self.app = make_admin_app(self.writes, AdminTokens([TOKEN], self.named), self.block, self.log.append)
+
+    def _say(self, line: str) -> None:
+        self.log.append(line)
 
     def ask(
         self,

@@ -14,6 +14,7 @@ from gevent.lock import RLock
 
 from answerd import write_guard
 from answerd.answers.catalogue import Catalogue
+from answerd.answers.last_words import LastWords
 from answerd.answers.problems import ProblemIndex
 from answerd.answers.resolve import resolve
 from answerd.documents import Key, RawDocument
@@ -411,3 +412,17 @@ def test_a_problem_of_documents_is_the_same_while_what_is_wrong_with_which_is(ad
     assert not is_taken(admin, lost, 'extends = "another"\n')
     assert is_taken(admin, first, "x = 1\n")
     assert not is_taken(admin, first, 'extends = "g1"\n')
+
+
+def test_what_follows_the_commit_does_not_make_a_write_look_failed(in_memory: Path) -> None:
+    def words() -> LastWords:
+        raise RuntimeError("the contacts are no rows")
+
+    admin = Admin(in_memory / "answers.db", words=words)
+    assert admin.put("/groups/web?format=ks", "# answer: match product=R750\nlang C\n").status == 200
+    for text in ("id,role\nweb-1,web\n", "id,role\nweb-1,db\n"):
+        stored = admin.put("/inventory/default", text)
+        assert (stored.status, "machines" in stored.json) == (200, False)
+    assert admin.get("/inventory/default").text == "id,role\nweb-1,db\n"
+    sentence = "which machines lose their answer is not known: RuntimeError: the contacts are no rows"
+    assert sentence in admin.log

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import bottle
 
-from answerd.adoption import Adoption, Plan, WrongAdoption, adopted_note, plan_as_json, planned
+from answerd.adoption import MOST_ADOPTED, Adoption, Plan, WrongAdoption, adopted_note, plan_as_json, planned
 from answerd.answers.operator_names import machines_with_state
 from answerd.answers.redaction import redacted_row
 from answerd.answers.secret_names import redacted_cell
@@ -28,7 +28,16 @@ from answerd.short_texts import brief
 from answerd.store import Author
 from answerd.write_guard import ChangeSet, ConditionFailed, Conditions, Times, etag
 
-_FIELDS = {"to": str, "name": str, "set": dict, "said": list, "count": int, "free": bool, "dry_run": bool}
+_FIELDS = {
+    "to": str,
+    "name": str,
+    "set": dict,
+    "said": list,
+    "only": list,
+    "count": int,
+    "free": bool,
+    "dry_run": bool,
+}
 _MOST_FILTERS = 100
 _HIGHEST_COUNT = 999_999
 
@@ -169,15 +178,19 @@ def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 def _asked(fields: dict[str, Any]) -> Adoption:
     """Return what a request asks for. Raises `InvalidRequest`."""
     values, said, count = fields.get("set", {}), fields.get("said", []), fields.get("count")
-    for name, texts in (("set", values.values()), ("said", said)):
+    only = fields.get("only")
+    for name, texts in (("set", values.values()), ("said", said), ("only", only or ())):
         if not all(isinstance(text, str) for text in texts):
             raise InvalidRequest(f'"{name}" is no {_WORDS[_FIELDS[name]]}')
     if len(said) > _MOST_FILTERS:
         raise InvalidRequest(f'"said" has more than {_MOST_FILTERS} filters')
+    if only is not None and len(only) > MOST_ADOPTED:
+        raise InvalidRequest(f'"only" has more than {MOST_ADOPTED:,} machines')
     if count is not None and not 1 <= count <= _HIGHEST_COUNT:
         raise InvalidRequest('"count" is no whole number above zero')
     for column, text in values.items():
         requests.refuse_masked(text, f"column {brief(column)}")
         if requests.NOT_IN_A_CELL.search(text):
             raise InvalidRequest(f"column {brief(column)}: the cell has a character that no inventory can hold")
-    return Adoption(fields.get("name"), values, tuple(said), count, fields.get("free", False))
+    chosen = None if only is None else frozenset(only)
+    return Adoption(fields.get("name"), values, tuple(said), count, fields.get("free", False), chosen)
