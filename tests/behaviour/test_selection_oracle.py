@@ -165,7 +165,7 @@ class Asked:
 
     @property
     def side_file(self) -> str:
-        if self.formats != ["yaml", "yml"]:
+        if self.formats not in (["yaml", "yml"], ["cfg"]):
             return ""
         return next((value for value in self.values("file") if value in SIDE_FILES), "")
 
