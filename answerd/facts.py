@@ -291,24 +291,22 @@ class Facts:
     def first(self, label: str) -> str | None:
         """Return the value that a placeholder takes: the first of its `values`, found without the others."""
         firsts = self._firsts
-        if label not in firsts:
-            first = self._first_sent(label)
-            if first is not None and (kind := kind_of(label)) and self.shared.holds(kind, normalize(first)):
-                first = next(iter(self.values(label)), None)
-            firsts[label] = first
-        return firsts[label]
-
-    def _first_sent(self, label: str) -> str | None:
+        if label in firsts:
+            return firsts[label]
         sent = self._first_of
         if sent is None:
             sent = self._first_of = dict(reversed(self._before_json()))
-        if label in sent:
-            return sent[label]
-        if label in _SET_HERE:
-            return next(iter(self._own(label)), None)
-        first = None if self._json is None or label.startswith(SECRETS) else self._json.first(label)
-        if first is None and label == MAC and self.path.own_macs:
-            return self.path.own_macs[0]
+        first = sent.get(label)
+        if first is None and label in _SET_HERE:
+            first = next(iter(self._own(label)), None)
+        elif first is None:
+            if self._json is not None and not label.startswith(SECRETS):
+                first = self._json.first(label)
+            if first is None and label == MAC and self.path.own_macs:
+                first = self.path.own_macs[0]
+        if first is not None and self.shared.hides(label, first):
+            first = next(iter(self.values(label)), None)
+        firsts[label] = first
         return first
 
     def forms(self, label: str) -> ComparedValues:
@@ -373,8 +371,8 @@ class Facts:
 
     def _unshared_of(self, label: str, values: Iterable[str]) -> Iterable[str]:
         """Return the values of a label without those that many machines share."""
-        kind, holds = kind_of(label), self.shared.holds
-        return [value for value in values if not holds(kind, normalize(value))] if kind else values
+        hides = self.shared.hides
+        return [value for value in values if not hides(label, value)] if kind_of(label) else values
 
     def _macs_of_path(self, named: Iterable[str]) -> list[str]:
         """Return the MAC addresses of the path that are none of those that the request names."""
@@ -500,11 +498,11 @@ class Facts:
 
     def _identifying(self) -> list[str]:
         """Return the texts whose identity counts however short it is."""
-        shared = self.shared.holds
-        of_headers = [value for label, value in self._header_facts if not shared(kind_of(label), normalize(value))]
+        hides = self.shared.hides
+        of_headers = [value for label, value in self._header_facts if not hides(label, value)]
         texts = [*self.request.identities, *of_headers, *self.path.names]
         for label, value in (*self.parameters, *(self._form or ())):
-            if label not in OWN_LABELS and not ((kind := kind_of(label)) and shared(kind, normalize(value))):
+            if label not in OWN_LABELS and not hides(label, value):
                 texts.append(value)
                 if label == "mac" and len(value) == INFINIBAND_DIGITS and (port := address_identity(value)):
                     texts.append(port)

@@ -87,9 +87,9 @@ class _Keys:
             places.setdefault(folded[name], []).append(at)
         self.places: Mapping[str, Sequence[int]] = places
         self.are_plain = all(key == form and "." not in key for key, form in folded.items())
-        kinds = [(kind, at) for form, at in places.items() if (kind := kind_of(form))]
-        self.mac_places = tuple([at for kind, positions in kinds if kind == MAC for at in positions])
-        self.hardware = tuple([(kind, at) for kind, positions in kinds if kind != MAC for at in positions])
+        kinds = [(kind, at) for form, positions in places.items() if (kind := kind_of(form)) for at in positions]
+        self.mac_places = tuple([at for kind, at in kinds if kind == MAC])
+        self.hardware = tuple([(kind, at) for kind, at in kinds if kind != MAC])
         self.macs: Sequence[str] = find_macs("\n".join(keys).encode("utf-8", "replace"))
 
 
@@ -129,22 +129,21 @@ class JsonBody:
         Scalars at the top under an ``ignored`` (case-folded) name are left out, but MAC addresses in them count.
         """
         texts, booleans, keys = self._texts, self._booleans, self._keys
+        places = keys
         if keys.places.keys().isdisjoint(ignored):
             names, macs = identified(texts)
         else:
             macs = find_macs("\n".join(texts).encode("utf-8", "replace"))
-            texts, _, _, booleans, *_ = _walk(_visible(self.value, ignored))
+            texts, labels, _, booleans, *_ = _walk(_visible(self.value, ignored))
+            places = _Keys(tuple(labels), ())
             names, _ = identified(texts)
         for at in booleans:
             names[at] = ""
-        if len(names) == len(self._texts):
-            for kind, at in keys.hardware:
-                if shared.holds(kind, names[at]):
+        shared.empty_in(names, places.hardware)
+        if shared.macs_in([names[at] for at in places.mac_places]):  # of 60 ports rarely one
+            for at in places.mac_places:
+                if shared.holds(MAC, names[at]):
                     names[at] = ""
-            if shared.macs_in([names[at] for at in keys.mac_places]):  # of 60 ports rarely one
-                for at in keys.mac_places:
-                    if shared.holds(MAC, names[at]):
-                        names[at] = ""
         return names, texts, [*macs, *keys.macs]
 
     def first(self, label: str) -> str | None:

@@ -10,7 +10,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Sequence
+from functools import lru_cache
 from typing import Final
+
+from answerd.identity import normalize
 
 MAC: Final = "mac"
 SERIAL: Final = "serial"
@@ -27,7 +30,7 @@ _ENDINGS: Final = (*KINDS, "asset-tag")
 
 
 def _identities(*texts: str) -> frozenset[str]:
-    return frozenset("".join(filter(str.isalnum, text.casefold())) for text in texts)
+    return frozenset(map(normalize, texts))
 
 
 # fmt: off
@@ -62,8 +65,10 @@ _RUNS: Final = re.compile(r"0+|(.)\1{4,}|[01]{5,}")
 
 _ASCENDING: Final = frozenset("1234567890"[:length] for length in range(5, 11))
 _ONE_BYTE: Final = re.compile(r"([0-9a-f]{2})\1{15}")
+_LISTED: Final = SHARED_SERIALS | SHARED_UUIDS | SHARED_ASSET_TAGS | _ASCENDING
 
 
+@lru_cache(1_024)
 def kind_of(label: str) -> str:
     """Return which of `KINDS` a case-folded label is or ends in; empty where it is none."""
     if label in KINDS:
@@ -89,14 +94,22 @@ def is_shared(kind: str, identity: str) -> bool:
     return identity in _ASCENDING or _RUNS.fullmatch(identity) is not None
 
 
+@lru_cache(4_096)
+def _is_shared_text(label: str, text: str) -> bool:
+    """Remembered: a machine sends the same at each step of its install."""
+    kind = kind_of(label)
+    return bool(kind) and is_shared(kind, normalize(text))
+
+
 class SharedValues:
     """The values that many machines have: those of the tables above, and those that an answer set names.
 
     ``named`` are the latter as identities, where ``*`` stands for any characters and ``?`` for one. ``holds`` returns
-    whether many machines have a value (`is_shared`); its kind is empty for what is no hardware's.
+    whether many machines have a value (`is_shared`); its kind is empty for what is no hardware's. ``hides`` returns the
+    same of a text, as it was sent, under a case-folded label.
     """
 
-    __slots__ = ("_exact", "_pattern", "holds", "named")
+    __slots__ = ("_exact", "_pattern", "hides", "holds", "named")
 
     def __init__(self, named: Iterable[str] = ()) -> None:
         self.named: Sequence[str] = tuple(sorted({*named}))
@@ -105,7 +118,9 @@ class SharedValues:
         # A run of stars is one: each star of a run would try every place anew.
         forms = [re.escape(re.sub(r"\*+", "*", one)).replace(r"\*", ".*").replace(r"\?", ".") for one in patterns]
         self._pattern = re.compile("|".join(forms)) if forms else None
-        self.holds: Callable[[str, str], bool] = self._holds if self.named else is_shared  # every request asks often
+        # Every request asks often.
+        self.holds: Callable[[str, str], bool] = self._holds if self.named else is_shared
+        self.hides: Callable[[str, str], bool] = self._hides if self.named else _is_shared_text
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, SharedValues) and self.named == other.named
@@ -116,11 +131,24 @@ class SharedValues:
     def _holds(self, kind: str, identity: str) -> bool:
         return is_shared(kind, identity) or (bool(kind) and self.names(identity))
 
+    def _hides(self, label: str, text: str) -> bool:
+        kind = kind_of(label)
+        return bool(kind) and self._holds(kind, normalize(text))
+
     def names(self, identity: str) -> bool:
         """Return whether the set names a value."""
         if self._pattern is None or len(identity) > LONGEST_SHARED:
             return identity in self._exact
         return identity in self._exact or self._pattern.fullmatch(identity) is not None
+
+    def empty_in(self, identities: list[str], places: Sequence[tuple[str, int]]) -> None:
+        """Empty those of some identities that many machines have. ``places``: the kind and the index of each that may
+        be one, but for MAC addresses."""
+        for kind, at in places:
+            one = identities[at]
+            # Most have none of these signs, which take a fifth of what `holds` takes.
+            if (one in _LISTED or one[:2] == one[2:4] or one.isdecimal() or self.named) and self.holds(kind, one):
+                identities[at] = ""
 
     def macs_in(self, identities: Sequence[str]) -> bool:
         """Return whether any of some MAC addresses is shared."""

@@ -276,7 +276,7 @@ def values_in(label: str, cell: str, shared: SharedValues) -> list[str]:
     if not kind and label != "id":
         return [cell]
     values = written_in(label, cell) if label in IDENTITY_COLUMNS else [cell]
-    return [value for value in values if not shared.holds(kind, normalize(value))] if kind else values
+    return [value for value in values if not shared.hides(label, value)] if kind else values
 
 
 def name_in(layout: Layout, cells: Sequence[str]) -> str:
@@ -364,7 +364,7 @@ def _beyond_header(layout: Layout, cells: Sequence[str]) -> str | None:
 
 def is_empty(layout: Layout, column: str, value: str) -> bool:
     """Return whether a value of an identity column says nothing: many machines have it."""
-    return layout.shared.holds(column, normalize(value))
+    return layout.shared.hides(column, value)
 
 
 def shared_columns(first: Row, second: Row) -> list[str]:

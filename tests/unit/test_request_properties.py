@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from operator import mul
 from urllib.parse import quote
 
 import pytest
@@ -11,7 +12,7 @@ from hypothesis import strategies as st
 
 from answerd.facts import Facts, Request
 from answerd.mac_search import find_macs
-from answerd.shared_values import is_shared
+from answerd.shared_values import BUILT_IN, is_shared
 from tests.support.thorough import examples
 from tests.unit import request_oracle as oracle
 from tests.unit.request_oracle import Map, Number, Value
@@ -76,7 +77,10 @@ def test_addresses_of_path_and_query_are_identities(path: str, value: str) -> No
 
 
 KEYS = st.sampled_from(
-    ["a", "A", "b.c", "ß", "mac", "peer", "Peer", "user_agent", "machine", "state", "report", "secret.x", "secret", "0"]
+    [
+        *["a", "A", "b.c", "ß", "mac", "peer", "Peer", "user_agent", "machine", "state", "report", "secret.x"],
+        *["secret", "0", "serial", "Serial", "board-serial", "uuid", "asset_tag", "port.mac"],
+    ]
 )
 NUMBERS = st.sampled_from(
     [*["1e400", "-0", "-1E-999", "1.10", "12345", "525400123456", "0", "-0.0"], "9" * 30, "9" * 1025]
@@ -85,6 +89,8 @@ STRINGS = (
     TEXTS
     | st.text(max_size=5)
     | st.sampled_from(["192.168.1.11", "1.0", "\ud800x", "x" * 1024, "x" * 1025, 'a"b\\', '":', "-" * 1020 + "abcde"])
+    | st.sampled_from(["Default string", "00000", "0.1.1.0.1", "AAAA-A", "AB" * 16, "12345", "0000", "1201", "a0a0a0"])
+    | st.sampled_from(["No Asset Tag", "44:45:53:54:00:00", "03000200-0400-0500-0006-000700080009", "SN-12345"])
 )
 SCALARS = st.none() | st.booleans() | NUMBERS.map(Number) | STRINGS
 
@@ -101,6 +107,7 @@ VALUES: st.SearchStrategy[Value] = st.recursive(
 @settings(max_examples=examples(300))
 @given(VALUES, st.booleans())
 @example([Map((("a", None), ("a", False)))], False)
+@example(Map((("peer", "x"), ("serial", "Default string"))), False)
 def test_a_json_body_says_what_a_plain_reading_of_it_says(value: Value, as_form: bool) -> None:
     body = oracle.written(value).encode()
     headers = [("content-type", "application/x-www-form-urlencoded")] if as_form else []
@@ -112,6 +119,21 @@ def test_a_json_body_says_what_a_plain_reading_of_it_says(value: Value, as_form:
         assert asked.first(label) == next(iter(labels.get(label, [])), None)
         assert list(asked.values(label)) == labels.get(label, [])
     assert facts.identities.keys() == oracle.identities_of(value)
+
+
+@settings(max_examples=examples(300))
+@given(
+    st.sampled_from(["serial", "uuid", "asset_tag"]),
+    st.text("01af", max_size=6) | st.builds(mul, st.text("01af", min_size=1, max_size=2), st.integers(1, 20)),
+)
+@example("serial", "aaaaa")
+@example("uuid", "ab" * 16)
+@example("serial", "01101")
+@example("asset_tag", "noassettag")
+def test_of_many_values_those_are_emptied_that_are_shared_by_themselves(kind: str, identity: str) -> None:
+    identities = ["other", identity]
+    BUILT_IN.empty_in(identities, [(kind, 1), (kind, 0)])
+    assert identities == ["other", "" if is_shared(kind, identity) else identity]
 
 
 @settings(max_examples=examples(100))
