@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import os
+import random
 import shutil
 import signal
 import tempfile
@@ -46,6 +47,7 @@ def pytest_configure(config: pytest.Config) -> None:
     """
     if config.getoption("--thorough"):
         os.environ[thorough.VARIABLE] = "1"
+    os.environ.setdefault(thorough.DRAW, "ci" if os.environ.get("CI") else str(random.randrange(1_000_000)))
     Service.forked = True
     # A shell that starts a run in the background has it ignore Ctrl-C, and so would all programs that tests start.
     signal.signal(signal.SIGINT, signal.default_int_handler)

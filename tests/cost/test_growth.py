@@ -31,6 +31,7 @@ from answerd.errors import AnswerError
 from answerd.facts import Facts
 from answerd.server.shown_targets import shown_target
 from tests.cost.worst_cases import CASES, Case
+from tests.support.thorough import drawn
 
 Result = TypeVar("Result")
 
@@ -142,7 +143,7 @@ def difference_within(answer: Answer) -> Difference:
     return Difference("m", "m", answer.format.extension, Side(text), Side(changed))
 
 
-@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize("name", drawn(CASES))
 def test_no_step_grows_faster_than_what_it_is_given(name: str) -> None:
     growth: Times = {}
     for _ in range(MOST_LOOKS):

@@ -3,12 +3,20 @@
 from __future__ import annotations
 
 import os
+import random
+from collections.abc import Iterable
+from typing import TypeVar
 
 VARIABLE = "ANSWERD_TEST_THOROUGH"
 """Set by ``tests/conftest.py`` for the processes of one run."""
 
+DRAW = "ANSWERD_TEST_DRAW"
+"""What decides which cases a run draws, which is the same in all processes of the run."""
+
 ORDINARY_SHARE = 3
 """An ordinary run draws one of so many examples: each run by hand draws others."""
+
+_T = TypeVar("_T")
 
 FEW = 25
 """Examples of which an ordinary run leaves out none."""
@@ -22,3 +30,14 @@ def is_thorough() -> bool:
 def examples(number: int) -> int:
     """Return how many examples of a property test are drawn; ``number`` in a thorough run."""
     return number if is_thorough() else max(number // ORDINARY_SHARE, min(number, FEW))
+
+
+def drawn(cases: Iterable[_T], share: int = ORDINARY_SHARE) -> list[_T]:
+    """Return the cases of a table that this run tries: one of ``share``, in their order; all in a thorough run. For
+    cases that take long. A run by hand draws others each time, and one that failed is tried again with
+    ``--thorough``."""
+    known = list(cases)
+    if is_thorough():
+        return known
+    chosen = random.Random(os.environ.get(DRAW)).sample(range(len(known)), max(1, len(known) // share))
+    return [known[at] for at in sorted(chosen)]

@@ -31,7 +31,7 @@ from answerd.installs.states import (
 )
 from tests.support.install_oracle import Oracle
 from tests.support.installs import ONE, Happening, Known, Ordered, Outcome, Reported, step
-from tests.support.thorough import examples, is_thorough
+from tests.support.thorough import drawn, examples, is_thorough
 
 RULES = Rules(grace=2, start=2, starts=2, silence=4)
 
@@ -72,16 +72,8 @@ DOCUMENTS: Documents = (
     ("waits", Gate.ANSWERS, Once.ARMED),
     ("loader that waits", Gate.LOADER, Once.ARMED),
 )
-PAIRS = (
-    [*combinations(DOCUMENTS, 2)]
-    if is_thorough()
-    else [
-        (DOCUMENTS[0], DOCUMENTS[1]),
-        (DOCUMENTS[0], DOCUMENTS[3]),
-        (DOCUMENTS[3], DOCUMENTS[4]),
-    ]
-)
-"""Two of them; an ordinary run tries a loader with an answer, an open one with one that waits, and two that wait."""
+PAIRS = drawn(combinations(DOCUMENTS, 2), share=10)
+"""Two of them."""
 
 AGES = 4
 """Times further back than this make no difference: more than `RULES` speaks of."""
