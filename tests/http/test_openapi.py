@@ -42,6 +42,10 @@ hooks = "openapi_hooks"
 [auth.openapi.token]
 bearer = "{token}"
 
+[[operations]]
+include-path = "/events"
+request-timeout = 0.5
+
 [checks.positive_data_acceptance]
 expected-statuses = ["2xx", "304", "400", "401", "404", "409", "412"]
 
