@@ -66,30 +66,43 @@ class Contact(NamedTuple):
         return self.got if self.status < 400 else f"{self.status}: {self.got}"  # noqa: PLR2004 - the first error
 
 
+class _Written(NamedTuple):
+    """When a machine's last contact was written, with which outcome, and whether another outcome was since."""
+
+    at: float
+    outcome: object
+    is_second: bool
+
+
 class Pending(Generic[_T]):
     """What waits to be written of each machine's last request: the newest, and not within `KEPT_SECONDS` of the one
-    before."""
+    before. One with another outcome is written at once, where that has not happened since: somebody who looks why a
+    machine waits is not to see for a minute what it got before."""
 
     def __init__(self) -> None:
-        self._waiting: dict[str, _T] = {}
-        self._written: dict[str, float] = {}
+        self._waiting: dict[str, tuple[_T, object]] = {}
+        self._written: dict[str, _Written] = {}
 
-    def note(self, machine: str, request: _T) -> None:
+    def note(self, machine: str, request: _T, outcome: object = None) -> None:
+        """Keep a request for the disk. ``outcome``: what of it makes a difference to an operator."""
         self._waiting.pop(machine, None)
         if len(self._waiting) >= MOST_PENDING:
             del self._waiting[next(iter(self._waiting))]
-        self._waiting[machine] = request
+        self._waiting[machine] = (request, outcome)
 
     def take(self, now: float, most: int) -> list[_T]:
         """Return at most so many that are due, the oldest first. They do not wait any more."""
         due = []
-        for machine in [*self._waiting]:
+        for machine, (request, outcome) in [*self._waiting.items()]:
             written = self._written.get(machine)
-            if written is not None and now - written < KEPT_SECONDS:
+            is_recent = written is not None and now - written.at < KEPT_SECONDS
+            if written is not None and is_recent and (written.is_second or outcome == written.outcome):
                 continue
-            due.append(self._waiting.pop(machine))
+            del self._waiting[machine]
+            due.append(request)
             self._written.pop(machine, None)
-            self._written[machine] = now
+            at = written.at if written is not None and is_recent else now
+            self._written[machine] = _Written(at, outcome, is_recent)
             if len(due) == most:
                 break
         while len(self._written) > MOST_CONTACTS:

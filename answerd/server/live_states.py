@@ -268,7 +268,8 @@ class LiveStates:
         key = key_of(facts, name)
         if key is not None:
             request = without_large_body(facts.request)
-            self._contacts.note(key, Asked(request, name, self.now(), status, got, held, facts.shared))
+            asked = Asked(request, name, self.now(), status, got, held, facts.shared)
+            self._contacts.note(key, asked, (status, held))
 
     # --- reading ---------------------------------------------------------------------------------------------------
 

@@ -56,6 +56,19 @@ def test_of_each_machine_the_newest_request_is_written_at_most_once_a_minute() -
     assert pending.take(100.0 + 3 * KEPT_SECONDS, 10) == []
 
 
+def test_another_outcome_is_written_at_once_and_once_a_minute() -> None:
+    pending: Pending[str] = Pending()
+    steps = [(0.0, "given"), (1.0, "given"), (2.0, "refused"), (3.0, "refused"), (4.0, "given"), (59.0, "refused")]
+    written: list[tuple[float, str]] = []
+    for at, outcome in steps:
+        pending.note("a", outcome, outcome)
+        written += [(at, one) for one in pending.take(100.0 + at, 10)]
+    assert written == [(0.0, "given"), (2.0, "refused")]
+    assert pending.take(100.0 + KEPT_SECONDS, 10) == ["refused"]
+    pending.note("a", "given", "given")
+    assert pending.take(100.0 + KEPT_SECONDS + 1, 10) == ["given"]
+
+
 def test_few_are_written_at_a_time_and_none_is_lost_for_that() -> None:
     pending: Pending[int] = Pending()
     for number in range(25):
