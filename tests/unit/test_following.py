@@ -94,8 +94,9 @@ class Following(RuleBasedStateMachine):
     def change(self, changes: list[tuple[Key, str | None]], reports: bool, warms: bool) -> None:
         before = self.catalogue
         # What a group that was readable keeps claiming is the one thing that depends on what was before.
-        broken = [key for key, text in changes if key.kind is Kind.GROUP and text and not is_readable(key, text)]
-        self._put([(key, None) for key in broken], reports=reports)
+        groups = [(key, text) for key, text in changes if key.kind is Kind.GROUP]
+        broken = {key.name for key, text in groups if text and not is_readable(key, text)}
+        self._put([(key, None) for key, _ in groups if key.name in broken], reports=reports)
         self.catalogue = replace(self.catalogue, gone={})
         self._put(changes, reports=reports)
         if warms:
