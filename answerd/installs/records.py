@@ -273,7 +273,7 @@ class InstallMemory(Machines):
         found: set[Closing] = set(fold.closings)
         for held in {id(held): held for one in event.names if (held := self.by_identity.get(one))}.values():
             found.update(closing for closing in held.fold.closings if closing.giving == event.giving)
-        if any(order.order is not Order.DISARM for one in event.names for order in self.fold(one).orders):
+        if any(self.fold(one).orders for one in event.names):
             self._keep_past(event.giving, event.names)  # it comes after an order that may have known it
         return fold._replace(closings=tuple(sorted(found))) if len(found) > len(fold.closings) else fold
 
@@ -643,7 +643,7 @@ class InstallMemory(Machines):
         is_told: bool = False,
     ) -> Decision:
         attempt = _attempt(record, own)
-        first = attempt[0].id if attempt else FIRST_ATTEMPT
+        newest = attempt[-1].id if attempt else FIRST_ATTEMPT
         names, giving = asked.names, record.giving
         present = next((start for start in reversed(fold.starts) if giving in start.givings), None)
         if present is not None and not is_of_one_machine(self.ties, present.names, names):
@@ -662,7 +662,7 @@ class InstallMemory(Machines):
         if len(names) > MOST_NAMED:
             names = dict([*names.items()][:MOST_NAMED])
         primary = next(iter(names))
-        decision = Decision((), None, giving, primary, first)
+        decision = Decision((), None, giving, primary, newest)
         if requested.without_start:
             return decision
         is_known = (

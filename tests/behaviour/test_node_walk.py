@@ -3,16 +3,19 @@
 
 from __future__ import annotations
 
+from itertools import permutations
+
 import pytest
 
+from answerd.installs.states import State
 from tests.support.hardware_world import Step
-from tests.support.node_world import NodeWorld, shortest, violation, walk
+from tests.support.node_world import NodeWorld, memory_of, shortest, violation, walk
 from tests.support.thorough import examples
 
 LENGTH = 120
 A, B = 0, 1
 WITHOUT_ROW, WITH_ROW = 1, 2
-BY_MAC, BY_SERIAL = 0, 1
+BY_MAC, BY_SERIAL, BY_BOTH = 0, 1, 2
 LAST_GIVEN = 1
 
 
@@ -73,3 +76,38 @@ def test_a_report_that_the_node_of_a_forget_did_not_know_counts_also_where_it_kn
         ("forget", A, 0),
     )
     assert not any(gives)
+
+
+def test_a_report_of_what_was_given_on_two_arms_counts_where_one_of_them_was_replaced_before() -> None:
+    gives = joined(
+        WITH_ROW,
+        ("cut", B, 0),
+        ("arm", A, 0),
+        ("exchange", A, 0),
+        ("arm", A, 0),  # takes the place of the one before
+        ("arm", B, 0),
+        ("heal", B, 0),  # and hears of the first one only
+        ("ask", B, BY_MAC),
+        ("installed", A, LAST_GIVEN),
+    )
+    assert not any(gives)
+
+
+def test_a_report_closes_what_its_giving_named_in_whatever_order_the_events_come() -> None:
+    world = NodeWorld(2)
+    for verb, node, choice in (
+        ("cut", A, 0),
+        ("ask", A, BY_BOTH),
+        ("installed", B, LAST_GIVEN),  # B knows the MAC address only
+        ("disarm", A, 0),
+        ("forget", A, 0),
+        ("heal", B, 0),
+        ("heal", A, 0),
+    ):
+        world.do(Step(verb, node, WITH_ROW, choice))
+    events = world.nodes[A].installs.written
+    assert len(events) == 4
+    for shuffled in permutations(events):
+        memory = memory_of(shuffled)
+        states = {memory.state_of(identity) for identity in ("002590000002", "ser0002")}
+        assert states == {State.INSTALLED}, [event.kind for event in shuffled]
