@@ -170,7 +170,6 @@ def _report(exchange: Exchange, installs: LiveStates) -> bytes:
     reply = take_report(exchange.request, exchange.peer, installs)
     exchange.outcome = reply.outcome
     if reply.status >= FIRST_PROBLEM:
-        _say_when_to_retry(reply.status)
         return _refuse(exchange, reply.status, reply.outcome)
     exchange.extension, exchange.kind = reply.word, REPORT
     bottle.response.content_type = PLAIN_TEXT
@@ -221,7 +220,6 @@ def _resolved(
         if installs is not None and not isinstance(error, NothingLoaded):
             _note_refused(installs, catalogue(), facts, error)
         if not isinstance(error, GateClosed):
-            _say_when_to_retry(OF_ERRORS[type(error)])
             return _refuse(exchange, OF_ERRORS[type(error)], reason)
         body = _refuse(exchange, OF_ERRORS[GateClosed], error.reason)
         exchange.outcome = reason_line(reason)  # the log names the identity that asked; the sentence has the machine
@@ -349,17 +347,14 @@ def _read(request: Request, catalogue: Catalogue) -> Facts:
 
 def _busy(exchange: Exchange, what: str) -> bytes:
     """Return the refusal of a request that was not processed before its client's deadline."""
-    bottle.response.set_header("Retry-After", "2")
-    return _refuse(exchange, SERVICE_UNAVAILABLE, f"the service is busy with {what}, try again in 2 seconds")
+    reason = f"the service is busy with {what}, try again in 2 seconds"
+    return _refuse(exchange, SERVICE_UNAVAILABLE, reason, retry_seconds=2)
 
 
-def _say_when_to_retry(status: int) -> None:
-    if status == SERVICE_UNAVAILABLE:
-        bottle.response.set_header("Retry-After", "5")
-
-
-def _refuse(exchange: Exchange, status: int, reason: str) -> bytes:
+def _refuse(exchange: Exchange, status: int, reason: str, *, retry_seconds: int = 5) -> bytes:
     """Return the body of an error: one plain line for the installer's console, the same words for the log."""
+    if status == SERVICE_UNAVAILABLE:
+        bottle.response.set_header("Retry-After", str(retry_seconds))
     line = without_tokens(reason_line(reason))  # it may quote the path
     exchange.outcome = line
     bottle.response.status = status

@@ -48,9 +48,11 @@ def digests_of(config: Config, secrets: Mapping[str, str], key: bytes) -> Digest
 
 
 def differences(nodes: Iterable[tuple[str, Digests]]) -> list[str]:
-    """Return a sentence for each thing in which nodes, given by name, differ: ``nodes differ in SERVICE_URL: a, b; c``
-    where ``a`` and ``b`` have one value and ``c`` another. What only some nodes publish is not compared: others run
-    another version, or know no key yet."""
+    """Return a sentence for each thing in which nodes, given by name, differ:
+
+    ``nodes differ in SERVICE_ALLOW: a, b; c`` where ``a`` and ``b`` have one value and ``c`` another. What only some
+    nodes publish is not compared: others run another version, or know no key yet.
+    """
     by_value: dict[str, dict[str, list[str]]] = defaultdict(lambda: defaultdict(list))
     for name, digests in nodes:
         for what, digest in digests.items():

@@ -289,8 +289,8 @@ def require_postgres(database: peewee.PostgresqlDatabase, described: str) -> Non
     """Raise `StoreError` where a PostgreSQL database has not the schema that this version reads. Changes nothing."""
     if "schema_version" not in set(database.get_tables()):
         raise StoreError(
-            f"the database {described} has no tables of answerd: SERVICE_DB_URL names it; serve, import and apply make "
-            "them"
+            f"the database {described} has no tables of answerd: SERVICE_DB_URL names it; serve, import, apply "
+            "and restore make them"
         )
     version: int = _run(database, "SELECT version FROM schema_version").fetchone()[0]
     if DOCUMENTS.after(version, described):

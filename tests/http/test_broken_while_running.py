@@ -70,8 +70,10 @@ def test_a_part_that_cannot_be_listed_is_503_at_the_start_and_changes_nothing_la
     def said() -> list[str]:
         return [line for line in service.log if "answers stay as they are: directory groups cannot be listed" in line]
 
-    for target in ("/yaml?id=m1", "/ready"):
-        reply = service.get(target)
+    large = b"{%s}" % (b" " * 20_000)  # a body of this size is read in a thread
+    asked = service.get("/yaml?id=m1"), service.post("/yaml?id=m1", large)
+    assert {reply.headers["retry-after"] for reply in asked} == {"5"}
+    for reply in (*asked, service.get("/ready")):
         assert reply.status == 503
         assert "directory groups cannot be listed: the link leads nowhere" in reply.text
     (answers / "groups").unlink()

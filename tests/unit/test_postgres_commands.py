@@ -77,7 +77,7 @@ def test_a_reading_command_on_a_database_without_tables_fails_and_makes_none(
     done = shell(*command)
     assert done.status == (2 if command[0] == "diff" else 1)
     assert "has no tables of answerd" in done.err[-1]
-    assert "serve, import and apply make them" in done.err[-1]
+    assert "serve, import, apply and restore make them" in done.err[-1]
     with PostgresStore(url).server.connected() as database:
         assert database.get_tables() == []
 
