@@ -324,6 +324,7 @@ class DocumentPages:
             kind=key.kind.value,
             identifier=key.identifier,
             extension=key.format,
+            family=FORMATS[key.format].family.name if key.format in FORMATS else "",
             text=text,
             etag=etag,
             marks=marks_of(key, self._sentences(key, message, problems, consequences)),

@@ -17,7 +17,7 @@ from jinja2.runtime import LoopContext
 from jinja2.utils import Namespace
 
 from answerd.formats import filters
-from answerd.formats.filters import CUTTING, FILTERS, GATHERING, Lookup
+from answerd.formats.filters import CUTTING, FILTERS, Lookup
 from answerd.long_work import give_way
 
 MOST_TURNS: Final = 100_000
@@ -469,7 +469,7 @@ def _selected(filling: Filling, value: Any, name: str, *texts: Any, wanted: bool
     return [item for item in _each_item(filling, value) if bool(TESTS[name](filling, item, *texts)) is wanted]
 
 
-WORDS: Final[dict[str, Word]] = {
+OF_PLACEHOLDERS: Final[dict[str, Word]] = {
     **{name: _own(name) for name in FILTERS if name not in ("number", "bool")},
     "number": _number,
     "bool": _bool,
@@ -482,7 +482,10 @@ WORDS: Final[dict[str, Word]] = {
     "first": lambda filling, value: _first(filling, value, 0),
     "last": lambda filling, value: _first(filling, value, -1),
     "list": _listed,
-    # Jinja's own.
+}
+"""The filters that placeholders have, which mean the same (docs/templates.md#filters)."""
+
+OF_JINJA: Final[dict[str, Word]] = {
     "abs": lambda _filling, value: abs(value),
     "batch": _batch,
     "capitalize": _each(lambda filling, value: _text_size(filling, value).capitalize()),
@@ -510,9 +513,10 @@ WORDS: Final[dict[str, Word]] = {
     "trim": _each(lambda filling, value: _text_size(filling, value).strip()),
     "unique": _unique,
 }
-"""The filters. Those of placeholders come first, and mean the same (docs/templates.md#filters)."""
+"""The filters of Jinja. None has a name of the others."""
 
-assert set(GATHERING) <= set(WORDS)  # noqa: S101 - the tables of both kinds of templates
+WORDS: Final = OF_JINJA | OF_PLACEHOLDERS
+"""The filters."""
 
 
 # --- tests ------------------------------------------------------------------------------------------------------------

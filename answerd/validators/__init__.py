@@ -71,22 +71,6 @@ def validate(
     return remarks.verdict()
 
 
-TOOL_OF_FORMAT: Mapping[str, str] = {
-    "toml": "proxmox-auto-install-assistant",
-    "yaml": "cloud-init",
-    "yml": "cloud-init",
-    "json": "ignition-validate",
-    "ign": "ignition-validate",
-    "xml": "xmllint",
-    "autoyast": "xmllint",
-    "unattend": "xmllint",
-    "ks": "ksvalidator",
-    "preseed": "debconf-set-selections",
-    "seed": "debconf-set-selections",
-}
-"""The installer's own program that reads answers of a format, by extension."""
-
-
 def _judge_ipxe(answer: JudgedAnswer, remarks: Remarks) -> None:
     """Judge an iPXE script by its first line, the only one that can be judged. A 200 whose body does not begin with
     ``#!ipxe`` and white space is no script to iPXE: on BIOS machines it is run as a boot program and the machine hangs.
@@ -112,3 +96,16 @@ _JUDGES: dict[str, Callable[[JudgedAnswer, Remarks], ToolRequest | None]] = {
 }
 """Extension to its judge, which returns the request to a tool, or None. Nothing can judge the formats
 that are absent: ``cfg``, the loaders' but iPXE's, and programs that make an answer (``erb``, ``jsonnet``)."""
+
+_TOOLS: Mapping[object, str] = {
+    proxmox.judge: "proxmox-auto-install-assistant",
+    cloud_config.judge: "cloud-init",
+    ignition.judge: "ignition-validate",
+    xml_document.judge: "xmllint",
+    kickstart.judge: "ksvalidator",
+    preseed.judge: "debconf-set-selections",
+}
+TOOL_OF_FORMAT: Mapping[str, str] = {
+    extension: _TOOLS[judge] for extension, judge in _JUDGES.items() if judge in _TOOLS
+}
+"""The installer's own program that reads answers of a format, by extension: the one that its judge asks."""

@@ -24,7 +24,7 @@ CORPUS = (
     "<meta http-equiv=refresh content='0;url=javascript:alert(1)'>",
     "<div hx-get=/console/settings hx-trigger=load hx-on::load=alert(1)>",
     "<p data-hx-get='/console/settings' data-hx-trigger='load'>",
-    "<textarea data-format=toml data-problems='[]'>",
+    "<textarea data-family=toml data-problems='[]'>",
     "x' onmouseover='alert(1)' y='",
     'x" onmouseover="alert(1)" autofocus onfocus="alert(1)',
     "`-alert(1)-`${alert(1)}",

@@ -573,6 +573,8 @@ def test_a_new_document_of_each_format_starts_from_a_text_that_can_be_saved(writ
         started = writer.change(do="start", text="", etag="", **named)
         assert f"<option selected>{extension}</option>" in started.text
         assert 'value="m1"' in started.text
+        family = FORMATS[extension].family.name if extension in FORMATS else ""
+        assert f'data-family="{family}"' in started.text
         assert writer.change(do="save", text=text_in(started), **named).status == 303, extension
     problems = writer.get("/check").json["problems"]
     assert [one for one in problems if not re.search("the secret '[a-z-]+' is missing", one)] == []

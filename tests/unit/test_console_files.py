@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 
 import pytest
 
 from answerd.console.rendering import STATIC
+from answerd.formats import FORMATS
 
 VENDOR = STATIC / "vendor"
 SOURCE = STATIC.parent / "vendor"
@@ -41,3 +43,9 @@ def test_each_package_is_the_one_that_the_lock_names_by_its_hash() -> None:
     used = {package["name"]: package["version"] for entry in FILES for package in entry["packages"]}
     assert used == {name: LOCK[f"node_modules/{name}"]["version"] for name in used}
     assert LOCK[""]["dependencies"] == json.loads((SOURCE / "package.json").read_text("utf-8"))["dependencies"]
+
+
+def test_the_editor_has_a_language_for_each_family() -> None:
+    source = (SOURCE / "editor.js").read_text("utf-8")
+    languages = source.partition("const languages = {")[2].partition("};")[0].partition("\n")[2]
+    assert set(re.findall(r"\b(\w+)(?=[:,])", languages)) == {entry.family.name for entry in FORMATS.values()}

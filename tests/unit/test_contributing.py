@@ -8,6 +8,8 @@ import re
 import textwrap
 from pathlib import Path
 
+import pytest
+
 from answerd import facts
 from answerd.answers import lint
 from answerd.console import proposals
@@ -23,7 +25,6 @@ MADE_BY = {
     "etc/completions/answerd.bash": "scripts/manpage",
     "etc/completions/answerd.fish": "scripts/manpage",
     "etc/completions/_answerd": "scripts/manpage",
-    "answerd/console/static/vendor/editor.min.js": "scripts/vendor",
 }
 """Files that a script writes: it is named in place of them."""
 
@@ -32,6 +33,14 @@ def shipped(suffixes: tuple[str, ...] = ()) -> list[Path]:
     """The files of `PROGRAM`, with one of these suffixes."""
     found = [path for folder in PROGRAM for path in (CHECKOUT / folder).rglob("*") if "__pycache__" not in path.parts]
     return [path for path in found if path.is_file() and (not suffixes or path.suffix in suffixes)]
+
+
+@pytest.mark.parametrize("what", ROWS)
+def test_each_name_of_a_row_is_in_a_file_that_the_row_names(what: str) -> None:
+    words = re.findall(r"`([^`]+)`", ROWS[what])
+    texts = [path.read_text("utf-8") for word in words if (path := CHECKOUT / word).is_file()]
+    names = {word.rpartition(".")[2] for word in words if re.fullmatch(r"(?:\w+\.)?(?:_?[A-Z][A-Z_]+|_\w+)", word)}
+    assert {name for name in names if not any(re.search(rf"\b{name}\b", text) for text in texts)} == set()
 
 
 def test_the_row_of_a_format_names_each_place_that_has_all_formats() -> None:
@@ -77,11 +86,11 @@ def test_the_row_of_a_label_from_a_header_names_each_place_that_has_these_labels
 
 
 def labels_listed(page: str) -> set[str]:
-    """The words of the second column of tables, in rows whose first column tells of headers or of their client."""
+    """The words of the second column of tables, in rows whose first column tells of headers or is a client."""
     return {
         word
         for first, second in rows(page, 2)
-        if re.match("(?i)headers? |Anaconda,", first)
+        if re.match("(?i)headers? ", first) or first in lint.LABELS_SENT_BY
         for word in re.findall(r"`(\w+)`", second)
     }
 

@@ -61,7 +61,7 @@ data-draft="{{draft}}" data-home="{{link('/console/document/new') if is_new else
   % end
   <div class="field">
     <label for="text">Text{{'' if writable else ' (read only)' if request.sees_secrets else ' (read only, without secrets)'}}</label>
-    <textarea id="text" name="text" rows="24" spellcheck="false" aria-label="Text of the document" data-format="{{extension}}"{{!f' data-line="{line}"' if line else ''}} data-problems="{{as_json(marks)}}"{{!'' if writable else ' readonly'}}>
+    <textarea id="text" name="text" rows="24" spellcheck="false" aria-label="Text of the document" data-family="{{family}}"{{!f' data-line="{line}"' if line else ''}} data-problems="{{as_json(marks)}}"{{!'' if writable else ' readonly'}}>
 {{text}}</textarea>
   </div>
   % if writable:

@@ -1,4 +1,4 @@
-// The document editor of the console: CodeMirror over a <textarea data-format="toml">, which stays the form's field.
+// The document editor of the console: CodeMirror over a <textarea data-family="toml">, which stays the form's field.
 // Without JavaScript the textarea itself is the editor.
 import { basicSetup } from "codemirror";
 import { EditorView } from "@codemirror/view";
@@ -12,13 +12,10 @@ import { toml } from "@codemirror/legacy-modes/mode/toml";
 import { shell } from "@codemirror/legacy-modes/mode/shell";
 import { tags } from "@lezer/highlight";
 
-const shellMode = () => StreamLanguage.define(shell);
-const languages = {
+const languages = {  // by family
   toml: () => StreamLanguage.define(toml),
-  yaml, yml: yaml,
-  json, ign: json,
-  xml, autoyast: xml, unattend: xml,
-  ks: shellMode, preseed: shellMode, seed: shellMode, cfg: shellMode, ipxe: shellMode,
+  yaml, json, xml,
+  text: () => StreamLanguage.define(shell),
 };
 
 // Colours are variables of the console's stylesheet, so that the light and the dark scheme need no second theme.
@@ -61,7 +58,7 @@ function problemsOf(area) {
 
 function mount(area) {
   const nonce = document.querySelector("meta[name=csp-nonce]")?.content || "";
-  const language = languages[area.dataset.format];
+  const language = languages[area.dataset.family];
   const readOnly = area.readOnly;
   const view = new EditorView({
     parent: area.parentElement,
@@ -97,4 +94,4 @@ function mount(area) {
   }
 }
 
-document.querySelectorAll("textarea[data-format]").forEach(mount);
+document.querySelectorAll("textarea[data-family]").forEach(mount);
