@@ -10,7 +10,7 @@ import pytest
 from answerd.installs.states import State
 from tests.support.hardware_world import Step
 from tests.support.node_world import NodeWorld, memory_of, shortest, violation, walk
-from tests.support.thorough import examples
+from tests.support.thorough import drawn
 
 LENGTH = 120
 A, B = 0, 1
@@ -21,7 +21,7 @@ LAST_GIVEN = 1
 
 @pytest.mark.parametrize("nodes", [2, 3])
 def test_nothing_acknowledged_is_lost_and_nobody_is_installed_by_a_joining(nodes: int) -> None:
-    for seed in range(examples(24)):
+    for seed in drawn(range(24)):
         steps = walk(seed, LENGTH)
         found = violation(steps, nodes)
         if found is not None:

@@ -20,6 +20,7 @@ from tests.console.browsing import Look, Windows, window
 from tests.console.lab import DOCUMENTS, TOKEN, VISITOR, Lab
 from tests.support.disks import fill, mounted
 from tests.support.ports import free_port
+from tests.support.thorough import drawn
 from tests.support.waiting import PATIENCE, again_for, wait_until
 
 if TYPE_CHECKING:
@@ -247,7 +248,7 @@ SESSIONS: Mapping[str, Way] = {
 }
 
 
-@pytest.mark.parametrize("way", SESSIONS.values(), ids=SESSIONS.keys())
+@pytest.mark.parametrize("way", drawn([pytest.param(way, id=name) for name, way in SESSIONS.items()]))
 @pytest.mark.parametrize("kind", FORMS)
 def test_what_was_sent_without_a_session_is_saved_after_a_log_in_here(
     operator: Page, typed: Lab, kind: str, way: Way
@@ -311,7 +312,7 @@ LEFT: Mapping[str, Callable[[Page], None]] = {
 }
 
 
-@pytest.mark.parametrize("leave", LEFT.values(), ids=LEFT.keys())
+@pytest.mark.parametrize("leave", drawn([pytest.param(leave, id=name) for name, leave in LEFT.items()]))
 @pytest.mark.parametrize("kind", [kind for kind in FORMS if not kind.startswith("a new")])
 def test_what_was_typed_is_there_again_after_the_page_was_left(
     operator: Page, kind: str, leave: Callable[[Page], None]
@@ -364,7 +365,7 @@ def test_a_preview_has_an_address_and_is_come_back_to(browser: Browser, typed: L
         form.finish(page, typed, "previewed")
 
 
-@pytest.mark.parametrize("way", SESSIONS.values(), ids=SESSIONS.keys())
+@pytest.mark.parametrize("way", drawn([pytest.param(way, id=name) for name, way in SESSIONS.items()]))
 @pytest.mark.parametrize("kind", ["a document", "a row", "pasted rows", "machines that are adopted", "a token"])
 def test_without_scripts_what_was_sent_is_carried_through_the_log_in(
     browser: Browser, typed: Lab, kind: str, way: Way

@@ -18,8 +18,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import answerd
+from tests.support import thorough
 from tests.support.backtracking import Tree, changed, drawn, spans, tree_of
-from tests.support.thorough import examples
 
 Expression = re.Pattern[str]
 
@@ -126,9 +126,9 @@ LONGEST_TRIED = 60
 """Characters of a drawn text: the slow matcher may try a number of ways that doubles with each."""
 
 
-@pytest.mark.parametrize("name", EXPRESSIONS)
+@pytest.mark.parametrize("name", thorough.drawn(EXPRESSIONS))
 @given(seed=st.integers(0, 2**40))
-@settings(max_examples=examples(60))
+@settings(max_examples=thorough.examples(60))
 def test_an_expression_matches_as_if_every_way_were_tried(name: str, seed: int) -> None:
     pattern, random = EXPRESSIONS[name], Random(seed)
     tree = tree_of(pattern)
@@ -174,7 +174,7 @@ def _taken(pattern: Expression, text: str) -> float:
     return time.thread_time() - began
 
 
-@pytest.mark.parametrize("name", EXPRESSIONS)
+@pytest.mark.parametrize("name", thorough.drawn(EXPRESSIONS))
 def test_an_expression_takes_time_in_proportion_to_the_text_at_a_place(name: str) -> None:
     """Repeated parts of texts that it matches, after a beginning that it matches: with an end that it does not."""
     pattern, random = EXPRESSIONS[name], Random(name)
