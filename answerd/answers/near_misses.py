@@ -12,16 +12,15 @@ from itertools import islice
 from typing import TYPE_CHECKING
 
 from answerd.answers.catalogue import Catalogue
+from answerd.answers.one_digit_off import nearly_known
 from answerd.answers.secret_names import is_secret_name, redacted_cell
 from answerd.documents import Document
 from answerd.errors import AnswerError, CannotFill, NotClaimed
 from answerd.facts import Facts
 from answerd.formats import ALL_EXTENSIONS
 from answerd.formats.patterns import Criterion
-from answerd.identity import identity_of, mac_digits
-from answerd.shared_values import SERIAL
+from answerd.identity import identity_of, is_mac
 from answerd.short_texts import brief, join_brief
-from answerd.suggestion import one_edit_from
 
 if TYPE_CHECKING:
     from answerd.answers.select import SelectionRequest
@@ -38,8 +37,6 @@ MOST_LABELS = 500
 LONGEST_LABEL = 100
 """Characters of a label that is compared with others: the cost grows with the square of them."""
 
-_MAC_DIGITS = 12
-
 MOST_SEGMENTS, MOST_SLASHES = 16, 3
 """Segments of a path, and slashes between them, that are tried as one name."""
 
@@ -48,13 +45,6 @@ LONGEST_NAME = 120
 
 MOST_NEAR = 3
 """Known names that are told as nearly the same as a MAC address or serial number of a request."""
-
-MOST_MACS_COMPARED, MOST_SERIALS_COMPARED = 16, 4
-"""MAC addresses and serial numbers of a request that are compared with known ones; a body may have thousands."""
-
-SHORTEST_SERIAL, LONGEST_SERIAL = 6, 64
-"""Letters and digits of a serial number for which one that differs in one of them is taken for a typing error: shorter
-ones are near to many, and firmware keeps no longer ones."""
 
 MOST_CHARACTERS = 320
 """Characters that are added to a reason: console lines and log lines are cut at 800."""
@@ -72,7 +62,7 @@ def unclaimed(catalogue: Catalogue, request: SelectionRequest, overlays: Sequenc
         near = nearest_miss(catalogue, request)
         parts += [near] if near else []
     secret = _secret_identities(facts)
-    seen = sorted((identity for identity in _looked_for(facts) if identity not in secret), key=_is_no_mac)
+    seen = sorted((one for one in _looked_for(facts) if one not in secret), key=lambda one: not is_mac(one))
     if len(seen) > 1 or any(sent not in facts.described for sent in facts.identities.values()):
         unlisted = max(0, len(facts.identities) - MOST_LOOKED_FOR)
         parts.append(f"identities seen: {join_brief(seen, MOST_IDENTITIES, unlisted)}")
@@ -91,11 +81,6 @@ def _secret_identities(facts: Facts) -> set[str]:
         if is_secret_name(label)
         for value in values
     }
-
-
-def _is_no_mac(name: str) -> bool:
-    """Return the sort key of an identity: MAC addresses come first, because machines are looked up by them."""
-    return len(name) != _MAC_DIGITS or mac_digits(name) is None
 
 
 def _why_no_default(request: SelectionRequest) -> str:
@@ -158,35 +143,6 @@ def near_names(catalogue: Catalogue, facts: Facts) -> Iterator[str]:
     near = ((own, other, name) for own, other in nearly_known(catalogue, facts) for name in _known_as(catalogue, other))
     for own, other, name in islice(near, MOST_NEAR):
         yield f"{own} is none, but {other} is nearly the same: {name}"
-
-
-def nearly_known(catalogue: Catalogue, facts: Facts) -> Iterator[tuple[str, str]]:
-    """Yield each MAC address and serial number of a request that nothing names, with each identity that a document, a
-    member or a row has and that is the same but for one letter. Takes a thousand look-ups for each."""
-    for own in _unknown_hardware(catalogue, facts):
-        for other in sorted(one_edit_from(own)):
-            if is_named(catalogue, other):
-                yield own, other
-
-
-def _unknown_hardware(catalogue: Catalogue, facts: Facts) -> Iterator[str]:
-    macs = (identity for identity in facts.identities if not _is_no_mac(identity))
-    said = (*facts.values_before_json(SERIAL), *facts.system_values(SERIAL))
-    serials = (one for one in dict.fromkeys(map(identity_of, said)) if _is_no_mac(one) and may_be_mistyped(one))
-    own = (one for one in serials if not facts.shared.holds(SERIAL, one))
-    for identity in (*islice(macs, MOST_MACS_COMPARED), *islice(own, MOST_SERIALS_COMPARED)):
-        if not is_named(catalogue, identity):
-            yield identity
-
-
-def may_be_mistyped(identity: str) -> bool:
-    """Return whether an identity that differs from this one in one letter is taken for a typing error."""
-    return SHORTEST_SERIAL <= len(identity) <= LONGEST_SERIAL
-
-
-def is_named(catalogue: Catalogue, identity: str) -> bool:
-    """Return whether a machine's document, a member or a row names an identity."""
-    return any(_known_as(catalogue, identity))
 
 
 def _known_as(catalogue: Catalogue, identity: str) -> Iterator[str]:

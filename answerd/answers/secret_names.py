@@ -126,7 +126,7 @@ def is_sentence(text: str) -> bool:
 
 def redacted_cell(column: str, value: str, label: str = "") -> str:
     """Return the value of a cell of an inventory, or of a fact; ``(secret)`` where its column, or the ``label`` that
-    the settings give to the column, is named like one."""
+    the document beside its table gives it, is named like one."""
     is_secret = value and (is_secret_name(column) or is_secret_name(label)) and not tells_nothing(value)
     return SECRET if is_secret else value
 

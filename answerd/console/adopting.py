@@ -13,11 +13,12 @@ import orjson
 
 from answerd.adoption import MOST_ADOPTED, Adopted, Adoption, Plan, named_in, place_of
 from answerd.answers.catalogue import Catalogue
+from answerd.answers.one_digit_off import mistyped_in
 from answerd.answers.secret_names import redacted_cell, why_masked
 from answerd.console.backend import Backend
 from answerd.console.editing import Consequences, NotSaved, as_not_saved, digest_of
 from answerd.console.inventories import is_strict, table_of
-from answerd.console.near import COMPARED, NearRow, near_rows
+from answerd.console.near import NearRow, near_rows
 from answerd.console.page_request import PageReply, PageRequest, message_page, number_in, redirect, saved_at
 from answerd.console.proposals import NEW_INVENTORY, first_row
 from answerd.console.rendering import link, page
@@ -29,7 +30,7 @@ from answerd.hardware import hardware_of_labels
 from answerd.identity import Kind, folded
 from answerd.installs.shown import UnknownMachine
 from answerd.inventory import DEFAULT_NAME, FORMAT, file_of
-from answerd.inventory.row import IDENTITY_COLUMNS, Layout, hardware_in
+from answerd.inventory.row import IDENTITY_COLUMNS, Layout
 from answerd.inventory.table import read_table
 from answerd.long_work import run_long
 from answerd.server.admin.adoption import Adoptions, digest_of_plan
@@ -298,8 +299,8 @@ def _rows_of(catalogue: Catalogue, plan: Plan) -> Sequence[PlannedRow]:
 
 
 def _hardware_of(layout: Layout, cells: Sequence[str]) -> Iterator[str]:
-    """Yield the MAC addresses and serial numbers of a row in identity form."""
-    yield from (identity for label, identity, _ in hardware_in(layout, cells) if label in COMPARED)
+    """Return the MAC addresses and serial numbers of a row in identity form."""
+    return (identity for _, identity, _ in mistyped_in(layout, cells))
 
 
 def _filled(keys: Sequence[str], cells: Mapping[str, str], name: str) -> list[str]:

@@ -12,12 +12,12 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from answerd.answers.inventory_index import Inventory
-from answerd.console.near import COMPARED
+from answerd.answers.one_digit_off import mistyped_in
 from answerd.identity import folded
 from answerd.inventory.editing import with_columns_added, with_rows_added, with_rows_changed
 from answerd.inventory.meaning import Meaning
 from answerd.inventory.records import Syntax, UnreadableError, after_sep_line, records, separator_of, written_record
-from answerd.inventory.row import Row, hardware_in, judged
+from answerd.inventory.row import Row, judged
 from answerd.inventory.table import Table, read_table
 from answerd.short_texts import brief
 
@@ -237,10 +237,10 @@ def _column_of(table: Table, values: Sequence[str], places: Sequence[int]) -> It
 
 def _hardware_of(table: Table, values: Sequence[str], places: Sequence[int]) -> Iterator[tuple[str, int]]:
     """Yield each MAC address and serial number of a row with the column that was pasted and has it."""
-    for label, at in table.layout.identifying:
-        if label in COMPARED and values[at]:
+    for _, at in table.layout.identifying:
+        if values[at]:
             alone = [values[at] if place == at else "" for place in range(len(values))]
-            for _, identity, _ in hardware_in(table.layout, alone):
+            for _, identity, _ in mistyped_in(table.layout, alone):
                 yield identity, places.index(at)
 
 

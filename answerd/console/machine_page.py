@@ -25,11 +25,12 @@ from answerd.console.adopting import format_asked_for
 from answerd.console.answers import Resolver, Tried
 from answerd.console.backend import Backend
 from answerd.console.machines import MachinesPages
+from answerd.console.near import NearMachine, near_askers, rows_near_to_asker
 from answerd.console.page_request import PageReply, PageRequest, number_in, redirect
 from answerd.console.places import Places
 from answerd.console.rendering import link, page
 from answerd.console.timeline import picture, timeline_of
-from answerd.console.verdict import ERRORS_FROM, MOST_COUNTED, Near, Seen, Verdict, near_askers, near_rows, verdict
+from answerd.console.verdict import ERRORS_FROM, Seen, Verdict, verdict
 from answerd.documents import Key
 from answerd.errors import AnswerError
 from answerd.facts import Facts, facts_of
@@ -37,6 +38,9 @@ from answerd.identity import identity_of
 from answerd.inventory.row import IDENTITY_COLUMNS, Row
 from answerd.long_work import run_long
 from answerd.server.threads import in_thread
+
+_MOST_NEAR = 50
+"""Machines that are counted as one digit off."""
 
 RECORDINGS_SHOWN = 20
 FAILED = ("failed", "exhausted")
@@ -129,7 +133,7 @@ class MachinePage:
         visitor: Mapping[str, Any] | None,
         contact: Mapping[str, Any] | None,
         asked: Facts | None,
-        near: Sequence[Near],
+        near: Sequence[NearMachine],
         answering: Resolver,
         identities: Set[str],
         answers: Sequence[Tried],
@@ -163,7 +167,7 @@ class MachinePage:
         contact: Mapping[str, Any] | None,
         without_row: Facts | None,
         identities: Set[str],
-    ) -> Sequence[Near]:
+    ) -> Sequence[NearMachine]:
         """Return the machines that are one digit off: for one that never asked those that ask without a row, and for
         one that asked without a row the rows of which none asked. ``without_row`` is what it said, None where it has
         one."""
@@ -174,17 +178,17 @@ class MachinePage:
             without_row = facts_said(visitor["facts"], "", (visitor["machine"],))
         elif contact is None and not (record or {}).get("heard"):
             own, sightings, contacts = sorted(identities), installs.sightings(), installs.contacts()
-            return run_long(lambda: [*islice(near_askers(catalogue, own, sightings, contacts), MOST_COUNTED)])
+            return run_long(lambda: [*islice(near_askers(catalogue, own, sightings, contacts), _MOST_NEAR)])
         elif contact is None or without_row is None or (contact["status"] < ERRORS_FROM and not contact["refused"]):
             return ()
         may_edit = self._may_edit_rows(request)
-        rows = run_long(lambda: [*near_rows(catalogue, without_row)])
+        rows = run_long(lambda: [*rows_near_to_asker(catalogue, without_row)])
         found = (
-            Near(own, other, row.name, _row_address(catalogue, {*row.identities()}, may_edit=may_edit))
+            NearMachine(own, other, row.name, _row_address(catalogue, {*row.identities()}, may_edit=may_edit))
             for own, other, row in rows
             if installs.contact(row.name) is None and not (installs.record(row.name) or {}).get("heard")
         )
-        return [*islice(found, MOST_COUNTED)]
+        return [*islice(found, _MOST_NEAR)]
 
     def _may_edit_rows(self, request: PageRequest) -> bool:
         return self._backend.editing is not None and request.may_edit_rows

@@ -1,6 +1,6 @@
-"""Rows that are one letter or digit off: where a row is to be added, one that is there may have been meant.
+"""Rows and machines that are one letter or digit off: that one may have been meant.
 
-Rules: docs/console.md#many-rows.
+Rules: docs/console.md#many-rows where rows are to be added; docs/console.md#the-verdict for a machine.
 """
 
 from __future__ import annotations
@@ -9,20 +9,20 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from answerd.answers.catalogue import Catalogue
-from answerd.answers.secret_names import redacted_cell
+from answerd.answers.one_digit_off import is_named, may_be_mistyped, nearly_known, rows_one_off
+from answerd.console.backend import names_sent
 from answerd.console.places import row_address
-from answerd.identity import folded, identity_of
-from answerd.inventory.row import Row, hardware_in
-from answerd.suggestion import differs_by_one
-
-COMPARED = ("mac", "serial")
-"""The columns in which people mistype a digit."""
+from answerd.console.rendering import machine_link
+from answerd.facts import Facts
+from answerd.identity import identity_of, mac_digits
+from answerd.installs.contacts import Contact
+from answerd.installs.shown import UnknownMachine
+from answerd.inventory.row import Row
+from answerd.short_texts import brief
+from answerd.suggestion import one_edit_from
 
 MOST_NEAR = 3
 """Rows that one value is near to. One that is near to more is of a series that is numbered, and no typing error."""
-
-_SHORTEST = 6
-"""Letters and digits of a value that is compared: shorter ones are near to many."""
 
 
 class NearRow(NamedTuple):
@@ -39,46 +39,30 @@ class NearRow(NamedTuple):
         return f"{self.place} ({self.name}) has {self.before}{self.digit}{self.after}"
 
 
+class NearMachine(NamedTuple):
+    """A machine that is one digit off: ``own`` is what this machine has or sent, ``other`` what that one did. ``at`` is
+    when it asked last, None where it never did; ``address`` leads to it, or to the row that is to be mended."""
+
+    own: str
+    other: str
+    name: str
+    address: str
+    at: float | None = None
+
+
 def near_rows(catalogue: Catalogue, identities: Iterable[str]) -> Mapping[str, Sequence[NearRow]]:
-    """Return the rows that differ in one letter or digit from each of some MAC addresses and serial numbers in identity
-    form that no row has. Costs a look at every row where there is one to look for: some 20 µs each."""
+    """Return `rows_one_off` as pages show them."""
     inventory = catalogue.inventory
     if inventory is None:
         return {}
-    wanted: dict[str, list[str]] = {}
-    for identity in dict.fromkeys(identities):
-        if len(identity) >= _SHORTEST and not inventory.rows_of(identity):
-            for part in _without_one(identity):
-                wanted.setdefault(part, []).append(identity)
-    if not wanted:
-        return {}
-    found: dict[str, list[NearRow]] = {}
-    for row in inventory.rows():
-        for identity, text in _compared(row, catalogue.columns):
-            own = {one for part in _without_one(identity) if part in wanted for one in wanted[part]}
-            for one in own:
-                if differs_by_one(one, identity):
-                    place = inventory.place(row)
-                    near = NearRow(row.name, place, row_address(catalogue, row), *_parts(text, one))
-                    found.setdefault(one, []).append(near)
-    return {own: near for own, near in found.items() if len(near) <= MOST_NEAR}
-
-
-def _compared(row: Row, labels: Mapping[str, str]) -> Iterator[tuple[str, str]]:
-    """Yield identity and text of a row's MAC addresses and serial numbers, but for what is named like a secret."""
-    hidden = {
-        key
-        for key, column in zip(row.layout.keys, row.layout.columns, strict=True)
-        if redacted_cell(column, "x" * _SHORTEST, labels.get(folded(column), "")) != "x" * _SHORTEST
+    return {
+        own: [
+            NearRow(row.name, inventory.place(row), row_address(catalogue, row), *_parts(text, own))
+            for row, text in rows
+        ]
+        for own, rows in rows_one_off(catalogue, identities).items()
+        if len(rows) <= MOST_NEAR
     }
-    for column, identity, text in hardware_in(row.layout, row.cells()):
-        if column in COMPARED and column not in hidden:
-            yield identity, text
-
-
-def _without_one(identity: str) -> list[str]:
-    """Return what two texts have in common that differ in one letter: the text, and the text without each letter."""
-    return [identity, *(identity[:at] + identity[at + 1 :] for at in range(len(identity)))]
 
 
 def _parts(text: str, own: str) -> tuple[str, str, str]:
@@ -93,3 +77,41 @@ def _parts(text: str, own: str) -> tuple[str, str, str]:
     begin = min(same, len(other) - 1)
     end = max(len(other) - tail, begin + 1)
     return text[: places[begin]], text[places[begin] : places[end - 1] + 1], text[places[end - 1] + 1 :]
+
+
+def near_askers(
+    catalogue: Catalogue, identities: Iterable[str], sightings: Iterable[UnknownMachine], contacts: Iterable[Contact]
+) -> Iterator[NearMachine]:
+    """Yield the machines that ask, that nothing names, and whose address or serial is one of ``identities`` but for one
+    letter."""
+    texts = {one: one for one in identities}
+    inventory = catalogue.inventory
+    for row in [row for one in texts for row in inventory.rows_of(one)] if inventory is not None else ():
+        texts |= row.identities()
+    edits = {other: own for own in texts if may_be_mistyped(own) for other in one_edit_from(own)}
+    asked = [(one.machine, one.last, one.facts) for one in sightings]
+    for contact in contacts:
+        is_near = not edits.keys().isdisjoint(contact.identities)
+        if is_near and not any(is_named(catalogue, one) for one in contact.identities):
+            asked.append((contact.machine, contact.at, contact.labels))
+    for name, at, facts in asked:
+        sent = {identity_of(one): one for one in reversed(names_sent(facts))}
+        found = next((one for one in sent if one in edits), None)
+        if found is not None:
+            yield NearMachine(_spelled(edits[found], texts), _spelled(found, sent), name, machine_link(name), at)
+
+
+def rows_near_to_asker(catalogue: Catalogue, facts: Facts) -> Iterator[tuple[str, str, Row]]:
+    """Yield each address and serial that a machine sent, the one of a row that is one digit off, and the row."""
+    inventory = catalogue.inventory
+    for own, other in nearly_known(catalogue, facts) if inventory is not None else ():
+        for row in inventory.rows_of(other) if inventory is not None else ():
+            yield _spelled(own, facts.identities), _spelled(other, row.identities()), row
+
+
+def _spelled(identity: str, texts: Mapping[str, str]) -> str:
+    """Return an identity as it was written, on one line and not too long; a MAC address with colons."""
+    digits = mac_digits(identity)
+    if digits is None:
+        return brief(texts.get(identity, identity))
+    return ":".join(digits[at : at + 2] for at in range(0, len(digits), 2))

@@ -6,26 +6,18 @@ which a request that got an error does not change.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from answerd.answers.catalogue import Catalogue
-from answerd.answers.near_misses import is_named, may_be_mistyped, nearly_known
-from answerd.console.backend import names_sent
+from answerd.console.near import NearMachine
 from answerd.console.places import Places
 from answerd.console.rendering import Piece, counted, link, machine_link
-from answerd.facts import Facts
-from answerd.identity import identity_of, mac_digits
-from answerd.installs.contacts import OPENED_BY_ARM, Contact
-from answerd.installs.shown import UnknownMachine
+from answerd.installs.contacts import OPENED_BY_ARM
 from answerd.installs.states import State
-from answerd.inventory.row import Row
-from answerd.short_texts import brief
-from answerd.suggestion import one_edit_from
 
-MOST_NEAR, MOST_COUNTED = 3, 50
-"""Machines that are named as one digit off, and those that are counted."""
+MOST_NAMED = 3
+"""Machines that are named as one digit off; the others are counted."""
 
 ERRORS_FROM = 400
 """The first status of an error."""
@@ -69,20 +61,9 @@ class Seen:
     now: str | None = None
     has_answer_now: bool = False
     needs: Sequence[str] = ()
-    near: Sequence[Near] = ()
+    near: Sequence[NearMachine] = ()
     row_address: str = ""
     is_claimed: bool = False
-
-
-class Near(NamedTuple):
-    """A machine that is one digit off: ``own`` is what this machine has or sent, ``other`` what that one did. ``at`` is
-    when it asked last, None where it never did; ``address`` leads to it, or to the row that is to be mended."""
-
-    own: str
-    other: str
-    name: str
-    address: str
-    at: float | None = None
 
 
 def verdict(seen: Seen, places: Places) -> Verdict:
@@ -151,27 +132,27 @@ def _of_new(seen: Seen, contact: Mapping[str, Any] | None, places: Places) -> Ve
 
 def _nearness(seen: Seen) -> Iterator[Piece]:
     """Yield which machines that are one digit off did ask, as the middle of a sentence."""
-    for near in seen.near[:MOST_NEAR]:
+    for near in seen.near[:MOST_NAMED]:
         yield Piece(f"; {near.own} was never seen, but one digit off, ")
         yield from (Piece(near.other, near.address), Piece(" asked "), Piece("", "", near.at))
     yield from _more(seen)
 
 
 def _more(seen: Seen) -> Iterator[Piece]:
-    if len(seen.near) > MOST_NEAR:
-        yield Piece(f"; {len(seen.near) - MOST_NEAR} more are one digit off")
+    if len(seen.near) > MOST_NAMED:
+        yield Piece(f"; {len(seen.near) - MOST_NAMED} more are one digit off")
 
 
 def _near_rows(seen: Seen) -> Iterator[Piece]:
     """Yield which rows, of which no machine asked, are one digit off, as the end of a sentence."""
-    for near in seen.near[:MOST_NEAR]:
+    for near in seen.near[:MOST_NAMED]:
         yield from (Piece(f"; {near.own} is one digit off: "), Piece(near.name, machine_link(near.name)))
         yield Piece(f", which never asked, has {near.other}")
     yield from _more(seen)
 
 
 def _ways_to_near_rows(seen: Seen) -> list[Way]:
-    return [Way(f"Correct the row of {near.name}", near.address) for near in seen.near[:MOST_NEAR] if near.address]
+    return [Way(f"Correct the row of {near.name}", near.address) for near in seen.near[:MOST_NAMED] if near.address]
 
 
 def _ways_to_row(seen: Seen) -> list[Way]:
@@ -240,44 +221,3 @@ def _ways_to(pieces: Sequence[Piece]) -> list[Way]:
         words = piece.text if not number or piece.text.endswith(f":{number}") else f"{piece.text}, line {number}"
         return [Way(f"Open {words}", piece.address)]
     return []
-
-
-# --- one digit off ----------------------------------------------------------------------------------------------------
-
-
-def near_askers(
-    catalogue: Catalogue, identities: Iterable[str], sightings: Iterable[UnknownMachine], contacts: Iterable[Contact]
-) -> Iterator[Near]:
-    """Yield the machines that ask, that nothing names, and whose address or serial is one of ``identities`` but for one
-    letter."""
-    texts = {one: one for one in identities}
-    inventory = catalogue.inventory
-    for row in [row for one in texts for row in inventory.rows_of(one)] if inventory is not None else ():
-        texts |= row.identities()
-    edits = {other: own for own in texts if may_be_mistyped(own) for other in one_edit_from(own)}
-    asked = [(one.machine, one.last, one.facts) for one in sightings]
-    for contact in contacts:
-        is_near = not edits.keys().isdisjoint(contact.identities)
-        if is_near and not any(is_named(catalogue, one) for one in contact.identities):
-            asked.append((contact.machine, contact.at, contact.labels))
-    for name, at, facts in asked:
-        sent = {identity_of(one): one for one in reversed(names_sent(facts))}
-        found = next((one for one in sent if one in edits), None)
-        if found is not None:
-            yield Near(_spelled(edits[found], texts), _spelled(found, sent), name, machine_link(name), at)
-
-
-def near_rows(catalogue: Catalogue, facts: Facts) -> Iterator[tuple[str, str, Row]]:
-    """Yield each address and serial that a machine sent, the one of a row that is one digit off, and the row."""
-    inventory = catalogue.inventory
-    for own, other in nearly_known(catalogue, facts) if inventory is not None else ():
-        for row in inventory.rows_of(other) if inventory is not None else ():
-            yield _spelled(own, facts.identities), _spelled(other, row.identities()), row
-
-
-def _spelled(identity: str, texts: Mapping[str, str]) -> str:
-    """Return an identity as it was written, on one line and not too long; a MAC address with colons."""
-    digits = mac_digits(identity)
-    if digits is None:
-        return brief(texts.get(identity, identity))
-    return ":".join(digits[at : at + 2] for at in range(0, len(digits), 2))

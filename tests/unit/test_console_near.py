@@ -11,8 +11,9 @@ import pytest
 
 from answerd.answers.catalogue import Catalogue
 from answerd.answers.unclaimed import facts_said
+from answerd.console.near import NearMachine, near_askers, rows_near_to_asker
 from answerd.console.places import Places
-from answerd.console.verdict import MOST_NEAR, Near, Seen, near_askers, near_rows, verdict
+from answerd.console.verdict import MOST_NAMED, Seen, verdict
 from answerd.documents import Key, RawDocument
 from answerd.identity import Kind, identity_of
 from answerd.installs.contacts import Contact, Held
@@ -48,7 +49,7 @@ SITE = Catalogue().changed(
 def test_rows_that_are_one_digit_off_what_a_machine_said(
     said: dict[str, list[str]], expected: list[tuple[str, str, str]]
 ) -> None:
-    found = near_rows(SITE, facts_said(said, "", ()))
+    found = rows_near_to_asker(SITE, facts_said(said, "", ()))
     assert [(own, other, row.name) for own, other, row in found] == expected
 
 
@@ -67,18 +68,18 @@ def test_machines_that_ask_and_are_one_digit_off_a_row() -> None:
     ]
 
 
-@pytest.mark.parametrize("count", [1, MOST_NEAR, MOST_NEAR + 4])
+@pytest.mark.parametrize("count", [1, MOST_NAMED, MOST_NAMED + 4])
 @pytest.mark.parametrize("is_visitor", [True, False])
 def test_of_many_that_are_one_digit_off_the_first_are_named_and_the_others_counted(
     count: int, *, is_visitor: bool
 ) -> None:
-    near = [Near("A-12345", f"B-1234{at}", f"row-{at}", f"/edit/{at}", 1.0) for at in range(count)]
+    near = [NearMachine("A-12345", f"B-1234{at}", f"row-{at}", f"/edit/{at}", 1.0) for at in range(count)]
     visitor = {"answered_by_default": False, "asked": 1, "last": "2026-11-28T00:00:00Z", "machine": "A-12345"}
     found = verdict(
         Seen("A-12345", None, visitor if is_visitor else None, None, near=near, row_address="/row"), Places(SITE)
     )
     text = "".join(piece.text for piece in found.pieces)
-    assert sum(one.other in text for one in near) == min(count, MOST_NEAR)
-    assert ("; 4 more are one digit off" in text) is (count > MOST_NEAR)
+    assert sum(one.other in text for one in near) == min(count, MOST_NAMED)
+    assert ("; 4 more are one digit off" in text) is (count > MOST_NAMED)
     ways = [way.words for way in found.ways if way.words.startswith("Correct")]
-    assert len(ways) == (min(count, MOST_NEAR) if is_visitor else 1)
+    assert len(ways) == (min(count, MOST_NAMED) if is_visitor else 1)
