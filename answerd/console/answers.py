@@ -12,7 +12,7 @@ from answerd.answers.redaction import known_values, redacted_answer
 from answerd.answers.resolve import Answer, resolve
 from answerd.answers.sources import Sources
 from answerd.answers.why import NEEDS, Step, reasoning
-from answerd.console.rendering import link
+from answerd.console.places import place_address, row_address
 from answerd.errors import AnswerError, NotClaimed
 from answerd.facts import Facts
 from answerd.formats import FORMATS
@@ -128,7 +128,7 @@ class Resolver:
     def _laid_out(self, answer: Answer, facts: Facts, extension: str, page: int) -> Resolved:
         inventory = self._catalogue.inventory
         found = origins(answer, inventory)
-        of_row = _row_place(self._catalogue, answer)
+        of_row = row_address(self._catalogue, answer.row) if answer.row is not None else ""
         texts = self._text(answer, facts).rstrip("\n").split("\n")
         pages = -(-len(texts) // LINES_ON_A_PAGE)
         page = min(max(page, 1), pages)
@@ -174,19 +174,7 @@ class Resolver:
         return findings, warnings
 
 
-def _row_place(catalogue: Catalogue, answer: Answer) -> str:
-    """Return the address of the row of an answer; empty where it has none."""
-    inventory, row = catalogue.inventory, answer.row
-    if inventory is None or row is None:
-        return ""
-    for raw, table in inventory.tables.items():
-        if table.layout is row.layout:
-            return link("/console/inventory", name=raw.key.identifier, line=table.line_of(row))
-    return ""
-
-
 def _places(origin: Origin, place: Place, of_row: str) -> Sequence[tuple[str, str]]:
     key = place.document.key
-    where = link("/console/document", kind=str(key.kind), name=key.identifier, format=key.format, line=place.line)
-    found = [(brief(str(place), LONGEST_PLACE), where)]
+    found = [(brief(str(place), LONGEST_PLACE), place_address(key, place.line))]
     return [*found, (brief(origin.row, LONGEST_PLACE), of_row)] if origin.row else found

@@ -27,15 +27,15 @@ from answerd.console.backend import Backend
 from answerd.console.machines import MachinesPages
 from answerd.console.near import NearMachine, near_askers, rows_near_to_asker
 from answerd.console.page_request import PageReply, PageRequest, number_in, redirect
-from answerd.console.places import Places
+from answerd.console.places import Places, row_address
 from answerd.console.rendering import link, page
 from answerd.console.timeline import picture, timeline_of
-from answerd.console.verdict import ERRORS_FROM, Seen, Verdict, verdict
+from answerd.console.verdict import ERRORS_FROM, Seen, verdict
 from answerd.documents import Key
 from answerd.errors import AnswerError
 from answerd.facts import Facts, facts_of
 from answerd.identity import identity_of
-from answerd.inventory.row import IDENTITY_COLUMNS, Row
+from answerd.inventory.row import IDENTITY_COLUMNS
 from answerd.long_work import run_long
 from answerd.server.threads import in_thread
 
@@ -59,30 +59,23 @@ class MachinePage:
         if not name:
             return redirect("/console/machines")
         catalogue, show_secrets = backend.catalogue(), request.get("secrets") == "1" and request.sees_secrets
-        record = backend.installs.record(name) if backend.installs else None
-        visitor = backend.installs.unknown(name) if backend.installs and record is None else None
-        if record and not show_secrets:
-            said = record
-            record = run_long(lambda: redacted_install(said, catalogue, backend.sources))
-        contact = backend.installs.contact(name) if backend.installs else None
-        events = record["events"] if record else ()
-        own, asked = facts_of([name]), _asked(name, contact)
-        told = words_in(contact["labels"]) if contact is not None else ()
-        row = _row_of(catalogue, own, told, show_secrets=show_secrets)
-        identities = {identity_of(name), *own.identities, *(row.identities if row is not None else ())}
-        identities |= {*map(identity_of, record["identities"])} if record else set()
-        near = self._near(request, record, visitor, contact, asked if row is None else None, identities)
+        may_edit_row = backend.editing is not None and request.may_edit_rows
+        known = self._known(catalogue, name, show_secrets=show_secrets)
+        record, visitor, contact, row = known.record, known.visitor, known.contact, known.row
+        near = self._near(catalogue, known, may_edit_row=may_edit_row)
         state = _digest(record, visitor, contact, near)
         if request.wants_fragment and request.get("state") == state:
             return PageReply(b"", 204)
         documents = list(_documents_of(catalogue, name, row))
-        facts = asked or facts_of([name], told)
         answering = Resolver(catalogue, backend.sources, show_secrets=show_secrets)
-        answers = _in_order(answering, facts, asked, documents)
+        answers = _in_order(answering, known, documents)
         chosen = next((answer for answer in answers if answer.format == request.get("answer")), None)
         chosen = chosen or next(iter(answers), None)
-        page_number = number_in(request.get("page")) or 1
         is_known = bool(record or contact or visitor or row or documents or answers)
+        said = None
+        if is_known and backend.installs is not None:
+            row_address = _row_address(catalogue, known.identities, may_edit=may_edit_row)
+            said = verdict(_seen(known, near, answering, row_address, is_claimed=bool(answers)), Places(catalogue))
         body = page(
             "machine",
             request=request,
@@ -95,11 +88,9 @@ class MachinePage:
                 secrets="1" if show_secrets else "",
             ),
             state=state,
-            verdict=self._verdict(request, name, record, visitor, contact, asked, near, answering, identities, answers)
-            if is_known and backend.installs is not None
-            else None,
-            asked_at=contact["at"] if contact is not None and asked is not None else None,
-            identities=sorted(identities),
+            verdict=said,
+            asked_at=contact["at"] if contact is not None and known.asked is not None else None,
+            identities=sorted(known.identities),
             row=row,
             documents=documents,
             record=record,
@@ -107,16 +98,18 @@ class MachinePage:
             picture=picture,
             failure=_failure(record) if record and record["state"] in FAILED else None,
             has_states=backend.installs is not None,
-            events=events,
+            events=record["events"] if record else (),
             visitor=visitor,
             contact=contact,
             facts=[(label, ", ".join(values)) for label, values in visitor["facts"].items()] if visitor else (),
             tries=_try_again(visitor["facts"]) if visitor else "",
             answers=answers,
-            chosen=answering.laid_out(chosen, facts, page_number) if chosen else None,
-            steps=answering.steps(facts, chosen.format if chosen else ""),
+            chosen=answering.laid_out(chosen, known.facts, number_in(request.get("page")) or 1) if chosen else None,
+            steps=answering.steps(known.facts, chosen.format if chosen else ""),
             has_recordings=backend.captures is not None,
-            recorded=in_thread(_recorded, backend.captures, identities) if request.get("recordings") == "1" else None,
+            recorded=in_thread(_recorded, backend.captures, known.identities)
+            if request.get("recordings") == "1"
+            else None,
             writable=backend.editing is not None,
             show_secrets=show_secrets,
             is_known=is_known,
@@ -125,73 +118,85 @@ class MachinePage:
         )
         return PageReply(body, 200 if is_known else 404)
 
-    def _verdict(
-        self,
-        request: PageRequest,
-        name: str,
-        record: Mapping[str, Any] | None,
-        visitor: Mapping[str, Any] | None,
-        contact: Mapping[str, Any] | None,
-        asked: Facts | None,
-        near: Sequence[NearMachine],
-        answering: Resolver,
-        identities: Set[str],
-        answers: Sequence[Tried],
-    ) -> Verdict:
-        """Return what is said first of a machine."""
-        catalogue = self._backend.catalogue()
-        now: Tried | None = None
-        needs: Sequence[str] = ()
-        if asked is not None and contact is not None and contact["status"] >= ERRORS_FROM and not contact["refused"]:
-            now, needs = answering.outcome(asked)
-        seen = Seen(
-            name,
-            record,
-            visitor,
-            contact,
-            format_asked_for(visitor["facts"]) if visitor else "",
-            None if now is None else now.answer.composition if now.answer else now.reason,
-            now is not None and now.answer is not None,
-            needs,
-            near,
-            _row_address(catalogue, identities, may_edit=self._may_edit_rows(request)),
-            bool(answers),
-        )
-        return verdict(seen, Places(catalogue))
+    def _known(self, catalogue: Catalogue, name: str, *, show_secrets: bool) -> _Known:
+        installs, sources = self._backend.installs, self._backend.sources
+        record = installs.record(name) if installs else None
+        visitor = installs.unknown(name) if installs and record is None else None
+        contact = installs.contact(name) if installs else None
+        told = words_in(contact["labels"]) if contact is not None else ()
+        own = facts_of([name])
+        row = _row_of(catalogue, own, told, show_secrets=show_secrets)
+        identities = {identity_of(name), *own.identities, *(row.identities if row is not None else ())}
+        if record:
+            whole = record
+            identities |= {*map(identity_of, record["identities"])}
+            record = whole if show_secrets else run_long(lambda: redacted_install(whole, catalogue, sources))
+        asked = _asked(name, contact)
+        return _Known(name, record, visitor, contact, asked, asked or facts_of([name], told), row, identities)
 
-    def _near(
-        self,
-        request: PageRequest,
-        record: Mapping[str, Any] | None,
-        visitor: Mapping[str, Any] | None,
-        contact: Mapping[str, Any] | None,
-        without_row: Facts | None,
-        identities: Set[str],
-    ) -> Sequence[NearMachine]:
+    def _near(self, catalogue: Catalogue, known: _Known, *, may_edit_row: bool) -> Sequence[NearMachine]:
         """Return the machines that are one digit off: for one that never asked those that ask without a row, and for
-        one that asked without a row the rows of which none asked. ``without_row`` is what it said, None where it has
-        one."""
-        installs, catalogue = self._backend.installs, self._backend.catalogue()
+        one that asked without a row the rows of which none asked."""
+        installs, contact = self._backend.installs, known.contact
         if installs is None:
             return ()
-        if visitor is not None:
-            without_row = facts_said(visitor["facts"], "", (visitor["machine"],))
-        elif contact is None and not (record or {}).get("heard"):
-            own, sightings, contacts = sorted(identities), installs.sightings(), installs.contacts()
+        if known.visitor is not None:
+            without_row = facts_said(known.visitor["facts"], "", (known.visitor["machine"],))
+        elif contact is None:
+            if (known.record or {}).get("heard"):
+                return ()
+            own, sightings, contacts = sorted(known.identities), installs.sightings(), installs.contacts()
             return run_long(lambda: [*islice(near_askers(catalogue, own, sightings, contacts), _MOST_NEAR)])
-        elif contact is None or without_row is None or (contact["status"] < ERRORS_FROM and not contact["refused"]):
+        elif known.row is None and known.asked is not None and (contact["status"] >= ERRORS_FROM or contact["refused"]):
+            without_row = known.asked
+        else:
             return ()
-        may_edit = self._may_edit_rows(request)
         rows = run_long(lambda: [*rows_near_to_asker(catalogue, without_row)])
         found = (
-            NearMachine(own, other, row.name, _row_address(catalogue, {*row.identities()}, may_edit=may_edit))
+            NearMachine(own, other, row.name, row_address(catalogue, row, edits=may_edit_row))
             for own, other, row in rows
             if installs.contact(row.name) is None and not (installs.record(row.name) or {}).get("heard")
         )
         return [*islice(found, _MOST_NEAR)]
 
-    def _may_edit_rows(self, request: PageRequest) -> bool:
-        return self._backend.editing is not None and request.may_edit_rows
+
+@dataclass(frozen=True, slots=True)
+class _Known:
+    """What is known of a machine: its record, or itself among those that nothing claims, and its last contact, as JSON;
+    None where there is none. ``asked`` is its last request, None where that is not known; ``facts`` are those of its
+    answers."""
+
+    name: str
+    record: Mapping[str, Any] | None
+    visitor: Mapping[str, Any] | None
+    contact: Mapping[str, Any] | None
+    asked: Facts | None
+    facts: Facts
+    row: RowShown | None
+    identities: Set[str]
+
+
+def _seen(
+    known: _Known, near: Sequence[NearMachine], answering: Resolver, row_address: str, *, is_claimed: bool
+) -> Seen:
+    """Return what a verdict is made of."""
+    contact, now = known.contact, None
+    needs: Sequence[str] = ()
+    if known.asked is not None and contact is not None and contact["status"] >= ERRORS_FROM and not contact["refused"]:
+        now, needs = answering.outcome(known.asked)
+    return Seen(
+        known.name,
+        known.record,
+        known.visitor,
+        contact,
+        format_asked_for(known.visitor["facts"]) if known.visitor else "",
+        None if now is None else now.answer.composition if now.answer else now.reason,
+        now is not None and now.answer is not None,
+        needs,
+        near,
+        row_address,
+        is_claimed,
+    )
 
 
 class Recorded(NamedTuple):
@@ -230,14 +235,14 @@ def _read(path: Path) -> tuple[Recorded, frozenset[str]] | None:
 @dataclass(frozen=True, slots=True)
 class RowShown:
     """A machine's row. ``place`` is where it is, or the reason why it is not known which row the machine has.
-    ``inventory`` and ``line`` lead to it; empty and 0 then."""
+    ``address`` leads there, and ``edit_address`` to its fields; both are empty then."""
 
     place: str
     cells: Sequence[tuple[str, str]] = ()
     identities: Sequence[str] = ()
     documents: Sequence[Key] = ()
-    inventory: str = ""
-    line: int = 0
+    address: str = ""
+    edit_address: str = ""
 
 
 def _asked(name: str, contact: Mapping[str, Any] | None) -> Facts | None:
@@ -247,13 +252,11 @@ def _asked(name: str, contact: Mapping[str, Any] | None) -> Facts | None:
     return facts_said(contact["labels"], contact["asked"].removeprefix("/"), [name])
 
 
-def _in_order(
-    answering: Resolver, facts: Facts, asked: Facts | None, documents: Sequence[tuple[str, str, str, str]]
-) -> list[Tried]:
+def _in_order(answering: Resolver, known: _Known, documents: Sequence[tuple[str, str, str, str]]) -> list[Tried]:
     """Return the answers in each format: first those of the documents that claim the machine, the one that it asked for
     before the others."""
     own = {extension for _, _, extension, _ in documents}
-    answers = answering.in_each_format(facts, own)
+    answers, asked = answering.in_each_format(known.facts, own), known.asked
     wanted = asked.extensions if asked is not None and asked.path.word is not None else ()
     return sorted(answers, key=lambda answer: answer.format not in wanted)
 
@@ -263,11 +266,7 @@ def _row_address(catalogue: Catalogue, identities: Set[str], *, may_edit: bool) 
     has none."""
     inventory = catalogue.inventory
     rows = [row for one in sorted(identities) for row in inventory.rows_of(one)] if inventory is not None else []
-    for row in rows[:1]:
-        place, line = _place_of_row(catalogue, row)
-        edit = next(iter(row.identities()), "") if may_edit else ""
-        return link("/console/inventory", name=place, line=line, edit=edit) + f"#r{line}" if place else ""
-    return ""
+    return row_address(catalogue, rows[0], edits=may_edit) if rows else ""
 
 
 def _digest(*told: object) -> str:
@@ -315,14 +314,12 @@ def _row_of(catalogue: Catalogue, facts: Facts, told: Told, *, show_secrets: boo
         keys = [document.key for document in (*claims.machines, *claims.groups)]
     except AnswerError as error:
         return RowShown(error.reason)
-    place = catalogue.inventory.place(row)
     cells = row.by_column() if show_secrets else redacted_row(row.by_column(), catalogue.columns)
-    return RowShown(place, [*cells.items()], [*row.identities()], keys, *_place_of_row(catalogue, row))
-
-
-def _place_of_row(catalogue: Catalogue, row: Row) -> tuple[str, int]:
-    """Return the name of the inventory that a row is in, and its line; empty and 0 where it is in none any more."""
-    for raw, table in catalogue.inventory.tables.items() if catalogue.inventory is not None else ():
-        if table.layout is row.layout:
-            return raw.key.identifier, table.line_of(row) or 0
-    return "", 0
+    return RowShown(
+        catalogue.inventory.place(row),
+        [*cells.items()],
+        [*row.identities()],
+        keys,
+        row_address(catalogue, row),
+        row_address(catalogue, row, edits=True),
+    )

@@ -88,18 +88,21 @@ class Places:
                 yield printable(raw.source), raw.key
 
 
-def place_address(key: Key, line: int) -> str:
-    """Return the address of a line of a document, or of a row; of the whole where the line is 0."""
+def place_address(key: Key, line: int, edit: str = "") -> str:
+    """Return the address of a line of a document, or of a row, whose fields are for the identity to ``edit``; of the
+    whole where the line is 0."""
     if key.kind is Kind.INVENTORY:
-        return link("/console/inventory", name=key.identifier, line=line or "") + (f"#r{line}" if line else "")
+        address = link("/console/inventory", name=key.identifier, line=line or "", edit=edit)
+        return address + (f"#r{line}" if line else "")
     return link("/console/document", kind=str(key.kind), name=key.identifier, format=key.format, line=line or "")
 
 
-def row_address(catalogue: Catalogue, row: Row) -> str:
-    """Return the address of a row of an inventory; empty where it is in none any more."""
+def row_address(catalogue: Catalogue, row: Row, *, edits: bool = False) -> str:
+    """Return the address of a row of an inventory, or of its fields where somebody ``edits`` it; empty where it is in
+    no inventory any more."""
     for raw, table in catalogue.inventory.tables.items() if catalogue.inventory is not None else ():
         if table.layout is row.layout:
-            return place_address(raw.key, table.line_of(row) or 0)
+            return place_address(raw.key, table.line_of(row) or 0, next(iter(row.identities()), "") if edits else "")
     return ""
 
 

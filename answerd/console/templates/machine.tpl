@@ -185,10 +185,10 @@ Write a file <code>{{name}}.toml</code>, or of another format, in the answers di
     <dt>{{label}}</dt><dd>{{value or '–'}}</dd>
     % end
     <dt>Row</dt><dd class="mono">\\
-    % if row.inventory:
-<a href="{{link('/console/inventory', name=row.inventory, line=row.line)}}#r{{row.line}}">{{row.place}}</a>
-    % if writable and request.may_edit_rows and row.identities:
- <a href="{{link('/console/inventory', name=row.inventory, line=row.line, edit=row.identities[0])}}#r{{row.line}}">Edit</a>
+    % if row.address:
+<a href="{{row.address}}">{{row.place}}</a>
+    % if writable and request.may_edit_rows:
+ <a href="{{row.edit_address}}">Edit</a>
     % end
     % else:
 {{row.place}}
