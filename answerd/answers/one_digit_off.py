@@ -10,9 +10,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 
 from answerd.answers.catalogue import Catalogue
-from answerd.answers.secret_names import redacted_cell
+from answerd.answers.secret_names import is_secret_column
 from answerd.facts import Facts
-from answerd.identity import folded, identity_of, is_mac
+from answerd.identity import identity_of, is_mac
 from answerd.inventory.row import Layout, Row, hardware_in
 from answerd.shared_values import MAC, SERIAL
 from answerd.suggestion import differs_by_one, one_edit_from
@@ -89,9 +89,7 @@ def mistyped_in(layout: Layout, cells: Sequence[str]) -> Iterator[tuple[str, str
 def _shown_hardware(row: Row, labels: Mapping[str, str]) -> Iterator[tuple[str, str]]:
     """Yield identity and text of a row's MAC addresses and serial numbers, but for what is named like a secret."""
     hidden = {
-        key
-        for key, column in zip(row.layout.keys, row.layout.columns, strict=True)
-        if redacted_cell(column, "x" * _SHORTEST, labels.get(folded(column), "")) != "x" * _SHORTEST
+        key for key, column in zip(row.layout.keys, row.layout.columns, strict=True) if is_secret_column(column, labels)
     }
     for column, identity, text in mistyped_in(row.layout, row.cells()):
         if column not in hidden:

@@ -24,7 +24,7 @@ from answerd.answers.command_words import Found, in_list, in_text, is_secret_fil
 from answerd.answers.compose import prepared_answer
 from answerd.answers.resolve import Answer, completed_facts
 from answerd.answers.secret_forms import by_form, line_end, may_hold_one, values_of
-from answerd.answers.secret_names import SECRET, is_secret_name, redacted_cell, tells_nothing
+from answerd.answers.secret_names import SECRET, is_secret_name, redacted_cells, tells_nothing
 from answerd.answers.secrets.fields import FIELDS, IS_NAMED, LAST_NAMES, NAMED_BY, Field
 from answerd.answers.secrets.innocent import ATTRIBUTES, BELOW, PACKAGE_LISTS
 from answerd.answers.secrets.names import WITHIN
@@ -89,7 +89,7 @@ def redacted(text: str, extension: str, known: Iterable[str] = (), labels: Mappi
 
 def redacted_row(cells: Mapping[str, str], labels: Mapping[str, str]) -> dict[str, str]:
     """Return the cells of a row without those whose column, or its label, is named like a secret."""
-    return {column: redacted_cell(column, value, labels.get(folded(column), "")) for column, value in cells.items()}
+    return dict(zip(cells, redacted_cells(cells, cells.values(), labels), strict=True))
 
 
 def redacted_pair(

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Mapping
 
 from answerd.answers.secrets import innocent, names
+from answerd.identity import folded
 from answerd.memo import remembered
 
 SECRET = "(secret)"  # noqa: S105 - what is shown instead of a secret
@@ -24,21 +26,10 @@ _ENDS_OF_PLACES = ("file", "path", "dir", "stdin")
 _INNOCENT_VALUES = frozenset(value for value, _ in innocent.VALUES)
 _PROSE = frozenset(innocent.PROSE)
 
-PARTS_OF_SECRET_NAMES: tuple[str, ...] = (
-    "pass",
-    "secret",
-    "token",
-    "cred",
-    "kenn",
-    "contra",
-    "mot",
-    "key",
-    "code",
-    "wep",
-    "wpa",
-    "psk",
-)
-PARTS_OF_SECRET_NAMES += ("auth", "data", "material", "pw", "cookie", "private")
+PARTS_OF_SECRET_NAMES = (
+    "pass", "secret", "token", "cred", "kenn", "contra", "mot", "key", "code", "wep", "wpa", "psk", "auth", "data",
+    "material", "pw", "cookie", "private",
+)  # fmt: skip
 """Each name of a secret has one of these, case-folded: to look for them takes a tenth of the time."""
 
 _LONGEST_NAME = 200
@@ -65,8 +56,8 @@ def _bare(name: str) -> str:
 def is_secret_name(name: str) -> bool:
     """Return whether values of this name are hidden."""
     name = name[-_LONGEST_NAME:].removeprefix("passwd/")
-    folded = name.casefold()
-    if not any(part in folded for part in PARTS_OF_SECRET_NAMES):
+    in_lower_case = name.casefold()
+    if not any(part in in_lower_case for part in PARTS_OF_SECRET_NAMES):
         return False
     words = [word.casefold() for word in _WORD_OF_NAME.findall(name.rpartition("/")[2])]
     bare = _bare(name)
@@ -94,8 +85,8 @@ def is_secret_in_a_query(name: str) -> bool:
 
 def is_secret_question(question: str) -> bool:
     """Return whether a question of several words asks for a secret."""
-    folded = question.casefold()
-    return any(part in folded for part in _QUESTIONS) and folded.split()[0] not in _INNOCENT_FIRST
+    in_lower_case = question.casefold()
+    return any(part in in_lower_case for part in _QUESTIONS) and in_lower_case.split()[0] not in _INNOCENT_FIRST
 
 
 def tells_nothing(value: str) -> bool:
@@ -124,9 +115,21 @@ def is_sentence(text: str) -> bool:
     )
 
 
+def is_secret_column(column: str, labels: Mapping[str, str]) -> bool:
+    """Return whether the cells of a column are hidden: it is named like a secret, or its label is. ``labels`` are those
+    of columns with other names, of the whole set (`answerd.answers.catalogue.Catalogue.columns`)."""
+    return is_secret_name(column) or is_secret_name(labels.get(folded(column), ""))
+
+
+def redacted_cells(columns: Iterable[str], cells: Iterable[str], labels: Mapping[str, str]) -> list[str]:
+    """Return the cells of a row without those of columns that `is_secret_column` names."""
+    return [
+        redacted_cell(column, cell, labels.get(folded(column), "")) for column, cell in zip(columns, cells, strict=True)
+    ]
+
+
 def redacted_cell(column: str, value: str, label: str = "") -> str:
-    """Return the value of a cell of an inventory, or of a fact; ``(secret)`` where its column, or the ``label`` that
-    the document beside its table gives it, is named like one."""
+    """Return the value of a cell, or of a fact; ``(secret)`` where its column or its ``label`` is named like one."""
     is_secret = value and (is_secret_name(column) or is_secret_name(label)) and not tells_nothing(value)
     return SECRET if is_secret else value
 

@@ -14,7 +14,7 @@ import orjson
 from answerd.adoption import MOST_ADOPTED, Adopted, Adoption, Plan, named_in, place_of
 from answerd.answers.catalogue import Catalogue
 from answerd.answers.one_digit_off import mistyped_in
-from answerd.answers.secret_names import redacted_cell, why_masked
+from answerd.answers.secret_names import redacted_cells, why_masked
 from answerd.console.backend import Backend
 from answerd.console.editing import Consequences, NotSaved, as_not_saved, digest_of
 from answerd.console.inventories import is_strict, table_of
@@ -27,7 +27,7 @@ from answerd.documents import Key
 from answerd.errors import StatesUnknown
 from answerd.formats import ALIASES
 from answerd.hardware import hardware_of_labels
-from answerd.identity import Kind, folded
+from answerd.identity import Kind
 from answerd.installs.shown import UnknownMachine
 from answerd.inventory import DEFAULT_NAME, FORMAT, file_of
 from answerd.inventory.row import IDENTITY_COLUMNS, Layout
@@ -279,19 +279,18 @@ def _visitor(machine: UnknownMachine) -> Visitor:
 
 
 def _rows_of(catalogue: Catalogue, plan: Plan) -> Sequence[PlannedRow]:
-    layout, labels = plan.table.layout, catalogue.columns
+    layout = plan.table.layout
     own = {one.machine.machine: [*_hardware_of(layout, one.cells)] for one in plan.adopted}
     near = near_rows(catalogue, (identity for identities in own.values() for identity in identities))
 
     def shown(one: Adopted) -> PlannedRow:
-        cells = zip(layout.columns, one.cells, strict=True)
         return PlannedRow(
             one.machine.machine,
             one.machine.first,
             named_in(plan, one),
             place_of(plan, one),
             one.line is None,
-            [redacted_cell(column, cell, labels.get(folded(column), "")) for column, cell in cells],
+            redacted_cells(layout.columns, one.cells, catalogue.columns),
             [row for identity in own[one.machine.machine] for row in near.get(identity, ())],
         )
 

@@ -18,7 +18,7 @@ from answerd.answers.diff import Difference, compare
 from answerd.answers.last_words import LastWords
 from answerd.answers.line_diff import unified
 from answerd.answers.redaction import redacted_pair
-from answerd.answers.secret_names import is_secret_name, redacted_cell, why_masked
+from answerd.answers.secret_names import is_secret_column, redacted_cells, why_masked
 from answerd.answers.sources import NO_SOURCES, Sources
 from answerd.check import Refused, refused
 from answerd.console.changes import (
@@ -36,7 +36,7 @@ from answerd.console.jobs import Job, Jobs, patience_for
 from answerd.console.proposals import NEW_INVENTORY
 from answerd.console.rendering import counted
 from answerd.documents import Key, RawDocument
-from answerd.identity import Kind, folded
+from answerd.identity import Kind
 from answerd.inventory import FORMAT as INVENTORY_FORMAT
 from answerd.inventory import file_of
 from answerd.inventory.editing import with_rows_added, with_rows_changed, without_row
@@ -448,12 +448,6 @@ def refused_sentence(found: Sequence[Refused]) -> str:
     )
 
 
-def shown_cells(row: Row, labels: Mapping[str, str]) -> list[str]:
-    """Return the cells of a row without those whose column, or its label, is named like a secret."""
-    cells = zip(row.layout.columns, row.cells(), strict=True)
-    return [redacted_cell(column, cell, labels.get(folded(column), "")) for column, cell in cells]
-
-
 def digest_of(cells: Sequence[str]) -> str:
     """Return what tells whether the cells of a row, or the columns, have changed. It is sent to the browser: of cells
     that are hidden from the reader it would let him try passwords."""
@@ -475,7 +469,8 @@ def _with_edit(edit: RowEdit, labels: Mapping[str, str], text: str, table: Table
     if found is not None and (beyond := found.beyond_header):
         raise NotSaved(f"the row {beyond}: correct it in the text of the inventory")
     before = found.cells() if found is not None else [""] * len(columns)
-    cells = [_kept(*given, labels) for given in zip(columns, before, edit.cells, strict=True)]
+    shown = redacted_cells(columns, before, labels)
+    cells = [_kept(*given) for given in zip(columns, before, shown, edit.cells, strict=True)]
     _, fault = judged(table.layout, cells)
     if fault:
         raise NotSaved(f"the row {fault}" if fault.startswith("has ") else f"the row: {fault}")
@@ -487,13 +482,16 @@ def _with_edit(edit: RowEdit, labels: Mapping[str, str], text: str, table: Table
 def _is_as_seen(found: Row | None, was: str, labels: Mapping[str, str]) -> bool:
     """Return whether a row is as its editor saw it: with its secrets, or without. A cell that the editor did not see
     keeps what it has now."""
-    return found is not None and was in {digest_of(found.cells()), digest_of(shown_cells(found, labels))}
+    if found is None:
+        return False
+    cells = found.cells()
+    return was in {digest_of(cells), digest_of(redacted_cells(found.layout.columns, cells, labels))}
 
 
-def _kept(column: str, before: str, given: str, labels: Mapping[str, str]) -> str:
-    """Return the new text of a cell: the one before where the form still has that, or the sign for a secret that it was
-    shown as. Raises `NotSaved`."""
-    if given in {before.replace("\r\n", "\n"), redacted_cell(column, before, labels.get(folded(column), ""))}:
+def _kept(column: str, before: str, shown: str, given: str) -> str:
+    """Return the new text of a cell: the one before where the form still has that, or what was ``shown`` for it without
+    its secrets. Raises `NotSaved`."""
+    if given in {before.replace("\r\n", "\n"), shown}:
         return before
     if "\0" in given:
         raise NotSaved(f"column {brief(column)}: the cell has a character that no inventory can hold")
@@ -640,8 +638,6 @@ def _secret_cells(text: str, labels: Mapping[str, str]) -> set[str]:
         table = read_table("", text, Meaning(labels))
     except UnreadableError:
         return set()
-    names = enumerate(table.layout.columns)
-    places = [at for at, column in names if is_secret_name(column) or is_secret_name(labels.get(folded(column), ""))]
-    return (
-        {cells[at] for row in table.rows for cells in (row.cells(),) for at in places if cells[at]} if places else set()
-    )
+    places = [at for at, column in enumerate(table.layout.columns) if is_secret_column(column, labels)]
+    rows = table.rows if places else ()
+    return {cells[at] for row in rows for cells in (row.cells(),) for at in places if cells[at]}

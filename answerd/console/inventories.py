@@ -12,7 +12,7 @@ from functools import lru_cache, partial
 from typing import NamedTuple
 
 from answerd.answers.catalogue import Catalogue
-from answerd.answers.secret_names import redacted_cell
+from answerd.answers.secret_names import redacted_cells
 from answerd.console.backend import Backend
 from answerd.console.bulk import (
     Merged,
@@ -25,14 +25,14 @@ from answerd.console.bulk import (
     rows_changed,
     why_no_text,
 )
-from answerd.console.editing import Consequences, Editing, NotSaved, RowEdit, digest_of, shown_cells
+from answerd.console.editing import Consequences, Editing, NotSaved, RowEdit, digest_of
 from answerd.console.jobs import Kept
 from answerd.console.near import NearRow, near_rows
 from answerd.console.page_request import PageReply, PageRequest, message_page, number_in, redirect, saved_at
 from answerd.console.rendering import ago, counted, link, on_page, page
 from answerd.console.table import inventories_of, secret_places
 from answerd.documents import LARGEST_INVENTORY, Key, NotText, RawDocument, decoded
-from answerd.identity import Kind, folded, identifier_fault, identity_of
+from answerd.identity import Kind, identifier_fault, identity_of
 from answerd.inventory import DEFAULT_NAME, FORMAT, file_of
 from answerd.inventory.records import UnreadableError
 from answerd.inventory.row import Row
@@ -420,9 +420,7 @@ def _shown_rows(
     found = []
     for number in [*numbers][:MOST_ROWS_SHOWN]:
         cells = [*given.rows[number], *[""] * len(given.columns)][: len(given.columns)]
-        shown = [
-            redacted_cell(*cell, labels.get(folded(cell[0]), "")) for cell in zip(given.columns, cells, strict=True)
-        ]
+        shown = redacted_cells(given.columns, cells, labels)
         found.append(PastedRow(number, given.lines[number], shown, faults.get(number, {})))
     return found
 
@@ -482,7 +480,9 @@ def _rows(
     rows = []
     for at in shown:
         row = table.rows[at]
-        cells = row.cells() if view.shows_secrets else shown_cells(row, catalogue.columns)
+        cells = (
+            row.cells() if view.shows_secrets else redacted_cells(table.layout.columns, row.cells(), catalogue.columns)
+        )
         identity = next(iter(row.identities()), "")
         rows.append(ShownRow(table.lines[at], row.name, identity, digest_of(cells), cells, faulty.get(row, "")))
     return rows, len(places), pages, page_number

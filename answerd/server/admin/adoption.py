@@ -12,10 +12,10 @@ import bottle
 from answerd.adoption import MOST_ADOPTED, Adoption, Plan, WrongAdoption, adopted_note, plan_as_json, planned
 from answerd.answers.operator_names import machines_with_state
 from answerd.answers.redaction import redacted_row
-from answerd.answers.secret_names import redacted_cell
+from answerd.answers.secret_names import redacted_cells
 from answerd.answers.unclaimed import still_unclaimed
 from answerd.documents import Key
-from answerd.identity import Kind, folded, identifier_fault
+from answerd.identity import Kind, identifier_fault
 from answerd.inventory import DEFAULT_NAME, FORMAT
 from answerd.server.admin import requests
 from answerd.server.admin.documents import text_of
@@ -141,11 +141,7 @@ def digest_of_plan(plan: Plan, tag: str, labels: Mapping[str, str]) -> str:
     """Return what tells whether an adoption is the one that was shown: by the tag of the inventory, and the rows
     without their secrets, which nobody is to try by it."""
     columns = plan.table.layout.columns
-    rows = [
-        [one.machine.machine, one.line, [redacted_cell(*cell, labels.get(folded(cell[0]), "")) for cell in cells]]
-        for one in plan.adopted
-        for cells in [zip(columns, one.cells, strict=True)]
-    ]
+    rows = [[one.machine.machine, one.line, redacted_cells(columns, one.cells, labels)] for one in plan.adopted]
     return sha256(json.dumps([tag, rows]).encode()).hexdigest()[:16]
 
 
