@@ -6,7 +6,6 @@ Rules: docs/console.md#many-rows. Text in, text out; no sentence quotes a cell.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
@@ -17,17 +16,9 @@ from answerd.identity import folded
 from answerd.inventory.editing import with_columns_added, with_rows_added, with_rows_changed
 from answerd.inventory.meaning import Meaning
 from answerd.inventory.records import Syntax, UnreadableError, after_sep_line, records, separator_of, written_record
-from answerd.inventory.row import Row, judged
+from answerd.inventory.row import Row, judged, usual_label
 from answerd.inventory.table import Table, read_table
 from answerd.short_texts import brief
-
-IDENTITY_GUESSES = (
-    ("mac", re.compile(r"\bmac\b|mac.?addr|hwaddr")),
-    ("serial", re.compile(r"serial|service.?tag|s/n")),
-    ("uuid", re.compile(r"uuid")),
-    ("id", re.compile(r"^(?:host ?|device |server |machine )?name$|^host$|^device$|^server$")),
-)
-"""What columns whose names hold these, in lower case, usually are."""
 
 LEFT_OUT = ""
 """The target of a column that is not taken."""
@@ -107,7 +98,7 @@ def proposed_targets(given: Pasted, table: Table | None) -> list[str]:
         name = folded(column)
         target = there.get(name) or by_key.get(name) or LEFT_OUT
         if not target:
-            guess = next((label for label, form in IDENTITY_GUESSES if form.search(column.lower())), "")
+            guess = usual_label(column)
             wanted = guess if table is None else by_key.get(guess, LEFT_OUT)
             target = wanted or (column if table is None else LEFT_OUT)
         found.append(LEFT_OUT if target in found else target)

@@ -46,13 +46,13 @@ _SEPARATORS_OF_ADDRESSES: Final = str.maketrans(",;/|", "    ")
 _ROUNDED: Final = re.compile(r"[0-9]+(?:[.,][0-9]+)?E\+[0-9]+", re.IGNORECASE)
 """A long number as a spreadsheet writes it: its last digits are lost."""
 
-_GUESSES: Final = (
-    (MAC, re.compile(r"\bmac\b|mac.?address|hwaddr|hardware address")),
+_USUAL_NAMES: Final = (
+    (MAC, re.compile(r"\bmac\b|mac.?addr|hwaddr|hardware address")),
     (SERIAL, re.compile(r"serial|service.?tag|s/n")),
     (UUID, re.compile(r"uuid")),
-    ("id", re.compile(r"(?:common |host |device |server |object )?name|host|hostname|device|server")),
+    ("id", re.compile(r"\A(?:(?:common |host ?|device |server |machine |object )?name|host|device|server)\Z")),
 )
-"""What columns with these names usually mean, in lower case: the last is compared with the whole name."""
+"""What is in the names of columns that identify a machine, in lower case, by what they are."""
 
 _MOST_NAMED: Final = 8
 """Columns that a sentence names."""
@@ -187,14 +187,16 @@ def _no_identity(columns: Sequence[str], beside: str) -> str:
 
 def _guessed(columns: Sequence[str]) -> list[tuple[str, str]]:
     """Return the columns whose names look like those of identities, with the label."""
-    found: dict[str, str] = {}
-    for label, form in _GUESSES:
-        for column in columns:
-            name = column.lower().strip()
-            holds = form.fullmatch(name) if label == "id" else form.search(name)
-            if holds and column not in found and not (label == "id" and label in found.values()):
-                found[column] = label
-    return list(found.items())[:_MOST_NAMED]
+    usual = {column: usual_label(column) for column in columns}
+    found = [(column, label) for label in (MAC, SERIAL, UUID) for column in usual if usual[column] == label]
+    names = [(column, "id") for column in usual if usual[column] == "id"]
+    return [*found, *names[:1]][:_MOST_NAMED]
+
+
+def usual_label(column: str) -> str:
+    """Return which of `IDENTITY_COLUMNS` a column of this name usually is; empty for none."""
+    name = column.strip().lower()
+    return next((label for label, form in _USUAL_NAMES if form.search(name)), "")
 
 
 def _left_out(at: int, column: str, beside: str) -> str:
