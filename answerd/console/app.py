@@ -22,10 +22,17 @@ from answerd import __version__
 from answerd.answers.assumed import assumed_gates
 from answerd.config import SETTINGS_BY_NAME, Config, describe
 from answerd.console.access import AccessPages
+from answerd.console.adopting import AdoptingPages
 from answerd.console.backend import Backend, Installs
+from answerd.console.documents import DocumentPages
 from answerd.console.editing import Editing, NotSaved
+from answerd.console.first_page import FirstPage
 from answerd.console.forms import NOT_KEPT, SHOWN, FormPage, SentForms, fields_of
+from answerd.console.history import HistoryPages
+from answerd.console.inventories import InventoryPages
 from answerd.console.jobs import Checks
+from answerd.console.machine_page import MachinePage
+from answerd.console.machines import MachinesPages
 from answerd.console.page_request import (
     PageReply,
     PageRequest,
@@ -47,6 +54,7 @@ from answerd.console.session import (
     scheme_of,
     session_cookie,
 )
+from answerd.console.table import Tables
 from answerd.documents import LARGEST_DOCUMENT
 from answerd.server.admin.adoption import Adoptions
 from answerd.server.admin.requests import DOCUMENT_LIMIT, INVENTORY_LIMIT
@@ -95,8 +103,14 @@ class Console:
     def __init__(self, parts: ConsoleParts) -> None:
         config = parts.config()
         backend = _backend(parts)
-        pages, access = Pages(backend), AccessPages(backend, parts.tokens, parts.config)
-        self._note_use = pages.prepare
+        self._tables = tables = Tables(backend.catalogue)
+        first, pages = FirstPage(backend, tables), Pages(backend, tables)
+        machines = MachinesPages(backend, tables)
+        machine = MachinePage(backend, machines)
+        inventories = InventoryPages(backend)
+        documents = DocumentPages(backend, tables, inventories)
+        adopting, history = AdoptingPages(backend), HistoryPages(backend)
+        access = AccessPages(backend, parts.tokens, parts.config)
         self._sessions = Sessions(time.time, parts.tokens, _sessions_path(config), parts.log)
         self._block = parts.block
         self._hosts = frozenset(config.console_hosts)
@@ -107,38 +121,34 @@ class Console:
         self._api_body_limit = parts.api_body_limit
         self._api_writes = config.shares_console
         self._pages: Mapping[tuple[str, str], Callable[[PageRequest], PageReply]] = {
-            ("GET", "/console/"): pages.now,
-            ("GET", "/console/overview"): pages.overview,
-            ("GET", "/console/requests"): pages.requests,
-            ("GET", "/console/machines"): pages.all_machines.show,
-            ("GET", "/console/machines.csv"): pages.all_machines.as_csv,
+            ("GET", "/console/"): first.show,
+            ("GET", "/console/overview"): first.overview,
+            ("GET", "/console/requests"): first.requests,
+            ("GET", "/console/machines"): machines.show,
+            ("GET", "/console/machines.csv"): machines.as_csv,
             ("GET", "/console/search"): pages.search,
-            ("GET", "/console/machine"): pages.one_machine.show,
-            ("GET", ADOPT): pages.adopting.show,
-            ("GET", "/console/inventory"): pages.inventories.show,
-            ("GET", "/console/inventory/proposal"): pages.inventories.proposal,
-            ("GET", "/console/documents"): pages.documents,
-            ("GET", "/console/document"): pages.document,
-            ("GET", "/console/document/new"): pages.new_document,
-            ("GET", "/console/document/preview"): pages.previewed,
-            ("GET", "/console/document/earlier"): pages.earlier,
+            ("GET", "/console/machine"): machine.show,
+            ("GET", ADOPT): adopting.show,
+            ("GET", "/console/inventory"): inventories.show,
+            ("GET", "/console/inventory/proposal"): inventories.proposal,
+            ("GET", "/console/documents"): documents.show_all,
+            ("GET", "/console/document"): documents.show,
+            ("GET", "/console/document/new"): documents.new,
+            ("GET", "/console/document/preview"): documents.previewed,
+            ("GET", "/console/document/earlier"): documents.earlier,
             ("GET", "/console/try"): pages.form_to_try,
             ("GET", "/console/check"): pages.check,
             ("GET", "/console/settings"): pages.settings,
             ("GET", "/console/access"): access.show,
-            ("GET", HISTORY): pages.history.show,
-            ("GET", "/console/history/back"): pages.history.back,
+            ("GET", HISTORY): history.show,
+            ("GET", "/console/history/back"): history.back,
         }
         self._forms: Mapping[str, FormPage] = {
-            "/console/machines": FormPage(
-                pages.all_machines.asked, pages.all_machines.order, frozenset({"confirm", "undo"})
-            ),
-            INVENTORY: FormPage(
-                pages.inventories.sent, pages.inventories.change, frozenset({"save", "delete", "upload"})
-            ),
-            ADOPT: FormPage(pages.adopting.sent, pages.adopting.change, frozenset({"save"})),
-            DOCUMENT: FormPage(pages.sent_document, pages.change_document, frozenset({"save", "delete"})),
-            HISTORY: FormPage(pages.history.sent, pages.history.change, frozenset({"take-back"})),
+            "/console/machines": FormPage(machines.asked, machines.order, frozenset({"confirm", "undo"})),
+            INVENTORY: FormPage(inventories.sent, inventories.change, frozenset({"save", "delete", "upload"})),
+            ADOPT: FormPage(adopting.sent, adopting.change, frozenset({"save"})),
+            DOCUMENT: FormPage(documents.sent, documents.change, frozenset({"save", "delete"})),
+            HISTORY: FormPage(history.sent, history.change, frozenset({"take-back"})),
             "/console/try": FormPage(pages.tried, pages.tried, frozenset()),
             "/console/access": FormPage(access.show, access.change, frozenset({"secret", "token", "revoke"})),
         }
@@ -195,7 +205,7 @@ class Console:
     def _routed(self, request: PageRequest) -> PageReply:
         if request.path.startswith("/console/static/") and request.method in ("GET", "HEAD"):
             return _static(request)
-        self._note_use()
+        self._tables.current(patience=0)  # they are made while somebody logs in for instance
         method = "GET" if request.method == "HEAD" else request.method
         if request.path == LOGIN:
             return self._log_in(request) if method == "POST" else _login_page(request.get("next"), request)

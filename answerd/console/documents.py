@@ -10,7 +10,6 @@ from typing import NamedTuple
 from answerd.answers.catalogue import Catalogue
 from answerd.answers.line_diff import unified
 from answerd.answers.redaction import redacted
-from answerd.console.adopting import AdoptingPages
 from answerd.console.backend import Backend
 from answerd.console.changes import DocumentChange
 from answerd.console.editing import (
@@ -19,10 +18,8 @@ from answerd.console.editing import (
     Editing,
     NotSaved,
 )
-from answerd.console.history import HistoryPages
 from answerd.console.inventories import InventoryPages
-from answerd.console.machine_page import MachinePage
-from answerd.console.machines import MachinesPages, waiting
+from answerd.console.machines import waiting
 from answerd.console.page_request import PageReply, PageRequest, message_page, number_in, redirect, saved_at
 from answerd.console.proposals import text_of_new, with_member
 from answerd.console.rendering import ago, counted, document_link, exact, link, on_page, page
@@ -63,22 +60,14 @@ class Dependents(NamedTuple):
 
 
 class DocumentPages:
-    """The pages of documents, and the tables of machines and documents."""
+    """The pages of documents."""
 
-    def __init__(self, backend: Backend) -> None:
+    def __init__(self, backend: Backend, tables: Tables, inventories: InventoryPages) -> None:
         self._backend = backend
-        self._tables = Tables(backend.catalogue)
-        self.inventories = InventoryPages(backend)
-        self.adopting = AdoptingPages(backend)
-        self.history = HistoryPages(backend)
-        self.all_machines = MachinesPages(backend, self._tables)
-        self.one_machine = MachinePage(backend, self.all_machines)
+        self._tables = tables
+        self._inventories = inventories
 
-    def prepare(self) -> None:
-        """Begin to make the tables of pages, while somebody logs in for instance."""
-        self._tables.current(patience=0)
-
-    def documents(self, request: PageRequest) -> PageReply:
+    def show_all(self, request: PageRequest) -> PageReply:
         """Return the list: groups, defaults and inventories, or the documents whose names hold the search."""
         table = self._tables.current()
         if table is None:
@@ -103,7 +92,7 @@ class DocumentPages:
             )
         )
 
-    def document(self, request: PageRequest) -> PageReply:
+    def show(self, request: PageRequest) -> PageReply:
         """Return one document with its editor."""
         key = _key(request.get("kind"), request.get("name"), request.get("format"))
         if key is not None and key.format == INVENTORY_FORMAT and request.get("as") != "text":
@@ -113,7 +102,7 @@ class DocumentPages:
             return self._missing(request) if key is None else self._removed(request, key)
         return self._editor(request, stored.key, stored.text, stored.etag)
 
-    def new_document(self, request: PageRequest) -> PageReply:
+    def new(self, request: PageRequest) -> PageReply:
         """Return an empty editor."""
         if self._backend.editing is None:
             return self._missing(request)
@@ -167,7 +156,7 @@ class DocumentPages:
             message += " Later changes of this document would be undone too."
         note = f"{'undo of' if is_undo else 'restore of'} revision {number}"
         if text is not None and key.format == INVENTORY_FORMAT:
-            return self.inventories.proposed(key, text, etag, note, message)
+            return self._inventories.proposed(key, text, etag, note, message)
         return self._editor(
             request,
             key,
@@ -179,7 +168,7 @@ class DocumentPages:
             is_new=stored is None,
         )
 
-    def sent_document(self, request: PageRequest) -> PageReply:
+    def sent(self, request: PageRequest) -> PageReply:
         """Return the editor with a text that was sent: its preview, or why it was not saved. Nothing is stored."""
         editing, verb, refusal = self._backend.editing, request.field("do"), request.refusal
         if editing is not None and verb == "start":
@@ -219,7 +208,7 @@ class DocumentPages:
             is_sent=True,
         )
 
-    def change_document(self, request: PageRequest) -> PageReply:
+    def change(self, request: PageRequest) -> PageReply:
         """Save or remove a document, as the form of the editor asks."""
         editing, key, etag = self._backend.editing, _sent_key(request), request.field("etag")
         if editing is None or key is None:

@@ -19,6 +19,10 @@ from answerd.answers.sources import NO_SOURCES
 from answerd.console import editing, jobs, table
 from answerd.console.backend import Backend, CurrentStates
 from answerd.console.changes import CHANGES_LISTED, ChangesWanted, DocumentChange, MadeChange, Touched
+from answerd.console.documents import DocumentPages
+from answerd.console.first_page import FirstPage
+from answerd.console.history import HistoryPages
+from answerd.console.inventories import InventoryPages
 from answerd.console.jobs import Checked
 from answerd.console.page_request import PageRequest
 from answerd.console.pages import Pages
@@ -38,9 +42,15 @@ from tests.support.installs import forget, known, memory_of
 from tests.support.waiting import PATIENCE
 
 
-def pages_of(catalogue: Callable[[], Catalogue] = Catalogue, **parts: Any) -> Pages:
-    """Return the pages of a console that is given these parts."""
-    return Pages(Backend(catalogue, NO_SOURCES, tuple, lambda _: Checked(()), "a store", "answerd 0", (), **parts))
+def backend_of(catalogue: Callable[[], Catalogue] = Catalogue, **parts: Any) -> Backend:
+    """Return the parts of a console, with these."""
+    return Backend(catalogue, NO_SOURCES, tuple, lambda _: Checked(()), "a store", "answerd 0", (), **parts)
+
+
+def documents_of(catalogue: Callable[[], Catalogue], tables: Tables | None = None) -> DocumentPages:
+    """The pages of documents of an answer set."""
+    backend = backend_of(catalogue)
+    return DocumentPages(backend, tables or Tables(catalogue), InventoryPages(backend))
 
 
 def asked(path: str, **query: str) -> PageRequest:
@@ -218,7 +228,7 @@ def test_the_groups_of_a_row_are_those_that_claim_it(
 
 def test_the_page_of_a_group_shows_whom_it_claims() -> None:
     request = asked("/console/document", kind="group", name="ubuntu", format="yaml")
-    shown = pages_of(lambda: LAB).document(request).body.decode()
+    shown = documents_of(lambda: LAB).show(request).body.decode()
     assert '<a href="/console/machines?group=ubuntu">2 machines</a>' in shown
     assert re.findall('<span class="whole">(.*?)</span>', shown) == ["web-1", "web-2"]
 
@@ -369,13 +379,14 @@ def test_no_page_waits_for_a_table_that_takes_long(monkeypatch: pytest.MonkeyPat
 def test_a_list_of_the_set_before_asks_again(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(jobs, "SMALL_SET", 1)
     in_force = [DOCUMENTS]
-    pages = pages_of(lambda: in_force[0])
+    tables = Tables(lambda: in_force[0])
+    pages = documents_of(lambda: in_force[0], tables)
     group = asked("/console/document", kind="group", name="base", format="toml")
-    assert b"This is being looked up" in pages.document(group).body
-    assert pages._tables.current(patience=30) is not None
-    assert b"delay" not in pages.documents(asked("/console/documents")).body
+    assert b"This is being looked up" in pages.show(group).body
+    assert tables.current(patience=30) is not None
+    assert b"delay" not in pages.show_all(asked("/console/documents")).body
     in_force[0] = LAB
-    assert b'hx-get="/console/documents" hx-trigger="load delay' in pages.documents(asked("/console/documents")).body
+    assert b'hx-get="/console/documents" hx-trigger="load delay' in pages.show_all(asked("/console/documents")).body
 
 
 def test_the_table_is_let_go_some_time_after_the_last_page(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -451,7 +462,7 @@ def test_a_line_says_what_a_document_claims_and_who_extends_it(monkeypatch: pyte
 
 
 def listed(**query: str) -> str:
-    return pages_of(lambda: DOCUMENTS).documents(asked("/console/documents", **query)).body.decode()
+    return documents_of(lambda: DOCUMENTS).show_all(asked("/console/documents", **query)).body.decode()
 
 
 def test_each_heading_leads_to_that_order_and_then_to_its_reverse() -> None:
@@ -485,7 +496,7 @@ def test_the_history_leads_to_older_changes_where_there_are_any(more: int) -> No
         def touched(self) -> tuple[Mapping[tuple[int, str], Touched], bool]:
             return {}, True
 
-    shown = pages_of(editing=Edited()).history.show(asked("/console/history")).body.decode()
+    shown = HistoryPages(backend_of(editing=Edited())).show(asked("/console/history")).body.decode()
     assert shown.count(">changed</a></td>") == CHANGES_LISTED
     assert ('before=2">Older</a>' in shown, "Older" in shown) == (bool(more), bool(more))
 
@@ -500,14 +511,14 @@ def test_the_history_leads_to_older_changes_where_there_are_any(more: int) -> No
 )
 def test_the_first_page_says_how_old_the_set_of_a_node_is(age: float, words: bytes | None) -> None:
     """docs/many-nodes.md#when-the-database-is-away."""
-    shown = pages_of(age=lambda: age).overview(asked("/console/overview")).body
+    shown = FirstPage(backend_of(age=lambda: age), Tables(Catalogue)).overview(asked("/console/overview")).body
     assert (b"of all nodes was" in shown, (words or b"") in shown) == (words is not None, True)
 
 
 def test_the_page_of_settings_lists_the_nodes_of_a_shared_database() -> None:
     """docs/many-nodes.md#the-list-of-nodes."""
     nodes = [Node("site-a", "1.0", 1_795_252_440.0, 3.2, 0, 0), Node("site-<b>", "0.9", 1_795_252_400.0, 43.0, 7, 2)]
-    shown = pages_of(nodes=lambda: nodes).settings(asked("/console/settings")).body.decode()
+    shown = Pages(backend_of(nodes=lambda: nodes), Tables(Catalogue)).settings(asked("/console/settings")).body.decode()
     rows = [re.findall(r"<td[^>]*>(.*?)</td>", row) for row in re.findall(r"<tr><td.*?</tr>", shown)]
     assert [[row[0], row[1], *row[3:]] for row in rows] == [
         ["site-a", "1.0", "3 s", "0", "0"],
