@@ -16,7 +16,8 @@ from answerd.answers.catalogue import Catalogue
 from answerd.answers.one_digit_off import mistyped_in
 from answerd.answers.secret_names import redacted_cells, why_masked
 from answerd.console.backend import Backend
-from answerd.console.editing import Consequences, NotSaved, as_not_saved, digest_of
+from answerd.console.consequences import Consequences
+from answerd.console.editing import NotSaved, as_not_saved, digest_of
 from answerd.console.inventories import is_strict, table_of
 from answerd.console.near import NearRow, near_rows
 from answerd.console.page_request import PageReply, PageRequest, message_page, number_in, redirect, saved_at

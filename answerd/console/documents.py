@@ -12,12 +12,8 @@ from answerd.answers.line_diff import unified
 from answerd.answers.redaction import redacted
 from answerd.console.backend import Backend
 from answerd.console.changes import DocumentChange
-from answerd.console.editing import (
-    Consequences,
-    DocumentVersion,
-    Editing,
-    NotSaved,
-)
+from answerd.console.consequences import Consequences
+from answerd.console.editing import DocumentVersion, Editing, NotSaved
 from answerd.console.inventories import InventoryPages
 from answerd.console.machines import waiting
 from answerd.console.page_request import PageReply, PageRequest, message_page, number_in, redirect, saved_at

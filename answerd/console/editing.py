@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -14,13 +13,9 @@ from time import monotonic
 from typing import Any, NamedTuple
 
 from answerd.answers.catalogue import Catalogue
-from answerd.answers.diff import Difference, compare
-from answerd.answers.last_words import LastWords
-from answerd.answers.line_diff import unified
-from answerd.answers.redaction import redacted_pair
-from answerd.answers.secret_names import is_secret_column, redacted_cells, why_masked
+from answerd.answers.secret_names import redacted_cells, why_masked
 from answerd.answers.sources import NO_SOURCES, Sources
-from answerd.check import Refused, refused
+from answerd.check import refused
 from answerd.console.changes import (
     CHANGES_LISTED,
     CHANGES_SEARCHED,
@@ -32,20 +27,18 @@ from answerd.console.changes import (
     touched,
     with_texts,
 )
+from answerd.console.consequences import Consequences, compared, refused_sentence
+from answerd.console.differences import difference
 from answerd.console.jobs import Job, Jobs, patience_for
 from answerd.console.proposals import NEW_INVENTORY
-from answerd.console.rendering import counted
 from answerd.documents import Key, RawDocument
 from answerd.identity import Kind
-from answerd.inventory import FORMAT as INVENTORY_FORMAT
 from answerd.inventory import file_of
 from answerd.inventory.editing import with_rows_added, with_rows_changed, without_row
-from answerd.inventory.meaning import Meaning
-from answerd.inventory.records import UnreadableError
 from answerd.inventory.row import Row, judged
 from answerd.inventory.table import Table, read_table
 from answerd.long_work import run_long
-from answerd.server.admin.changes import DIFF_CHARACTERS, HISTORY_BYTES, refuse_late
+from answerd.server.admin.changes import HISTORY_BYTES, refuse_late
 from answerd.server.admin.documents import RowEdits, line_of
 from answerd.server.admin.requests import CannotRender, InvalidRequest, NotThere
 from answerd.server.document_writes import DocumentWrites
@@ -65,7 +58,6 @@ from answerd.write_guard import (
     etag,
 )
 
-CHANGES_SHOWN = 20
 _SEARCHED_AT_ONCE = 1_000
 DOCUMENTS_UNFOLDED = 20
 """Documents of one change whose differences are shown."""
@@ -77,8 +69,6 @@ UNJUDGED = (
 """Why nothing is saved where only what installers take is to be saved."""
 
 REVISIONS_SHOWN = 20
-LINES_SHOWN = 1_000
-"""Of the difference that a change made."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,73 +78,6 @@ class DocumentVersion:
     key: Key
     text: str
     etag: str
-
-
-class Affected(NamedTuple):
-    """A machine whose answer in a format would change; the identifier is empty for the default."""
-
-    identifier: str
-    format: str
-
-    def __str__(self) -> str:
-        return f"{self.identifier or 'default'} ({self.format})"
-
-
-@dataclass(frozen=True, slots=True)
-class Effect:
-    """Machines that a write affects in one way: ``words`` says how, for one of them and for several. ``is_loss``: they
-    have no answer any more."""
-
-    words: tuple[str, str]
-    machines: Sequence[Affected]
-    is_loss: bool = False
-
-    @property
-    def sentence(self) -> str:
-        """``20 machines lose their answer``."""
-        count = len({machine.identifier for machine in self.machines})
-        return f"{count:,} {'machine' if count == 1 else 'machines'} {self.words[count != 1]}"
-
-
-@dataclass(frozen=True, slots=True)
-class PreviewedChange:
-    """Answers that would change in the same way. ``lines`` are a unified diff with secrets masked."""
-
-    machines: Sequence[Affected]
-    lines: Sequence[str]
-    is_loss: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Consequences:
-    """The consequences of a write. ``refused`` is why it would be refused, with the ``problems`` that it would
-    cause; ``is_unjudged``: why they could not be found. ``name`` is the comparison in addresses. ``is_pending``: it
-    goes on yet, and ``compared`` of ``total`` answers are compared. ``own`` is the difference of the document itself;
-    ``notes`` are about answers that cannot be tried, and how the others were; ``verdict`` is that of the installers'
-    rules on the answers that change."""
-
-    name: str = ""
-    is_pending: bool = False
-    compared: int = 0
-    total: int = 0
-    effects: Sequence[Effect] = ()
-    changes: Sequence[PreviewedChange] = ()
-    notes: Sequence[str] = ()
-    own: Sequence[str] = ()
-    refused: str = ""
-    problems: Sequence[str] = ()
-    is_unjudged: bool = False
-    verdict: Sequence[Refused] = ()
-
-    @property
-    def newly_refused(self) -> Sequence[Refused]:
-        """What installers would refuse, and do not refuse now."""
-        return [found for found in self.verdict if found.is_new]
-
-    @property
-    def still_refused(self) -> Sequence[Refused]:
-        """What installers refuse already, of answers that change."""
-        return [found for found in self.verdict if not found.is_new]
 
 
 @dataclass(frozen=True, slots=True)
@@ -230,26 +153,27 @@ class Editing:
         if text is not None and (reason := why_masked(text, str(key))):
             return Consequences(refused=reason)
         stored = self.find(key)
-        with as_not_saved():
-            version: Version = in_thread(self._writes.store.version)
         digest = sha256((text or "").encode("utf-8", "replace")).digest()
-        own = partial(_difference, stored.text if stored else None, text, key.format, self._labels)
-        patience = max(patience, patience_for(self._writes.follower.catalogue))
-        times = Times(begin_by=monotonic() + self.seconds)
-        work = partial(self._tried, key, text, own, times)
-        turn = partial(self._writes.dry_run, times.begin_by)
-        return _so_far(self._comparisons.job((key, text is None, digest, version), work, patience, turn))
+        own = partial(difference, stored.text if stored else None, text, key.format, self._labels)
+        change = ChangeSet((RawDocument(key, text),)) if text is not None else ChangeSet(deletes=(key,))
+        return self._tried((key, text is None, digest), partial(self._guard.tried, change), own, patience)
 
     def _tried(
         self,
-        key: Key,
-        text: str | None,
+        about: tuple[object, ...],
+        trial: Callable[..., AppliedChange],
         own: Callable[[], list[str]],
-        times: Times,
-        progress: Callable[[int, int], None],
+        patience: float = 0.0,
     ) -> Consequences:
-        change = ChangeSet((RawDocument(key, text),)) if text is not None else ChangeSet(deletes=(key,))
-        return self._judged(partial(self._guard.tried, change, times=times), own, times, progress)
+        """Return the consequences of a change that ``trial`` makes without writing it, or that they are being found:
+        ``about`` tells it from other ones, ``own`` returns the difference of its document."""
+        with as_not_saved():
+            version: Version = in_thread(self._writes.store.version)
+        patience = max(patience, patience_for(self._writes.follower.catalogue))
+        times = Times(begin_by=monotonic() + self.seconds)
+        work = partial(self._judged, partial(trial, times=times), own, times)
+        turn = partial(self._writes.dry_run, times.begin_by)
+        return _so_far(self._comparisons.job((*about, version), work, patience, turn))
 
     def _judged(
         self,
@@ -268,7 +192,7 @@ class Editing:
             refuse_late(done, total, times)
 
         words = applied.words()
-        found = _compared(applied.before, applied.after, own, in_time, words)
+        found = compared(applied.before, applied.after, own, in_time, words)
         verdict = refused(applied.before, applied.after, self._sources, in_time, words=words, compares=True)
         return replace(found, verdict=verdict)
 
@@ -386,7 +310,7 @@ class Editing:
         changes = [_change(entry) for entry in entries] or [*self._changes(revision=revision)]
 
         def differences() -> list[tuple[DocumentChange, Sequence[str]]]:
-            return [(one, _difference(one.before, one.after, one.key.format, self._labels)) for one in changes]
+            return [(one, difference(one.before, one.after, one.key.format, self._labels)) for one in changes]
 
         return run_long(differences)
 
@@ -409,13 +333,7 @@ class Editing:
     def preview_back(self, revision: int) -> Consequences:
         """Return the consequences of taking back all that changed together with a revision, as `preview` does."""
         made = self._made(revision)
-        with as_not_saved():
-            version: Version = in_thread(self._writes.store.version)
-        times = Times(begin_by=monotonic() + self.seconds)
-        work = partial(self._judged, partial(self._guard.take_back_tried, made, times=times), list, times)
-        turn = partial(self._writes.dry_run, times.begin_by)
-        patience = patience_for(self._writes.follower.catalogue)
-        return _so_far(self._comparisons.job(("take back", made[0].revision, version), work, patience, turn))
+        return self._tried(("take back", made[0].revision), partial(self._guard.take_back_tried, made), list)
 
     def take_back(self, revision: int, by: Author) -> int:
         """Make all documents that changed together with a revision what they were before it. Return the revision of
@@ -430,22 +348,12 @@ class Editing:
         change = self.change(revision)
         if change is None:
             return ()
-        return run_long(lambda: _difference(change.before, change.after, change.key.format, self._labels))
+        return run_long(lambda: difference(change.before, change.after, change.key.format, self._labels))
 
     def _changes(self, **wanted: Any) -> Sequence[DocumentChange]:
         with as_not_saved():
             entries = self._history(HistoryFilter(**wanted))
         return [_change(entry) for entry in entries]
-
-
-def refused_sentence(found: Sequence[Refused]) -> str:
-    """Return the sentence that says how many answers installers would refuse: those of the commonest cause at least."""
-    most = max(one.answers for one in found)
-    return (
-        f"an installer would refuse {counted(most, 'answer')}"
-        if len(found) == 1
-        else (f"installers would refuse {counted(most, 'answer')} or more, for {len(found)} causes")
-    )
 
 
 def digest_of(cells: Sequence[str]) -> str:
@@ -518,35 +426,6 @@ def _saved(written: WrittenDocument) -> Saved:
     return Saved(written.problems, int(written.etag.strip('"').partition("-")[0]))
 
 
-def _compared(
-    before: Catalogue,
-    after: Catalogue,
-    own: Callable[[], list[str]],
-    progress: Callable[[int, int], None],
-    words: LastWords,
-) -> Consequences:
-    found = compare(before, after, progress, most=DIFF_CHARACTERS, words=words)
-
-    def affected(difference: Difference) -> Affected:
-        return Affected(_spelled(difference.identifier, before, after), difference.format)
-
-    effects: dict[tuple[str, str], list[Affected]] = {}
-    for difference in found.differences:
-        effects.setdefault(_effect(difference), []).append(affected(difference))
-    # Losses come first, then what changes the most answers.
-    changes = sorted(found.changes(), key=lambda change: (_effect(change.first) is not LOSE, -len(change.differences)))
-    return Consequences(
-        compared=found.compared,
-        effects=[Effect(words, effects[words], words is LOSE) for words in EFFECTS if words in effects],
-        changes=[
-            PreviewedChange([*map(affected, change.differences)], change.lines, _effect(change.first) is LOSE)
-            for change in changes[:CHANGES_SHOWN]
-        ],
-        notes=found.notes,
-        own=own(),
-    )
-
-
 def _so_far(job: Job[Consequences]) -> Consequences:
     """Return the result of a comparison, or how far it is."""
     if not job.is_finished:
@@ -554,28 +433,6 @@ def _so_far(job: Job[Consequences]) -> Consequences:
     if job.result is None:
         return Consequences(refused=f"the answers could not be compared: {job.fault}", is_unjudged=True)
     return replace(job.result, name=job.name)
-
-
-LOSE = ("loses its answer", "lose their answer")
-OTHER = ("gets another answer", "get another answer")
-FIRST = ("gets its first answer", "get their first answer")
-NONE = ("has no answer, for another reason", "have no answer, for another reason")
-EFFECTS = (LOSE, OTHER, FIRST, NONE)
-"""What happens to machines, the worst first."""
-
-
-def _effect(difference: Difference) -> tuple[str, str]:
-    had, has = (side is not None and side.text is not None for side in (difference.before, difference.after))
-    if had:
-        return OTHER if has else LOSE
-    return FIRST if has else NONE
-
-
-def _spelled(name: str, before: Catalogue, after: Catalogue) -> str:
-    """Return a name as the group spells it that has it as a member; a difference has it as an identity."""
-    for claim in (*after.members.get(name, ()), *before.members.get(name, ())):
-        return claim.document.control.spelled(name)
-    return name
 
 
 def _change(entry: HistoryEntry) -> DocumentChange:
@@ -590,54 +447,3 @@ def _change(entry: HistoryEntry) -> DocumentChange:
         entry.after,
         entry.token,
     )
-
-
-def _difference(before: str | None, after: str | None, extension: str, labels: Mapping[str, str]) -> list[str]:
-    """Return the unified diff of two versions of a document, without secrets; None: there was no document."""
-    if extension == INVENTORY_FORMAT:
-        return _difference_of_rows(before, after, labels)
-    old, new = redacted_pair(before or "", after or "", extension, labels=labels)
-    if before is None or after is None:  # no more lines are looked at than are shown
-        sign, text = ("+", new) if before is None else ("-", old)
-        lines = [sign + line for line in text.split("\n", LINES_SHOWN)[:LINES_SHOWN]]
-        left = text.count("\n") + 1 - LINES_SHOWN
-    else:
-        lines = unified(old.split("\n"), new.split("\n"))
-        left = len(lines) - LINES_SHOWN
-    return [*lines[:LINES_SHOWN], f"@@ {counted(left, 'more line')} @@"] if left > 0 else lines
-
-
-def _difference_of_rows(before: str | None, after: str | None, labels: Mapping[str, str]) -> list[str]:
-    """Return the unified diff of two versions of an inventory. To look for secrets in all of 6 MB takes 9 seconds, so
-    only lines that are shown are searched: for their own secrets, and for those of all rows by the names of columns."""
-    old, new = ("" if text is None else text for text in (before, after))
-    lines = unified([] if before is None else old.split("\n"), [] if after is None else new.split("\n"))
-    if before is None or after is None:
-        lines = lines[1:]  # there is one part, of which no line is left out
-    left, lines = len(lines) - LINES_SHOWN, lines[:LINES_SHOWN]
-    heads = [_HEADER.match(text)[0] for text in (old, new)]  # type: ignore[index]  # it matches any text
-    olds, news = ([line[1:] for line in lines if line[0] in signs] for signs in (" -", " +"))
-    known = _secret_cells(old, labels) | _secret_cells(new, labels)
-    shown = redacted_pair(heads[0] + "\n".join(olds), heads[1] + "\n".join(news), INVENTORY_FORMAT, known, labels)
-    texts = [iter(text.split("\n")[head.count("\n") :]) for text, head in zip(shown, heads, strict=True)]
-    found = []
-    for line in lines:
-        sign = line[0]
-        of_old = next(texts[0]) if sign in " -" else ""
-        of_new = next(texts[1]) if sign in " +" else ""
-        found.append(line if sign == "@" else sign + (of_old if sign == "-" else of_new))
-    return [*found, f"@@ {counted(left, 'more line')} @@"] if left > 0 else found
-
-
-_HEADER = re.compile(r"(?:\ufeff?sep=[^\n]*\n)?[^\n]*\n?", re.IGNORECASE)
-
-
-def _secret_cells(text: str, labels: Mapping[str, str]) -> set[str]:
-    """Return the values of an inventory in columns that are named like a secret."""
-    try:
-        table = read_table("", text, Meaning(labels))
-    except UnreadableError:
-        return set()
-    places = [at for at, column in enumerate(table.layout.columns) if is_secret_column(column, labels)]
-    rows = table.rows if places else ()
-    return {cells[at] for row in rows for cells in (row.cells(),) for at in places if cells[at]}

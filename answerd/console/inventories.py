@@ -25,7 +25,8 @@ from answerd.console.bulk import (
     rows_changed,
     why_no_text,
 )
-from answerd.console.editing import Consequences, Editing, NotSaved, RowEdit, digest_of
+from answerd.console.consequences import Consequences
+from answerd.console.editing import Editing, NotSaved, RowEdit, digest_of
 from answerd.console.jobs import Kept
 from answerd.console.near import NearRow, near_rows
 from answerd.console.page_request import PageReply, PageRequest, message_page, number_in, redirect, saved_at

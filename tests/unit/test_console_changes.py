@@ -15,7 +15,7 @@ from answerd.answers.catalogue import Catalogue
 from answerd.answers.diff import compare
 from answerd.console import changes
 from answerd.console.changes import DocumentChange, Touched, made_together, touched
-from answerd.console.editing import LOSE, Affected, Effect
+from answerd.console.consequences import LOSE, AffectedMachine, Effect
 from answerd.documents import Key, RawDocument
 from answerd.identity import Kind
 from answerd.store import Author, HistoryEntry
@@ -98,5 +98,5 @@ def test_counting_ends_when_its_time_is_over(monkeypatch: pytest.MonkeyPatch) ->
 
 
 def test_a_machine_that_gets_two_formats_is_one_machine() -> None:
-    effect = Effect(LOSE, [Affected("pc-01", "ipxe"), Affected("pc-01", "yaml")])
+    effect = Effect(LOSE, [AffectedMachine("pc-01", "ipxe"), AffectedMachine("pc-01", "yaml")])
     assert effect.sentence == "1 machine loses its answer"

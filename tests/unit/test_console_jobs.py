@@ -13,7 +13,7 @@ from answerd.answers.catalogue import Catalogue
 from answerd.answers.causes import Cause
 from answerd.answers.sources import NO_SOURCES
 from answerd.console import jobs
-from answerd.console.editing import Consequences
+from answerd.console.consequences import Consequences
 from answerd.console.jobs import Checked, Checks, Jobs
 from answerd.console.machines import waiting
 from answerd.console.page_request import PageRequest

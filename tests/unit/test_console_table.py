@@ -16,7 +16,7 @@ from answerd.answers.catalogue import Catalogue
 from answerd.answers.claims import claims_of
 from answerd.answers.operator_names import remembered_machines
 from answerd.answers.sources import NO_SOURCES
-from answerd.console import editing, jobs, table
+from answerd.console import differences, editing, jobs, table
 from answerd.console.backend import Backend, CurrentStates
 from answerd.console.changes import CHANGES_LISTED, ChangesWanted, DocumentChange, MadeChange, Touched
 from answerd.console.documents import DocumentPages
@@ -530,9 +530,9 @@ def test_the_page_of_settings_lists_the_nodes_of_a_shared_database() -> None:
 def test_of_a_large_change_the_first_lines_are_shown(before: str | None, after: str | None, sign: str) -> None:
     def lines_of(lines: int) -> list[str]:
         old, new = (None if text is None else "\n".join([text] * lines) for text in (before, after))
-        return editing._difference(old, new, "csv", {})
+        return differences.difference(old, new, "csv", {})
 
-    most = editing.LINES_SHOWN
+    most = differences.LINES_SHOWN
     assert lines_of(2) == [f"{sign}x"] * 2
     assert lines_of(most) == [f"{sign}x"] * most
     assert lines_of(most + 2) == [*[f"{sign}x"] * most, "@@ 2 more lines @@"]

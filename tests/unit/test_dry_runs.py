@@ -17,7 +17,8 @@ from answerd.answers import compose
 from answerd.answers.catalogue import Catalogue
 from answerd.answers.diff import compare
 from answerd.console import editing as console_editing
-from answerd.console.editing import Consequences, Editing, NotSaved, RowEdit, digest_of
+from answerd.console.consequences import Consequences
+from answerd.console.editing import Editing, NotSaved, RowEdit, digest_of
 from answerd.console.jobs import Ended
 from answerd.console.proposals import NEW_INVENTORY
 from answerd.documents import _NOT_KEPT, Key, RawDocument

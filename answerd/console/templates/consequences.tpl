@@ -1,5 +1,5 @@
 <%
-# What a write would change, as a fragment: needs ``consequences`` (answerd.console.editing.Consequences) and ``verb``,
+# What a write would change, as a fragment: needs ``consequences`` (answerd.console.consequences.Consequences) and ``verb``,
 # which the form of the editor is sent with: ``save``, ``delete`` or ``take-back``.
 pending, word = consequences.is_pending, {'delete': 'deleting', 'take-back': 'taking it back'}.get(verb, 'saving')
 LISTED, NAMED, OPEN = 8, 100, 6
