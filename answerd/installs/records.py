@@ -271,7 +271,7 @@ class InstallMemory(Machines):
     def _with_reports(self, event: Event, fold: Fold) -> Fold:
         """Return what a giving says, with the reports about it that came first: they are about all that it names."""
         found: set[Closing] = set(fold.closings)
-        for held in {id(held): held for one in event.names if (held := self.by_identity.get(one))}.values():
+        for held in self.held_of(event.names).values():
             found.update(closing for closing in held.fold.closings if closing.giving == event.giving)
         if any(self.fold(one).orders for one in event.names):
             self._keep_past(event.giving, event.names)  # it comes after an order that may have known it
@@ -280,7 +280,7 @@ class InstallMemory(Machines):
     def _close_the_giving(self, event: Event, fold: Fold) -> None:
         """Close what the giving of a report names and the report does not: its node did not know of it."""
         named = dict(self._past_givings.get(event.giving, NOBODY))
-        for held in {id(held): held for one in event.names if (held := self.by_identity.get(one))}.values():
+        for held in self.held_of(event.names).values():
             for start in held.fold.starts:
                 named.update(start.names if event.giving in start.givings else ())
         for identity in named.keys() - event.names.keys():
@@ -289,7 +289,7 @@ class InstallMemory(Machines):
     def _note_past_givings(self, order: Event) -> None:
         """Keep what those givings named that an order takes the place of: a report may still close them, to a node that
         knew of neither."""
-        for held in {id(held): held for one in order.names if (held := self.by_identity.get(one))}.values():
+        for held in self.held_of(order.names).values():
             for start in held.fold.starts:
                 for giving in start.givings:
                     self._keep_past(giving, start.names)
@@ -434,7 +434,7 @@ class InstallMemory(Machines):
         if refused is not None:
             also = self._closed_with(asked, refused, row_of, requested.at)
             return Decision(self._of_refusal(asked, requested, also), refused)
-        own = [held for one, held in self.held_of(found.own).items()]
+        own = [*self.held_of(found.own).values()]
         fold, record = self._joint(asked, own)
         judgement = judge(record, requested, self.rules)
         if judgement.refusal is not None:
@@ -455,7 +455,7 @@ class InstallMemory(Machines):
         if self.assumed is not None:
             return Decision(identity=next(iter(asked.names)))
         found = judged(self, asked, row_of)
-        own = [held for one, held in self.held_of(found.own).items()]
+        own = [*self.held_of(found.own).values()]
         fold, record = self._joint(asked, own)
         return self._given(asked, found, own, fold, record, Judgement(), requested, is_told=True)
 
@@ -749,7 +749,7 @@ class InstallMemory(Machines):
         """Return whether a report changes the state of anything that it names, here or where more is known: it is about
         something that is not known here, or says for the first time that it succeeded."""
         after = fold_of(event)
-        for held in {id(held): held for one in names if (held := self.by_identity.get(one))}.values():
+        for held in self.held_of(names).values():
             fold = held.fold
             givings = {giving for start in fold.starts for giving in start.givings}
             is_first = event.kind is Kind.INSTALLED or event.giving not in givings
