@@ -9,7 +9,7 @@ from typing import NamedTuple
 from answerd.answers.catalogue import Catalogue
 from answerd.answers.diff import Difference, compare
 from answerd.answers.last_words import LastWords
-from answerd.check import Refused
+from answerd.check.refusals import Refused
 from answerd.console.rendering import counted
 from answerd.server.admin.changes import DIFF_CHARACTERS
 

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 from answerd.answers.catalogue import Catalogue
 from answerd.answers.secret_names import redacted_cells, why_masked
 from answerd.answers.sources import NO_SOURCES, Sources
-from answerd.check import refused
+from answerd.check.refusals import refused
 from answerd.console.changes import (
     CHANGES_LISTED,
     CHANGES_SEARCHED,

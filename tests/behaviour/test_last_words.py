@@ -11,7 +11,8 @@ from answerd.answers.catalogue import Catalogue
 from answerd.answers.diff import compare, machines_losing_answers
 from answerd.answers.last_words import LastWords, tried_with_words
 from answerd.answers.sources import NO_SOURCES
-from answerd.check import CheckReport, check, refusals
+from answerd.check import CheckReport, check
+from answerd.check.refusals import refusals
 from answerd.identity import identity_of
 from answerd.installs.contacts import Contact, Held
 from answerd.validators import Tools

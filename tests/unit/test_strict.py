@@ -10,7 +10,7 @@ import pytest
 
 from answerd.answers.catalogue import Catalogue
 from answerd.answers.sources import NO_SOURCES
-from answerd.check import MOST_REFUSALS, refusals
+from answerd.check.refusals import MOST_REFUSALS, refusals
 from answerd.documents import Key, RawDocument
 from answerd.identity import Kind
 from answerd.server.roles import Role, new_token

@@ -18,7 +18,7 @@ from answerd.answers.diff import compare
 from answerd.answers.operator_names import NO_STATES, asks_for_states
 from answerd.answers.sources import Sources
 from answerd.audit import AuditFilter, audit_log
-from answerd.check import refusals
+from answerd.check.refusals import refusals
 from answerd.documents import Key, RawDocument
 from answerd.formats import FORMATS
 from answerd.formats.json import syntax_error

@@ -8,20 +8,15 @@ identity alone, so a missing fact that only a request has is a note and not a fa
 
 from __future__ import annotations
 
-import hashlib
 import re
-import tomllib
-from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from functools import cached_property, partial
-from typing import NamedTuple
+from functools import partial
 
-from answerd.answers.cases import Affected, CheckCase, RowCase, check_cases, machines_told, row_cases
+from answerd.answers.cases import CheckCase, RowCase, check_cases, machines_told, row_cases
 from answerd.answers.catalogue import Catalogue
 from answerd.answers.compose import prepared_answer
-from answerd.answers.explain import Placing, origins
 from answerd.answers.last_words import NO_WORDS, LastWords, tried_with_words
 from answerd.answers.lint import (
     EXAMPLE_HASH,
@@ -40,6 +35,7 @@ from answerd.answers.repeated_values import repetitions
 from answerd.answers.resolve import Answer, completed_facts, resolve
 from answerd.answers.select import select, selection_request
 from answerd.answers.sources import NO_SOURCES, REPORT, Sources, Values
+from answerd.check.judging import Judge, Webhooks
 from answerd.documents import Document
 from answerd.errors import AnswerError, CannotFill, NotClaimed
 from answerd.facts import SHORTEST_BODY_IDENTITY
@@ -47,14 +43,9 @@ from answerd.formats.family import Once
 from answerd.identity import identity_of
 from answerd.inventory.row import notes as row_notes
 from answerd.short_texts import brief, join_brief, printable
-from answerd.validators import TOOL_OF_FORMAT, Finding, Tools, Verdict, validate
+from answerd.validators import Tools
 
 _MOST_DIGITS = 20
-
-_REPORT_BY_HTTPS = re.compile("https://[^/]+/report/", re.IGNORECASE)
-
-TOOL_RUNS = 8
-"""Answers of a format that are checked with the installers' own tools: each run costs a process, up to a second."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,8 +94,8 @@ def check(
     labels = MissingLabels(catalogue)
     overlays = EqualOverlays()
     render = _Rendering(catalogue, sources, found, labels)
-    webhooks = _Webhooks(sources)
-    judge = _Judge(Tools.find() if tools is None else tools, catalogue)
+    webhooks = Webhooks(sources)
+    judge = Judge(Tools.find() if tools is None else tools, catalogue)
     for count, trial in enumerate(tried, 1):
         answer = render.answer(trial)
         if answer is not None:
@@ -127,104 +118,6 @@ def check(
     return CheckReport(tuple(problems), tuple(notes), len(tried), machines)
 
 
-MOST_REFUSALS = 100
-"""Causes that `refusals` tells."""
-
-
-class Refused(NamedTuple):
-    """Why an installer refuses answers: the ``cause``, the ``first`` of them, and how many ``answers`` there are.
-    ``is_new``: no installer refused them for it before the change."""
-
-    cause: str
-    first: str
-    answers: int
-    is_new: bool = True
-
-    def __str__(self) -> str:
-        return f"{self.first}{f' and {self.answers - 1} more' if self.answers > 1 else ''}: {self.cause}"
-
-
-def refusals(
-    before: Catalogue,
-    after: Catalogue,
-    sources: Sources,
-    progress: Callable[[int, int], None] | None = None,
-    *,
-    words: LastWords = NO_WORDS,
-) -> list[str]:
-    """Return why a change of the set is refused where answers count: each problem of an answer that the change makes
-    another one, once, with the first machine. By the built-in rules; what only a request tells is not tried.
-
-    ``progress`` and ``words`` are as for `check`.
-    """
-    return [str(found) for found in refused(before, after, sources, progress, words=words)]
-
-
-def refused(
-    before: Catalogue,
-    after: Catalogue,
-    sources: Sources,
-    progress: Callable[[int, int], None] | None = None,
-    *,
-    words: LastWords = NO_WORDS,
-    compares: bool = False,
-) -> list[Refused]:
-    """Return `refusals` with their numbers, the new ones first. ``compares``: the answers before the change are judged
-    too, to tell what is new; else all is."""
-    affected = Affected(before, after, words)
-    if not affected:
-        return []
-    of_rows = (case for of_row in row_cases(after, affected, words) for case in of_row.cases)
-    tried = [*check_cases(after, affected, words), *of_rows]
-    judge, webhooks = _Judge(Tools.none(), after), _Webhooks(sources)
-    judge_before = _Judge(Tools.none(), before)
-    first: dict[tuple[str, bool], str] = {}
-    alike: Counter[tuple[str, bool]] = Counter()
-
-    def causes_in(judge: _Judge, answer: Answer) -> list[str]:
-        findings = [*judge.verdict(answer, tuple).findings, *filter(None, [webhooks.finding(answer)])]
-        return judge.placed(tuple(findings), answer)
-
-    for count, trial in enumerate(tried, 1):
-        if progress:
-            progress(count, len(tried))
-        answer = _outcome(after, trial, sources)
-        was = _outcome(before, trial, sources)
-        if isinstance(answer, str):
-            causes = [answer] if answer and answer != was else []
-        elif not isinstance(was, str) and was.body == answer.body and was.format is answer.format:
-            continue
-        else:
-            causes = causes_in(judge, answer)
-        known: set[str] = set()
-        if compares and causes and not isinstance(was, str):
-            known = {_unnumbered(cause) for cause in causes_in(judge_before, was)}
-        for cause in causes:
-            name = cause, _unnumbered(cause) not in known
-            if name in first or len(first) < MOST_REFUSALS:
-                first.setdefault(name, trial.label)
-                alike[name] += 1
-    found = [Refused(name[0], label, alike[name], name[1]) for name, label in first.items()]
-    return sorted(found, key=lambda one: not one.is_new)
-
-
-def _unnumbered(cause: str) -> str:
-    """Return a cause without its numbers: a line that is added above moves what is below it."""
-    return _NUMBER.sub("", cause)
-
-
-def _outcome(catalogue: Catalogue, trial: CheckCase, sources: Sources) -> Answer | str:
-    """Return an answer, or the reason why there is none; an empty one where a request would have to tell."""
-    try:
-        return resolve(catalogue, trial.facts, trial.extensions, trial.assumed, sources=sources)
-    except CannotFill as error:
-        return "" if error.missing else error.general
-    except NotClaimed:
-        return ""
-    except AnswerError as error:
-        return error.reason
-
-
 _NUMBER = re.compile(r"([0-9]+)")
 _LINE = re.compile(r":([0-9]+)\)(?: \([^()]*\))?\Z")
 
@@ -245,54 +138,7 @@ def _by_number(text: str) -> list[str | int]:
     return [int(part[:_MOST_DIGITS]) if at % 2 else part for at, part in enumerate(_NUMBER.split(text))]
 
 
-WEBHOOK = "post-installation-webhook"
-
-
-class _Webhooks:
-    """Answers of Proxmox whose report goes to this service by HTTPS, where the installer does not know its certificate.
-
-    The installer sends one report, and passes over it that it fails: the machine would be installed again and again.
-    """
-
-    def __init__(self, sources: Sources) -> None:
-        self._sources = sources
-
-    @cached_property
-    def _unknown(self) -> str | None:
-        """The fingerprint of a certificate that installers do not know by themselves; None without one."""
-        try:
-            certificate = self._sources.certificate()
-        except CannotFill:  # it is a problem of the answers that need it
-            return None
-        return None if certificate is None or certificate.is_trusted() else certificate.fingerprint
-
-    def finding(self, answer: Answer) -> Finding | None:
-        """Return what is wrong with an answer's webhook."""
-        if answer.format.extension != "toml" or self._unknown is None:
-            return None
-        if REPORT not in prepared_answer(answer.selection.layers, may_be_blank=True).labels():
-            return None
-        try:
-            webhook = tomllib.loads(answer.body.decode()).get(WEBHOOK)
-        except tomllib.TOMLDecodeError:  # the validator says it
-            return None
-        if not isinstance(webhook, dict) or not _REPORT_BY_HTTPS.match(str(webhook.get("url"))):
-            return None
-        given = webhook.get("cert-fingerprint", webhook.get("cert_fingerprint"))
-        if given is None:
-            fault, path = "is missing: the installer does not know", f"{WEBHOOK}.url"
-        elif str(given).replace(":", "").upper() != self._unknown.replace(":", ""):
-            fault, path = "is not that of", f"{WEBHOOK}.cert-fingerprint"
-        else:
-            return None
-        return Finding(
-            f"{WEBHOOK}.cert-fingerprint {fault} the certificate of this service, so its one report is lost: "
-            f'write cert-fingerprint = "{{{{ service.fingerprint }}}}"',
-            path,
-        )
-
-
-def _file_verdict(found: Findings, judge: _Judge, trial: CheckCase, answer: Answer, sources: Sources) -> None:
+def _file_verdict(found: Findings, judge: Judge, trial: CheckCase, answer: Answer, sources: Sources) -> None:
     """Record what the installer would say to an answer."""
     verdict = judge.verdict(answer, lambda: known_values(judge.catalogue, answer, trial.facts, sources))
     for finding in judge.placed(verdict.findings, answer):
@@ -451,46 +297,3 @@ def _unclaimed(catalogue: Catalogue, of_rows: Iterable[RowCase]) -> Iterator[str
         if not of_row.claimed and catalogue.inventory is not None:
             yield f"{catalogue.inventory.place(of_row.row)}: {answers} this row"
     yield from only_loader_claims(catalogue, of_rows)
-
-
-class _Judge:
-    """The validators, with notes about themselves collected in ``notes``."""
-
-    def __init__(self, tools: Tools, catalogue: Catalogue) -> None:
-        self.tools = tools
-        self.catalogue = catalogue
-        self.inventory = catalogue.inventory
-        self.notes: set[str] = set()
-        self._tool_runs: dict[str, int] = {}
-        self._verdicts: dict[tuple[str, bytes], Verdict] = {}
-
-    def verdict(self, answer: Answer, secrets: Callable[[], Collection[str]]) -> Verdict:
-        """Return an installer's verdict on the answer. Answers with the same text are judged once. ``secrets`` is as
-        for `validate`."""
-        extension = answer.format.extension
-        name = extension, hashlib.sha256(answer.body).digest()
-        if name not in self._verdicts:
-            verdict = self._verdicts[name] = self._judged(extension, answer.body.decode(), secrets)
-            self.notes.update(f"{extension}: {note}" for note in verdict.notes)
-        return self._verdicts[name]
-
-    def _judged(self, extension: str, text: str, secrets: Callable[[], Collection[str]]) -> Verdict:
-        tool = TOOL_OF_FORMAT.get(extension)
-        if tool in self.tools.paths:
-            verdict = validate(text, extension, tools=Tools.none(), secrets=secrets)
-            if verdict.findings:
-                return verdict  # the program would say the same in its words
-            runs = self._tool_runs[extension] = self._tool_runs.get(extension, 0) + 1
-            if runs > TOOL_RUNS:
-                self.notes.add(f"{extension}: {tool} was asked about {TOOL_RUNS} answers only")
-                return verdict
-        return validate(text, extension, tools=self.tools, secrets=secrets)
-
-    def placed(self, findings: tuple[Finding, ...], answer: Answer) -> list[str]:
-        """Return findings with the document and line that each is about."""
-        if not findings:
-            return []
-        needs_lines = any(not finding.path or finding.line is not None for finding in findings)
-        found = origins(answer, self.inventory, with_lines=needs_lines)
-        placing = Placing(answer, found)
-        return [placing.placed(finding.message, finding.path, finding.line) for finding in findings]

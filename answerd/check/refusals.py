@@ -1,0 +1,116 @@
+"""What installers would newly refuse of the answers that a change of the set makes others."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Callable
+from typing import NamedTuple
+
+from answerd.answers.cases import Affected, CheckCase, check_cases, row_cases
+from answerd.answers.catalogue import Catalogue
+from answerd.answers.last_words import NO_WORDS, LastWords
+from answerd.answers.resolve import Answer, resolve
+from answerd.answers.sources import Sources
+from answerd.check.judging import Judge, Webhooks
+from answerd.errors import AnswerError, CannotFill, NotClaimed
+from answerd.validators import Tools
+
+_NUMBER = re.compile(r"[0-9]+")
+
+MOST_REFUSALS = 100
+"""Causes that `refusals` tells."""
+
+
+class Refused(NamedTuple):
+    """Why an installer refuses answers: the ``cause``, the ``first`` of them, and how many ``answers`` there are.
+    ``is_new``: no installer refused them for it before the change."""
+
+    cause: str
+    first: str
+    answers: int
+    is_new: bool = True
+
+    def __str__(self) -> str:
+        return f"{self.first}{f' and {self.answers - 1} more' if self.answers > 1 else ''}: {self.cause}"
+
+
+def refusals(
+    before: Catalogue,
+    after: Catalogue,
+    sources: Sources,
+    progress: Callable[[int, int], None] | None = None,
+    *,
+    words: LastWords = NO_WORDS,
+) -> list[str]:
+    """Return why a change of the set is refused where answers count: each problem of an answer that the change makes
+    another one, once, with the first machine. By the built-in rules; what only a request tells is not tried.
+
+    ``progress`` and ``words`` are as for `check`.
+    """
+    return [str(found) for found in refused(before, after, sources, progress, words=words)]
+
+
+def refused(
+    before: Catalogue,
+    after: Catalogue,
+    sources: Sources,
+    progress: Callable[[int, int], None] | None = None,
+    *,
+    words: LastWords = NO_WORDS,
+    compares: bool = False,
+) -> list[Refused]:
+    """Return `refusals` with their numbers, the new ones first. ``compares``: the answers before the change are judged
+    too, to tell what is new; else all is."""
+    affected = Affected(before, after, words)
+    if not affected:
+        return []
+    of_rows = (case for of_row in row_cases(after, affected, words) for case in of_row.cases)
+    tried = [*check_cases(after, affected, words), *of_rows]
+    judge, webhooks = Judge(Tools.none(), after), Webhooks(sources)
+    judge_before = Judge(Tools.none(), before)
+    first: dict[tuple[str, bool], str] = {}
+    alike: Counter[tuple[str, bool]] = Counter()
+
+    def causes_in(judge: Judge, answer: Answer) -> list[str]:
+        findings = [*judge.verdict(answer, tuple).findings, *filter(None, [webhooks.finding(answer)])]
+        return judge.placed(tuple(findings), answer)
+
+    for count, trial in enumerate(tried, 1):
+        if progress:
+            progress(count, len(tried))
+        answer = _outcome(after, trial, sources)
+        was = _outcome(before, trial, sources)
+        if isinstance(answer, str):
+            causes = [answer] if answer and answer != was else []
+        elif not isinstance(was, str) and was.body == answer.body and was.format is answer.format:
+            continue
+        else:
+            causes = causes_in(judge, answer)
+        known: set[str] = set()
+        if compares and causes and not isinstance(was, str):
+            known = {_unnumbered(cause) for cause in causes_in(judge_before, was)}
+        for cause in causes:
+            name = cause, _unnumbered(cause) not in known
+            if name in first or len(first) < MOST_REFUSALS:
+                first.setdefault(name, trial.label)
+                alike[name] += 1
+    found = [Refused(name[0], label, alike[name], name[1]) for name, label in first.items()]
+    return sorted(found, key=lambda one: not one.is_new)
+
+
+def _unnumbered(cause: str) -> str:
+    """Return a cause without its numbers: a line that is added above moves what is below it."""
+    return _NUMBER.sub("", cause)
+
+
+def _outcome(catalogue: Catalogue, trial: CheckCase, sources: Sources) -> Answer | str:
+    """Return an answer, or the reason why there is none; an empty one where a request would have to tell."""
+    try:
+        return resolve(catalogue, trial.facts, trial.extensions, trial.assumed, sources=sources)
+    except CannotFill as error:
+        return "" if error.missing else error.general
+    except NotClaimed:
+        return ""
+    except AnswerError as error:
+        return error.reason
