@@ -47,7 +47,7 @@ from answerd.store.database import refuse_faulty
 
 if TYPE_CHECKING:
     from answerd.store import Transaction
-    from answerd.store.opening import Loader
+    from answerd.store.loader import Loader
 
 _MANY = 20
 """Documents of a change, whose objects the garbage collector is not to look at."""

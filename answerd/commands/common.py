@@ -26,7 +26,8 @@ from answerd.server.certificate import Certificate, CertificateError, configured
 from answerd.short_texts import printable
 from answerd.store import Progress, Store, StoreError, no_progress
 from answerd.store.files import FileStore
-from answerd.store.opening import loaded, open_existing, open_existing_states
+from answerd.store.loader import loaded
+from answerd.store.opening import open_existing, open_existing_states
 from answerd.store.secrets import SecretFiles, sources_of, unreadable_to_others
 from answerd.store.states import words_known
 from answerd.suggestion import did_you_mean

@@ -30,7 +30,7 @@ def refusal(reason: str, problems: Iterable[str]) -> CommandError:
 
 def local_guard(store: Store) -> WriteGuard:
     """Return a guard of a database for this command."""
-    from answerd.store.opening import Loader  # noqa: PLC0415
+    from answerd.store.loader import Loader  # noqa: PLC0415
     from answerd.write_guard import OwnSet, WriteGuard  # noqa: PLC0415
 
     loader = Loader(store, has_states=True)

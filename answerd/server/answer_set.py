@@ -28,7 +28,7 @@ from answerd.server.request_log import RequestLog
 from answerd.server.threads import Lock, in_thread, native_lock, release_gradually
 from answerd.store import NoSetYet, StoreError
 from answerd.store.files import FileStore
-from answerd.store.opening import Loader
+from answerd.store.loader import Loader
 from answerd.write_guard import NotFree
 
 WRITES: Final = ("writes",)

@@ -27,7 +27,8 @@ from answerd.server.service_parts import BEAT, ServiceParts
 from answerd.server.sockets import bind, local_addresses
 from answerd.server.supervisor import Supervisor, block_signals
 from answerd.store import NewerSchema, ReplicatingStore, Store, StoreError
-from answerd.store.opening import Loader, open_states, open_store
+from answerd.store.loader import Loader
+from answerd.store.opening import open_states, open_store
 from answerd.store.secrets import SecretFiles, sources_of
 
 

@@ -24,7 +24,7 @@ from answerd.server.peer import with_port
 from answerd.server.request_feed import RequestFeed
 from answerd.server.request_log import RequestLog
 from answerd.server.roles import AdminTokens, TokensError, read_tokens
-from answerd.store.opening import Loader
+from answerd.store.loader import Loader
 from answerd.store.secrets import SecretFiles
 
 BEAT: Final = ("beat",)

@@ -1,5 +1,4 @@
-"""The stores by the values of ``SERVICE_STORE``: opening one for a command, or for a node that answers; and the set of
-answers that is loaded from one."""
+"""The stores by the values of ``SERVICE_STORE``: opening one for a command, or for a node that answers."""
 
 from __future__ import annotations
 
@@ -7,11 +6,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from answerd.answers.catalogue import Catalogue
 from answerd.config import Config
 from answerd.installs.states import Rules
 from answerd.short_texts import printable
-from answerd.store import Changes, NewerSchema, Store, StoreAway, StoreError
+from answerd.store import NewerSchema, Store, StoreAway, StoreError
 from answerd.store.files import FileStore
 
 if TYPE_CHECKING:
@@ -202,38 +200,3 @@ def require_database(path: str) -> None:
         raise StoreError(f"the database {shown} cannot be opened: {error.strerror}") from None
     if not size:
         raise StoreError(f"the database {shown} is an empty file: SERVICE_DB_PATH names it; serve and import fill it")
-
-
-# --- what is loaded -------------------------------------------------------------------------------------------------
-
-
-class Loader:
-    """The answer set in force. ``catalogue`` is replaced in one assignment, never edited."""
-
-    def __init__(self, store: Store, *, has_states: bool = False) -> None:
-        """``has_states``: the service keeps states of installs."""
-        self.store = store
-        self.catalogue = Catalogue(has_states=has_states)
-
-    def poll(self) -> Changes | None:
-        """Return the changes in the store. May block. Raises `answerd.store.StoreError`; then nothing changes."""
-        return self.store.changes()
-
-    def apply(self, changes: Changes) -> None:
-        """Put changes in force."""
-        self.catalogue = self.catalogue.changed(changes.added, changes.removed, faults=changes.faults)
-
-    def refresh(self) -> bool:
-        """`poll` and `apply`; return whether anything changed. Raises `answerd.store.StoreError`."""
-        changes = self.poll()
-        if changes is not None:
-            self.apply(changes)
-        return changes is not None
-
-
-def loaded(store: Store, *, has_states: bool = False) -> Catalogue:
-    """Return the catalogue of a store as it is now, for a command that reads it once. Raises
-    `answerd.store.StoreError`."""
-    loader = Loader(store, has_states=has_states)
-    loader.refresh()
-    return loader.catalogue

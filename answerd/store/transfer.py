@@ -17,7 +17,7 @@ from answerd.store import NOBODY, Author, Changes, Progress, Store, StoreError, 
 from answerd.store.file_io import make_directories, write_atomically
 from answerd.store.files import FileStore
 from answerd.store.layout import flat_name
-from answerd.store.opening import loaded
+from answerd.store.loader import loaded
 
 
 @dataclass(frozen=True, slots=True)

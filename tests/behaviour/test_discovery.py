@@ -16,7 +16,7 @@ from answerd.answers.sources import Sources
 from answerd.check import check
 from answerd.facts import Facts, Request
 from answerd.store.files import FileStore
-from answerd.store.opening import loaded
+from answerd.store.loader import loaded
 from answerd.validators import Tools
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "discovery" / "answers"

@@ -25,7 +25,7 @@ from answerd.check import check
 from answerd.errors import NotClaimed
 from answerd.facts import Facts, Request
 from answerd.store.files import FileStore
-from answerd.store.opening import loaded
+from answerd.store.loader import loaded
 from answerd.validators import validate
 from tests.support.judges import installed
 

@@ -15,7 +15,7 @@ from answerd.check import check
 from answerd.commands.common import configured_sources
 from answerd.facts import Facts, Request
 from answerd.store.files import FileStore
-from answerd.store.opening import loaded
+from answerd.store.loader import loaded
 from answerd.validators import Tools
 
 HOSPITAL = Path(__file__).parents[2] / "examples" / "hospital"

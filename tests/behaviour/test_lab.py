@@ -24,7 +24,7 @@ from answerd.installs.reports import Body, read_report
 from answerd.installs.states import ReportKind
 from answerd.inventory.row import Row
 from answerd.store.files import FileStore
-from answerd.store.opening import loaded
+from answerd.store.loader import loaded
 from answerd.validators import validate
 from tests.support.installs import RememberedInstalls
 from tests.support.judges import installed

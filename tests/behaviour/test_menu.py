@@ -13,7 +13,7 @@ from answerd.check import check
 from answerd.facts import Facts, Request
 from answerd.installs.loader_scripts import GRUB_FROM_DISK
 from answerd.store.files import FileStore
-from answerd.store.opening import loaded
+from answerd.store.loader import loaded
 from answerd.validators import Tools
 from tests.support.installer_pages import PAGES, documents
 

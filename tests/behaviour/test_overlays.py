@@ -22,7 +22,6 @@ from answerd.errors import BrokenDocument, NotClaimed
 from answerd.facts import Facts, Request, facts_of
 from answerd.installs.records import InstallMemory
 from answerd.installs.states import Rules
-from answerd.store import Changes
 from answerd.store.files import FileStore
 from tests.support.fleet import Fleet, key_of
 from tests.support.service import write_tree
@@ -224,7 +223,7 @@ def test_it_is_the_same_at_the_start_as_while_the_service_runs(fleet: Fleet) -> 
     files = base_of("yaml") | {"groups/dark.yaml": "overlay: 3\nmembers: [pc-1, pc-2]\nx: [\n"}
     fleet.write(files)
     restarted = Fleet(fleet.store)
-    restarted.loader.apply(Changes(tuple(fleet.loader.catalogue.documents)))
+    restarted.loader.catalogue = Catalogue().changed([*fleet.loader.catalogue.documents])
     for one in (fleet, restarted):
         for machine in ("pc-1", "pc-2"):
             with pytest.raises(BrokenDocument, match='group "dark"'):

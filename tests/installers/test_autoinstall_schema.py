@@ -19,7 +19,7 @@ from answerd.answers.sources import Sources
 from answerd.commands.common import configured_sources
 from answerd.facts import Facts, Request
 from answerd.store.files import FileStore
-from answerd.store.opening import loaded
+from answerd.store.loader import loaded
 from tests.installers.conftest import SYSTEM_PYTHON, installer_source
 from tests.support.service import write_tree
 from tests.support.waiting import PROGRAM_SECONDS

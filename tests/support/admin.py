@@ -15,7 +15,7 @@ from answerd.server.http.parser import HeaderBlock, HttpRequest
 from answerd.server.http.responses import Client, Exchange, environ_of
 from answerd.server.roles import AdminTokens, NamedToken
 from answerd.store import Store
-from answerd.store.opening import Loader
+from answerd.store.loader import Loader
 from answerd.store.sqlite import SqliteStore
 from answerd.write_guard import WordsKnown
 from tests.support.clients import PatientClient

@@ -24,7 +24,7 @@ from answerd.inventory import INVENTORY_FORMATS
 from answerd.store import Store
 from answerd.store.database import DatabaseStore
 from answerd.store.files import FileStore
-from answerd.store.opening import Loader
+from answerd.store.loader import Loader
 from answerd.store.sqlite import SqliteStore
 from answerd.validators import Tools
 from tests.support import postgres

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from answerd.documents import Key
 from answerd.installs.states import Order
-from answerd.store.opening import Loader
+from answerd.store.loader import Loader
 from answerd.store.postgres import ReplicatedStore
 from answerd.store.replicator import Replicator
 from tests.support.installs import Ordered

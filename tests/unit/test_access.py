@@ -15,7 +15,7 @@ from answerd.server.http.responses import Exchange, environ_of, respond
 from answerd.server.peer import is_within
 from answerd.server.request_log import RequestLog
 from answerd.store.files import FileStore
-from answerd.store.opening import Loader
+from answerd.store.loader import Loader
 from tests.support.clients import PatientClient
 
 TOKEN = "an-answer-token-0123456789"

@@ -20,7 +20,7 @@ from answerd.store import Changes, file_io, files, watch
 from answerd.store.file_io import write_atomically
 from answerd.store.files import FileStore
 from answerd.store.layout import flat_name
-from answerd.store.opening import Loader, loaded
+from answerd.store.loader import Loader, loaded
 from tests.support.unprivileged import NOBODY
 from tests.support.writes import delete
 

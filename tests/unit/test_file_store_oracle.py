@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from answerd.formats import ALL_EXTENSIONS
 from answerd.store import StoreError, watch
 from answerd.store.files import FileStore
-from answerd.store.opening import Loader
+from answerd.store.loader import Loader
 from tests.support.thorough import examples
 from tests.support.unprivileged import as_nobody, reachable
 

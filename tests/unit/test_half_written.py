@@ -14,7 +14,7 @@ from answerd.answers.problems import load_problems
 from answerd.errors import CannotFill
 from answerd.store import watch
 from answerd.store.files import FileStore
-from answerd.store.opening import Loader
+from answerd.store.loader import Loader
 from answerd.store.secrets import SecretFiles
 from answerd.store.watch import FULL_LOOK_SECONDS, WRITING_SECONDS
 from tests.support.service import write_tree

@@ -29,8 +29,8 @@ from answerd.server.live_states import LiveStates
 from answerd.server.metrics import BUCKETS, CELLS, MICROSECONDS, REQUESTS, SECONDS, AdminCounts, RequestCounts
 from answerd.server.request_log import RequestLog
 from answerd.store.files import FileStore
+from answerd.store.loader import Loader
 from answerd.store.nodes import Node
-from answerd.store.opening import Loader
 from answerd.store.states import Waiting
 from tests.support.installs import known, memory_of
 from tests.support.pages import rows, words

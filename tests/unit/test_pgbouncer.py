@@ -12,7 +12,7 @@ from answerd.documents import Key
 from answerd.formats.family import Once
 from answerd.identity import Kind
 from answerd.installs.states import Gate, ReportKind, Requested, State
-from answerd.store.opening import loaded
+from answerd.store.loader import loaded
 from answerd.store.postgres import PostgresStore
 from answerd.store.states import Waiting
 from tests.support import pgbouncer

@@ -30,8 +30,8 @@ from answerd.server.admin.app import late_for_shared_database
 from answerd.server.live_states import LiveStates, StatesAtFork
 from answerd.server.request_log import RequestLog
 from answerd.store import StoreAway, StoreError, StoreLost, state_sync
+from answerd.store.loader import Loader, loaded
 from answerd.store.log import LogWriter
-from answerd.store.opening import Loader, loaded
 from answerd.store.postgres import PostgresStore, PostgresTransaction, ReplicatedStore
 from answerd.store.postgres_connection import PostgresServer
 from answerd.store.replica import Lineage, Replica, lineage_of

@@ -17,8 +17,8 @@ from answerd.identity import Kind
 from answerd.installs.records import InstallMemory
 from answerd.installs.states import Order, Rules
 from answerd.store import Author, NoSetYet, StoreAway, StoreError, Version
+from answerd.store.loader import Loader, loaded
 from answerd.store.log import newest_write
-from answerd.store.opening import Loader, loaded
 from answerd.store.postgres import PostgresStore, PostgresTransaction, ReplicatedStore
 from answerd.store.postgres_connection import CommitUnknown, PostgresServer, described, url_fault
 from answerd.store.replica import Replica

@@ -15,7 +15,7 @@ from answerd.documents import Key
 from answerd.identity import Kind
 from answerd.installs.states import Rules
 from answerd.store import CannotBeStored, Changes, StoreError
-from answerd.store.opening import loaded
+from answerd.store.loader import loaded
 from answerd.store.schema import DOCUMENTS, SQLITE, Schema, Step
 from answerd.store.sqlite import SqliteStore
 from answerd.store.states import open_state_file

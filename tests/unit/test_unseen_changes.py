@@ -22,7 +22,7 @@ from answerd.identity import Kind
 from answerd.server.answer_set import Preparation
 from answerd.store import NoSetYet, StoreError, watch
 from answerd.store.files import FileStore
-from answerd.store.opening import Loader
+from answerd.store.loader import Loader
 from answerd.store.sqlite import SqliteStore
 from answerd.store.watch import FULL_LOOK_SECONDS, Watch
 from tests.support.service import write_tree
@@ -167,7 +167,7 @@ def test_the_mount_table_is_understood(monkeypatch: pytest.MonkeyPatch) -> None:
 MOUNTING = """
 import pathlib, subprocess, sys
 from answerd.store.files import FileStore
-from answerd.store.opening import Loader
+from answerd.store.loader import Loader
 from answerd.answers.problems import load_problems
 root, other = map(pathlib.Path, sys.argv[1:])
 loader = Loader(FileStore(root))

@@ -11,7 +11,7 @@ from answerd.answers.problems import load_problems
 from answerd.documents import LARGEST_DOCUMENT
 from answerd.store import StoreError, file_io
 from answerd.store.files import FileStore
-from answerd.store.opening import Loader
+from answerd.store.loader import Loader
 from tests.support.service import write_tree
 
 

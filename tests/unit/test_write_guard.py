@@ -24,7 +24,7 @@ from answerd.server.answer_set import SetFollower, WriteCounter
 from answerd.server.document_writes import DocumentWrites
 from answerd.server.threads import native_lock
 from answerd.store import Author, Changes, HistoryFilter, StoreError
-from answerd.store.opening import Loader
+from answerd.store.loader import Loader
 from answerd.store.sqlite import SqliteStore, SqliteTransaction
 from answerd.write_guard import (
     UNCONDITIONAL,
