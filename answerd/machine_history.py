@@ -15,8 +15,9 @@ from answerd.answers.diff import diff_lines
 from answerd.answers.inventory_index import inventory_file
 from answerd.answers.line_diff import unified
 from answerd.answers.operator_names import machine_named
-from answerd.answers.redaction import redacted, redacted_row
+from answerd.answers.redaction import redacted
 from answerd.answers.row_diff import row_lines
+from answerd.answers.secret_names import redacted_row
 from answerd.documents import RawDocument
 from answerd.identity import Kind, identity_of, normalize
 from answerd.installs.events import ORDERED, Event

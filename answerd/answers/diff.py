@@ -13,6 +13,7 @@ from functools import partial
 from hashlib import sha256
 from typing import Any, NoReturn
 
+from answerd.answers.answer_secrets import named_values
 from answerd.answers.cases import (
     Affected,
     CheckCase,
@@ -26,7 +27,7 @@ from answerd.answers.catalogue import Catalogue
 from answerd.answers.compose import MOST_LOOKED_AT, Layers, PassingAnswers, prepared_answer
 from answerd.answers.last_words import NEVER_TOLD, NO_WORDS, LastWords, tried_with_words
 from answerd.answers.line_diff import unified
-from answerd.answers.redaction import NO_LABELS, named_values, redacted_pair, secrets_of
+from answerd.answers.redaction import NO_LABELS, redacted_pair, secrets_of
 from answerd.answers.select import Selection, SelectionRequest, select
 from answerd.answers.sources import FINGERPRINT, REPORT, Sources, Values
 from answerd.documents import Document, Key, NameInKind

@@ -13,30 +13,20 @@ import html
 import json
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
 from itertools import groupby, pairwise
 from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import NamedTuple
 from urllib.parse import unquote
 
-from answerd.answers.catalogue import Catalogue
 from answerd.answers.command_words import Found, in_list, in_text, is_secret_file
-from answerd.answers.compose import prepared_answer
-from answerd.answers.resolve import Answer, completed_facts
 from answerd.answers.secret_forms import by_form, line_end, may_hold_one, values_of
-from answerd.answers.secret_names import SECRET, is_secret_name, redacted_cells, tells_nothing
+from answerd.answers.secret_names import SECRET, is_secret_name, tells_nothing
 from answerd.answers.secrets.fields import FIELDS, IS_NAMED, LAST_NAMES, NAMED_BY, Field
 from answerd.answers.secrets.innocent import ATTRIBUTES, BELOW, PACKAGE_LISTS
 from answerd.answers.secrets.names import WITHIN
-from answerd.answers.select import Selection, select, selection_request
-from answerd.answers.sources import Sources, Values
-from answerd.errors import AnswerError, CannotFill
-from answerd.facts import Facts, facts_of
 from answerd.formats import FORMATS
-from answerd.formats.family import ParseError, Path, Slot
-from answerd.formats.filters import Lookup
+from answerd.formats.family import ParseError, Path
 from answerd.formats.positions import ValueSpan, value_spans, written_spans
-from answerd.formats.template import SECRETS
 from answerd.formats.user_data import is_program
 from answerd.identity import folded
 from answerd.inventory import COLUMNS
@@ -87,11 +77,6 @@ def redacted(text: str, extension: str, known: Iterable[str] = (), labels: Mappi
     return _replaced(text, reading.all_hidden({*reading.elsewhere, *_variants(known)}), lambda _: SECRET)
 
 
-def redacted_row(cells: Mapping[str, str], labels: Mapping[str, str]) -> dict[str, str]:
-    """Return the cells of a row without those whose column, or its label, is named like a secret."""
-    return dict(zip(cells, redacted_cells(cells, cells.values(), labels), strict=True))
-
-
 def redacted_pair(
     before: str, after: str, extension: str, known: Iterable[str] = (), labels: Mapping[str, str] = NO_LABELS
 ) -> tuple[str, str]:
@@ -131,22 +116,6 @@ def _is_clear(written: str, public: str) -> bool:
     return public not in written and re.search(r"\w", _PLACEHOLDER.sub("", written)) is not None
 
 
-def redacted_answer(catalogue: Catalogue, answer: Answer, facts: Facts, sources: Sources) -> str:
-    """Return the text of an answer without secrets, with the lines of the answer.
-
-    ``answer`` is what `answerd.answers.resolve.resolve` made of the other arguments.
-    """
-    known = known_values(catalogue, answer, facts, sources)
-    text = answer.body.decode("utf-8", "replace")
-    if any(map(_may_hold_a_secret, _slots(answer))):
-        lookup = _lookup(catalogue, answer.selection, completed_facts(catalogue, facts, sources), sources)
-        parts = prepared_answer(answer.selection.layers, may_be_blank=True).parts
-        text = "".join(
-            part.decode() if isinstance(part, bytes) else part.hiding(lookup, _is_secret, _as_secret) for part in parts
-        )
-    return redacted(text, answer.format.extension, known)
-
-
 def hiding(text: str, extension: str, known: Iterable[str] = ()) -> Callable[[str], str]:
     """Return a function that hides the secrets of an answer in what another program says of it. ``known`` are those
     that the text does not show by itself (`known_values`)."""
@@ -164,101 +133,11 @@ def hiding(text: str, extension: str, known: Iterable[str] = ()) -> Callable[[st
     return hide
 
 
-def redacted_install(record: Mapping[str, Any], catalogue: Catalogue, sources: Sources) -> dict[str, Any]:
-    """Return a record of an install as JSON (`answerd.installs.shown`), with or without its events, without the secrets
-    in what the machine reported: those that a text shows by itself, and those of the documents that the machine is
-    given by its names. ``sources`` change no state."""
-    events = record.get("events", ())
-    if not (record["message"] or any(event["detail"] or event["body"] for event in events)):
-        return dict(record)
-    known = _secrets_of_machine(record, catalogue, sources)
-
-    def hide(text: str | None) -> str | None:
-        return redacted(text, "", known) if text else text
-
-    shown = {**record, "message": hide(record["message"])}
-    if "events" in record:
-        shown["events"] = [{**event, "detail": hide(event["detail"]), "body": hide(event["body"])} for event in events]
-    return shown
-
-
-_FORMAT_GIVEN = re.compile(r"\((\w+)\)\Z")
-"""The format of a document that a record names: ``group "rhel" (ks)``."""
-
-
-def _secrets_of_machine(record: Mapping[str, Any], catalogue: Catalogue, sources: Sources) -> set[str]:
-    """Return the secrets of the documents that a machine was given, as far as its record tells, else of all that it
-    would be given. They are read, not filled or rendered."""
-    asked = facts_of([record["machine"], *record["identities"]])
-    told = (record.get("last_step"), *(event["detail"] for event in record.get("events", ())))
-    formats = {found[1] for name in told if name and (found := _FORMAT_GIVEN.search(name))} & FORMATS.keys()
-    known: set[str] = set()
-    for extension in sorted(formats or FORMATS):
-        with suppress(AnswerError):
-            facts = completed_facts(catalogue, asked, sources)
-            selection = select(catalogue, selection_request(facts, (extension,)))
-            slots = prepared_answer(selection.layers, may_be_blank=True).slots
-            known |= _known_of(catalogue, selection, slots, facts, sources)
-    return known
-
-
 _TAKES_NOTHING_ELSE = re.compile(r"(?:rootpw|sshpw)\b")
 """Commands whose every argument is taken for the password in a message: a reader that expects one quotes the others."""
 
 _SHORTEST_IN_A_MESSAGE = 3
 """Characters of the shortest secret that is hidden in a message of another program, where it is a whole word."""
-
-
-def named_values(slots: Iterable[Slot], lookup: Lookup) -> set[str]:
-    """Return the values that secrets, and facts named like a secret, have in an answer, as they are and as filters make
-    them."""
-    found: set[str] = set()
-    for slot in slots:
-        if _may_hold_a_secret(slot):
-            with suppress(CannotFill):
-                found |= slot.hidden_values(lookup, _is_secret, _as_secret)
-    return found
-
-
-def known_values(catalogue: Catalogue, answer: Answer, facts: Facts, sources: Sources) -> set[str]:
-    """Return the values that placeholders of secrets have in an answer, the secrets of its documents, and the values of
-    facts that are named like one: a column of an inventory."""
-    return _known_of(catalogue, answer.selection, _slots(answer), completed_facts(catalogue, facts, sources), sources)
-
-
-def _known_of(
-    catalogue: Catalogue, selection: Selection, slots: Iterable[Slot], facts: Facts, sources: Sources
-) -> set[str]:
-    found = named_values(slots, _lookup(catalogue, selection, facts, sources))
-    for layer in selection.layers:
-        found |= secrets_of(layer.text, layer.key.format)
-    for label, values in facts.labels.items():
-        if is_secret_name(label):
-            found.update(values)
-    return found
-
-
-def _lookup(catalogue: Catalogue, selection: Selection, facts: Facts, sources: Sources) -> Lookup:
-    return Values(selection, facts, sources, catalogue)
-
-
-def _slots(answer: Answer) -> tuple[Slot, ...]:
-    """Return the slots of an answer; none where the service made its text up."""
-    if answer.side_file or answer.refusal:
-        return ()
-    return prepared_answer(answer.selection.layers, may_be_blank=True).slots
-
-
-def _may_hold_a_secret(slot: Slot) -> bool:
-    return slot.is_program or any(_is_secret(part.label) for part in slot.template.parts if not isinstance(part, str))
-
-
-def _is_secret(label: str) -> bool:
-    return label.startswith(SECRETS) or is_secret_name(label)
-
-
-def _as_secret(value: str) -> str:
-    return re.sub(r"[^\r\n]+", SECRET, value)  # as many lines as the value
 
 
 class _Reading:

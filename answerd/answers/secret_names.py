@@ -128,6 +128,11 @@ def redacted_cells(columns: Iterable[str], cells: Iterable[str], labels: Mapping
     ]
 
 
+def redacted_row(cells: Mapping[str, str], labels: Mapping[str, str]) -> dict[str, str]:
+    """Return the cells of a row by column, without those of columns that `is_secret_column` names."""
+    return dict(zip(cells, redacted_cells(cells, cells.values(), labels), strict=True))
+
+
 def redacted_cell(column: str, value: str, label: str = "") -> str:
     """Return the value of a cell, or of a fact; ``(secret)`` where its column or its ``label`` is named like one."""
     is_secret = value and (is_secret_name(column) or is_secret_name(label)) and not tells_nothing(value)

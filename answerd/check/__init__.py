@@ -14,6 +14,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
 
+from answerd.answers.answer_secrets import known_values
 from answerd.answers.cases import CheckCase, RowCase, check_cases, machines_told, row_cases
 from answerd.answers.catalogue import Catalogue
 from answerd.answers.compose import prepared_answer
@@ -30,7 +31,7 @@ from answerd.answers.lint import (
     unmet,
 )
 from answerd.answers.problems import load_problems
-from answerd.answers.redaction import known_values, secrets_in_clear
+from answerd.answers.redaction import secrets_in_clear
 from answerd.answers.repeated_values import repetitions
 from answerd.answers.resolve import Answer, completed_facts, resolve
 from answerd.answers.select import select, selection_request

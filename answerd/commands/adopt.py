@@ -57,7 +57,7 @@ from typing import Any, Final, NamedTuple
 from answerd.adoption import Adoption, WrongAdoption, adopted_note, plan_as_json, planned
 from answerd.answers.catalogue import Catalogue
 from answerd.answers.operator_names import machines_with_state
-from answerd.answers.redaction import redacted_row
+from answerd.answers.secret_names import redacted_row
 from answerd.answers.unclaimed import still_unclaimed
 from answerd.commands import FAILED, WRONG_USAGE, Arguments, CommandError
 from answerd.commands.common import (

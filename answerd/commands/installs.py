@@ -82,6 +82,7 @@ from dataclasses import dataclass, field
 from threading import Thread
 from typing import Any
 
+from answerd.answers.answer_secrets import redacted_install
 from answerd.answers.catalogue import Catalogue
 from answerd.answers.machine_choice import Choice, Chosen, NoSuchGroup, WrongChoice, chosen
 from answerd.answers.operator_names import (
@@ -91,7 +92,6 @@ from answerd.answers.operator_names import (
     ordered_machine,
     still_refused,
 )
-from answerd.answers.redaction import redacted_install
 from answerd.answers.tally import added, added_counts, summary
 from answerd.answers.unclaimed import still_unclaimed
 from answerd.commands import FAILED, WRONG_USAGE, Arguments, CommandError

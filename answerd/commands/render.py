@@ -58,11 +58,11 @@ import sys
 from dataclasses import replace
 
 from answerd import captures
+from answerd.answers.answer_secrets import known_values, redacted_answer
 from answerd.answers.catalogue import Catalogue
 from answerd.answers.explain import Placing, explained, explanation, origins
 from answerd.answers.last_words import words_of
 from answerd.answers.near_misses import with_hints
-from answerd.answers.redaction import known_values, redacted_answer
 from answerd.answers.resolve import Answer, resolve
 from answerd.answers.sources import Sources
 from answerd.answers.why import reasoning

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Container, Sequence
 from dataclasses import dataclass
 
+from answerd.answers.answer_secrets import known_values, redacted_answer
 from answerd.answers.catalogue import Catalogue
 from answerd.answers.explain import LONGEST_PLACE, Origin, Place, Placing, origins
 from answerd.answers.near_misses import with_hints
-from answerd.answers.redaction import known_values, redacted_answer
 from answerd.answers.resolve import Answer, resolve
 from answerd.answers.sources import Sources
 from answerd.answers.why import NEEDS, Step, reasoning

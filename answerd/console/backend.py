@@ -11,9 +11,9 @@ from typing import Any
 
 import orjson
 
+from answerd.answers.answer_secrets import redacted_install
 from answerd.answers.catalogue import Catalogue
 from answerd.answers.operator_names import machine_named, ordered_machine, remembered_machines, still_refused
-from answerd.answers.redaction import redacted_install
 from answerd.answers.sources import Sources
 from answerd.answers.unclaimed import still_unclaimed
 from answerd.console.editing import Editing, NotSaved

@@ -15,10 +15,11 @@ from typing import Any, NamedTuple
 from urllib.parse import urlencode
 
 from answerd import captures
+from answerd.answers.answer_secrets import redacted_install
 from answerd.answers.catalogue import Catalogue
 from answerd.answers.claims import claims_of
 from answerd.answers.last_words import Told, words_in
-from answerd.answers.redaction import redacted_install, redacted_row
+from answerd.answers.secret_names import redacted_row
 from answerd.answers.unclaimed import facts_said
 from answerd.captures import CaptureError
 from answerd.console.adopting import format_asked_for

@@ -7,13 +7,13 @@ from collections.abc import Mapping
 
 import pytest
 
+from answerd.answers.answer_secrets import redacted_answer
 from answerd.answers.operator_names import (
     machine_named,
     machines_without_record,
     ordered_machine,
     remembered_machines,
 )
-from answerd.answers.redaction import redacted_answer
 from answerd.answers.resolve import resolve
 from answerd.errors import AnswerError, BrokenDocument, CannotFill, GateClosed
 from answerd.facts import Facts, Request

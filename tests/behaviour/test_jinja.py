@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from answerd.answers.answer_secrets import known_values, redacted_answer
 from answerd.answers.compose import prepared_answer
 from answerd.answers.explain import explained, origins, source_of
-from answerd.answers.redaction import hiding, known_values, redacted_answer
+from answerd.answers.redaction import hiding
 from answerd.answers.sources import Sources, Values
 from answerd.answers.why import reasoning
 from answerd.errors import CannotFill

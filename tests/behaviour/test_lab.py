@@ -11,8 +11,8 @@ from typing import NamedTuple
 import pytest
 import yaml
 
+from answerd.answers.answer_secrets import redacted_answer
 from answerd.answers.catalogue import Catalogue
-from answerd.answers.redaction import redacted_answer
 from answerd.answers.resolve import resolve
 from answerd.answers.secret_names import SECRET
 from answerd.answers.sources import Sources

@@ -11,23 +11,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from answerd.answers.answer_secrets import known_values, redacted_answer, redacted_install
 from answerd.answers.catalogue import Catalogue
 from answerd.answers.diff import compare, diff_lines
 from answerd.answers.explain import explained, explanation
 from answerd.answers.problems import load_problems
-from answerd.answers.redaction import (
-    CHANGED,
-    hiding,
-    known_values,
-    redacted,
-    redacted_answer,
-    redacted_install,
-    redacted_pair,
-    redacted_row,
-    secrets_of,
-)
+from answerd.answers.redaction import CHANGED, hiding, redacted, redacted_pair, secrets_of
 from answerd.answers.resolve import resolve
-from answerd.answers.secret_names import SECRET
+from answerd.answers.secret_names import SECRET, redacted_row
 from answerd.answers.sources import NO_SOURCES, Sources
 from answerd.answers.why import reasoning
 from answerd.check import check

@@ -11,8 +11,7 @@ import bottle
 
 from answerd.adoption import MOST_ADOPTED, Adoption, Plan, WrongAdoption, adopted_note, plan_as_json, planned
 from answerd.answers.operator_names import machines_with_state
-from answerd.answers.redaction import redacted_row
-from answerd.answers.secret_names import redacted_cells
+from answerd.answers.secret_names import redacted_cells, redacted_row
 from answerd.answers.unclaimed import still_unclaimed
 from answerd.documents import Key
 from answerd.identity import Kind, identifier_fault

@@ -13,8 +13,8 @@ from urllib.parse import quote
 
 import bottle
 
+from answerd.answers.answer_secrets import redacted_install
 from answerd.answers.assumed import assumed_gates
-from answerd.answers.redaction import redacted_install
 from answerd.answers.sources import NO_SOURCES, Sources
 from answerd.errors import StatesUnknown
 from answerd.server.admin import requests

@@ -14,7 +14,8 @@ from urllib.parse import unquote_to_bytes
 import bottle
 
 from answerd.answers.inventory_index import inventory_file
-from answerd.answers.redaction import redacted, redacted_row
+from answerd.answers.redaction import redacted
+from answerd.answers.secret_names import redacted_row
 from answerd.answers.sources import Sources
 from answerd.documents import Key, RawDocument
 from answerd.formats import FORMATS

@@ -10,10 +10,10 @@ from urllib.parse import unquote_to_bytes
 
 import bottle
 
+from answerd.answers.answer_secrets import redacted_install
 from answerd.answers.catalogue import Catalogue
 from answerd.answers.machine_choice import Choice, Chosen, NoSuchGroup, WrongChoice, chosen, secret_columns
 from answerd.answers.operator_names import Machine, machine_named, ordered_machine, still_refused
-from answerd.answers.redaction import redacted_install
 from answerd.answers.sources import Sources
 from answerd.answers.tally import Summary, summary
 from answerd.answers.unclaimed import still_unclaimed

@@ -20,9 +20,9 @@ import yaml
 from gevent.lock import RLock
 
 from answerd import __version__
+from answerd.answers.answer_secrets import redacted_answer
 from answerd.answers.catalogue import Catalogue
 from answerd.answers.explain import explanation
-from answerd.answers.redaction import redacted_answer
 from answerd.answers.resolve import Answer, resolve
 from answerd.answers.sources import Sources
 from answerd.check import check
