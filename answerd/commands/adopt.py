@@ -60,19 +60,12 @@ from answerd.answers.operator_names import machines_with_state
 from answerd.answers.secret_names import redacted_row
 from answerd.answers.unclaimed import still_unclaimed
 from answerd.commands import FAILED, WRONG_USAGE, Arguments, CommandError
-from answerd.commands.common import (
-    counted,
-    print_json,
-    print_table,
-    read_documents,
-    said_yes,
-    say,
-    say_each,
-    whole_number,
-)
+from answerd.commands.documents import read_documents
 from answerd.commands.installs import states_beside
 from answerd.commands.inventory import write_inventory
 from answerd.commands.remote import AdminApi, Shape
+from answerd.commands.terminal import counted, print_json, print_table, said_yes, say, say_each
+from answerd.commands.values import whole_number
 from answerd.documents import Key
 from answerd.identity import Kind, identifier_fault
 from answerd.installs.sentences import shown_name

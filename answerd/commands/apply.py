@@ -62,10 +62,11 @@ from typing import TYPE_CHECKING, Any
 from answerd.answers.diff import compare
 from answerd.answers.operator_names import NO_STATES, asks_for_states
 from answerd.commands import WRONG_USAGE, Arguments, CommandError
-from answerd.commands.common import (
-    announce_store,
+from answerd.commands.documents import announce_store, configured_sources, settings, unread_env_file
+from answerd.commands.own_changes import local_guard, losing, own_author, refusal
+from answerd.commands.remote import AdminApi, Shape, fits
+from answerd.commands.terminal import (
     coloured,
-    configured_sources,
     counted,
     diff_line,
     print_json,
@@ -74,11 +75,7 @@ from answerd.commands.common import (
     said_yes,
     say,
     say_each,
-    settings,
-    unread_env_file,
 )
-from answerd.commands.own_changes import local_guard, losing, own_author, refusal
-from answerd.commands.remote import AdminApi, Shape, fits
 from answerd.short_texts import printable
 from answerd.store import Store, StoreError
 from answerd.store.opening import open_database, open_existing_database, open_existing_states

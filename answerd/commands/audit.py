@@ -43,16 +43,9 @@ from typing import Any
 
 from answerd.audit import AuditFilter, audit_log
 from answerd.commands import WRONG_USAGE, Arguments, CommandError
-from answerd.commands.common import (
-    announce_store,
-    catalogue_of,
-    coloured,
-    configured_store,
-    print_json,
-    printable_line,
-    settings,
-    whole_number,
-)
+from answerd.commands.documents import announce_store, catalogue_of, configured_store, settings
+from answerd.commands.terminal import coloured, print_json, printable_line
+from answerd.commands.values import whole_number
 from answerd.installs.records import InstallMemory
 from answerd.store import StoreError
 from answerd.store.files import FileStore

@@ -46,8 +46,9 @@ from pathlib import Path
 from time import time
 
 from answerd.commands import WRONG_USAGE, Arguments, CommandError
-from answerd.commands.common import announce_store, configured_store, counted, printable_line, say, say_each, settings
+from answerd.commands.documents import announce_store, configured_store, settings
 from answerd.commands.own_changes import own_author, user_name
+from answerd.commands.terminal import counted, printable_line, say, say_each
 from answerd.installs.events import audited
 from answerd.short_texts import printable
 from answerd.store.backup import backup_database, backup_directory, restore_database, restore_directory, restore_shared

@@ -47,7 +47,8 @@ from __future__ import annotations
 
 from answerd.boot import DIALECTS, BootConfigError, boot_config, boot_snippet
 from answerd.commands import WRONG_USAGE, Arguments, CommandError
-from answerd.commands.common import one_of, settings
+from answerd.commands.documents import settings
+from answerd.commands.values import one_of
 
 
 def run(arguments: Arguments) -> int:

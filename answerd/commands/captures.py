@@ -31,7 +31,8 @@ from pathlib import Path
 
 from answerd import captures
 from answerd.commands import WRONG_USAGE, Arguments, CommandError
-from answerd.commands.common import counted, print_json, print_table, say, settings, unread_env_file
+from answerd.commands.documents import settings, unread_env_file
+from answerd.commands.terminal import counted, print_json, print_table, say
 from answerd.facts import Facts
 from answerd.identity import identity_of
 from answerd.short_texts import cut, printable

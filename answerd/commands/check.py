@@ -40,17 +40,8 @@ from answerd.answers.lint import misspelled_extension
 from answerd.answers.operator_names import notes_of_states
 from answerd.check import CheckReport, check, in_order
 from answerd.commands import Arguments
-from answerd.commands.common import (
-    coloured,
-    configured_sources,
-    counted,
-    last_words,
-    print_json,
-    printable_line,
-    progress,
-    read_documents,
-    settings,
-)
+from answerd.commands.documents import configured_sources, last_words, read_documents, settings
+from answerd.commands.terminal import coloured, counted, print_json, printable_line, progress
 from answerd.installs.records import InstallMemory
 from answerd.short_texts import printable
 from answerd.store import Store, StoreError

@@ -30,7 +30,7 @@ import os
 from pathlib import Path
 
 from answerd.commands import Arguments, CommandError
-from answerd.commands.common import print_table, say
+from answerd.commands.terminal import print_table, say
 from answerd.config import describe, read_config
 from answerd.server.roles import TokensError, read_tokens
 from answerd.store.opening import open_store

@@ -35,17 +35,8 @@ from pathlib import Path
 from answerd.answers.diff import Change, Comparison, Side
 from answerd.answers.diff import compare as compare_sets
 from answerd.commands import WRONG_USAGE, Arguments, CommandError
-from answerd.commands.common import (
-    catalogue_of,
-    coloured,
-    diff_line,
-    last_words,
-    named_directory,
-    print_json,
-    printable_line,
-    progress,
-    read_documents,
-)
+from answerd.commands.documents import catalogue_of, last_words, named_directory, read_documents
+from answerd.commands.terminal import coloured, diff_line, print_json, printable_line, progress
 from answerd.config import ConfigError
 from answerd.store import Store, StoreError
 from answerd.store.opening import require_database

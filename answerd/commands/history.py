@@ -62,21 +62,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from answerd.commands import WRONG_USAGE, Arguments, CommandError
-from answerd.commands.common import (
-    announce_store,
-    catalogue_of,
-    coloured,
-    configured_store,
-    counted,
-    diff_line,
-    print_json,
-    printable_line,
-    said_yes,
-    say,
-    settings,
-    whole_number,
-)
+from answerd.commands.documents import announce_store, catalogue_of, configured_store, settings
 from answerd.commands.own_changes import local_guard, losing, own_author, refusal
+from answerd.commands.terminal import coloured, counted, diff_line, print_json, printable_line, said_yes, say
+from answerd.commands.values import whole_number
 from answerd.formats import ALL_EXTENSIONS
 from answerd.identity import Kind
 from answerd.installs.records import InstallMemory

@@ -95,17 +95,9 @@ from answerd.answers.operator_names import (
 from answerd.answers.tally import added, added_counts, summary
 from answerd.answers.unclaimed import still_unclaimed
 from answerd.commands import FAILED, WRONG_USAGE, Arguments, CommandError
-from answerd.commands.common import (
-    configured_sources,
-    counted,
-    print_json,
-    print_table,
-    printable_line,
-    read_documents,
-    say,
-    settings,
-)
+from answerd.commands.documents import configured_sources, read_documents, settings
 from answerd.commands.remote import AdminApi, Shape
+from answerd.commands.terminal import counted, print_json, print_table, printable_line, say
 from answerd.installs.contacts import ContactIndex, contact_as_json
 from answerd.installs.records import InstallMemory, Refused, Remembered
 from answerd.installs.sentences import shown_name

@@ -51,16 +51,10 @@ from answerd.answers.claims import winners
 from answerd.answers.inventory_index import Inventory, inventory_file
 from answerd.answers.machine_choice import RowFilters, WrongChoice
 from answerd.commands import FAILED, WRONG_USAGE, Arguments, CommandError
-from answerd.commands.common import (
-    print_json,
-    print_table,
-    printable_line,
-    read_bytes,
-    read_documents,
-    say,
-    say_each,
-)
+from answerd.commands.documents import read_documents
 from answerd.commands.own_changes import own_author
+from answerd.commands.terminal import print_json, print_table, printable_line, say, say_each
+from answerd.commands.values import read_bytes
 from answerd.documents import Key, NotText, RawDocument, decoded, nul_in
 from answerd.errors import AnswerError
 from answerd.hardware import Hardware, NotHardwareError, hardware_of_request, hardware_of_text

@@ -31,7 +31,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from answerd.commands import WRONG_USAGE, Arguments, CommandError
-from answerd.commands.common import counted, one_of, say_each
+from answerd.commands.terminal import counted, say_each
+from answerd.commands.values import one_of
 from answerd.migrate import SOURCES, MigrationError, read
 from answerd.migrate.result import write
 from answerd.short_texts import printable

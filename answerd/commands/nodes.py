@@ -30,7 +30,8 @@ Examples:
 from __future__ import annotations
 
 from answerd.commands import FAILED, Arguments
-from answerd.commands.common import counted, print_json, print_table, settings
+from answerd.commands.documents import settings
+from answerd.commands.terminal import counted, print_json, print_table
 from answerd.store.nodes import differences_of
 from answerd.store.opening import open_existing_states
 

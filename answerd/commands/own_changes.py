@@ -9,7 +9,8 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from answerd.commands import FAILED, CommandError
-from answerd.commands.common import counted, last_words, say
+from answerd.commands.documents import last_words
+from answerd.commands.terminal import counted, say
 from answerd.store import Author, Store
 
 if TYPE_CHECKING:

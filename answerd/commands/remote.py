@@ -25,7 +25,7 @@ from urllib.parse import urlencode, urlsplit
 import orjson
 
 from answerd.commands import WRONG_USAGE, CommandError
-from answerd.commands.common import say
+from answerd.commands.terminal import say
 from answerd.short_texts import cut, printable
 
 TOKEN = "SERVICE_ADMIN_TOKEN"  # noqa: S105 - a name

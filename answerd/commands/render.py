@@ -68,15 +68,9 @@ from answerd.answers.sources import Sources
 from answerd.answers.why import reasoning
 from answerd.commands import WRONG_USAGE, Arguments, CommandError
 from answerd.commands.captures import capture_named
-from answerd.commands.common import (
-    configured_sources,
-    last_words,
-    print_json,
-    read_bytes,
-    read_documents,
-    say,
-    state_named,
-)
+from answerd.commands.documents import configured_sources, last_words, read_documents
+from answerd.commands.terminal import print_json, say
+from answerd.commands.values import read_bytes, state_named
 from answerd.errors import AnswerError
 from answerd.facts import Facts, Request
 from answerd.formats import ALIASES, FORMATS, GRUB, GRUB_FILE, PXELINUX, PXELINUX_DIRECTORY

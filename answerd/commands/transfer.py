@@ -64,8 +64,9 @@ from pathlib import Path
 
 from answerd.answers.operator_names import NO_STATES
 from answerd.commands import WRONG_USAGE, Arguments, CommandError
-from answerd.commands.common import announce_store, counted, progress, say, say_each, settings, unread_env_file
+from answerd.commands.documents import announce_store, settings, unread_env_file
 from answerd.commands.own_changes import own_author
+from answerd.commands.terminal import counted, progress, say, say_each
 from answerd.config import Config
 from answerd.short_texts import printable
 from answerd.store import StoreError

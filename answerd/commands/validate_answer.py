@@ -33,7 +33,8 @@ from __future__ import annotations
 import sys
 
 from answerd.commands import Arguments
-from answerd.commands.common import coloured, read_bytes
+from answerd.commands.terminal import coloured
+from answerd.commands.values import read_bytes
 from answerd.formats import FORMATS, split_extension
 from answerd.short_texts import brief
 from answerd.suggestion import did_you_mean

@@ -12,7 +12,7 @@ from answerd.answers.catalogue import Catalogue
 from answerd.answers.resolve import Answer, resolve
 from answerd.answers.sources import Sources
 from answerd.check import check
-from answerd.commands.common import configured_sources
+from answerd.commands.documents import configured_sources
 from answerd.facts import Facts, Request
 from answerd.store.files import FileStore
 from answerd.store.loader import loaded

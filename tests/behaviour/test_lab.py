@@ -17,7 +17,7 @@ from answerd.answers.resolve import resolve
 from answerd.answers.secret_names import SECRET
 from answerd.answers.sources import Sources
 from answerd.check import check
-from answerd.commands.common import configured_sources
+from answerd.commands.documents import configured_sources
 from answerd.errors import GateClosed, NotClaimed
 from answerd.facts import Facts, Request
 from answerd.installs.reports import Body, read_report

@@ -16,7 +16,7 @@ import yaml
 
 from answerd.answers.resolve import resolve
 from answerd.answers.sources import Sources
-from answerd.commands.common import configured_sources
+from answerd.commands.documents import configured_sources
 from answerd.facts import Facts, Request
 from answerd.store.files import FileStore
 from answerd.store.loader import loaded

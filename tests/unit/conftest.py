@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from answerd.commands import common
+from answerd.commands import documents
 from answerd.formats import toml as toml_family
 from tests.support.shell import Shell
 
@@ -29,5 +29,5 @@ def parsed(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 @pytest.fixture
 def shell(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Shell:
     """Commands with settings of their own, in an empty directory."""
-    monkeypatch.setattr(common, "SYSTEM_ENV_FILE", tmp_path / "no" / "answerd.env")
+    monkeypatch.setattr(documents, "SYSTEM_ENV_FILE", tmp_path / "no" / "answerd.env")
     return Shell(tmp_path, capsys, monkeypatch)

@@ -11,7 +11,7 @@ import pytest
 
 from answerd import __version__, captures, cli
 from answerd.captures import Capture
-from answerd.commands import NAMES, CommandError, command, common, usage_of
+from answerd.commands import NAMES, CommandError, command, documents, usage_of
 from answerd.commands.history import parse_document_name
 from answerd.identity import Kind
 from tests.support.service import write_tree
@@ -169,7 +169,7 @@ def test_an_absent_store_names_the_services_settings_that_were_not_read(
     shell: Shell, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     write_tree(shell.place, {"answerd.env": "SERVICE_ANSWERS_DIR=answers\n", **RACK})
-    monkeypatch.setattr(common, "SYSTEM_ENV_FILE", Path("answerd.env"))
+    monkeypatch.setattr(documents, "SYSTEM_ENV_FILE", Path("answerd.env"))
     shell.set(SERVICE_ANSWERS_DIR="absent")
     assert (
         shell("check")
@@ -188,7 +188,7 @@ def test_a_command_without_a_place_for_states_names_the_services_settings_that_w
     shell: Shell, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     write_tree(shell.place, {"answerd.env": "SERVICE_STATE_PATH=installs.db\n", **RACK})
-    monkeypatch.setattr(common, "SYSTEM_ENV_FILE", Path("answerd.env"))
+    monkeypatch.setattr(documents, "SYSTEM_ENV_FILE", Path("answerd.env"))
     shell.set(SERVICE_ANSWERS_DIR="answers")
     advice = "# warning: answerd.env exists and was not read: set SERVICE_ENV_FILE=answerd.env to use its settings"
     for arguments in (["check"], ["render", "node1", "--format", "toml"], ["installs"]):
