@@ -126,17 +126,21 @@ class Catalogue:
 
     def raw_of(self, name: DocumentName) -> RawDocument | None:
         """Return the document of a name as a store holds it; None where there is none."""
+        return next(iter(self.raws_of(name)), None)
+
+    def raws_of(self, name: DocumentName) -> list[RawDocument]:
+        """Return the documents of a name as a store holds them; a directory may have several."""
         kind, identity, extension = name
         if kind is Kind.INVENTORY:
             documents = () if self.inventory is None else self.inventory.documents
-            return next((raw for raw in documents if raw.key.name == name), None)
+            return [raw for raw in documents if raw.key.name == name]
         if kind is Kind.MACHINE:
             found = self.machines.get(identity, ())
         else:
             found = (
                 self.groups.get((identity, extension), ()) if kind is Kind.GROUP else self.defaults.get(extension, ())
             )
-        return next((document.raw for document in found if document.key.format == extension), None)
+        return [document.raw for document in found if document.key.format == extension]
 
     def facts(self, facts: Facts) -> Facts:
         """Return the facts of a request with those of its row. Raises `BrokenDocument`, as `Inventory.facts` does."""

@@ -55,14 +55,13 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final, NamedTuple
 
 from answerd.adoption import Adoption, WrongAdoption, adopted_note, plan_as_json, planned
-from answerd.answers.catalogue import Catalogue
 from answerd.answers.operator_names import machines_with_state
 from answerd.answers.secret_names import redacted_row
 from answerd.answers.unclaimed import still_unclaimed
 from answerd.commands import FAILED, WRONG_USAGE, Arguments, CommandError
 from answerd.commands.documents import read_documents
 from answerd.commands.installs import states_beside
-from answerd.commands.inventory import write_inventory
+from answerd.commands.inventory import stored_text, write_inventory
 from answerd.commands.remote import AdminApi, Shape
 from answerd.commands.terminal import counted, print_json, print_table, said_yes, say, say_each
 from answerd.commands.values import whole_number
@@ -172,7 +171,7 @@ def _in_the_store(name: str, asked: Adoption) -> tuple[Target, Mapping[str, str]
     store, catalogue = read_documents()
     installs = states_beside(store, catalogue)
     key = Key(Kind.INVENTORY, name, FORMAT)
-    text = _stored(catalogue, key)
+    text = stored_text(catalogue, key)
     machines = still_unclaimed(catalogue, installs.store.unknown())
     names = [machine.name for machine in machines_with_state(catalogue, installs.memory)]
     try:
@@ -186,12 +185,6 @@ def _in_the_store(name: str, asked: Adoption) -> tuple[Target, Mapping[str, str]
         return {"status": "dry run" if dry_run else "adopted", **plan_as_json(plan)}, ""
 
     return adopt, catalogue.columns
-
-
-def _stored(catalogue: Catalogue, key: Key) -> str | None:
-    """Return the text of an inventory as it is stored; None where there is none."""
-    raw = catalogue.raw_of(key.name)
-    return raw.text if raw is not None else None
 
 
 def _print(report: Mapping[str, Any], labels: Mapping[str, str]) -> None:

@@ -64,15 +64,12 @@ from answerd.inventory.editing import in_columns, with_columns_added, with_rows_
 from answerd.inventory.meaning import Meaning, read_columns
 from answerd.inventory.ports import machines_of_ports
 from answerd.inventory.records import UnreadableError, written_record
-from answerd.inventory.row import IDENTITY_COLUMNS, Row, judged, values_in
+from answerd.inventory.row import IDENTITY_COLUMNS, NEW_INVENTORY, Row, judged, values_in
 from answerd.inventory.table import Table, read_table
 from answerd.shared_values import MAC, SERIAL, UUID
 from answerd.short_texts import brief
 from answerd.store import Store, StoreError
 from answerd.store.files import FileStore
-
-HEADER = ",".join(IDENTITY_COLUMNS)
-"""The columns of a new inventory."""
 
 WIDEST = 40
 """Characters to which a column is aligned; a longer cell moves those after it."""
@@ -137,7 +134,8 @@ def _add(arguments: Arguments) -> int:
     store, catalogue = read_documents()
     machines = [found for file in arguments["FILE"] for found in _machines(file, catalogue)]
     key = Key(Kind.INVENTORY, name, FORMAT)
-    text = before = _text_of(catalogue, key)
+    before = stored_text(catalogue, key)
+    text = before if before is not None else NEW_INVENTORY
     table = _table_of(catalogue, key, text)
     inventory = catalogue.inventory or Inventory()
     if arguments["--fill"]:
@@ -148,11 +146,11 @@ def _add(arguments: Arguments) -> int:
                 raise CommandError(error.reason) from None
             table = _table_of(catalogue, key, text)
         filled, left_out = _filled_rows(machines, table, inventory)
-        after = with_rows_changed(text, table, filled) if filled else before
+        after = with_rows_changed(text, table, filled) if filled else text
         rows, done = [filled[line] for line in sorted(filled)], "filled in"
     else:
         rows, left_out = _new_rows(machines, table, inventory)
-        after, done = with_rows_added(text, table, rows) if rows else before, "added to"
+        after, done = with_rows_added(text, table, rows) if rows else text, "added to"
     _say_left_out(left_out)
     is_tried = arguments["--dry-run"]
     if rows and not is_tried:
@@ -311,13 +309,10 @@ def _filled(row: Row, machine: Hardware) -> tuple[list[str], list[str]]:
     return cells, differing
 
 
-def _text_of(catalogue: Catalogue, key: Key) -> str:
-    """Return the text of an inventory as it is stored; the header of a new inventory where there is none."""
-    inventory = catalogue.inventory
-    for document in inventory.documents if inventory else ():
-        if document.key.name == key.name:
-            return document.text
-    return f"{HEADER}\n"
+def stored_text(catalogue: Catalogue, key: Key) -> str | None:
+    """Return the text of an inventory as it is stored; None where there is none."""
+    raw = catalogue.raw_of(key.name)
+    return raw.text if raw is not None else None
 
 
 def _table_of(catalogue: Catalogue, key: Key, text: str) -> Table:

@@ -21,7 +21,7 @@ from answerd.console.editing import NotSaved, as_not_saved, digest_of
 from answerd.console.inventories import is_strict, table_of
 from answerd.console.near import NearRow, near_rows
 from answerd.console.page_request import PageReply, PageRequest, message_page, number_in, redirect, saved_at
-from answerd.console.proposals import NEW_INVENTORY, first_row
+from answerd.console.proposals import first_row
 from answerd.console.rendering import link, page
 from answerd.console.table import inventories_of
 from answerd.documents import Key
@@ -31,7 +31,7 @@ from answerd.hardware import hardware_of_labels
 from answerd.identity import Kind
 from answerd.installs.shown import UnknownMachine
 from answerd.inventory import DEFAULT_NAME, FORMAT, file_of
-from answerd.inventory.row import IDENTITY_COLUMNS, Layout
+from answerd.inventory.row import IDENTITY_COLUMNS, NEW_INVENTORY, Layout
 from answerd.inventory.table import read_table
 from answerd.long_work import run_long
 from answerd.server.admin.adoption import Adoptions, digest_of_plan

@@ -22,7 +22,7 @@ from answerd.console.rendering import ago, counted, document_link, exact, link, 
 from answerd.console.table import DocumentsView, Tables, View
 from answerd.documents import Key, RawDocument
 from answerd.formats import FORMATS
-from answerd.identity import Kind, identity_of
+from answerd.identity import Kind
 from answerd.inventory import FORMAT as INVENTORY_FORMAT
 from answerd.inventory import INVENTORY_FORMATS, file_of
 from answerd.long_work import run_long
@@ -426,17 +426,8 @@ def _conflict(stored: DocumentVersion | None, text: str) -> Sequence[str]:
 
 def document_at(catalogue: Catalogue, key: Key) -> RawDocument | None:
     """Return the document of a key, by its exact identifier or its identity; None where there is none."""
-    identity = identity_of(key.identifier)
-    if key.kind is Kind.INVENTORY:
-        found = [*catalogue.inventory.documents] if catalogue.inventory is not None else []
-    elif key.kind is Kind.MACHINE:
-        found = [document.raw for document in catalogue.machines.get(identity, ())]
-    elif key.kind is Kind.GROUP:
-        found = [document.raw for document in catalogue.groups.get((identity, key.format), ())]
-    else:
-        found = [document.raw for document in catalogue.defaults.get(key.format, ())]
-    alike = [raw for raw in found if raw.key.name == key.name]
-    return min(alike, key=lambda raw: raw.key.identifier != key.identifier, default=None)
+    found = catalogue.raws_of(key.name)
+    return min(found, key=lambda raw: raw.key.identifier != key.identifier, default=None)
 
 
 def problems_of(catalogue: Catalogue, key: Key) -> Sequence[str]:

@@ -30,12 +30,11 @@ from answerd.console.changes import (
 from answerd.console.consequences import Consequences, compared, refused_sentence
 from answerd.console.differences import difference
 from answerd.console.jobs import Job, Jobs, patience_for
-from answerd.console.proposals import NEW_INVENTORY
 from answerd.documents import Key, RawDocument
 from answerd.identity import Kind
 from answerd.inventory import file_of
 from answerd.inventory.editing import with_rows_added, with_rows_changed, without_row
-from answerd.inventory.row import Row, judged
+from answerd.inventory.row import NEW_INVENTORY, Row, judged
 from answerd.inventory.table import Table, read_table
 from answerd.long_work import run_long
 from answerd.server.admin.changes import HISTORY_BYTES, refuse_late

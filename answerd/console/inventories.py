@@ -31,7 +31,7 @@ from answerd.console.jobs import Kept
 from answerd.console.near import NearRow, near_rows
 from answerd.console.page_request import PageReply, PageRequest, message_page, number_in, redirect, saved_at
 from answerd.console.rendering import ago, counted, link, on_page, page
-from answerd.console.table import inventories_of, secret_places
+from answerd.console.table import secret_places
 from answerd.documents import LARGEST_INVENTORY, Key, NotText, RawDocument, decoded
 from answerd.identity import Kind, identifier_fault, identity_of
 from answerd.inventory import DEFAULT_NAME, FORMAT, file_of
@@ -387,8 +387,7 @@ class InventoryPages:
 
 def table_of(catalogue: Catalogue, name: str) -> tuple[RawDocument | None, Table | None]:
     """Return an inventory and its rows; None where there is none, or it cannot be read."""
-    key = Key(Kind.INVENTORY, name, FORMAT)
-    raw = next((raw for raw in inventories_of(catalogue) if raw.key.name == key.name), None)
+    raw = catalogue.raw_of(Key(Kind.INVENTORY, name, FORMAT).name)
     return raw, catalogue.inventory.tables.get(raw) if catalogue.inventory is not None and raw is not None else None
 
 

@@ -13,10 +13,8 @@ from answerd.formats import FORMATS
 from answerd.identity import Kind
 from answerd.inventory import FORMAT
 from answerd.inventory.editing import in_columns, with_rows_added
+from answerd.inventory.row import NEW_INVENTORY
 from answerd.inventory.table import read_table
-
-NEW_INVENTORY = "id,mac,serial,uuid\n"
-"""The header of an inventory that is made for its first machine."""
 
 NEW_COLUMNS = """columns = { "Name" = "id", "MAC address" = "mac", "Serial number" = "serial" }
 shared = []

@@ -28,6 +28,9 @@ from answerd.suggestion import did_you_mean
 IDENTITY_COLUMNS: Final = ("id", "mac", "serial", "uuid")
 """Columns whose values identify a machine, in the order in which the first identity of a row is looked for."""
 
+NEW_INVENTORY: Final = ",".join(IDENTITY_COLUMNS) + "\n"
+"""The text of an inventory that is made for its first machine."""
+
 SHORTEST_IN_BODY: Final = 4
 """Characters of an identity that a JSON body can claim (docs/selection.md#what-a-request-says-facts)."""
 

@@ -20,9 +20,9 @@ from answerd.console import editing as console_editing
 from answerd.console.consequences import Consequences
 from answerd.console.editing import Editing, NotSaved, RowEdit, digest_of
 from answerd.console.jobs import Ended
-from answerd.console.proposals import NEW_INVENTORY
 from answerd.documents import _NOT_KEPT, Key, RawDocument
 from answerd.identity import Kind
+from answerd.inventory.row import NEW_INVENTORY
 from answerd.server.admin import changes as admin_changes
 from answerd.server.roles import Role, new_token
 from answerd.store import Author, CannotBeStored, StoreError
