@@ -50,7 +50,6 @@ Examples:
 from __future__ import annotations
 
 import re
-import sys
 from collections.abc import Callable, Mapping
 from typing import Any, Final, NamedTuple
 
@@ -63,7 +62,7 @@ from answerd.commands.documents import read_documents
 from answerd.commands.installs import states_beside
 from answerd.commands.inventory import stored_text, write_inventory
 from answerd.commands.remote import AdminApi, Shape
-from answerd.commands.terminal import counted, print_json, print_table, said_yes, say, say_each
+from answerd.commands.terminal import can_ask, counted, print_json, print_table, said_yes, say, say_each
 from answerd.commands.values import whole_number
 from answerd.documents import Key
 from answerd.identity import Kind, identifier_fault
@@ -106,7 +105,7 @@ def run(arguments: Arguments) -> int:
     if arguments["--ca"] and not arguments["--from"]:
         raise CommandError("--ca is for --from", WRONG_USAGE)
     adopt, labels = _through_the_api(arguments, name, asked) if arguments["--from"] else _in_the_store(name, asked)
-    asks = sys.stdin.isatty() and sys.stdout.isatty() and not arguments["--yes"] and not is_json
+    asks = can_ask() and not arguments["--yes"] and not is_json
     is_tried = arguments["--dry-run"] or asks
     report, tag = adopt(is_tried, None)
     if not is_json:

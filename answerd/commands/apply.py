@@ -54,7 +54,6 @@ Examples:
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -66,6 +65,7 @@ from answerd.commands.documents import announce_store, configured_sources, setti
 from answerd.commands.own_changes import local_guard, losing, own_author, refusal
 from answerd.commands.remote import AdminApi, Shape, fits
 from answerd.commands.terminal import (
+    can_ask,
     coloured,
     counted,
     diff_line,
@@ -141,7 +141,7 @@ def run(arguments: Arguments) -> int:
 
 
 def _apply(arguments: Arguments, target: Target) -> int:
-    asks = sys.stdin.isatty() and sys.stdout.isatty() and not arguments["--yes"] and not arguments["--json"]
+    asks = can_ask() and not arguments["--yes"] and not arguments["--json"]
     etag: str | None = None
     if arguments["--dry-run"] or asks:
         report, etag = target(True, None)

@@ -57,14 +57,13 @@ Examples:
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from answerd.commands import WRONG_USAGE, Arguments, CommandError
 from answerd.commands.documents import announce_store, catalogue_of, configured_store, settings
 from answerd.commands.own_changes import local_guard, losing, own_author, refusal
-from answerd.commands.terminal import coloured, counted, diff_line, print_json, printable_line, said_yes, say
+from answerd.commands.terminal import can_ask, coloured, counted, diff_line, print_json, printable_line, said_yes, say
 from answerd.commands.values import whole_number
 from answerd.formats import ALL_EXTENSIONS
 from answerd.identity import Kind
@@ -221,7 +220,7 @@ def take_back(arguments: Arguments) -> int:
             print(printable_line(f"{_BACK[back]:8}  {flat_name(entry.key)}"))
         if machines := tried.machines():
             say(f"warning: {losing(machines)}")
-        if sys.stdin.isatty() and sys.stdout.isatty() and not arguments["--yes"] and not said_yes("Take it back?"):
+        if can_ask() and not arguments["--yes"] and not said_yes("Take it back?"):
             raise CommandError("nothing was changed")
         guard.take_back(made, own_author(arguments["--note"]), Conditions(if_match=tried.etag))
     except WriteRefused as refused:
@@ -245,7 +244,7 @@ def put_back(arguments: Arguments) -> int:
         raise CommandError(f"revision {number} is no change of {arguments['KEY']}: answerd history lists them")
     guard = local_guard(store)
     try:
-        if sys.stdin.isatty() and sys.stdout.isatty() and not arguments["--yes"]:
+        if can_ask() and not arguments["--yes"]:
             machines = guard.tried(restored_change(found[0])).machines()
             if machines and not said_yes(f"{losing(machines)}. Restore it?"):
                 raise CommandError("nothing was restored")

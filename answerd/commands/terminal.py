@@ -86,6 +86,11 @@ def progress(unit: str) -> Progress:
     return show
 
 
+def can_ask() -> bool:
+    """Return whether a person reads what is printed, and can answer."""
+    return sys.stdin.isatty() and sys.stdout.isatty()
+
+
 def said_yes(question: str) -> bool:
     """Ask a person. No answer, because the input has ended, is a no."""
     try:

@@ -14,7 +14,7 @@ import orjson
 from answerd.adoption import MOST_ADOPTED, Adopted, Adoption, Plan, named_in, place_of
 from answerd.answers.catalogue import Catalogue
 from answerd.answers.one_digit_off import mistyped_in
-from answerd.answers.secret_names import redacted_cells, why_masked
+from answerd.answers.secret_names import redacted_cells
 from answerd.console.backend import Backend
 from answerd.console.consequences import Consequences
 from answerd.console.editing import NotSaved, as_not_saved, digest_of
@@ -35,9 +35,8 @@ from answerd.inventory.row import IDENTITY_COLUMNS, NEW_INVENTORY, Layout
 from answerd.inventory.table import read_table
 from answerd.long_work import run_long
 from answerd.server.admin.adoption import Adoptions, digest_of_plan
-from answerd.server.admin.requests import NOT_IN_A_CELL
+from answerd.server.admin.requests import cell_fault
 from answerd.server.threads import in_thread
-from answerd.short_texts import brief
 from answerd.store import Author
 from answerd.write_guard import UNCONDITIONAL, WHENEVER
 
@@ -226,10 +225,8 @@ def asked_by(request: PageRequest) -> Adoption:
     for column, text in zip(request.form.get("column", ()), request.form.get("cell", ()), strict=False):
         if not text:
             continue
-        if NOT_IN_A_CELL.search(text):
-            raise NotSaved(f"column {brief(column)}: the cell has a character that no inventory can hold", status=400)
-        if reason := why_masked(text, f"column {brief(column)}"):
-            raise NotSaved(reason, status=400)
+        if fault := cell_fault(column, text):
+            raise NotSaved(fault, status=400)
         values[column] = text
     count = request.field("count").strip()
     if count and not number_in(count):

@@ -39,10 +39,9 @@ from answerd.inventory.table import Table, read_table
 from answerd.long_work import run_long
 from answerd.server.admin.changes import HISTORY_BYTES, refuse_late
 from answerd.server.admin.documents import RowEdits, line_of
-from answerd.server.admin.requests import CannotRender, InvalidRequest, NotThere
+from answerd.server.admin.requests import CannotRender, InvalidRequest, NotThere, cell_fault
 from answerd.server.document_writes import DocumentWrites
 from answerd.server.threads import in_thread
-from answerd.short_texts import brief
 from answerd.store import Author, HistoryEntry, HistoryFilter, StoreError, Version
 from answerd.write_guard import (
     UNCONDITIONAL,
@@ -400,10 +399,8 @@ def _kept(column: str, before: str, shown: str, given: str) -> str:
     its secrets. Raises `NotSaved`."""
     if given in {before.replace("\r\n", "\n"), shown}:
         return before
-    if "\0" in given:
-        raise NotSaved(f"column {brief(column)}: the cell has a character that no inventory can hold")
-    if reason := why_masked(given, f"column {brief(column)}"):
-        raise NotSaved(reason)
+    if fault := cell_fault(column, given):
+        raise NotSaved(fault)
     return given
 
 

@@ -184,8 +184,7 @@ def _asked(fields: dict[str, Any]) -> Adoption:
     if count is not None and not 1 <= count <= _HIGHEST_COUNT:
         raise InvalidRequest('"count" is no whole number above zero')
     for column, text in values.items():
-        requests.refuse_masked(text, f"column {brief(column)}")
-        if requests.NOT_IN_A_CELL.search(text):
-            raise InvalidRequest(f"column {brief(column)}: the cell has a character that no inventory can hold")
+        if fault := requests.cell_fault(column, text):
+            raise InvalidRequest(fault)
     chosen = None if only is None else frozenset(only)
     return Adoption(fields.get("name"), values, tuple(said), count, fields.get("free", False), chosen)

@@ -264,9 +264,8 @@ def _values(body: bytes) -> dict[str, str]:
         raise InvalidRequest('the body is no JSON object, {"id": "web-01", …}')
     values = {column: _cell(column, value) for column, value in written.items()}
     for column, value in values.items():
-        requests.refuse_masked(value, f"column {brief(column)}")
-        if requests.NOT_IN_A_CELL.search(value):
-            raise InvalidRequest(f"column {brief(column)}: the cell has a character that no inventory can hold")
+        if fault := requests.cell_fault(column, value):
+            raise InvalidRequest(fault)
     return values
 
 

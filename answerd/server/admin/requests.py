@@ -24,7 +24,7 @@ from answerd.inventory import INVENTORY_FORMATS
 from answerd.server.http.responses import Client, Exchange, exchange_of, reason_line
 from answerd.server.roles import NEEDED, Caller, Role, may
 from answerd.server.statuses import NOT_MODIFIED, OK
-from answerd.short_texts import printable
+from answerd.short_texts import brief, printable
 from answerd.store import Author
 from answerd.write_guard import ConditionFailed, Conditions, Times, WrittenDocument
 
@@ -41,7 +41,7 @@ DOCUMENT_LIMIT = 262_144
 INVENTORY_LIMIT = LARGEST_INVENTORY
 """Bytes that an inventory may have."""
 
-NOT_IN_A_CELL = re.compile("[\0\ud800-\udfff]")
+_NOT_IN_A_CELL = re.compile("[\0\ud800-\udfff]")
 
 _PARAMETER = re.compile(r"<(\w+)(?::re:([^>]+))?>")
 
@@ -124,6 +124,13 @@ def require(request: str) -> None:
             raise Forbidden(f"this needs {NEEDED[request]}")
     elif not may(asking.role, request):
         raise Forbidden(f'the token "{asking.name}" has the role {asking.role}, this needs {NEEDED[request]}')
+
+
+def cell_fault(column: str, text: str) -> str:
+    """Return why a text cannot be the cell of a column; empty where it can."""
+    if _NOT_IN_A_CELL.search(text):
+        return f"column {brief(column)}: the cell has a character that no inventory can hold"
+    return why_masked(text, f"column {brief(column)}")
 
 
 def refuse_masked(text: str, what: str) -> None:
