@@ -18,18 +18,15 @@ from answerd.answers.answer_secrets import known_values
 from answerd.answers.cases import CheckCase, RowCase, check_cases, machines_told, row_cases
 from answerd.answers.catalogue import Catalogue
 from answerd.answers.compose import prepared_answer
-from answerd.answers.last_words import NO_WORDS, LastWords, tried_with_words
-from answerd.answers.lint import (
-    EXAMPLE_HASH,
+from answerd.answers.equal_claims import (
     EqualOverlays,
-    Findings,
-    MissingLabels,
-    of_documents,
     only_loader_claims,
     overlays_of_other_formats,
     report_equal_claims,
-    unmet,
 )
+from answerd.answers.last_words import NO_WORDS, LastWords, tried_with_words
+from answerd.answers.lint import EXAMPLE_HASH, Findings, of_documents, unmet
+from answerd.answers.missing_labels import MissingLabels
 from answerd.answers.problems import load_problems
 from answerd.answers.redaction import secrets_in_clear
 from answerd.answers.repeated_values import repetitions

@@ -10,7 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from answerd.answers.lint import LABELS_SENT_BY, misspelled_extension
+from answerd.answers.lint import misspelled_extension
+from answerd.answers.sent_labels import LABELS_SENT_BY
 from answerd.suggestion import differs_by_one
 from tests.support.fleet import Fleet
 

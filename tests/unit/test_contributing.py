@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from answerd import facts
-from answerd.answers import lint
+from answerd.answers import sent_labels
 from answerd.console import proposals
 from answerd.formats import FORMATS
 from tests.support.pages import CHECKOUT, rows
@@ -72,9 +72,9 @@ def test_the_row_of_a_format_names_each_folder_that_has_a_file_of_all() -> None:
 def test_the_row_of_a_label_from_a_header_names_each_place_that_has_these_labels() -> None:
     labels = labels_of_headers()
     assert {"mac", "serial"} <= labels
-    assert labels <= lint.SENT_LABELS, "LABELS_SENT_BY has no client that sends it"
+    assert labels <= sent_labels.SENT_LABELS, "LABELS_SENT_BY has no client that sends it"
     row = ROWS["a label that comes in a header"]
-    for name, module in {"_header_facts": facts, "LABELS_SENT_BY": lint}.items():
+    for name, module in {"_header_facts": facts, "LABELS_SENT_BY": sent_labels}.items():
         assert f"`{name}` (`{module_file(module)}`)" in row
     places = {
         str(path.relative_to(CHECKOUT))
