@@ -11,12 +11,11 @@ from datetime import UTC, datetime
 from typing import Any, Final, NamedTuple
 
 from answerd.answers.catalogue import Catalogue
-from answerd.answers.diff import diff_lines
+from answerd.answers.document_diff import document_lines
 from answerd.answers.inventory_index import inventory_file
 from answerd.answers.line_diff import unified
 from answerd.answers.operator_names import machine_named
 from answerd.answers.redaction import redacted
-from answerd.answers.row_diff import row_lines
 from answerd.answers.secret_names import redacted_row
 from answerd.documents import RawDocument
 from answerd.identity import Kind, identity_of, normalize
@@ -185,10 +184,7 @@ def happened_as_json(one: Happened, labels: Mapping[str, str], *, show_secrets: 
         texts = entry.before, entry.after
         hidden = [None if text is None else redacted(text, entry.key.format, labels=labels) for text in texts]
         sides = [*texts] if show_secrets else hidden
-        if entry.key.format == FORMAT:
-            diff = row_lines(*texts, labels, show_secrets=show_secrets)
-        else:
-            diff = diff_lines(entry.key, *texts, labels=labels, show_secrets=show_secrets)
+        diff = document_lines(entry.key, *texts, labels, show_secrets=show_secrets)
     return {
         "revision": entry.revision,
         "change": entry.token or None,

@@ -7,7 +7,7 @@ that only a request can fill stays in the answer. Pure: needs two catalogues and
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from hashlib import sha256
@@ -27,10 +27,10 @@ from answerd.answers.catalogue import Catalogue
 from answerd.answers.compose import MOST_LOOKED_AT, Layers, PassingAnswers, prepared_answer
 from answerd.answers.last_words import NEVER_TOLD, NO_WORDS, LastWords, tried_with_words
 from answerd.answers.line_diff import unified
-from answerd.answers.redaction import NO_LABELS, redacted_pair, secrets_of
+from answerd.answers.redaction import redacted_pair, secrets_of
 from answerd.answers.select import Selection, SelectionRequest, select
 from answerd.answers.sources import FINGERPRINT, REPORT, Sources, Values
-from answerd.documents import Document, Key, NameInKind
+from answerd.documents import Document, NameInKind
 from answerd.errors import AnswerError, CannotFill
 from answerd.facts import STATE, Facts
 from answerd.formats.family import Once, Prepared
@@ -548,22 +548,3 @@ def _notes(before: Catalogue, after: Catalogue) -> Iterator[str]:
         was, would_be = ((document.control.once or Once.OFF).value for document in (first, second))
         if was != would_be:
             yield f"{second.key}: once was {was} and would be {would_be}; the answers do not show it"
-
-
-def diff_lines(
-    key: Key,
-    before: str | None,
-    after: str | None,
-    *,
-    labels: Mapping[str, str] = NO_LABELS,
-    show_secrets: bool = False,
-) -> list[str]:
-    """Return the lines of the diff, without newlines and without the two heading lines.
-
-    None is a document that does not exist. ``labels`` are those of an inventory's columns.
-    """
-    was, now = before or "", after or ""
-    if not show_secrets:
-        was, now = redacted_pair(was, now, key.format, labels=labels)
-    lines = unified(was.split("\n") if was else [], now.split("\n") if now else [])
-    return lines or ([] if before == after else ["(a secret differs, or white space at the end)"])

@@ -1,5 +1,5 @@
-"""Claims that are valid and surely not meant: groups that claim one machine equally, overlays whose names decide, overlays
-of another extension, loaders alone (docs/check.md#oversights)."""
+"""Claims that are valid and surely not meant: groups that claim one machine equally, overlays whose names decide or
+that are of another extension, loaders alone (docs/check.md#oversights)."""
 
 from __future__ import annotations
 

@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 
 from answerd.answers.answer_secrets import known_values, redacted_answer, redacted_install
 from answerd.answers.catalogue import Catalogue
-from answerd.answers.diff import compare, diff_lines
+from answerd.answers.diff import compare
+from answerd.answers.document_diff import document_lines
 from answerd.answers.explain import explained, explanation
 from answerd.answers.problems import load_problems
 from answerd.answers.redaction import CHANGED, hiding, redacted, redacted_pair, secrets_of
@@ -158,9 +159,9 @@ def outputs(extension: str, text: str, other: str) -> dict[str, str]:
     return {
         "redacted": redacted(text, extension),
         "diff": json.dumps(compare(before, after).as_json(), ensure_ascii=False),
-        "history": "\n".join(diff_lines(key, text, other)),
-        "new": "\n".join(diff_lines(key, None, text)),
-        "removed": "\n".join(diff_lines(key, text, None)),
+        "history": "\n".join(document_lines(key, text, other)),
+        "new": "\n".join(document_lines(key, None, text)),
+        "removed": "\n".join(document_lines(key, text, None)),
         "console": shown,
         "explain": explained(answer, None, shown),
         "explain json": json.dumps(explanation(answer, None, shown), ensure_ascii=False),
@@ -254,7 +255,7 @@ def test_cells_of_columns_named_like_a_secret_are_hidden(secret: str, separator:
     assert leaked(shown) is None
     assert "web-01" in shown
     assert "n1" in shown
-    assert leaked("\n".join(diff_lines(Key(Kind.INVENTORY, "lab", "csv"), text, text.replace("n1", "n2")))) is None
+    assert leaked("\n".join(document_lines(Key(Kind.INVENTORY, "lab", "csv"), text, text.replace("n1", "n2")))) is None
 
 
 def test_a_cell_is_hidden_below_the_line_that_names_the_separator() -> None:
@@ -272,11 +273,8 @@ def test_a_cell_is_hidden_by_the_label_that_the_settings_give_its_column() -> No
     text = "id,Codewort ,Kennwort,os\nweb-01,hunter2!,hunter3!,ubuntu\n"
     assert redacted(text, "csv", labels=labels) == text.replace("hunter2!", SECRET).replace("hunter3!", SECRET)
     changed = text.replace("hunter2!", "hunter4!")
-    lines = diff_lines(Key(Kind.INVENTORY, "lab", "csv"), text, changed, labels=labels)
-    assert [line for line in lines if line[0] in "+-"] == [
-        f"-web-01,{SECRET},{SECRET},ubuntu",
-        f"+web-01,(secret, changed),{SECRET},ubuntu",
-    ]
+    lines = document_lines(Key(Kind.INVENTORY, "lab", "csv"), text, changed, labels)
+    assert lines == [f"-web-01  Codewort={SECRET}", "+web-01  Codewort=(secret, changed)"]
     assert redacted_row({"id": "web-01", "Codewort": "hunter2!"}, labels) == {"id": "web-01", "Codewort": SECRET}
 
 

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from answerd.answers.row_diff import row_lines
+from answerd.answers.document_diff import document_lines
+from answerd.documents import Key
+from answerd.identity import Kind
 
+TABLE = Key(Kind.INVENTORY, "lab", "csv")
 BEFORE = "id,mac,rack\nweb-1,52:54:00:00:00:01,R1\nweb-2,52:54:00:00:00:02,R1\n"
 
 
@@ -58,9 +61,9 @@ BEFORE = "id,mac,rack\nweb-1,52:54:00:00:00:01,R1\nweb-2,52:54:00:00:00:02,R1\n"
     ],
 )
 def test_a_difference_of_tables_is_by_rows(before: str | None, after: str | None, lines: list[str]) -> None:
-    assert row_lines(before, after) == lines
+    assert document_lines(TABLE, before, after) == lines
 
 
 def test_labels_of_columns_say_which_rows_are_one_machine() -> None:
     before, after = "Host;NIC\na;52:54:00:00:00:01\n", "Host;NIC\nb;52:54:00:00:00:01\n"
-    assert row_lines(before, after, {"host": "id", "nic": "mac"}) == ["-a  Host=a", "+b  Host=b"]
+    assert document_lines(TABLE, before, after, {"host": "id", "nic": "mac"}) == ["-a  Host=a", "+b  Host=b"]

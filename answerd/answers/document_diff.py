@@ -1,4 +1,4 @@
-"""The difference between two texts of an inventory: by rows and columns, not by lines.
+"""The difference between two versions of a document: by lines; of an inventory by rows and columns.
 
 One edit of a spreadsheet moves columns, quotes cells and sorts rows; what people ask is which machine changed and how.
 """
@@ -8,7 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 from answerd.answers.line_diff import unified
-from answerd.answers.redaction import CHANGED, redacted_pair
+from answerd.answers.redaction import CHANGED, NO_LABELS, redacted_pair
+from answerd.documents import Key
 from answerd.identity import folded
 from answerd.inventory import FORMAT
 from answerd.inventory.meaning import Meaning
@@ -16,33 +17,43 @@ from answerd.inventory.records import UnreadableError
 from answerd.inventory.row import Row
 from answerd.inventory.table import Table, table_after
 
-_NO_LABELS: Mapping[str, str] = {}
 _CHANGED_CELL = "\1"
 """In place of `CHANGED`, whose comma would end a cell."""
 
 
-def row_lines(
-    before: str | None, after: str | None, labels: Mapping[str, str] = _NO_LABELS, *, show_secrets: bool = False
+def document_lines(
+    key: Key,
+    before: str | None,
+    after: str | None,
+    labels: Mapping[str, str] = NO_LABELS,
+    *,
+    show_secrets: bool = False,
 ) -> list[str]:
-    """Return the lines of the difference between two texts of an inventory, None for one that does not exist.
+    """Return the lines of the difference between two versions of a document, None for one that does not exist: a
+    unified diff without its two heading lines. ``labels`` are those of an inventory's columns.
 
     A row that changed is ``-web-1  rack=R1`` and ``+web-1  rack=R2``, with the columns that changed; one that is new or
     gone has all that are not empty. Columns that are new or gone come first. Where a text is no table, or the rows are
-    the same, it is a difference of lines. ``labels``: those of columns with other names.
+    the same, it is a difference of lines.
     """
     was, now = before or "", after or ""
     if not show_secrets:
-        was, now = redacted_pair(was, now, FORMAT, labels=labels)
-    meaning = Meaning(labels)
-    try:
-        old = table_after(None, "", was, meaning).table if before is not None else None
-        new = table_after(old, "", now.replace(CHANGED, _CHANGED_CELL), meaning).table if after is not None else None
-    except UnreadableError:
-        lines = []
-    else:
-        lines = [line.replace(_CHANGED_CELL, CHANGED) for line in _by_rows(old, new)]
+        was, now = redacted_pair(was, now, key.format, labels=labels)
+    lines: list[str] = []
+    if key.format == FORMAT:
+        lines = _row_lines(None if before is None else was, None if after is None else now, Meaning(labels))
     lines = lines or unified(was.split("\n") if was else [], now.split("\n") if now else [])
     return lines or ([] if before == after else ["(a secret differs, or white space at the end)"])
+
+
+def _row_lines(before: str | None, after: str | None, meaning: Meaning) -> list[str]:
+    """Return the difference of the rows of two texts; nothing where one is no table."""
+    try:
+        old = table_after(None, "", before, meaning).table if before is not None else None
+        new = table_after(old, "", after.replace(CHANGED, _CHANGED_CELL), meaning).table if after is not None else None
+    except UnreadableError:
+        return []
+    return [line.replace(_CHANGED_CELL, CHANGED) for line in _by_rows(old, new)]
 
 
 def _by_rows(old: Table | None, new: Table | None) -> Iterator[str]:
