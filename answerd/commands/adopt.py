@@ -59,8 +59,8 @@ from answerd.answers.secret_names import redacted_row
 from answerd.answers.unclaimed import still_unclaimed
 from answerd.commands import FAILED, WRONG_USAGE, Arguments, CommandError
 from answerd.commands.documents import read_documents
-from answerd.commands.installs import states_beside
 from answerd.commands.inventory import stored_text, write_inventory
+from answerd.commands.machines import states_beside
 from answerd.commands.remote import AdminApi, Shape
 from answerd.commands.terminal import can_ask, counted, print_json, print_table, said_yes, say, say_each
 from answerd.commands.values import whole_number

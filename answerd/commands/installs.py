@@ -74,39 +74,24 @@ Examples:
 
 from __future__ import annotations
 
-import time
-from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from threading import Thread
 from typing import Any
 
 from answerd.answers.answer_secrets import redacted_install
-from answerd.answers.catalogue import Catalogue
-from answerd.answers.machine_choice import Choice, Chosen, NoSuchGroup, WrongChoice, chosen
-from answerd.answers.operator_names import (
-    Machine,
-    OrderedMachine,
-    machine_named,
-    ordered_machine,
-    still_refused,
-)
+from answerd.answers.machine_choice import Choice
 from answerd.answers.tally import added, added_counts, summary
 from answerd.answers.unclaimed import still_unclaimed
 from answerd.commands import FAILED, WRONG_USAGE, Arguments, CommandError
-from answerd.commands.documents import configured_sources, read_documents, settings
+from answerd.commands.documents import configured_sources
+from answerd.commands.machines import choice_of, choosing, open_installs, say_unknown, state_counts
 from answerd.commands.remote import AdminApi, Shape
 from answerd.commands.terminal import counted, print_json, print_table, printable_line, say
 from answerd.installs.contacts import ContactIndex, contact_as_json
-from answerd.installs.records import InstallMemory, Refused, Remembered
 from answerd.installs.sentences import shown_name
 from answerd.installs.shown import MOST_LISTED, event_as_json, last_lines, record_as_json, unknown_as_json
-from answerd.installs.states import Order, Rules, State
+from answerd.installs.states import State
 from answerd.short_texts import cut
-from answerd.store import Store
-from answerd.store.opening import install_rules, open_existing_states
-from answerd.store.states import Position, States
 
 _COLOURS: Mapping[str | None, str] = {
     State.INSTALLED: "green",
@@ -150,87 +135,6 @@ _UNKNOWN: Shape = {
 
 _COUNTS: dict[str, Shape] = {"machines": int, "silent": int, "states": dict}
 _SUMMARY: Shape = {"summary": [{"value": _TEXT, **_COUNTS}], "total": _COUNTS}
-
-
-@dataclass
-class OpenInstalls:
-    """The states as they are now, beside the documents."""
-
-    store: States
-    catalogue: Catalogue
-    memory: InstallMemory
-    rules: Rules
-    position: Position = field(default_factory=Position)
-
-    @property
-    def now(self) -> float:
-        """The present time, which is never before the time of a record."""
-        return max(time.time(), self.memory.newest)
-
-    def named(self, name: str) -> Machine | None:
-        """Return the machine of a name; None where nothing has it."""
-        return machine_named(self.catalogue, self.memory, name)
-
-    def remembered(self, name: str) -> list[Remembered]:
-        """Return what is known of a machine; nothing where no machine has the name."""
-        machine = self.named(name)
-        return [] if machine is None else [machine.seen_in(self.memory)]
-
-    def ordered(self, machine: Machine, order: Order) -> OrderedMachine:
-        """Return what an order to a machine names."""
-        return ordered_machine(self.catalogue, self.memory, machine, order)
-
-    def refused(self, machine: Machine) -> Refused | None:
-        """Return why the machine's last request would be refused now; None where it would be given."""
-        return still_refused(self.catalogue, self.memory, machine, self.now)
-
-    def read_again(self) -> None:
-        """Bring the records up to date. Raises `StoreError`."""
-        self.memory, self.position = self.store.catch_up(self.memory, self.position)
-
-    def chosen(self, choice: Choice) -> Chosen:
-        """Return the machines of a choice. Raises `CommandError`, with status 2 where the choice is none."""
-        with choosing():
-            return chosen(self.catalogue, self.memory, self.now, choice)
-
-
-@contextmanager
-def choosing() -> Iterator[None]:
-    """Raise `CommandError`, with status 2, for a choice that cannot be; with 1 where there is no such group."""
-    try:
-        yield
-    except NoSuchGroup as error:
-        raise CommandError(str(error)) from None
-    except WrongChoice as error:
-        raise CommandError(str(error), WRONG_USAGE) from None
-
-
-def choice_of(arguments: Arguments) -> Choice:
-    """Return which machines a command line means."""
-    return Choice(arguments["ID"], arguments["--where"], arguments["--group"], arguments["--state"])
-
-
-def say_unknown(names: Sequence[str]) -> None:
-    """Say of each name that nothing has it."""
-    for name in names:
-        say(f"answerd: {name}: no record, row, document or member has this name, and it is no MAC address")
-
-
-def open_installs() -> OpenInstalls:
-    """Open the states that the settings name, and the documents. Raises `CommandError`, `StoreError`, `ConfigError`."""
-    return states_beside(*read_documents())
-
-
-def states_beside(documents: Store, catalogue: Catalogue) -> OpenInstalls:
-    """Open the states that the settings name, beside documents that were read. Raises as `open_installs` does."""
-    config = settings()
-    store = open_existing_states(config, documents)
-    if store is None:
-        raise CommandError("there is no place for the states of installs: set SERVICE_STATE_PATH")
-    rules = install_rules(config)
-    installs = OpenInstalls(store, catalogue, InstallMemory(rules), rules)
-    installs.read_again()
-    return installs
 
 
 def run(arguments: Arguments) -> int:
@@ -430,18 +334,6 @@ _UNKNOWN_COLUMNS: _Columns = {
 }
 
 
-def states_counted(states: Iterable[str]) -> str:
-    """Return how many machines are in each state: ``47 installed, 3 failed``."""
-    found = Counter(states)
-    return ", ".join(f"{found[state]} {state}" for state in State if found[state])
-
-
-def state_counts(states: Sequence[str]) -> str:
-    """Return how many machines there are, and in each state: ``50 machines: 47 installed, 3 failed``."""
-    told = states_counted(states)
-    return f"{counted(len(states), 'machine')}{f': {told}' if told else ''}"
-
-
 def _print_summary(arguments: Arguments) -> int:
     """Print how many machines are in each state, by group or by a column."""
     installs = open_installs()
@@ -465,26 +357,21 @@ def print_install(arguments: Arguments) -> int:
     """Print a machine's state and history. Exit status 1 if nothing has the name."""
     (name,) = arguments["ID"]
     installs = open_installs()
-    found = installs.remembered(name)
-    if not found:
+    machine = installs.named(name)
+    if machine is None:
         raise CommandError(f"no record, row, document or member is called {name}, and it is no MAC address")
-    records: list[dict[str, Any]] = []
-    contacts = ContactIndex(installs.store.contacts())
-    sources = configured_sources()
-    for remembered in found:
-        events = installs.store.history(remembered.names)
-        record = record_as_json(remembered, installs.now, installs.rules)
-        record["events"] = [event_as_json(event) for event in events]
-        contact = contacts.of(record)
-        record = contacts.shown_with(record)
-        record["last_contact"] = contact_as_json(contact) if contact is not None else None
-        is_shown = arguments["--show-secrets"]
-        records.append(record if is_shown else redacted_install(record, installs.catalogue, sources))
+    remembered, contacts = machine.seen_in(installs.memory), ContactIndex(installs.store.contacts())
+    record = record_as_json(remembered, installs.now, installs.rules)
+    record["events"] = [event_as_json(event) for event in installs.store.history(remembered.names)]
+    contact = contacts.of(record)
+    record = contacts.shown_with(record)
+    record["last_contact"] = contact_as_json(contact) if contact is not None else None
+    if not arguments["--show-secrets"]:
+        record = redacted_install(record, installs.catalogue, configured_sources())
     if arguments["--json"]:
-        print_json(records[0] if len(records) == 1 else records)
-        return 0
-    for machine in records:
-        _print_one(machine)
+        print_json(record)
+    else:
+        _print_one(record)
     return 0
 
 

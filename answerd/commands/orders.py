@@ -58,7 +58,7 @@ from collections.abc import Sequence
 
 from answerd.answers.operator_names import Machine
 from answerd.commands import FAILED, WRONG_USAGE, Arguments, CommandError
-from answerd.commands.installs import OpenInstalls, choice_of, open_installs, say_unknown
+from answerd.commands.machines import OpenInstalls, choice_of, open_installs, say_unknown
 from answerd.commands.own_changes import user_name
 from answerd.commands.terminal import counted, say
 from answerd.installs.hardware import Names

@@ -53,7 +53,7 @@ from typing import Any, NamedTuple
 
 from answerd.answers.machine_choice import Choice, Chosen
 from answerd.commands import WRONG_USAGE, Arguments, CommandError
-from answerd.commands.installs import OpenInstalls, choice_of, open_installs, state_counts, states_counted
+from answerd.commands.machines import OpenInstalls, choice_of, open_installs, state_counts, states_counted
 from answerd.commands.terminal import say
 from answerd.config import ConfigError
 from answerd.installs.sentences import shown_name
