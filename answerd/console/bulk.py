@@ -12,6 +12,7 @@ from enum import StrEnum
 
 from answerd.answers.inventory_index import Inventory
 from answerd.answers.one_digit_off import mistyped_in
+from answerd.answers.secret_names import SECRET
 from answerd.identity import folded
 from answerd.inventory.editing import with_columns_added, with_rows_added, with_rows_changed
 from answerd.inventory.meaning import Meaning
@@ -22,8 +23,6 @@ from answerd.short_texts import brief
 
 LEFT_OUT = ""
 """The target of a column that is not taken."""
-
-MASKED = "(secret)"
 
 
 class Mode(StrEnum):
@@ -121,19 +120,8 @@ def merged(
     twice = next((target for target in targets if target and targets.count(target) > 1), "")
     if twice:
         raise UnreadableError(1, f"two columns go to {brief(twice)!r}")
-    if table is None or mode is Mode.REPLACE:
-        columns = [target for target in dict.fromkeys(targets) if target]
-        separator = table.layout.syntax.separator if table is not None else ","
-        text = written_record(columns, separator) + "\n"
-        removed = len(table.rows) if table is not None else 0
-        source = table.layout.source if table is not None else ""
-        table = read_table(source, text, meaning)
-    else:
-        new = [target for target in dict.fromkeys(targets) if target and target not in table.layout.columns]
-        removed = 0
-        if new:
-            text = with_columns_added(text, table, new)
-            table = read_table(table.layout.source, text, meaning)
+    removed = len(table.rows) if table is not None and mode is Mode.REPLACE else 0
+    text, table = _with_columns(text, table, targets, mode, meaning)
     places = [table.layout.columns.index(target) if target else -1 for target in targets]
     rows = [_in_places(cells, places, len(table.layout.columns)) for cells in given.rows]
     faults = _faults(index, table, given, rows, places)
@@ -143,32 +131,56 @@ def merged(
     hardware: dict[tuple[int, int], list[str]] = {}
     unchanged = 0
     for number, values in enumerate(rows):
-        names = judged(table.layout, values).identities
-        found = {id(known[name]): known[name] for name in names if name in known}
         for identity, at in _hardware_of(table, values, places) if mode is not Mode.REPLACE else ():
             hardware.setdefault((number, at), []).append(identity)
-        if not found:
+        there = {name: known[name] for name in judged(table.layout, values).identities if name in known}
+        if not there:
             added.append(values)
-        elif len(found) > 1:
-            faults.setdefault((number, -1), "it names two rows of the inventory")
-        elif mode is Mode.ADD:
-            (row,) = found.values()
-            of_column = dict(_column_of(table, values, places))
-            at = next((of_column.get(name, -1) for name in names if known.get(name) is row), -1)
-            faults.setdefault((number, at), f"it is there already, in line {table.line_of(row)}: update it instead")
+        elif (fault := _why_not_merged(table, there, values, places, mode)) is not None:
+            faults.setdefault((number, fault[0]), fault[1])
         else:
-            (row,) = found.values()
-            if fault := row.beyond_header:
-                faults.setdefault((number, -1), f"{table.layout.source}:{table.line_of(row)} {fault}: correct it first")
-                continue
+            row = next(iter(there.values()))
             before = row.cells()
-            after = [old if at not in places or values[at] == MASKED else values[at] for at, old in enumerate(before)]
+            after = [old if at not in places or values[at] == SECRET else values[at] for at, old in enumerate(before)]
             unchanged += after == before
             if after != before:
                 changed[table.line_of(row) or 0] = after
     text = with_rows_added(text, table, added) if added else text
     text = with_rows_changed(text, table, changed)
     return Merged(text, len(added), len(changed), unchanged, removed, faults, hardware)
+
+
+def _with_columns(
+    text: str, table: Table | None, targets: Sequence[str], mode: Mode, meaning: Meaning
+) -> tuple[str, Table]:
+    """Return the text, and the table, that rows are merged into: with the columns that they go to, and without rows
+    where they replace all. Raises `UnreadableError`."""
+    wanted = [target for target in dict.fromkeys(targets) if target]
+    if table is None or mode is Mode.REPLACE:
+        separator, source = (table.layout.syntax.separator, table.layout.source) if table is not None else (",", "")
+        text = written_record(wanted, separator) + "\n"
+        return text, read_table(source, text, meaning)
+    if new := [column for column in wanted if column not in table.layout.columns]:
+        text = with_columns_added(text, table, new)
+        table = read_table(table.layout.source, text, meaning)
+    return text, table
+
+
+def _why_not_merged(
+    table: Table, there: Mapping[str, Row], values: Sequence[str], places: Sequence[int], mode: Mode
+) -> tuple[int, str] | None:
+    """Return why the rows that are ``there``, by the identities of a row that was pasted, cannot take its values, with
+    the column that was pasted; None where they can."""
+    row = next(iter(there.values()))
+    if any(other is not row for other in there.values()):
+        return -1, "it names two rows of the inventory"
+    if mode is Mode.ADD:
+        of_column = dict(_column_of(table, values, places))
+        at = next((of_column[name] for name in there if name in of_column), -1)
+        return at, f"it is there already, in line {table.line_of(row)}: update it instead"
+    if fault := row.beyond_header:
+        return -1, f"{table.layout.source}:{table.line_of(row)} {fault}: correct it first"
+    return None
 
 
 def _faults(
