@@ -100,15 +100,11 @@ def planned(
     pattern = None if asked.name is None else NamePattern(asked.name)
     numbered = pattern.free(_names(catalogue, names)) if pattern is not None else None
     rows = _free_rows(catalogue, table) if asked.free else None
-    said = _Said(asked.said)
     refusing = RowsRefused(catalogue.inventory or Inventory())
     adopted: list[Adopted] = []
     left_out: list[tuple[UnknownMachine, str]] = []
     name, row = "", next(rows, None) if rows is not None else None
-    for machine in sorted(machines, key=lambda one: (one.first, one.machine)):
-        labels: dict[str, list[str]] = orjson.loads(machine.facts or "{}")
-        if not said.hold(labels) or (asked.only is not None and machine.machine not in asked.only):
-            continue
+    for machine, labels in _wanted(machines, asked):
         if len(adopted) == (asked.count or MOST_ADOPTED):
             break
         if rows is not None and row is None:
@@ -123,6 +119,18 @@ def planned(
         adopted.append(Adopted(machine, cells, table.line_of(row) if row is not None else None))
         name, row = "", next(rows, None) if rows is not None else None
     return Plan(source, table, adopted, left_out, _text(text, table, adopted))
+
+
+def _wanted(
+    machines: Iterable[UnknownMachine], asked: Adoption
+) -> Iterator[tuple[UnknownMachine, Mapping[str, Sequence[str]]]]:
+    """Yield the machines that an adoption is for, with what they said, in the order in which they first asked. Raises
+    `WrongAdoption`."""
+    said = _Said(asked.said)
+    for machine in sorted(machines, key=lambda one: (one.first, one.machine)):
+        labels: dict[str, list[str]] = orjson.loads(machine.facts or "{}")
+        if said.hold(labels) and (asked.only is None or machine.machine in asked.only):
+            yield machine, labels
 
 
 def _refuse_unknown_columns(layout: Layout, values: Mapping[str, str], asked: Adoption) -> None:
