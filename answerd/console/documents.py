@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from enum import Enum
 from typing import NamedTuple
 
@@ -14,7 +15,7 @@ from answerd.console.backend import Backend
 from answerd.console.changes import DocumentChange
 from answerd.console.consequences import Consequences
 from answerd.console.editing import DocumentVersion, Editing, NotSaved
-from answerd.console.inventories import InventoryPages
+from answerd.console.inventories import InventoryPages, is_strict
 from answerd.console.machines import waiting
 from answerd.console.page_request import PageReply, PageRequest, message_page, number_in, redirect, saved_at
 from answerd.console.proposals import text_of_new, with_member
@@ -44,6 +45,43 @@ class Preview(Enum):
 
     STORE = "store"
     REMOVE = "remove"
+
+
+@dataclass(frozen=True, slots=True)
+class Edited:
+    """A text in the editor, and what is said of it. ``etag`` is that of the stored document, empty where there is none.
+
+    ``message`` says where the text comes from, or why it was not saved, with the ``problems`` of that; ``failed``: it
+    was not. ``other`` is the difference from what somebody else stored meanwhile. ``is_sent``: the text is not that of
+    the store, and not saved yet. ``is_removed``: the document was there before. ``note`` is about the change.
+    """
+
+    key: Key
+    text: str
+    etag: str
+    preview: Preview | None = None
+    message: str = ""
+    problems: Sequence[str] = ()
+    other: Sequence[str] | None = None
+    failed: bool = False
+    is_new: bool = False
+    is_removed: bool = False
+    is_sent: bool = False
+    note: str = ""
+    status: int = 200
+
+    @property
+    def title(self) -> str:
+        if self.is_removed:
+            return f"{self.key}, removed"
+        return "New document" if self.is_new else str(self.key)
+
+    @property
+    def draft(self) -> str:
+        """The name under which a browser keeps what is typed."""
+        if self.is_new and not self.is_removed:
+            return "new document"
+        return f"document {self.key.kind.value} {self.key.identifier} {self.key.format}"
 
 
 class Dependents(NamedTuple):
@@ -96,14 +134,14 @@ class DocumentPages:
         stored = self._stored(key) if key else None
         if stored is None:
             return self._missing(request) if key is None else self._removed(request, key)
-        return self._editor(request, stored.key, stored.text, stored.etag)
+        return self._editor(request, Edited(stored.key, stored.text, stored.etag))
 
     def new(self, request: PageRequest) -> PageReply:
         """Return an empty editor."""
         if self._backend.editing is None:
             return self._missing(request)
         kind, extension = _kind_and_format(request.get("kind"), request.get("format"))
-        return self._editor(request, Key(kind, request.get("name"), extension), "", "", is_new=True)
+        return self._editor(request, Edited(Key(kind, request.get("name"), extension), "", "", is_new=True))
 
     def previewed(self, request: PageRequest) -> PageReply:
         """Return the consequences that a preview is finding, or how far it is; the names of one effect where the
@@ -144,7 +182,9 @@ class DocumentPages:
         etag, now = (stored.etag, stored.text) if stored is not None else ("", None)
         what = f"{change.what} by {change.who}, {ago(change.when)}"
         if text == now:
-            return self._editor(request, key, now or "", etag, is_new=stored is None, message=f"Nothing to do: {what}.")
+            return self._editor(
+                request, Edited(key, now or "", etag, is_new=stored is None, message=f"Nothing to do: {what}.")
+            )
         message = f"The text from {'before' if is_undo else 'after'} revision {number} ({what}). Nothing is stored yet."
         if text is None:
             message = f"The document was not there before revision {number} ({what}). Nothing is changed yet."
@@ -155,13 +195,15 @@ class DocumentPages:
             return self._inventories.proposed(key, text, etag, note, message)
         return self._editor(
             request,
-            key,
-            now or "" if text is None else text,
-            etag,
-            preview=Preview.REMOVE if text is None else Preview.STORE,
-            message=message,
-            note=note,
-            is_new=stored is None,
+            Edited(
+                key,
+                now or "" if text is None else text,
+                etag,
+                preview=Preview.REMOVE if text is None else Preview.STORE,
+                message=message,
+                note=note,
+                is_new=stored is None,
+            ),
         )
 
     def sent(self, request: PageRequest) -> PageReply:
@@ -182,10 +224,10 @@ class DocumentPages:
             text = _sent_text(request, found)
             what = Preview.REMOVE if verb == "preview-delete" else Preview.STORE
             is_typed = bool(request.field("note")) or found is None or text != found.text
-            return self._editor(request, key, text, etag, preview=what, is_new=not etag, is_sent=is_typed)
+            return self._editor(request, Edited(key, text, etag, preview=what, is_new=not etag, is_sent=is_typed))
         text, message = request.field("text").replace("\r\n", "\n"), refusal.reason
         if refusal.is_resumed:
-            return self._editor(request, key, text, etag, message=message, is_new=not etag, is_sent=True)
+            return self._editor(request, Edited(key, text, etag, message=message, is_new=not etag, is_sent=True))
         other: Sequence[str] | None = None
         if refusal.is_conflict:
             stored = editing.find(key)
@@ -193,15 +235,17 @@ class DocumentPages:
             other, message = _conflict(stored, text), _who_was_first(editing.last_change(key))
         return self._editor(
             request,
-            key,
-            text,
-            etag,
-            message=message if other is not None else f"Not saved: {message}",
-            problems=refusal.problems,
-            other=other,
-            failed=True,
-            is_new=not etag and other is None,
-            is_sent=True,
+            Edited(
+                key,
+                text,
+                etag,
+                message=message if other is not None else f"Not saved: {message}",
+                problems=refusal.problems,
+                other=other,
+                failed=True,
+                is_new=not etag and other is None,
+                is_sent=True,
+            ),
         )
 
     def change(self, request: PageRequest) -> PageReply:
@@ -226,16 +270,16 @@ class DocumentPages:
         text = in_thread(with_member, stored.text, stored.key.format, name)
         if text == stored.text:
             message = f"Add {name} to the members of this group, preview, then save."
-            return self._editor(request, stored.key, text, stored.etag, message=message)
+            return self._editor(request, Edited(stored.key, text, stored.etag, message=message))
         message = f"{name} is a member in the text below, which is not stored yet. See what that changes, then save."
-        return self._editor(request, stored.key, text, stored.etag, message=message, preview=Preview.STORE)
+        return self._editor(request, Edited(stored.key, text, stored.etag, message=message, preview=Preview.STORE))
 
     def _started(self, request: PageRequest) -> PageReply:
         """Return the editor of a new document with the text that it begins with."""
         name = request.field("name").strip()
         kind, extension = _kind_and_format(request.field("kind"), request.field("format"))
         key, text = Key(kind, name, extension), in_thread(text_of_new, kind, extension)
-        return self._editor(request, key, text, "", is_new=True, is_sent=True)
+        return self._editor(request, Edited(key, text, "", is_new=True, is_sent=True))
 
     def _unnamed(self, request: PageRequest) -> PageReply:
         """Return the editor with a text that has no name yet."""
@@ -249,7 +293,9 @@ class DocumentPages:
             if kind is Kind.DEFAULT
             else "Give the document a name first."
         )
-        return self._editor(request, key, text, "", message=message, failed=True, is_new=True, is_sent=True, status=400)
+        return self._editor(
+            request, Edited(key, text, "", message=message, failed=True, is_new=True, is_sent=True, status=400)
+        )
 
     def _stored(self, key: Key) -> DocumentVersion | None:
         if self._backend.editing is not None:
@@ -263,31 +309,15 @@ class DocumentPages:
         if editing is None or not editing.history(key):
             return self._missing(request)
         message = "It was removed. A version of its history can be restored; or write it anew."
-        return self._editor(request, key, "", "", message=message, is_new=True, is_removed=True, status=404)
+        return self._editor(request, Edited(key, "", "", message=message, is_new=True, is_removed=True, status=404))
 
     def _missing(self, request: PageRequest) -> PageReply:
         return message_page(request, 404, "It may have been removed since the list was made.", "No such document")
 
-    def _editor(
-        self,
-        request: PageRequest,
-        key: Key,
-        text: str,
-        etag: str,
-        *,
-        preview: Preview | None = None,
-        message: str = "",
-        problems: Sequence[str] = (),
-        other: Sequence[str] | None = None,
-        failed: bool = False,
-        is_new: bool = False,
-        is_removed: bool = False,
-        is_sent: bool = False,
-        note: str = "",
-        status: int = 200,
-    ) -> PageReply:
-        """Return the page of the editor. ``is_sent``: the text is not that of the store, and not saved yet."""
+    def _editor(self, request: PageRequest, edited: Edited) -> PageReply:
+        """Return the page of the editor."""
         editing, catalogue = self._backend.editing, self._backend.catalogue()
+        key, text, preview = edited.key, edited.text, edited.preview
         is_large = key.kind is Kind.INVENTORY and len(text) > LARGEST_IN_EDITOR
         if is_large:
             text = ""
@@ -299,49 +329,45 @@ class DocumentPages:
         if editing is not None and preview is not None:  # says more of whom it affects than the rest of the page
             consequences = editing.preview(key, None if preview is Preview.REMOVE else text)
         else:
-            used_by = self._used_by(key) if key.kind is Kind.GROUP and not is_new else []
-            history = editing.history(key) if editing is not None and (is_removed or not is_new) else ()
+            used_by = self._used_by(key) if key.kind is Kind.GROUP and not edited.is_new else []
+            history = editing.history(key) if editing is not None and (edited.is_removed or not edited.is_new) else ()
         opened = next((change.revision for change in history if str(change.revision) == request.get("change")), None)
+        is_current = self._tables.is_current or key.kind is not Kind.GROUP or edited.is_new or preview is not None
         body = page(
             "document",
             request=request,
-            title=f"{key}, removed" if is_removed else "New document" if is_new else str(key),
+            title=edited.title,
             kind=key.kind.value,
             identifier=key.identifier,
             extension=key.format,
             family=FORMATS[key.format].family.name if key.format in FORMATS else "",
             text=text,
-            etag=etag,
-            marks=marks_of(key, self._sentences(key, message, problems, consequences)),
-            is_new=is_new,
+            etag=edited.etag,
+            marks=marks_of(key, self._sentences(edited, consequences)),
+            is_new=edited.is_new,
             kinds=KINDS,
             formats=(*FORMATS, *INVENTORY_FORMATS),
             writable=editing is not None and request.may_edit,
             is_large=is_large,
             consequences=consequences,
-            message=message,
-            problems=problems,
-            failed=failed,
-            other=other,
-            note=note or request.field("note"),
+            message=edited.message,
+            problems=edited.problems,
+            failed=edited.failed,
+            other=edited.other,
+            note=edited.note or request.field("note"),
             line=number_in(request.get("line")) or 0,
             verb="delete" if preview is Preview.REMOVE else "save",
             used_by=used_by,
-            is_current=self._tables.is_current or key.kind is not Kind.GROUP or is_new or preview is not None,
+            is_current=is_current,
             history=history,
             opened=opened,
             difference=editing.difference(opened) if editing is not None and opened is not None else (),
-            is_removed=is_removed,
-            is_sent=is_sent or preview is Preview.STORE,
-            strict=request.field("strict") == "1" or not request.form,
-            draft=request.field("draft")
-            or (
-                "new document"
-                if is_new and not is_removed
-                else f"document {key.kind.value} {key.identifier} {key.format}"
-            ),
+            is_removed=edited.is_removed,
+            is_sent=edited.is_sent or preview is Preview.STORE,
+            strict=is_strict(request),
+            draft=request.field("draft") or edited.draft,
         )
-        return PageReply(body, status)
+        return PageReply(body, edited.status)
 
     def _used_by(self, key: Key) -> list[Dependents]:
         """Return the documents that extend a group, and the machines that have a group of its name."""
@@ -357,16 +383,14 @@ class DocumentPages:
             found.append(Dependents("Machines", counted(shown.found, "machine"), _first(names), where))
         return found
 
-    def _sentences(
-        self, key: Key, message: str, problems: Sequence[str], consequences: Consequences | None
-    ) -> Sequence[str]:
+    def _sentences(self, edited: Edited, consequences: Consequences | None) -> Sequence[str]:
         """Return the known problems of the text in the editor: those of a refusal, else those of the stored
         document."""
         if consequences is not None:
             return (*consequences.problems, consequences.refused)
-        if message:
-            return (*problems, message)
-        return problems_of(self._backend.catalogue(), key)
+        if edited.message:
+            return (*edited.problems, edited.message)
+        return problems_of(self._backend.catalogue(), edited.key)
 
 
 def _first(names: Sequence[str]) -> Sequence[str]:
