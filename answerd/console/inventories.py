@@ -99,6 +99,26 @@ class View:
         return link("/console/inventory", **{**wanted, "secrets": "1" if self.shows_secrets else "", **changes})
 
 
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What came of a form, which a page says beside the rows of an inventory: what a change would do, where ``removes`` says that it is a
+    removal; or a ``message`` with ``problems``, where ``failed`` says that a change was not made. ``given`` are the
+    cells of the row that is edited, as a form had them, ``pasted`` the rows that a form had; ``proposal`` is the name
+    of a text that is kept."""
+
+    consequences: Consequences | None = None
+    given: Sequence[str] | None = None
+    removes: bool = False
+    message: str = ""
+    problems: Sequence[str] = ()
+    proposal: str = ""
+    pasted: str = ""
+    failed: bool = True
+
+
+NO_OUTCOME = Outcome()
+
+
 @lru_cache(maxsize=1)
 def searched_rows(table: Table) -> Sequence[str]:
     """Return what a search looks at in each row: its text without secrets and its names, case-folded. To make that of
@@ -148,17 +168,17 @@ class InventoryPages:
             reason = refusal.reason if refusal is not None else "choose a file first"
             message = reason if refusal is not None and refusal.is_resumed else f"Not read: {reason}"
             return self._page(
-                request, View(name), message=message, pasted=request.field("text") or request.field("file")
+                request, View(name), Outcome(message=message, pasted=request.field("text") or request.field("file"))
             )
         if refusal is None:
             edit = _row_edit(request, removes=verb == "preview-delete")
             found = editing.preview_row(key, edit)
-            return self._page(request, view, consequences=found, given=edit.cells, removes=edit.cells is None)
+            return self._page(request, view, Outcome(consequences=found, given=edit.cells, removes=edit.cells is None))
         message = refusal.reason if refusal.is_resumed else f"Not saved: {refusal.reason}"
         if refusal.is_conflict and (last := editing.last_change(key)) is not None:
             message += f" ({last.who}, {ago(last.when)})"
         given = request.form.get("cell")
-        return self._page(request, view, message=message, problems=refusal.problems, given=given)
+        return self._page(request, view, Outcome(message=message, problems=refusal.problems, given=given))
 
     def change(self, request: PageRequest) -> PageReply:
         """Make a change of a row, or of the whole inventory, as a form asks; keep a file that was uploaded."""
@@ -233,7 +253,7 @@ class InventoryPages:
         found = editing.preview(kept.key, kept.text)
         failed = bool(found.refused) or message != kept.message
         view = View(kept.key.identifier)
-        return self._page(request, view, consequences=found, message=message, proposal=name, failed=failed)
+        return self._page(request, view, Outcome(consequences=found, message=message, proposal=name, failed=failed))
 
     def _many(self, request: PageRequest, editing: Editing, name: str, kept: Proposal, message: str) -> PageReply:
         """Return the rows that were pasted or uploaded: where their columns go, what is wrong in which cell, and what
@@ -313,22 +333,8 @@ class InventoryPages:
         name = self._proposals.keep(Proposal(key, text, etag, request.field("note").strip(), message, mode), len(text))
         return redirect(link("/console/inventory/proposal", of=name))
 
-    def _page(
-        self,
-        request: PageRequest,
-        view: View,
-        *,
-        consequences: Consequences | None = None,
-        given: Sequence[str] | None = None,
-        removes: bool = False,
-        message: str = "",
-        problems: Sequence[str] = (),
-        proposal: str = "",
-        pasted: str = "",
-        failed: bool = True,
-        status: int = 200,
-    ) -> PageReply:
-        """Return the table. ``given``: the cells of the row that is edited, as a form had them."""
+    def _page(self, request: PageRequest, view: View, outcome: Outcome = NO_OUTCOME) -> PageReply:
+        """Return the table."""
         catalogue, editing = self._backend.catalogue(), self._backend.editing
         raw, table = table_of(catalogue, view.name)
         if raw is None and (editing is None or not request.may_edit):
@@ -341,8 +347,9 @@ class InventoryPages:
             texts = rows_changed(change.before or "", change.after or "") if change is not None else None
             rows, found, pages, at = run_long(lambda: _rows(catalogue, shown, view, texts))
         edited = next((row for row in rows if row.identity and row.identity == identity_of(view.edited)), None)
-        if edited is None and view.edited and given is not None:  # it was removed meanwhile
+        if edited is None and view.edited and outcome.given is not None:  # it was removed meanwhile
             view = replace(view, adds=True)
+        given = outcome.given
         gone: Sequence[tuple[str, str]] = ()
         if given is not None and table is not None:
             given, gone = _in_these_columns(request.form.get("column", ()), given, table.layout.columns)
@@ -366,18 +373,18 @@ class InventoryPages:
             holds_secrets=request.sees_secrets and table is not None and bool(secret_places(table.layout)),
             fault=fault,
             writable=editing is not None,
-            consequences=consequences,
-            verb="delete" if removes else "save",
-            message=message,
-            problems=problems,
-            failed=failed,
-            proposal=proposal,
-            pasted=pasted if len(pasted) <= LARGEST_PASTED and "\ufffd" not in pasted else "",
+            consequences=outcome.consequences,
+            verb="delete" if outcome.removes else "save",
+            message=outcome.message,
+            problems=outcome.problems,
+            failed=outcome.failed,
+            proposal=outcome.proposal,
+            pasted=outcome.pasted if len(outcome.pasted) <= LARGEST_PASTED and "\ufffd" not in outcome.pasted else "",
             mode=_mode_of(request.field("mode"), Mode.ADD),
             strict=is_strict(request),
             history=link("/console/document", kind="inventory", name=view.name, format=FORMAT, **{"as": "text"}),
         )
-        return PageReply(body, status)
+        return PageReply(body)
 
     def _missing(
         self, request: PageRequest, status: int = 404, message: str = "There is no such inventory here."
