@@ -43,17 +43,9 @@ from answerd.console.page_request import (
     redirect,
 )
 from answerd.console.pages import Pages
+from answerd.console.protection import is_same_origin, may_be_asked_for, page_headers, scheme_of, session_cookie
 from answerd.console.rendering import link, page, prepare, static_files
-from answerd.console.session import (
-    SESSION_SECONDS,
-    Session,
-    Sessions,
-    is_same_origin,
-    may_be_asked_for,
-    page_headers,
-    scheme_of,
-    session_cookie,
-)
+from answerd.console.session import SESSION_SECONDS, Session, Sessions
 from answerd.console.table import Tables
 from answerd.documents import LARGEST_DOCUMENT
 from answerd.server.admin.adoption import Adoptions

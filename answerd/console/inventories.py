@@ -101,10 +101,10 @@ class View:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What came of a form, which a page says beside the rows of an inventory: what a change would do, where ``removes`` says that it is a
-    removal; or a ``message`` with ``problems``, where ``failed`` says that a change was not made. ``given`` are the
-    cells of the row that is edited, as a form had them, ``pasted`` the rows that a form had; ``proposal`` is the name
-    of a text that is kept."""
+    """What came of a form, which a page says beside the rows of an inventory: what a change would do, where ``removes``
+    says that it is a removal; or a ``message`` with ``problems``, where ``failed`` says that a change was not made.
+    ``given`` are the cells of the row that is edited, as the form had them, ``pasted`` the rows that it had;
+    ``proposal`` is the name of a text that is kept."""
 
     consequences: Consequences | None = None
     given: Sequence[str] | None = None

@@ -9,8 +9,9 @@ from email.parser import BytesHeaderParser
 from typing import Any
 from urllib.parse import parse_qsl, quote, unquote, urlencode
 
+from answerd.console.protection import COOKIE
 from answerd.console.rendering import page
-from answerd.console.session import COOKIE, Session
+from answerd.console.session import Session
 from answerd.server.http.responses import exchange_of
 from answerd.server.roles import Role
 from answerd.server.threads import in_thread

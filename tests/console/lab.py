@@ -13,7 +13,7 @@ from types import TracebackType
 from typing import Any
 from urllib.parse import urlencode
 
-from answerd.console.session import COOKIE
+from answerd.console.protection import COOKIE
 from tests.support.replies import Reply, exchange
 from tests.support.service import Service, run, write_tree
 from tests.support.waiting import wait_until

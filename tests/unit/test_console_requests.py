@@ -7,7 +7,7 @@ import time
 import pytest
 
 from answerd.console.page_request import cookie_of, pairs
-from answerd.console.session import COOKIE
+from answerd.console.protection import COOKIE
 
 
 @pytest.mark.parametrize(
