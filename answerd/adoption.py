@@ -16,7 +16,7 @@ import orjson
 from answerd.answers.catalogue import Catalogue
 from answerd.answers.inventory_index import Inventory, inventory_file
 from answerd.documents import Key, RawDocument
-from answerd.formats.patterns import Pattern, form_under
+from answerd.formats.patterns import NotAFilter, filters_in
 from answerd.hardware import hardware_of_labels
 from answerd.identity import Kind, folded, identifier_fault, identity_of
 from answerd.installs.shown import UnknownMachine, timestamp
@@ -126,10 +126,15 @@ def _wanted(
 ) -> Iterator[tuple[UnknownMachine, Mapping[str, Sequence[str]]]]:
     """Yield the machines that an adoption is for, with what they said, in the order in which they first asked. Raises
     `WrongAdoption`."""
-    said = _Said(asked.said)
+    try:
+        said = filters_in(asked.said)
+    except NotAFilter as error:
+        text = brief(printable(str(error)))
+        raise WrongAdoption(f"{text!r} is no filter: write LABEL=PATTERN, product=R750*") from None
     for machine in sorted(machines, key=lambda one: (one.first, one.machine)):
         labels: dict[str, list[str]] = orjson.loads(machine.facts or "{}")
-        if said.hold(labels) and (asked.only is None or machine.machine in asked.only):
+        is_chosen = asked.only is None or machine.machine in asked.only
+        if is_chosen and all(one.holds_of(labels.get(one.label, ())) for one in said):
             yield machine, labels
 
 
@@ -247,30 +252,6 @@ def _names(catalogue: Catalogue, records: Iterable[str]) -> Iterator[str]:
     for claims in (*catalogue.members.values(), *catalogue.overlay_members.values()):
         for claim in claims:
             yield from map(claim.document.control.spelled, claim.members)
-
-
-class _Said:
-    """Filters of what machines said: of one label any must hold, of several labels all."""
-
-    def __init__(self, written: Sequence[str]) -> None:
-        """Raises `WrongAdoption`."""
-        self._wanted: dict[str, list[Pattern]] = {}
-        for text in written:
-            label, equals, pattern = text.partition("=")
-            label = folded(label.strip())
-            try:
-                matching = Pattern(pattern, label)
-            except ValueError:
-                matching = None
-            if not equals or not label or matching is None:
-                raise WrongAdoption(f"{brief(printable(text))!r} is no filter: write LABEL=PATTERN, product=R750*")
-            self._wanted.setdefault(label, []).append(matching)
-
-    def hold(self, labels: Mapping[str, Sequence[str]]) -> bool:
-        return all(
-            any(pattern.matches(form_under(label)(value)) for pattern in patterns for value in labels.get(label, ()))
-            for label, patterns in self._wanted.items()
-        )
 
 
 # --- as it is shown --------------------------------------------------------------------------------------------------

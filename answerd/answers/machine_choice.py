@@ -21,9 +21,8 @@ from answerd.answers.operator_names import (
     machines_without_record,
 )
 from answerd.answers.secret_names import is_secret_name
-from answerd.formats.patterns import Pattern, as_compared, form_under
+from answerd.formats.patterns import NotAFilter, Pattern, as_compared, filters_in, label_of_filter
 from answerd.host_lists import MOST_NAMES, NotAList, is_host_list, names_in
-from answerd.identity import folded
 from answerd.installs.records import InstallMemory, Remembered
 from answerd.installs.states import STATE_WORDS, State, is_counted_as
 from answerd.inventory.row import Row
@@ -53,7 +52,7 @@ class Choice:
     @property
     def columns(self) -> set[str]:
         """The labels of the columns of the filters."""
-        return {folded(text.partition("=")[0]) for text in self.filters}
+        return {*map(label_of_filter, self.filters)}
 
     @property
     def is_of_all(self) -> bool:
@@ -102,7 +101,7 @@ def chosen(catalogue: Catalogue, memory: InstallMemory, now: float, choice: Choi
 
 
 def secret_columns(catalogue: Catalogue) -> set[str]:
-    """Return the labels of columns that are named like a secret, in the table or by the settings."""
+    """Return the labels that are named like a secret, or whose column is."""
     tables = catalogue.inventory.by_layout.values() if catalogue.inventory is not None else ()
     return {
         label
@@ -124,35 +123,25 @@ class RowFilters:
 
     def __init__(self, written: Sequence[str], inventory: Inventory) -> None:
         """Raises `WrongChoice` for one that is none, or whose column no inventory has."""
-        self._wanted: dict[str, list[Pattern]] = {}
+        try:
+            self._criteria = filters_in(written)
+        except NotAFilter as error:
+            raise WrongChoice(f"{brief(printable(str(error)))!r} is no filter: write COLUMN=PATTERN, role=db") from None
         columns = {label for table in inventory.by_layout.values() for label in table.layout.labels} if written else ()
-        for text in written:
-            column, equals, pattern = text.partition("=")
-            label = folded(column)
-            try:
-                matching = Pattern(pattern, label)
-            except ValueError:
-                matching = None
-            if not equals or not column or matching is None:
-                raise WrongChoice(f"{brief(printable(text))!r} is no filter: write COLUMN=PATTERN, role=db")
-            if label not in columns and columns:
-                near = did_you_mean(label, columns, shown=str)
-                raise WrongChoice(f"no inventory has a column {brief(printable(column))!r}{near}")
-            self._wanted.setdefault(label, []).append(matching)
+        for criterion in self._criteria if columns else ():
+            if criterion.label not in columns:
+                near = did_you_mean(criterion.label, columns, shown=str)
+                raise WrongChoice(f"no inventory has a column {brief(printable(criterion.label))!r}{near}")
 
     def __bool__(self) -> bool:
-        return bool(self._wanted)
+        return bool(self._criteria)
 
     def hold(self, row: Row) -> bool:
         layout = row.layout
-        if not self._wanted.keys() <= layout.labels.keys():
+        if not all(criterion.label in layout.labels for criterion in self._criteria):
             return False
         cells = row.cells()
-        return all(
-            any(pattern.matches(form_under(label)(value)) for pattern in patterns for value in values)
-            for label, patterns in self._wanted.items()
-            for values in [layout.values(label, cells)]
-        )
+        return all(criterion.holds_of(layout.values(criterion.label, cells)) for criterion in self._criteria)
 
 
 _Machines = dict[tuple[str, tuple[str, ...]], Machine]
@@ -167,12 +156,10 @@ def _named(catalogue: Catalogue, memory: InstallMemory, names: Iterable[str], un
     """Yield the machines of names, each of which may be a list. Adds those that nothing has to ``unknown``."""
     everybody: dict[str, list[Machine]] = {}
     for name in _expanded(catalogue, memory, names):
-        if "*" not in name and "?" not in name:
-            machine = machine_named(catalogue, memory, name)
-        else:
-            machine = _spelled(catalogue, memory, name)
+        is_pattern = "*" in name or "?" in name
+        machine = (_spelled if is_pattern else machine_named)(catalogue, memory, name)
         found = [machine] if machine is not None else []
-        if machine is None and ("*" in name or "?" in name):
+        if machine is None and is_pattern:
             if not everybody:
                 known = [*machines_with_state(catalogue, memory)]
                 seen = (one.seen_in(memory) for one in known)

@@ -207,3 +207,32 @@ class Criterion:
     def holds(self, values: ComparedValues) -> bool:
         """Return whether any of the label's values satisfies any of the patterns."""
         return any(pattern.matches_any(values) for pattern in self.patterns)
+
+    def holds_of(self, values: Iterable[str]) -> bool:
+        """`holds`, of values as they are written."""
+        return self.holds(ComparedValues(map(form_under(self.label), values)))
+
+
+class NotAFilter(ValueError):
+    """A text is no filter."""
+
+
+def filters_in(written: Iterable[str]) -> list[Criterion]:
+    """Return the criteria that filters ``LABEL=PATTERN`` are, all of which must hold. Raises `NotAFilter` with the one
+    that is none."""
+    wanted: dict[str, list[Pattern]] = {}
+    for text in written:
+        label, (_, equals, pattern) = label_of_filter(text), text.partition("=")
+        try:
+            matching = Pattern(pattern, label)
+        except ValueError:
+            raise NotAFilter(text) from None
+        if not (label and equals):
+            raise NotAFilter(text)
+        wanted.setdefault(label, []).append(matching)
+    return [Criterion(label, tuple(patterns)) for label, patterns in wanted.items()]
+
+
+def label_of_filter(text: str) -> str:
+    """Return the label of a filter, case-folded."""
+    return folded(text.partition("=")[0].strip())
