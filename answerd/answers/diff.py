@@ -13,16 +13,9 @@ from functools import partial
 from hashlib import sha256
 from typing import Any, NoReturn
 
+from answerd.answers.affected import Affected, changed_documents
 from answerd.answers.answer_secrets import named_values
-from answerd.answers.cases import (
-    Affected,
-    CheckCase,
-    changed_documents,
-    check_cases,
-    machines_told,
-    row_cases,
-    unaffected_names,
-)
+from answerd.answers.cases import CheckCase, check_cases, machines_told, row_cases, unaffected_names
 from answerd.answers.catalogue import Catalogue
 from answerd.answers.compose import MOST_LOOKED_AT, Layers, PassingAnswers, prepared_answer
 from answerd.answers.last_words import NEVER_TOLD, NO_WORDS, LastWords, tried_with_words

@@ -12,7 +12,7 @@ from functools import partial
 from itertools import islice
 from typing import Final, NamedTuple
 
-from answerd.answers.cases import with_extending
+from answerd.answers.affected import with_extending
 from answerd.answers.catalogue import Catalogue, extended_name
 from answerd.answers.claims import claims_of
 from answerd.answers.hardware_names import row_finder, row_names

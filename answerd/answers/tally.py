@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
-from answerd.answers.cases import with_extending
+from answerd.answers.affected import with_extending
 from answerd.answers.catalogue import Catalogue, extended_name
 from answerd.answers.machine_choice import Choice, ChosenMachine, WrongChoice, chosen
 from answerd.answers.operator_names import groups_of_row

@@ -7,7 +7,8 @@ from collections import Counter
 from collections.abc import Callable
 from typing import NamedTuple
 
-from answerd.answers.cases import Affected, CheckCase, check_cases, row_cases
+from answerd.answers.affected import Affected
+from answerd.answers.cases import CheckCase, check_cases, row_cases
 from answerd.answers.catalogue import Catalogue
 from answerd.answers.last_words import NO_WORDS, LastWords
 from answerd.answers.resolve import Answer, resolve

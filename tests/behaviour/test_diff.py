@@ -9,7 +9,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from answerd.answers import diff as diff_module
-from answerd.answers.cases import Affected
+from answerd.answers.affected import Affected
 from answerd.answers.catalogue import Catalogue
 from answerd.answers.diff import Comparison, Difference, compare
 from answerd.answers.last_words import NO_WORDS, LastWords
