@@ -9,6 +9,7 @@ rescriptum: its directory has the layout of this service's, so most of it is tak
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import tomlkit
@@ -29,14 +30,21 @@ def read_mac_files(source: Source) -> MigratedData:
     if not path.is_dir():
         raise MigrationError(f"{path} is no directory")
     data = MigratedData()
-    for file in sorted(path.rglob("*")):
-        name = file.relative_to(path)
-        if file.is_file() and not any(part.startswith(".") for part in name.parts) and not file.name.endswith("~"):
-            _take_mac_file(source, file, str(name), data)
+    for file, name in _files_below(path):
+        if not name.endswith("~"):
+            _take_mac_file(source, file, name, data)
     if not data.documents and not data.aside:
         raise MigrationError(f"{path} holds no file that is named by a MAC address")
     data.add_task("Point the installers to this service: a path has the word of a format in it, such as /proxmox.")
     return data
+
+
+def _files_below(root: Path) -> Iterator[tuple[Path, str]]:
+    """Yield the files of a directory, in any folder, sorted, with their names below it; not the hidden ones."""
+    for file in sorted(root.rglob("*")):
+        name = file.relative_to(root)
+        if file.is_file() and not any(part.startswith(".") for part in name.parts):
+            yield file, name.as_posix()
 
 
 def _take_mac_file(source: Source, file: Path, name: str, data: MigratedData) -> None:
@@ -92,9 +100,8 @@ def read_rescriptum(source: Source) -> MigratedData:
     if not path.is_dir():
         raise MigrationError(f"{path} is no directory; export a database with rescriptum first")
     data = MigratedData()
-    for file in sorted(path.rglob("*")):
-        if file.is_file() and not any(part.startswith(".") for part in file.relative_to(path).parts):
-            _take(source, file, file.relative_to(path).as_posix(), data)
+    for file, name in _files_below(path):
+        _take(source, file, name, data)
     if not data.documents and not data.aside:
         raise MigrationError(f"{path} holds no documents")
     data.add_task("Run `answerd check` on the result: a rule that differs is named there.")

@@ -351,24 +351,15 @@ def _judge_setting(
         _refuse_unknown(component, path, element, known_here, remarks)
         return
     if component == "Microsoft-Windows-Shell-Setup" and len(path) == 1:
-        passes = SETTING_PASSES.get(element.name, PASSES)
-        if which is not None and which not in passes:
-            message = f"has no effect in the pass {which}: move it to {' or '.join(passes)}"
-            remarks.refuse(message, where, element.line)
-        wrong = _TEXTS[element.name](element.text) if element.name in _TEXTS else None
-        if wrong:
-            remarks.refuse(wrong, where, element.line)
+        _judge_shell_setting(where, element, which, remarks)
     if not element.children and not (element.name in _TEXTS and len(path) == 1):
         _judge_text(component, where, element, remarks)
-    if element.name in LISTS and element.attributes.get(f"{WCM_NAMESPACE} action") != "add":
-        message = f'an item of a list needs wcm:action="add", with xmlns:wcm="{WCM_NAMESPACE}"'
-        remarks.refuse(message, where, element.line)
     inside = known_here[element.name]
+    if element.name in LISTS:
+        _judge_item(where, element, inside, remarks)
     if inside and element.name not in OPEN:
         _refuse_second(element.children, path, remarks)
     given = {child.name for child in element.children}
-    if element.name in LISTS and "Order" in inside and "Order" not in given:
-        remarks.refuse("is missing: it must be a whole number from 1", f"{where}/Order", element.line)
     if {"Size", "Extend"} <= given and any(
         child.name == "Extend" and child.text == "true" for child in element.children
     ):
@@ -377,6 +368,24 @@ def _judge_setting(
     orders = [child.text for item in items for child in item.children if child.name == "Order"]
     if len(set(orders)) < len(orders):
         remarks.refuse("two of its items have one Order: number them anew", where, element.line)
+
+
+def _judge_shell_setting(where: str, element: Element, which: str | None, remarks: Remarks) -> None:
+    passes = SETTING_PASSES.get(element.name, PASSES)
+    if which is not None and which not in passes:
+        message = f"has no effect in the pass {which}: move it to {' or '.join(passes)}"
+        remarks.refuse(message, where, element.line)
+    wrong = _TEXTS[element.name](element.text) if element.name in _TEXTS else None
+    if wrong:
+        remarks.refuse(wrong, where, element.line)
+
+
+def _judge_item(where: str, item: Element, inside: Settings, remarks: Remarks) -> None:
+    if item.attributes.get(f"{WCM_NAMESPACE} action") != "add":
+        message = f'an item of a list needs wcm:action="add", with xmlns:wcm="{WCM_NAMESPACE}"'
+        remarks.refuse(message, where, item.line)
+    if "Order" in inside and all(child.name != "Order" for child in item.children):
+        remarks.refuse("is missing: it must be a whole number from 1", f"{where}/Order", item.line)
 
 
 def _refuse_second(settings: Sequence[Element], path: tuple[str, ...], remarks: Remarks) -> None:
