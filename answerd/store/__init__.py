@@ -155,7 +155,7 @@ class HistoryEntry:
 
 @dataclass(frozen=True, slots=True)
 class HistoryFilter:
-    """The filter of a scan-up in the history; a field that is None matches every change.
+    """Which changes of the history are asked for; a field that is None matches every change.
 
     ``identifier`` counts in any spelling. ``since`` is a time of UTC as in `HistoryEntry.at`, or the beginning of one;
     ``until`` the same, excluded; ``who`` is the name of a token or user, in any letter case, or an address;
