@@ -10,7 +10,6 @@ that a caller can replace. No message ever holds a secret.
 
 from __future__ import annotations
 
-import difflib
 import os
 import re
 from collections.abc import Callable, Iterator, Mapping
@@ -19,6 +18,7 @@ from typing import Any, Final, Literal
 
 from answerd.addresses import Address, Network, is_public, parse_networks
 from answerd.short_texts import brief, printable
+from answerd.suggestion import nearest
 
 Source = Literal["default", "file", "environment", "own file"]
 
@@ -316,44 +316,6 @@ DECIDES_ANSWERS: Final = frozenset(
 """The settings with which a node answers otherwise than another one with the same documents: nodes compare them
 (`answerd.store.agreement`)."""
 
-OF_EACH_NODE: Final = frozenset(
-    {
-        "SERVICE_ADMIN_ADDR",
-        "SERVICE_ADMIN_TIMEOUT_SECS",
-        "SERVICE_ADMIN_TOKEN",
-        "SERVICE_ADMIN_TOKEN_FILE",
-        "SERVICE_ANSWERS_DIR",
-        "SERVICE_ANSWER_TOKEN_FILE",
-        "SERVICE_CAPTURE",
-        "SERVICE_CAPTURE_DIR",
-        "SERVICE_CONSOLE_ADDR",
-        "SERVICE_CONSOLE_HOSTS",
-        "SERVICE_DB_PATH",
-        "SERVICE_DB_URL",
-        "SERVICE_DB_URL_FILE",
-        "SERVICE_DRAIN_SECS",
-        "SERVICE_ENV_FILE",
-        "SERVICE_HISTORY_DAYS",
-        "SERVICE_LISTEN_ADDR",
-        "SERVICE_LOG",
-        "SERVICE_LOG_FILE",
-        "SERVICE_LOG_FORMAT",
-        "SERVICE_MAX_CONNECTIONS",
-        "SERVICE_METRICS_ADDR",
-        "SERVICE_REPLICA_PATH",
-        "SERVICE_SECRETS_DIR",
-        "SERVICE_STATE_PATH",
-        "SERVICE_STORE",
-        "SERVICE_TIMEOUT_SECS",
-        "SERVICE_TLS_CERT",
-        "SERVICE_TLS_KEY",
-        "SERVICE_TOKENS_FILE",
-        "SERVICE_URL",
-        "SERVICE_WORKERS",
-    }
-)
-"""All others. Of a file only its content could matter; the URL is that by which machines reach this node."""
-
 
 @dataclass(frozen=True)
 class EnvFile:
@@ -543,8 +505,8 @@ def _unknown_names(names: Mapping[str, object], place: str) -> Iterator[str]:
     known = [name.removeprefix(PREFIX) for name in SETTINGS_BY_NAME]  # the prefix would make every two names alike
     for name in sorted(names):
         if name.upper().startswith(PREFIX) and name not in SETTINGS_BY_NAME:
-            near = difflib.get_close_matches(name.upper().removeprefix(PREFIX), known, n=1)
-            hint = f" (did you mean {PREFIX}{near[0]}?)" if near else ""
+            near = nearest(name.upper().removeprefix(PREFIX), known)
+            hint = f" (did you mean {PREFIX}{near}?)" if near else ""
             yield f"unknown setting {_quoted(name)} in {place}{hint}: it has no effect"
 
 

@@ -18,11 +18,17 @@ def did_you_mean(name: str, known: Iterable[str], shown: Callable[[str], str] = 
 
     ``name`` itself is not part of the text, because it may be a secret. ``shown`` gives a known name as it is printed.
     """
+    near = nearest(name, known)
+    return f"; did you mean {shown(near)}?" if near is not None else ""
+
+
+def nearest(name: str, known: Iterable[str]) -> str | None:
+    """Return the known name that is nearest, whatever the case of letters; None where none is near."""
     if len(name) > LONGEST:
-        return ""
+        return None
     by_lower_case = {one.lower(): one for one in known}
-    nearest = difflib.get_close_matches(name.lower(), by_lower_case, n=1)
-    return f"; did you mean {shown(by_lower_case[nearest[0]])}?" if nearest else ""
+    found = difflib.get_close_matches(name.lower(), by_lower_case, n=1)
+    return by_lower_case[found[0]] if found else None
 
 
 def differs_by_one(written: str, known: str) -> bool:

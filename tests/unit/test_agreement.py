@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 import pytest
 
-from answerd.config import DECIDES_ANSWERS, OF_EACH_NODE, SETTINGS_BY_NAME, read_config
+from answerd.config import DECIDES_ANSWERS, SETTINGS_BY_NAME, read_config
 from answerd.store.agreement import NAMES, SECRETS, Digests, differences, digests_of
 
 KEY = b"k" * 32
@@ -21,6 +21,44 @@ SET = {
     "SERVICE_TRUSTED_PROXIES": ("192.0.2.1,192.0.2.2", "192.0.2.1"),
 }
 """Two values of each setting that decides answers."""
+
+OF_EACH_NODE = frozenset(
+    {
+        "SERVICE_ADMIN_ADDR",
+        "SERVICE_ADMIN_TIMEOUT_SECS",
+        "SERVICE_ADMIN_TOKEN",
+        "SERVICE_ADMIN_TOKEN_FILE",
+        "SERVICE_ANSWERS_DIR",
+        "SERVICE_ANSWER_TOKEN_FILE",
+        "SERVICE_CAPTURE",
+        "SERVICE_CAPTURE_DIR",
+        "SERVICE_CONSOLE_ADDR",
+        "SERVICE_CONSOLE_HOSTS",
+        "SERVICE_DB_PATH",
+        "SERVICE_DB_URL",
+        "SERVICE_DB_URL_FILE",
+        "SERVICE_DRAIN_SECS",
+        "SERVICE_ENV_FILE",
+        "SERVICE_HISTORY_DAYS",
+        "SERVICE_LISTEN_ADDR",
+        "SERVICE_LOG",
+        "SERVICE_LOG_FILE",
+        "SERVICE_LOG_FORMAT",
+        "SERVICE_MAX_CONNECTIONS",
+        "SERVICE_METRICS_ADDR",
+        "SERVICE_REPLICA_PATH",
+        "SERVICE_SECRETS_DIR",
+        "SERVICE_STATE_PATH",
+        "SERVICE_STORE",
+        "SERVICE_TIMEOUT_SECS",
+        "SERVICE_TLS_CERT",
+        "SERVICE_TLS_KEY",
+        "SERVICE_TOKENS_FILE",
+        "SERVICE_URL",
+        "SERVICE_WORKERS",
+    }
+)
+"""All other settings. Of a file only its content could matter; the URL is that by which machines reach this node."""
 
 
 def digests(settings: Mapping[str, str] = NOTHING, secrets: Mapping[str, str] = NOTHING, key: bytes = KEY) -> Digests:
