@@ -17,13 +17,13 @@ from answerd.answers.one_digit_off import mistyped_in
 from answerd.answers.secret_names import redacted_cells
 from answerd.console.backend import Backend
 from answerd.console.consequences import Consequences
+from answerd.console.document_list import inventories_of
 from answerd.console.editing import NotSaved, as_not_saved, digest_of
 from answerd.console.inventories import is_strict, table_of
 from answerd.console.near import NearRow, near_rows
 from answerd.console.page_request import PageReply, PageRequest, message_page, number_in, redirect, saved_at
 from answerd.console.proposals import first_row
 from answerd.console.rendering import link, page
-from answerd.console.table import inventories_of
 from answerd.documents import Key
 from answerd.errors import StatesUnknown
 from answerd.formats import ALIASES

@@ -176,5 +176,5 @@ class Resolver:
 
 def _places(origin: Origin, place: Place, of_row: str) -> Sequence[tuple[str, str]]:
     key = place.document.key
-    found = [(brief(str(place), LONGEST_PLACE), place_address(key, place.line))]
+    found = [(brief(str(place), LONGEST_PLACE), place_address(key, place.line or 0))]
     return [*found, (brief(origin.row, LONGEST_PLACE), of_row)] if origin.row else found

@@ -14,13 +14,14 @@ from answerd.answers.redaction import redacted
 from answerd.console.backend import Backend
 from answerd.console.changes import DocumentChange
 from answerd.console.consequences import Consequences
+from answerd.console.document_list import DocumentsView
 from answerd.console.editing import DocumentVersion, Editing, NotSaved
 from answerd.console.inventories import InventoryPages, is_strict
 from answerd.console.machines import waiting
 from answerd.console.page_request import PageReply, PageRequest, message_page, number_in, redirect, saved_at
 from answerd.console.proposals import text_of_new, with_member
 from answerd.console.rendering import ago, counted, document_link, exact, link, on_page, page
-from answerd.console.table import DocumentsView, Tables, View
+from answerd.console.table import Tables, View
 from answerd.documents import Key, RawDocument
 from answerd.formats import FORMATS
 from answerd.identity import Kind
@@ -121,7 +122,7 @@ class DocumentPages:
                 writable=self._backend.editing is not None,
                 view=view,
                 kinds=KINDS,
-                shown=run_long(lambda: table.documents(view)),
+                shown=run_long(lambda: table.documents.page(view)),
                 is_current=self._tables.is_current,
             )
         )
@@ -374,7 +375,9 @@ class DocumentPages:
         table, states = self._tables.current(), self._backend.states()
         if table is None:  # it is being made
             return []
-        extending, shown = run_long(lambda: (table.extending(key), table.machines(View(group=key.identifier), states)))
+        extending, shown = run_long(
+            lambda: (table.documents.extending(key), table.machines(View(group=key.identifier), states))
+        )
         found = []
         if extending:
             found.append(Dependents("Extended by", counted(len(extending), "document"), _first(extending)))

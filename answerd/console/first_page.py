@@ -12,13 +12,14 @@ from answerd.answers.causes import causes
 from answerd.answers.inventory_index import Inventory
 from answerd.console import grid
 from answerd.console.backend import Backend
+from answerd.console.document_list import inventories_of
 from answerd.console.grid import Grid, first_grid
 from answerd.console.jobs import Checked, patience_for
 from answerd.console.page_request import PageReply, PageRequest
 from answerd.console.pages import PROBLEMS_SHOWN
 from answerd.console.places import shown_causes
 from answerd.console.rendering import page
-from answerd.console.table import STATES, Failure, Tables, inventories_of
+from answerd.console.table import STATES, Failure, Tables
 from answerd.facts import Facts, Request
 from answerd.identity import identity_of
 from answerd.inventory import DEFAULT_NAME

@@ -17,8 +17,9 @@ from typing import Final
 import bottle
 
 from answerd.console.backend import CurrentStates
+from answerd.console.machine_lines import UNKNOWN, natural
 from answerd.console.rendering import ago, link, machine_link, on_page
-from answerd.console.table import GROUP, INVENTORY, STATES, UNKNOWN, USUAL, Placed, Table, View, natural
+from answerd.console.table import GROUP, INVENTORY, STATES, USUAL, Placed, Table, View
 from answerd.installs.states import SILENT, State
 from answerd.inventory.row import IDENTITY_COLUMNS
 

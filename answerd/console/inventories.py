@@ -28,10 +28,10 @@ from answerd.console.bulk import (
 from answerd.console.consequences import Consequences
 from answerd.console.editing import Editing, NotSaved, RowEdit, digest_of
 from answerd.console.jobs import Kept
+from answerd.console.machine_lines import secret_places
 from answerd.console.near import NearRow, near_rows
 from answerd.console.page_request import PageReply, PageRequest, message_page, number_in, redirect, saved_at
 from answerd.console.rendering import ago, counted, link, on_page, page
-from answerd.console.table import secret_places
 from answerd.documents import LARGEST_INVENTORY, Key, NotText, RawDocument, decoded
 from answerd.identity import Kind, identifier_fault, identity_of
 from answerd.inventory import DEFAULT_NAME, FORMAT, file_of

@@ -6,11 +6,12 @@ from answerd import captures
 from answerd.captures import CaptureError
 from answerd.console.answers import Resolver
 from answerd.console.backend import Backend
+from answerd.console.document_list import DocumentsPage, DocumentsView
 from answerd.console.machines import waiting
 from answerd.console.page_request import PageReply, PageRequest, message_page, number_in, redirect
 from answerd.console.places import shown_causes
 from answerd.console.rendering import machine_link, page
-from answerd.console.table import DocumentsPage, DocumentsView, MachinesPage, Tables, View
+from answerd.console.table import MachinesPage, Tables, View
 from answerd.facts import Facts, Request
 from answerd.long_work import run_long
 from answerd.server.threads import in_thread
@@ -36,7 +37,7 @@ class Pages:
             return redirect("/console/machines")
 
         def look() -> tuple[MachinesPage, DocumentsPage]:
-            return table.machines(View(text), states), table.documents(DocumentsView(text))
+            return table.machines(View(text), states), table.documents.page(DocumentsView(text))
 
         machines, documents = run_long(look)
         named = [one for one in documents.documents if one.kind != "machine"]

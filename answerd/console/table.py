@@ -1,4 +1,4 @@
-"""The tables of machines and documents: lists, made from an answer set, which are searched, filtered, sorted and paged.
+"""The table of machines: a list, made from an answer set, which is searched, filtered, sorted and paged.
 
 The documents and rows of a set never change, so a table is made anew for each set; states change all the time, so they
 are looked up for each page.
@@ -10,12 +10,11 @@ import fnmatch
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from hashlib import sha256
 from heapq import nlargest
 from itertools import islice
-from operator import attrgetter
 from typing import NamedTuple
 
 import gevent
@@ -23,21 +22,17 @@ import orjson
 from gevent.greenlet import Greenlet
 
 from answerd.answers.catalogue import Catalogue
-from answerd.answers.claims import groups_matching
-from answerd.answers.gates import is_loader
-from answerd.answers.secret_names import is_secret_name, redacted_cell
-from answerd.console.backend import CurrentStates, names_sent
+from answerd.console.backend import CurrentStates
+from answerd.console.document_list import DocumentList
 from answerd.console.jobs import OfTheSet, patience_for
-from answerd.console.rendering import counted, on_page
-from answerd.documents import Document, Key, RawDocument
-from answerd.errors import AnswerError
-from answerd.identity import Kind, identity_of, is_mac
+from answerd.console.machine_lines import UNKNOWN, Line, line_of_record, line_of_sighting, machines_of, natural
+from answerd.console.rendering import on_page
+from answerd.identity import identity_of
 from answerd.installs.contacts import Contact
 from answerd.installs.records import Remembered
 from answerd.installs.shown import UnknownMachine, last_step
 from answerd.installs.states import SILENT, State, is_silent
-from answerd.inventory import FORMAT
-from answerd.inventory.row import IDENTITY_COLUMNS, Layout, Row, identities_of_sound, name_in
+from answerd.inventory.row import IDENTITY_COLUMNS
 from answerd.server.os_support import gc_paused
 
 ON_A_PAGE = 100
@@ -48,9 +43,6 @@ MOST_COLUMNS = 100
 
 SUGGESTED = 500
 """Groups that the field for a group suggests."""
-
-UNKNOWN = "unknown"
-"""The state, and the origin, of a machine that asked and was claimed by nothing."""
 
 _FAILED = (State.FAILED.value, State.EXHAUSTED.value)
 
@@ -65,9 +57,6 @@ STATES = (
 
 USED_SECONDS = 900.0
 """How long the table is kept after the last page."""
-
-_KINDS_KEPT = 10_000
-"""Kinds of rows whose groups are kept while a table is made."""
 
 _MESSAGES_SEARCHED = 200
 """Messages of machines that a search looks at without their secrets: the newest that have the word."""
@@ -88,20 +77,11 @@ OWN_COLUMNS = (GROUP, INVENTORY, ADDRESS, LAST_STEP, FORMATS_COLUMN, ORIGIN)
 USUAL = ("rack", "room", "class", "classroom", "lab", "row", "site", "location")
 """Columns by which machines are usually looked at, the first one that a table has."""
 
-DOCUMENT_SORTS = {
-    "identifier": "place",
-    "kind": "kind",
-    "format": "format",
-    "extends": "extends",
-    "extended_by": "extended_by",
-    "problems": "problems",
-}
 _NONE: frozenset[str] = frozenset()
 _WORD = re.compile(r'(?:([^\s":=]+)[:=])?"([^"]*)"|(\S+)')
 _FILTER = re.compile(r"([^:=]+)[:=](.+)")
 _AGE = re.compile(r"(\d{1,6})(s|min|m|h|d|w)\Z")
 _SECONDS = {"s": 1, "m": 60, "min": 60, "h": 3_600, "d": 86_400, "w": 604_800}
-_DIGITS = re.compile(r"\d+")
 _NUMBERS = re.compile(r"(?:[0-9a-f]{2}[:-]){5}[0-9a-f]{2}|\d+")
 
 
@@ -188,71 +168,10 @@ class MachinesPage:
 
 
 @dataclass(frozen=True, slots=True)
-class DocumentsView:
-    """The documents that an address asks for. Without a ``kind``, those of machines only where something is
-    searched."""
-
-    search: str = ""
-    kind: str = ""
-    sort: str = ""
-    descending: bool = False
-    page: int = 1
-
-
-class Listed(NamedTuple):
-    """One line of the list of documents. ``place`` is what its identifier is sorted by."""
-
-    kind: str
-    identifier: str
-    format: str
-    extends: str
-    claims: str
-    extended_by: int
-    problems: int
-    place: str
-
-
-@dataclass(frozen=True, slots=True)
-class DocumentsPage:
-    """One page of documents, and how many the view has in all."""
-
-    documents: Sequence[Listed]
-    found: int
-    pages: int
-    page: int
-
-
-def natural(name: str) -> str:
-    """Return what a name is sorted by: the case of letters does not count, and a number counts by its size, but for
-    those of a MAC address."""
-    text = name.casefold()
-    return text if is_mac(name) else _DIGITS.sub(lambda digits: digits[0].lstrip("0").zfill(12), text)
-
-
-@dataclass(slots=True)
-class _Line:
-    """A machine of the table, as the set, a record or a sighting names it. ``place`` is what it is sorted by,
-    ``searched`` the texts in which a search looks, one a line; ``cells`` are those of the columns, none where it has no
-    row. ``inventory`` is the one that it has a row in. ``since`` and ``message`` are those of a sighting."""
-
-    identity: str
-    name: str
-    place: str
-    origin: str
-    formats: tuple[str, ...] = ()
-    groups: tuple[str, ...] = ()
-    searched: str = ""
-    cells: Sequence[str] = ()
-    since: float | None = None
-    message: str = ""
-    inventory: str = ""
-
-
-@dataclass(frozen=True, slots=True)
 class _Moment:
     """All machines of one moment, in the order of their names, with their records, and their groups."""
 
-    lines: Sequence[_Line]
+    lines: Sequence[Line]
     machines: Mapping[str, Remembered]
     sightings: Sequence[UnknownMachine]
     groups: Sequence[str]
@@ -267,9 +186,9 @@ class Table:
         layouts = catalogue.inventory.by_layout if catalogue.inventory is not None else ()
         labels = dict.fromkeys(key for layout in layouts for key in layout.keys if key)
         self.columns = {label: at for at, label in enumerate([*labels][:MOST_COLUMNS])}
-        self._named = {line.identity: line for line in _machines(catalogue, [*self.columns])}
-        self._documents = list(_documents(catalogue))
-        self._values_by: dict[str, tuple[Sequence[_Line], list[str | None]]] = {}
+        self._named = {line.identity: line for line in machines_of(catalogue, [*self.columns])}
+        self.documents = DocumentList(catalogue)
+        self._values_by: dict[str, tuple[Sequence[Line], list[str | None]]] = {}
         self._groups = {group for line in self._named.values() for group in line.groups}
         self._moment = _Moment(sorted(self._named.values(), key=_place), {}, (), sorted(self._groups)[:SUGGESTED])
 
@@ -297,10 +216,10 @@ class Table:
         for line in self._found(view, self._words(view), self._at(states).lines, states):
             yield self._with_cells(line, states, columns)
 
-    def _with_cells(self, line: _Line, states: CurrentStates | None, columns: Sequence[str]) -> Machine:
+    def _with_cells(self, line: Line, states: CurrentStates | None, columns: Sequence[str]) -> Machine:
         return _machine(line, states, [self._value(line, states, name) for name in columns])
 
-    def _value(self, line: _Line, states: CurrentStates | None, name: str) -> str:
+    def _value(self, line: Line, states: CurrentStates | None, name: str) -> str:
         """Return what a machine has in a column: its row's cell, or what is known of it."""
         at = self.columns.get(name)
         if at is not None and name != GROUP:
@@ -374,7 +293,7 @@ class Table:
 
     def failures(self, states: CurrentStates, most: int) -> list[Failure]:
         """Return the causes for which machines failed, the one that happened last first."""
-        alike: dict[str, list[_Line]] = {}
+        alike: dict[str, list[Line]] = {}
         failed = [line for line in self._at(states).lines if _state(line, states) in _FAILED]
         for line in sorted(failed, key=lambda line: _since(line, states) or 0, reverse=True):
             alike.setdefault(_cause(line, states), []).append(line)
@@ -382,31 +301,6 @@ class Table:
             Failure(cause, [_machine(line, states) for line in lines[:_FAILED_NAMED]], len(lines))
             for cause, lines in islice(alike.items(), most)
         ]
-
-    def documents(self, view: DocumentsView) -> DocumentsPage:
-        """Return the page of a view. Without a ``sort``, inventories come first, then documents by kind and name."""
-        text = view.search.casefold()
-        found = [
-            line
-            for line in self._documents
-            if (line.kind == view.kind if view.kind else text or line.kind != "machine")
-            and text in line.identifier.casefold()
-        ]
-        if view.sort in DOCUMENT_SORTS:
-            found.sort(key=attrgetter("place"))
-            found.sort(key=attrgetter(DOCUMENT_SORTS[view.sort]), reverse=view.descending)
-        else:
-            found.sort(key=lambda line: (line.kind != "inventory", line.kind, line.place))
-        pages, page = on_page(len(found), view.page, ON_A_PAGE)
-        return DocumentsPage(found[(page - 1) * ON_A_PAGE : page * ON_A_PAGE], len(found), pages, page)
-
-    def extending(self, key: Key) -> list[str]:
-        """Return the identifiers of the documents that extend a group."""
-        identity = identity_of(key.identifier)
-        found = [
-            line for line in self._documents if line.format == key.format and identity_of(line.extends) == identity
-        ]
-        return [line.identifier or "default" for line in sorted(found, key=attrgetter("place"))]
 
     # --- a view ----------------------------------------------------------------------------------------------------
 
@@ -416,8 +310,8 @@ class Table:
         if states is None or (states.machines is moment.machines and states.sightings == moment.sightings):
             return moment
         known = self._named
-        more = [_of_record(identity, one) for identity, one in states.machines.items() if identity not in known]
-        unclaimed = map(_of_sighting, states.sightings)
+        more = [line_of_record(identity, one) for identity, one in states.machines.items() if identity not in known]
+        unclaimed = map(line_of_sighting, states.sightings)
         more += [line for line in unclaimed if line.identity not in known and line.identity not in states.machines]
         lines = sorted([*known.values(), *more], key=_place)
         groups = self._groups | {one.group for one in states.machines.values() if one.group}
@@ -441,8 +335,8 @@ class Table:
         return found + [Word(label, value, view.search) for label, value in given if value]
 
     def _found(
-        self, view: View, words: Sequence[Word], lines: Sequence[_Line], states: CurrentStates | None
-    ) -> Sequence[_Line]:
+        self, view: View, words: Sequence[Word], lines: Sequence[Line], states: CurrentStates | None
+    ) -> Sequence[Line]:
         """Return the machines of a view, in its order. Of several filters of one label one has to hold; every text has
         to be found."""
         if view.order:
@@ -457,7 +351,7 @@ class Table:
                     lines = [line for line in lines if test(line)]
         return self._sorted(view, lines, states)
 
-    def _sorted(self, view: View, lines: Sequence[_Line], states: CurrentStates | None) -> Sequence[_Line]:
+    def _sorted(self, view: View, lines: Sequence[Line], states: CurrentStates | None) -> Sequence[Line]:
         at, descending = self.columns.get(view.sort), view.descending
         if view.sort == "state":
             return sorted(lines, key=lambda line: _state(line, states), reverse=descending)
@@ -472,7 +366,7 @@ class Table:
         filled = sorted((one for one in valued if one[0]), key=lambda one: places[one[0]], reverse=descending)
         return [line for _, line in filled] + [line for value, line in valued if not value]
 
-    def _test(self, word: Word, lines: Sequence[_Line], states: CurrentStates | None) -> Callable[[_Line], bool]:
+    def _test(self, word: Word, lines: Sequence[Line], states: CurrentStates | None) -> Callable[[Line], bool]:
         """Return whether a word of a search holds for a machine."""
         label, value = word.label, word.value
         if not label:
@@ -500,7 +394,7 @@ class Table:
         return lambda line: holds(_cell(line, at)) is not None
 
 
-def _text_test(text: str, lines: Sequence[_Line], states: CurrentStates | None) -> Callable[[_Line], bool]:
+def _text_test(text: str, lines: Sequence[Line], states: CurrentStates | None) -> Callable[[Line], bool]:
     """Return whether a text is in a name, a group, a cell or a message of a machine, however a MAC address is
     spelled."""
     folded, bare = text.casefold(), identity_of(text)
@@ -510,7 +404,7 @@ def _text_test(text: str, lines: Sequence[_Line], states: CurrentStates | None) 
     return lambda line: folded in line.searched or bare in line.searched or line.identity in said
 
 
-def _said(folded: str, lines: Sequence[_Line], states: CurrentStates) -> frozenset[str]:
+def _said(folded: str, lines: Sequence[Line], states: CurrentStates) -> frozenset[str]:
     """Return the machines whose messages have a text. A secret in a message is not found."""
     heard = (states.machines.get(line.identity) for line in lines)
     having = (one for one in heard if one is not None and folded in (one.record.message or "").casefold())
@@ -518,19 +412,19 @@ def _said(folded: str, lines: Sequence[_Line], states: CurrentStates) -> frozens
     return frozenset(identity_of(one.record.name) for one in newest if folded in states.said(one).casefold())
 
 
-def _place(line: _Line) -> str:
+def _place(line: Line) -> str:
     return line.place
 
 
-def _cell(line: _Line, column: int) -> str:
+def _cell(line: Line, column: int) -> str:
     return line.cells[column] if line.cells else ""
 
 
-def _record(line: _Line, states: CurrentStates | None) -> Remembered | None:
+def _record(line: Line, states: CurrentStates | None) -> Remembered | None:
     return states.machines.get(line.identity) if states is not None else None
 
 
-def _state(line: _Line, states: CurrentStates | None) -> str:
+def _state(line: Line, states: CurrentStates | None) -> str:
     """Return the word of `STATES` for a machine."""
     if line.origin == UNKNOWN:
         return UNKNOWN
@@ -540,20 +434,20 @@ def _state(line: _Line, states: CurrentStates | None) -> str:
     return SILENT if is_silent(known.record, states.now, states.rules) else known.record.state.value
 
 
-def _since(line: _Line, states: CurrentStates | None) -> float | None:
+def _since(line: Line, states: CurrentStates | None) -> float | None:
     known = _record(line, states)
     if known is None:
         return line.since
     return known.record.since if known.record.state is not State.NEW else None
 
 
-def _groups(line: _Line, states: CurrentStates | None) -> tuple[str, ...]:
+def _groups(line: Line, states: CurrentStates | None) -> tuple[str, ...]:
     """Return the groups that claim a machine; where none is known to, the group of its last answer."""
     known = None if line.groups else _record(line, states)
     return (known.group,) if known is not None and known.group else line.groups
 
 
-def _contact(line: _Line, states: CurrentStates | None) -> Contact | None:
+def _contact(line: Line, states: CurrentStates | None) -> Contact | None:
     if states is None or line.origin == UNKNOWN:
         return None
     known = _record(line, states)
@@ -561,7 +455,7 @@ def _contact(line: _Line, states: CurrentStates | None) -> Contact | None:
     return states.contacts.of_machine(line.identity, hardware)
 
 
-def _step(line: _Line, states: CurrentStates | None) -> str:
+def _step(line: Line, states: CurrentStates | None) -> str:
     """Return what a machine did last: its last contact where that is later than what its record has."""
     known, contact = _record(line, states), _contact(line, states)
     step = last_step(known.fold, known.record) if known is not None else ""
@@ -570,14 +464,14 @@ def _step(line: _Line, states: CurrentStates | None) -> str:
     return contact.step(known.record.state if known is not None else State.NEW)
 
 
-def _address(line: _Line, states: CurrentStates | None) -> str:
+def _address(line: Line, states: CurrentStates | None) -> str:
     """Return the network address from which a machine asked last."""
     contact = _contact(line, states)
     peers = orjson.loads(contact.labels or "{}").get("peer", ()) if contact is not None else ()
     return next(iter(peers), "")
 
 
-def _machine(line: _Line, states: CurrentStates | None, cells: Sequence[str] = ()) -> Machine:
+def _machine(line: Line, states: CurrentStates | None, cells: Sequence[str] = ()) -> Machine:
     known, message = _record(line, states), line.message
     if known is not None and states is not None:
         message = states.said(known) if known.record.message else ""
@@ -594,7 +488,7 @@ def _machine(line: _Line, states: CurrentStates | None, cells: Sequence[str] = (
     )
 
 
-def _cause(line: _Line, states: CurrentStates | None) -> str:
+def _cause(line: Line, states: CurrentStates | None) -> str:
     """Return what tells the cause of a failure from others. A message may hold a secret, so it is no part of it."""
     known = _record(line, states)
     return cause_of((known.record.message or "") if known is not None else "")
@@ -609,182 +503,6 @@ def cause_of(message: str) -> str:
 def _pattern(value: str) -> Callable[[str], object]:
     """Return the function that tells whether the value of a filter, with ``*`` and ``?``, holds for a cell."""
     return re.compile(fnmatch.translate(value.replace("[", "[[]")), re.IGNORECASE).match
-
-
-# --- what is made of the set ------------------------------------------------------------------------------------------
-
-
-@dataclass(slots=True)
-class _Named:
-    """A machine that a document, ``members`` or a row names. ``texts`` are its identities and cells."""
-
-    name: str
-    origin: str
-    formats: dict[str, None] = field(default_factory=dict)
-    groups: dict[str, None] = field(default_factory=dict)
-    texts: list[str] = field(default_factory=list)
-    cells: Sequence[str] | None = None
-    inventory: str = ""
-
-    def add(self, extension: str, group: str) -> None:
-        """Note a document of a format: the machine's own, which may extend a group, or a group that claims it."""
-        self.formats[extension] = None
-        if group:
-            self.groups[group] = None
-
-
-def _machines(catalogue: Catalogue, columns: Sequence[str]) -> Iterator[_Line]:
-    """Yield the line of each machine that a document, ``members`` or a row of an inventory names."""
-    named: dict[str, _Named] = {}
-    for identity, documents in catalogue.machines.items():
-        machine = named[identity] = _Named(documents[0].key.identifier, "document")
-        for document in documents:
-            machine.add(document.key.format, document.control.extends or "")
-    for identity, claims in catalogue.members.items():
-        machine = named.get(identity) or _Named(claims[0].document.control.spelled(identity), "member")
-        named[identity] = machine
-        for claim in claims:
-            machine.add(claim.document.key.format, claim.document.key.identifier)
-    _add_rows(named, catalogue, columns)
-    for identity, machine in named.items():
-        searched = _searched(machine.name, identity, *machine.texts, *machine.groups)
-        formats, groups = tuple(machine.formats), tuple(machine.groups)
-        place = natural(machine.name)
-        line = _Line(identity, machine.name, place, machine.origin, formats, groups, searched, machine.cells or ())
-        line.inventory = machine.inventory
-        yield line
-
-
-def _add_rows(named: dict[str, _Named], catalogue: Catalogue, columns: Sequence[str]) -> None:
-    """Add the machine of each row, or what the row has to the machine that has one of its identities."""
-    groups_of, layout = _groups_of_rows(catalogue), None
-    tables = catalogue.inventory.tables if catalogue.inventory is not None else {}
-    inventory_of = {table.layout: raw.key.identifier for raw, table in tables.items()}
-    places: list[int | None] = []
-    secret: list[int] = []
-    for row in catalogue.inventory.rows() if catalogue.inventory is not None else ():
-        if row.layout is not layout:
-            layout = row.layout
-            at_key = {key: at for at, key in enumerate(layout.keys)}
-            places = [at_key.get(label) for label in columns]
-            secret = secret_places(layout)
-        cells = row.cells()
-        identities = identities_of_sound(layout, cells)
-        if not identities:
-            continue
-        identity = next((one for one in identities if one in named), "")
-        if not identity:
-            name = name_in(layout, cells) or next(iter(identities))
-            identity = identity_of(name)
-            named[identity] = _Named(name, "inventory")
-        machine = named[identity]
-        for key in groups_of(row, cells):
-            machine.add(key.format, key.identifier)
-        for at in secret:
-            cells[at] = redacted_cell(layout.columns[at], cells[at], layout.keys[at])
-        machine.texts += (*identities, *cells)
-        if machine.cells is None:  # several rows with one identity are a problem; the first one's cells are shown
-            machine.cells = ["" if at is None else cells[at] for at in places]
-            machine.inventory = inventory_of.get(row.layout, "")
-
-
-def secret_places(layout: Layout) -> list[int]:
-    """Return the places of the columns whose cells are hidden, and found by no search."""
-    names = enumerate(zip(layout.columns, layout.keys, strict=True))
-    return [at for at, pair in names if any(map(is_secret_name, pair))]
-
-
-def _groups_of_rows(catalogue: Catalogue) -> Callable[[Row, Sequence[str]], Sequence[Key]]:
-    """Return a function that returns the groups that claim a row by ``match``, those of loaders last. To find them
-    takes 30 µs, but most rows are alike in the columns that groups ask for."""
-    labels = sorted({criterion.label for _, match in catalogue.selectors.items() for criterion in match})
-    known: dict[tuple[str, ...], Sequence[Key]] = {}
-
-    def groups_of(row: Row, cells: Sequence[str]) -> Sequence[Key]:
-        if not labels:
-            return ()
-        places, several = row.layout.labels, row.layout.several
-        kind = tuple([cells[places[label]] if label in places else "" for label in labels])
-        if several:
-            kind += tuple([cells[at] for label in labels for at in several.get(label, ())])
-        found = known.get(kind)
-        if found is None:
-            try:
-                keys = [document.key for document in groups_matching(catalogue, row)]
-            except AnswerError:
-                return ()
-            found = sorted(keys, key=lambda key: (is_loader(key.format), key.identifier, key.format))
-            if len(known) >= _KINDS_KEPT:
-                known.clear()
-            known[kind] = found
-        return found
-
-    return groups_of
-
-
-def _searched(*texts: str) -> str:
-    """Return texts as lines, so that a whole one can be found by the line ends beside it."""
-    together = "\n".join(dict.fromkeys("\n".join(texts).casefold().split("\n")))
-    return f"\n{together}\n"
-
-
-def _of_record(identity: str, remembered: Remembered) -> _Line:
-    """Return the line of a machine that is known by its record only."""
-    name = remembered.record.name
-    return _Line(identity, name, natural(name), "install", searched=_searched(name, identity))
-
-
-def _of_sighting(machine: UnknownMachine) -> _Line:
-    name, identity = machine.machine, identity_of(machine.machine)
-    note = "answered by the default" if machine.by_default else ""
-    searched = _searched(name, identity, *names_sent(machine.facts))
-    return _Line(identity, name, natural(name), UNKNOWN, searched=searched, since=machine.last, message=note)
-
-
-def _documents(catalogue: Catalogue) -> Iterator[Listed]:
-    """Yield the line of each document and inventory."""
-    inventory = catalogue.inventory
-    for raw in sorted(inventory.documents, key=lambda raw: raw.key) if inventory is not None else ():
-        claims, problems = _of_inventory(catalogue, raw)
-        name = raw.key.identifier
-        yield Listed(raw.key.kind.value, name, raw.key.format, "", claims, 0, problems, natural(name))
-    documents = list(catalogue.documents.values())
-    extended = Counter((identity_of(one.control.extends or ""), one.key.format) for one in documents)
-    for document in documents:
-        key, extends = document.key, document.control.extends or ""
-        extended_by = extended[document.identity, key.format] if key.kind is Kind.GROUP else 0
-        claims, place = _claims(document), natural(key.identifier)
-        yield Listed(
-            key.kind.value, key.identifier, key.format, extends, claims, extended_by, len(document.problems), place
-        )
-
-
-def inventories_of(catalogue: Catalogue) -> list[RawDocument]:
-    """Return the inventories of a set, sorted."""
-    inventory = catalogue.inventory
-    if inventory is None:
-        return []
-    return sorted((raw for raw in inventory.documents if raw.key.format == FORMAT), key=lambda raw: raw.key)
-
-
-def _of_inventory(catalogue: Catalogue, raw: RawDocument) -> tuple[str, int]:
-    """Return what an inventory claims, and how many problems it has."""
-    inventory = catalogue.inventory
-    table = inventory.tables.get(raw) if inventory is not None else None
-    if inventory is not None and raw in inventory.columns:
-        return counted(len(inventory.columns[raw].labels), "column"), int(raw in inventory.unreadable)
-    if inventory is None or table is None:
-        return "", 1
-    faults = sum(row.layout is table.layout for row in inventory.faulty)
-    return counted(len(table.rows), "row"), faults + (raw in inventory.unreadable)
-
-
-def _claims(document: Document) -> str:
-    control = document.control
-    claims = [f"overlay {control.overlay}"] if control.overlay is not None else []
-    claims += [counted(len(control.members), "member")] if control.members else []
-    claims += [f"match {', '.join(criterion.label for criterion in control.match)}"] if control.match else []
-    return " and ".join(claims)
 
 
 class Tables:

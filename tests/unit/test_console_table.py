@@ -16,18 +16,20 @@ from answerd.answers.catalogue import Catalogue
 from answerd.answers.claims import claims_of
 from answerd.answers.operator_names import remembered_machines
 from answerd.answers.sources import NO_SOURCES
-from answerd.console import differences, editing, jobs, table
+from answerd.console import differences, document_list, editing, jobs, machine_lines, table
 from answerd.console.backend import Backend, CurrentStates
 from answerd.console.changes import CHANGES_LISTED, ChangesWanted, DocumentChange, MadeChange, Touched
+from answerd.console.document_list import DOCUMENT_SORTS, DocumentsView
 from answerd.console.documents import DocumentPages
 from answerd.console.first_page import FirstPage
 from answerd.console.history import HistoryPages
 from answerd.console.inventories import InventoryPages
 from answerd.console.jobs import Checked
+from answerd.console.machine_lines import natural
 from answerd.console.page_request import PageRequest
 from answerd.console.pages import Pages
 from answerd.console.session import Session
-from answerd.console.table import DOCUMENT_SORTS, DocumentsView, MachinesPage, Table, Tables, View, natural
+from answerd.console.table import MachinesPage, Table, Tables, View
 from answerd.documents import Key, RawDocument
 from answerd.identity import Kind, identity_of
 from answerd.installs.events import Event
@@ -219,7 +221,7 @@ def test_the_groups_of_a_row_are_those_that_claim_it(
             *(group(f"g{number}", f"match: {match!r}\n") for number, match in enumerate(matches)),
         ]
     )
-    groups_of = table._groups_of_rows(catalogue)
+    groups_of = machine_lines._groups_of_rows(catalogue)
     assert catalogue.inventory is not None
     for row in catalogue.inventory.rows():
         found = [key.identifier for key in groups_of(row, row.cells())]
@@ -440,13 +442,13 @@ DOCUMENTS = Catalogue().changed(
     ids=str,
 )
 def test_documents_are_found_sorted_and_filtered(view: dict[str, str | bool], expected: str) -> None:
-    page = Table(DOCUMENTS).documents(DocumentsView(**view))  # type: ignore[arg-type]
+    page = Table(DOCUMENTS).documents.page(DocumentsView(**view))  # type: ignore[arg-type]
     assert " ".join(line.identifier or "-" for line in page.documents) == expected
 
 
 def test_a_line_says_what_a_document_claims_and_who_extends_it(monkeypatch: pytest.MonkeyPatch) -> None:
     made = Table(DOCUMENTS)
-    lines = {line.identifier: line[3:7] for line in made.documents(DocumentsView()).documents}
+    lines = {line.identifier: line[3:7] for line in made.documents.page(DocumentsView()).documents}
     assert lines == {
         "default": ("", "1 row", 0, 0),
         "": ("", "", 0, 0),
@@ -454,10 +456,10 @@ def test_a_line_says_what_a_document_claims_and_who_extends_it(monkeypatch: pyte
         "rack": ("base", "1 member", 0, 0),
         "broken": ("", "", 0, 1),
     }
-    assert made.extending(Key(Kind.GROUP, "BASE", "toml")) == ["m2", "rack"]
-    assert made.extending(Key(Kind.GROUP, "base", "yaml")) == []
-    monkeypatch.setattr(table, "ON_A_PAGE", 2)
-    third = made.documents(DocumentsView(page=3))
+    assert made.documents.extending(Key(Kind.GROUP, "BASE", "toml")) == ["m2", "rack"]
+    assert made.documents.extending(Key(Kind.GROUP, "base", "yaml")) == []
+    monkeypatch.setattr(document_list, "ON_A_PAGE", 2)
+    third = made.documents.page(DocumentsView(page=3))
     assert ([line.identifier for line in third.documents], third.found, third.pages) == (["rack"], 5, 3)
 
 
