@@ -54,7 +54,7 @@ class Listed(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class DocumentsPage:
+class DocumentsFound:
     """One page of documents, and how many the view has in all."""
 
     documents: Sequence[Listed]
@@ -69,7 +69,7 @@ class DocumentList:
     def __init__(self, catalogue: Catalogue) -> None:
         self._listed = [*_listed(catalogue)]
 
-    def page(self, view: DocumentsView) -> DocumentsPage:
+    def page(self, view: DocumentsView) -> DocumentsFound:
         """Return the page of a view. Without a ``sort``, inventories come first, then documents by kind and name."""
         text = view.search.casefold()
         found = [
@@ -84,7 +84,7 @@ class DocumentList:
         else:
             found.sort(key=lambda line: (line.kind != "inventory", line.kind, line.place))
         pages, page = on_page(len(found), view.page, ON_A_PAGE)
-        return DocumentsPage(found[(page - 1) * ON_A_PAGE : page * ON_A_PAGE], len(found), pages, page)
+        return DocumentsFound(found[(page - 1) * ON_A_PAGE : page * ON_A_PAGE], len(found), pages, page)
 
     def extending(self, key: Key) -> list[str]:
         """Return the identifiers of the documents that extend a group."""

@@ -21,7 +21,7 @@ from answerd.console.machines import waiting
 from answerd.console.page_request import PageReply, PageRequest, message_page, number_in, redirect, saved_at
 from answerd.console.proposals import text_of_new, with_member
 from answerd.console.rendering import ago, counted, document_link, exact, link, on_page, page
-from answerd.console.table import Tables, View
+from answerd.console.table import MachinesView, Tables
 from answerd.documents import Key, RawDocument
 from answerd.formats import FORMATS
 from answerd.identity import Kind
@@ -376,7 +376,7 @@ class DocumentPages:
         if table is None:  # it is being made
             return []
         extending, shown = run_long(
-            lambda: (table.documents.extending(key), table.machines(View(group=key.identifier), states))
+            lambda: (table.documents.extending(key), table.machines(MachinesView(group=key.identifier), states))
         )
         found = []
         if extending:

@@ -19,7 +19,7 @@ import bottle
 from answerd.console.backend import CurrentStates
 from answerd.console.machine_lines import UNKNOWN, natural
 from answerd.console.rendering import ago, link, machine_link, on_page
-from answerd.console.table import GROUP, INVENTORY, STATES, USUAL, Placed, Table, View
+from answerd.console.table import GROUP, INVENTORY, STATES, USUAL, MachinesView, Placed, Table
 from answerd.installs.states import SILENT, State
 from answerd.inventory.row import IDENTITY_COLUMNS
 
@@ -107,7 +107,7 @@ def first_grid(table: Table, by: str, states: CurrentStates | None) -> Grid:
     by = by if by in choices else choices[0]
     tally, done = table.tally(states, by)
     if sum(tally.values()) <= SQUARES_ON_THE_FIRST_PAGE:
-        grid = grid_of(table, View(by=by), states)
+        grid = grid_of(table, MachinesView(by=by), states)
         return replace(grid, sections=grid.sections[:SECTIONS_ON_THE_FIRST_PAGE])
     counts: dict[str, Counter[str]] = {}
     whole: Counter[str] = Counter()
@@ -121,7 +121,7 @@ def first_grid(table: Table, by: str, states: CurrentStates | None) -> Grid:
     return Grid(by, choices, sections, of_all, now, values=len(counts))
 
 
-def grid_of(table: Table, view: View, states: CurrentStates | None) -> Grid:
+def grid_of(table: Table, view: MachinesView, states: CurrentStates | None) -> Grid:
     """Return the machines of a view by a column, in sections."""
     choices = choices_of(table)
     by = view.by if view.by in choices else choices[0]

@@ -20,7 +20,7 @@ from answerd.console.grid import grid_of
 from answerd.console.jobs import Kept
 from answerd.console.page_request import PageReply, PageRequest, message_page, number_in, pairs, redirect
 from answerd.console.rendering import counted, link, page
-from answerd.console.table import OWN_COLUMNS, STATES, Machine, MachinesPage, Tables, View
+from answerd.console.table import OWN_COLUMNS, STATES, Machine, MachinesFound, MachinesView, Tables
 from answerd.formats import FORMATS
 from answerd.identity import identity_of
 from answerd.installs.states import Order, State
@@ -73,7 +73,7 @@ class MachinesPages:
         view, states, table = self._view(request.query), self._backend.states(), self._tables.current()
         if table is None:
             return waiting(request, "Machines", HERE, self._backend.catalogue().size)
-        shown: MachinesPage = run_long(lambda: table.machines(view, states))
+        shown: MachinesFound = run_long(lambda: table.machines(view, states))
         body = page(
             "machines",
             request=request,
@@ -187,7 +187,7 @@ class MachinesPages:
         self._orders.drop(request.field("given"))
         return self._go_back(where, Given(order, names))
 
-    def _view(self, query: Mapping[str, Sequence[str]]) -> View:
+    def _view(self, query: Mapping[str, Sequence[str]]) -> MachinesView:
         """Return the view that the parameters of an address describe, with the machines of the order that it names."""
         view = view_of(query)
         given = self._orders.get(view.order)
@@ -232,10 +232,10 @@ def _csv(machines: Iterable[Machine], columns: Sequence[str]) -> bytes:
     return text.getvalue().encode("utf-8", "replace")
 
 
-def view_of(query: Mapping[str, Sequence[str]]) -> View:
+def view_of(query: Mapping[str, Sequence[str]]) -> MachinesView:
     """Return the view that the parameters of an address describe."""
     given = {name: values[0].strip() for name, values in query.items() if values}
-    return View(
+    return MachinesView(
         given.get("q", ""),
         given.get("state", ""),
         given.get("group", ""),

@@ -6,12 +6,12 @@ from answerd import captures
 from answerd.captures import CaptureError
 from answerd.console.answers import Resolver
 from answerd.console.backend import Backend
-from answerd.console.document_list import DocumentsPage, DocumentsView
+from answerd.console.document_list import DocumentsFound, DocumentsView
 from answerd.console.machines import waiting
 from answerd.console.page_request import PageReply, PageRequest, message_page, number_in, redirect
 from answerd.console.places import shown_causes
 from answerd.console.rendering import machine_link, page
-from answerd.console.table import MachinesPage, Tables, View
+from answerd.console.table import MachinesFound, MachinesView, Tables
 from answerd.facts import Facts, Request
 from answerd.long_work import run_long
 from answerd.server.threads import in_thread
@@ -36,8 +36,8 @@ class Pages:
         if not text:
             return redirect("/console/machines")
 
-        def look() -> tuple[MachinesPage, DocumentsPage]:
-            return table.machines(View(text), states), table.documents.page(DocumentsView(text))
+        def look() -> tuple[MachinesFound, DocumentsFound]:
+            return table.machines(MachinesView(text), states), table.documents.page(DocumentsView(text))
 
         machines, documents = run_long(look)
         named = [one for one in documents.documents if one.kind != "machine"]

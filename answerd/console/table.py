@@ -95,7 +95,7 @@ class Word(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class View:
+class MachinesView:
     """The view that the page's URL describes. ``search`` has texts to be found and filters like ``rack:r3``;
     ``columns`` are those that are shown, the usual ones where there are none. ``as_grid``: one square for each machine,
     ``by`` a column. ``order`` names an order whose machines are shown, ``of_order`` are their names."""
@@ -152,7 +152,7 @@ class Failure:
 
 
 @dataclass(frozen=True, slots=True)
-class MachinesPage:
+class MachinesFound:
     """One page of the table, with how many machines the view has in all, and how many there are. ``columns`` are those
     of inventories, ``shown`` the columns of the cells, ``filters`` those of the search."""
 
@@ -192,7 +192,7 @@ class Table:
         self._groups = {group for line in self._named.values() for group in line.groups}
         self._moment = _Moment(sorted(self._named.values(), key=_place), {}, (), sorted(self._groups)[:SUGGESTED])
 
-    def machines(self, view: View, states: CurrentStates | None) -> MachinesPage:
+    def machines(self, view: MachinesView, states: CurrentStates | None) -> MachinesFound:
         """Return the page of a view."""
         words, moment = self._words(view), self._at(states)
         found = self._found(view, words, moment.lines, states)
@@ -202,15 +202,15 @@ class Table:
         machines = [self._with_cells(line, states, columns) for line in shown]
         filters = [word for word in words if word.label]
         total = len(moment.lines)
-        return MachinesPage(machines, len(found), total, pages, page, moment.groups, [*self.columns], columns, filters)
+        return MachinesFound(machines, len(found), total, pages, page, moment.groups, [*self.columns], columns, filters)
 
-    def shown(self, view: View) -> list[str]:
+    def shown(self, view: MachinesView) -> list[str]:
         """Return the columns of a view: those that its address names, else the usual ones."""
         named = [name for name in dict.fromkeys(view.columns) if name in self.columns or name in OWN_COLUMNS]
         usual = [label for label in ("mac", *USUAL) if label in self.columns]
         return named or [*usual[:2], GROUP, LAST_STEP]
 
-    def all_machines(self, view: View, states: CurrentStates | None) -> Iterator[Machine]:
+    def all_machines(self, view: MachinesView, states: CurrentStates | None) -> Iterator[Machine]:
         """Yield all machines of a view, in its order, with their cells."""
         columns = self.shown(view)
         for line in self._found(view, self._words(view), self._at(states).lines, states):
@@ -236,11 +236,11 @@ class Table:
             return _address(line, states)
         return line.origin
 
-    def names(self, view: View, states: CurrentStates | None) -> list[str]:
+    def names(self, view: MachinesView, states: CurrentStates | None) -> list[str]:
         """Return the names of all machines of a view, in its order."""
         return [line.name for line in self._found(view, self._words(view), self._at(states).lines, states)]
 
-    def placed(self, view: View, states: CurrentStates | None, by: str) -> list[Placed]:
+    def placed(self, view: MachinesView, states: CurrentStates | None, by: str) -> list[Placed]:
         """Return all machines of a view with their values ``by`` a column, a group or the inventory: sorted by that, in
         each value in the order of their names; those without one are last."""
         at = self.columns.get(by)
@@ -318,7 +318,7 @@ class Table:
         self._moment = moment = _Moment(lines, states.machines, states.sightings, sorted(groups)[:SUGGESTED])
         return moment
 
-    def _words(self, view: View) -> list[Word]:
+    def _words(self, view: MachinesView) -> list[Word]:
         """Return the words of a search, and the filters that the address has beside it."""
         labels = {"state", GROUP, "format", "since", CAUSE, INVENTORY, *self.columns}
         found = []
@@ -335,7 +335,7 @@ class Table:
         return found + [Word(label, value, view.search) for label, value in given if value]
 
     def _found(
-        self, view: View, words: Sequence[Word], lines: Sequence[Line], states: CurrentStates | None
+        self, view: MachinesView, words: Sequence[Word], lines: Sequence[Line], states: CurrentStates | None
     ) -> Sequence[Line]:
         """Return the machines of a view, in its order. Of several filters of one label one has to hold; every text has
         to be found."""
@@ -351,7 +351,7 @@ class Table:
                     lines = [line for line in lines if test(line)]
         return self._sorted(view, lines, states)
 
-    def _sorted(self, view: View, lines: Sequence[Line], states: CurrentStates | None) -> Sequence[Line]:
+    def _sorted(self, view: MachinesView, lines: Sequence[Line], states: CurrentStates | None) -> Sequence[Line]:
         at, descending = self.columns.get(view.sort), view.descending
         if view.sort == "state":
             return sorted(lines, key=lambda line: _state(line, states), reverse=descending)

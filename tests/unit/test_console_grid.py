@@ -17,7 +17,7 @@ from answerd.answers.operator_names import remembered_machines
 from answerd.console import grid
 from answerd.console.backend import CurrentStates
 from answerd.console.grid import Grid, Section, bar, curve, first_grid, grid_of
-from answerd.console.table import Table, View
+from answerd.console.table import MachinesView, Table
 from answerd.documents import Key, RawDocument
 from answerd.identity import Kind, identity_of
 from answerd.installs.states import Rules, State
@@ -75,13 +75,13 @@ def test_each_value_has_the_times_of_its_own_machines(monkeypatch: pytest.Monkey
 
 
 def test_a_view_has_the_times_of_its_machines_only() -> None:
-    made = grid_of(table_of(INSTALLED), View("rack:r1", by="rack"), states_now())
+    made = grid_of(table_of(INSTALLED), MachinesView("rack:r1", by="rack"), states_now())
     assert [round(NOW - at) for at in made.whole.done] == [3_600, 1_800, 60]
     assert [*by_rack(made)] == ["r1"]
 
 
 def test_curves_have_one_scale_of_time_and_each_its_own_height() -> None:
-    made = grid_of(table_of(INSTALLED), View(by="rack"), states_now())
+    made = grid_of(table_of(INSTALLED), MachinesView(by="rack"), states_now())
     racks = by_rack(made)
     assert ends(curve(made, made.whole)) == (0.0, round(6 / 16, 2))
     assert ends(curve(made, racks["r1"])) == (0.5, 0.75)
@@ -93,7 +93,7 @@ def test_a_curve_says_in_words_what_it_shows_for_which_value() -> None:
     lab, now = table_of(['<rack "1">']), time.time() - 5  # sentences go by the clock
     memory = memory_of(*(known(f'<rack "1">-{at}', State.INSTALLED, now - 120 * (at + 1)) for at in range(3)))
     machines = {identity_of(one.record.name): one for one in remembered_machines(Catalogue(), memory)}
-    made = grid_of(lab, View(by="rack"), CurrentStates(memory, (), now, Rules(), lambda _: "", machines))
+    made = grid_of(lab, MachinesView(by="rack"), CurrentStates(memory, (), now, Rules(), lambda _: "", machines))
     label = re.search(r'role="img" aria-label="([^"]*)"', curve(made, made.sections[0]))
     assert label
     expected = "3 of 4 installed: the first 6 min ago, half of them 4 min ago, the last 2 min ago"

@@ -29,7 +29,7 @@ from answerd.console.machine_lines import natural
 from answerd.console.page_request import PageRequest
 from answerd.console.pages import Pages
 from answerd.console.session import Session
-from answerd.console.table import MachinesPage, Table, Tables, View
+from answerd.console.table import MachinesFound, MachinesView, Table, Tables
 from answerd.documents import Key, RawDocument
 from answerd.identity import Kind, identity_of
 from answerd.installs.events import Event
@@ -93,11 +93,11 @@ def states_of(memory: InstallMemory, sightings: Iterable[UnknownMachine] = (), n
     )
 
 
-def names(found: MachinesPage) -> str:
+def names(found: MachinesFound) -> str:
     return " ".join(machine.name for machine in found.machines)
 
 
-def found_by(view: View, *records: Event, catalogue: Catalogue = LAB) -> str:
+def found_by(view: MachinesView, *records: Event, catalogue: Catalogue = LAB) -> str:
     return names(Table(catalogue).machines(view, states_of(memory_of(*records, rules=RULES)) if records else None))
 
 
@@ -105,7 +105,7 @@ def found_by(view: View, *records: Event, catalogue: Catalogue = LAB) -> str:
 
 
 def test_a_machine_has_the_groups_that_claim_its_row_those_of_loaders_last() -> None:
-    shown = Table(LAB).machines(View(), None)
+    shown = Table(LAB).machines(MachinesView(), None)
     assert {machine.name: (machine.groups, machine.formats, machine.origin) for machine in shown.machines} == {
         "web-1": ("special, ubuntu, boot", "toml, yaml, ipxe", "document"),
         "web-2": ("second, ubuntu, boot", "yaml, ipxe", "inventory"),
@@ -128,32 +128,32 @@ INVENTORY = Key(Kind.INVENTORY, "default", "csv")
 @pytest.mark.parametrize(
     ("view", "expected"),
     [
-        (View(group="ubuntu"), "web-1 web-2"),
-        (View(group="boot"), "db-1 web-1 web-2"),
-        (View(group="rack"), "db-1 other"),
-        (View(group="ubuntu", format="toml"), "web-1"),
-        (View(format="ipxe"), "db-1 web-1 web-2"),
-        (View("second"), "web-2"),
-        (View(sort="group"), "odd-1 other db-1 web-2 web-1"),
-        (View("rocky"), "db-1"),
-        (View("S-2"), "web-2"),
-        (View("os:ubuntu"), "web-1 web-2"),
-        (View("OS:UBUNTU web-2"), "web-2"),
-        (View("os=ubuntu rack=r1"), "web-1 web-2"),
-        (View("os:u*"), "web-1 web-2"),
-        (View("os:rocky os:ubuntu rack:r1"), "web-1 web-2"),
-        (View("rack:r2"), "db-1"),
-        (View("rack:r"), ""),
-        (View("rack:%"), ""),
-        (View("nothing:r2"), ""),
-        (View('"web-1" group:ubuntu'), "web-1"),
-        (View("web ubuntu"), "web-1 web-2"),
-        (View(sort="rack", descending=True), "db-1 web-1 web-2 odd-1 other"),
-        (View(page=7), "db-1 odd-1 other web-1 web-2"),
+        (MachinesView(group="ubuntu"), "web-1 web-2"),
+        (MachinesView(group="boot"), "db-1 web-1 web-2"),
+        (MachinesView(group="rack"), "db-1 other"),
+        (MachinesView(group="ubuntu", format="toml"), "web-1"),
+        (MachinesView(format="ipxe"), "db-1 web-1 web-2"),
+        (MachinesView("second"), "web-2"),
+        (MachinesView(sort="group"), "odd-1 other db-1 web-2 web-1"),
+        (MachinesView("rocky"), "db-1"),
+        (MachinesView("S-2"), "web-2"),
+        (MachinesView("os:ubuntu"), "web-1 web-2"),
+        (MachinesView("OS:UBUNTU web-2"), "web-2"),
+        (MachinesView("os=ubuntu rack=r1"), "web-1 web-2"),
+        (MachinesView("os:u*"), "web-1 web-2"),
+        (MachinesView("os:rocky os:ubuntu rack:r1"), "web-1 web-2"),
+        (MachinesView("rack:r2"), "db-1"),
+        (MachinesView("rack:r"), ""),
+        (MachinesView("rack:%"), ""),
+        (MachinesView("nothing:r2"), ""),
+        (MachinesView('"web-1" group:ubuntu'), "web-1"),
+        (MachinesView("web ubuntu"), "web-1 web-2"),
+        (MachinesView(sort="rack", descending=True), "db-1 web-1 web-2 odd-1 other"),
+        (MachinesView(page=7), "db-1 odd-1 other web-1 web-2"),
     ],
     ids=str,
 )
-def test_machines_are_searched_filtered_and_sorted(view: View, expected: str) -> None:
+def test_machines_are_searched_filtered_and_sorted(view: MachinesView, expected: str) -> None:
     assert found_by(view) == expected
 
 
@@ -164,18 +164,18 @@ def test_a_mac_address_is_found_in_any_spelling(search: str) -> None:
     catalogue = Catalogue().changed(
         [RawDocument(INVENTORY, "id,mac\nweb-1,aa:bb:cc:dd:ee:0f\nweb-2,aa:bb:c0:dd:ee:0e\n")]
     )
-    assert found_by(View(search), catalogue=catalogue) == "web-1"
+    assert found_by(MachinesView(search), catalogue=catalogue) == "web-1"
 
 
 def test_names_and_cells_sort_naturally() -> None:
     catalogue = Catalogue().changed([ROWS])
-    assert found_by(View(), catalogue=catalogue) == "rack2-A rack2-b Rack10-a"
-    assert found_by(View(sort="rack", descending=True), catalogue=catalogue) == "Rack10-a rack2-A rack2-b"
+    assert found_by(MachinesView(), catalogue=catalogue) == "rack2-A rack2-b Rack10-a"
+    assert found_by(MachinesView(sort="rack", descending=True), catalogue=catalogue) == "Rack10-a rack2-A rack2-b"
     assert [*map(natural, ("aabbccddee01", "00-16-3e-00-00-9a"))] == ["aabbccddee01", "00-16-3e-00-00-9a"]
 
 
 def test_a_filter_says_the_search_without_it() -> None:
-    shown = Table(LAB).machines(View('web os:ubuntu rack:"r1" other', group="boot"), None)
+    shown = Table(LAB).machines(MachinesView('web os:ubuntu rack:"r1" other', group="boot"), None)
     assert [(word.label, word.value, word.rest) for word in shown.filters] == [
         ("os", "ubuntu", 'web rack:"r1" other'),
         ("rack", "r1", "web os:ubuntu other"),
@@ -186,22 +186,22 @@ def test_a_filter_says_the_search_without_it() -> None:
 def test_a_secret_of_a_row_is_neither_shown_nor_found() -> None:
     catalogue = Catalogue().changed([RawDocument(INVENTORY, "id,root_password,rack\nweb-1,hunter2,r1\n")])
     made = Table(catalogue)
-    assert names(made.machines(View("web"), None)) == "web-1"
+    assert names(made.machines(MachinesView("web"), None)) == "web-1"
     for search in ("hunter", "root_password:hunter2", "root_password:h*"):
-        assert names(made.machines(View(search), None)) == ""
-    assert made.machines(View(columns=["root_password"]), None).machines[0].cells == ["(secret)"]
-    assert made.machines(View(columns=["rack"]), None).machines[0].cells == ["r1"]
+        assert names(made.machines(MachinesView(search), None)) == ""
+    assert made.machines(MachinesView(columns=["root_password"]), None).machines[0].cells == ["(secret)"]
+    assert made.machines(MachinesView(columns=["rack"]), None).machines[0].cells == ["r1"]
 
 
 def test_many_machines_are_paged(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(table, "ON_A_PAGE", 2)
     made = Table(LAB)
-    pages = [made.machines(View(page=number), None) for number in (1, 2, 3, 9)]
+    pages = [made.machines(MachinesView(page=number), None) for number in (1, 2, 3, 9)]
     assert [names(one) for one in pages] == ["db-1 odd-1", "other web-1", "web-2", "web-2"]
     assert {(one.found, one.total, one.pages) for one in pages} == {(5, 5, 3)}
-    filtered = made.machines(View("os:*u*", page=2), None)
+    filtered = made.machines(MachinesView("os:*u*", page=2), None)
     assert (names(filtered), filtered.found, filtered.total, filtered.pages) == ("web-1 web-2", 2, 5, 1)
-    assert made.names(View("os:ubuntu"), None) == ["web-1", "web-2"]
+    assert made.names(MachinesView("os:ubuntu"), None) == ["web-1", "web-2"]
 
 
 CELLS = st.sampled_from(["", "a", "b", "ab"])
@@ -248,21 +248,21 @@ MACHINES = Catalogue().changed([RawDocument(Key(Kind.MACHINE, f"m{at}", "toml"),
 @pytest.mark.parametrize(
     ("view", "expected"),
     [
-        (View(sort="state"), "m2 m0 m3 m1"),
-        (View(sort="state", descending=True), "m1 m3 m0 m2"),
-        (View(sort="since"), "m3 m1 m2 m0"),
-        (View(sort="since", descending=True), "m0 m2 m1 m3"),
-        (View(state="silent"), "m1"),
-        (View(state="new"), "m3"),
-        (View("state:failed state:silent"), "m1 m2"),
-        (View("since:1m"), "m0"),
-        (View("since:12min state:failed"), "m2"),
-        (View("since:11min state:failed"), ""),
-        (View("since:soon"), ""),
+        (MachinesView(sort="state"), "m2 m0 m3 m1"),
+        (MachinesView(sort="state", descending=True), "m1 m3 m0 m2"),
+        (MachinesView(sort="since"), "m3 m1 m2 m0"),
+        (MachinesView(sort="since", descending=True), "m0 m2 m1 m3"),
+        (MachinesView(state="silent"), "m1"),
+        (MachinesView(state="new"), "m3"),
+        (MachinesView("state:failed state:silent"), "m1 m2"),
+        (MachinesView("since:1m"), "m0"),
+        (MachinesView("since:12min state:failed"), "m2"),
+        (MachinesView("since:11min state:failed"), ""),
+        (MachinesView("since:soon"), ""),
     ],
     ids=str,
 )
-def test_machines_are_sorted_and_filtered_by_states(view: View, expected: str) -> None:
+def test_machines_are_sorted_and_filtered_by_states(view: MachinesView, expected: str) -> None:
     assert found_by(view, *RECORDS, catalogue=MACHINES) == expected
 
 
@@ -271,9 +271,9 @@ def test_a_machine_that_no_document_or_row_leads_to_a_group_has_the_group_of_its
         known(name, State.INSTALLED, 1.0, (), given)
         for name, given in (("odd-1", "pattern"), ("new-1", "pattern"), ("web-1", "elsewhere"))
     ]
-    assert found_by(View(group="pattern"), *records) == "new-1 odd-1"
-    assert found_by(View(group="elsewhere"), *records) == ""
-    assert found_by(View(sort="group"), *records) == "new-1 odd-1 other db-1 web-2 web-1"
+    assert found_by(MachinesView(group="pattern"), *records) == "new-1 odd-1"
+    assert found_by(MachinesView(group="elsewhere"), *records) == ""
+    assert found_by(MachinesView(sort="group"), *records) == "new-1 odd-1 other db-1 web-2 web-1"
 
 
 def test_the_table_follows_the_states() -> None:
@@ -299,7 +299,7 @@ def test_the_table_follows_the_states() -> None:
 def test_machines_that_nothing_claims_come_and_go() -> None:
     made, memory = Table(MACHINES), memory_of(rules=RULES)
     sightings = [UnknownMachine(name, 1.0, 2.0, 1, "{}", name == "7ABC-1") for name in ("7ABC-1", "7ABC-2", "m0")]
-    shown = made.machines(View(state="unknown"), states_of(memory, sightings)).machines
+    shown = made.machines(MachinesView(state="unknown"), states_of(memory, sightings)).machines
     assert [(one.name, one.origin, one.message) for one in shown] == [
         ("7ABC-1", "unknown", "answered by the default"),
         ("7ABC-2", "unknown", ""),
@@ -307,7 +307,7 @@ def test_machines_that_nothing_claims_come_and_go() -> None:
     assert dict(made.counts(states_of(memory, sightings[1:]))) == {"new": 3, "unknown": 1}
     memory.apply(known("7ABC-2", State.INSTALLING, NOW))
     assert dict(made.counts(states_of(memory))) == {"new": 3, "installing": 1}
-    assert [one.origin for one in made.machines(View("7ABC"), states_of(memory)).machines] == ["install"]
+    assert [one.origin for one in made.machines(MachinesView("7ABC"), states_of(memory)).machines] == ["install"]
 
 
 def failed(memory: InstallMemory, name: str, at: float, message: str) -> None:
@@ -321,8 +321,8 @@ def test_why_machines_failed_is_found_and_shown_without_secrets() -> None:
     failed(memory, "m0", 10, "No disk, password hunter2")
     failed(memory, "m2", 20, "no network")
     made, states = Table(MACHINES), states_of(memory)
-    assert names(made.machines(View("NO DISK"), states)) == "m0"
-    assert names(made.machines(View("hunter"), states)) == ""
+    assert names(made.machines(MachinesView("NO DISK"), states)) == "m0"
+    assert names(made.machines(MachinesView("hunter"), states)) == ""
     assert [(one.machines[0].name, one.machines[0].message) for one in made.failures(states, 9)] == [
         ("m2", "no network"),
         ("m0", "No disk, password *"),
@@ -339,8 +339,8 @@ def test_failures_are_gathered_by_their_cause_and_found_by_it() -> None:
         (["m2", "m0"], 2),
         (["m1"], 1),
     ]
-    assert names(made.machines(View(f"cause:{causes[0].cause}"), states)) == "m0 m2"
-    assert names(made.machines(View("cause:0"), states)) == ""
+    assert names(made.machines(MachinesView(f"cause:{causes[0].cause}"), states)) == "m0 m2"
+    assert names(made.machines(MachinesView("cause:0"), states)) == ""
 
 
 # --- the table of the set in force ------------------------------------------------------------------------------------
