@@ -181,7 +181,8 @@ def _seen(
     known: _Known, near: Sequence[NearMachine], answering: Resolver, row_address: str, *, is_claimed: bool
 ) -> Seen:
     """Return what a verdict is made of."""
-    contact, now = known.contact, None
+    contact = known.contact
+    now: Tried | None = None
     needs: Sequence[str] = ()
     if known.asked is not None and contact is not None and contact["status"] >= ERRORS_FROM and not contact["refused"]:
         now, needs = answering.outcome(known.asked)

@@ -22,7 +22,7 @@
 % for line in answer.lines:
 <tr><td class="num">{{line.number}}</td><td>{{line.text}}</td><td class="from">\\
 % for origin, where in line.origins:
-<a href="{{where}}{{'#r' + where.rpartition('line=')[2] if where.startswith('/console/inventory') else ''}}" title="{{origin}}">{{origin}}</a>\\
+<a href="{{where}}" title="{{origin}}">{{origin}}</a>\\
 % end
 </td></tr>
 % end
