@@ -20,7 +20,7 @@ from answerd.validators import Tools
 _NUMBER = re.compile(r"[0-9]+")
 
 MOST_REFUSALS = 100
-"""Causes that `refusals` tells."""
+"""Causes that are told."""
 
 
 class Refused(NamedTuple):
@@ -43,26 +43,14 @@ def refusals(
     progress: Callable[[int, int], None] | None = None,
     *,
     words: LastWords = NO_WORDS,
-) -> list[str]:
-    """Return why a change of the set is refused where answers count: each problem of an answer that the change makes
-    another one, once, with the first machine. By the built-in rules; what only a request tells is not tried.
-
-    ``progress`` and ``words`` are as for `check`.
-    """
-    return [str(found) for found in refused(before, after, sources, progress, words=words)]
-
-
-def refused(
-    before: Catalogue,
-    after: Catalogue,
-    sources: Sources,
-    progress: Callable[[int, int], None] | None = None,
-    *,
-    words: LastWords = NO_WORDS,
     compares: bool = False,
 ) -> list[Refused]:
-    """Return `refusals` with their numbers, the new ones first. ``compares``: the answers before the change are judged
-    too, to tell what is new; else all is."""
+    """Return why installers would refuse answers that a change of the set makes others, the new causes first. By the
+    built-in rules; what only a request tells is not tried.
+
+    ``compares``: the answers before the change are judged too, to tell what is new; else all is. ``progress`` and
+    ``words`` are as for `answerd.check.check`.
+    """
     affected = Affected(before, after, words)
     if not affected:
         return []

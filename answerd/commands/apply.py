@@ -222,7 +222,7 @@ def _in_the_database(store: Store, changes: ChangeSet, note: str | None, *, stri
             if strict and tried is not None:
                 why = refusals(tried.before, tried.after, configured_sources(), words=tried.words())
                 if why:
-                    raise RefusedByInstallers(why)
+                    raise RefusedByInstallers([*map(str, why)])
             applied = tried if dry_run and tried is not None else guard.apply(changes, author, conditions)
         except WriteRefused as refused:
             raise refusal(refused.reason, refused.problems) from None

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 from answerd.answers.catalogue import Catalogue
 from answerd.answers.secret_names import redacted_cells, why_masked
 from answerd.answers.sources import NO_SOURCES, Sources
-from answerd.check.refusals import refused
+from answerd.check.refusals import refusals
 from answerd.console.changes import (
     CHANGES_LISTED,
     CHANGES_SEARCHED,
@@ -191,7 +191,7 @@ class Editing:
 
         words = applied.words()
         found = compared(applied.before, applied.after, own, in_time, words)
-        verdict = refused(applied.before, applied.after, self._sources, in_time, words=words, compares=True)
+        verdict = refusals(applied.before, applied.after, self._sources, in_time, words=words, compares=True)
         return replace(found, verdict=verdict)
 
     def previewed(self, name: str) -> Consequences | None:

@@ -118,7 +118,7 @@ def test_what_an_installer_would_refuse_is_judged_with_what_machines_said(fleet:
     said = LastWords([contact("web-1", "52:54:00:00:00:01", proto="carrier-pigeon")])
     assert refusals(before, fleet.loader.catalogue, NO_SOURCES) == []
     (found,) = refusals(before, fleet.loader.catalogue, NO_SOURCES, words=said)
-    assert "web-1" in found
+    assert "web-1" in str(found)
 
 
 def test_a_machine_that_was_selected_by_what_it_said_loses_its_answer(fleet: Fleet) -> None:

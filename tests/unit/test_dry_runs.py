@@ -167,7 +167,7 @@ def test_what_could_not_be_judged_is_not_saved_unless_that_is_wanted(
         raise Ended if fault == "given up" else RuntimeError("no rule")
 
     if editing.seconds:
-        monkeypatch.setattr(console_editing, "refused", fail)
+        monkeypatch.setattr(console_editing, "refusals", fail)
     with (
         admin.writes.dry_run(math.inf) if fault == "other dry runs" else nullcontext(),
         pytest.raises(NotSaved) as said,

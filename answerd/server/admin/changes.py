@@ -249,7 +249,7 @@ def _refuse_strictly(tried: AppliedChange, sources: Sources, times: Times) -> No
     in_time = partial(refuse_late, times=times)
     found = refusals(tried.before, tried.after, sources, in_time, words=tried.words())
     if found:
-        raise RefusedByInstallers(found)
+        raise RefusedByInstallers([*map(str, found)])
 
 
 def refuse_late(done: int, total: int, times: Times) -> None:
