@@ -90,7 +90,7 @@ def labels_listed(page: str) -> set[str]:
     return {
         word
         for first, second in rows(page, 2)
-        if re.match("(?i)headers? ", first) or first in lint.LABELS_SENT_BY
+        if re.match("(?i)headers? ", first) or first in sent_labels.LABELS_SENT_BY
         for word in re.findall(r"`(\w+)`", second)
     }
 
