@@ -39,6 +39,7 @@ MOST_KEPT = 200
 
 _INCLUDE = re.compile(r"%(?:include|ksappend)")
 _DIALECT = re.compile(r"(RHEL|F)(\d+)")
+_UNKNOWN = "unrecognized arguments:"
 _MESSAGE_HEAD = re.compile(r"The following problem occurred on line \d+ of the kickstart file:\s*")
 
 
@@ -126,7 +127,7 @@ def _best_reading(text: str, version_map: dict[str, int], parser: Any) -> Readin
 def _says_old_words(finding: Finding) -> bool:
     """Return whether a finding is of a command or an option that a syntax does not know. The oldest syntax also lets a
     section end without ``%end``: that alone is a mistake in a newer file."""
-    return any(words in finding.message for words in ("Unknown command", "unrecognized arguments", "has been removed"))
+    return any(words in finding.message for words in ("Unknown command", _UNKNOWN, "has been removed"))
 
 
 def _without_long_lines(text: str) -> tuple[str, bool]:
@@ -270,5 +271,9 @@ def _parse(text: str, reader: Any) -> tuple[Any, list[warnings.WarningMessage]]:
 
 
 def _sentence(error: object) -> str:
-    """Return pykickstart's message on one line, without the place: the finding has the line."""
-    return " ".join(_MESSAGE_HEAD.sub("", str(error)).split()) or type(error).__name__
+    """Return pykickstart's message on one line, without the place: the finding has the line. Of arguments that it does
+    not know the names of options only: others may be the password that a misspelled option takes."""
+    sentence = " ".join(_MESSAGE_HEAD.sub("", str(error)).split()) or type(error).__name__
+    head, unknown, arguments = sentence.partition(_UNKNOWN)
+    options = [word.partition("=")[0] for word in arguments.split() if word.startswith("-")]
+    return " ".join([head + unknown, *options]).rstrip(":") if unknown else sentence

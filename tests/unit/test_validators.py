@@ -343,6 +343,19 @@ def test_a_kickstart_is_told_what_the_kindest_syntax_objects_to() -> None:
     assert any("RHEL8" in judge for judge in verdict.judged_by)
 
 
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ("autopart --encrypted --pass{phrase sesame --type=lvm", "unrecognized arguments: --pass{phrase"),
+        ("autopart --encrypted --passprase=sesame", "unrecognized arguments: --passprase"),
+        ("network --hostname web sesame", "unrecognized arguments"),
+    ],
+)
+def test_of_arguments_that_kickstart_does_not_know_only_options_are_named(line: str, said: str) -> None:
+    verdict = validate(f"#version=RHEL9\n{line}\n", "ks", tools=Tools.none())
+    assert [finding.message for finding in verdict.findings] == [said]
+
+
 def test_a_stated_syntax_is_the_only_one_that_counts() -> None:
     assert judged("#version=F46\ninstall\nlang en_US\n", "ks").valid is False
     assert judged("#version=RHEL7\ninstall\nlang en_US\n", "ks").valid is True
