@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 def losing(machines: int) -> str:
     """Return the sentence that says how many machines lose their answer."""
-    return f"{counted(machines, 'machine')} would be answered by nothing but a default any more"
+    return f"{counted(machines, 'machine')} would lose their answer: nothing but a default is left"
 
 
 def refusal(reason: str, problems: Iterable[str]) -> CommandError:
