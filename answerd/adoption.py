@@ -140,10 +140,9 @@ def _wanted(
 
 def _refuse_unknown_columns(layout: Layout, values: Mapping[str, str], asked: Adoption) -> None:
     """Raise `WrongAdoption` for columns that are not there, and for a name where none is to be given."""
-    columns = ", ".join(brief(column) for column in layout.columns if column)
     for column in (*values, *(["id"] if asked.name is not None else [])):
         if column not in layout.keys:
-            raise WrongAdoption(f"there is no column {brief(column)!r}: the columns are {columns}")
+            raise WrongAdoption(f"there is no column {brief(column)!r}: the columns are {layout.columns_in_words()}")
     if asked.free and asked.name is not None:
         raise WrongAdoption("free rows have names already: a pattern of names is for new rows")
     if asked.name is not None and "id" in values:

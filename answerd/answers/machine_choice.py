@@ -6,7 +6,7 @@ Rules: docs/install-once.md#which-machines.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -25,6 +25,7 @@ from answerd.formats.patterns import NotAFilter, Pattern, as_compared, filters_i
 from answerd.host_lists import MOST_NAMES, NotAList, is_host_list, names_in
 from answerd.installs.records import InstallMemory, Remembered
 from answerd.installs.states import STATE_WORDS, State, is_counted_as
+from answerd.inventory import columns_file_beside
 from answerd.inventory.row import Row
 from answerd.short_texts import brief, printable
 from answerd.suggestion import did_you_mean
@@ -118,6 +119,20 @@ def state_word(state: str | None) -> str | None:
     raise WrongChoice(f"{brief(printable(state))!r} is no state; there are {', '.join(STATE_WORDS)}")
 
 
+def _no_column(column: str, inventory: Inventory, labels: Collection[str]) -> str:
+    """Return that no column has a label, and where a header has this name, what the column is called."""
+    shown = repr(brief(printable(column)))
+    for table in inventory.by_layout.values():
+        layout = table.layout
+        at = layout.place_of(column)
+        if at is not None:
+            label = next((one for one in layout.labels if layout.columns[at] in layout.columns_of(one)), "")
+            document = columns_file_beside(layout.source)
+            is_what = f"is called {label} here" if label else f"has no label: give it one in {document}"
+            return f"the column {shown} {is_what}"
+    return f"no inventory has a column {shown}{did_you_mean(column, labels, shown=str)}"
+
+
 class RowFilters:
     """Filters of rows: of one column any must hold, of several columns all."""
 
@@ -130,8 +145,7 @@ class RowFilters:
         columns = {label for table in inventory.by_layout.values() for label in table.layout.labels} if written else ()
         for criterion in self._criteria if columns else ():
             if criterion.label not in columns:
-                near = did_you_mean(criterion.label, columns, shown=str)
-                raise WrongChoice(f"no inventory has a column {brief(printable(criterion.label))!r}{near}")
+                raise WrongChoice(_no_column(criterion.label, inventory, columns))
 
     def __bool__(self) -> bool:
         return bool(self._criteria)

@@ -130,6 +130,24 @@ class Layout:
             other.notes,
         )
 
+    def place_of(self, name: str) -> int | None:
+        """Return which column a name means: as the header spells it, else its label, else in any letter case. None
+        where it is none. The header comes first, so that a row that was read can be written as it came."""
+        if name in self.columns:
+            return self.columns.index(name) if name else None
+        form = folded(name.strip())
+        for known in (self.keys, [folded(column) for column in self.columns]):
+            if form and form in known:
+                return known.index(form)
+        return None
+
+    def columns_in_words(self) -> str:
+        """Return the columns as the header spells them, with the label of those that have another."""
+        keyed = zip(self.columns, self.keys, strict=True)
+        return ", ".join(
+            brief(column) if folded(column) == key else f"{brief(column)} ({key})" for column, key in keyed if column
+        )
+
     def columns_of(self, label: str) -> list[str]:
         """Return the columns that have a label, as the header spells them."""
         return [self.columns[at] for at in self.several.get(label) or (self.labels[label],)]

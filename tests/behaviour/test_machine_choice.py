@@ -156,6 +156,27 @@ def test_a_choice_that_cannot_be_is_refused_with_the_reason(site: Site, choice: 
     assert not isinstance(raised.value, NoSuchGroup)
 
 
+@pytest.mark.parametrize(
+    ("wanted", "words"),
+    [
+        ("boot disk=sda", "the column 'boot disk' is called disk here"),
+        ("Eth2 MAC=*", "the column 'eth2 mac' is called mac here"),
+        ("Asset Tag=A1", "the column 'asset tag' has no label: give it one in inventory.columns"),
+        ("Floor=1", "no inventory has a column 'floor'"),
+    ],
+)
+def test_a_filter_by_a_column_that_has_another_label_is_told_the_label(fleet: Fleet, wanted: str, words: str) -> None:
+    fleet.write(
+        {
+            "inventory.columns": '[columns]\n"Boot Disk" = "disk"\n"Eth1 MAC" = "mac"\n"Eth2 MAC" = "mac"\n',
+            "inventory.csv": "id,Eth1 MAC,Eth2 MAC,Boot Disk,Asset Tag\nweb-1,52:54:00:00:00:01,,sda,A1\n",
+        }
+    )
+    with pytest.raises(WrongChoice) as raised:
+        chosen(fleet.loader.catalogue, RememberedInstalls().memory, 0.0, Choice(filters=[wanted]))
+    assert str(raised.value) == words
+
+
 def test_a_group_that_is_none_is_told(site: Site) -> None:
     for choice in (Choice(group="nothing"), Choice(["cn0001"], group="nothing")):
         with pytest.raises(NoSuchGroup, match="nothing"):
