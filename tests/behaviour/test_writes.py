@@ -43,6 +43,67 @@ def test_a_patch_changes_the_columns_that_it_names(admin: AdminOf[Any]) -> None:
     assert admin.get("/inventory/default/98fa9b50d810").json == {"id": "web-1", "mac": "98:fa:9b:50:d8:10", "rack": "2"}
 
 
+def test_a_row_that_was_read_can_be_written_whatever_its_columns_are_called(admin: AdminOf[Any]) -> None:
+    admin.put("/inventory/default?format=columns", '[columns]\nName = "id"\nID = "netbox"\n"Boot Disk" = "disk"\n')
+    admin.put("/inventory/default", "ID,Name,Boot Disk,Asset Tag\n17,web-1,sda,A1\n")
+    path = "/inventory/default/web-1"
+    read = admin.get(path).json
+    assert read == {"ID": "17", "Name": "web-1", "Boot Disk": "sda", "Asset Tag": "A1"}
+    assert admin.put(path, json.dumps(read)).json["status"] == "unchanged"
+    for changed in ({"Boot Disk": "sdb"}, {"disk": "sdc"}, {"boot disk": "sdd"}):
+        assert admin.ask("PATCH", path, json.dumps(changed)).json["status"] == "stored"
+        assert [admin.get(path).json["Boot Disk"]] == [*changed.values()]
+    unknown = admin.ask("PATCH", path, b'{"Disk 2": "sda"}')
+    assert unknown.status == 400
+    assert unknown.json["error"] == (
+        "there is no column 'Disk 2': the columns are ID (netbox), Name (id), Boot Disk (disk), Asset Tag"
+    )
+    twice = admin.ask("PATCH", path, b'{"Boot Disk": "sda", "disk": "sdb"}')
+    assert (twice.status, twice.json["error"]) == (400, "column 'Boot Disk' is given twice, by its name and its label")
+
+
+def test_a_dry_run_of_a_write_says_whose_answers_would_change_and_changes_nothing(admin: AdminOf[Any]) -> None:
+    admin.put("/inventory/default", "id,mac,rack\nweb-1,52:54:00:00:00:01,R1\n")
+    admin.put("/groups/rack?format=ks", "# answer: match rack=R1\nrack\n")
+    admin.put("/machines/n1?format=ks", "old\n")
+    before, row, group = changes(admin), "/inventory/default/web-1", "/groups/rack?format=ks"
+    for method, path, body, whose in (
+        ("PATCH", row, '{"rack": "R2"}', "web-1"),
+        ("PUT", row, '{"id": "web-1"}', "web-1"),
+        ("DELETE", row, "", "web-1"),
+        ("PUT", "/inventory/default", "id,mac,rack\nweb-2,52:54:00:00:00:02,R2\n", "web-1"),
+        ("PUT", group, "# answer: match rack=R1\nother\n", "web-1"),
+        ("DELETE", group, "", "web-1"),
+        ("PUT", "/machines/n1?format=ks", "new\n", "n1"),
+        ("DELETE", "/machines/n1?format=ks", "", "n1"),
+    ):
+        tried = admin.ask(method, f"{path}{'&' if '?' in path else '?'}dry_run=1", body.encode())
+        assert (tried.status, tried.json["status"]) == (200, "dry run"), (method, path)
+        assert whose in json.dumps(tried.json["answers"]), (method, path)
+    assert changes(admin) == before
+    tag = admin.get("/inventory/default").headers["etag"]
+    assert admin.ask("PATCH", f"{row}?dry_run=1", b'{"rack": "R2"}').headers["etag"] == tag
+    assert admin.ask("PATCH", f"{row}?dry_run=1", b'{"rack": "R2"}', if_match='"0"').status == 412
+    assert admin.ask("PATCH", f"{row}?dry_run=1", b'{"x": "R2"}').status == 400
+    assert admin.delete("/machines/n2?format=ks&dry_run=1").status == 404
+
+
+def test_a_write_with_a_parameter_that_it_has_not_is_refused(admin: AdminOf[Any]) -> None:
+    admin.put("/inventory/default", "id\nweb-1\n")
+    before = changes(admin)
+    for method, path in (
+        ("PUT", "/machines/n1"),
+        ("DELETE", "/machines/n1"),
+        ("PUT", "/inventory/default"),
+        ("PATCH", "/inventory/default/web-1"),
+        ("DELETE", "/inventory/default/web-1"),
+    ):
+        refused = admin.ask(method, f"{path}?dryrun=1", b"{}")
+        assert refused.status == 400, (method, path)
+        assert refused.json["error"].startswith('unknown parameter "dryrun": it is one of')
+    assert changes(admin) == before
+
+
 def test_a_pruned_set_keeps_its_inventories(admin: AdminOf[Any]) -> None:
     admin.put("/machines/n1", "x = 1\n")
     admin.put("/machines/n2", "x = 1\n")

@@ -128,7 +128,7 @@ def test_a_new_row_is_appended_and_a_row_is_removed(admin: Admin) -> None:
     ("row", "body", "named"),
     [
         ("web-03", '{"id": "web-04"}', "identity that the path names"),
-        ("web-03", '{"id": "web-03", "colour": "red"}', "no column colour: the columns are id, mac, Serial"),
+        ("web-03", '{"id": "web-03", "colour": "red"}', "no column 'colour': the columns are id, mac, Serial"),
         ("web-03", '{"id": "web-03", "mac": "x"}', "column mac"),
         ("web-03", '{"id": "web-03", "ID": "web-03"}', "each column once"),
         ("web-03", '{"id": {"a": 3}}', "column id: a cell is a text"),
@@ -204,7 +204,7 @@ def test_a_row_that_is_as_it_should_be_is_no_change(admin: Admin) -> None:
     [
         ("web-03", '{"serial": "x"}', 404, "no row"),
         ("web-01", '{"id": "web-09"}', 400, "does not hold the identity"),
-        ("web-01", '{"rack": "R1"}', 400, "no column rack"),
+        ("web-01", '{"rack": "R1"}', 400, "no column 'rack'"),
         ("web-01", '{"serial": {"a": 1}}', 400, "a cell is"),
         ("web-01", '{"serial": [["a"]]}', 400, "a cell is"),
         ("web-01", '{"serial": NaN}', 400, "JSON object"),

@@ -124,8 +124,7 @@ class ChangeHandlers:
             requests.require("POST /apply without dry_run")
         in_thread(_refuse_masked, changes.puts)
         if dry_run:
-            with self.writes.dry_run(times.begin_by):
-                applied, fields = in_thread(self._tried, changes, conditions, times, strict)
+            applied, fields = tried(self.writes, self.sources, changes, conditions, times, strict=strict)
         else:
             if strict:
                 judge_strictly(self.writes, self.sources, changes, times, conditions)
@@ -136,21 +135,6 @@ class ChangeHandlers:
         counts = ", ".join(f"{fields[name]} {name}" for name in ("new", "changed", "unchanged", "removed"))
         note_outcome(f"{fields['status']}: {counts}")
         return json_response(OK, fields, {"ETag": applied.etag})
-
-    def _tried(
-        self, changes: ChangeSet, conditions: Conditions, times: Times, strict: bool
-    ) -> tuple[AppliedChange, dict[str, Any]]:
-        """Return what a change would be, and as JSON, with the answers that would change. Raises `StoreError` where
-        that takes until the response is due."""
-        applied = self.writes.guard.tried(changes, conditions, times)
-        if strict:
-            _refuse_strictly(applied, self.sources, times)
-        fields = applied_as_json(applied, dry_run=True)
-        in_time = partial(refuse_late, times=times)
-        fields["answers"] = compare(
-            applied.before, applied.after, in_time, most=DIFF_CHARACTERS, words=applied.words()
-        ).as_json()
-        return applied, fields
 
     def history(self) -> bottle.HTTPResponse:
         wanted = _filter(requests.query("machine", "group", "kind", "format", "since", "before", "limit"))
@@ -189,17 +173,16 @@ class ChangeHandlers:
 
     def take_back(self, revision: str) -> bottle.HTTPResponse:
         """Make all documents of a change what they were before it, or return what that would do."""
-        given = requests.query("dry_run").get("dry_run", "0")
-        if given not in ("0", "1"):
-            raise InvalidRequest("dry_run is neither 0 nor 1")
+        requests.query("dry_run")
+        is_dry_run = requests.is_dry_run()
         made = self._entries(HistoryFilter(together=_revision(revision)), revision)
         author, conditions, times, guard = requests.author(), requests.conditions(), requests.times(), self.writes.guard
-        if given == "1":
+        if is_dry_run:
             with self.writes.dry_run(times.begin_by):
                 applied: AppliedChange = in_thread(guard.take_back_tried, made, conditions, times)
         else:
             applied = self.writes.make(times, guard.take_back, made, author, conditions)
-        fields = in_thread(partial(applied_as_json, applied, dry_run=given == "1"))
+        fields = in_thread(partial(applied_as_json, applied, dry_run=is_dry_run))
         note_outcome(f"{fields['status']}: revision {made[0].revision} taken back, {len(made)} documents")
         return json_response(OK, fields, {"ETag": applied.etag})
 
@@ -226,6 +209,34 @@ def _revision(text: str) -> int:
     if not text.isascii() or not text.isdigit() or len(text) > 18:  # noqa: PLR2004 - of a 64-bit number
         raise InvalidRequest("a revision is a number")
     return int(text)
+
+
+def tried(
+    writes: DocumentWrites,
+    sources: Sources,
+    changes: ChangeSet,
+    conditions: Conditions,
+    times: Times,
+    *,
+    strict: bool,
+) -> tuple[AppliedChange, dict[str, Any]]:
+    """Return what a change would be, and as JSON, with the answers that would change. ``conditions`` are about the set.
+    Raises `StoreError` where that takes until the response is due, and as `judge_strictly` does."""
+
+    def made() -> tuple[AppliedChange, dict[str, Any]]:
+        applied = writes.guard.tried(changes, conditions, times)
+        if strict:
+            _refuse_strictly(applied, sources, times)
+        fields = applied_as_json(applied, dry_run=True)
+        in_time = partial(refuse_late, times=times)
+        fields["answers"] = compare(
+            applied.before, applied.after, in_time, most=DIFF_CHARACTERS, words=applied.words()
+        ).as_json()
+        return applied, fields
+
+    with writes.dry_run(times.begin_by):
+        found: tuple[AppliedChange, dict[str, Any]] = in_thread(made)
+        return found
 
 
 def judge_strictly(

@@ -6,7 +6,7 @@ Rules: docs/admin-api.md#requests, docs/admin-api.md#what-a-write-guarantees, do
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from typing import Any
 from urllib.parse import unquote_to_bytes
@@ -23,10 +23,10 @@ from answerd.identity import Kind, folded, identity_of
 from answerd.inventory import COLUMNS, FORMAT
 from answerd.inventory.editing import in_columns, with_rows_added, with_rows_changed, without_row
 from answerd.inventory.records import BYTE_ORDER_MARK, UnreadableError
-from answerd.inventory.row import Row, judged
+from answerd.inventory.row import Layout, Row, judged
 from answerd.inventory.table import Table, read_table
 from answerd.server.admin import requests
-from answerd.server.admin.changes import judge_strictly
+from answerd.server.admin.changes import judge_strictly, tried
 from answerd.server.admin.requests import (
     INVENTORY_LIMIT,
     KINDS,
@@ -143,19 +143,38 @@ class DocumentHandlers:
         return f"; it exists as {', '.join(there)}: ask with ?format=" if there else ""
 
     def put(self, collection: str = "", name: str = "") -> bottle.HTTPResponse:
+        requests.query("format", "strict", "dry_run")
         key = requests.document_key(collection, name)
         text = requests.body_text(key)
         author, conditions, times = requests.author(), requests.conditions(), requests.times()
+        if requests.is_dry_run():
+            return self._tried(ChangeSet((RawDocument(key, text),)), key, conditions)
         if requests.is_strict():
             judge_strictly(self.writes, self.sources, ChangeSet((RawDocument(key, text),)), times)
         written = self.writes.make(times, self.writes.guard.put, key, text, author, conditions)
         return written_response("stored", written)
 
     def delete(self, collection: str = "", name: str = "") -> bottle.HTTPResponse:
+        requests.query("format", "dry_run")
         key = requests.document_key(collection, name)
         author, conditions = requests.author(), requests.conditions()
+        if requests.is_dry_run():
+            if in_thread(self.store.find, key) is None:
+                raise NotThere(f"there is no {key}")
+            return self._tried(ChangeSet(deletes=(key,)), key, conditions)
         written = self.writes.make(requests.times(), self.writes.guard.delete, key, author, conditions)
         return written_response("deleted", written)
+
+    def _tried(self, changes: ChangeSet, key: Key, conditions: Conditions) -> bottle.HTTPResponse:
+        """Return what a write of one document would do, with the tag of the document as it is."""
+        stored = in_thread(self.store.find, key)
+        tag = etag(stored.revision, stored.token) if stored is not None else None
+        if fault := conditions.fault(tag):
+            raise ConditionFailed(fault)
+        times, strict = requests.times(), requests.is_strict()
+        _, fields = tried(self.writes, self.sources, changes, UNCONDITIONAL, times, strict=strict)
+        note_outcome(f"dry run: {key}")
+        return json_response(OK, fields, {} if tag is None else {"ETag": tag})
 
     def get_row(self, name: str, row: str) -> bottle.HTTPResponse:
         key, identity = _inventory(name), _identity(row)
@@ -191,10 +210,7 @@ class DocumentHandlers:
         values = _values(requests.exchange().request.body)
 
         def edit(text: str, table: Table, found: Row | None) -> str:
-            if unknown := [column for column in values if column not in table.layout.keys]:
-                columns = ", ".join(table.layout.columns)
-                raise InvalidRequest(f"there is no column {brief(unknown[0])}: the columns are {columns}")
-            cells = cells_of(table, found, values)
+            cells = cells_of(table, found, _by_key(table.layout, values))
             identities, fault = judged(table.layout, cells)
             if fault:
                 raise InvalidRequest(f"the row: {fault}")
@@ -206,7 +222,7 @@ class DocumentHandlers:
                 return text
             return with_rows_changed(text, table, {line_of(table, found): cells})
 
-        return written_response("stored", self._edited(name, identity, edit))
+        return self._edited("stored", name, identity, edit)
 
     def delete_row(self, name: str, row: str) -> bottle.HTTPResponse:
         def edit(text: str, table: Table, found: Row | None) -> str:
@@ -214,15 +230,21 @@ class DocumentHandlers:
                 raise NotThere(f"no row of {_inventory(name)} has this identity")
             return without_row(text, table, line_of(table, found))
 
-        return written_response("deleted", self._edited(name, _identity(row), edit))
+        return self._edited("deleted", name, _identity(row), edit)
 
-    def _edited(self, name: str, identity: str, edit: Edit) -> WrittenDocument:
+    def _edited(self, status: str, name: str, identity: str, edit: Edit) -> bottle.HTTPResponse:
+        requests.query("strict", "dry_run")
         author, conditions, times = requests.author(), requests.conditions(), requests.times()
-        key = _inventory(name)
-        if requests.exchange().request.method != "DELETE" and requests.is_strict():
+        key, is_dry_run = _inventory(name), requests.is_dry_run()
+        if is_dry_run or (status != "deleted" and requests.is_strict()):
             text, _ = in_thread(self.rows.tried, key, identity, edit, conditions)
-            judge_strictly(self.writes, self.sources, ChangeSet((RawDocument(key, text),)), times)
-        return self.writes.make(times, self.rows.edited, key, identity, edit, author, conditions)
+            changes = ChangeSet((RawDocument(key, text),))
+            if is_dry_run:
+                return self._tried(changes, key, conditions)
+            judge_strictly(self.writes, self.sources, changes, times)
+        return written_response(
+            status, self.writes.make(times, self.rows.edited, key, identity, edit, author, conditions)
+        )
 
 
 def _like(extension: str) -> str:
@@ -252,8 +274,21 @@ def _identity(row: str) -> str:
     return identity
 
 
+def _by_key(layout: Layout, values: Mapping[str, str]) -> dict[str, str]:
+    """Return values by the keys of their columns. Raises `InvalidRequest`."""
+    found: dict[str, str] = {}
+    for name, value in values.items():
+        at = layout.place_of(name)
+        if at is None:
+            raise InvalidRequest(f"there is no column {brief(name)!r}: the columns are {layout.columns_in_words()}")
+        if layout.keys[at] in found:
+            raise InvalidRequest(f"column {brief(layout.columns[at])!r} is given twice, by its name and its label")
+        found[layout.keys[at]] = value
+    return found
+
+
 def _values(body: bytes) -> dict[str, str]:
-    """Return the cells in a request's body by case-folded column. Raises `InvalidRequest`."""
+    """Return the cells in a request's body by column. Raises `InvalidRequest`."""
     try:  # a number is the text that it is written as: 1.50 stays 1.50
         written = json.loads(
             body, object_pairs_hook=_unique, parse_int=str, parse_float=str, parse_constant=_refuse_constant
@@ -289,10 +324,9 @@ def _refuse_constant(_: str) -> Any:
 
 
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = {folded(column): value for column, value in pairs}
-    if len(found) < len(pairs):
+    if len({folded(column) for column, _ in pairs}) < len(pairs):
         raise ValueError
-    return found
+    return dict(pairs)
 
 
 # --- changes of rows, as the console makes them too ---

@@ -185,9 +185,18 @@ def lists_in_query(several: Collection[str], *known: str) -> dict[str, list[str]
 
 def is_strict() -> bool:
     """Return whether a change is to be refused whose answers installers would refuse. Raises `InvalidRequest`."""
-    given = query().get("strict", "0")
+    return _flag("strict")
+
+
+def is_dry_run() -> bool:
+    """Return whether a change is only to be tried. Raises `InvalidRequest`."""
+    return _flag("dry_run")
+
+
+def _flag(name: str) -> bool:
+    given = query().get(name, "0")
     if given not in ("0", "1"):
-        raise InvalidRequest("strict is neither 0 nor 1")
+        raise InvalidRequest(f"{name} is neither 0 nor 1")
     return given == "1"
 
 
