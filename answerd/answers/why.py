@@ -27,7 +27,7 @@ from answerd.facts import Facts
 from answerd.formats.control import Control
 from answerd.formats.family import Once, Path
 from answerd.formats.patterns import Criterion
-from answerd.identity import Kind, identifier_fault
+from answerd.identity import Kind, folded, identifier_fault
 from answerd.installs.sentences import kind_and_text
 from answerd.short_texts import brief, join_brief, printable
 
@@ -111,12 +111,22 @@ def reasoning(
     if isinstance(considered.outcome, Selection):
         steps += _install(catalogue, considered.outcome, facts, sources)
     if isinstance(outcome, CannotFill) and isinstance(considered.outcome, Selection):
+        steps += _empty_cell(catalogue, facts, outcome.label)
         places = dict.fromkeys(map(str, needing(considered.outcome.layers, outcome.label)))
         steps += [Step(NEEDS, f"{place} needs the fact {brief(outcome.label)!r}") for place in places]
     if isinstance(outcome, NotClaimed) or (isinstance(outcome, Answer) and outcome.selection.default):
         steps += [Step("similar", sentence) for sentence in near_names(catalogue, facts)]
     steps.append(Step("answer", f"none: {outcome.reason}" if isinstance(outcome, AnswerError) else outcome.composition))
     return Reasoning(tuple(steps), outcome)
+
+
+def _empty_cell(catalogue: Catalogue, facts: Facts, label: str) -> Iterator[Step]:
+    """Yield the row of the machine where it has a column for a fact that is missing: there it is filled in."""
+    row, wanted = facts.row, folded(label)
+    if row is not None and catalogue.inventory is not None and wanted in row.layout.labels:
+        columns = " and ".join(repr(brief(column)) for column in row.layout.columns_of(wanted))
+        place = catalogue.inventory.place(row)
+        yield Step(NEEDS, f"{place} has no value for {brief(wanted)!r}: fill in its column {columns}")
 
 
 def _install(catalogue: Catalogue, selection: Selection, facts: Facts, sources: Sources) -> Iterator[Step]:

@@ -221,6 +221,21 @@ def test_a_placeholder_that_cannot_be_filled_is_told_with_its_place(fleet: Fleet
     assert steps_under(fleet, "placeholder", "/pve?x=m1")[0].endswith(":2 needs the fact 'serial'")
 
 
+def test_an_empty_cell_that_a_placeholder_needs_is_told_first(fleet: Fleet) -> None:
+    fleet.write(
+        {
+            "inventory.columns": '[columns]\n"Boot Disk" = "disk"\n',
+            "inventory.csv": "id,Boot Disk\nm1,\nm2,sda\n",
+            "groups/g.toml": 'match = {id = "*"}\na = "{{ disk }}{{ size }}"\n',
+        }
+    )
+    row, place = steps_under(fleet, "placeholder", "/pve?x=m1")
+    assert row == "inventory.csv:2 has no value for 'disk': fill in its column 'Boot Disk'"
+    assert place.endswith(":2 needs the fact 'disk'")
+    [place] = steps_under(fleet, "placeholder", "/pve?x=m2")  # no column at all
+    assert place.endswith(":2 needs the fact 'size'")
+
+
 def test_the_lines_for_a_console_name_each_heading_once(fleet: Fleet) -> None:
     fleet.write({"m1.toml": TOML})
     lines = why(fleet, "/pve?x=m1&y=2").lines()
