@@ -20,8 +20,15 @@ from answerd.answers.select import select, selection_request
 from answerd.errors import AnswerError
 from answerd.facts import LARGE, Facts, Request
 from answerd.formats import ALL_EXTENSIONS
+from answerd.identity import identity_of
 from answerd.installs.shown import UnknownMachine
 from answerd.installs.tokens import without_tokens
+from answerd.inventory.row import IDENTITY_COLUMNS
+
+LONGEST_QUERY = 300
+"""Characters of a query with all that a machine said: it is typed, or copied from a screen."""
+
+_MOST_IDENTITIES = 4
 
 _NOT_SENT_AS_VALUES = frozenset({"path", "file", "segment", "peer", "user_agent"})
 
@@ -35,6 +42,33 @@ def still_unclaimed(catalogue: Catalogue, machines: Iterable[UnknownMachine]) ->
         if answered is not True:
             found.append(machine._replace(by_default=answered is None))
     return found
+
+
+def unknown_named(catalogue: Catalogue, machines: Iterable[UnknownMachine], name: str) -> UnknownMachine | None:
+    """Return the machine that nothing claims and that is listed by a name or said it as an identity; None where there
+    is none."""
+    wanted = identity_of(name)
+    asked = (one for one in machines if wanted and wanted in _identities(one))
+    return next(iter(still_unclaimed(catalogue, asked)), None)
+
+
+def _identities(machine: UnknownMachine) -> set[str]:
+    said: Mapping[str, Any] = orjson.loads(machine.facts or "{}")
+    sent = [value for column in IDENTITY_COLUMNS for value in said.get(column, ())]
+    return {*map(identity_of, (machine.machine, *sent))}
+
+
+def query_of(machine: UnknownMachine) -> str:
+    """Return the query by which ``answerd render`` makes a machine's request again: all that it said, or where that is
+    long, its path and what identifies it."""
+    said: Mapping[str, Sequence[str]] = orjson.loads(machine.facts or "{}")
+    path = [("path", value) for value in said.get("path", ())][:1]
+    values = [(label, value) for label, kept in said.items() if label not in _NOT_SENT_AS_VALUES for value in kept]
+    query = urlencode([*path, *values], safe=":/", errors="replace")
+    if len(query) > LONGEST_QUERY:
+        values = [(label, value) for label, value in values if label in IDENTITY_COLUMNS][:_MOST_IDENTITIES]
+        query = urlencode([*path, *values], safe=":/", errors="replace")
+    return query
 
 
 def is_known(catalogue: Catalogue, facts: Facts) -> bool:

@@ -15,7 +15,9 @@ or --group also those that have none, and with --state new all that a row, a
 document or a member names: they are new.
 
 `install` prints what one machine was given and what it reported, of each
-report's body the last 30 lines.
+report's body the last 30 lines. Of a machine that asked and that nothing claims
+it prints what that said of itself, and the commands that show why, and that
+make a row of it.
 
 An ID is a name of a record, a row, a document or a member, any identity of a
 machine, or a MAC address. For `installs` it may be a list, cn[01-20,25], or a
@@ -81,17 +83,28 @@ from typing import Any
 from answerd.answers.answer_secrets import redacted_install
 from answerd.answers.machine_choice import Choice
 from answerd.answers.tally import added, added_counts, summary
-from answerd.answers.unclaimed import still_unclaimed
+from answerd.answers.unclaimed import query_of, still_unclaimed, unknown_named
 from answerd.commands import FAILED, WRONG_USAGE, Arguments, CommandError
 from answerd.commands.documents import configured_sources
 from answerd.commands.machines import choice_of, choosing, open_installs, say_unknown, state_counts
 from answerd.commands.remote import AdminApi, Shape
 from answerd.commands.terminal import counted, print_json, print_table, printable_line, say
 from answerd.installs.contacts import ContactIndex, contact_as_json
-from answerd.installs.sentences import shown_name
-from answerd.installs.shown import MOST_LISTED, event_as_json, last_lines, record_as_json, unknown_as_json
+from answerd.installs.sentences import command, quoted, shown_name
+from answerd.installs.shown import (
+    MOST_LISTED,
+    UnknownMachine,
+    event_as_json,
+    last_lines,
+    record_as_json,
+    unknown_as_json,
+)
 from answerd.installs.states import State
+from answerd.inventory.row import IDENTITY_COLUMNS
 from answerd.short_texts import cut
+
+ERRORS_FROM = 400
+"""The first status of an error."""
 
 _COLOURS: Mapping[str | None, str] = {
     State.INSTALLED: "green",
@@ -358,6 +371,10 @@ def print_install(arguments: Arguments) -> int:
     (name,) = arguments["ID"]
     installs = open_installs()
     machine = installs.named(name)
+    if machine is None or not machine.seen_in(installs.memory).record.since:
+        unknown = unknown_named(installs.catalogue, installs.store.unknown(), name)
+        if unknown is not None:
+            return _print_unknown(unknown, as_json=arguments["--json"])
     if machine is None:
         raise CommandError(f"no record, row, document or member is called {name}, and it is no MAC address")
     remembered, contacts = machine.seen_in(installs.memory), ContactIndex(installs.store.contacts())
@@ -372,6 +389,25 @@ def print_install(arguments: Arguments) -> int:
         print_json(record)
     else:
         _print_one(record)
+    return 0
+
+
+def _print_unknown(machine: UnknownMachine, *, as_json: bool) -> int:
+    """Print what a machine said that nothing claims, and the commands that lead on."""
+    shown = unknown_as_json(machine)
+    if as_json:
+        print_json(shown)
+        return 0
+    name, said = machine.machine, shown["facts"]
+    label = next((one for one in IDENTITY_COLUMNS if name in said.get(one, ())), "")
+    only = f" --said {quoted(f'{label}={name}')}" if label else ""
+    what = "only the default answers it" if machine.by_default else "nothing claims it"
+    print(f"{shown_name(name)} is unknown: {what}")
+    print(f"  asked:       {counted(machine.asked, 'time')}, first {shown['first']}, last {shown['last']}")
+    for said_label, values in said.items():
+        print(f"    {shown_name(said_label)}: {printable_line(', '.join(values))}")
+    print(f"  see why:     answerd render --why --query {quoted(query_of(machine))}")
+    print(f"  make a row:  answerd adopt{only}")
     return 0
 
 
@@ -392,6 +428,8 @@ def _print_one(record: dict[str, Any]) -> None:
         print(f"  and got:     {contact['status']}, {printable_line(contact['got'])}")
         for label, values in contact["labels"].items():
             print(f"    {shown_name(label)}: {printable_line(', '.join(values))}")
+        if contact["status"] >= ERRORS_FROM and not contact["refused"]:
+            print(f"  see why:     {command('render --why', [record['machine']])}")
     events: Sequence[dict[str, Any]] = record["events"]
     print("  history:" if events else "  history:     none")
     for event in events:

@@ -58,10 +58,14 @@ from answerd.commands.terminal import say
 from answerd.config import ConfigError
 from answerd.installs.sentences import shown_name
 from answerd.installs.states import Record, State
+from answerd.short_texts import cut
 from answerd.store import StoreAway, StoreError
 
 INSTALLED, FAILED_MACHINE, CANNOT, TIME_OVER = 0, 1, 2, 3
 """The exit statuses."""
+
+LONGEST_MESSAGE = 100
+"""Characters of what a machine reported, at the end."""
 
 _ENDED = (State.INSTALLED, State.EXHAUSTED, State.FAILED)
 
@@ -175,5 +179,5 @@ def _as_they_are_now(installs: OpenInstalls, choice: Choice, before: Chosen) -> 
 
 def _say_states(found: Sequence[Record]) -> None:
     for record in found:
-        message = f": {record.message}" if record.message else ""
-        say(f"answerd: {shown_name(record.name)} is {record.state}{shown_name(message)}")
+        message = f": {cut(record.message, LONGEST_MESSAGE)}" if record.message else ""
+        say(f"answerd: {shown_name(record.name)} is {record.state}{message}")

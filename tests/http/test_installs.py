@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import shlex
 import signal
 import socket
 import sqlite3
@@ -481,6 +482,42 @@ def test_a_machine_that_only_the_default_answered_is_listed_as_unknown(
     assert all(line.endswith("ipxe (answered by the default)") for line in lines)
 
 
+def test_of_a_machine_that_nothing_claims_install_prints_what_it_said_and_commands_that_lead_on(
+    serving: Callable[..., Service], tmp_path: Path
+) -> None:
+    documents = {
+        "groups/g.ks": "# answer: match role=db\nlang en\n",
+        "inventory.csv": "id,mac,serial,role\ncn01,98:fa:9b:50:d8:10,7ABC-120,db\ncn02,98:fa:9b:50:d8:20,,\n",
+        "cn02.ks": "lang {{ nosuch }}\n",
+    }
+    service = serving(documents, SERVICE_STATE_PATH=tmp_path / "state.db")
+    here: dict[str, Any] = {"SERVICE_STATE_PATH": tmp_path / "state.db", "SERVICE_ANSWERS_DIR": tmp_path / "answers"}
+    for _ in range(2):
+        service.get("/ks?mac=98:fa:9b:50:d8:77&serial=7ABC-129&product=A%20B")
+    service.get("/ks?mac=98:fa:9b:50:d8:20")
+    wait_until(lambda: "7ABC-129" in run("installs", "--unknown", **here).stdout.decode())
+    wait_until(lambda: b"last asked" in run("install", "cn02", **here).stdout)
+    for name in ("7ABC-129", "7abc129", "98-FA-9B-50-D8-77"):
+        first, *lines = run("install", name, **here).stdout.decode().splitlines()
+        assert first == "7ABC-129 is unknown: nothing claims it"
+        assert "    mac: 98:fa:9b:50:d8:77" in lines
+        told = {heading.strip(): text.strip() for heading, _, text in (line.partition(": ") for line in lines)}
+        command, *why = shlex.split(told["see why"])
+        assert command == "answerd"
+        similar = [line for line in run(*why, **here).stderr.decode().splitlines() if "nearly the same" in line]
+        assert [line.endswith("inventory.csv:2") for line in similar] == [True]
+        command, *adopt = shlex.split(told["make a row"])
+        assert command == "answerd"
+        [row] = json.loads(run(*adopt, "--json", "--dry-run", **here).stdout)["rows"]
+        assert row["machine"] == "7ABC-129"
+    [asked] = [json.loads(run("install", "7ABC-129", "--json", **here).stdout)["facts"]["product"]]
+    assert asked == ["A B"]
+    nobody = run("install", "7ABC-777", **here)
+    assert (nobody.returncode, b"no record" in nobody.stderr) == (1, True)
+    failed = run("install", "cn02", **here).stdout.decode()
+    assert "  see why:     answerd render --why cn02\n" in failed
+
+
 TOKEN = "installs-of-sites-0123456789"
 
 
@@ -727,10 +764,10 @@ def test_a_wait_ends_when_every_machine_is_done_and_counts_them(
 
     for name in ("cn01", "cn02"):
         reported(service, name, "installed")
-    reported(service, "cn03", "failed", "no disk")
+    reported(service, "cn03", "failed", "no disk: /dev/sda")
     status, out, err = waited("--timeout", "0.2s", "--grace", "1h")
     assert (status, out) == (3, "4 machines: 1 new, 2 installed, 1 failed\n")
-    assert "cn03 is failed" in err
+    assert "cn03 is failed: no disk: /dev/sda\n" in err
     assert "cn04 is new" in err
     assert waited("--fail-fast")[:2] == (1, "4 machines: 1 new, 2 installed, 1 failed\n")
     assert waited("--timeout", "0.2s", "--grace", "0")[0] == 3  # one has not begun
