@@ -244,6 +244,10 @@ def _counts(report: dict[str, Any]) -> str:
     return f"{report['status']}: {counts}; {counted(len(report['problems']), 'problem')}"
 
 
+MOST_GONE = 100
+"""Answers of one text that are named where they are gone."""
+
+
 def _summary(report: dict[str, Any]) -> Iterator[str]:
     """Yield the result of a dry run: documents, then answers, with the diff of each change once."""
     yield coloured(_counts(report), "bold")
@@ -256,10 +260,13 @@ def _summary(report: dict[str, Any]) -> Iterator[str]:
     answers = report["answers"]
     yield coloured(f"{len(answers['differences'])} of {answers['compared']} answers would change", "bold")
     for change in answers["changes"]:
-        names = change["names"]
-        more = f" and {len(names) - 1} more with the same change" if len(names) > 1 else ""
-        line = f"{change['change']}: {names[0] if names else ''}{more}  +{change['added']} -{change['removed']}"
+        names, is_gone = change["names"], change["change"] == "gone"
+        named = names[:MOST_GONE] if is_gone else names[:1]
+        left = len(names) - len(named)
+        more = f" and {left} more{'' if is_gone else ' with the same change'}" if left else ""
+        line = f"{change['change']}: {', '.join(named)}{more}  +{change['added']} -{change['removed']}"
         yield coloured(printable_line(line), "bold")
-        yield from map(diff_line, change["diff"])
+        if not is_gone:  # of an answer that is gone it counts who had it
+            yield from map(diff_line, change["diff"])
     for note in answers["notes"]:
         yield printable_line(f"note: {note}")

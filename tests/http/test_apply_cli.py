@@ -138,6 +138,29 @@ def test_a_dry_run_shows_whose_answers_would_change_and_changes_nothing(
     assert json.loads(capsys.readouterr().out)["status"] == "dry run"
 
 
+@pytest.mark.usefixtures("database")
+def test_a_dry_run_names_who_loses_an_answer_and_not_its_lines(
+    directory: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rows = [f"pc-{n:02},52:54:00:00:00:{n:02},R1\n" for n in range(1, 10)]
+    group = '[match]\nrack = "R1"\n[global]\nlanguage = "C"\n'
+    write_tree(directory, {"inventory.csv": "id,mac,rack\n" + "".join(rows), "groups/r.toml": group})
+    main(["apply", str(directory)])
+    (directory / "inventory.csv").write_text("id,mac,rack\n" + "".join(rows[3:]))
+    capsys.readouterr()
+
+    assert main(["apply", "--dry-run", str(directory)]) == 0
+    output = capsys.readouterr().out
+    assert "\n3 machines would lose their answer: nothing but a default is left\n" in output
+    [gone] = [line for line in output.splitlines() if line.startswith("gone: ")]
+    assert gone.startswith("gone: pc-01 (toml), pc-02 (toml), pc-03 (toml)  +0 -")
+    assert "-language" not in output
+
+    monkeypatch.setattr("answerd.commands.apply.MOST_GONE", 2)
+    assert main(["apply", "--dry-run", str(directory)]) == 0
+    assert "gone: pc-01 (toml), pc-02 (toml) and 1 more  +0 -" in capsys.readouterr().out
+
+
 def test_a_change_that_breaks_the_set_is_refused_with_the_problems(
     directory: Path, database: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
