@@ -11,6 +11,7 @@ import shlex
 from collections.abc import Iterable
 from datetime import UTC, datetime
 
+from answerd.identity import identity_of
 from answerd.installs.hardware import MAC, NAME, SERIAL, UUID
 from answerd.installs.loader_scripts import LOADERS
 from answerd.installs.records import Refused
@@ -94,7 +95,7 @@ def _wrapped(text: str) -> list[str]:
 
 def _typed(refused: Refused, *, quoted_names: bool = False) -> list[str]:
     """Return what is to be typed after ``arm``. On a screen a name that needs quoting is replaced by an identity of the
-    machine, where there is one that does not."""
+    machine that does not, else by its letters and digits, which are the same name."""
     if quoted_names and all(name.isprintable() and name.isascii() for name in refused.order):
         return list(refused.order)
     typed = []
@@ -104,7 +105,8 @@ def _typed(refused: Refused, *, quoted_names: bool = False) -> list[str]:
         elif _PLAIN.match(refused.plain):
             typed.append(refused.plain)
         else:
-            typed.append(shown_name(name))
+            bare = identity_of(name)
+            typed.append(bare if _PLAIN.match(bare) else shown_name(name))
     return list(dict.fromkeys(typed))
 
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Mapping
+from urllib.parse import urlencode
 
 import pytest
 
@@ -398,6 +400,18 @@ def test_machines_without_a_record_are_those_of_rows_documents_and_members(lab: 
     lab.text("/ipxe?mac=52:54:00:00:00:04")
     lab.text("/ipxe/Pc-01")
     assert sorted(without()) == ["525400000005", "pc-02", "pc-03"]
+
+
+@pytest.mark.parametrize("serial", ["VM 5/6 'x'", "-rf x"])
+def test_the_command_on_a_screen_can_be_typed_also_where_the_only_name_needs_quoting(lab: Lab, serial: str) -> None:
+    lab.write({"groups/g.ipxe": "#!ipxe\n# answer: match product=*\n# answer: once armed\nboot\n"})
+    target = f"/ipxe?product=x&{urlencode({'serial': serial})}"
+    *_, shown, _ = lab.text(target).splitlines()
+    assert shown.startswith("echo To let it install: answerd arm ")
+    _, _, typed = shown.partition("answerd arm ")
+    assert shlex.split(typed) == [typed]
+    lab.order(typed, Order.ARM)
+    assert lab.text(target).endswith("boot\n")
 
 
 @pytest.mark.parametrize("word", ["once", "once armed"])
