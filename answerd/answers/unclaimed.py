@@ -7,7 +7,7 @@ adopted, without asking again.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 from urllib.parse import quote, urlencode
 
@@ -15,6 +15,7 @@ import orjson
 
 from answerd.answers.catalogue import Catalogue
 from answerd.answers.gates import is_loader
+from answerd.answers.one_digit_off import may_be_mistyped
 from answerd.answers.secret_names import redacted_cell
 from answerd.answers.select import select, selection_request
 from answerd.errors import AnswerError
@@ -24,6 +25,7 @@ from answerd.identity import identity_of
 from answerd.installs.shown import UnknownMachine
 from answerd.installs.tokens import without_tokens
 from answerd.inventory.row import IDENTITY_COLUMNS
+from answerd.suggestion import one_edit_from
 
 LONGEST_QUERY = 300
 """Characters of a query with all that a machine said: it is typed, or copied from a screen."""
@@ -56,6 +58,18 @@ def _identities(machine: UnknownMachine) -> set[str]:
     said: Mapping[str, Any] = orjson.loads(machine.facts or "{}")
     sent = [value for column in IDENTITY_COLUMNS for value in said.get(column, ())]
     return {*map(identity_of, (machine.machine, *sent))}
+
+
+def unknown_near(
+    catalogue: Catalogue, machines: Iterable[UnknownMachine], identities: Iterable[str]
+) -> Iterator[tuple[str, UnknownMachine]]:
+    """Yield the machines that nothing claims and that said one of some MAC addresses and serial numbers but for one
+    letter or digit, each with the one that it nearly said."""
+    by_identity = {identity_of(one): one for one in identities}
+    edits = {edit: text for own, text in by_identity.items() if may_be_mistyped(own) for edit in one_edit_from(own)}
+    near = [one for one in machines if not edits.keys().isdisjoint(_identities(one))] if edits else []
+    for machine in still_unclaimed(catalogue, near):
+        yield next(edits[one] for one in sorted(_identities(machine)) if one in edits), machine
 
 
 def query_of(machine: UnknownMachine) -> str:

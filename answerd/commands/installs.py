@@ -17,7 +17,8 @@ document or a member names: they are new.
 `install` prints what one machine was given and what it reported, of each
 report's body the last 30 lines. Of a machine that asked and that nothing claims
 it prints what that said of itself, and the commands that show why, and that
-make a row of it.
+make a row of it. Of one that never asked it names such machines whose address or
+serial number is one digit off.
 
 An ID is a name of a record, a row, a document or a member, any identity of a
 machine, or a MAC address. For `installs` it may be a list, cn[01-20,25], or a
@@ -77,13 +78,14 @@ Examples:
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import islice
 from threading import Thread
 from typing import Any
 
 from answerd.answers.answer_secrets import redacted_install
 from answerd.answers.machine_choice import Choice
 from answerd.answers.tally import added, added_counts, summary
-from answerd.answers.unclaimed import query_of, still_unclaimed, unknown_named
+from answerd.answers.unclaimed import query_of, still_unclaimed, unknown_named, unknown_near
 from answerd.commands import FAILED, WRONG_USAGE, Arguments, CommandError
 from answerd.commands.documents import configured_sources
 from answerd.commands.machines import choice_of, choosing, open_installs, say_unknown, state_counts
@@ -102,6 +104,9 @@ from answerd.installs.shown import (
 from answerd.installs.states import State
 from answerd.inventory.row import IDENTITY_COLUMNS
 from answerd.short_texts import cut
+
+MOST_NEAR = 3
+"""Machines that are named as one digit off."""
 
 ERRORS_FROM = 400
 """The first status of an error."""
@@ -387,8 +392,13 @@ def print_install(arguments: Arguments) -> int:
         record = redacted_install(record, installs.catalogue, configured_sources())
     if arguments["--json"]:
         print_json(record)
-    else:
-        _print_one(record)
+        return 0
+    _print_one(record)
+    if contact is None and record["state"] in (State.NEW, State.ARMED):  # it may ask by what is mistyped in its row
+        near = unknown_near(installs.catalogue, installs.store.unknown(), remembered.identities.values())
+        for own, asked in islice(near, MOST_NEAR):
+            other = command("install", [asked.machine])
+            print(f"  near:        one digit off {shown_name(own)}, and claimed by nothing: {other}")
     return 0
 
 

@@ -512,6 +512,9 @@ def test_of_a_machine_that_nothing_claims_install_prints_what_it_said_and_comman
         assert row["machine"] == "7ABC-129"
     [asked] = [json.loads(run("install", "7ABC-129", "--json", **here).stdout)["facts"]["product"]]
     assert asked == ["A B"]
+    near = run("install", "cn01", **here).stdout.decode()
+    assert near.endswith("  near:        one digit off 7ABC-120, and claimed by nothing: answerd install 7ABC-129\n")
+    assert "one digit off" not in run("install", "cn02", **here).stdout.decode()
     nobody = run("install", "7ABC-777", **here)
     assert (nobody.returncode, b"no record" in nobody.stderr) == (1, True)
     failed = run("install", "cn02", **here).stdout.decode()
