@@ -13,7 +13,7 @@ import math
 import os
 import secrets
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, TypeVar
@@ -359,13 +359,13 @@ class DatabaseStates(States):
     node: Path | None = None
     """The replica of this machine's node, where it has one: the last contacts are beside it."""
 
-    def contacts(self) -> list[Contact]:
+    def contacts(self, of: Set[str] | None = None) -> list[Contact]:
         path = states_path(self.node) if self.node is not None else None
         if path is None or not path.exists():
             return []
         file = SqliteFile(path)
         with file.faults("read"), file.connected() as database:
-            return contacts_in(database)
+            return contacts_in(database, of)
 
     def catch_up(self, memory: InstallMemory, position: Position) -> tuple[InstallMemory, Position]:
         with self.reading() as database:

@@ -345,16 +345,24 @@ def write_contacts(database: peewee.Database, contacts: Sequence[Contact]) -> No
     run(database, _KEEP_CONTACTS, (MOST_CONTACTS,))
 
 
-def contacts_in(database: peewee.Database) -> list[Contact]:
+def contacts_in(database: peewee.Database, of: Set[str] | None = None) -> list[Contact]:
+    """Return the last contacts of all machines, or of those that have one of some identities."""
     if "last_contacts" not in database.get_tables():
         return []
-    rows = run(
-        database, "SELECT machine, at, identities, asked, status, got, held, labels FROM last_contacts"
-    ).fetchall()
+    rows = run(database, "SELECT machine, at, identities, asked, status, got, held, labels FROM last_contacts")
     return [
-        Contact(machine, at, tuple(identities.split(" ")), asked, status, got, Held(held), labels)
-        for machine, at, identities, asked, status, got, held, labels in rows
+        Contact(machine, at, tuple(identities), asked, status, got, Held(held), labels)
+        for machine, at, written, asked, status, got, held, labels in rows
+        for identities in (written.split(" "),)
+        if of is None or not of.isdisjoint(identities)
     ]
+
+
+def contacts_written(database: peewee.Database) -> float:
+    """Return a number that is another one once a contact was written."""
+    if "last_contacts" not in database.get_tables():
+        return 0.0
+    return float(run(database, "SELECT total(at) FROM last_contacts").fetchone()[0])
 
 
 def unknown_machines(database: peewee.Database) -> list[UnknownMachine]:
