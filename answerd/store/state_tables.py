@@ -66,10 +66,12 @@ SINCE = """
 
 
 class Sighting(NamedTuple):
-    """A machine that nothing claims has asked, ``asked`` times. ``facts`` is JSON, empty where nothing new is said."""
+    """A machine that nothing claims has asked, ``asked`` times, between two moments. ``facts`` is JSON, empty where
+    nothing new is said."""
 
     machine: str
-    at: float
+    first: float
+    last: float
     facts: str
     asked: int = 1
 
@@ -291,7 +293,10 @@ def insert(
 
 _SIGHT = """
     INSERT INTO unknown_machines (identity, machine, first, last, asked, facts, unsent) VALUES (?, ?, ?, ?, ?, ?, ?)
-    ON CONFLICT (identity) DO UPDATE SET last = excluded.last, asked = unknown_machines.asked + excluded.asked,
+    ON CONFLICT (identity) DO UPDATE SET
+      last = CASE WHEN excluded.last > unknown_machines.last THEN excluded.last ELSE unknown_machines.last END,
+      first = CASE WHEN excluded.first < unknown_machines.first THEN excluded.first ELSE unknown_machines.first END,
+      asked = unknown_machines.asked + excluded.asked,
       unsent = unknown_machines.unsent + excluded.unsent,
       facts = CASE excluded.facts WHEN '' THEN unknown_machines.facts ELSE excluded.facts END"""
 
@@ -301,14 +306,15 @@ _KEEP_LAST = """
 
 
 def write_sightings(database: peewee.Database, sightings: Sequence[Sighting], *, is_node: bool = False) -> None:
-    """Write which unknown machines asked; the last `MOST_UNKNOWN` are kept. ``is_node``: they are to be delivered."""
+    """Write which unknown machines asked; the last `MOST_UNKNOWN` are kept. ``is_node``: they are to be delivered.
+    What one process or node has seen first, another may have written before."""
     if sightings:
         rows = [
             (
                 identity_of(row.machine),
                 row.machine,
-                row.at,
-                row.at,
+                row.first,
+                row.last,
                 row.asked,
                 row.facts.replace("\0", "").replace("\\u0000", ""),
                 row.asked if is_node else 0,
