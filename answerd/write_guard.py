@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from answerd.answers.catalogue import Catalogue
 from answerd.answers.diff import machines_losing_answers
-from answerd.answers.last_words import NO_WORDS, LastWords
+from answerd.answers.last_words import WordsKnown, no_words
 from answerd.answers.problems import ProblemIndex
 from answerd.documents import Document, Key, RawDocument
 from answerd.errors import MOST_PROBLEMS
@@ -171,10 +171,6 @@ class WrittenDocument:
     machines: int = 0
 
 
-WordsKnown = Callable[[], LastWords]
-"""Returns what machines last said to the service."""
-
-
 @dataclass(frozen=True, slots=True)
 class AppliedChange:
     """A change that is durable and in force, or, with a dry run, would be.
@@ -292,7 +288,7 @@ class WriteGuard:
         store: Store,
         in_force: SetInForce,
         uncollected: Uncollected = _as_it_is,
-        words: WordsKnown = lambda: NO_WORDS,
+        words: WordsKnown = no_words,
         log: Callable[[str], object] = _unheard,
     ) -> None:
         """``in_force`` follows ``store``. ``uncollected`` keeps the garbage collector off what is made. ``words``

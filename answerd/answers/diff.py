@@ -18,7 +18,7 @@ from answerd.answers.answer_secrets import named_values
 from answerd.answers.cases import CheckCase, check_cases, machines_told, row_cases, unaffected_names
 from answerd.answers.catalogue import Catalogue
 from answerd.answers.compose import MOST_LOOKED_AT, Layers, PassingAnswers, prepared_answer
-from answerd.answers.last_words import NEVER_TOLD, NO_WORDS, LastWords, tried_with_words
+from answerd.answers.last_words import NEVER_TOLD, NO_WORDS, LastWords, WordsKnown, no_words, tried_with_words
 from answerd.answers.line_diff import unified
 from answerd.answers.redaction import redacted_pair, secrets_of
 from answerd.answers.select import Selection, SelectionRequest, select
@@ -31,6 +31,7 @@ from answerd.formats.filters import LARGEST_ANSWER, Lookup, too_large
 from answerd.formats.template import SECRETS
 from answerd.identity import identity_of
 from answerd.installs.states import State
+from answerd.inventory.row import Row
 
 Progress = Callable[[int, int], None]
 
@@ -330,17 +331,18 @@ def compare(
     )
 
 
-def machines_losing_answers(
-    before: Catalogue, after: Catalogue, words_known: Callable[[], LastWords] = lambda: NO_WORDS
-) -> int:
+def machines_losing_answers(before: Catalogue, after: Catalogue, words_known: WordsKnown = no_words) -> int:
     """Return how many machines would not be answered any more, in a format in which a document claims them before, by
     any but a default. A change of nothing but what documents say takes no answer, and costs nothing here.
-    ``words_known`` returns what machines last said: it reads the last contacts of all, so it is asked only where their
-    words can decide."""
+    ``words_known`` returns what machines last said; it is asked only for those whose words can decide."""
     if not _may_take_answers(before, after):
         return 0
-    words = words_known() if _words_may_decide(before, after) else NO_WORDS
-    affected = Affected(before, after, words)
+    if any(changed_documents(before, after)):  # which machines these touch may depend on what any said
+        words = words_known()
+        affected = Affected(before, after, words)
+    else:
+        affected = Affected(before, after)
+        words = _deciding_words(before, after, affected, words_known)
     if not affected:
         return 0
     still = {
@@ -359,22 +361,25 @@ def machines_losing_answers(
     return len(losing)
 
 
-def _words_may_decide(before: Catalogue, after: Catalogue) -> bool:
-    """Return whether what machines said may select the documents for a changed row: a ``match`` has a label of which
-    the row has no value. Of changed documents too: which machines these touch may depend on it."""
-    if any(changed_documents(before, after)):
-        return True
-    identities = Affected(before, after).identities  # of rows alone, whatever was said
-    return identities is None or any(_asks_more_than_rows_say(one, identities) for one in (before, after))
+def _deciding_words(before: Catalogue, after: Catalogue, affected: Affected, words_known: WordsKnown) -> LastWords:
+    """Return what the machines of changed rows last said, of those whose documents may be selected by it: a ``match``
+    has a label of which the row has no value."""
+    if affected.identities is None:
+        return words_known()
+    rows = (row for one in (before, after) for row in _rows_that_say_less(one, affected.identities))
+    names = {name for row in rows for name in row.names}
+    return words_known(names) if names else NO_WORDS
 
 
-def _asks_more_than_rows_say(catalogue: Catalogue, identities: Collection[str]) -> bool:
+def _rows_that_say_less(catalogue: Catalogue, identities: Collection[str]) -> Iterator[Row]:
+    """Yield the rows of some identities that have no value of a label which a ``match`` asks for."""
     # The documents of machines are tried as if their match held.
     asked = {criterion.label for claim in catalogue.claims.values() for criterion in claim.match} - NEVER_TOLD - {STATE}
     if not asked or catalogue.inventory is None:
-        return False
-    rows = {row for identity in identities for row in catalogue.inventory.rows_of(identity)}
-    return any(not asked <= row.values().keys() for row in rows)
+        return
+    for row in {row for identity in identities for row in catalogue.inventory.rows_of(identity)}:
+        if not asked <= row.values().keys():
+            yield row
 
 
 def _may_take_answers(before: Catalogue, after: Catalogue) -> bool:

@@ -6,12 +6,16 @@ Rules: docs/check.md#what-machines-last-said.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Final
+from collections.abc import Iterable, Mapping, Sequence, Set
+from typing import Final, Protocol
 
 import orjson
 
+from answerd.answers.catalogue import Catalogue
 from answerd.answers.secret_names import SECRET
+from answerd.errors import AnswerError
+from answerd.facts import Facts
+from answerd.identity import identity_of
 from answerd.installs.contacts import Contact, ContactIndex
 
 Told = tuple[tuple[str, str], ...]
@@ -37,6 +41,24 @@ class LastWords:
         return words_of(contact) if contact is not None else ()
 
 
+class WordsKnown(Protocol):
+    """Returns what machines last said: all, or those with one of some identities, which is read in a third of the
+    time."""
+
+    def __call__(self, of: Set[str] | None = None) -> LastWords: ...
+
+
+def last_contact(catalogue: Catalogue, facts: Facts, name: str, words: WordsKnown) -> Contact | None:
+    """Return the last contact of a machine of which nothing but its name is given; ``facts`` have the name alone. None
+    where none is known."""
+    try:
+        row = catalogue.facts(facts).row
+    except AnswerError:  # it is said once the answer is to be made
+        return None
+    identities = row.identities() if row is not None else {}
+    return words({identity_of(name), *identities}).contact(name, identities.values())
+
+
 def words_of(contact: Contact) -> Told:
     """Return what a machine said at a contact, without values that were hidden when it was kept."""
     return words_in(orjson.loads(contact.labels or "{}"))
@@ -54,6 +76,12 @@ def words_in(labels: Mapping[str, Sequence[str]]) -> Told:
 
 
 NO_WORDS: Final = LastWords()
+
+
+def no_words(of: Set[str] | None = None) -> LastWords:  # noqa: ARG001 - of nobody
+    """Return the words of no machine."""
+    return NO_WORDS
+
 
 _MOST_NAMED: Final = 5
 """Machines that a sentence names; of more, the first and the last."""

@@ -50,13 +50,15 @@ _MOST_DIGITS = 20
 class CheckReport:
     """The result of a check, sorted. ``problems`` fail it, ``notes`` do not. ``rendered`` counts the answers tried.
 
-    ``machines`` has the names of the affected machines, where they are known; a default has the name "".
+    ``machines`` has the names of the affected machines, where they are known; a default has the name "". ``told`` are
+    the machines that were tried with what they last said.
     """
 
     problems: tuple[str, ...]
     notes: tuple[str, ...]
     rendered: int = 0
     machines: Mapping[str, frozenset[str]] = field(default_factory=dict, compare=False)
+    told: tuple[str, ...] = ()
 
 
 def check(
@@ -113,7 +115,7 @@ def check(
     labels.report(found)
     machines = {sentence: frozenset(names) for sentence, names in found.machines.items()}
     problems, notes = in_order(found.problems), in_order(found.notes | judge.notes)
-    return CheckReport(tuple(problems), tuple(notes), len(tried), machines)
+    return CheckReport(tuple(problems), tuple(notes), len(tried), machines, tuple(told))
 
 
 _NUMBER = re.compile(r"([0-9]+)")

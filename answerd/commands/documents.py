@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import time
+from collections.abc import Set
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -115,13 +116,13 @@ def named_directory(name: str) -> FileStore:
     return store
 
 
-def last_words(store: Store, *, beside_settings: bool = True) -> LastWords:
-    """Return what machines last said to the service of the settings; nothing where that is not kept or cannot be
-    read, or where the documents are not those of the settings."""
+def last_words(store: Store, of: Set[str] | None = None, *, beside_settings: bool = True) -> LastWords:
+    """Return what machines last said to the service of the settings, as `words_known` does; nothing where the documents
+    are not those of the settings."""
     config = settings()
     if not beside_settings or not config.has_states:
         return NO_WORDS
     try:
-        return words_known(open_existing_states(config, store))
+        return words_known(open_existing_states(config, store), of)
     except StoreError:  # the service says it
         return NO_WORDS

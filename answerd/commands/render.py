@@ -56,12 +56,13 @@ from __future__ import annotations
 
 import sys
 from dataclasses import replace
+from functools import partial
 
 from answerd import captures
 from answerd.answers.answer_secrets import known_values, redacted_answer
 from answerd.answers.catalogue import Catalogue
 from answerd.answers.explain import Placing, explained, explanation, origins
-from answerd.answers.last_words import words_of
+from answerd.answers.last_words import last_contact, words_of
 from answerd.answers.near_misses import with_hints
 from answerd.answers.resolve import Answer, resolve
 from answerd.answers.sources import Sources
@@ -117,11 +118,7 @@ def _with_last_words(request: Request, arguments: Arguments, store: Store, catal
     name = arguments["<id>"]
     if not name or any(arguments[option] for option in ("--body", "--query", "--header", "--replay", "--dir")):
         return request
-    try:
-        row = catalogue.facts(Facts(request)).row
-    except AnswerError:  # it is said once the answer is to be made
-        return request
-    contact = last_words(store).contact(name, row.identities().values() if row is not None else ())
+    contact = last_contact(catalogue, Facts(request), name, partial(last_words, store))
     if contact is None:
         return request
     say(f"# with what {shown_name(contact.machine)} last said on {moment(contact.at)}")

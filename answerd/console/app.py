@@ -56,6 +56,7 @@ from answerd.server.http.parser import HttpRequest
 from answerd.server.http.responses import exchange_of
 from answerd.server.http.server import PeerBodyLimit
 from answerd.server.roles import NEEDED, Caller, Role, may
+from answerd.server.words_for_checks import WordsForChecks
 
 LOGIN, LOGOUT, DOCUMENT = "/console/login", "/console/logout", "/console/document"
 INVENTORY, ADOPT, HISTORY = "/console/inventory", "/console/adopt", "/console/history"
@@ -364,7 +365,7 @@ def _backend(parts: ConsoleParts) -> Backend:
         catalogue=parts.follower.current,
         problems=parts.problems,
         sources=sources,
-        check=Checks(parts.follower.current, sources),
+        check=Checks(parts.follower.current, sources, WordsForChecks(installs.store if installs is not None else None)),
         store=parts.store.described,
         version=f"answerd {__version__}",
         settings=[(name, value, SETTINGS_BY_NAME[name].meaning) for name, value, _ in describe(config)],

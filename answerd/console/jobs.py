@@ -24,6 +24,7 @@ from answerd.answers.causes import Cause, causes
 from answerd.answers.sources import Sources
 from answerd.check import check
 from answerd.server.threads import in_pool
+from answerd.server.words_for_checks import WordsForChecks
 from answerd.store import StoreError
 from answerd.validators import Tools
 
@@ -221,16 +222,17 @@ class Checked:
 class Checks:
     """Checks of the whole set. While it changes all the time, its problems are those of a moment ago."""
 
-    def __init__(self, catalogue: Callable[[], Catalogue], sources: Sources) -> None:
+    def __init__(self, catalogue: Callable[[], Catalogue], sources: Sources, words: WordsForChecks) -> None:
         self._catalogue = catalogue
         self._sources = sources
+        self._words = words
         self._made: OfTheSet[tuple[Sequence[Cause], Sequence[Cause]]] = OfTheSet()
 
     def __call__(self, again_after: float = 0.0) -> Checked:
-        """Return what is known, and begin a check where the set, or a secret, has changed since the last, or that has
-        failed, and it ended ``again_after`` seconds ago."""
+        """Return what is known, and begin a check where the set, a secret, or what machines said has changed since the
+        last, or that has failed, and it ended ``again_after`` seconds ago."""
         catalogue = self._catalogue()
-        about = catalogue, self._sources.version()
+        about = catalogue, self._sources.version(), self._words.version()
         job = self._made.look(about, partial(self._check, catalogue), patience_for(catalogue), again_after)
         ended = self._made.ended
         known = Checked(None) if ended is None else Checked(*(ended.result or ((), ())), ended.at, ended.about == about)
@@ -239,5 +241,6 @@ class Checks:
     def _check(
         self, catalogue: Catalogue, progress: Callable[[int, int], None]
     ) -> tuple[Sequence[Cause], Sequence[Cause]]:
-        report = check(catalogue, Tools.none(), progress, sources=self._sources)
+        with self._words.taken() as words:
+            report = check(catalogue, Tools.none(), progress, sources=self._sources, words=words)
         return [*causes(report.problems, report.machines)], [*causes(report.notes, report.machines)]

@@ -12,13 +12,13 @@ from contextlib import contextmanager
 from time import monotonic
 from typing import Any, TypeVar
 
-from answerd.answers.last_words import NO_WORDS
+from answerd.answers.last_words import WordsKnown, no_words
 from answerd.answers.problems import ProblemIndex
 from answerd.server.answer_set import SetFollower
 from answerd.server.os_support import gc_paused
 from answerd.server.threads import Lock, OneThread, TooLate
 from answerd.store import StoreAway
-from answerd.write_guard import NOT_BEGUN, Times, WordsKnown, WriteGuard
+from answerd.write_guard import NOT_BEGUN, Times, WriteGuard
 
 _T = TypeVar("_T")
 
@@ -33,7 +33,7 @@ class DocumentWrites:
         self,
         follower: SetFollower,
         thread: InThread | None = None,
-        words: WordsKnown = lambda: NO_WORDS,
+        words: WordsKnown = no_words,
         log: Callable[[str], object] = print,
     ) -> None:
         """``follower`` follows the store that is written. ``thread`` is another one than the writes' own. ``words`` and

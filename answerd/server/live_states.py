@@ -258,10 +258,11 @@ class LiveStates:
         before = self._sightings.get(identity)
         if before is None and len(self._sightings) >= MOST_SIGHTINGS:
             return
+        now = self.now()
         if before is None:
-            self._sightings[identity] = Sighting(machine, self.now(), facts_as_json(facts))
+            self._sightings[identity] = Sighting(machine, now, now, facts_as_json(facts))
         else:
-            self._sightings[identity] = _together(before, Sighting(machine, self.now(), ""))
+            self._sightings[identity] = _together(before, Sighting(machine, now, now, ""))
 
     def note_contact(self, facts: Facts, name: str, status: int, got: str, held: Held = Held.NOT) -> None:
         """Note the last contact of a machine; ``name`` is that of its row, document or member. Returns at once."""
@@ -437,7 +438,7 @@ class LiveStates:
 
 
 def _together(before: Sighting, after: Sighting) -> Sighting:
-    return Sighting(after.machine, after.at, after.facts or before.facts, before.asked + after.asked)
+    return Sighting(after.machine, before.first, after.last, after.facts or before.facts, before.asked + after.asked)
 
 
 def _running() -> float:

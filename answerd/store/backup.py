@@ -397,7 +397,7 @@ def restore_states(backup: Path, shared: DatabaseStates) -> None:
                 stored = store_events(log, rows)
                 if missing := len({row[0] for row in rows} - stored.keys()):
                     raise StoreError(f"{missing} of {len(rows)} events of installs were not stored")
-        query = "SELECT machine, last, facts, asked FROM unknown_machines ORDER BY last"
+        query = "SELECT machine, first, last, facts, asked FROM unknown_machines ORDER BY last"
         sightings = [Sighting(*row) for row in run(source, query).fetchall()]
         with shared.writing() as log:
             write_sightings(log.database, sightings)

@@ -13,7 +13,7 @@ import math
 import os
 import secrets
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, TypeVar
@@ -282,21 +282,21 @@ def _deliver(node: NodeStates, database: peewee.PostgresqlDatabase) -> None:
         with node.reading() as local:
             rows = run(local, _TO_DELIVER).fetchall()
             source = setting(local, "source") or ""
-            query = "SELECT machine, last, facts, unsent FROM unknown_machines WHERE unsent > 0 LIMIT 500"
-            unknown = run(local, query).fetchall()
+            query = "SELECT machine, first, last, facts, unsent FROM unknown_machines WHERE unsent > 0 LIMIT 500"
+            unknown = [Sighting(*row) for row in run(local, query)]
         if not rows and not unknown:
             return
         with database.atomic(READ_COMMITTED):
             log = _lock(database)
             numbers = store_events(log, rows)
-            write_sightings(database, [Sighting(*row) for row in unknown])
+            write_sightings(database, unknown)
             own = [row[0] for row in rows if row[2] == source]
             if own:
                 note(database, f"last {source}", own[-1])
             log.end()
         with node.writing() as local:
             run_many(local, "UPDATE events SET shared = ? WHERE id = ?", [(numbers[row[0]], row[0]) for row in rows])
-            sent = [(row[3], identity_of(row[0])) for row in unknown]
+            sent = [(row.asked, identity_of(row.machine)) for row in unknown]
             run_many(local, "UPDATE unknown_machines SET unsent = max(0, unsent - ?) WHERE identity = ?", sent)
         if len(rows) < ROWS_AT_ONCE:
             return
@@ -359,13 +359,13 @@ class DatabaseStates(States):
     node: Path | None = None
     """The replica of this machine's node, where it has one: the last contacts are beside it."""
 
-    def contacts(self) -> list[Contact]:
+    def contacts(self, of: Set[str] | None = None) -> list[Contact]:
         path = states_path(self.node) if self.node is not None else None
         if path is None or not path.exists():
             return []
         file = SqliteFile(path)
         with file.faults("read"), file.connected() as database:
-            return contacts_in(database)
+            return contacts_in(database, of)
 
     def catch_up(self, memory: InstallMemory, position: Position) -> tuple[InstallMemory, Position]:
         with self.reading() as database:

@@ -66,10 +66,12 @@ SINCE = """
 
 
 class Sighting(NamedTuple):
-    """A machine that nothing claims has asked, ``asked`` times. ``facts`` is JSON, empty where nothing new is said."""
+    """A machine that nothing claims has asked, ``asked`` times, between two moments. ``facts`` is JSON, empty where
+    nothing new is said."""
 
     machine: str
-    at: float
+    first: float
+    last: float
     facts: str
     asked: int = 1
 
@@ -291,7 +293,10 @@ def insert(
 
 _SIGHT = """
     INSERT INTO unknown_machines (identity, machine, first, last, asked, facts, unsent) VALUES (?, ?, ?, ?, ?, ?, ?)
-    ON CONFLICT (identity) DO UPDATE SET last = excluded.last, asked = unknown_machines.asked + excluded.asked,
+    ON CONFLICT (identity) DO UPDATE SET
+      last = CASE WHEN excluded.last > unknown_machines.last THEN excluded.last ELSE unknown_machines.last END,
+      first = CASE WHEN excluded.first < unknown_machines.first THEN excluded.first ELSE unknown_machines.first END,
+      asked = unknown_machines.asked + excluded.asked,
       unsent = unknown_machines.unsent + excluded.unsent,
       facts = CASE excluded.facts WHEN '' THEN unknown_machines.facts ELSE excluded.facts END"""
 
@@ -301,14 +306,15 @@ _KEEP_LAST = """
 
 
 def write_sightings(database: peewee.Database, sightings: Sequence[Sighting], *, is_node: bool = False) -> None:
-    """Write which unknown machines asked; the last `MOST_UNKNOWN` are kept. ``is_node``: they are to be delivered."""
+    """Write which unknown machines asked; the last `MOST_UNKNOWN` are kept. ``is_node``: they are to be delivered.
+    What one process or node has seen first, another may have written before."""
     if sightings:
         rows = [
             (
                 identity_of(row.machine),
                 row.machine,
-                row.at,
-                row.at,
+                row.first,
+                row.last,
                 row.asked,
                 row.facts.replace("\0", "").replace("\\u0000", ""),
                 row.asked if is_node else 0,
@@ -345,16 +351,24 @@ def write_contacts(database: peewee.Database, contacts: Sequence[Contact]) -> No
     run(database, _KEEP_CONTACTS, (MOST_CONTACTS,))
 
 
-def contacts_in(database: peewee.Database) -> list[Contact]:
+def contacts_in(database: peewee.Database, of: Set[str] | None = None) -> list[Contact]:
+    """Return the last contacts of all machines, or of those that have one of some identities."""
     if "last_contacts" not in database.get_tables():
         return []
-    rows = run(
-        database, "SELECT machine, at, identities, asked, status, got, held, labels FROM last_contacts"
-    ).fetchall()
+    rows = run(database, "SELECT machine, at, identities, asked, status, got, held, labels FROM last_contacts")
     return [
-        Contact(machine, at, tuple(identities.split(" ")), asked, status, got, Held(held), labels)
-        for machine, at, identities, asked, status, got, held, labels in rows
+        Contact(machine, at, tuple(identities), asked, status, got, Held(held), labels)
+        for machine, at, written, asked, status, got, held, labels in rows
+        for identities in (written.split(" "),)
+        if of is None or not of.isdisjoint(identities)
     ]
+
+
+def contacts_written(database: peewee.Database) -> float:
+    """Return a number that is another one once a contact was written."""
+    if "last_contacts" not in database.get_tables():
+        return 0.0
+    return float(run(database, "SELECT total(at) FROM last_contacts").fetchone()[0])
 
 
 def unknown_machines(database: peewee.Database) -> list[UnknownMachine]:

@@ -12,7 +12,7 @@ from __future__ import annotations
 import secrets
 import sqlite3
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import Any, Final, NamedTuple
@@ -39,6 +39,7 @@ from answerd.store.state_tables import (
     Sighting,
     audited_in,
     contacts_in,
+    contacts_written,
     events_since,
     history_of,
     insert,
@@ -145,9 +146,14 @@ class States(ABC):
         with self.reading() as database:
             return unknown_machines(database)
 
-    def contacts(self) -> list[Contact]:
-        """Return the last contacts of machines with this service; none where they are not known here."""
+    def contacts(self, of: Set[str] | None = None) -> list[Contact]:  # noqa: ARG002 - there are none
+        """Return the last contacts with this service, of all machines or of those with one of some identities; none
+        where they are not known here."""
         return []
+
+    def contacts_written(self) -> float:
+        """Return a number that is another one once a contact was written."""
+        return 0.0
 
     def nodes(self) -> Sequence[Node]:
         """Return the nodes that share the states; none where they are of one service."""
@@ -158,11 +164,11 @@ class States(ABC):
         return None
 
 
-def words_known(states: States | None) -> LastWords:
-    """Return what machines last said to the service, for answers that are only tried; nothing where that is not kept,
-    or cannot be read, which the service says."""
+def words_known(states: States | None, of: Set[str] | None = None) -> LastWords:
+    """Return what machines last said to the service, for answers that are only tried: all, or those with one of some
+    identities; nothing where that is not kept, or cannot be read, which the service says."""
     try:
-        return NO_WORDS if states is None else LastWords(states.contacts())
+        return NO_WORDS if states is None else LastWords(states.contacts(of))
     except StoreError:
         return NO_WORDS
 
@@ -259,9 +265,13 @@ class StateFile(States):
             tidy(database, [event.record], self.shared)
         self.wake_up()
 
-    def contacts(self) -> list[Contact]:
+    def contacts(self, of: Set[str] | None = None) -> list[Contact]:
         with self.reading() as database:
-            return contacts_in(database)
+            return contacts_in(database, of)
+
+    def contacts_written(self) -> float:
+        with self.reading() as database:
+            return contacts_written(database)
 
     def note_contacts(self, contacts: Sequence[Contact]) -> None:
         """Write the last contacts of machines, without waiting for the disk. Raises `StoreError`."""

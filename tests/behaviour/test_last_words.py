@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Set
 from typing import Any
 
 import pytest
@@ -126,11 +127,11 @@ def test_a_machine_that_was_selected_by_what_it_said_loses_its_answer(fleet: Fle
     before = fleet.loader.catalogue
     fleet.remove("groups/dell.ks")
     said = LastWords([contact("web-1", "52:54:00:00:00:01", product="R750", disks__0="sda")])
-    assert machines_losing_answers(before, fleet.loader.catalogue, lambda: said) == 1
+    assert machines_losing_answers(before, fleet.loader.catalogue, lambda of=None: said) == 1
     assert machines_losing_answers(before, fleet.loader.catalogue) == 0
 
 
-ROWS = "id,mac,product,role\nweb-1,52:54:00:00:00:01,{product},{role}\n"
+ROWS = "id,mac,product,role\nweb-1,52:54:00:00:00:01,{product},{role}\nweb-2,52:54:00:00:00:02,,\n"
 ROLE = "# answer: match role=web\nlang C\n"
 
 
@@ -157,10 +158,11 @@ def test_last_words_are_read_where_they_can_decide_whose_answer_a_changed_row_is
     fleet.write({"inventory.csv": table(was), **groups})
     before, asked = fleet.loader.catalogue, []
 
-    def words() -> LastWords:
-        asked.append(1)
+    def words(of: Set[str] | None = None) -> LastWords:
+        asked.append(of)
         return LastWords([contact("web-1", "52:54:00:00:00:01", product="R750", disks__0="sda")])
 
     fleet.write({"inventory.csv": table(is_now)})
     found = machines_losing_answers(before, fleet.loader.catalogue, words)
-    assert (found, bool(asked)) == (losing, is_read)
+    of_the_row = {"web1", "525400000001"}
+    assert (found, asked) == (losing, [of_the_row] if is_read else [])

@@ -5,10 +5,12 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
-from typing import Any
+from random import Random
+from typing import Any, TypeVar
 
 import pytest
 
@@ -17,6 +19,7 @@ from answerd.server.roles import hash_of
 from tests.support.processes import killed_at_last
 from tests.support.replies import Reply
 from tests.support.service import PROGRAM, Service, environment, run, write_tree
+from tests.support.stores import STORES, stored
 from tests.support.terminals import new_terminal, read_until
 from tests.support.waiting import wait_until
 
@@ -30,6 +33,15 @@ DOCUMENTS: dict[str, str | bytes] = {
     "inventory.csv": "id,mac,serial,role\nspare-1,,,gpu\nspare-2,,,gpu\n",
     "default.ipxe": "#!ipxe\nsleep 60\n",
 }
+
+
+_T = TypeVar("_T")
+
+
+def shuffled(things: Iterable[_T], seed: int) -> list[_T]:
+    found = [*things]
+    Random(seed).shuffle(found)
+    return found
 
 
 def mac(number: int) -> str:
@@ -98,6 +110,75 @@ def test_machines_are_adopted_on_the_command_line(serving: Callable[..., Service
     assert (nobody.returncode, b"there is no machine to adopt" in nobody.stderr) == (1, True)
     wrong = adopt("--name", "cn")
     assert (wrong.returncode, b"write {n} once" in wrong.stderr) == (2, True)
+
+
+RACK = 50
+ROWS = "".join(f"{name},,,gpu\n" for name in shuffled([f"r1-{number:02}" for number in range(1, RACK + 1)], 2))
+
+
+@pytest.mark.parametrize("store", STORES)
+@pytest.mark.parametrize(
+    ("options", "table", "names"),
+    [
+        pytest.param(
+            ("--name", "cn{n:04}", "--set", "role=gpu"),
+            "id,mac,serial,role\n",
+            [f"cn{number:04}" for number in range(1, RACK + 1)],
+            id="new rows with names from a pattern",
+        ),
+        pytest.param(
+            ("--free",),
+            "id,mac,serial,role\n" + ROWS,
+            [row.partition(",")[0] for row in ROWS.splitlines()],
+            id="rows that have no hardware yet, from top to bottom",
+        ),
+    ],
+)
+def test_a_rack_is_adopted_by_power_on_order_and_installs_once(
+    serving: Callable[..., Service], tmp_path: Path, store: str, options: Sequence[str], table: str, names: list[str]
+) -> None:
+    answer = "# answer: match role=gpu\n# answer: once\n# {{ id }} {{ serial }}\n# {{ report }}\n"
+    documents = {"groups/gpu.ks": answer, "inventory.csv": table, "default.ipxe": "#!ipxe\nsleep 60\n"}
+    settings = stored(store, tmp_path, documents)
+    service = serving(None, **settings, SERVICE_WORKERS=2)
+
+    def told(*arguments: str) -> Any:
+        done = run(*arguments, "--json", **settings)
+        assert done.returncode == 0, done.stderr
+        return json.loads(done.stdout)
+
+    order = shuffled(range(1, RACK + 1), 1)
+    # Those that were switched on before a machine wait, and ask again.
+    requests = [one for at, number in enumerate(order) for one in (number, *order[max(at - 3, 0) : at])]
+    for number in requests:
+        assert ask(service, number, "/ipxe").status == 200
+    wait_until(lambda: sum(one["asked"] for one in told("installs", "--unknown")["unknown"]) == len(requests))
+    made = told("adopt", *options, "--count", str(RACK))
+    assert made["left_out"] == []
+    found = [(row["row"]["id"], row["row"]["mac"], row["row"]["role"]) for row in made["rows"]]
+    assert found == [(name, mac(number), "gpu") for name, number in zip(names, order, strict=True)]
+    for name, number in zip(names, order, strict=True):
+        given = text_of(service, number, 200, "")
+        assert given.splitlines()[0] == f"# {name} 7ABC10{number}"
+        report = re.search(r"/report/[\w.-]+", given)
+        assert report is not None
+        assert service.post(f"{report[0]}/installed", b"").status == 200
+        assert text_of(service, number, 404, f"{name} is installed since")
+    listed = told("installs", "--state", "installed")["installs"]
+    assert {one["machine"]: one["starts"] for one in listed} == dict.fromkeys(names, 1)
+
+
+def text_of(service: Service, number: int, status: int, text: str) -> str:
+    """The answer to a machine, which has a status and a text: from a worker that has the rows, soon all of them."""
+    replies: list[Reply] = []
+
+    def is_from_such_a_worker() -> bool:
+        replies.append(ask(service, number))
+        return "no document claims" not in replies[-1].text
+
+    wait_until(is_from_such_a_worker)
+    assert (replies[-1].status, text in replies[-1].text) == (status, True)
+    return replies[-1].text
 
 
 def test_machines_are_adopted_over_the_admin_api(serving: Callable[..., Service], tmp_path: Path) -> None:

@@ -25,10 +25,11 @@ from prometheus_client.parser import text_string_to_metric_families
 from answerd.installs.tokens import token_fingerprint
 from answerd.server.roles import hash_of
 from tests.support.console import TOKEN as CONSOLE_TOKEN
-from tests.support.console import etag_of, started
+from tests.support.console import Running, etag_of, started
 from tests.support.disks import fill
 from tests.support.replies import Reply, chunked, exchange, post, receive
 from tests.support.service import Service, run, write_tree
+from tests.support.stores import DATABASES, stored
 from tests.support.waiting import PATIENCE, wait_until
 
 IPXE = "#!ipxe\n# answer: once\nkernel vmlinuz {{ report }}\n"
@@ -340,6 +341,42 @@ def test_dry_runs_and_previews_of_the_console_use_what_a_machine_last_said(tmp_p
         assert (refused.status, "web-01" in refused.text) == (409, True)
         gone = ask("DELETE", "/groups/dell?format=ks")
         assert json.loads(gone.text)["machines"] == 1
+
+
+@pytest.mark.parametrize("store", DATABASES)
+def test_the_admin_api_and_the_page_of_problems_use_what_a_machine_last_said(tmp_path: Path, store: str) -> None:
+    group = "# answer: template on\n# answer: match product=R750*\nnetwork --bootproto={{ proto }}\n"
+    table = "id,mac\nweb-01,52:54:00:00:00:10\n"
+    settings = stored(store, tmp_path, {"inventory.csv": table, "groups/dell.ks": group})
+    listening = {"SERVICE_ADMIN_ADDR": "127.0.0.1:0", "SERVICE_CONSOLE_ADDR": "127.0.0.1:0"}
+    with Running(**settings, **listening, SERVICE_ADMIN_TOKEN=CONSOLE_TOKEN) as browser:
+        service = browser.service
+
+        def ask(target: str) -> Reply:
+            return service.ask_admin("GET", target, Authorization=f"Bearer {CONSOLE_TOKEN}")
+
+        def page() -> str:
+            return unescape(browser.get("/console/check").text)
+
+        browser.log_in()
+        wait_until(lambda: "it was not tried" in page())
+        assert ask("/check").json == {"problems": [], "last_words": []}
+        assert ask("/resolve/web-01").status == 404
+        body = json.dumps({"mac": "52:54:00:00:00:10", "product": "R750xs", "proto": "pigeon"}).encode()
+        assert service.post("/ks", body).status == 200
+        wait_until(lambda: ask("/check").json["last_words"] == ["web-01"])
+        (problem,) = ask("/check").json["problems"]
+        assert "web-01" in problem
+        resolved = ask("/resolve/web-01")
+        assert (resolved.status, resolved.text) == (200, "network --bootproto=pigeon\n")
+        asked = json.loads(ask("/installs/web-01").text)["last_contact"]["at"]
+        assert resolved.headers["x-last-words"] == asked
+        explained = ask("/resolve/web-01?explain=1")
+        assert (explained.json["answer"], explained.headers["x-last-words"]) == (resolved.text, asked)
+        overridden = ask("/resolve/web-01?path=/ks&mac=52:54:00:00:00:10")
+        assert (overridden.status, "x-last-words" in overridden.headers) == (404, False)
+        wait_until(lambda: "web-01 was tried with what was last said" in page())
+        assert "1 problem" in page()
 
 
 def test_a_state_file_that_vanishes_stops_reports_and_keeps_what_is_known(

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
-from answerd.answers.last_words import NO_WORDS
+from answerd.answers.last_words import WordsKnown, no_words
 from answerd.server.admin.app import make_admin_app
 from answerd.server.answer_set import SetFollower, WriteCounter
 from answerd.server.bearer import FailureBlock
@@ -17,7 +17,6 @@ from answerd.server.roles import AdminTokens, NamedToken
 from answerd.store import Store
 from answerd.store.loader import Loader
 from answerd.store.sqlite import SqliteStore
-from answerd.write_guard import WordsKnown
 from tests.support.clients import PatientClient
 from tests.support.replies import Reply
 
@@ -51,7 +50,7 @@ class AdminOf(Generic[_Store]):
         named: Iterable[NamedToken] = (),
         *,
         in_threads: bool = False,
-        words: WordsKnown = lambda: NO_WORDS,
+        words: WordsKnown = no_words,
     ) -> None:
         self.store = store
         self.generation = WriteCounter()
@@ -123,6 +122,6 @@ class Admin(AdminOf[SqliteStore]):
         named: Iterable[NamedToken] = (),
         *,
         in_threads: bool = False,
-        words: WordsKnown = lambda: NO_WORDS,
+        words: WordsKnown = no_words,
     ) -> None:
         super().__init__(SqliteStore(path), named, in_threads=in_threads, words=words)

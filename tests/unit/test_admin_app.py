@@ -352,11 +352,11 @@ def test_check_tells_what_the_command_tells_and_looks_once_for_each_state(
 
     def check(catalogue: Any, *_: Any, **__: Any) -> CheckReport:
         looked.append(catalogue)
-        return CheckReport(("a", "b"), ("a note",))
+        return CheckReport(("a", "b"), ("a note",), told=("web-1",))
 
     monkeypatch.setattr(observe, "check", check)
     for _ in range(2):
-        assert admin.get("/check").json == {"problems": ["a", "b"]}
+        assert admin.get("/check").json == {"problems": ["a", "b"], "last_words": ["web-1"]}
     admin.put("/default", "x = 1\n")
     admin.get("/check")
 

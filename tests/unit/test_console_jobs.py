@@ -21,6 +21,7 @@ from answerd.console.places import ShownCause
 from answerd.console.rendering import Piece, page
 from answerd.documents import Key, RawDocument
 from answerd.identity import Kind
+from answerd.server.words_for_checks import WordsForChecks
 
 PATIENT = 30.0
 
@@ -104,7 +105,7 @@ def checks_held(monkeypatch: pytest.MonkeyPatch) -> Iterator[Event]:
 
 def test_a_check_shows_what_it_found_before_while_the_next_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
     in_force = [catalogue_of(one="extends = 'nowhere'\n")]
-    check = Checks(lambda: in_force[0], NO_SOURCES)
+    check = Checks(lambda: in_force[0], NO_SOURCES, WordsForChecks(None))
     monkeypatch.setattr(jobs, "patience_for", lambda _: PATIENT)
     first = check()
     assert first.problems is not None

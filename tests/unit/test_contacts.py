@@ -142,6 +142,17 @@ def test_the_file_has_the_newest_of_each_machine_and_the_last_20_000(states: Sta
     assert "a" not in kept
 
 
+def test_the_contacts_of_some_machines_are_those_that_have_one_of_their_identities(states: StateFile) -> None:
+    assert (states.contacts({"a"}), states.contacts_written()) == ([], 0.0)
+    made = [contact("a", 1.0, "a", "s1"), contact("b", 2.0, "b", "s11"), contact("c", 3.0, "c", "s2")]
+    states.note_contacts(made)
+    assert states.contacts({"s1", "c"}) == [made[0], made[2]]
+    assert states.contacts(frozenset()) == []
+    written = states.contacts_written()
+    states.note_contacts([contact("a", 1.5, "a", "s1")])  # no newer than that of another machine
+    assert states.contacts_written() != written
+
+
 # --- how it is shown -------------------------------------------------------------------------------------------------
 
 

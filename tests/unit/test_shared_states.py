@@ -148,8 +148,8 @@ def test_the_history_and_the_unknown_machines_of_all_nodes_are_at_each(nodes: li
     a.ask(1.0)
     a.report(ReportKind.PROGRESS, 2.0)
     a.report(ReportKind.INSTALLED, 3.0)
-    for _ in range(2):
-        a.store.note_sightings([Sighting("52:54:00:00:00:09", 4.0, '{"path": ["/ks"]}')])
+    for node, first in ((a, 4.0), (b, 2.0)):
+        node.store.note_sightings([Sighting("52:54:00:00:00:09", first, first + 0.5, '{"path": ["/ks"]}')])
         all_synced(nodes)
     events = [(event.kind, event.origin, event.body) for event in b.store.history(["web01"])]
     assert events == [
@@ -157,7 +157,8 @@ def test_the_history_and_the_unknown_machines_of_all_nodes_are_at_each(nodes: li
         ("progress", "192.0.2.1", b"log"),
         ("installed", "192.0.2.1", b"log"),
     ]
-    assert [(machine.machine, machine.asked) for machine in b.store.unknown()] == [("52:54:00:00:00:09", 2)]
+    (machine,) = b.store.unknown()
+    assert (machine.machine, machine.first, machine.last, machine.asked) == ("52:54:00:00:00:09", 2.0, 4.5, 2)
 
 
 def test_the_audit_of_all_nodes_is_at_each_and_outlives_a_forget(nodes: list[Node], server: PostgresServer) -> None:

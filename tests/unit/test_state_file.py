@@ -158,11 +158,11 @@ def test_the_bodies_of_a_records_reports_are_bounded(writer: StateWriter) -> Non
 
 
 def test_unknown_machines_are_counted_and_the_last_ones_kept(states: StateFile) -> None:
-    states.note_sightings([Sighting("98:fa:9b:50:d8:10", 1, '{"mac": "x"}')])
-    states.note_sightings([Sighting("98-FA-9B-50-D8-10", 2, "")])
+    states.note_sightings([Sighting("98:fa:9b:50:d8:10", 2, 2, '{"mac": "x"}')])
+    states.note_sightings([Sighting("98-FA-9B-50-D8-10", 1, 3, "", 2)])  # another process saw it before
     (found,) = states.unknown()
-    assert tuple(found) == ("98:fa:9b:50:d8:10", 1, 2, 2, '{"mac": "x"}', False)
-    states.note_sightings([Sighting(f"serial{at}", 10 + at, "") for at in range(MOST_UNKNOWN)])
+    assert tuple(found) == ("98:fa:9b:50:d8:10", 1, 3, 3, '{"mac": "x"}', False)
+    states.note_sightings([Sighting(f"serial{at}", 10 + at, 10 + at, "") for at in range(MOST_UNKNOWN)])
     found_now = states.unknown()
     assert len(found_now) == MOST_UNKNOWN
     assert found_now[0].machine == f"serial{MOST_UNKNOWN - 1}"

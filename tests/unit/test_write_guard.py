@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Set
 from pathlib import Path
 from time import monotonic
 
@@ -415,7 +415,7 @@ def test_a_problem_of_documents_is_the_same_while_what_is_wrong_with_which_is(ad
 
 
 def test_what_follows_the_commit_does_not_make_a_write_look_failed(in_memory: Path) -> None:
-    def words() -> LastWords:
+    def words(of: Set[str] | None = None) -> LastWords:
         raise RuntimeError("the contacts are no rows")
 
     admin = Admin(in_memory / "answers.db", words=words)

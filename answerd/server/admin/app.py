@@ -120,12 +120,13 @@ def make_admin_app(
     app.default_error_handler = _router_error
     if installs is not None:  # what is tried here is given to no machine: every machine counts as armed
         sources = replace(sources, gates=assumed_gates(installs.at_fork.own_url, now=installs.now()))
-    nodes = tuple if installs is None else installs.store.nodes
+    states = installs.store if installs is not None else None
+    nodes = states.nodes if states is not None else tuple
     events = EventStreams(feed, installs, lambda record: redacted_install(record, writes.follower.current(), sources))
     operating = InstallHandlers(installs, writes.follower.current, sources) if installs is not None else None
     tallied = operating.metrics if operating is not None else no_metrics
     routes = [
-        *ObserveHandlers(writes.follower, sources, readiness, exposition, events, nodes, tallied).routes(),
+        *ObserveHandlers(writes.follower, sources, readiness, exposition, events, nodes, tallied, states).routes(),
         *DocumentHandlers(writes, sources).routes(),
         *ChangeHandlers(writes, sources, installs).routes(),
         *(operating.routes() if operating is not None else ()),

@@ -7,7 +7,7 @@ the program and with the tables that it repeats.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from importlib import resources
@@ -23,12 +23,14 @@ from answerd import __version__
 from answerd.answers.answer_secrets import redacted_answer
 from answerd.answers.catalogue import Catalogue
 from answerd.answers.explain import explanation
+from answerd.answers.last_words import last_contact, words_of
 from answerd.answers.resolve import Answer, resolve
 from answerd.answers.sources import Sources
-from answerd.check import check
+from answerd.check import CheckReport, check
 from answerd.errors import AnswerError, NotClaimed
 from answerd.facts import Facts, Request, facts_of
 from answerd.identity import Kind
+from answerd.installs.shown import timestamp
 from answerd.server.admin import requests
 from answerd.server.admin.requests import (
     JSON,
@@ -48,7 +50,9 @@ from answerd.server.http.responses import PLAIN_TEXT
 from answerd.server.probes import HEALTH, READY, Probes, Readiness
 from answerd.server.statuses import OK, SERVICE_UNAVAILABLE
 from answerd.server.threads import in_thread, on_loop
+from answerd.server.words_for_checks import WordsForChecks
 from answerd.store.nodes import Node, differences_of
+from answerd.store.states import States, words_known
 from answerd.validators.tools import ToolRequest, Tools
 from answerd.validators.verdict import Remarks
 from answerd.write_guard import set_etag
@@ -68,9 +72,10 @@ class ObserveHandlers:
         events: EventStreams,
         nodes: Callable[[], Sequence[Node]],
         tallied: Callable[[str], bytes],
+        states: States | None,
     ) -> None:
         """``sources`` fill placeholders that the facts of a request do not fill, and change no state. ``tallied`` gives
-        the metrics of installs by group or by a column."""
+        the metrics of installs by group or by a column. ``states`` has what machines last said."""
         self.follower = follower
         self.sources = sources
         self._probes = Probes(readiness)
@@ -80,7 +85,9 @@ class ObserveHandlers:
         self._tallied = tallied
         self._description = json_bytes(description())
         self._checking = RLock()
-        self._checked: tuple[Catalogue, int, list[str]] | None = None
+        self._words = partial(words_known, states)
+        self._words_for_checks = WordsForChecks(states)
+        self._checked: tuple[Hashable, CheckReport] | None = None
 
     def routes(self) -> Iterable[Route]:
         yield Route("GET", HEALTH, partial(self.probe, HEALTH))
@@ -94,7 +101,8 @@ class ObserveHandlers:
         yield Route("GET", "/nodes", self.nodes)
 
     def resolve(self, name: str | None = None) -> bottle.HTTPResponse:
-        """Return the answer that a machine of this identity, or a request with these facts, would get."""
+        """Return the answer that a machine of this identity, with what it last said, or a request with these facts
+        would get."""
         identifier = None if name is None else requests.identifier(Kind.MACHINE, name)
         pieces = bottle.request.environ["QUERY_STRING"].split("&")
         query = "&".join(piece for piece in pieces if piece != "explain=1")  # no fact of a machine
@@ -102,6 +110,11 @@ class ObserveHandlers:
         facts = _facts_of_query(query) if query else facts_of([identifier] if identifier else [])
         catalogue = self.follower.current()
         masks = not requests.sees_secrets()
+        contact = None
+        if identifier and not query:
+            contact = in_thread(last_contact, catalogue, facts, identifier, self._words)
+        if identifier and contact is not None:
+            facts = facts_of([identifier], words_of(contact))
 
         def resolve_now() -> tuple[Answer, bytes]:
             answer = resolve(catalogue, facts, sources=self.sources)
@@ -124,23 +137,30 @@ class ObserveHandlers:
         note_outcome(answer.composition)
         content_type = JSON if explains else answer.format.content_type
         headers = {"Content-Type": content_type, "X-Answer-Source": answer.composition, **(MASKED if masks else {})}
+        if contact is not None:
+            headers["X-Last-Words"] = timestamp(contact.at)
         return bottle.HTTPResponse(body, OK, headers)
 
     def check(self) -> bottle.HTTPResponse:
         """Return every problem of the set, as ``answerd check`` finds them.
 
-        Looked for once per state of the set and of the secrets.
+        Looked for once per state of the set, of the secrets, and of what machines said.
         """
         tag = set_etag(in_thread(self.follower.loader.store.version))  # before the look, which may see more
         with self._checking:
-            catalogue, version = self.follower.current(), self.sources.version()
-            if self._checked is None or self._checked[0] is not catalogue or self._checked[1] != version:
+            catalogue = self.follower.current()
+            about = catalogue, self.sources.version(), self._words_for_checks.version()
+            if self._checked is None or self._checked[0] != about:
                 tools = _ToolsOfTheLoop(**vars(Tools.find()), hub=gevent.get_hub())
-                found = in_thread(partial(check, catalogue, tools, sources=self.sources))
-                self._checked = catalogue, version, [*found.problems]
-            problems = self._checked[2]
-        note_outcome(f"{len(problems)} problems")
-        return json_response(OK, {"problems": problems}, {"ETag": tag})
+                self._checked = about, in_thread(self._check, catalogue, tools)
+            found = self._checked[1]
+        note_outcome(f"{len(found.problems)} problems")
+        return json_response(OK, {"problems": found.problems, "last_words": found.told}, {"ETag": tag})
+
+    def _check(self, catalogue: Catalogue, tools: Tools) -> CheckReport:
+        with self._words_for_checks.taken() as words:
+            found = check(catalogue, tools, sources=self.sources, words=words)
+        return CheckReport(found.problems, (), told=found.told)  # what is kept
 
     def probe(self, path: str) -> bottle.HTTPResponse:
         status, body, outcome = self._probes.response(path)
