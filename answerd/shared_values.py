@@ -68,7 +68,6 @@ _ONE_BYTE: Final = re.compile(r"([0-9a-f]{2})\1{15}")
 _LISTED: Final = SHARED_SERIALS | SHARED_UUIDS | SHARED_ASSET_TAGS | _ASCENDING
 
 
-@lru_cache(1_024)
 def kind_of(label: str) -> str:
     """Return which of `KINDS` a case-folded label is or ends in; empty where it is none."""
     if label in KINDS:
@@ -94,11 +93,19 @@ def is_shared(kind: str, identity: str) -> bool:
     return identity in _ASCENDING or _RUNS.fullmatch(identity) is not None
 
 
-@lru_cache(4_096)
-def _is_shared_text(label: str, text: str) -> bool:
-    """Remembered: a machine sends the same at each step of its install."""
+def _is_judged_shared(label: str, text: str) -> bool:
     kind = kind_of(label)
     return bool(kind) and is_shared(kind, normalize(text))
+
+
+_LONGEST_REMEMBERED: Final = 64
+_is_known_shared: Final = lru_cache(4_096)(_is_judged_shared)
+"""A machine sends the same at each step of its install."""
+
+
+def _is_shared_text(label: str, text: str) -> bool:
+    is_short = len(label) <= _LONGEST_REMEMBERED and len(text) <= _LONGEST_REMEMBERED
+    return _is_known_shared(label, text) if is_short else _is_judged_shared(label, text)
 
 
 class SharedValues:

@@ -47,7 +47,7 @@ def pytest_configure(config: pytest.Config) -> None:
     """
     if config.getoption("--thorough"):
         os.environ[thorough.VARIABLE] = "1"
-    os.environ.setdefault(thorough.DRAW, "ci" if os.environ.get("CI") else str(random.randrange(1_000_000)))
+    os.environ.setdefault(thorough.DRAW, str(random.randrange(1_000_000)))
     Service.forked = True
     # A shell that starts a run in the background has it ignore Ctrl-C, and so would all programs that tests start.
     signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -63,6 +63,12 @@ def _do_not_wait(descriptor: int) -> None:
 
     What is on the disk after a power failure no test sees. Processes that tests start wait as they always do.
     """
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, exitstatus: int) -> None:
+    """Say how to draw the same cases again (`thorough.drawn`)."""
+    if exitstatus != pytest.ExitCode.OK:
+        terminalreporter.write_line(f"{thorough.DRAW}={os.environ[thorough.DRAW]} draws the same cases")
 
 
 FOLDER = Path(__file__).parent

@@ -52,7 +52,7 @@ class ShownRequest(NamedTuple):
 
 _ANSWERED = re.compile(
     r"format=(?P<format>\S+)(?: machine=(?P<document>\S+))?(?: group=(?P<group>\S+))?(?: overlay=(?P<overlay>\S+))?"
-    r"(?P<more>.*?)(?: for (?:mac=|serial=)?(?P<name>.+))?"
+    r"(?P<more>.*?)(?: for (?:mac=|serial=)?(?P<name>(?:(?! for ).)+))?"
 )
 _REPORTED = re.compile(r"reported (\w+) for (.+?)(, which changes nothing)?")
 

@@ -39,7 +39,8 @@ MOST_KEPT = 200
 
 _INCLUDE = re.compile(r"%(?:include|ksappend)")
 _DIALECT = re.compile(r"(RHEL|F)(\d+)")
-_UNKNOWN = "unrecognized arguments:"
+_UNKNOWN = "unrecognized arguments"
+_OPTION = re.compile(r"--[a-z][a-z-]*(?==|\Z)")
 _MESSAGE_HEAD = re.compile(r"The following problem occurred on line \d+ of the kickstart file:\s*")
 
 
@@ -274,6 +275,8 @@ def _sentence(error: object) -> str:
     """Return pykickstart's message on one line, without the place: the finding has the line. Of arguments that it does
     not know the names of options only: others may be the password that a misspelled option takes."""
     sentence = " ".join(_MESSAGE_HEAD.sub("", str(error)).split()) or type(error).__name__
-    head, unknown, arguments = sentence.partition(_UNKNOWN)
-    options = [word.partition("=")[0] for word in arguments.split() if word.startswith("-")]
-    return " ".join([head + unknown, *options]).rstrip(":") if unknown else sentence
+    head, unknown, arguments = sentence.partition(f"{_UNKNOWN}: ")
+    if not unknown:
+        return sentence
+    options = [option[0] for word in arguments.split(" ") if (option := _OPTION.match(word))]
+    return head + _UNKNOWN + (f": {' '.join(options)}" if options else "")

@@ -11,7 +11,7 @@ VARIABLE = "ANSWERD_TEST_THOROUGH"
 """Set by ``tests/conftest.py`` for the processes of one run."""
 
 DRAW = "ANSWERD_TEST_DRAW"
-"""What decides which cases a run draws, which is the same in all processes of the run."""
+"""What decides which cases a run draws: the same in all processes of the run. A run that fails prints it."""
 
 ORDINARY_SHARE = 3
 """An ordinary run draws one of so many examples: each run by hand draws others."""
@@ -33,11 +33,10 @@ def examples(number: int) -> int:
 
 
 def drawn(cases: Iterable[_T], share: int = ORDINARY_SHARE) -> list[_T]:
-    """Return the cases of a table that this run tries: one of ``share``, in their order; all in a thorough run. For
-    cases that take long. A run by hand draws others each time, and one that failed is tried again with
-    ``--thorough``."""
+    """Return the cases of a table that this run tries: one of ``share``, in their order, others in each run; all in a
+    thorough run and in continuous integration. For cases that take long."""
     known = list(cases)
-    if is_thorough():
+    if is_thorough() or os.environ.get("CI"):
         return known
     chosen = random.Random(os.environ.get(DRAW)).sample(range(len(known)), max(1, len(known) // share))
     return [known[at] for at in sorted(chosen)]

@@ -21,7 +21,7 @@ from answerd.console.backend import Backend, CurrentStates
 from answerd.console.changes import CHANGES_LISTED, ChangesWanted, DocumentChange, MadeChange, Touched
 from answerd.console.document_list import DOCUMENT_SORTS, DocumentsView
 from answerd.console.documents import DocumentPages
-from answerd.console.first_page import FirstPage
+from answerd.console.first_page import FirstPage, shown_request
 from answerd.console.history import HistoryPages
 from answerd.console.inventories import InventoryPages
 from answerd.console.jobs import Checked
@@ -38,6 +38,7 @@ from answerd.installs.hardware import NAME
 from answerd.installs.records import InstallMemory
 from answerd.installs.shown import UnknownMachine
 from answerd.installs.states import Rules, State
+from answerd.server.request_feed import FedLine
 from answerd.server.roles import Role
 from answerd.store.nodes import Node
 from tests.support.installs import forget, known, memory_of
@@ -538,3 +539,10 @@ def test_of_a_large_change_the_first_lines_are_shown(before: str | None, after: 
     assert lines_of(2) == [f"{sign}x"] * 2
     assert lines_of(most) == [f"{sign}x"] * most
     assert lines_of(most + 2) == [*[f"{sign}x"] * most, "@@ 2 more lines @@"]
+
+
+def test_the_machine_of_a_refused_request_is_not_taken_from_its_sentence() -> None:
+    said = 'm3 waits for an operator; "answerd arm m3" lets it install'
+    line = FedLine(1.0, "127.0.0.1", "GET", "/ipxe", 200, f"format=ipxe group=waits refused: {said} for m3")
+    shown = shown_request(line)
+    assert (shown.machine, shown.words) == ("m3", f"got ipxe by group waits refused: {said}")

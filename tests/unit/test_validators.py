@@ -346,7 +346,8 @@ def test_a_kickstart_is_told_what_the_kindest_syntax_objects_to() -> None:
 @pytest.mark.parametrize(
     ("line", "said"),
     [
-        ("autopart --encrypted --pass{phrase sesame --type=lvm", "unrecognized arguments: --pass{phrase"),
+        ("autopart --encrypted --pass{phrase sesame --type=lvm", "unrecognized arguments"),
+        ("user --name=bob --passwrd='open -Sesame now'", "unrecognized arguments: --passwrd"),
         ("autopart --encrypted --passprase=sesame", "unrecognized arguments: --passprase"),
         ("network --hostname web sesame", "unrecognized arguments"),
     ],
@@ -354,6 +355,12 @@ def test_a_kickstart_is_told_what_the_kindest_syntax_objects_to() -> None:
 def test_of_arguments_that_kickstart_does_not_know_only_options_are_named(line: str, said: str) -> None:
     verdict = validate(f"#version=RHEL9\n{line}\n", "ks", tools=Tools.none())
     assert [finding.message for finding in verdict.findings] == [said]
+
+
+def test_arguments_that_only_the_oldest_syntax_takes_are_no_findings() -> None:
+    verdict = judged("zerombr yes\n%packages\n@core\n", "ks")
+    assert verdict.findings == ()
+    assert any("RHEL5" in judge for judge in verdict.judged_by)
 
 
 def test_a_stated_syntax_is_the_only_one_that_counts() -> None:
