@@ -17,8 +17,8 @@ document or a member names: they are new.
 `install` prints what one machine was given and what it reported, of each
 report's body the last 30 lines. Of a machine that asked and that nothing claims
 it prints what that said of itself, and the commands that show why, and that
-make a row of it. Of one that never asked it names such machines whose address or
-serial number is one digit off.
+make a row of it. Of one that never asked it names such machines whose address
+or serial number is one digit off.
 
 An ID is a name of a record, a row, a document or a member, any identity of a
 machine, or a MAC address. For `installs` it may be a list, cn[01-20,25], or a
