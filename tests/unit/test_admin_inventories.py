@@ -281,7 +281,7 @@ def test_resolve_and_check_take_the_inventory_along(admin: Admin) -> None:
     assert resolved.body == b'[a]\nserial = "A 1"\n'
     explained = admin.get("/resolve?path=/pve&mac=98fa9b50d810&explain=1").json
     assert [value["row"] for value in explained["values"]] == ["inventory.csv:3"]
-    assert admin.get("/check").json == {"problems": [], "last_words": []}
+    assert admin.get("/check").json == {"problems": []}
 
 
 def test_clients_that_edit_rows_at_once_wait_for_each_other(tmp_path: Path) -> None:

@@ -155,7 +155,8 @@ class ObserveHandlers:
                 self._checked = about, in_thread(self._check, catalogue, tools)
             found = self._checked[1]
         note_outcome(f"{len(found.problems)} problems")
-        return json_response(OK, {"problems": found.problems, "last_words": found.told}, {"ETag": tag})
+        told = {"last_words": found.told} if found.told else {}
+        return json_response(OK, {"problems": found.problems, **told}, {"ETag": tag})
 
     def _check(self, catalogue: Catalogue, tools: Tools) -> CheckReport:
         with self._words_for_checks.taken() as words:
