@@ -18,9 +18,9 @@ if TYPE_CHECKING:
 Open = Callable[..., AbstractContextManager["Page"]]
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def browser() -> Iterator[Browser]:
-    """Chromium, once for all tests."""
+    """Chromium, once for the tests of this folder: its windows take a third of a processor while they are open."""
     if find_spec("playwright") is None:
         pytest.skip("Playwright is not installed: pip install -c requirements.txt -e '.[browser]'")
     if chromium() is None:
@@ -33,13 +33,13 @@ def browser() -> Iterator[Browser]:
         browser.close()
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def windows(browser: Browser) -> Windows:
     """Windows that tests use in turn."""
     return Windows(browser)
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def lab(browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
     """A lab in a database that tests only read: some machines have installed, one has failed."""
     with Lab(tmp_path_factory.mktemp("lab")) as lab:
@@ -47,7 +47,7 @@ def lab(browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> Iterator[
         yield lab
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def session(lab: Lab) -> str:
     """Somebody's log-in."""
     return lab.session()
