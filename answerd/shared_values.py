@@ -10,10 +10,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Sequence
-from functools import lru_cache
 from typing import Final
 
 from answerd.identity import normalize
+from answerd.memo import remembered
 
 MAC: Final = "mac"
 SERIAL: Final = "serial"
@@ -68,6 +68,7 @@ _ONE_BYTE: Final = re.compile(r"([0-9a-f]{2})\1{15}")
 _LISTED: Final = SHARED_SERIALS | SHARED_UUIDS | SHARED_ASSET_TAGS | _ASCENDING
 
 
+@remembered(1_024, len, 64)  # a fleet sends the same labels, and each request asks for its own
 def kind_of(label: str) -> str:
     """Return which of `KINDS` a case-folded label is or ends in; empty where it is none."""
     if label in KINDS:
@@ -93,30 +94,14 @@ def is_shared(kind: str, identity: str) -> bool:
     return identity in _ASCENDING or _RUNS.fullmatch(identity) is not None
 
 
-def _is_judged_shared(label: str, text: str) -> bool:
-    kind = kind_of(label)
-    return bool(kind) and is_shared(kind, normalize(text))
-
-
-_LONGEST_REMEMBERED: Final = 64
-_is_known_shared: Final = lru_cache(4_096)(_is_judged_shared)
-"""A machine sends the same at each step of its install."""
-
-
-def _is_shared_text(label: str, text: str) -> bool:
-    is_short = len(label) <= _LONGEST_REMEMBERED and len(text) <= _LONGEST_REMEMBERED
-    return _is_known_shared(label, text) if is_short else _is_judged_shared(label, text)
-
-
 class SharedValues:
     """The values that many machines have: those of the tables above, and those that an answer set names.
 
     ``named`` are the latter as identities, where ``*`` stands for any characters and ``?`` for one. ``holds`` returns
-    whether many machines have a value (`is_shared`); its kind is empty for what is no hardware's. ``hides`` returns the
-    same of a text, as it was sent, under a case-folded label.
+    whether many machines have a value (`is_shared`); its kind is empty for what is no hardware's.
     """
 
-    __slots__ = ("_exact", "_pattern", "hides", "holds", "named")
+    __slots__ = ("_exact", "_pattern", "holds", "named")
 
     def __init__(self, named: Iterable[str] = ()) -> None:
         self.named: Sequence[str] = tuple(sorted({*named}))
@@ -125,9 +110,7 @@ class SharedValues:
         # A run of stars is one: each star of a run would try every place anew.
         forms = [re.escape(re.sub(r"\*+", "*", one)).replace(r"\*", ".*").replace(r"\?", ".") for one in patterns]
         self._pattern = re.compile("|".join(forms)) if forms else None
-        # Every request asks often.
-        self.holds: Callable[[str, str], bool] = self._holds if self.named else is_shared
-        self.hides: Callable[[str, str], bool] = self._hides if self.named else _is_shared_text
+        self.holds: Callable[[str, str], bool] = self._holds if self.named else is_shared  # every request asks often
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, SharedValues) and self.named == other.named
@@ -138,9 +121,10 @@ class SharedValues:
     def _holds(self, kind: str, identity: str) -> bool:
         return is_shared(kind, identity) or (bool(kind) and self.names(identity))
 
-    def _hides(self, label: str, text: str) -> bool:
+    def hides(self, label: str, text: str) -> bool:
+        """Return whether many machines have a text, as it was sent, under a case-folded label."""
         kind = kind_of(label)
-        return bool(kind) and self._holds(kind, normalize(text))
+        return bool(kind) and self.holds(kind, normalize(text))
 
     def names(self, identity: str) -> bool:
         """Return whether the set names a value."""

@@ -75,6 +75,8 @@ def rows_one_off(catalogue: Catalogue, identities: Iterable[str]) -> Mapping[str
     found: dict[str, list[tuple[Row, str]]] = {}
     for row in inventory.rows():
         for other, text in _shown_hardware(row, catalogue.columns):
+            if len(other) > _LONGEST + 1:  # a cell may have a megabyte, and each letter costs its length
+                continue
             for own in {one for part in _without_one(other) if part in wanted for one in wanted[part]}:
                 if differs_by_one(own, other):
                     found.setdefault(own, []).append((row, text))

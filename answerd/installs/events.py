@@ -158,7 +158,8 @@ def fold_of(event: Event) -> Fold:
         return Fold((Begun(event.id, order, at),), event.knew, cut=at)
     if kind is Kind.ASKED:
         return Fold(event.attempt, (), event.closings)
-    attempt = event.attempt[-1].id if event.attempt else FIRST_ATTEMPT  # nothing that was ordered elsewhere knew it
+    # Of several the newest: an order elsewhere may have replaced an older one.
+    attempt = event.attempt[-1].id if event.attempt else FIRST_ATTEMPT
     if kind is Kind.GIVEN:
         group = LastGroup(at, event.group) if event.group is not None else None
         given = {event.detail: at} if event.start else {}

@@ -1,8 +1,7 @@
 """What machines last said, for checks of the whole set, whose results are kept (docs/check.md#what-machines-last-said).
 
-Machines ask all the time, and a check of 20,000 rows takes seconds. So what they said since is taken in some time after
-the last check, in proportion to what that took: at once in a small set, and in a large one for no more than a share of
-a processor.
+Machines ask all the time, and a check of 20,000 rows takes seconds. So what they said since a check begins another one
+only after a pause, which is in proportion to what that check took: a moment for a small set, minutes for a large one.
 """
 
 from __future__ import annotations
@@ -18,7 +17,7 @@ from answerd.store import StoreError
 from answerd.store.states import States, words_known
 
 PAUSE = 50
-"""How many times as long as a check took what machines said since does not count: two in a hundred of a processor."""
+"""The pause after a check, in times of what the check took: checks for new words then take 2 % of a processor."""
 
 
 class WordsForChecks:

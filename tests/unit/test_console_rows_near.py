@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import tracemalloc
+
 import pytest
 
 from answerd.answers.catalogue import Catalogue
@@ -82,3 +84,13 @@ def test_it_finds_what_the_list_of_all_edits_has() -> None:
     for other in sorted(one_edit_from(own))[::7]:
         if len(other) == len(own) and set(other) <= set("0123456789abcdef"):
             assert near(f"id,mac\nx,{other}\n", own), other
+
+
+def test_a_cell_of_any_length_is_looked_at_in_little_memory() -> None:
+    table = f"id,serial\na,{'x1' * 10_000}\nb,7ABC123\n"
+    tracemalloc.start()
+    try:
+        assert near(table, "7ABC124") == {"7abc124": ["inventory.csv:3 (b) has 7ABC123"]}
+        assert tracemalloc.get_traced_memory()[1] < 20_000_000, "each letter of the cell costs its length"
+    finally:
+        tracemalloc.stop()

@@ -113,8 +113,7 @@ class ObserveHandlers:
         contact = None
         if identifier and not query:
             contact = in_thread(last_contact, catalogue, facts, identifier, self._words)
-        if identifier and contact is not None:
-            facts = facts_of([identifier], words_of(contact))
+            facts = facts_of([identifier], words_of(contact)) if contact is not None else facts
 
         def resolve_now() -> tuple[Answer, bytes]:
             answer = resolve(catalogue, facts, sources=self.sources)
