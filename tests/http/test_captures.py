@@ -20,6 +20,7 @@ from answerd import captures
 from answerd.cli import main
 from tests.support.replies import Reply, request_bytes
 from tests.support.service import Service, environment, run, write_tree
+from tests.support.waiting import wait_until
 
 Serving = Callable[..., Service]
 
@@ -299,6 +300,7 @@ def test_a_directory_that_cannot_be_written_costs_no_answer(serving: Serving, tm
 
 def test_a_directory_that_vanishes_costs_no_answer(serving: Serving, directory: Path) -> None:
     service = serving(FILES, SERVICE_CAPTURE_DIR=directory)
+    wait_until(directory.is_dir)
     directory.rmdir()
     assert service.get("/toml").status == 200
     service.wait_for_log(r"capture: .*No such file")
