@@ -12,7 +12,6 @@ from collections.abc import Iterable, Mapping
 from enum import StrEnum
 from hashlib import blake2b
 from operator import attrgetter
-from secrets import token_hex
 from typing import Any, Final, NamedTuple
 
 import orjson
@@ -29,6 +28,7 @@ from answerd.installs.fold import (
     Strength,
     merge,
 )
+from answerd.installs.ids import milliseconds, new_id
 from answerd.installs.states import Order
 
 LONGEST_DETAIL = 1_000
@@ -122,29 +122,12 @@ def audited(what: str, at: float, origin: str, names: Mapping[str, str] | None =
     return Event(AUDIT, what, Kind.AUDITED, at, names or {}, detail=detail, origin=origin, id=new_id(at))
 
 
-def new_id(at: float) -> str:
-    """Return an id: 48 bits of time, so that an index grows at its end, and 80 that are random."""
-    return f"{milliseconds(at):012x}{token_hex(10)}"
-
-
 def giving_id(identity: str, orders: tuple[Begun, ...]) -> str:
     """Return the id of what is given first in an attempt to the machine of an identity: the same in every process, also
     where two give at once. ``orders`` are all that count for the machine."""
     begun = max([order.at for order in orders], default=0.0)
     content = "\0".join([identity, *[order.id for order in orders]])
     return f"{milliseconds(begun):012x}{blake2b(content.encode('utf-8', 'replace'), digest_size=10).hexdigest()}"
-
-
-def milliseconds(at: float) -> int:
-    return max(0, int(at * 1_000))
-
-
-def begun_at(giving: str) -> int:
-    """Return when the attempt of a giving began, in milliseconds; 0 for an id that no giving has."""
-    try:
-        return int(giving[:12], 16)
-    except ValueError:
-        return 0
 
 
 # --- evidence --------------------------------------------------------------------------------------------------------

@@ -23,6 +23,7 @@ from collections.abc import Mapping
 from enum import IntEnum
 from typing import Final, NamedTuple, TypeVar
 
+from answerd.installs.ids import begun_at, milliseconds
 from answerd.installs.states import BETWEEN_STARTS, WEAKEST_FIRST, Order, Record, Rules, State
 
 MOST_PAST: Final = 64
@@ -298,9 +299,11 @@ def record_of(name: str, fold: Fold, rules: Rules) -> Record:
 
 def _is_closed(arm: Begun, closings: tuple[Closing, ...], disarms: list[float]) -> bool:
     """Return whether an attempt is over. Each report and ``disarm`` here did not know of a later order of its node, so
-    what was ordered before it is over too."""
+    what was ordered before it is over too. So is what was ordered before the giving of a report, by the time of the
+    orders that it counted: the clock of the node of the report may be behind."""
     return any(arm.at <= at for at in disarms) or any(
-        arm.id in closing.attempts or arm.at <= closing.at for closing in closings
+        arm.id in closing.attempts or arm.at <= closing.at or milliseconds(arm.at) <= begun_at(closing.giving)
+        for closing in closings
     )
 
 

@@ -24,8 +24,8 @@ from types import MappingProxyType
 from typing import Final, NamedTuple
 
 from answerd.identity import identity_of, record_identity
-from answerd.installs.events import begun_at, milliseconds
 from answerd.installs.fold import NOTHING, Fold
+from answerd.installs.ids import begun_at, milliseconds
 from answerd.installs.states import Order, Record, State
 
 MAC: Final = "m"

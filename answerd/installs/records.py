@@ -19,12 +19,9 @@ from answerd.installs.events import (
     ORDERED,
     Event,
     Kind,
-    begun_at,
     fold_anew,
     fold_of,
     giving_id,
-    milliseconds,
-    new_id,
 )
 from answerd.installs.fold import FIRST_ATTEMPT, NOTHING, Begun, Closing, Fold, Strength, merge, record_of
 from answerd.installs.hardware import (
@@ -46,6 +43,7 @@ from answerd.installs.hardware import (
     named_by_order,
     named_by_report,
 )
+from answerd.installs.ids import begun_at, milliseconds, new_id
 from answerd.installs.states import (
     Judgement,
     Order,
@@ -760,8 +758,11 @@ class InstallMemory(Machines):
         return any(one not in self.by_identity for one in names)
 
     def ordered(self, order: Order, label: str, names: Names, at: float, origin: str) -> Event:
-        """Return the event of an operator's order to the machine that has some identities."""
-        knew = sorted({one for held in self.held_of(names).values() for one in held.fold.knows})
+        """Return the event of an operator's order to the machine that has some identities. Its time is never before
+        what it takes the place of: the clock of another node may be ahead."""
+        folds = [held.fold for held in self.held_of(names).values()]
+        knew = sorted({one for fold in folds for one in fold.knows})
+        at = max([at, *[one.at for fold in folds for one in fold.orders]])
         return Event(
             next(iter(names)), label, ORDERED[order], at, names, knew=tuple(knew), origin=origin, id=new_id(at),
         )  # fmt: skip

@@ -17,7 +17,8 @@ import peewee
 
 from answerd.identity import identity_of
 from answerd.installs.contacts import MOST_CONTACTS, Contact, Held
-from answerd.installs.events import AUDIT, NOT_SHOWN, Event, Kind, content_of, event_from, new_id, summary_of
+from answerd.installs.events import AUDIT, NOT_SHOWN, Event, Kind, content_of, event_from, summary_of
+from answerd.installs.ids import new_id
 from answerd.installs.shown import UnknownMachine
 from answerd.store.tables import execute
 

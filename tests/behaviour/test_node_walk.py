@@ -111,3 +111,48 @@ def test_a_report_closes_what_its_giving_named_in_whatever_order_the_events_come
         memory = memory_of(shuffled)
         states = {memory.state_of(identity) for identity in ("002590000002", "ser0002")}
         assert states == {State.INSTALLED}, [event.kind for event in shuffled]
+
+
+DAY = 86_400.0
+
+
+@pytest.mark.parametrize(
+    ("steps", "acknowledged_by"),
+    [
+        pytest.param(
+            [
+                ("arm", B, 0),
+                ("exchange", B, 0),
+                ("arm", A, 0),  # takes the place of the one of tomorrow
+                ("ask", A, BY_MAC),
+                ("installed", B, LAST_GIVEN),  # B has not heard of that
+            ],
+            B,
+            id="an order took the place of one that is later by the clock",
+        ),
+        pytest.param(
+            [
+                ("arm", B, 0),
+                ("exchange", B, 0),
+                ("exchange", A, 0),
+                ("arm", B, 0),  # A knows of the first one only
+                ("ask", B, BY_MAC),
+                ("installed", A, LAST_GIVEN),
+            ],
+            A,
+            id="the clock of the report's node is behind that of the giving's",
+        ),
+    ],
+)
+@pytest.mark.parametrize("board", [WITHOUT_ROW, WITH_ROW])
+def test_a_report_counts_where_the_clock_of_a_node_is_a_day_ahead(
+    steps: list[tuple[str, int, int]], acknowledged_by: int, board: int
+) -> None:
+    world = NodeWorld(2, ahead=[0.0, DAY])
+    for verb, node, choice in steps:
+        world.do(Step(verb, node, board, choice))
+    requests = world.boards[board].requests
+    assert not any(world.nodes[acknowledged_by].would_give(said) for said in requests)
+    for node in (A, B, A):
+        world.do(Step("heal", node, board, 0))
+    assert not any(node.would_give(said) for node in world.nodes for said in requests)

@@ -150,9 +150,9 @@ VERBS = {
 
 
 class NodeWorld:
-    """The nodes and the boards."""
+    """The nodes and the boards. ``ahead``: seconds by which the clock of each node is ahead, 0 for the others."""
 
-    def __init__(self, nodes: int, boards: int = 4) -> None:
+    def __init__(self, nodes: int, boards: int = 4, ahead: Sequence[float] = ()) -> None:
         self.boards: list[Board] = []
         rows: list[dict[str, str]] = []
         for number in range(boards):
@@ -164,6 +164,7 @@ class NodeWorld:
             said = [{"mac": [mac]}, {"serial": [serial]}, {"mac": [mac], "serial": [serial]}]
             self.boards.append(Board(f"web-{number:02d}", said))
         self.nodes = [Node("ABC"[at], rows) for at in range(nodes)]
+        self.ahead = dict(zip("ABC", ahead, strict=False))
         self.rows = rows
         self.database = Database()
         self.now = FIRST
@@ -177,7 +178,7 @@ class NodeWorld:
         node = self.nodes[step.first % len(self.nodes)]
         board = self.boards[step.second % len(self.boards)]
         for one in self.nodes:
-            one.installs.clock = self.now
+            one.installs.clock = self.now + self.ahead.get(one.name, 0.0)
         getattr(self, "_" + step.verb.replace(" ", "_"))(node, board, step.third)
 
     def _ask(self, node: Node, board: Board, choice: int) -> None:
