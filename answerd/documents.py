@@ -341,7 +341,7 @@ def read_content(
     problems, unlisted = control.problems, 0
     placeholders, labels = False, frozenset[str]()
     if control.template:
-        reader = TemplateReader(text) if not control.is_jinja else _jinja_reader(text, name)
+        reader = TemplateReader(text, family.templates_off) if not control.is_jinja else _jinja_reader(text, name)
         tree = family.placeholders(tree, reader)
         problems, unlisted = (*problems, *dict.fromkeys(reader.problems)), reader.unlisted
         if isinstance(reader, TemplateReader) and reader.work > MOST_WORK:

@@ -34,6 +34,7 @@ from answerd.formats.template import Placeholder, Template
 from answerd.short_texts import brief
 
 name = "json"
+templates_off = '"template": false'
 placeholders = dict_tree.placeholders
 
 TOKEN = re.compile(r'"[^"\\]*+(?:\\.[^"\\]*+)*"|[{}\[\]:,]|[^\s{}\[\]",:]+', re.DOTALL)
