@@ -136,10 +136,13 @@ def _remedy(content: bytes, at: int, first: str = "") -> str:
         seems = declared[1].decode()
     if seems is None and not content[:at].isascii():
         return ""  # UTF-8 up to there: a character is damaged
-    seems = seems or "WINDOWS-1252"
+    return _conversion(content, seems or "WINDOWS-1252", first)
+
+
+def _conversion(content: bytes, encoding: str, first: str = "") -> str:
     is_xml = content.lstrip(b"\xff\xfe\0").startswith(b"<")
     xml = ", and let its first line declare no other encoding" if is_xml else ""
-    return f"; it seems to be {seems}: {first}convert it: iconv -f {seems} -t UTF-8{xml}"
+    return f"; it seems to be {encoding}: {first}convert it: iconv -f {encoding} -t UTF-8{xml}"
 
 
 def _wide(content: bytes) -> str | None:
@@ -164,8 +167,9 @@ def nul_in(text: str) -> Nul | None:
     at = text.find("\0")
     if at < 0:
         return None
-    wide = _wide(text[:2_000].encode("utf-8", "surrogatepass"))
-    seems = f"; it seems to be {wide}: convert it: iconv -f {wide} -t UTF-8" if wide else ""
+    content = text[:2_000].encode("utf-8", "surrogatepass")
+    wide = _wide(content)
+    seems = _conversion(content, wide) if wide else ""
     return Nul(text.count("\n", 0, at) + 1, f"holds the character NUL, which no store keeps{seems}")
 
 
@@ -341,7 +345,7 @@ def read_content(
     problems, unlisted = control.problems, 0
     placeholders, labels = False, frozenset[str]()
     if control.template:
-        reader = TemplateReader(text) if not control.is_jinja else _jinja_reader(text, name)
+        reader = TemplateReader(text, family.templates_off) if not control.is_jinja else _jinja_reader(text, name)
         tree = family.placeholders(tree, reader)
         problems, unlisted = (*problems, *dict.fromkeys(reader.problems)), reader.unlisted
         if isinstance(reader, TemplateReader) and reader.work > MOST_WORK:

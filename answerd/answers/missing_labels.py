@@ -74,7 +74,10 @@ class MissingLabels:
                     sentence += f", so its placeholder cannot be filled; did you mean {near!r}?"
                     found.problems.add(sentence)
                 else:
-                    sentence += ': a machine that does not gets a 500. Give it a default("…"), or name it in a match'
+                    sentence += (
+                        ': a machine that does not gets a 500. Give it a default("…") or a column of a table, or name '
+                        f"it in a match; for braces of another language write {document.family.templates_off}"
+                    )
                     found.notes.add(sentence)
                 found.machines[sentence] |= hit
 

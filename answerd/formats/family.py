@@ -461,6 +461,10 @@ class Family(Protocol[Parsed, T]):
     def name(self) -> str:
         """The name of the family in the log."""
 
+    @property
+    def templates_off(self) -> str:
+        """How a document of the family says that its double braces are text."""
+
     def parse(self, text: str, /) -> Parsed:
         """Return the tree of a text (no byte order mark). Raises `ParseError`."""
 

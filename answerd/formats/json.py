@@ -34,6 +34,7 @@ from answerd.formats.template import Placeholder, Template
 from answerd.short_texts import brief
 
 name = "json"
+templates_off = '"template": false'
 placeholders = dict_tree.placeholders
 
 TOKEN = re.compile(r'"[^"\\]*+(?:\\.[^"\\]*+)*"|[{}\[\]:,]|[^\s{}\[\]",:]+', re.DOTALL)
@@ -206,7 +207,9 @@ def _refuse(text: str) -> NoReturn:
         elif first == '"' and open_maps and open_maps[-1] is not None and is_key(text, token):
             key = json.loads(token[0])
             if key in open_maps[-1]:
-                raise ParseError("one object has this key twice", *line_and_column(text, token.start()))
+                raise ParseError(
+                    "one object has this key twice: remove one of the two", *line_and_column(text, token.start())
+                )
             open_maps[-1].add(key)
         elif token[0] in _NO_NUMBERS:
             raise ParseError(f"{token[0]} is no JSON number", *line_and_column(text, token.start()))

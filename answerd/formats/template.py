@@ -244,12 +244,14 @@ class TemplateReader:
 
     ``problems`` holds the first sentences, ``unlisted`` counts the others. A sentence has the line and the column in
     ``source``, the document's text, where they can be found there. It never quotes the text between the braces: that
-    may be a password. ``found``: whether any placeholder, including literal braces, was seen; ``labels`` are those of
-    the placeholders, ``work`` is what their filters count for.
+    may be a password. It ends with how to write double braces that are another language's: ``templates_off`` is the
+    family's. ``found``: whether any placeholder, including literal braces, was seen; ``labels`` are those of the
+    placeholders, ``work`` is what their filters count for.
     """
 
-    def __init__(self, source: str = "") -> None:
+    def __init__(self, source: str = "", templates_off: str = "template: false") -> None:
         self.source = source
+        self.templates_off = templates_off
         self.problems: list[str] = []
         self.unlisted = 0
         self.found = False
@@ -295,8 +297,7 @@ class TemplateReader:
                 closed = text.find("}}", start, next_from) >= 0
                 if closed or not open_is_text:
                     what = "is no placeholder" if closed else "opens a placeholder that its line does not close"
-                    remedy = 'write {{ "{{" }} for literal braces, or switch this document\'s templates off'
-                    self._note(text, start, f"{what}: {remedy}", closed=closed)
+                    self._note(text, start, f'{what}: write {{{{ "{{{{" }}}} for literal braces', closed=closed)
             start = text.find("{{", next_from)
         parts.append(text[done:])
         return _joined(parts)
@@ -323,7 +324,10 @@ class TemplateReader:
         if len(self.problems) == MOST_PROBLEMS:
             self.unlisted += 1
             return
-        self.problems.append(f"{'{{ … }}' if closed else '{{'}{self._place(text, start)} {problem}")
+        opening = "{{ … }}" if closed else "{{"
+        self.problems.append(
+            f"{opening}{self._place(text, start)} {problem}; for braces of another language write {self.templates_off}"
+        )
 
     def _place(self, text: str, start: int) -> str:
         """Return where in the document the placeholder is that begins at ``start`` of a value; empty where it is not

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from answerd.formats.jinja import Jinja, JinjaReader  # Jinja2 is imported where a document is filled by it
 
 name = "text"
+templates_off = "# answer: template off"
 
 _OPENS = "answer:"
 _DIRECTIVE = re.compile(rf"[ \t]*(?:#|//)[ \t]*{_OPENS}[ \t]*(?P<rest>[^\r\n]*)(?:\r\n|\r|\n|\Z)")

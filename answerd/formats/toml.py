@@ -20,6 +20,7 @@ from answerd.formats.family import DEEPEST, ParseError, Prepared, Slot, fragment
 from answerd.formats.template import Template
 
 name = "toml"
+templates_off = "template = false"
 control = dict_tree.take_control
 placeholders = dict_tree.placeholders
 unset = dict_tree.unset

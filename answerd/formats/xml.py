@@ -718,6 +718,7 @@ def holding(element: Element, content: list[Element | Text | Instruction]) -> El
 # --- the family -------------------------------------------------------------------------------------------------------
 
 name = "xml"
+templates_off = '<answer-meta template="false"/>'
 
 _INDENT = "  "
 _IN_TEXT = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;", "\r": "&#13;"})

@@ -244,7 +244,13 @@ class _Reader:
             reason = f"{shown} is not defined, and none is ever read from a DTD: write &amp; for a plain &"
         elif error.code == expat.errors.codes[expat.errors.XML_ERROR_INVALID_TOKEN]:
             at = self.parser.ErrorByteIndex
-            if b"&" in self.source.encode()[max(at - 1, 0) : at + 1]:
+            content = self.source.encode()
+            if b"<%" in content[max(at - 1, 0) : at + 2]:
+                reason = (
+                    "<% is ERB: AutoYaST fills it in a document whose extension is erb; a template of another program "
+                    "is to be filled by it, and what that makes to be kept"
+                )
+            elif b"&" in content[max(at - 1, 0) : at + 1]:
                 reason = "an & that begins no entity: write &amp; for a plain &"
         elif self.open and error.code == expat.errors.codes[expat.errors.XML_ERROR_TAG_MISMATCH]:
             reason = f"the tag does not close the element that is open, which began on line {self.open[-1].line}"

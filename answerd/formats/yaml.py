@@ -390,6 +390,7 @@ def _margin(block: str) -> int | None:
 # --- the family -------------------------------------------------------------------------------------------------------
 
 name = "yaml"
+templates_off = "template: false"
 
 _COMMENT = re.compile("(#[^\r\n\x85\u2028\u2029]*)(?:\r\n|[\r\n\x85\u2028\u2029]|\\Z)")
 """A line that is a comment: libyaml ends a line at the same characters."""

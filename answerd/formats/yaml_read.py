@@ -142,6 +142,11 @@ _MERGE: Identity = (STANDARD + "merge", "<<")
 _NOT_YAML = re.compile("[^\t\n\r\x20-\x7e\x85\xa0-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 _PLAIN_ANYWHERE = re.compile(r"(?:\w[\w ./+-]*)?\Z")
 _QUOTE_IT = "write a value with a placeholder in quotes: '{{ label }}'"
+_FILL_IT = (
+    "a line that begins with {%, %{, ${ or <% is a template's: have its own program fill it, and keep what that makes"
+)
+_STATEMENT = re.compile(r"^[ \t]*(?:\{%|%\{|<%|\$\{\w+\}[ \t]*$)", re.MULTILINE)
+"""A line of Jinja, of Terraform and Packer, or of ERB. They make a text no YAML, often in the line after theirs."""
 
 
 def read(text: str, *, spread: bool = True) -> list[Node | None]:
@@ -183,8 +188,11 @@ def _syntax_error(text: str, error: yaml.MarkedYAMLError) -> ParseError:
     if mark is None:
         return ParseError(reason)
     line_end = text.find("\n", mark.index)
-    if text.find("{{", text.rfind("\n", 0, mark.index) + 1, len(text) if line_end < 0 else line_end) >= 0:
+    line_end = len(text) if line_end < 0 else line_end
+    if text.find("{{", text.rfind("\n", 0, mark.index) + 1, line_end) >= 0:
         reason += f"; {_QUOTE_IT}"
+    elif _STATEMENT.search(text, 0, line_end):
+        reason += f"; {_FILL_IT}"
     elif text.startswith("\t", mark.index):
         reason += "; YAML is indented with blanks, never with a tab"
     return ParseError(reason, mark.line + 1, mark.column + 1)
@@ -314,7 +322,8 @@ def _pairs(keys: list[Node], values: list[Node]) -> dict[Identity, tuple[Node, N
         name = identity(key)
         before = pairs.get(name)
         if before is not None:
-            raise ParseError(f"this map has this key already, on line {before[0].line}", key.line, key.column)
+            reason = f"this map has this key already, on line {before[0].line}: remove one of the two"
+            raise ParseError(reason, key.line, key.column)
         pairs[name] = (key, value)
     return pairs
 
@@ -337,7 +346,7 @@ def _spread_merge_key(pairs: dict[Identity, tuple[Node, Node]]) -> dict[Identity
 def _merged_maps(value: Node) -> Iterator[Mapping]:
     for source in value.items if isinstance(value, Sequence) else (value,):
         if not isinstance(source, Mapping):
-            raise ParseError("<< takes a map, or a list of maps", value.line, value.column)
+            raise ParseError("<< takes a map, or a list of maps: write the keys out", value.line, value.column)
         yield source
 
 

@@ -6,9 +6,13 @@ Settings, limits and commands have tests of their own, and so have validators an
 from __future__ import annotations
 
 import re
+import shutil
+import subprocess
+from pathlib import Path
 
 import pytest
 
+from answerd.documents import Document, Key, RawDocument
 from answerd.formats import ALIASES, FORMATS, WELL_KNOWN_NAMES
 from answerd.formats.control import CONTROL_KEYS
 from answerd.formats.filters import ARGUMENTS, FILTERS, OF_VALUES
@@ -17,6 +21,7 @@ from answerd.identity import IDENTIFIER_LENGTH, Kind
 from answerd.server.statuses import ADMIN_STATUSES, ANSWER_STATUSES
 from tests.support.lookups import Said
 from tests.support.pages import CHECKOUT, DOCS, page, rows, words
+from tests.support.waiting import PROGRAM_SECONDS
 
 
 def test_every_format_stands_in_the_table_with_its_family_and_type() -> None:
@@ -81,3 +86,32 @@ def test_nothing_is_to_be_installed_from_an_index_that_does_not_have_it() -> Non
     texts = {path: path.read_text("utf-8") for path in (*CHECKOUT.glob("answerd/**/*.py"), *DOCS.glob("**/*.md"))}
     wrong = re.compile(r"pip[ x]install [\"']?answerd\b(?!.* @ )(?!-)")
     assert [str(path) for path, text in texts.items() if wrong.search(text)] == []
+
+
+FOREIGN = {
+    "a.ks": "#!/bin/sh\ndocker ps --format '{{.ID}}'\n",
+    "a.preseed": "d-i a string {{ x == y }}\n",
+    "a.ipxe": "#!ipxe\nkernel {{.Kernel}}\n",
+    "header.yaml": "#cloud-config\n# remark\n\nfoo: '{{ x | y }}'\nbar:\n- 1\n",
+    "stream.yaml": "---\nfoo: '{{.A}}'\n---\nbar: '{{.B}}'\n...\n",
+    "block.yaml": "\na: |\n  {{.A}}",
+    "a.json": '\n{"a": {"b": "{{user `x`}}"}}',
+    "a.xml": '<?xml version="1.0"?>\n<p:profile xmlns:p="urn:x">\n<a>{{.A}}</a>\n</p:profile>\n',
+}
+"""Files with braces of another language, for the commands that switch templates off."""
+
+
+@pytest.mark.skipif(shutil.which("sed") is None, reason="needs GNU sed")
+def test_the_commands_that_switch_templates_off_in_a_directory_do(tmp_path: Path) -> None:
+    for name, text in FOREIGN.items():
+        tmp_path.joinpath(name).write_text(text, "utf-8")
+    script = page("templates").partition("## Switched off")[2].partition("```sh\n")[2].partition("```")[0]
+    subprocess.run(["sh", "-e", "-c", script], cwd=tmp_path, check=True, timeout=PROGRAM_SECONDS)
+    for name, text in FOREIGN.items():
+        document = Document(
+            RawDocument(Key(Kind.MACHINE, "n1", name.rpartition(".")[2]), tmp_path.joinpath(name).read_text("utf-8"))
+        )
+        assert document.problems == (), name
+        served = document.family.prepare(document.tree).static
+        assert served is not None, name
+        assert served.count(b"{{") == text.count("{{"), name

@@ -59,3 +59,9 @@ def test_utf_16_that_happens_to_be_utf_8_is_named() -> None:
     [problem] = Document(RawDocument(Key(Kind.MACHINE, "n1", "ks"), text)).problems
     assert "NUL" in problem
     assert "iconv -f UTF-16LE" in problem
+
+
+def test_a_declaration_of_xml_is_named_there_too() -> None:
+    text = decoded(Kind.MACHINE, '<?xml version="1.0" encoding="utf-16"?><a/>'.encode("utf-16-le"))
+    [problem] = Document(RawDocument(Key(Kind.MACHINE, "n1", "xml"), text)).problems
+    assert "iconv -f UTF-16LE -t UTF-8, and let its first line declare no other encoding" in problem

@@ -78,7 +78,7 @@ REFUSED = {
     "a line break in a text": ('{"a": "b\nc"}', 1, 9, "control character"),
     "NaN": ('{"NaN": "NaN",\n "b": NaN}', 2, 7, "NaN is no JSON number"),
     "minus infinity": ("[-Infinity]", 1, 2, "-Infinity is no JSON number"),
-    "a key twice": ('{"a": {"b": 1},\n "c": 2, "a": 3}', 2, 10, "one object has this key twice"),
+    "a key twice": ('{"a": {"b": 1},\n "c": 2, "a": 3}', 2, 10, "one object has this key twice: remove one of the two"),
     "a key twice, spelled differently": ('[{"a": 1, "\\u0061": 2}]', 1, 11, "one object has this key twice"),
     "a key twice below": ('{"a": {"b": "b", "x": ["b"],\n"b": 2}}', 2, 1, "one object has this key twice"),
     "101 levels": ("[" * 101 + "]" * 101, 1, 101, "more than 100 levels"),

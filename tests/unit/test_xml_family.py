@@ -57,6 +57,10 @@ REFUSED = {
     "a control character": ("<r>\n\x01</r>", 2, 1, "invalid token"),
     "a raw ampersand": ("<r>\na && b</r>", 2, 4, "write &amp;"),
     "a raw ampersand before a blank": ("<r>a & b</r>", 1, 7, "write &amp;"),
+    "ERB at the top": ("<%# x %>\n<r/>", 1, 2, "whose extension is erb"),
+    "ERB between elements": ("<r>\n<% if x %><a/><% end %></r>", 2, 2, "whose extension is erb"),
+    "ERB in an attribute": ('<r a="<%= x %>"/>', 1, 7, "whose extension is erb"),
+    "a tag that begins with a digit": ("<r>\n<1/></r>", 2, 2, "invalid token"),
     "a reference to none": ("<r>&#0;</r>", 1, 4, "invalid character number"),
     "101 levels": ("<a>" * 101 + "</a>" * 101, 1, 301, "it is nested more than 100 levels"),
     "a namesake in a comment before the doctype": (

@@ -128,7 +128,7 @@ def test_what_is_written_otherwise_means_the_same(text: str) -> None:
 
 
 REFUSED = {
-    "a key twice": ("a: 1\nb: 2\na: 3\n", "line 3, column 1: this map has this key already, on line 1"),
+    "a key twice": ("a: 1\nb: 2\na: 3\n", "line 3, column 1: this map has this key already, on line 1: remove one"),
     "a key twice between brackets": ("x: {a: 1, 'a': 2}\n", "line 1, column 11: this map has this key already"),
     "a number twice as a key": ("1: a\n1: b\n", "line 2, column 1: this map has this key already"),
     "a list twice as a key": ("? [1]\n: a\n? [1]\n: b\n", "line 3, column 3: this map has this key already"),
@@ -139,6 +139,11 @@ REFUSED = {
     "a bracket that is not closed": ("c: 1\na: [1\nb: 2\n", "line 3, column 2: .* that began on line 2"),
     "an indentation that fits nowhere": ("a:\n    b: 1\n  c: 2\n", "line 3, column 3"),
     "a tab for indentation": ("a:\n\tb: 1\n", "line 2, column 1: .*never with a tab"),
+    "a statement of Jinja": ("a: 1\n{% if x %}\nb: 2\n", "line 2, column 2: .*have its own program fill it"),
+    "a statement of Packer": ("a:\n  %{ for x in y }\n  b: 1\n", "line 2, column 3: .*have its own program fill it"),
+    "a statement of ERB, found in the next line": ("a: 1\n<% if x %>\nb: 2\n", "line 3, column 1: .*fill it"),
+    "a variable of Packer as a line": ("a: 1\n${storage}\nb: 2\n", "line 3, column 1: .*fill it"),
+    "no statement before the fault": ("a: 1\nb\nc: 1\n# {%\n{% x %}\n", "line 3, column 1: .* began on line 2$"),
     "a placeholder without quotes": ("a: 1\nb: {{ mac }}\n", "line 2, column 4: .*in quotes: '{{ label }}'"),
     "a filtered placeholder without quotes": ("b: {{ mac | bare }}\n", "line 1, column 4: .*in quotes"),
     "a placeholder without quotes and text": ("b: {{ mac }}-x\n", "line 1, column 4: .*in quotes"),
