@@ -41,6 +41,7 @@ from answerd.store.sqlite import SqliteFile
 from answerd.store.state_tables import (
     COLUMNS,
     INSERT,
+    OWN,
     Sighting,
     contacts_in,
     note,
@@ -53,7 +54,6 @@ from answerd.store.state_tables import (
     write_sightings,
 )
 from answerd.store.states import (
-    OWN,
     GivenOrder,
     Known,
     Position,
@@ -312,7 +312,7 @@ def store_events(log: LogWriter, rows: Sequence[Sequence[Any]]) -> dict[str, int
     new = {row[0]: row for row in rows if row[0] not in found}
     numbered = [(log.next(), *row, OWN) for row in new.values()]
     run_many(database, INSERT, numbered)
-    tidy(database, {row[3] for row in rows}, OWN, log.next)
+    tidy(database, {row[3] for row in rows}, log.next)
     return {**found, **{row[1]: row[0] for row in numbered}}
 
 
@@ -334,7 +334,7 @@ def _take(node: NodeStates, database: peewee.PostgresqlDatabase) -> bool:
             revision = part[-1][0]
             with node.writing() as local:
                 run_many(local, _TAKE, [(None, *row[1:], row[0]) for row in part])
-                tidy(local, {row[4] for row in part}, None)
+                tidy(local, {row[4] for row in part})
     with node.writing() as local:
         note(local, _REVISION, str(newest.revision))
         note(local, _TOKEN, newest.token)

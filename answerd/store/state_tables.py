@@ -5,7 +5,7 @@ The statements that make the tables are in `answerd.store.schema`.
 
 ``events.revision`` is the order in which events were stored in this database. SQLite numbers them itself; in PostgreSQL
 the transaction does (`answerd.store.log`). ``shared`` is the revision that an event
-has in the database that nodes share: null where it is not delivered yet, 0 in a service that shares nothing.
+has in the database that nodes share: null where it is not delivered yet, 0 where it need not be.
 """
 
 from __future__ import annotations
@@ -53,6 +53,9 @@ NAMES_AT_ONCE = 500
 
 ROWS_AT_ONCE = 500
 """Rows that are read by one statement."""
+
+OWN = 0
+"""``shared`` of an event in a service that shares nothing, and of a summary."""
 
 COLUMNS = "id, at, source, record, name, kind, content, body"
 
@@ -199,10 +202,10 @@ def _by_sqlite() -> None:
     return None
 
 
-def tidy(database: peewee.Database, records: Iterable[str], shared: int | None, number: Numbers = _by_sqlite) -> None:
+def tidy(database: peewee.Database, records: Iterable[str], number: Numbers = _by_sqlite) -> None:
     """Remove what is not kept of some identities under which events were just stored: what was before a ``forget``,
-    bodies of reports above the bound, and events above the bound. ``shared`` and ``number`` are for a summary. In the
-    present transaction."""
+    bodies of reports above the bound, and events above the bound. ``number`` is for a summary. In the present
+    transaction."""
     identities = [*dict.fromkeys(records)]
     if AUDIT in identities:
         identities.remove(AUDIT)
@@ -214,7 +217,7 @@ def tidy(database: peewee.Database, records: Iterable[str], shared: int | None, 
             _drop_forgotten(database, record)
         run(database, _OLD_BODIES.format(marks), part)
         for (record,) in run(database, _LARGE.format(marks), part).fetchall():
-            compact(database, record, shared, number)
+            compact(database, record, number)
 
 
 def _drop_forgotten(database: peewee.Database, record: str) -> None:
@@ -253,9 +256,10 @@ _LARGE = f"""
     GROUP BY record HAVING sum({_SIZE}) > {COMPACTED_AT}"""  # noqa: S608 - no value
 
 
-def compact(database: peewee.Database, record: str, shared: int | None, number: Numbers) -> None:
+def compact(database: peewee.Database, record: str, number: Numbers) -> None:
     """Replace all but the last events that are stored under an identity by a summary. Events that are not delivered yet
-    stay."""
+    stay, so a summary says nothing that is not in the database already: it is not delivered. Nodes that delivered
+    theirs would have the database and each other summarise for ever, where two do not fit in."""
     stored = run(
         database,
         f"SELECT revision, kind, {_SIZE} FROM events WHERE record = ? ORDER BY at DESC, revision DESC",  # noqa: S608
@@ -273,7 +277,7 @@ def compact(database: peewee.Database, record: str, shared: int | None, number: 
         else:
             room = room if kind in (Kind.PROGRESS, Kind.SUMMARY) else 0  # no event between two that are kept is missing
             gone.append((revision,))
-    insert(database, [summary_of(events, record)], shared, number=number)
+    insert(database, [summary_of(events, record)], OWN, number=number)
     statement = "DELETE FROM events WHERE revision = ? AND shared IS NOT NULL AND kind <> 'forgotten'"
     run_many(database, statement, gone)
 
