@@ -88,7 +88,7 @@ _DROP = """
     DELETE FROM events WHERE id = ANY(?) AND record NOT IN
     (SELECT record FROM events WHERE record = ANY(?)
      AND kind NOT IN ('given', 'asked', 'refused', 'progress', 'summary'))"""
-_REVISION, _TOKEN = "revision", "token"
+_REVISION, _TOKEN, _DELIVERED = "revision", "token", "delivered"
 
 _T = TypeVar("_T")
 
@@ -257,13 +257,13 @@ def shared_key(database: peewee.Database, own: str | None = None) -> str:
 
 
 def _require_own_source(node: NodeStates, database: peewee.Database, log: Callable[[str], object]) -> None:
-    """Give the node's file a name of its own where it is a copy of another node's, or was rolled back. All of its
-    events have ids, so none is lost by that; what was acknowledged after the copy was made and not delivered is not
-    here."""
+    """Give the node's file a name of its own where it is a copy of another node's, or was rolled back: it neither noted
+    that it delivered the last of its events in the database, nor has that event still to deliver. All events have ids,
+    so none is lost by that; what was acknowledged after the copy was made and not delivered is not here."""
     with node.reading() as local:
-        source = setting(local, "source") or ""
+        source, delivered = setting(local, "source") or "", setting(local, _DELIVERED)
     last = setting(database, f"last {source}")
-    if last is None or run(database, "SELECT 1 FROM events WHERE id = ?", (last,)).fetchone() is None:
+    if last in (None, delivered) or run(database, "SELECT 1 FROM events WHERE id = ?", (last,)).fetchone() is None:
         return
     with node.reading() as local:
         if run(local, "SELECT 1 FROM events WHERE id = ?", (last,)).fetchone() is not None:
@@ -296,6 +296,8 @@ def _deliver(node: NodeStates, database: peewee.PostgresqlDatabase) -> None:
             log.end()
         with node.writing() as local:
             run_many(local, "UPDATE events SET shared = ? WHERE id = ?", [(numbers[row[0]], row[0]) for row in rows])
+            if own:
+                note(local, _DELIVERED, own[-1])
             sent = [(row.asked, identity_of(row.machine)) for row in unknown]
             run_many(local, "UPDATE unknown_machines SET unsent = max(0, unsent - ?) WHERE identity = ?", sent)
         if len(rows) < ROWS_AT_ONCE:

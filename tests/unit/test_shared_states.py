@@ -466,6 +466,20 @@ def test_records_that_are_dropped_go_from_the_database_unless_another_node_knows
     assert StateWriter(a.store).state("installed") is State.INSTALLED
 
 
+def test_a_node_that_dropped_its_last_event_is_not_taken_for_a_copy(
+    nodes: list[Node], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    node = nodes[0]
+    node.ask(1.0, name="stranger")
+    node.sync()
+    with monkeypatch.context() as patched:
+        patched.setattr(node.store, "_server", AWAY)
+        node.store.drop({"stranger": 9}, lambda _: False)
+    source = node.store.source()
+    node.sync()
+    assert (node.said, node.store.source()) == ([], source)
+
+
 def installed_often(node: Node) -> None:
     """Write what happens to a machine that is armed and installed many times: each time another card of it boots, and
     so each identity has a history of its own."""
