@@ -149,11 +149,15 @@ def events_since(database: peewee.Database, revision: int) -> Iterator[list[tupl
             return
 
 
+def _in_parts(names: Iterable[str]) -> Iterator[list[str]]:
+    every = [*names]
+    for at in range(0, len(every), NAMES_AT_ONCE):
+        yield every[at : at + NAMES_AT_ONCE]
+
+
 def stored_under(database: peewee.Database, records: Iterable[str]) -> Iterator[tuple[int, Event]]:
     """Yield the events that are stored under some identities, without their bodies, each with its revision."""
-    identities = [*records]
-    for at in range(0, len(identities), NAMES_AT_ONCE):
-        part = identities[at : at + NAMES_AT_ONCE]
+    for part in _in_parts(records):
         query = f"""
             SELECT revision, record, name, kind, at, content, NULL, id FROM events
             WHERE record IN ({", ".join("?" * len(part))})"""  # noqa: S608 - marks
@@ -210,8 +214,7 @@ def tidy(database: peewee.Database, records: Iterable[str], number: Numbers = _b
     if AUDIT in identities:
         identities.remove(AUDIT)
         run(database, _OLD_AUDITED, (AUDIT, AUDIT, MOST_AUDITED))
-    for at in range(0, len(identities), NAMES_AT_ONCE):
-        part = identities[at : at + NAMES_AT_ONCE]
+    for part in _in_parts(identities):
         marks = ", ".join("?" * len(part))
         for (record,) in run(database, _FORGOTTEN.format(marks), part).fetchall():
             _drop_forgotten(database, record)
@@ -332,40 +335,61 @@ def write_sightings(database: peewee.Database, sightings: Sequence[Sighting], *,
 # --- last contacts, which only the node's own file has ----------------------------------------------------------------
 
 
-_CONTACTS = """
-    CREATE TABLE IF NOT EXISTS last_contacts (machine TEXT PRIMARY KEY, at REAL NOT NULL, identities TEXT NOT NULL,
+_CONTACTS = (
+    """CREATE TABLE IF NOT EXISTS last_contacts (machine TEXT PRIMARY KEY, at REAL NOT NULL, identities TEXT NOT NULL,
     asked TEXT NOT NULL, status INTEGER NOT NULL, got TEXT NOT NULL, held INTEGER NOT NULL,
-    labels TEXT NOT NULL)"""
+    labels TEXT NOT NULL)""",
+    "CREATE INDEX IF NOT EXISTS contacts_by_time ON last_contacts (at)",
+    """CREATE TABLE IF NOT EXISTS contact_identities (machine TEXT, identity TEXT,
+    PRIMARY KEY (machine, identity)) WITHOUT ROWID""",
+    "CREATE INDEX IF NOT EXISTS contacts_by_identity ON contact_identities (identity)",
+)
 _CONTACT = """
     INSERT INTO last_contacts (machine, at, identities, asked, status, got, held, labels)
     VALUES (?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (machine) DO UPDATE SET at = excluded.at,
     identities = excluded.identities, asked = excluded.asked, status = excluded.status, got = excluded.got,
     held = excluded.held, labels = excluded.labels WHERE excluded.at >= last_contacts.at"""
-_KEEP_CONTACTS = """
-    DELETE FROM last_contacts WHERE machine IN
-    (SELECT machine FROM last_contacts ORDER BY at DESC LIMIT -1 OFFSET ?)"""
+_IDENTIFY = "INSERT OR IGNORE INTO contact_identities (machine, identity) VALUES (?, ?)"
+_OF_EARLIER_CONTACTS = """
+    DELETE FROM contact_identities WHERE machine = ? AND instr(
+    (SELECT ' ' || identities || ' ' FROM last_contacts WHERE machine = contact_identities.machine),
+    ' ' || identity || ' ') = 0"""
+_OLDEST_CONTACTS = "SELECT machine FROM last_contacts ORDER BY at DESC LIMIT -1 OFFSET ?"
+_SELECT_CONTACTS = "SELECT machine, at, identities, asked, status, got, held, labels FROM last_contacts"
 
 
 def write_contacts(database: peewee.Database, contacts: Sequence[Contact]) -> None:
     """Write the last contacts of machines; the last `MOST_CONTACTS` are kept. A file that was restored may have no
     table."""
-    run(database, _CONTACTS)
-    run(database, "CREATE INDEX IF NOT EXISTS contacts_by_time ON last_contacts (at)")
+    for statement in _CONTACTS:
+        run(database, statement)
     run_many(database, _CONTACT, [(*row[:2], " ".join(row.identities), *row[3:]) for row in contacts])
-    run(database, _KEEP_CONTACTS, (MOST_CONTACTS,))
+    run_many(database, _IDENTIFY, [(row.machine, identity) for row in contacts for identity in row.identities])
+    run_many(database, _OF_EARLIER_CONTACTS, [(row.machine,) for row in contacts])
+    oldest = run(database, _OLDEST_CONTACTS, (MOST_CONTACTS,)).fetchall()
+    for table in ("last_contacts", "contact_identities"):
+        run_many(database, f"DELETE FROM {table} WHERE machine = ?", oldest)  # noqa: S608 - no value
 
 
 def contacts_in(database: peewee.Database, of: Set[str] | None = None) -> list[Contact]:
     """Return the last contacts of all machines, or of those that have one of some identities."""
-    if "last_contacts" not in database.get_tables():
+    if not {"last_contacts", "contact_identities"} <= {*database.get_tables()}:
         return []
-    rows = run(database, "SELECT machine, at, identities, asked, status, got, held, labels FROM last_contacts")
+    if of is None:
+        rows = run(database, _SELECT_CONTACTS).fetchall()
+    else:
+        rows = [*dict.fromkeys(row for part in _in_parts(of) for row in _contacts_of(database, part))]
     return [
-        Contact(machine, at, tuple(identities), asked, status, got, Held(held), labels)
-        for machine, at, written, asked, status, got, held, labels in rows
-        for identities in (written.split(" "),)
-        if of is None or not of.isdisjoint(identities)
+        Contact(machine, at, tuple(identities.split(" ")), asked, status, got, Held(held), labels)
+        for machine, at, identities, asked, status, got, held, labels in rows
     ]
+
+
+def _contacts_of(database: peewee.Database, identities: Sequence[str]) -> Iterable[tuple[Any, ...]]:
+    marks = ", ".join("?" * len(identities))
+    named = f"SELECT machine FROM contact_identities WHERE identity IN ({marks})"  # noqa: S608 - marks
+    found: Iterable[tuple[Any, ...]] = run(database, f"{_SELECT_CONTACTS} WHERE machine IN ({named})", identities)
+    return found
 
 
 def contacts_written(database: peewee.Database) -> float:
