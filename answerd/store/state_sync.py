@@ -405,10 +405,8 @@ class DatabaseStates(States):
 
     def take(self, rows: Sequence[Sequence[Any]], key: str | None) -> int:
         with self.writing() as log:
-            is_new = run(log.database, "SELECT 1 FROM events WHERE kind <> 'audited' LIMIT 1").fetchone() is None
             known = {one for (one,) in run(log.database, "SELECT id FROM events").fetchall()}
-            if key is not None and is_new:
-                note(log.database, "key", key)
+            shared_key(log.database, key)  # nodes that have another one would share no states
             store_events(log, rows)
         return sum(row[0] not in known and row[3] != AUDIT for row in rows)
 

@@ -39,7 +39,7 @@ from answerd.store.opening import open_states
 from answerd.store.postgres_connection import PostgresServer
 from answerd.store.state_sync import DatabaseStates, NodeStates, _deliver, exchange
 from answerd.store.state_tables import COMPACTED_AT, KEPT_BYTES, Sighting, insert, run, run_many
-from answerd.store.states import GivenOrder, Position, Waiting
+from answerd.store.states import GivenOrder, Position, Waiting, open_state_file, take_states
 from answerd.store.tables import execute
 from tests.support.installs import Ordered, Reported
 from tests.support.postgres import MISSING, binaries, empty_store
@@ -348,6 +348,20 @@ def test_all_nodes_have_one_key_and_a_new_database_takes_it(nodes: list[Node], s
     restarted = Node(nodes[0].path, server)
     restarted.sync()
     assert Node(nodes[1].path, server).store.key() == restarted.store.key()
+
+
+def test_states_that_are_imported_leave_the_key_that_nodes_have(
+    nodes: list[Node], server: PostgresServer, place: Path
+) -> None:
+    node = nodes[0]
+    before, _ = open_state_file(str(place / "before.db"), RULES)
+    writer = StateWriter(before)
+    writer.write("web-01", Requested("ks", Gate.ANSWERS, Once.ON, 1.0))
+    writer.write("web-01", Reported(ReportKind.INSTALLED, 1, 2.0))
+    key = node.store.key()
+    assert take_states(before, DatabaseStates(server, RULES)) == 2
+    assert node.sync()
+    assert (node.store.key(), node.state(), node.said) == (key, State.INSTALLED, [])
 
 
 def test_states_of_another_database_are_not_mixed_in(nodes: list[Node], server: PostgresServer) -> None:
