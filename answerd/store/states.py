@@ -287,6 +287,7 @@ class StateFile(States):
             new = [row for row in rows if row[0] not in known]
             if key is not None and is_new:
                 note(database, "key", key)
+                note(database, "epoch", secrets.token_hex(8))  # a service that runs reads the key again
             run_many(database, INSERT, [(None, *row, self.shared) for row in new])
         return sum(row[3] != AUDIT for row in new)
 

@@ -36,7 +36,7 @@ from answerd.store.state_tables import (
     Sighting,
     run,
 )
-from answerd.store.states import EventReader, EventWriter, GivenOrder, Position, StateFile, open_state_file
+from answerd.store.states import EventReader, EventWriter, GivenOrder, Position, StateFile, open_state_file, take_states
 from tests.support.installs import Ordered, Reported
 from tests.support.states import StateWriter, one
 from tests.support.waiting import wait_until
@@ -559,6 +559,16 @@ def test_a_restore_counts_for_the_next_request_of_every_process(tmp_path: Path, 
         assert process.state("node2") is State.INSTALLED
         assert process.state("later1") is (State.INSTALLING if grown else State.NEW)
         assert process.live.key == key
+
+
+def test_the_key_of_imported_states_counts_at_once(tmp_path: Path, states: StateFile) -> None:
+    process = Process(states)
+    other = open_state_file(str(tmp_path / "other.db"), RULES)[0]
+    Process(other).give("node1")
+    assert process.live.key != other.key()
+    take_states(other, states)
+    assert process.state("node1") is State.INSTALLING
+    assert process.live.key == other.key()
 
 
 def test_the_key_of_a_restored_backup_counts_at_once(tmp_path: Path, states: StateFile) -> None:
