@@ -215,7 +215,8 @@ def _as_json(one: Happened, shown: Mapping[str, Any]) -> dict[str, Any]:
 
 def take_back(arguments: Arguments) -> int:
     """Take back all that changed together. Exit status 1 where that is refused."""
-    from answerd.write_guard import Conditions, WriteRefused  # noqa: PLC0415
+    from answerd.etags import Conditions  # noqa: PLC0415
+    from answerd.write_guard import WriteRefused  # noqa: PLC0415
 
     number = whole_number("--change", arguments["--change"])
     store = database()
@@ -244,7 +245,8 @@ _BACK = {"new": "restored", "changed": "changed", "removed": "removed"}
 
 def put_back(arguments: Arguments) -> int:
     """Restore a document. Exit status 1 where that is refused."""
-    from answerd.write_guard import UNCONDITIONAL, WriteRefused, restore_document, restored_change  # noqa: PLC0415
+    from answerd.etags import UNCONDITIONAL  # noqa: PLC0415
+    from answerd.write_guard import WriteRefused, restore_document, restored_change  # noqa: PLC0415
 
     number = whole_number("--revision", arguments["--revision"])
     kind, identifier, extension = parse_document_name(arguments["KEY"])
