@@ -227,7 +227,10 @@ def _drop_forgotten(database: peewee.Database, record: str) -> None:
     """Remove what a ``forget`` took the place of: the orders and reports that it knew, and all else before it that
     names nothing but what it names."""
     events = events_of(database, [record])
-    forgotten = max((event for event in events if event.kind is Kind.FORGOTTEN), key=lambda event: event.at)
+    found = [event for event in events if event.kind is Kind.FORGOTTEN]
+    if not found:  # a newer version's, which this one cannot read
+        return
+    forgotten = max(found, key=lambda event: event.at)
     knew = {*forgotten.knew}
     gone = [
         (event.id,)
@@ -271,9 +274,12 @@ def compact(database: peewee.Database, record: str, number: Numbers) -> None:
     events = events_of(database, [record])
     if not events:
         return
+    known = {revision for revision, _ in stored_under(database, [record])}  # without what a newer version wrote
     room, news = KEPT_BYTES, MOST_NEWS
     gone: list[tuple[int]] = []
     for revision, kind, size in stored:
+        if revision not in known:
+            continue
         news -= kind == Kind.PROGRESS
         if kind != Kind.SUMMARY and size <= room and (news >= 0 or kind != Kind.PROGRESS):
             room -= size
