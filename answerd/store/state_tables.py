@@ -369,9 +369,16 @@ def write_contacts(database: peewee.Database, contacts: Sequence[Contact]) -> No
     table."""
     for statement in _CONTACTS:
         run(database, statement)
-    run_many(database, _CONTACT, [(*row[:2], " ".join(row.identities), *row[3:]) for row in contacts])
-    run_many(database, _IDENTIFY, [(row.machine, identity) for row in contacts for identity in row.identities])
-    run_many(database, _OF_EARLIER_CONTACTS, [(row.machine,) for row in contacts])
+    known: dict[str, str] = {}
+    for part in _in_parts([row.machine for row in contacts]):
+        marks = ", ".join("?" * len(part))
+        query = f"SELECT machine, identities FROM last_contacts WHERE machine IN ({marks})"  # noqa: S608 - marks
+        known |= dict(run(database, query, part).fetchall())
+    rows = [(*row[:2], " ".join(row.identities), *row[3:]) for row in contacts]
+    run_many(database, _CONTACT, rows)
+    others = [row for row, written in zip(contacts, rows, strict=True) if known.get(row.machine) != written[2]]
+    run_many(database, _IDENTIFY, [(row.machine, identity) for row in others for identity in row.identities])
+    run_many(database, _OF_EARLIER_CONTACTS, [(row.machine,) for row in others])
     oldest = run(database, _OLDEST_CONTACTS, (MOST_CONTACTS,)).fetchall()
     for table in ("last_contacts", "contact_identities"):
         run_many(database, f"DELETE FROM {table} WHERE machine = ?", oldest)  # noqa: S608 - no value
