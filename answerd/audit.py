@@ -5,7 +5,7 @@ Rules: docs/admin-api.md#audit.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
 from ipaddress import ip_address
 from itertools import islice
@@ -16,7 +16,7 @@ from answerd.identity import Kind
 from answerd.installs.events import Event
 from answerd.installs.hardware import Names
 from answerd.installs.records import InstallMemory
-from answerd.machine_history import machine_history, names_of_machine, utc
+from answerd.machine_history import machine_history, names_of_machine, together, utc
 from answerd.store import Author, HistoryEntry, HistoryFilter, Store
 from answerd.store.layout import flat_name
 from answerd.store.states import States
@@ -49,7 +49,7 @@ def audit_log(
     found = []
     if store is not None:
         entries = _entries(store, wanted) if names is None else _of_machine(store, wanted, names, catalogue)
-        found += [_change_as_json(made) for made in islice(_together(entries), wanted.limit)]
+        found += [_change_as_json(made) for made in islice(together(entries), wanted.limit)]
     if states is not None:
         done = (_done_as_json(event) for event in states.audited() if names is None or _names_one(event, names))
         found += islice((one for one in done if _is_wanted(one, wanted)), wanted.limit)
@@ -71,18 +71,6 @@ def _of_machine(store: Store, wanted: AuditFilter, names: Names, catalogue: Cata
     for one in machine_history(store, filtered, names, (), catalogue):
         if one.entry is not None:
             yield one.entry
-
-
-def _together(entries: Iterable[HistoryEntry]) -> Iterator[list[HistoryEntry]]:
-    """Yield the entries that were made together, as one list each."""
-    made: list[HistoryEntry] = []
-    for entry in entries:
-        if made and (not entry.token or entry.token != made[0].token):
-            yield made
-            made = []
-        made.append(entry)
-    if made:
-        yield made
 
 
 def _names_one(event: Event, names: Collection[str]) -> bool:

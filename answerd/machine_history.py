@@ -5,10 +5,10 @@ Rules: docs/admin-api.md#history.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, Protocol, TypeVar
 
 from answerd.answers.catalogue import Catalogue
 from answerd.answers.document_diff import document_lines
@@ -50,6 +50,33 @@ class Happened(NamedTuple):
     entry: HistoryEntry | None = None
     row: RowChange | None = None
     order: Event | None = None
+
+    @property
+    def token(self) -> str:
+        return self.entry.token if self.entry is not None else ""
+
+
+class Change(Protocol):
+    """A change of one document, in any form."""
+
+    @property
+    def token(self) -> str:
+        """See `answerd.store.HistoryEntry`."""
+
+
+_Change = TypeVar("_Change", bound=Change)
+
+
+def together(changes: Iterable[_Change]) -> Iterator[list[_Change]]:
+    """Yield the changes of documents that were made together, which come in a row, as one list each."""
+    made: list[_Change] = []
+    for change in changes:
+        if made and (not change.token or change.token != made[0].token):
+            yield made
+            made = []
+        made.append(change)
+    if made:
+        yield made
 
 
 def names_of_machine(catalogue: Catalogue, memory: InstallMemory, name: str) -> Names:

@@ -208,8 +208,9 @@ def _target(arguments: Arguments, found: Directory) -> Target:
 
 def _in_the_database(store: Store, changes: ChangeSet, note: str | None, *, strict: bool) -> Target:
     from answerd.check.refusals import refusals  # noqa: PLC0415
+    from answerd.etags import UNCONDITIONAL, Conditions  # noqa: PLC0415
     from answerd.server.admin.changes import applied_as_json  # noqa: PLC0415
-    from answerd.write_guard import UNCONDITIONAL, Conditions, RefusedByInstallers, WriteRefused  # noqa: PLC0415
+    from answerd.write_guard import RefusedByInstallers, WriteRefused  # noqa: PLC0415
 
     announce_store(store)
     guard = local_guard(store)

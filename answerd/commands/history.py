@@ -57,6 +57,7 @@ Examples:
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -69,7 +70,7 @@ from answerd.formats import ALL_EXTENSIONS
 from answerd.identity import Kind
 from answerd.installs.records import InstallMemory
 from answerd.inventory import FORMAT as INVENTORY_FORMAT
-from answerd.machine_history import Happened, happened_as_json, machine_history, names_of_machine
+from answerd.machine_history import Happened, happened_as_json, machine_history, names_of_machine, together
 from answerd.store import HistoryFilter, Store, StoreError
 from answerd.store.files import FileStore
 from answerd.store.history import beginning
@@ -109,29 +110,38 @@ def print_history(arguments: Arguments) -> int:
 def _print_summary(happened: Sequence[Happened], *, as_json: bool) -> int:
     """Print a line for each change, of one document or of many together, and for each order."""
     rows: list[dict[str, Any]] = []
-    for one in happened:
-        if one.entry is None:
-            order = one.order.kind.value if one.order is not None else ""
-            who = one.order.origin if one.order is not None else None
-            rows.append({"revision": None, "when": one.when, "who": {"name": who, "peer": None}, "note": order})
+    for made in together(happened):
+        first = made[0]
+        if first.entry is None:
+            order = first.order.kind.value if first.order is not None else ""
+            who = first.order.origin if first.order is not None else None
+            rows.append({"revision": None, "when": first.when, "who": {"name": who, "peer": None}, "note": order})
             continue
-        token, author = one.entry.token, one.entry.author
-        if not rows or not token or rows[-1].get("change") != token:
-            who_changed = {"name": author.name, "peer": author.peer}
-            counts = {"change": token or None, "new": 0, "changed": 0, "removed": 0}
-            rows.append({"revision": one.entry.revision, "when": one.when, "who": who_changed, **counts})
-            rows[-1]["note"] = author.note
-        rows[-1][_sort(one.entry.before, one.entry.after)] += 1
+        author = first.entry.author
+        counts = Counter(_sort(one.entry.before, one.entry.after) for one in made if one.entry is not None)
+        rows.append(
+            {
+                "revision": first.entry.revision,
+                "when": first.when,
+                "who": {"name": author.name, "peer": author.peer},
+                "change": first.token or None,
+                **{sort: counts[sort] for sort in _SORTS},
+                "note": author.note,
+            }
+        )
     if as_json:
         print_json({"changes": rows})
         return 0
     for row in rows:
-        counted_as = ", ".join(f"{row[sort]} {sort}" for sort in ("new", "changed", "removed") if row.get(sort))
+        counted_as = ", ".join(f"{row[sort]} {sort}" for sort in _SORTS if row.get(sort))
         what = f"revision {row['revision']}" if row["revision"] is not None else "order"
         note = f"  {row['note']}" if row["note"] else ""
         said = f"  {counted_as}" if counted_as else ""
         print(printable_line(f"{what}  {row['when']}{said}  by {_who(row['who'])}{note}"))
     return 0
+
+
+_SORTS = ("new", "changed", "removed")
 
 
 def _sort(before: str | None, after: str | None) -> str:
@@ -205,7 +215,8 @@ def _as_json(one: Happened, shown: Mapping[str, Any]) -> dict[str, Any]:
 
 def take_back(arguments: Arguments) -> int:
     """Take back all that changed together. Exit status 1 where that is refused."""
-    from answerd.write_guard import Conditions, WriteRefused  # noqa: PLC0415
+    from answerd.etags import Conditions  # noqa: PLC0415
+    from answerd.write_guard import WriteRefused  # noqa: PLC0415
 
     number = whole_number("--change", arguments["--change"])
     store = database()
@@ -234,7 +245,8 @@ _BACK = {"new": "restored", "changed": "changed", "removed": "removed"}
 
 def put_back(arguments: Arguments) -> int:
     """Restore a document. Exit status 1 where that is refused."""
-    from answerd.write_guard import UNCONDITIONAL, WriteRefused, restore_document, restored_change  # noqa: PLC0415
+    from answerd.etags import UNCONDITIONAL  # noqa: PLC0415
+    from answerd.write_guard import WriteRefused, restore_document, restored_change  # noqa: PLC0415
 
     number = whole_number("--revision", arguments["--revision"])
     kind, identifier, extension = parse_document_name(arguments["KEY"])

@@ -20,7 +20,8 @@ from answerd.console.rendering import link, page
 from answerd.server import token_file
 from answerd.server.roles import MAY, AdminTokens, NamedToken, Role, TokensError, new_token, read_tokens
 from answerd.server.threads import in_thread
-from answerd.store.secrets import SecretRefused, names_of, why_not_writable, write_secret
+from answerd.store.secret_writes import SecretRefused, why_not_writable, write_secret
+from answerd.store.secrets import names_of
 
 HERE = "/console/access"
 

@@ -26,6 +26,7 @@ from answerd.console.proposals import first_row
 from answerd.console.rendering import link, page
 from answerd.documents import Key
 from answerd.errors import StatesUnknown
+from answerd.etags import UNCONDITIONAL
 from answerd.formats import ALIASES
 from answerd.hardware import hardware_of_labels
 from answerd.identity import Kind
@@ -38,7 +39,7 @@ from answerd.server.admin.adoption import Adoptions, digest_of_plan
 from answerd.server.admin.requests import cell_fault
 from answerd.server.threads import in_thread
 from answerd.store import Author
-from answerd.write_guard import UNCONDITIONAL, WHENEVER
+from answerd.write_guard import WHENEVER
 
 _T = TypeVar("_T")
 

@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from itertools import islice
 from time import monotonic
 from typing import NamedTuple
 
@@ -17,6 +18,7 @@ from answerd.answers.diff import Side, compare
 from answerd.documents import Key, RawDocument
 from answerd.identity import identity_of
 from answerd.inventory import file_of
+from answerd.machine_history import together
 from answerd.store import HistoryEntry, HistoryFilter
 
 CHANGES_LISTED = 100
@@ -106,20 +108,13 @@ class ChangesWanted:
 def made_together(changes: Iterable[DocumentChange]) -> Iterator[MadeChange]:
     """Yield changes of documents, the latest first, as what changed together. Of no more than `CHANGES_SEARCHED`
     documents: the last change may not be whole then."""
-    made: list[DocumentChange] = []
-    for count, change in enumerate(changes):
-        if made and (not change.token or change.token != made[0].token):
+    room = CHANGES_SEARCHED
+    for made in together(islice(changes, CHANGES_SEARCHED + 1)):
+        room -= len(made)
+        if room >= 0:
             yield MadeChange(made)
-            made = []
-        if count == CHANGES_SEARCHED:
-            break
-        made.append(change)
-    else:
-        if made:
-            yield MadeChange(made)
-        return
-    if made:
-        yield MadeChange(made, is_whole=False)
+        elif len(made) > 1:
+            yield MadeChange(made[:-1], is_whole=False)
 
 
 def with_texts(history: Callable[[HistoryFilter], list[HistoryEntry]]) -> Iterator[Sequence[HistoryEntry]]:

@@ -31,6 +31,7 @@ from answerd.console.consequences import Consequences, compared, refused_sentenc
 from answerd.console.differences import difference
 from answerd.console.jobs import Job, Jobs, patience_for
 from answerd.documents import Key, RawDocument
+from answerd.etags import UNCONDITIONAL, Conditions, etag
 from answerd.identity import Kind
 from answerd.inventory import file_of
 from answerd.inventory.editing import with_rows_added, with_rows_changed, without_row
@@ -44,16 +45,13 @@ from answerd.server.document_writes import DocumentWrites
 from answerd.server.threads import in_thread
 from answerd.store import Author, HistoryEntry, HistoryFilter, StoreError, Version
 from answerd.write_guard import (
-    UNCONDITIONAL,
     WHENEVER,
     AppliedChange,
     ChangeSet,
     ConditionFailed,
-    Conditions,
     Times,
     WriteRefused,
     WrittenDocument,
-    etag,
 )
 
 _SEARCHED_AT_ONCE = 1_000

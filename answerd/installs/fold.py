@@ -249,36 +249,22 @@ def record_of(name: str, fold: Fold, rules: Rules) -> Record:
     open_arms = [arm for arm in arms if not _is_closed(arm, fold.closings, disarms)]
     is_closed = not open_arms if arms else bool(disarms or fold.closings)
     counted = tuple(arm.id for arm in (arms if is_closed else open_arms))
-    starts = _of_attempts(fold, counted or (FIRST_ATTEMPT,))
+    attempts = counted or (FIRST_ATTEMPT,)
+    starts = _of_attempts(fold, attempts)
+    numbered = [start for start in starts if start.number]
     if is_closed:
-        by_operator = bool(disarms)
+        by_operator, state = bool(disarms), State.INSTALLED
         since = min(disarms) if disarms else min(closing.at for closing in fold.closings)
-        state = State.INSTALLED
-        number = max((start.number for start in starts), default=0)
-        present = next((start for start in reversed(starts) if start.number), None)
         last = None if by_operator else max((start.news for start in starts if start.news), default=None)
     else:
         by_operator = False
-        state, since = (State.ARMED, max(arm.at for arm in open_arms)) if open_arms else (State.NEW, 0.0)
-        number, present = 0, None
-        for start in starts:
-            if not start.number:
-                continue
-            number, present = start.number, start
-            if state in BETWEEN_STARTS:
-                state, since = State.INSTALLING, max(since, start.began)
-            reached = REACHED.get(start.strength)
-            if reached is None:
-                continue
-            if reached is State.FAILED and number >= rules.starts:
-                reached = State.EXHAUSTED
-            if WEAKEST_FIRST.index(reached) > WEAKEST_FIRST.index(state):
-                state, since = reached, max(since, start.at)
-        refused = [at for attempt, at in fold.refused if attempt in (counted or (FIRST_ATTEMPT,))]
+        state, since = _reached(open_arms, numbered, rules)
+        refused = [at for attempt, at in fold.refused if attempt in attempts]
         if refused:
             since = min(since, *refused) if state is State.EXHAUSTED else min(refused)
             state = State.EXHAUSTED
-        last = present.news if present else None
+        last = numbered[-1].news if numbered else None
+    present = numbered[-1] if numbered else None
     is_new = state is State.NEW and not starts
     return Record(
         name,
@@ -287,7 +273,7 @@ def record_of(name: str, fold: Fold, rules: Rules) -> Record:
         since,
         bool(arms),
         by_operator,
-        number,
+        present.number if present else 0,
         present.given if present else {},
         fold.heard if not is_new or fold.heard > fold.cut else 0.0,
         (last.message or None) if last else None,
@@ -295,6 +281,20 @@ def record_of(name: str, fold: Fold, rules: Rules) -> Record:
         _recent(starts, present, rules) if present and len(starts) > 1 else {},
         max((giving for start in starts for giving in start.givings), default=""),
     )
+
+
+def _reached(open_arms: list[Begun], starts: list[Start], rules: Rules) -> tuple[State, float]:
+    """Return what an attempt that is not over came to, and when. ``starts`` are those with a number, by it."""
+    state, since = (State.ARMED, max(arm.at for arm in open_arms)) if open_arms else (State.NEW, 0.0)
+    for start in starts:
+        if state in BETWEEN_STARTS:
+            state, since = State.INSTALLING, max(since, start.began)
+        reached = REACHED.get(start.strength)
+        if reached is State.FAILED and start.number >= rules.starts:
+            reached = State.EXHAUSTED
+        if reached is not None and WEAKEST_FIRST.index(reached) > WEAKEST_FIRST.index(state):
+            state, since = reached, max(since, start.at)
+    return state, since
 
 
 def _is_closed(arm: Begun, closings: tuple[Closing, ...], disarms: list[float]) -> bool:

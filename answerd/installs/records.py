@@ -7,7 +7,7 @@ follows from a state is in `answerd.installs.states`.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import reduce
 from itertools import islice
 from typing import Final, NamedTuple
@@ -23,7 +23,7 @@ from answerd.installs.events import (
     fold_of,
     giving_id,
 )
-from answerd.installs.fold import FIRST_ATTEMPT, NOTHING, Begun, Closing, Fold, Strength, merge, record_of
+from answerd.installs.fold import FIRST_ATTEMPT, NOTHING, Begun, Closing, Fold, Start, Strength, merge, record_of
 from answerd.installs.hardware import (
     MAC,
     MOST_NAMED,
@@ -203,38 +203,24 @@ class InstallMemory(Machines):
 
     # --- events ----------------------------------------------------------------------------------------------------
 
-    def apply(self, event: Event) -> bool:  # noqa: PLR0912 - a kind of event after the other
+    def apply(self, event: Event) -> bool:
         """Add an event. Return whether it changed the state of any identity."""
         if event.kind is Kind.AUDITED:
             return False
         self.changes += 1
         self.newest = max(self.newest, event.at)
-        names = event.names
         if event.kind is Kind.SUMMARY:
-            for at, clique in event.ties:
-                self.ties.observe({one: names.get(one, "n" + one) for one in clique}, at)
-            self._learn_named(event)
-            for identity, fold in event.folds.items():
-                self.ties.learn({identity: names.get(identity, "n" + identity)})
-                self._put(identity, merge(self.fold(identity), fold), event)
-            return True
+            return self._apply_summary(event)
         together = event.together
         if together:
             self.ties.observe(together, event.at)
-        self.ties.learn(names)
+        self.ties.learn(event.names)
         if event.label:
-            self.note_label(event.label, names)
+            self.note_label(event.label, event.names)
         self._learn_named(event)
         if event.kind is Kind.ASKED:
-            for identity in together:
-                if identity not in self.by_identity:
-                    self._note_guest(identity, NOTHING, event)
-            for identity in event.closed:
-                self._put(identity, merge(self.fold(identity), fold_of(event)), event)
-            for closer in [one.id for one in event.closings] + [one.id for one in event.attempt]:
-                self._along[closer] += len(event.closed)
-            return bool(event.closed)
-        if not names:
+            return self._apply_refused_request(event)
+        if not event.names:
             return False
         fold = fold_of(event)
         if event.kind is Kind.GIVEN and event.giving:
@@ -244,10 +230,34 @@ class InstallMemory(Machines):
         if event.kind in ORDERED.values():
             self._note_past_givings(event)
         if event.kind in _REPORTS:
-            self._along[event.giving] += sum(one not in self.by_identity for one in names)
+            self._along[event.giving] += sum(one not in self.by_identity for one in event.names)
+        return self._add(event, fold)
+
+    def _apply_summary(self, event: Event) -> bool:
+        for at, clique in event.ties:
+            self.ties.observe({one: event.names.get(one, NAME + one) for one in clique}, at)
+        self._learn_named(event)
+        for identity, fold in event.folds.items():
+            self.ties.learn({identity: event.names.get(identity, NAME + identity)})
+            self._put(identity, merge(self.fold(identity), fold), event)
+        return True
+
+    def _apply_refused_request(self, event: Event) -> bool:
+        for identity in event.together:
+            if identity not in self.by_identity:
+                self._note_guest(identity, NOTHING, event)
+        for identity in event.closed:
+            self._put(identity, merge(self.fold(identity), fold_of(event)), event)
+        for closer in [one.id for one in event.closings] + [one.id for one in event.attempt]:
+            self._along[closer] += len(event.closed)
+        return bool(event.closed)
+
+    def _add(self, event: Event, fold: Fold) -> bool:
+        """Add what an event says of each identity that it names. Identities of which the same is known share what is
+        held of them. Return whether it changed the state of any."""
         has_changed = False
         made: list[tuple[Held | None, Held]] = []
-        for identity in names:
+        for identity in event.names:
             before = self.by_identity.get(identity)
             if identity in event.anew:
                 self._put(identity, merge(self.fold(identity), fold_anew(event, fold)), event)
@@ -513,30 +523,10 @@ class InstallMemory(Machines):
                 asked.row_names[other],
                 order,
             )
-        own, more = self.held_of(found.own), self.held_of(found.more)
-        every_gate = requested._replace(once=Once.ON)
-        closed: list[tuple[int, str, Record, Refusal]] = []
-        states = {held.record.state for held in own.values()}
-        for identity, held in (*own.items(), *more.items()):
-            record = held.record
-            refusal = refusal_of(record, every_gate, self.rules)
-            if refusal is None and record.state is State.INSTALLED and (identity in more or states != {record.state}):
-                refusal = refusal_in(record)  # the grace is for the machine that reported
-            if refusal is not None:
-                closed.append((CLOSEST_FIRST.index(record.state), identity, record, refusal))
+        own = self.held_of(found.own)
+        closed = self._closed(found, own, requested)
         if closed:
-            _, identity, record, refusal = min(closed, key=lambda one: one[0])
-            shut = {id(self.by_identity[one]) for _, one, _, _ in closed}
-            every = [one for one in (*found.own, *found.more) if id(self.by_identity.get(one)) in shut]
-            return Refused(
-                refusal,
-                record,
-                label,
-                identity,
-                self.ties.texts.get(identity, ""),
-                order=self._opening(asked, every, row_of),
-                listed="" if asked.label or record_identity(record.name) in asked.names else record.name,
-            )
+            return self._refused_by(closed, asked, found, row_of)
         if asked.row is not None and (was := former(self, asked.label, asked.row_names, row_of)):
             return Refused(
                 Refusal.FORMER, self.by_identity[was].record, label, was, self.ties.texts.get(was, ""), order=order
@@ -546,6 +536,37 @@ class InstallMemory(Machines):
             primary = next(iter(asked.names))
             return Refused(Refusal.NOT_ARMED, record, label, primary, asked.names[primary], order=order)
         return None
+
+    def _closed(self, found: Judged, own: Mapping[str, Held], requested: Requested) -> dict[str, Refusal]:
+        """Return the identities that are closed, each with the rule; of several that share their state, the first."""
+        more = self.held_of(found.more)
+        every_gate = requested._replace(once=Once.ON)
+        closed: dict[str, Refusal] = {}
+        states = {held.record.state for held in own.values()}
+        for identity, held in (*own.items(), *more.items()):
+            record = held.record
+            refusal = refusal_of(record, every_gate, self.rules)
+            if refusal is None and record.state is State.INSTALLED and (identity in more or states != {record.state}):
+                refusal = refusal_in(record)  # the grace is for the machine that reported
+            if refusal is not None:
+                closed[identity] = refusal
+        return closed
+
+    def _refused_by(self, closed: Mapping[str, Refusal], asked: Asked, found: Judged, row_of: RowOf) -> Refused:
+        """Return the refusal by the closest of some identities. An order must name all that share a state with one."""
+        identity = min(closed, key=lambda one: CLOSEST_FIRST.index(self.by_identity[one].record.state))
+        record = self.by_identity[identity].record
+        shut = {id(self.by_identity[one]) for one in closed}
+        every = [one for one in (*found.own, *found.more) if id(self.by_identity.get(one)) in shut]
+        return Refused(
+            closed[identity],
+            record,
+            asked.title,
+            identity,
+            self.ties.texts.get(identity, ""),
+            order=self._opening(asked, every, row_of),
+            listed="" if asked.label or record_identity(record.name) in asked.names else record.name,
+        )
 
     def _opening(self, asked: Asked, closed: Iterable[str], row_of: RowOf) -> tuple[str, ...]:
         """Return what an order must name that opens what is closed: the machine, and what an order to it leaves out."""
@@ -641,26 +662,13 @@ class InstallMemory(Machines):
         is_told: bool = False,
     ) -> Decision:
         attempt = _attempt(record, own)
-        newest = attempt[-1].id if attempt else FIRST_ATTEMPT
-        names, giving = asked.names, record.giving
-        present = next((start for start in reversed(fold.starts) if giving in start.givings), None)
-        if present is not None and not is_of_one_machine(self.ties, present.names, names):
-            present = None  # it was given to the machine that a MAC address has left
-        if present is None or _is_before_an_order(giving, fold):
-            giving = giving_id(next(iter(names)), fold.orders)
-            present = next((start for start in reversed(fold.starts) if giving in start.givings), None)
-        names = self._fitting(names, asked, requested.at)
-        if not names:
+        giving, present = self._giving(asked.names, fold, record)
+        fitting = self._fitting(asked.names, asked, requested.at)
+        if not fitting:
             raise StatesUnknown(_NO_ROOM)
-        asked_names = tuple(names)
-        if present is not None and not present.names.keys() <= names.keys():
-            names = {**present.names, **names}
-        elif present is not None:
-            names = {**present.names, **names} if len(names) > len(present.names) else present.names
-        if len(names) > MOST_NAMED:
-            names = dict([*names.items()][:MOST_NAMED])
+        names = _named_together(fitting, present)
         primary = next(iter(names))
-        decision = Decision((), None, giving, primary, newest)
+        decision = Decision((), None, giving, primary, attempt[-1].id if attempt else FIRST_ATTEMPT)
         if requested.without_start:
             return decision
         is_known = (
@@ -668,7 +676,7 @@ class InstallMemory(Machines):
             and names.keys() <= present.names.keys()
             and (requested.group is None or (fold.group is not None and fold.group.name == requested.group))
             and all((held := self.by_identity.get(one)) is not None and held.record.giving == giving for one in names)
-            and not self.ties.is_news({one: names[one] for one in asked_names if one in names}, 0.0)
+            and not self.ties.is_news({one: names[one] for one in fitting if one in names}, 0.0)
         )
         if is_known and (is_told or judgement.start == 0 or is_repeated(record, requested, self.rules)):
             return decision
@@ -679,7 +687,7 @@ class InstallMemory(Machines):
             Kind.GIVEN,
             requested.at,
             names,
-            None if len(asked_names) == len(names) else asked_names,
+            None if len(fitting) == len(names) else tuple(fitting),
             attempt,
             judgement.start,
             giving,
@@ -694,6 +702,19 @@ class InstallMemory(Machines):
             id=new_id(requested.at),
         )
         return decision._replace(events=(event,))
+
+    def _giving(self, names: Names, fold: Fold, record: Record) -> tuple[str, Start | None]:
+        """Return the id of what a machine is given, and the newest start that it is part of: that of the last giving,
+        unless it was given to the machine that a MAC address has left, or an order came since."""
+        present = _start_of(record.giving, fold)
+        if (
+            present is None
+            or not is_of_one_machine(self.ties, present.names, names)
+            or _is_before_an_order(record.giving, fold)
+        ):
+            giving = giving_id(next(iter(names)), fold.orders)
+            return giving, _start_of(giving, fold)
+        return record.giving, present
 
     # --- reports and orders ----------------------------------------------------------------------------------------
 
@@ -783,6 +804,18 @@ def _with_plain(asked: Asked, decision: Decision) -> Decision:
 def _is_before_an_order(giving: str, fold: Fold) -> bool:
     """Return whether an order counts that a giving did not: another node gave it, which did not know the order."""
     return any(milliseconds(order.at) > begun_at(giving) for order in fold.orders)
+
+
+def _start_of(giving: str, fold: Fold) -> Start | None:
+    """Return the newest start that something was given in."""
+    return next((start for start in reversed(fold.starts) if giving in start.givings), None)
+
+
+def _named_together(names: Names, present: Start | None) -> Names:
+    """Return what a giving names, with what was named before in its start, at most `MOST_NAMED`."""
+    if present is not None:
+        names = present.names if present.names.keys() == names.keys() else {**present.names, **names}
+    return names if len(names) <= MOST_NAMED else dict([*names.items()][:MOST_NAMED])
 
 
 def _attempt(record: Record, own: Iterable[Held]) -> tuple[Begun, ...]:

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from answerd.identity import Kind, identifier_fault
-from answerd.migrate.logic import JINJA, NoCounterpart, judged, name_of, of_cheetah
+from answerd.migrate.logic import JINJA, NoCounterpart, judged, name_of, of_cheetah, quoted
 from answerd.migrate.result import MigratedData, MigrationError, group_name, is_column
 from answerd.migrate.source import Source
 from answerd.migrate.texts import TEXT_FORMATS, recognised, text_of, with_control
@@ -294,7 +294,8 @@ def _template(text: str, origin: str, variables: Mapping[str, str], data: Migrat
     is_program = _DIRECTIVE.search(text) is not None and extension in TEXT_FORMATS
     if logic := (_OTHER_LOGIC if is_program else _LOGIC).search(text):
         line = text.count("\n", 0, logic.start()) + 1
-        data.leave_out(f"{origin}: template", f"line {line} has logic of Cheetah: {logic[0].strip()[:60]}", text)
+        part = quoted(logic[0], text, extension)
+        data.leave_out(f"{origin}: template", f"line {line} has logic of Cheetah: {part}", text)
         return None
 
     def expression(label: str) -> str:
@@ -330,7 +331,8 @@ def _template(text: str, origin: str, variables: Mapping[str, str], data: Migrat
         )
         return judged(JINJA + filled, extension)
     except NoCounterpart as error:
-        data.leave_out(f"{origin}: template", f"line {error.line} has logic of Cheetah: {error.part}", text)
+        part = quoted(error.part, text, extension)
+        data.leave_out(f"{origin}: template", f"line {error.line} has logic of Cheetah: {part}", text)
         return None
 
 

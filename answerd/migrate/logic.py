@@ -11,16 +11,25 @@ import re
 from collections.abc import Callable, Iterator
 from typing import Final
 
+from answerd.answers.redaction import hiding
 from answerd.documents import Document, Key, RawDocument
 from answerd.identity import Kind
 
 
 class NoCounterpart(ValueError):
-    """A part of a template that Jinja does not have. ``line`` is its line, ``part`` what it says."""
+    """A part of a template that Jinja does not have. ``line`` is its line, ``part`` what it says: see `quoted`."""
 
     def __init__(self, line: int, part: str) -> None:
         super().__init__(part)
-        self.line, self.part = line, " ".join(part.split())[:60]
+        self.line, self.part = line, part
+
+
+def quoted(part: str, text: str, extension: str) -> str:
+    """Return a part of a text for a message: without the secrets of the text, and not long."""
+    return " ".join(hiding(text, extension)(part).split())[:_LONGEST_QUOTED]
+
+
+_LONGEST_QUOTED: Final = 60
 
 
 def judged(text: str, extension: str) -> str:

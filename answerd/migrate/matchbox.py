@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from answerd.formats import FORMATS
-from answerd.migrate.logic import JINJA, NoCounterpart, judged, name_of, of_go
+from answerd.migrate.logic import JINJA, NoCounterpart, judged, name_of, of_go, quoted
 from answerd.migrate.result import MigratedData, MigrationError, group_name, is_column, machine_name
 from answerd.migrate.source import Source
 from answerd.migrate.texts import TEXT_FORMATS, format_of, text_of, with_control
@@ -145,9 +145,8 @@ def _template(source: Source, below: str, name: str, origin: str, extension: str
         form = FORMATS[_generic_extension(name, text)] if below == "generic" else FORMATS[extension]
         if form.extension in TEXT_FORMATS:
             return _with_logic(text, form.extension, origin, data)
-        data.leave_out(
-            origin, f"the template has logic, {{{{{unknown[0]}}}}}: write a document for each of its cases", text
-        )
+        action = quoted(f"{{{{{unknown[0]}}}}}", text, form.extension)
+        data.leave_out(origin, f"the template has logic, {action}: write a document for each of its cases", text)
         return None
     return _ACTION.sub(
         lambda action: f"{{{{ {_inside(action).removeprefix('.request.query').removeprefix('.')} }}}}", text
@@ -161,9 +160,8 @@ def _with_logic(text: str, extension: str, origin: str, data: MigratedData) -> s
             raise NoCounterpart(text.count("\n", 0, text.index("{%")) + 1, "{%")
         return judged(f"{JINJA}{of_go(text)}", extension)
     except NoCounterpart as error:
-        reason = (
-            f"line {error.line} has logic without a counterpart, {error.part}: write a document for each of its cases"
-        )
+        part = quoted(error.part, text, extension)
+        reason = f"line {error.line} has logic without a counterpart, {part}: write a document for each of its cases"
         data.leave_out(origin, reason, text)
         return None
 

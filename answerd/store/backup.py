@@ -34,8 +34,8 @@ from answerd.store.postgres_copy import TRIGGERS, rows_of_events
 from answerd.store.schema import DOCUMENTS, STATES, migrate
 from answerd.store.sqlite import FILE_MODE, SqliteFile, SqliteStore
 from answerd.store.state_sync import DatabaseStates, shared_key, store_events
-from answerd.store.state_tables import COLUMNS, Sighting, run, setting, write_sightings
-from answerd.store.states import OWN, Position, caught_up
+from answerd.store.state_tables import COLUMNS, OWN, Sighting, run, setting, write_sightings
+from answerd.store.states import Position, caught_up
 from answerd.store.transfer import (
     Directory,
     ImportSummary,

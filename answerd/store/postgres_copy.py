@@ -15,8 +15,7 @@ import peewee
 from answerd.store import WRITER_WAIT_SECONDS
 from answerd.store.schema import migrate
 from answerd.store.sqlite import SqliteFile
-from answerd.store.state_tables import COLUMNS, INSERT, note, run, run_many, setting
-from answerd.store.states import OWN
+from answerd.store.state_tables import COLUMNS, INSERT, OWN, note, run, run_many, setting
 from answerd.store.tables import ChangeRow, DocumentRow, execute
 
 ROWS_AT_ONCE = 200

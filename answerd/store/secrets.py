@@ -18,9 +18,9 @@ from typing import NamedTuple
 from answerd.answers.sources import Sources
 from answerd.errors import CannotFill
 from answerd.formats.template import SECRETS
-from answerd.identity import Kind, identifier_fault, identity_of
+from answerd.identity import identity_of
 from answerd.short_texts import brief, join_limited, printable
-from answerd.store.file_io import Signature, State, link_fault, read_file, state_of, write_atomically
+from answerd.store.file_io import Signature, State, link_fault, read_file, state_of
 from answerd.store.looks import Looks
 from answerd.store.watch import WRITING_SECONDS, Watch, device_and_inode
 
@@ -35,8 +35,7 @@ POLL_SECONDS = 0.25
 MOST_NAMED = 5
 """Files or directories that a sentence names."""
 
-_NAME = re.compile(r"[A-Za-z0-9_-]+\Z")
-_CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
+SECRET_NAME = re.compile(r"[A-Za-z0-9_-]+\Z")
 _LEADS_NOWHERE = "it is a link that leads nowhere"
 
 
@@ -259,6 +258,12 @@ class SecretFiles:
             return read, _Secret(fault=f"it is not UTF-8 at offset {error.start}")
 
 
+def names_of(secrets: SecretFiles) -> list[tuple[str, str]]:
+    """Return the place of each secret, ``NAME`` or ``folder/NAME``, and why it cannot be read, sorted."""
+    in_force = secrets.in_force
+    return sorted({**dict.fromkeys(in_force.texts, ""), **in_force.faults}.items())
+
+
 def unreadable_to_others(secrets: SecretFiles) -> str:
     """Return a warning about secrets that only the present user can read, in a directory of another user's or group's,
     which is the service's then; empty where there are none. For commands: root reads what the service cannot."""
@@ -324,7 +329,7 @@ def _scan(root: Path, watch: Watch) -> _SecretScan:
     watch.add("")
 
     def take(place: str, entry: os.DirEntry[str], status: os.stat_result | str | None, *above: os.stat_result) -> None:
-        if status is None or not _NAME.match(entry.name):
+        if status is None or not SECRET_NAME.match(entry.name):
             return
         # What a link of either kind leads to may change without a report.
         if entry.is_symlink() or isinstance(status, str) or status.st_nlink > 1:
@@ -393,58 +398,3 @@ def _without_line_end(text: str) -> str:
         if text.endswith(end):
             return text.removesuffix(end)
     return text
-
-
-# --- written from the console (docs/secrets.md#from-the-console) -----------------------------------------------------
-
-
-class SecretRefused(Exception):
-    """A secret was not written; one sentence without its value."""
-
-
-def names_of(secrets: SecretFiles) -> list[tuple[str, str]]:
-    """Return the place of each secret, ``NAME`` or ``folder/NAME``, and why it cannot be read, sorted."""
-    in_force = secrets.in_force
-    return sorted({**dict.fromkeys(in_force.texts, ""), **in_force.faults}.items())
-
-
-def why_not_writable(secrets: SecretFiles) -> str:
-    """Return why no secret can be written here; empty where one can."""
-    if secrets.directory is None:
-        return f"{SETTING} is not set"
-    if not os.access(secrets.directory, os.W_OK | os.X_OK):
-        return "the service may not write to the directory of secrets"
-    return ""
-
-
-def write_secret(secrets: SecretFiles, machine: str, name: str, value: str) -> str:
-    """Write a secret, of one machine or of all where ``machine`` is empty; return its place. It is in force within a
-    second. Waits for the disk. Raises `SecretRefused`."""
-    if reason := why_not_writable(secrets):
-        raise SecretRefused(reason)
-    if not _NAME.match(name):
-        raise SecretRefused("a name has ASCII letters, digits, - and _")
-    content = value.encode("utf-8", "replace")
-    if not value.strip():
-        raise SecretRefused("an empty secret counts as missing")
-    if len(content) > LARGEST_SECRET:
-        raise SecretRefused(f"a secret has at most {LARGEST_SECRET:,} bytes")
-    if _CONTROL.search(value):
-        raise SecretRefused("a secret has no control characters but line ends and tabs")
-    place = f"{_folder(secrets, machine)}/{name}" if machine else name
-    try:
-        write_atomically(Path(secrets.directory or "") / place, content)
-    except OSError as error:
-        raise SecretRefused(f"{place} cannot be written: {error.strerror}") from None
-    return place
-
-
-def _folder(secrets: SecretFiles, machine: str) -> str:
-    """Return the folder of a machine: the one that is there in whatever spelling, else a new one."""
-    fault = identifier_fault(Kind.MACHINE, machine)
-    if fault or "/" in machine or machine.startswith("."):
-        raise SecretRefused("that is no name of a machine")
-    folders = secrets.in_force.folders.get(identity_of(machine), ())
-    if len(folders) > 1:
-        raise SecretRefused("there are several directories for this machine: remove all but one")
-    return folders[0] if folders else machine

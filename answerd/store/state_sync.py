@@ -41,6 +41,7 @@ from answerd.store.sqlite import SqliteFile
 from answerd.store.state_tables import (
     COLUMNS,
     INSERT,
+    OWN,
     Sighting,
     contacts_in,
     note,
@@ -53,7 +54,6 @@ from answerd.store.state_tables import (
     write_sightings,
 )
 from answerd.store.states import (
-    OWN,
     GivenOrder,
     Known,
     Position,
@@ -88,7 +88,7 @@ _DROP = """
     DELETE FROM events WHERE id = ANY(?) AND record NOT IN
     (SELECT record FROM events WHERE record = ANY(?)
      AND kind NOT IN ('given', 'asked', 'refused', 'progress', 'summary'))"""
-_REVISION, _TOKEN = "revision", "token"
+_REVISION, _TOKEN, _DELIVERED = "revision", "token", "delivered"
 
 _T = TypeVar("_T")
 
@@ -257,13 +257,13 @@ def shared_key(database: peewee.Database, own: str | None = None) -> str:
 
 
 def _require_own_source(node: NodeStates, database: peewee.Database, log: Callable[[str], object]) -> None:
-    """Give the node's file a name of its own where it is a copy of another node's, or was rolled back. All of its
-    events have ids, so none is lost by that; what was acknowledged after the copy was made and not delivered is not
-    here."""
+    """Give the node's file a name of its own where it is a copy of another node's, or was rolled back: it neither noted
+    that it delivered the last of its events in the database, nor has that event still to deliver. All events have ids,
+    so none is lost by that; what was acknowledged after the copy was made and not delivered is not here."""
     with node.reading() as local:
-        source = setting(local, "source") or ""
+        source, delivered = setting(local, "source") or "", setting(local, _DELIVERED)
     last = setting(database, f"last {source}")
-    if last is None or run(database, "SELECT 1 FROM events WHERE id = ?", (last,)).fetchone() is None:
+    if last in (None, delivered) or run(database, "SELECT 1 FROM events WHERE id = ?", (last,)).fetchone() is None:
         return
     with node.reading() as local:
         if run(local, "SELECT 1 FROM events WHERE id = ?", (last,)).fetchone() is not None:
@@ -296,6 +296,8 @@ def _deliver(node: NodeStates, database: peewee.PostgresqlDatabase) -> None:
             log.end()
         with node.writing() as local:
             run_many(local, "UPDATE events SET shared = ? WHERE id = ?", [(numbers[row[0]], row[0]) for row in rows])
+            if own:
+                note(local, _DELIVERED, own[-1])
             sent = [(row.asked, identity_of(row.machine)) for row in unknown]
             run_many(local, "UPDATE unknown_machines SET unsent = max(0, unsent - ?) WHERE identity = ?", sent)
         if len(rows) < ROWS_AT_ONCE:
@@ -312,7 +314,7 @@ def store_events(log: LogWriter, rows: Sequence[Sequence[Any]]) -> dict[str, int
     new = {row[0]: row for row in rows if row[0] not in found}
     numbered = [(log.next(), *row, OWN) for row in new.values()]
     run_many(database, INSERT, numbered)
-    tidy(database, {row[3] for row in rows}, OWN, log.next)
+    tidy(database, {row[3] for row in rows}, log.next)
     return {**found, **{row[1]: row[0] for row in numbered}}
 
 
@@ -334,7 +336,7 @@ def _take(node: NodeStates, database: peewee.PostgresqlDatabase) -> bool:
             revision = part[-1][0]
             with node.writing() as local:
                 run_many(local, _TAKE, [(None, *row[1:], row[0]) for row in part])
-                tidy(local, {row[4] for row in part}, None)
+                tidy(local, {row[4] for row in part})
     with node.writing() as local:
         note(local, _REVISION, str(newest.revision))
         note(local, _TOKEN, newest.token)
@@ -403,10 +405,8 @@ class DatabaseStates(States):
 
     def take(self, rows: Sequence[Sequence[Any]], key: str | None) -> int:
         with self.writing() as log:
-            is_new = run(log.database, "SELECT 1 FROM events WHERE kind <> 'audited' LIMIT 1").fetchone() is None
             known = {one for (one,) in run(log.database, "SELECT id FROM events").fetchall()}
-            if key is not None and is_new:
-                note(log.database, "key", key)
+            shared_key(log.database, key)  # nodes that have another one would share no states
             store_events(log, rows)
         return sum(row[0] not in known and row[3] != AUDIT for row in rows)
 

@@ -5,7 +5,7 @@ The statements that make the tables are in `answerd.store.schema`.
 
 ``events.revision`` is the order in which events were stored in this database. SQLite numbers them itself; in PostgreSQL
 the transaction does (`answerd.store.log`). ``shared`` is the revision that an event
-has in the database that nodes share: null where it is not delivered yet, 0 in a service that shares nothing.
+has in the database that nodes share: null where it is not delivered yet, 0 where it need not be.
 """
 
 from __future__ import annotations
@@ -54,6 +54,9 @@ NAMES_AT_ONCE = 500
 
 ROWS_AT_ONCE = 500
 """Rows that are read by one statement."""
+
+OWN = 0
+"""``shared`` of an event in a service that shares nothing, and of a summary."""
 
 COLUMNS = "id, at, source, record, name, kind, content, body"
 
@@ -147,11 +150,15 @@ def events_since(database: peewee.Database, revision: int) -> Iterator[list[tupl
             return
 
 
+def _in_parts(names: Iterable[str]) -> Iterator[list[str]]:
+    every = [*names]
+    for at in range(0, len(every), NAMES_AT_ONCE):
+        yield every[at : at + NAMES_AT_ONCE]
+
+
 def stored_under(database: peewee.Database, records: Iterable[str]) -> Iterator[tuple[int, Event]]:
     """Yield the events that are stored under some identities, without their bodies, each with its revision."""
-    identities = [*records]
-    for at in range(0, len(identities), NAMES_AT_ONCE):
-        part = identities[at : at + NAMES_AT_ONCE]
+    for part in _in_parts(records):
         query = f"""
             SELECT revision, record, name, kind, at, content, NULL, id FROM events
             WHERE record IN ({", ".join("?" * len(part))})"""  # noqa: S608 - marks
@@ -200,29 +207,31 @@ def _by_sqlite() -> None:
     return None
 
 
-def tidy(database: peewee.Database, records: Iterable[str], shared: int | None, number: Numbers = _by_sqlite) -> None:
+def tidy(database: peewee.Database, records: Iterable[str], number: Numbers = _by_sqlite) -> None:
     """Remove what is not kept of some identities under which events were just stored: what was before a ``forget``,
-    bodies of reports above the bound, and events above the bound. ``shared`` and ``number`` are for a summary. In the
-    present transaction."""
+    bodies of reports above the bound, and events above the bound. ``number`` is for a summary. In the present
+    transaction."""
     identities = [*dict.fromkeys(records)]
     if AUDIT in identities:
         identities.remove(AUDIT)
         run(database, _OLD_AUDITED, (AUDIT, AUDIT, MOST_AUDITED))
-    for at in range(0, len(identities), NAMES_AT_ONCE):
-        part = identities[at : at + NAMES_AT_ONCE]
+    for part in _in_parts(identities):
         marks = ", ".join("?" * len(part))
         for (record,) in run(database, _FORGOTTEN.format(marks), part).fetchall():
             _drop_forgotten(database, record)
         run(database, _OLD_BODIES.format(marks), part)
         for (record,) in run(database, _LARGE.format(marks), part).fetchall():
-            compact(database, record, shared, number)
+            compact(database, record, number)
 
 
 def _drop_forgotten(database: peewee.Database, record: str) -> None:
     """Remove what a ``forget`` took the place of: the orders and reports that it knew, and all else before it that
     names nothing but what it names."""
     events = events_of(database, [record])
-    forgotten = max((event for event in events if event.kind is Kind.FORGOTTEN), key=lambda event: event.at)
+    found = [event for event in events if event.kind is Kind.FORGOTTEN]
+    if not found:  # a newer version's, which this one cannot read
+        return
+    forgotten = max(found, key=lambda event: event.at)
     knew = {*forgotten.knew}
     gone = [
         (event.id,)
@@ -254,9 +263,10 @@ _LARGE = f"""
     GROUP BY record HAVING sum({_SIZE}) > {COMPACTED_AT}"""  # noqa: S608 - no value
 
 
-def compact(database: peewee.Database, record: str, shared: int | None, number: Numbers) -> None:
+def compact(database: peewee.Database, record: str, number: Numbers) -> None:
     """Replace all but the last events that are stored under an identity by a summary. Events that are not delivered yet
-    stay."""
+    stay, so a summary says nothing that is not in the database already: it is not delivered. Nodes that delivered
+    theirs would have the database and each other summarise for ever, where two do not fit in."""
     stored = run(
         database,
         f"SELECT revision, kind, {_SIZE} FROM events WHERE record = ? ORDER BY at DESC, revision DESC",  # noqa: S608
@@ -265,16 +275,19 @@ def compact(database: peewee.Database, record: str, shared: int | None, number: 
     events = events_of(database, [record])
     if not events:
         return
+    known = {revision for revision, _ in stored_under(database, [record])}  # without what a newer version wrote
     room, news = KEPT_BYTES, MOST_NEWS
     gone: list[tuple[int]] = []
     for revision, kind, size in stored:
+        if revision not in known:
+            continue
         news -= kind == Kind.PROGRESS
         if kind != Kind.SUMMARY and size <= room and (news >= 0 or kind != Kind.PROGRESS):
             room -= size
         else:
             room = room if kind in (Kind.PROGRESS, Kind.SUMMARY) else 0  # no event between two that are kept is missing
             gone.append((revision,))
-    insert(database, [summary_of(events, record)], shared, number=number)
+    insert(database, [summary_of(events, record)], OWN, number=number)
     statement = "DELETE FROM events WHERE revision = ? AND shared IS NOT NULL AND kind <> 'forgotten'"
     run_many(database, statement, gone)
 
@@ -329,40 +342,68 @@ def write_sightings(database: peewee.Database, sightings: Sequence[Sighting], *,
 # --- last contacts, which only the node's own file has ----------------------------------------------------------------
 
 
-_CONTACTS = """
-    CREATE TABLE IF NOT EXISTS last_contacts (machine TEXT PRIMARY KEY, at REAL NOT NULL, identities TEXT NOT NULL,
+_CONTACTS = (
+    """CREATE TABLE IF NOT EXISTS last_contacts (machine TEXT PRIMARY KEY, at REAL NOT NULL, identities TEXT NOT NULL,
     asked TEXT NOT NULL, status INTEGER NOT NULL, got TEXT NOT NULL, held INTEGER NOT NULL,
-    labels TEXT NOT NULL)"""
+    labels TEXT NOT NULL)""",
+    "CREATE INDEX IF NOT EXISTS contacts_by_time ON last_contacts (at)",
+    """CREATE TABLE IF NOT EXISTS contact_identities (machine TEXT, identity TEXT,
+    PRIMARY KEY (machine, identity)) WITHOUT ROWID""",
+    "CREATE INDEX IF NOT EXISTS contacts_by_identity ON contact_identities (identity)",
+)
 _CONTACT = """
     INSERT INTO last_contacts (machine, at, identities, asked, status, got, held, labels)
     VALUES (?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (machine) DO UPDATE SET at = excluded.at,
     identities = excluded.identities, asked = excluded.asked, status = excluded.status, got = excluded.got,
     held = excluded.held, labels = excluded.labels WHERE excluded.at >= last_contacts.at"""
-_KEEP_CONTACTS = """
-    DELETE FROM last_contacts WHERE machine IN
-    (SELECT machine FROM last_contacts ORDER BY at DESC LIMIT -1 OFFSET ?)"""
+_IDENTIFY = "INSERT OR IGNORE INTO contact_identities (machine, identity) VALUES (?, ?)"
+_OF_EARLIER_CONTACTS = """
+    DELETE FROM contact_identities WHERE machine = ? AND instr(
+    (SELECT ' ' || identities || ' ' FROM last_contacts WHERE machine = contact_identities.machine),
+    ' ' || identity || ' ') = 0"""
+_OLDEST_CONTACTS = "SELECT machine FROM last_contacts ORDER BY at DESC LIMIT -1 OFFSET ?"
+_SELECT_CONTACTS = "SELECT machine, at, identities, asked, status, got, held, labels FROM last_contacts"
 
 
 def write_contacts(database: peewee.Database, contacts: Sequence[Contact]) -> None:
     """Write the last contacts of machines; the last `MOST_CONTACTS` are kept. A file that was restored may have no
     table."""
-    run(database, _CONTACTS)
-    run(database, "CREATE INDEX IF NOT EXISTS contacts_by_time ON last_contacts (at)")
-    run_many(database, _CONTACT, [(*row[:2], " ".join(row.identities), *row[3:]) for row in contacts])
-    run(database, _KEEP_CONTACTS, (MOST_CONTACTS,))
+    for statement in _CONTACTS:
+        run(database, statement)
+    known: dict[str, str] = {}
+    for part in _in_parts([row.machine for row in contacts]):
+        marks = ", ".join("?" * len(part))
+        query = f"SELECT machine, identities FROM last_contacts WHERE machine IN ({marks})"  # noqa: S608 - marks
+        known |= dict(run(database, query, part).fetchall())
+    rows = [(*row[:2], " ".join(row.identities), *row[3:]) for row in contacts]
+    run_many(database, _CONTACT, rows)
+    others = [row for row, written in zip(contacts, rows, strict=True) if known.get(row.machine) != written[2]]
+    run_many(database, _IDENTIFY, [(row.machine, identity) for row in others for identity in row.identities])
+    run_many(database, _OF_EARLIER_CONTACTS, [(row.machine,) for row in others])
+    oldest = run(database, _OLDEST_CONTACTS, (MOST_CONTACTS,)).fetchall()
+    for table in ("last_contacts", "contact_identities"):
+        run_many(database, f"DELETE FROM {table} WHERE machine = ?", oldest)  # noqa: S608 - no value
 
 
 def contacts_in(database: peewee.Database, of: Set[str] | None = None) -> list[Contact]:
     """Return the last contacts of all machines, or of those that have one of some identities."""
-    if "last_contacts" not in database.get_tables():
+    if not {"last_contacts", "contact_identities"} <= {*database.get_tables()}:
         return []
-    rows = run(database, "SELECT machine, at, identities, asked, status, got, held, labels FROM last_contacts")
+    if of is None:
+        rows = run(database, _SELECT_CONTACTS).fetchall()
+    else:
+        rows = [*dict.fromkeys(row for part in _in_parts(of) for row in _contacts_of(database, part))]
     return [
-        Contact(machine, at, tuple(identities), asked, status, got, Held(held), labels)
-        for machine, at, written, asked, status, got, held, labels in rows
-        for identities in (written.split(" "),)
-        if of is None or not of.isdisjoint(identities)
+        Contact(machine, at, tuple(identities.split(" ")), asked, status, got, Held(held), labels)
+        for machine, at, identities, asked, status, got, held, labels in rows
     ]
+
+
+def _contacts_of(database: peewee.Database, identities: Sequence[str]) -> Iterable[tuple[Any, ...]]:
+    marks = ", ".join("?" * len(identities))
+    named = f"SELECT machine FROM contact_identities WHERE identity IN ({marks})"  # noqa: S608 - marks
+    found: Iterable[tuple[Any, ...]] = run(database, f"{_SELECT_CONTACTS} WHERE machine IN ({named})", identities)
+    return found
 
 
 def contacts_written(database: peewee.Database) -> float:

@@ -36,6 +36,7 @@ from answerd.store.sqlite import SqliteFile, StoreBusy
 from answerd.store.state_tables import (
     COLUMNS,
     INSERT,
+    OWN,
     Sighting,
     audited_in,
     contacts_in,
@@ -53,9 +54,6 @@ from answerd.store.state_tables import (
     write_contacts,
     write_sightings,
 )
-
-OWN: Final = 0
-"""``shared`` of an event in a service that shares nothing."""
 
 BUSY_SECONDS: Final = 6.0
 """How long the service's events wait while another program writes to the file: an import of a large set."""
@@ -255,14 +253,14 @@ class StateFile(States):
             memory, _ = caught_up(database, *known, epoch_of(database))
             events = given.events(memory)
             insert(database, events, self.shared, setting(database, "source") or "")
-            tidy(database, [event.record for event in events], self.shared)
+            tidy(database, [event.record for event in events])
         self.wake_up()
         return [one.label for one in given.machines]
 
     def note_audited(self, event: Event) -> None:
         with self.writing() as database:
             insert(database, [event], self.shared, setting(database, "source") or "")
-            tidy(database, [event.record], self.shared)
+            tidy(database, [event.record])
         self.wake_up()
 
     def contacts(self, of: Set[str] | None = None) -> list[Contact]:
@@ -289,6 +287,7 @@ class StateFile(States):
             new = [row for row in rows if row[0] not in known]
             if key is not None and is_new:
                 note(database, "key", key)
+                note(database, "epoch", secrets.token_hex(8))  # a service that runs reads the key again
             run_many(database, INSERT, [(None, *row, self.shared) for row in new])
         return sum(row[3] != AUDIT for row in new)
 
@@ -312,7 +311,7 @@ class StateFile(States):
     def tidy(self, names: Iterable[str]) -> None:
         """Remove what is not kept of the records to which events were just added. Raises `StoreError`."""
         with self.writing() as database:
-            tidy(database, names, self.shared)
+            tidy(database, names)
 
     @contextmanager
     def writing(self) -> Iterator[peewee.SqliteDatabase]:

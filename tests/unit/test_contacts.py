@@ -21,6 +21,7 @@ from answerd.installs.contacts import (
     contact_as_json,
 )
 from answerd.installs.states import Rules, State
+from answerd.store.state_tables import run
 from answerd.store.states import StateFile, open_state_file
 
 ARM = 'web-01 waits; "answerd arm web-01" lets it install'
@@ -151,6 +152,25 @@ def test_the_contacts_of_some_machines_are_those_that_have_one_of_their_identiti
     written = states.contacts_written()
     states.note_contacts([contact("a", 1.5, "a", "s1")])  # no newer than that of another machine
     assert states.contacts_written() != written
+
+
+def test_a_contact_is_found_by_what_its_machine_said_last(states: StateFile) -> None:
+    states.note_contacts([contact("a", 1.0, "a", "s1", "shared"), contact("b", 1.0, "b", "shared")])
+    states.note_contacts([contact("a", 3.0, "a", "s2")])
+    states.note_contacts([contact("a", 2.0, "a", "s3")])  # late, by another process
+
+    def found(*identities: str) -> set[str]:
+        return {one.machine for one in states.contacts({*identities})}
+
+    assert (found("a"), found("s2")) == ({"a"}, {"a"})
+    assert (found("s1"), found("s3"), found("shared")) == (set(), set(), {"b"})
+    many = [contact(f"m{number}", 10.0) for number in range(MOST_CONTACTS - 1)]
+    states.note_contacts(many)
+    assert (found("b"), found("a", "s2")) == (set(), {"a"})
+    assert found(*[one.machine for one in many]) == {one.machine for one in many}
+    with states.reading() as database:
+        kept = run(database, "SELECT count(*), count(DISTINCT machine) FROM contact_identities").fetchone()
+    assert kept == (MOST_CONTACTS + 1, MOST_CONTACTS)
 
 
 # --- how it is shown -------------------------------------------------------------------------------------------------

@@ -684,6 +684,22 @@ def test_logic_of_cheetah_without_a_counterpart_is_named(line: str, tmp_path: Pa
     assert "groups/base.ks" not in made.documents
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "lang en_US\nuser --name=admin --password=$getVar('pw','Plain-4711').strip()\n",
+        f'#if $a\n#end if\n#set $root_password = "Plain-4711-{"x" * 80}" % $a\n',
+    ],
+    ids=["option", "long value"],
+)
+def test_what_is_said_of_a_template_does_not_quote_its_secrets(text: str, tmp_path: Path, monkeypatch: Any) -> None:
+    monkeypatch.setitem(PLAIN_TEMPLATES, "templates/base.ks", text)
+    made = cobbler_with(tmp_path, {})
+    assert "has logic of Cheetah: " in left(made)
+    assert "Plain-4711" not in left(made)
+    assert text in made.aside.values()
+
+
 def test_a_variable_that_a_loop_of_cheetah_sets_is_logic(tmp_path: Path, monkeypatch: Any) -> None:
     text = "#for $a in $b\n#set $c = 1\n#end for\n"
     monkeypatch.setitem(PLAIN_TEMPLATES, "templates/base.ks", text)

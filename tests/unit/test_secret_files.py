@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 
 from answerd.errors import CannotFill
-from answerd.store.secrets import LARGEST_SECRET, SecretFiles, SecretRefused, unreadable_to_others, write_secret
+from answerd.store.secret_writes import SecretRefused, write_secret
+from answerd.store.secrets import LARGEST_SECRET, SecretFiles, unreadable_to_others
 from tests.support.unprivileged import as_nobody, reachable
 
 

@@ -23,9 +23,10 @@ from answerd.answers.operator_names import (
 from answerd.config import Config
 from answerd.errors import StatesUnknown
 from answerd.formats.family import Once
-from answerd.installs.events import audited
+from answerd.installs.events import Event, audited
 from answerd.installs.fold import Fold
-from answerd.installs.records import InstallMemory, Remembered
+from answerd.installs.hardware import MAC, SERIAL, Asked, Names, named_by_order
+from answerd.installs.records import InstallMemory, Remembered, ReportedOn, no_row
 from answerd.installs.states import Gate, Order, Refusal, ReportKind, Requested, Rules, State, judge
 from answerd.server.http.parser import HeaderBlock, HttpRequest
 from answerd.server.live_states import LiveStates, StatesAtFork
@@ -37,8 +38,8 @@ from answerd.store.log import newest_write
 from answerd.store.opening import open_states
 from answerd.store.postgres_connection import PostgresServer
 from answerd.store.state_sync import DatabaseStates, NodeStates, _deliver, exchange
-from answerd.store.state_tables import Sighting, run, run_many
-from answerd.store.states import GivenOrder, Position, Waiting
+from answerd.store.state_tables import COMPACTED_AT, KEPT_BYTES, Sighting, insert, run, run_many
+from answerd.store.states import GivenOrder, Position, Waiting, open_state_file, take_states
 from answerd.store.tables import execute
 from tests.support.installs import Ordered, Reported
 from tests.support.postgres import MISSING, binaries, empty_store
@@ -349,6 +350,20 @@ def test_all_nodes_have_one_key_and_a_new_database_takes_it(nodes: list[Node], s
     assert Node(nodes[1].path, server).store.key() == restarted.store.key()
 
 
+def test_states_that_are_imported_leave_the_key_that_nodes_have(
+    nodes: list[Node], server: PostgresServer, place: Path
+) -> None:
+    node = nodes[0]
+    before, _ = open_state_file(str(place / "before.db"), RULES)
+    writer = StateWriter(before)
+    writer.write("web-01", Requested("ks", Gate.ANSWERS, Once.ON, 1.0))
+    writer.write("web-01", Reported(ReportKind.INSTALLED, 1, 2.0))
+    key = node.store.key()
+    assert take_states(before, DatabaseStates(server, RULES)) == 2
+    assert node.sync()
+    assert (node.store.key(), node.state(), node.said) == (key, State.INSTALLED, [])
+
+
 def test_states_of_another_database_are_not_mixed_in(nodes: list[Node], server: PostgresServer) -> None:
     nodes[0].ask(1.0)
     with server.connected() as database:
@@ -463,6 +478,67 @@ def test_records_that_are_dropped_go_from_the_database_unless_another_node_knows
     assert list(in_database(server)) == ["installed"]
     a.sync()
     assert StateWriter(a.store).state("installed") is State.INSTALLED
+
+
+def test_a_node_that_dropped_its_last_event_is_not_taken_for_a_copy(
+    nodes: list[Node], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    node = nodes[0]
+    node.ask(1.0, name="stranger")
+    node.sync()
+    with monkeypatch.context() as patched:
+        patched.setattr(node.store, "_server", AWAY)
+        node.store.drop({"stranger": 9}, lambda _: False)
+    source = node.store.source()
+    node.sync()
+    assert (node.said, node.store.source()) == ([], source)
+
+
+def installed_often(node: Node) -> None:
+    """Write what happens to a machine that is armed and installed many times: each time another card of it boots, and
+    so each identity has a history of its own."""
+    memory = InstallMemory(RULES)
+    macs = {f"9000{number:08x}": f"{MAC}9000{number:08x}" for number in range(4)}
+    every: Names = {"k1": f"{SERIAL}K1", **macs}
+    events: list[Event] = []
+
+    def happens(*more: Event) -> None:
+        events.extend(event._replace(record="k1") for event in more)
+        for event in more:
+            memory.apply(event)
+
+    for number in range(60):
+        at = number * 1_000.0
+        card = [*macs][number % len(macs)]
+        for seconds, names in enumerate(({card: macs[card]}, every)):
+            requested = Requested(f"{seconds}.ks", Gate.ANSWERS, Once.ON, at + seconds)
+            decision = memory.ask(Asked(names), requested)
+            happens(*decision.events)
+        subject = ReportedOn(decision.giving, decision.identity, decision.attempt)
+        happens(memory.reported(subject, ReportKind.INSTALLED, at + 500, None, None))
+        typed = card if number % 3 else "k1"
+        ordered = named_by_order(memory, typed, every[typed][0], None, None, Order.ARM, no_row)
+        happens(memory.ordered(Order.ARM, "K1", ordered, at + 600, "admin"))
+    with node.store.writing() as database:
+        insert(database, events, None, "a")
+
+
+def test_nodes_come_to_rest_also_where_two_summaries_of_a_machine_are_more_than_is_kept(
+    nodes: list[Node], server: PostgresServer
+) -> None:
+    installed_often(nodes[0])
+    for _ in range(3):
+        all_synced(nodes)
+    with server.connected() as database:
+        query = "SELECT length(content) FROM events WHERE kind = 'summary'"
+        largest = max(size for (size,) in run(database, query).fetchall())
+        before = newest_write(database)
+    assert KEPT_BYTES + 2 * largest > COMPACTED_AT, "what this test is about"
+    assert [node.sync() for node in nodes] == [False, False, False]
+    with server.connected() as database:
+        assert newest_write(database) == before
+    first, *others = [folds_of(node) for node in nodes]
+    assert others == [first, first]
 
 
 def test_what_the_driver_reports_in_a_batch_is_an_error_of_the_store(server: PostgresServer) -> None:

@@ -30,13 +30,16 @@ from answerd.store import StoreAway, StoreError, StoreFull
 from answerd.store.backup import backup_directory, merge_states, restore_directory
 from answerd.store.sqlite import SqliteFile, SqliteStore
 from answerd.store.state_tables import (
+    COLUMNS,
     MOST_BODY_BYTES,
     MOST_NEWS,
     MOST_UNKNOWN,
     Sighting,
+    insert,
     run,
+    tidy,
 )
-from answerd.store.states import EventReader, EventWriter, GivenOrder, Position, StateFile, open_state_file
+from answerd.store.states import EventReader, EventWriter, GivenOrder, Position, StateFile, open_state_file, take_states
 from tests.support.installs import Ordered, Reported
 from tests.support.states import StateWriter, one
 from tests.support.waiting import wait_until
@@ -559,6 +562,33 @@ def test_a_restore_counts_for_the_next_request_of_every_process(tmp_path: Path, 
         assert process.state("node2") is State.INSTALLED
         assert process.state("later1") is (State.INSTALLING if grown else State.NEW)
         assert process.live.key == key
+
+
+def test_events_of_a_newer_version_stay_and_stop_nothing(states: StateFile) -> None:
+    """Nodes of two versions share a database while they are upgraded, and each tidies it."""
+    process = Process(states)
+    process.give("node1")
+    statement = f"INSERT INTO events ({COLUMNS}, shared) VALUES (?, 0.5, '', 'node1', 'node1', ?, ?, NULL, 0)"
+    newer = {"a": "forgotten", "b": "quarantined"}
+    with states.writing() as database:
+        for one_id, kind in newer.items():
+            run(database, statement, (one_id, kind, '{"attempt": [["c", "an order of later", 1.0]]}'))
+        rows = [given("node1", at=1.0 + number)._replace(detail="d" * 1_000) for number in range(60)]
+        insert(database, rows, 0)
+        tidy(database, ["node1"])
+        kept = dict(run(database, "SELECT id, kind FROM events").fetchall())
+    assert "summary" in kept.values()
+    assert {one_id: kept.get(one_id) for one_id in newer} == newer
+
+
+def test_the_key_of_imported_states_counts_at_once(tmp_path: Path, states: StateFile) -> None:
+    process = Process(states)
+    other = open_state_file(str(tmp_path / "other.db"), RULES)[0]
+    Process(other).give("node1")
+    assert process.live.key != other.key()
+    take_states(other, states)
+    assert process.state("node1") is State.INSTALLING
+    assert process.live.key == other.key()
 
 
 def test_the_key_of_a_restored_backup_counts_at_once(tmp_path: Path, states: StateFile) -> None:

@@ -18,6 +18,7 @@ from answerd.answers.last_words import LastWords
 from answerd.answers.problems import ProblemIndex
 from answerd.answers.resolve import resolve
 from answerd.documents import Key, RawDocument
+from answerd.etags import UNCONDITIONAL, Conditions
 from answerd.facts import facts_of
 from answerd.identity import Kind
 from answerd.server.answer_set import SetFollower, WriteCounter
@@ -27,11 +28,9 @@ from answerd.store import Author, Changes, HistoryFilter, StoreError
 from answerd.store.loader import Loader
 from answerd.store.sqlite import SqliteStore, SqliteTransaction
 from answerd.write_guard import (
-    UNCONDITIONAL,
     WHENEVER,
     BreaksTheSet,
     ConditionFailed,
-    Conditions,
     NoSuchDocument,
     Times,
     WriteRefused,

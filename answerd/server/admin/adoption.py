@@ -14,6 +14,7 @@ from answerd.answers.operator_names import machines_with_state
 from answerd.answers.secret_names import redacted_cells, redacted_row
 from answerd.answers.unclaimed import still_unclaimed
 from answerd.documents import Key
+from answerd.etags import Conditions, etag
 from answerd.identity import Kind, identifier_fault
 from answerd.inventory import DEFAULT_NAME, FORMAT
 from answerd.server.admin import requests
@@ -25,7 +26,7 @@ from answerd.server.statuses import OK
 from answerd.server.threads import in_thread
 from answerd.short_texts import brief
 from answerd.store import Author
-from answerd.write_guard import ChangeSet, ConditionFailed, Conditions, Times, etag
+from answerd.write_guard import ChangeSet, ConditionFailed, Times
 
 _FIELDS = {
     "to": str,

@@ -20,6 +20,7 @@ from answerd.answers.sources import Sources
 from answerd.audit import AuditFilter, audit_log
 from answerd.check.refusals import refusals
 from answerd.documents import Key, RawDocument
+from answerd.etags import UNCONDITIONAL, Conditions
 from answerd.formats import FORMATS
 from answerd.formats.json import syntax_error
 from answerd.identity import IDENTIFIER_LENGTH, Kind
@@ -49,10 +50,8 @@ from answerd.store.history import beginning
 from answerd.store.tables import key_fault
 from answerd.write_guard import (
     FOR_A_LATE_DRY_RUN,
-    UNCONDITIONAL,
     AppliedChange,
     ChangeSet,
-    Conditions,
     RefusedByInstallers,
     Times,
     restore_document,

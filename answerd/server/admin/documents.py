@@ -18,6 +18,7 @@ from answerd.answers.redaction import redacted
 from answerd.answers.secret_names import redacted_row
 from answerd.answers.sources import Sources
 from answerd.documents import Key, RawDocument
+from answerd.etags import UNCONDITIONAL, Conditions, etag, set_etag
 from answerd.formats import FORMATS
 from answerd.identity import Kind, folded, identity_of
 from answerd.inventory import COLUMNS, FORMAT
@@ -45,17 +46,7 @@ from answerd.server.statuses import NOT_MODIFIED, OK
 from answerd.server.threads import in_thread
 from answerd.short_texts import brief
 from answerd.store import Author, DocumentEntry
-from answerd.write_guard import (
-    UNCONDITIONAL,
-    WHENEVER,
-    ChangeSet,
-    ConditionFailed,
-    Conditions,
-    Times,
-    WrittenDocument,
-    etag,
-    set_etag,
-)
+from answerd.write_guard import WHENEVER, ChangeSet, ConditionFailed, Times, WrittenDocument
 
 CSV = "text/csv; charset=utf-8"
 

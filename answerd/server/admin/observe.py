@@ -28,6 +28,7 @@ from answerd.answers.resolve import Answer, resolve
 from answerd.answers.sources import Sources
 from answerd.check import CheckReport, check
 from answerd.errors import AnswerError, NotClaimed
+from answerd.etags import set_etag
 from answerd.facts import Facts, Request, facts_of
 from answerd.identity import Kind
 from answerd.installs.shown import timestamp
@@ -55,7 +56,6 @@ from answerd.store.nodes import Node, differences_of
 from answerd.store.states import States, words_known
 from answerd.validators.tools import ToolRequest, Tools
 from answerd.validators.verdict import Remarks
-from answerd.write_guard import set_etag
 
 EVENT_STREAM = "text/event-stream"
 RETRY_SECONDS = 5

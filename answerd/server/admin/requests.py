@@ -17,6 +17,7 @@ import orjson
 
 from answerd.answers.secret_names import why_masked
 from answerd.documents import LARGEST_INVENTORY, Key, NotText, decoded
+from answerd.etags import Conditions
 from answerd.formats import FORMATS
 from answerd.identity import Kind, identifier_fault
 from answerd.inventory import FORMAT as INVENTORY_FORMAT
@@ -26,7 +27,7 @@ from answerd.server.roles import NEEDED, Caller, Role, may
 from answerd.server.statuses import NOT_MODIFIED, OK
 from answerd.short_texts import brief, printable
 from answerd.store import Author
-from answerd.write_guard import ConditionFailed, Conditions, Times, WrittenDocument
+from answerd.write_guard import ConditionFailed, Times, WrittenDocument
 
 JSON = "application/json"
 
