@@ -42,7 +42,7 @@ class LastWords:
 
 
 class WordsKnown(Protocol):
-    """Returns what machines last said: all, or those with one of some identities, which is a look-up."""
+    """Returns what machines last said: all, or those with one of some identities, which is faster."""
 
     def __call__(self, of: Set[str] | None = None) -> LastWords: ...
 

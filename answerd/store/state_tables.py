@@ -58,6 +58,9 @@ ROWS_AT_ONCE = 500
 OWN = 0
 """``shared`` of an event in a service that shares nothing, and of a summary."""
 
+MOST_SOUGHT = 8
+"""Identities for which SQLite looks through the last contacts; above, that takes longer than to read all of them."""
+
 COLUMNS = "id, at, source, record, name, kind, content, body"
 
 INSERT = f"INSERT INTO events (revision, {COLUMNS}, shared) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"  # noqa: S608 - no value
@@ -342,68 +345,44 @@ def write_sightings(database: peewee.Database, sightings: Sequence[Sighting], *,
 # --- last contacts, which only the node's own file has ----------------------------------------------------------------
 
 
-_CONTACTS = (
-    """CREATE TABLE IF NOT EXISTS last_contacts (machine TEXT PRIMARY KEY, at REAL NOT NULL, identities TEXT NOT NULL,
+_CONTACTS = """
+    CREATE TABLE IF NOT EXISTS last_contacts (machine TEXT PRIMARY KEY, at REAL NOT NULL, identities TEXT NOT NULL,
     asked TEXT NOT NULL, status INTEGER NOT NULL, got TEXT NOT NULL, held INTEGER NOT NULL,
-    labels TEXT NOT NULL)""",
-    "CREATE INDEX IF NOT EXISTS contacts_by_time ON last_contacts (at)",
-    """CREATE TABLE IF NOT EXISTS contact_identities (machine TEXT, identity TEXT,
-    PRIMARY KEY (machine, identity)) WITHOUT ROWID""",
-    "CREATE INDEX IF NOT EXISTS contacts_by_identity ON contact_identities (identity)",
-)
+    labels TEXT NOT NULL)"""
 _CONTACT = """
     INSERT INTO last_contacts (machine, at, identities, asked, status, got, held, labels)
     VALUES (?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (machine) DO UPDATE SET at = excluded.at,
     identities = excluded.identities, asked = excluded.asked, status = excluded.status, got = excluded.got,
     held = excluded.held, labels = excluded.labels WHERE excluded.at >= last_contacts.at"""
-_IDENTIFY = "INSERT OR IGNORE INTO contact_identities (machine, identity) VALUES (?, ?)"
-_OF_EARLIER_CONTACTS = """
-    DELETE FROM contact_identities WHERE machine = ? AND instr(
-    (SELECT ' ' || identities || ' ' FROM last_contacts WHERE machine = contact_identities.machine),
-    ' ' || identity || ' ') = 0"""
-_OLDEST_CONTACTS = "SELECT machine FROM last_contacts ORDER BY at DESC LIMIT -1 OFFSET ?"
-_SELECT_CONTACTS = "SELECT machine, at, identities, asked, status, got, held, labels FROM last_contacts"
+_HAS_IDENTITY = "instr(' ' || identities || ' ', ?)"
+_KEEP_CONTACTS = """
+    DELETE FROM last_contacts WHERE machine IN
+    (SELECT machine FROM last_contacts ORDER BY at DESC LIMIT -1 OFFSET ?)"""
 
 
 def write_contacts(database: peewee.Database, contacts: Sequence[Contact]) -> None:
     """Write the last contacts of machines; the last `MOST_CONTACTS` are kept. A file that was restored may have no
     table."""
-    for statement in _CONTACTS:
-        run(database, statement)
-    known: dict[str, str] = {}
-    for part in _in_parts([row.machine for row in contacts]):
-        marks = ", ".join("?" * len(part))
-        query = f"SELECT machine, identities FROM last_contacts WHERE machine IN ({marks})"  # noqa: S608 - marks
-        known |= dict(run(database, query, part).fetchall())
-    rows = [(*row[:2], " ".join(row.identities), *row[3:]) for row in contacts]
-    run_many(database, _CONTACT, rows)
-    others = [row for row, written in zip(contacts, rows, strict=True) if known.get(row.machine) != written[2]]
-    run_many(database, _IDENTIFY, [(row.machine, identity) for row in others for identity in row.identities])
-    run_many(database, _OF_EARLIER_CONTACTS, [(row.machine,) for row in others])
-    oldest = run(database, _OLDEST_CONTACTS, (MOST_CONTACTS,)).fetchall()
-    for table in ("last_contacts", "contact_identities"):
-        run_many(database, f"DELETE FROM {table} WHERE machine = ?", oldest)  # noqa: S608 - no value
+    run(database, _CONTACTS)
+    run(database, "CREATE INDEX IF NOT EXISTS contacts_by_time ON last_contacts (at)")
+    run_many(database, _CONTACT, [(*row[:2], " ".join(row.identities), *row[3:]) for row in contacts])
+    run(database, _KEEP_CONTACTS, (MOST_CONTACTS,))
 
 
 def contacts_in(database: peewee.Database, of: Set[str] | None = None) -> list[Contact]:
     """Return the last contacts of all machines, or of those that have one of some identities."""
-    if not {"last_contacts", "contact_identities"} <= {*database.get_tables()}:
+    if "last_contacts" not in database.get_tables():
         return []
-    if of is None:
-        rows = run(database, _SELECT_CONTACTS).fetchall()
-    else:
-        rows = [*dict.fromkeys(row for part in _in_parts(of) for row in _contacts_of(database, part))]
+    query, values = "SELECT machine, at, identities, asked, status, got, held, labels FROM last_contacts", []
+    if of is not None and len(of) <= MOST_SOUGHT:
+        query += f" WHERE {' OR '.join([_HAS_IDENTITY] * len(of)) or 'FALSE'}"
+        values = [f" {identity} " for identity in of]
     return [
-        Contact(machine, at, tuple(identities.split(" ")), asked, status, got, Held(held), labels)
-        for machine, at, identities, asked, status, got, held, labels in rows
+        Contact(machine, at, tuple(identities), asked, status, got, Held(held), labels)
+        for machine, at, written, asked, status, got, held, labels in run(database, query, values)
+        for identities in (written.split(" "),)
+        if of is None or not of.isdisjoint(identities)
     ]
-
-
-def _contacts_of(database: peewee.Database, identities: Sequence[str]) -> Iterable[tuple[Any, ...]]:
-    marks = ", ".join("?" * len(identities))
-    named = f"SELECT machine FROM contact_identities WHERE identity IN ({marks})"  # noqa: S608 - marks
-    found: Iterable[tuple[Any, ...]] = run(database, f"{_SELECT_CONTACTS} WHERE machine IN ({named})", identities)
-    return found
 
 
 def contacts_written(database: peewee.Database) -> float:
