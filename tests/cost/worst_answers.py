@@ -55,6 +55,7 @@ PRESEED: dict[str, Shape] = {
     "time zones": lambda n: again("d-i time/zone string Europe/Berln\n", n),
     "booleans": lambda n: again("d-i a/b boolean maybe\n", n),
     "lines of two words": lambda n: again("d-i a\n", n),
+    "one question over lines that begin with blanks": lambda n: again(" a \\\n", n, before=" d-i a/b string "),
     "one question over lines": lambda n: again("a \\\n", n, before="d-i a/b string "),
 }
 
