@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from types import CodeType, TracebackType
 from typing import Any, Final, NamedTuple
 
-from jinja2 import TemplateSyntaxError, Undefined, UndefinedError, nodes
+from jinja2 import TemplateRuntimeError, TemplateSyntaxError, Undefined, UndefinedError, nodes
 from jinja2.environment import Template as Compiled
 from jinja2.runtime import Context, LoopContext, Macro, StrictUndefined
 from jinja2.sandbox import SandboxedEnvironment
@@ -28,6 +28,7 @@ from answerd.formats.jinja_words import (
     FOR_EACH_ITEM,
     FOR_EACH_PART,
     INSERTED,
+    LARGEST_NUMBER,
     METHODS,
     OF_A_LOOP,
     OPERATORS,
@@ -39,11 +40,12 @@ from answerd.formats.jinja_words import (
     calculated,
     counted_range,
     described,
+    is_bounded,
     scalar,
     taking_the_context,
     text_of,
 )
-from answerd.formats.template import SECRETS, Placeholder, Template, refuse_unusable
+from answerd.formats.template import LONE_SURROGATE, SECRETS, Placeholder, Template, refuse_unusable
 from answerd.formats.text import line_in_document
 from answerd.identity import folded
 from answerd.memo import remembered
@@ -368,6 +370,14 @@ class _Reading(NodeTransformer):
         finally:
             self._blocks -= 1
 
+    def visit_Const(self, node: nodes.Const) -> nodes.Node:
+        if isinstance(node.value, str):
+            if LONE_SURROGATE.search(node.value):
+                raise _Faulty("a text holds a lone surrogate, which is no character", node.lineno)
+        elif not is_bounded(node.value):
+            raise _Faulty(_NO_NUMBER, node.lineno)
+        return node
+
     def visit_TemplateData(self, node: nodes.TemplateData) -> nodes.Node:
         self.size += len(node.data)
         return node
@@ -393,6 +403,7 @@ class _Reading(NodeTransformer):
 
     def visit_Macro(self, node: nodes.Macro) -> nodes.Node:
         self._assign(node.name, node)
+        _refuse_repeated([argument.name for argument in node.args], node)
         node.args = self._each(node.args)
         node.defaults = self._each(node.defaults)
         outside, self.size = self.size, 0
@@ -465,21 +476,28 @@ class _Reading(NodeTransformer):
             for argument in node.args[:1]:
                 if isinstance(argument, nodes.Const) and isinstance(argument.value, str):
                     self._note(folded(argument.value), is_guarded=True)  # there may be none
-        return self.generic_visit(node)
+        return self._with_arguments(node)
+
+    def _with_arguments(self, node: nodes.Call | nodes.Filter | nodes.Test) -> nodes.Node:
+        _refuse_repeated([pair.key for pair in node.kwargs], node)
+        self.generic_visit(node)
+        node.dyn_args = node.dyn_args and _inserted(" arguments", node.dyn_args)
+        node.dyn_kwargs = node.dyn_kwargs and _inserted(" named arguments", node.dyn_kwargs)
+        return node
 
     def visit_Filter(self, node: nodes.Filter) -> nodes.Node:
         if node.name not in WORDS:
             raise _Faulty(f"there is no filter {brief(node.name)!r}{did_you_mean(node.name, WORDS)}", node.lineno)
         if node.name in ("default", "d"):
             self._guard(node.node)
-        return self.generic_visit(node)
+        return self._with_arguments(node)
 
     def visit_Test(self, node: nodes.Test) -> nodes.Node:
         if node.name not in TESTS:
             raise _Faulty(f"there is no test {brief(node.name)!r}{did_you_mean(node.name, TESTS)}", node.lineno)
         if node.name in ("defined", "undefined"):
             self._guard(node.node)
-        return self.generic_visit(node)
+        return self._with_arguments(node)
 
     def _guard(self, node: nodes.Node | None) -> None:
         """Note a label that is tested or has a default."""
@@ -535,6 +553,11 @@ def _compared(value: nodes.Expr) -> nodes.Expr:
     return value if isinstance(value, nodes.Const) else _inserted(" compared", value)
 
 
+def _refuse_repeated(names: list[Any], node: nodes.Node) -> None:
+    if len(set(names)) < len(names):
+        raise _Faulty("an argument has the name of another one", node.lineno)
+
+
 class Program(NamedTuple):
     """A compiled text.
 
@@ -552,7 +575,8 @@ class Program(NamedTuple):
 
 _FILE: Final = "<jinja>"
 _RAISED: Final = (
-    ArithmeticError, AttributeError, CannotFill, LookupError, RecursionError, TypeError, UndefinedError, ValueError,
+    ArithmeticError, AttributeError, CannotFill, LookupError, RecursionError, TemplateRuntimeError,
+    TypeError, ValueError,
 )  # fmt: skip
 """What a text can raise. The words of Python quote values, so only ours are passed on."""
 
@@ -625,9 +649,8 @@ class Jinja(NamedTuple):
 
     def _failed(self, error: Exception) -> CannotFill:
         """Return the error of a filling that ended, with the document and its line."""
-        where = (
-            f"line {line_in_document(self._line_of(error.__traceback__), self.taken)} of {self.document or 'a text'}"
-        )
+        document = self.document or "a text"
+        where = f"line {line_in_document(self._line_of(error.__traceback__), self.taken)} of {document}"
         if isinstance(error, _NoValue) and error.label:
             label = error.label if error.label.startswith(SECRETS) else folded(error.label)
             return CannotFill(f"{where}: {error}", label, missing=True)
@@ -640,6 +663,9 @@ class Jinja(NamedTuple):
             why = "calls macros within macros without end"
         elif isinstance(error, ZeroDivisionError):
             why = "divides by zero"
+        elif isinstance(error, TemplateRuntimeError):  # Jinja does not tell the line of this one
+            where = document
+            why = "sets a name in what is no namespace: write {% set x = namespace(name=1) %} before it"
         else:
             why = "gives an operator, a filter or a function what it does not take"
         return CannotFill(f"{where} {why}", "", missing=False)
@@ -802,11 +828,23 @@ def _read(text: str) -> Program | tuple[str, int]:
         return str(error), error.line
     except RecursionError:
         return "expressions or statements are too deep within each other", 1
+    except (SyntaxError, ValueError):
+        return _NO_NUMBER, _line_of_no_number(environment, text)
     writing = [at for at, line in enumerate(written.split("\n"), 1) if _CONSTANT.match(line)]
     constant = dict(zip(writing, reading.constant, strict=False))
     compiled = Compiled.from_code(environment, code, {})
     is_long = reading.whole > LONG_SIZE
     return Program(text, compiled, reading.placeholders(), reading.size, is_long, constant)
+
+
+_NO_NUMBER: Final = f"a number is not written with the digits 0 to 9, or has more than {LARGEST_NUMBER} bits"
+
+
+def _line_of_no_number(environment: _Environment, text: str) -> int:
+    """Return the line of the number that Jinja could not read: Python reads no integer of more than 4,300 digits, and
+    no fraction in the digits of another script."""
+    numbers = [(line, sign) for line, kind, sign in environment.lex(text) if kind in ("integer", "float")]
+    return next((line for line, sign in numbers if len(sign) > LARGEST_NUMBER or not sign.isascii()), 1)
 
 
 _LINE: Final = re.compile(r"[^\n]*\n|[^\n]+")
