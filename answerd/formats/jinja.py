@@ -79,6 +79,10 @@ RESERVED: Final = frozenset({*OWN_LABELS, *FUNCTIONS, "loop", "self", "super", "
 _PIECES_AT_ONCE: Final = 4_096
 """Pieces of a text that are put together at once. A million takes 50 ms to be dropped, and lets nothing else run."""
 
+_MOST_REFILLED: Final = 16
+"""Times that a text is filled anew for a label without a value: most are known before, but not those that it works out,
+nor those that it tests in one place and needs in another."""
+
 _STATEMENTS: Final = (nodes.For, nodes.If, nodes.Macro, nodes.Assign, nodes.AssignBlock)
 _THERE_ARE: Final = "there are for, if, set, macro and raw"
 _SECRET_NAME: Final = re.compile(r"[A-Za-z0-9_-]+\Z")
@@ -703,14 +707,16 @@ class JinjaSlot(Slot):
 
     def as_written(self, lookup: Lookup) -> str:
         """Return the text for a request; a label without a value is written as its placeholder."""
-        written: dict[str, str] = {}
-        while True:
+        needed = [part.label for part in self.text.program.placeholders if not part.filters]
+        written = {label: _placeholder_of(label) for label in needed if _is_missing(lookup, label)}
+        for _ in range(_MOST_REFILLED):
             try:
                 return self.fill(_Replacing(lookup, written.get))
             except CannotFill as error:
-                if not error.missing or error.label in written or len(written) > len(self.template.parts):
+                if not error.missing or error.label in written:
                     raise
-                written[error.label] = f"{{{{ {error.label} }}}}"
+                written[error.label] = _placeholder_of(error.label)
+        return self.fill(_Replacing(lookup, written.get))
 
     def hiding(self, lookup: Lookup, is_hidden: Callable[[str], bool], mask: Callable[[str], str]) -> str:
         """Return the text for a request, made anew with the values masked whose label is hidden; with the same lines,
@@ -749,6 +755,17 @@ class JinjaSlot(Slot):
             kept = set(shown)
             found.update(_difference(line, other) for line, other in pairs if line != other and line not in kept)
         return found - {""}
+
+
+def _placeholder_of(label: str) -> str:
+    return f"{{{{ {label} }}}}"
+
+
+def _is_missing(lookup: Lookup, label: str) -> bool:
+    try:
+        return lookup.first(label) is None
+    except CannotFill as error:
+        return error.missing
 
 
 def _difference(line: str, other: str) -> str:

@@ -513,6 +513,14 @@ def test_a_long_filling_gives_way_to_others(text: str) -> None:
     assert len(paused) >= 4
 
 
+def test_a_text_is_not_filled_anew_for_each_label_without_a_value() -> None:
+    labels = [f"a{at}" for at in range(200)]
+    (slot,) = prepared_answer((document("".join(f"{{{{ {label} }}}}\n" for label in labels)),)).slots
+    asked: list[str] = []
+    assert slot.as_written(Said(asked.append)).split("\n")[:-1] == [f"{{{{ {label} }}}}" for label in labels]
+    assert len(asked) <= 2 * len(labels)
+
+
 def test_a_text_with_much_outside_of_loops_is_filled_in_a_thread() -> None:
     short, long = (prepared_answer((document("{{ role | upper | lower }}\n" * lines),)) for lines in (20, 999))
     assert not any(slot.is_long for slot in short.slots)
