@@ -214,6 +214,11 @@ XML: dict[str, Callable[[int], Case]] = {
     "xml: tags that do not end": lambda n: machine("xml", again("<a>", n)),
     "xml: attributes": lambda n: machine("xml", counted(' a#="1"', n, before='<r m="{{mac}}"', after="/>")),
     "xml: namespaces": lambda n: machine("xml", counted(' xmlns:a#="u"', n, before='<r m="{{mac}}"', after="/>")),
+    "xml: prefixes that mean something else below": lambda n: stack(
+        "xml",
+        counted(' xmlns:p#="l"', 4 * n, "<r", "/>"),
+        counted(' xmlns:p#="u#" p#:a="1"', 4 * n, "<r", '><answer-meta extends="g"/></r>'),
+    ),
     "xml: declared attributes": lambda n: machine(
         "xml", counted(' a# CDATA ""', n, "<!DOCTYPE r [<!ATTLIST r", ">]><r/>")
     ),
