@@ -118,10 +118,10 @@ class _Missing(StrictUndefined):
             return f"looks for {name} in {described(self._undefined_obj)}, which has none"
         return f"the request has no fact {name!r}, which the answer needs"
 
-    def without_item(self, item: object) -> Exception:
-        """Return the error of what looks into a value that is not there."""
+    def without_item(self, item: str) -> Exception:
+        """Return the error of what looks into a value that is not there; ``item`` is empty where it is not named."""
         message = self._undefined_message
-        if self._undefined_obj is missing and isinstance(item, str):
+        if self._undefined_obj is missing and item:
             dotted = brief(f"{self._undefined_name}.{item}")
             message += f'; the fact {dotted!r} is written facts["{dotted}"]'
         return _NoValue(str(self._undefined_name or ""), message)
@@ -203,6 +203,8 @@ class _Environment(SandboxedEnvironment):
 
     def getattr(self, obj: Any, attribute: str) -> Any:
         """Return what ``obj.attribute`` is: a method or an item, never an attribute of Python."""
+        if isinstance(obj, _Missing):
+            raise obj.without_item(attribute)
         methods = METHODS.get(type(obj), {})
         if attribute in methods and not (isinstance(obj, dict) and attribute in obj):
             return Method(methods[attribute], obj)
@@ -210,9 +212,9 @@ class _Environment(SandboxedEnvironment):
         return _Missing(obj=obj, name=attribute) if isinstance(found, _Missing) else found
 
     def getitem(self, obj: Any, argument: Any) -> Any:
-        """Return what ``obj[argument]`` is."""
+        """Return what ``obj[argument]`` is. What is in brackets may be a secret, so no error names it."""
         if isinstance(obj, _Missing):
-            raise obj.without_item(argument)
+            raise obj.without_item("")
         if isinstance(obj, LoopContext) and isinstance(argument, str) and argument in OF_A_LOOP:
             return getattr(obj, argument)
         if isinstance(obj, Namespace) and isinstance(argument, str) and not argument.startswith("_"):
@@ -226,14 +228,14 @@ class _Environment(SandboxedEnvironment):
                 return obj[argument]
         except LookupError:
             pass
-        return _Missing(obj=obj)  # without its name, which may be a secret
+        return _Missing(obj=obj)
 
     @staticmethod
     def _of_namespace(space: Namespace, name: str) -> Any:
         try:
             return getattr(space, name)
         except AttributeError:
-            return _Missing(obj=space, name=name)
+            return _Missing(obj=space)
 
     def call(self, context: Context, obj: Any, *values: Any, **named: Any) -> Any:
         """Call a macro, a function of ours or a method of a value."""

@@ -310,6 +310,8 @@ def test_no_error_quotes_a_value() -> None:
         "{{ x | float / 0 }}",
         "{{ x | number }}",
         "{{ x.y }}",
+        "{{ nope[x] }}",
+        "{{ namespace(a=1)[x] }}",
         "{{ x[5000] }}",
         "{{ [x][x] }}",
         "{{ {'a': 1}[x] }}",
