@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
 
@@ -40,3 +41,13 @@ def join_brief(texts: Sequence[str], most: int = 3, unlisted: int = 0) -> str:
 
 def _and_more(listed: str, more: int) -> str:
     return f"{listed} and {more:,} more" if more > 0 else listed
+
+
+def with_lines(text: str, matches: Iterable[re.Match[str]]) -> Iterator[tuple[int, re.Match[str]]]:
+    """Yield each match of a text, in their order, after the line, from 1, that it begins on: to count each from the
+    beginning would take time with the square of the text."""
+    line, counted = 1, 0
+    for match in matches:
+        line += text.count("\n", counted, match.start())
+        counted = match.start()
+        yield line, match

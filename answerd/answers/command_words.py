@@ -286,7 +286,6 @@ _TOKEN = {
 """Parts of words, and what is between words; by whether a quoted part may have several lines."""
 
 _TAG = re.compile(r"[ \t]*+\\?[\"']?(?P<tag>\w+)")
-_UNQUOTED = re.compile(r"\\([\s\S])|[\"']")
 _OF_QUOTES = re.compile(r"\"((?:[^\"\\]|\\[\s\S])*)\"|'([^']*)'|\\([\s\S])")
 
 

@@ -20,7 +20,7 @@ from answerd.formats import ALL_EXTENSIONS, user_data
 from answerd.formats.control import CONTROL_KEYS
 from answerd.formats.patterns import ComparedValues, form_under
 from answerd.identity import Kind, identity_of, mac_digits, normalize, without_pxelinux_prefix
-from answerd.short_texts import brief
+from answerd.short_texts import brief, with_lines
 from answerd.suggestion import did_you_mean, differs_by_one
 
 _MAC_DIGITS = 12
@@ -186,10 +186,10 @@ def _braces(known: _Set, document: Document) -> Iterator[Finding]:
             + (", and it is no layer" if user_data.is_served_whole(text) else "")
         )
     elif "{" in text and document.control.template:
-        for match in _SINGLE_BRACES.finditer(text):
+        for line, match in with_lines(text, _SINGLE_BRACES.finditer(text)):
             if match[1].casefold() in known.labels:
                 yield Finding(
-                    f"{document.key}: line {_line_of(text, match)} has {{ {match[1]} }} in single braces, which the "
+                    f"{document.key}: line {line} has {{ {match[1]} }} in single braces, which the "
                     f"machine gets as it is written: write {{{{ {match[1]} }}}}"
                 )
 
@@ -200,14 +200,10 @@ def _comment_of_no_effect(_: _Set, document: Document) -> Iterator[Finding]:
     if "answer" not in text:
         return
     is_text = document.family.name == "text" or (document.family.name == "yaml" and user_data.is_served_whole(text))
-    for match in (_NO_COLON if is_text else _NO_DIRECTIVE).finditer(text):
+    for line, match in with_lines(text, (_NO_COLON if is_text else _NO_DIRECTIVE).finditer(text)):
         verb = match[1]
         remedy = f"write '# answer: {verb} …'" if is_text else f"in this format {_KEYS.get(verb, verb)} is a key"
-        yield Finding(f"{document.key}: line {_line_of(text, match)} is a comment and steers nothing: {remedy}")
-
-
-def _line_of(text: str, match: re.Match[str]) -> int:
-    return text.count("\n", 0, match.start(1)) + 1
+        yield Finding(f"{document.key}: line {line} is a comment and steers nothing: {remedy}")
 
 
 def _is_hex(text: str) -> bool:

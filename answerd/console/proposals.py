@@ -9,7 +9,7 @@ from pathlib import Path
 import tomlkit
 from tomlkit.exceptions import TOMLKitError
 
-from answerd.formats import FORMATS
+from answerd.formats import FORMATS, JUDGED_AS
 from answerd.identity import Kind
 from answerd.inventory import FORMAT
 from answerd.inventory.editing import in_columns, with_rows_added
@@ -22,16 +22,14 @@ shared = []
 """What the columns of a table with other names may mean."""
 
 NEW_DOCUMENTS = Path(__file__).parent / "new_documents"
-"""Holds a text for each format: the least that its installer needs, to be filled in."""
-
-_NEW_LIKE = {"yml": "yaml", "json": "ign", "xml": "autoyast", "seed": "preseed"}
+"""Holds a text for each format but those of `JUDGED_AS`: the least that its installer needs, to be filled in."""
 
 
 def text_of_new(kind: Kind, extension: str) -> str:
     """Return the text that a new document of a kind and format begins with."""
     if kind is Kind.INVENTORY:
         return NEW_INVENTORY if extension == FORMAT else NEW_COLUMNS
-    return (NEW_DOCUMENTS / f"new.{_NEW_LIKE.get(extension, extension)}").read_text("utf-8")
+    return (NEW_DOCUMENTS / f"new.{JUDGED_AS.get(extension, extension)}").read_text("utf-8")
 
 
 def first_row(cells: Mapping[str, str]) -> str:

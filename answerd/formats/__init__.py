@@ -44,6 +44,9 @@ FORMATS: Final[dict[str, Format]] = {
 }
 """Every format by its extension, in the format order that decides ties."""
 
+JUDGED_AS: Final = {"yml": "yaml", "json": "ign", "xml": "autoyast", "seed": "preseed"}
+"""Extensions whose documents are for the installer of another one: it judges them, and new ones begin alike."""
+
 ALL_EXTENSIONS: Final = tuple(FORMATS)
 """The extensions that a request without an alias accepts."""
 
@@ -71,12 +74,8 @@ ALIASES: Final[dict[str, tuple[str, ...]]] = _aliases(
 )
 """A path segment (lower-cased) and the extensions it restricts a request to, in their order of preference."""
 
-WELL_KNOWN_NAMES: Final[dict[str, tuple[str, ...]]] = _aliases(
+_OVER_ALIASES: Final = _aliases(
     {
-        "user-data meta-data vendor-data network-config": "yaml yml",
-        "install.conf upgrade.conf *-install.conf *-upgrade.conf": "cfg",
-        "autounattend.xml": "unattend xml",
-        "autoinst.xml": "autoyast xml erb",
         "preseed.cfg": "preseed seed cfg",
         "autoexec.ipxe boot.ipxe mac-*.ipxe hostname-*.ipxe": "ipxe",
         "pxelinux.cfg/*": "pxelinux",
@@ -85,17 +84,22 @@ WELL_KNOWN_NAMES: Final[dict[str, tuple[str, ...]]] = _aliases(
         "*.jsonnet": "jsonnet json",
     }
 )
+"""The well-known names that decide whatever alias stands before them, apart from ``cfg``: a mirror has directories that
+are called ``debian`` and ``fedora``."""
+
+WELL_KNOWN_NAMES: Final[dict[str, tuple[str, ...]]] = (
+    _aliases(
+        {
+            "user-data meta-data vendor-data network-config": "yaml yml",
+            "install.conf upgrade.conf *-install.conf *-upgrade.conf": "cfg",
+            "autounattend.xml": "unattend xml",
+            "autoinst.xml": "autoyast xml erb",
+        }
+    )
+    | _OVER_ALIASES
+)
 """The end of a path (lower-cased) that restricts a request like an alias; ``*`` is any text within a segment.
 Installers and loaders request these names by default."""
-
-_OVER_ALIASES: Final = frozenset({"preseed.cfg", "autoexec.ipxe", "boot.ipxe", "mac-*.ipxe", "hostname-*.ipxe"}) | {
-    "pxelinux.cfg/*",
-    "grub.cfg*",
-    "*.erb",
-    "*.jsonnet",
-}
-"""The names that decide whatever alias stands before them, apart from ``cfg``: a mirror has directories that are called
-``debian`` and ``fedora``."""
 
 PXELINUX: Final = "pxelinux"
 GRUB: Final = "grub"

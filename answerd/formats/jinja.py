@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from types import CodeType, TracebackType
 from typing import Any, Final, NamedTuple
 
-from jinja2 import TemplateSyntaxError, Undefined, UndefinedError, nodes
+from jinja2 import TemplateRuntimeError, TemplateSyntaxError, Undefined, UndefinedError, nodes
 from jinja2.environment import Template as Compiled
 from jinja2.runtime import Context, LoopContext, Macro, StrictUndefined
 from jinja2.sandbox import SandboxedEnvironment
@@ -28,6 +28,7 @@ from answerd.formats.jinja_words import (
     FOR_EACH_ITEM,
     FOR_EACH_PART,
     INSERTED,
+    LARGEST_NUMBER,
     METHODS,
     OF_A_LOOP,
     OPERATORS,
@@ -39,11 +40,12 @@ from answerd.formats.jinja_words import (
     calculated,
     counted_range,
     described,
+    is_bounded,
     scalar,
     taking_the_context,
     text_of,
 )
-from answerd.formats.template import SECRETS, Placeholder, Template, refuse_unusable
+from answerd.formats.template import LONE_SURROGATE, SECRETS, Placeholder, Template, refuse_unusable
 from answerd.formats.text import line_in_document
 from answerd.identity import folded
 from answerd.memo import remembered
@@ -76,6 +78,10 @@ RESERVED: Final = frozenset({*OWN_LABELS, *FUNCTIONS, "loop", "self", "super", "
 
 _PIECES_AT_ONCE: Final = 4_096
 """Pieces of a text that are put together at once. A million takes 50 ms to be dropped, and lets nothing else run."""
+
+_MOST_REFILLED: Final = 16
+"""Times that a text is filled anew for a label without a value: most are known before, but not those that it works out,
+nor those that it tests in one place and needs in another."""
 
 _STATEMENTS: Final = (nodes.For, nodes.If, nodes.Macro, nodes.Assign, nodes.AssignBlock)
 _THERE_ARE: Final = "there are for, if, set, macro and raw"
@@ -112,10 +118,10 @@ class _Missing(StrictUndefined):
             return f"looks for {name} in {described(self._undefined_obj)}, which has none"
         return f"the request has no fact {name!r}, which the answer needs"
 
-    def without_item(self, item: object) -> Exception:
-        """Return the error of what looks into a value that is not there."""
+    def without_item(self, item: str) -> Exception:
+        """Return the error of what looks into a value that is not there; ``item`` is empty where it is not named."""
         message = self._undefined_message
-        if self._undefined_obj is missing and isinstance(item, str):
+        if self._undefined_obj is missing and item:
             dotted = brief(f"{self._undefined_name}.{item}")
             message += f'; the fact {dotted!r} is written facts["{dotted}"]'
         return _NoValue(str(self._undefined_name or ""), message)
@@ -197,6 +203,8 @@ class _Environment(SandboxedEnvironment):
 
     def getattr(self, obj: Any, attribute: str) -> Any:
         """Return what ``obj.attribute`` is: a method or an item, never an attribute of Python."""
+        if isinstance(obj, _Missing):
+            raise obj.without_item(attribute)
         methods = METHODS.get(type(obj), {})
         if attribute in methods and not (isinstance(obj, dict) and attribute in obj):
             return Method(methods[attribute], obj)
@@ -204,9 +212,9 @@ class _Environment(SandboxedEnvironment):
         return _Missing(obj=obj, name=attribute) if isinstance(found, _Missing) else found
 
     def getitem(self, obj: Any, argument: Any) -> Any:
-        """Return what ``obj[argument]`` is."""
+        """Return what ``obj[argument]`` is. What is in brackets may be a secret, so no error names it."""
         if isinstance(obj, _Missing):
-            raise obj.without_item(argument)
+            raise obj.without_item("")
         if isinstance(obj, LoopContext) and isinstance(argument, str) and argument in OF_A_LOOP:
             return getattr(obj, argument)
         if isinstance(obj, Namespace) and isinstance(argument, str) and not argument.startswith("_"):
@@ -220,14 +228,14 @@ class _Environment(SandboxedEnvironment):
                 return obj[argument]
         except LookupError:
             pass
-        return _Missing(obj=obj)  # without its name, which may be a secret
+        return _Missing(obj=obj)
 
     @staticmethod
     def _of_namespace(space: Namespace, name: str) -> Any:
         try:
             return getattr(space, name)
         except AttributeError:
-            return _Missing(obj=space, name=name)
+            return _Missing(obj=space)
 
     def call(self, context: Context, obj: Any, *values: Any, **named: Any) -> Any:
         """Call a macro, a function of ours or a method of a value."""
@@ -368,6 +376,14 @@ class _Reading(NodeTransformer):
         finally:
             self._blocks -= 1
 
+    def visit_Const(self, node: nodes.Const) -> nodes.Node:
+        if isinstance(node.value, str):
+            if LONE_SURROGATE.search(node.value):
+                raise _Faulty("a text holds a lone surrogate, which is no character", node.lineno)
+        elif not is_bounded(node.value):
+            raise _Faulty(_NO_NUMBER, node.lineno)
+        return node
+
     def visit_TemplateData(self, node: nodes.TemplateData) -> nodes.Node:
         self.size += len(node.data)
         return node
@@ -393,6 +409,7 @@ class _Reading(NodeTransformer):
 
     def visit_Macro(self, node: nodes.Macro) -> nodes.Node:
         self._assign(node.name, node)
+        _refuse_repeated([argument.name for argument in node.args], node)
         node.args = self._each(node.args)
         node.defaults = self._each(node.defaults)
         outside, self.size = self.size, 0
@@ -465,21 +482,28 @@ class _Reading(NodeTransformer):
             for argument in node.args[:1]:
                 if isinstance(argument, nodes.Const) and isinstance(argument.value, str):
                     self._note(folded(argument.value), is_guarded=True)  # there may be none
-        return self.generic_visit(node)
+        return self._with_arguments(node)
+
+    def _with_arguments(self, node: nodes.Call | nodes.Filter | nodes.Test) -> nodes.Node:
+        _refuse_repeated([pair.key for pair in node.kwargs], node)
+        self.generic_visit(node)
+        node.dyn_args = node.dyn_args and _inserted(" arguments", node.dyn_args)
+        node.dyn_kwargs = node.dyn_kwargs and _inserted(" named arguments", node.dyn_kwargs)
+        return node
 
     def visit_Filter(self, node: nodes.Filter) -> nodes.Node:
         if node.name not in WORDS:
             raise _Faulty(f"there is no filter {brief(node.name)!r}{did_you_mean(node.name, WORDS)}", node.lineno)
         if node.name in ("default", "d"):
             self._guard(node.node)
-        return self.generic_visit(node)
+        return self._with_arguments(node)
 
     def visit_Test(self, node: nodes.Test) -> nodes.Node:
         if node.name not in TESTS:
             raise _Faulty(f"there is no test {brief(node.name)!r}{did_you_mean(node.name, TESTS)}", node.lineno)
         if node.name in ("defined", "undefined"):
             self._guard(node.node)
-        return self.generic_visit(node)
+        return self._with_arguments(node)
 
     def _guard(self, node: nodes.Node | None) -> None:
         """Note a label that is tested or has a default."""
@@ -535,6 +559,11 @@ def _compared(value: nodes.Expr) -> nodes.Expr:
     return value if isinstance(value, nodes.Const) else _inserted(" compared", value)
 
 
+def _refuse_repeated(names: list[Any], node: nodes.Node) -> None:
+    if len(set(names)) < len(names):
+        raise _Faulty("an argument has the name of another one", node.lineno)
+
+
 class Program(NamedTuple):
     """A compiled text.
 
@@ -552,7 +581,8 @@ class Program(NamedTuple):
 
 _FILE: Final = "<jinja>"
 _RAISED: Final = (
-    ArithmeticError, AttributeError, CannotFill, LookupError, RecursionError, TypeError, UndefinedError, ValueError,
+    ArithmeticError, AttributeError, CannotFill, LookupError, RecursionError, TemplateRuntimeError,
+    TypeError, ValueError,
 )  # fmt: skip
 """What a text can raise. The words of Python quote values, so only ours are passed on."""
 
@@ -625,9 +655,8 @@ class Jinja(NamedTuple):
 
     def _failed(self, error: Exception) -> CannotFill:
         """Return the error of a filling that ended, with the document and its line."""
-        where = (
-            f"line {line_in_document(self._line_of(error.__traceback__), self.taken)} of {self.document or 'a text'}"
-        )
+        document = self.document or "a text"
+        where = f"line {line_in_document(self._line_of(error.__traceback__), self.taken)} of {document}"
         if isinstance(error, _NoValue) and error.label:
             label = error.label if error.label.startswith(SECRETS) else folded(error.label)
             return CannotFill(f"{where}: {error}", label, missing=True)
@@ -640,6 +669,9 @@ class Jinja(NamedTuple):
             why = "calls macros within macros without end"
         elif isinstance(error, ZeroDivisionError):
             why = "divides by zero"
+        elif isinstance(error, TemplateRuntimeError):  # Jinja does not tell the line of this one
+            where = document
+            why = "sets a name in what is no namespace: write {% set x = namespace(name=1) %} before it"
         else:
             why = "gives an operator, a filter or a function what it does not take"
         return CannotFill(f"{where} {why}", "", missing=False)
@@ -677,14 +709,16 @@ class JinjaSlot(Slot):
 
     def as_written(self, lookup: Lookup) -> str:
         """Return the text for a request; a label without a value is written as its placeholder."""
-        written: dict[str, str] = {}
-        while True:
+        needed = [part.label for part in self.text.program.placeholders if not part.filters]
+        written = {label: _placeholder_of(label) for label in needed if _is_missing(lookup, label)}
+        for _ in range(_MOST_REFILLED):
             try:
                 return self.fill(_Replacing(lookup, written.get))
             except CannotFill as error:
-                if not error.missing or error.label in written or len(written) > len(self.template.parts):
+                if not error.missing or error.label in written:
                     raise
-                written[error.label] = f"{{{{ {error.label} }}}}"
+                written[error.label] = _placeholder_of(error.label)
+        return self.fill(_Replacing(lookup, written.get))
 
     def hiding(self, lookup: Lookup, is_hidden: Callable[[str], bool], mask: Callable[[str], str]) -> str:
         """Return the text for a request, made anew with the values masked whose label is hidden; with the same lines,
@@ -723,6 +757,17 @@ class JinjaSlot(Slot):
             kept = set(shown)
             found.update(_difference(line, other) for line, other in pairs if line != other and line not in kept)
         return found - {""}
+
+
+def _placeholder_of(label: str) -> str:
+    return f"{{{{ {label} }}}}"
+
+
+def _is_missing(lookup: Lookup, label: str) -> bool:
+    try:
+        return lookup.first(label) is None
+    except CannotFill as error:
+        return error.missing
 
 
 def _difference(line: str, other: str) -> str:
@@ -802,11 +847,23 @@ def _read(text: str) -> Program | tuple[str, int]:
         return str(error), error.line
     except RecursionError:
         return "expressions or statements are too deep within each other", 1
+    except (SyntaxError, ValueError):
+        return _NO_NUMBER, _line_of_no_number(environment, text)
     writing = [at for at, line in enumerate(written.split("\n"), 1) if _CONSTANT.match(line)]
     constant = dict(zip(writing, reading.constant, strict=False))
     compiled = Compiled.from_code(environment, code, {})
     is_long = reading.whole > LONG_SIZE
     return Program(text, compiled, reading.placeholders(), reading.size, is_long, constant)
+
+
+_NO_NUMBER: Final = f"a number is not written with the digits 0 to 9, or has more than {LARGEST_NUMBER} bits"
+
+
+def _line_of_no_number(environment: _Environment, text: str) -> int:
+    """Return the line of the number that Jinja could not read: Python reads no integer of more than 4,300 digits, and
+    no fraction in the digits of another script."""
+    numbers = [(line, sign) for line, kind, sign in environment.lex(text) if kind in ("integer", "float")]
+    return next((line for line, sign in numbers if len(sign) > LARGEST_NUMBER or not sign.isascii()), 1)
 
 
 _LINE: Final = re.compile(r"[^\n]*\n|[^\n]+")

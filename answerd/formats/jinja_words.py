@@ -7,6 +7,7 @@ come out. Faults are `Refused`, whose sentences quote no value.
 
 from __future__ import annotations
 
+import math
 import operator
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -163,9 +164,14 @@ def _whole(value: object, what: str, most: int) -> int:
     return value
 
 
+def is_bounded(value: object) -> bool:
+    """Return whether a number is not too large. A fraction that is written too large is infinite."""
+    return value.bit_length() <= LARGEST_NUMBER if isinstance(value, int) else value != math.inf
+
+
 def _bounded(value: Any) -> Any:
     """Return a number that is not too large."""
-    if isinstance(value, int) and value.bit_length() > LARGEST_NUMBER:
+    if isinstance(value, int) and not is_bounded(value):
         raise Refused(f"makes a number of more than {LARGEST_NUMBER} bits")
     return value
 
@@ -191,7 +197,9 @@ def calculated(filling: Filling, sign: str, left: Any, right: Any) -> Any:
     if isinstance(left, int | float) and isinstance(right, int | float):
         if sign == "**":
             if not 0 <= right <= LARGEST_NUMBER or abs(left) > MOST_ITEMS:
-                raise Refused("raises to a power that is too large")
+                raise Refused("raises to a power that is negative or too large")
+            if left < 0 and right != int(right):
+                raise Refused("takes a root of a negative number")
             return _bounded(left**right)
         return _bounded(_ARITHMETIC[sign](left, right))
     if sign == "%" and isinstance(left, str):
@@ -610,11 +618,12 @@ METHODS: Final[dict[type, dict[str, Word]]] = {
         "keys": lambda filling, value: list(_items(filling, value)),
         "values": lambda filling, value: [item for _, item in _pairs(filling, value)],
     },
+    LoopContext: {"cycle": lambda _filling, loop, *values: loop.cycle(*values)},
 }
 """The methods of each type of value, as Python has them."""
 
 OF_A_LOOP: Final = frozenset(
-    {"cycle", "depth", "depth0", "first", "index", "index0", "last", "length", "nextitem", "previtem"}
+    {"depth", "depth0", "first", "index", "index0", "last", "length", "nextitem", "previtem"}
     | {"revindex", "revindex0"}
 )
 """The attributes of ``loop``."""
@@ -683,6 +692,8 @@ INSERTED: Final[dict[str, Word]] = {
     " call": lambda filling, _value, size: filling.turn(size),
     " slice": _slice,
     " concatenated": _concatenated,
+    " arguments": _items,
+    " named arguments": lambda filling, value: dict(_pairs(filling, value)),
     " compared": compared,
     " container": _container,
     " own": lambda filling, label: filling.lookup.first(label),

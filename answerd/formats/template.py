@@ -29,7 +29,7 @@ from answerd.short_texts import brief
 
 _CONTROL_CHARACTER: Final = re.compile(r"[\x00-\x1f\x7f-\x9f]")  # Unicode category Cc, all of it
 _NOT_IN_A_SECRET: Final = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]")  # the same without line ends and tabs
-_LONE_SURROGATE: Final = re.compile(r"[\ud800-\udfff]")
+LONE_SURROGATE: Final = re.compile(r"[\ud800-\udfff]")
 LONGEST_REMEMBERED: Final = 200
 """Characters of a placeholder up to which it is read once for all documents that have it."""
 
@@ -177,7 +177,7 @@ def _refuse(value: str, shown: str, unusable: re.Pattern[str]) -> None:
     if unusable.search(value):
         reason = f"the value of {shown!r} holds a control character, which no answer may take"
         raise CannotFill(reason, shown, missing=False)
-    if _LONE_SURROGATE.search(value):
+    if LONE_SURROGATE.search(value):
         reason = f"the value of {shown!r} is not valid Unicode, which no answer may take"
         raise CannotFill(reason, shown, missing=False)
 
@@ -237,6 +237,10 @@ request."""
 MOST_WORK: Final = 32_768
 """What the filters of a document count for at most: a filter 1, more where it costs more (`Placeholder.work`). So many
 take 30 ms on values of 1,024 characters, and at most a second where each label has a thousand values."""
+
+
+LONGEST_LITERAL: Final = 1_024
+"""Characters that filters make of a literal text at most, unless it is longer as it is written."""
 
 
 class TemplateReader:
@@ -389,7 +393,7 @@ def _of_label(subject: str, read: tuple[Filter, ...]) -> tuple[str | Placeholder
 
 def _filtered(literal: str, read: list[Filter]) -> str:
     """Return a literal after its filters, among which ``default`` has no effect. Raises ValueError where a filter
-    refuses it."""
+    refuses it, and where they make it long: a document may have any number of literals."""
     values: Sequence[str] = [literal]
     for name, texts in read:
         if name == FALLBACK:
@@ -397,6 +401,8 @@ def _filtered(literal: str, read: list[Filter]) -> str:
         if name in filters.TYPES:
             raise ValueError(f"needs no filter {name}: write the value itself")
         values = filters.apply_to_all(name, texts, values)
+        if sum(map(len, values)) > max(LONGEST_LITERAL, len(literal)):
+            raise ValueError(f"would have more than {LONGEST_LITERAL:,} characters")
     if not values:
         raise ValueError("has nothing left after its filters")
     return values[0]

@@ -7,6 +7,7 @@ family have only lines in common.
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import count
@@ -25,6 +26,7 @@ from answerd.formats.family import (
 )
 from answerd.formats.filters import Lookup
 from answerd.formats.template import Template, TemplateReader
+from answerd.short_texts import with_lines
 from answerd.suggestion import did_you_mean
 
 if TYPE_CHECKING:
@@ -65,11 +67,9 @@ def control(tree: str) -> tuple[RawControl, Layers]:
     text = tree
     reading = _Directives()
     kept: list[str] = []
-    done, line = 0, 1
-    for found in _directives(text):
-        line += text.count("\n", done, found.start())
+    done = 0
+    for line, found in with_lines(text, _directives(text)):
         reading.read(found["rest"].strip(), line)
-        line += found[0].endswith("\n")
         kept.append(text[done : found.start()])
         done = found.end()
     kept.append(text[done:])
@@ -255,24 +255,18 @@ class Taken(NamedTuple):
 
 
 def lines_taken(text: str) -> Taken:
-    found, done, line = [], 0, 1
-    for directive in _directives(text):
-        line += text.count("\n", done, directive.start())
-        done = directive.start()
-        found.append(line)
+    found = [line for line, _ in with_lines(text, _directives(text))]
     if not control(text)[1][0].interpreter:
         return Taken(tuple(found))
-    interpreter = next(line for line in count(1) if line not in found)
+    known = set(found)
+    interpreter = next(line for line in count(1) if line not in known)
     return Taken(tuple(sorted([*found, interpreter])), interpreter)
 
 
 def line_in_document(line: int, taken: Sequence[int]) -> int:
-    """Return the line of a document of a line of its body, from which the lines ``taken`` were taken out."""
-    for gone in taken:
-        if gone > line:
-            break
-        line += 1
-    return line
+    """Return the line of a document of a line of its body, from which the lines ``taken`` were taken out, in their
+    order."""
+    return line + bisect_right(range(len(taken)), line, key=lambda at: taken[at] - at)
 
 
 def origins(tree: Layers, texts: Sequence[str], lookup: Lookup) -> Iterator[tuple[int, int]]:

@@ -118,15 +118,19 @@ def _with_their_prefixes(
     written = {lower.full_label(label): label for label in below if ":" in label}
     together = dict(below)
     added: dict[str, str] = {}
+    made_up: dict[str, str] = {}  # by their namespaces
+    number = 1
     for label, value in above.items():
         prefix, colon, local = label.rpartition(":")
         meaning = upper.scope.meaning(prefix) if colon else None
         known = label if meaning is None else written.get(upper.full_label(label))
         if meaning is not None and known is None:
-            number = 0
-            while added.get(prefix, lower.scope.meaning(prefix)) not in (None, meaning):
-                number += 1
-                prefix = f"n{number}"
+            if added.get(prefix, lower.scope.meaning(prefix)) not in (None, meaning):
+                prefix = made_up.get(meaning, "")
+                while not prefix or added.get(prefix, lower.scope.meaning(prefix)) not in (None, meaning):
+                    prefix = f"n{number}"
+                    number += 1
+                made_up[meaning] = prefix
             added[prefix] = meaning
             known = f"{prefix}:{local}"
         together[known or label] = value

@@ -147,6 +147,9 @@ def shape(element: Element) -> Shape:
 MOST_DECLARED = 100
 """Attributes that a doctype may declare. No profile of an installer declares any."""
 
+LONGEST_NAMESPACE = 256
+"""Characters of a namespace. One that means something else around an element is declared at each such element."""
+
 _PREDEFINED = frozenset({"lt", "gt", "amp", "apos", "quot"})
 _REFERENCE = re.compile(r"&([^\s;&#<]+);")
 _QUOTED = r""""[^"]*+"|'[^']*+'"""
@@ -297,6 +300,8 @@ class _Reader:
             declared = {}
             for label in [label for label in attributes if label == "xmlns" or label.startswith("xmlns:")]:
                 declared[label.partition(":")[2]] = attributes.pop(label)
+            if any(len(namespace) > LONGEST_NAMESPACE for namespace in declared.values()):
+                self.refuse(f"a namespace has more than {LONGEST_NAMESPACE} characters")
             scope = Scope(declared, scope)
         self.open.append(_Open(name, attributes, [], self.parser.CurrentLineNumber, declared, scope))
 

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import functools
 import re
+from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator
 from typing import NamedTuple, TypeGuard
 from urllib.parse import quote
@@ -54,6 +55,7 @@ from answerd.formats.yaml_read import (
     read,
     scalar_tag,
 )
+from answerd.short_texts import with_lines
 
 _STEP = 2
 """Columns by which the content of a block is indented."""
@@ -526,8 +528,7 @@ def _directives(tree: Whole) -> tuple[RawControl, Whole]:
             reason = f"has no meaning in {tree.kind.described}: no layer is laid over or under it"
             faults.append(ControlFault(key, f"{reason} ({written.values[key].place})"))
     if tree.kind is TEMPLATE:
-        for found in _KEY_LINE.finditer(text):
-            line = text.count("\n", 0, found.start()) + 1
+        for line, found in with_lines(text, _KEY_LINE.finditer(text)):
             reason = (
                 f"is no control key in a template that is no YAML before cloud-init has filled it (line {line}): write "
                 "it as a comment, as in '# answer: match file=user-data'"
@@ -708,18 +709,20 @@ def _merged_streams(
 ) -> YamlTree:
     below, above = _roots(lower), _roots(upper)
     names, wanted = [_named(root) for root in below], [_named(root) for root in above]
+    places = {name: at for at, name in enumerate(names)}
+    counts = ("lower", Counter(names)), ("upper", Counter(wanted))
     for root, name in zip(above, wanted, strict=True):
-        if name not in names:
+        if name not in places:
             below.append(root)
             continue
-        for which, known in (("lower", names), ("upper", wanted)):
-            if known.count(name) > 1:
+        for which, count in counts:
+            if count[name] > 1:
                 what = "without a kind" if not name.kind else "of one kind and name"
                 raise MergeError(
                     f"the {which} text has two documents {what}, of which one is on line {root.line} of the upper "
                     "text, too: which of them are to be merged is not known"
                 )
-        at = names.index(name)
+        at = places[name]
         below[at] = _merge(below[at], root, append)
     return Stream(tuple(below), (), opening)
 

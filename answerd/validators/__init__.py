@@ -15,6 +15,7 @@ import re
 from collections.abc import Callable, Collection, Mapping
 
 from answerd.answers.redaction import hiding
+from answerd.formats import JUDGED_AS
 from answerd.validators import cloud_config, ignition, kickstart, preseed, proxmox, xml_document
 from answerd.validators.tools import ToolRequest, Tools
 from answerd.validators.verdict import Finding, JudgedAnswer, Remarks, Verdict
@@ -83,17 +84,14 @@ def _judge_ipxe(answer: JudgedAnswer, remarks: Remarks) -> None:
 _JUDGES: dict[str, Callable[[JudgedAnswer, Remarks], ToolRequest | None]] = {
     "toml": proxmox.judge,
     "yaml": cloud_config.judge,
-    "yml": cloud_config.judge,
-    "json": ignition.judge,
     "ign": ignition.judge,
-    "xml": xml_document.judge,
     "autoyast": xml_document.judge,
     "unattend": xml_document.judge,
     "ks": kickstart.judge,
     "preseed": preseed.judge,
-    "seed": preseed.judge,
     "ipxe": _judge_ipxe,
 }
+_JUDGES |= {extension: _JUDGES[other] for extension, other in JUDGED_AS.items()}
 """Extension to its judge, which returns the request to a tool, or None. Nothing can judge the formats
 that are absent: ``cfg``, the loaders' but iPXE's, and programs that make an answer (``erb``, ``jsonnet``)."""
 

@@ -35,20 +35,24 @@ def logical_lines(text: str, remarks: Remarks) -> Iterator[tuple[int, str, bool]
 
     Each as (number of its first line, text, whether it was joined from several).
     """
-    joined, first = "", 0
+    pieces: list[str] = []
+    first, opening = 0, ""  # the first line, and its first character
     for line, raw in enumerate(text.split("\n"), 1):
         content = raw.removesuffix("\r")
         first = first or line
-        if joined.lstrip().startswith("#") and _LOOKS_SELECTED.match(content):
+        if opening == "#" and _LOOKS_SELECTED.match(content):
             remarks.warn("a comment above ends in a backslash and takes this line with it", line=line)
         if content.endswith("\\"):
-            joined += content[:-1]
+            pieces.append(content[:-1])
+            opening = opening or content[:-1].lstrip()[:1]
             continue
         if content != content.rstrip() and content.rstrip().endswith("\\"):
             remarks.warn("white space after the backslash: the line does not go on", line=line)
+        joined = "".join(pieces)
         yield first, joined + content, bool(joined)
-        joined, first = "", 0
-    if joined:
+        pieces.clear()
+        first, opening = 0, ""
+    if joined := "".join(pieces):
         remarks.warn("the last line ends in a backslash and nothing follows", line=first)
         yield first, joined, True
 

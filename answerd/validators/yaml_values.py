@@ -73,6 +73,9 @@ def _below(node: Node | None, step: str | int) -> tuple[Node, Node] | None:
     if isinstance(node, Sequence) and isinstance(step, int) and step < len(node.items):
         return node.items[step], node.items[step]
     if isinstance(node, yaml_read.Mapping):
+        known = node.pairs.get((STRING, step))  # nearly every key is a string
+        if known is not None:
+            return known
         for key, value in node.pairs.values():
             if isinstance(key, Scalar) and str(key.text) == step:
                 return key, value

@@ -21,6 +21,7 @@ from answerd.answers.catalogue import Catalogue
 from answerd.answers.compose import prepared_answer
 from answerd.answers.diff import Difference, Side
 from answerd.answers.explain import explained, explanation
+from answerd.answers.lint import of_documents
 from answerd.answers.near_misses import with_hints
 from answerd.answers.problems import ProblemIndex
 from answerd.answers.resolve import Answer, resolve
@@ -105,6 +106,7 @@ def measure(case: Case, watch: Watch) -> None:
     catalogue = watch("file", lambda: Catalogue().changed(raws))
     index = watch("problems", lambda: ProblemIndex.of(catalogue))
     watch("list problems", index.listed)
+    watch("oversights", lambda: of_documents(catalogue))
     watch("take away", lambda: catalogue.changed([], raws))
     *others, last = raws
     before = Catalogue().changed(others)

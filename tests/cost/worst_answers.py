@@ -55,6 +55,7 @@ PRESEED: dict[str, Shape] = {
     "time zones": lambda n: again("d-i time/zone string Europe/Berln\n", n),
     "booleans": lambda n: again("d-i a/b boolean maybe\n", n),
     "lines of two words": lambda n: again("d-i a\n", n),
+    "one question over lines that begin with blanks": lambda n: again(" a \\\n", n, before=" d-i a/b string "),
     "one question over lines": lambda n: again("a \\\n", n, before="d-i a/b string "),
 }
 
@@ -97,6 +98,9 @@ YAML: dict[str, Shape] = {
         "    k#: {retries: a}\n", n, before="#cloud-config\nautoinstall:\n  version: 1\n  reporting:\n"
     ),
     "users": lambda n: counted("- {name: u#, passwd: secret#}\n", n, before="#cloud-config\nusers:\n"),
+    "users below many keys": lambda n: counted(
+        "- {passwd: secret}\n", n // 4, before=counted("k#:\n", 3 * n // 4, before="#cloud-config\n") + "users:\n"
+    ),
     "brackets": lambda n: again("[", n, before="#cloud-config\na: "),
     "a list": lambda n: again("a,", n, before="#cloud-config\na: [", after="]\n"),
     "anchors": lambda n: counted("- &a# x\n", n, before="#cloud-config\na:\n"),

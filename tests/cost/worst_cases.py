@@ -76,6 +76,7 @@ TEXT: dict[str, Callable[[int], Case]] = {
     "text: a faulty placeholder after the other": lambda n: machine("ks", counted("{{!#}}", n)),
     "text: placeholders that stop within": lambda n: machine("ks", again("{{ a| ", n)),
     "text: quotes that do not end": lambda n: machine("ks", again('{{ a|default("', n)),
+    "text: words in single braces": lambda n: machine("ks", again("{mac}\n", 4 * n)),
     "text: a long label": lambda n: machine("ks", again("a.", n, before="{{ ", after="a }}")),
     "text: many placeholders": lambda n: machine("ks", again("{{mac}}", n)),
     "text: many labels": lambda n: machine("ks", counted('{{a#|default("")}}', n)),
@@ -97,6 +98,12 @@ TEXT |= {
     "jinja: many conditions": lambda n: machine("ks", again("{% if mac %}\nx\n{% endif %}\n", n, before=JINJA)),
     "jinja: a long text": lambda n: machine("ks", again("a line\n", n, before=JINJA + "{{ mac }}\n")),
     "jinja: braces on one line": lambda n: machine("ks", again("{", n, before=JINJA + "{{ mac }}\n")),
+    "jinja: control comments before an interpreter": lambda n: machine(
+        "ks", again("#answer:template jinja\n", 8 * n, after="#!ipxe\n{{ mac }}\n")
+    ),
+    "jinja: control comments between lines": lambda n: machine(
+        "ks", again("#answer:template jinja\nx\n", 8 * n, after="{{ mac }}\n")
+    ),
     "jinja: a list": lambda n: machine("ks", again("1,", n, before=JINJA + "{{ [", after="] | length }}")),
     "jinja: parts of a text": lambda n: machine("ks", again(" ~ mac", n, before=JINJA + "{{ mac", after=" }}")),
     "jinja: a loop of many turns": lambda n: machine(
@@ -172,6 +179,11 @@ YAML: dict[str, Callable[[int], Case]] = {
     "yaml: unset what is there": lambda n: stack(
         "yaml", counted("k#: 1\n", n), counted("k#,", n, before="extends: g\nunset: [", after="]\n")
     ),
+    "yaml: documents over documents": lambda n: stack(
+        "yaml",
+        counted("---\nkind: a\napiVersion: v\nname: a#\n", 8 * n),
+        counted("---\nkind: a\napiVersion: v\nname: a#\n", 8 * n, before="extends: g\n"),
+    ),
     "yaml: keys over keys": lambda n: stack(
         "yaml", counted("k#: 1\n", n), counted("k#: 2\n", n, before="extends: g\n")
     ),
@@ -202,6 +214,11 @@ XML: dict[str, Callable[[int], Case]] = {
     "xml: tags that do not end": lambda n: machine("xml", again("<a>", n)),
     "xml: attributes": lambda n: machine("xml", counted(' a#="1"', n, before='<r m="{{mac}}"', after="/>")),
     "xml: namespaces": lambda n: machine("xml", counted(' xmlns:a#="u"', n, before='<r m="{{mac}}"', after="/>")),
+    "xml: prefixes that mean something else below": lambda n: stack(
+        "xml",
+        counted(' xmlns:p#="l"', 4 * n, "<r", "/>"),
+        counted(' xmlns:p#="u#" p#:a="1"', 4 * n, "<r", '><answer-meta extends="g"/></r>'),
+    ),
     "xml: declared attributes": lambda n: machine(
         "xml", counted(' a# CDATA ""', n, "<!DOCTYPE r [<!ATTLIST r", ">]><r/>")
     ),

@@ -45,6 +45,7 @@ TABLE = {cells[0]: cells[1] for name in ("http", "limits") for cells in rows(pag
         ("the expansion of all aliases of a YAML document together", f"{yaml_read.MOST_ALIASED:,} nodes"),
         ("`%TAG` directives of a YAML document", f"{yaml_read.MOST_TAG_DIRECTIVES} directives"),
         ("attributes that a doctype declares", f"{xml_read.MOST_DECLARED} attributes"),
+        ("a namespace in XML", f"{xml_read.LONGEST_NAMESPACE} characters"),
         ("a label or a pattern of `match`", f"{control.LONGEST_PATTERN:,} characters"),
         (
             "groups of one answer: the group that applies and those that it extends",
@@ -68,6 +69,10 @@ TABLE = {cells[0]: cells[1] for name in ("http", "limits") for cells in rows(pag
             f"{jinja_words.FOR_EACH_PART} characters each time, a call of a filter and what a tag writes "
             f"{jinja_words.FOR_EACH_CALL}, an item of a list {jinja_words.FOR_EACH_ITEM}",
             f"{jinja_words.MOST_WORK:,} characters",
+        ),
+        (
+            "what filters make of a literal text, unless it is longer as it is written",
+            f"{template.LONGEST_LITERAL:,} characters",
         ),
         ("a secret", f"{secrets.LARGEST_SECRET:,} bytes"),
         ("text that the filter `slug` makes", f"{len(filters.FILTERS['slug']('x' * 999))} characters"),

@@ -120,6 +120,12 @@ MADE = {
         "abc gpu 1",
     ),
     "addresses": ("{{ addr | host }} {{ addr | netmask }}", "10.0.0.5 255.255.255.0"),
+    "values that take turns": ('{% for i in range(3) %}{{ loop.cycle("a", "b") }}{% endfor %}', "aba"),
+    "arguments that are a list": ('{{ "%s-%s" | format(*["a", "b"]) }}', "a-b"),
+    "arguments that are a map": (
+        "{% macro part(d, size=1) %}part {{ d }} {{ size }}{% endmacro %}{{ part(*['a'], **{'size': 2}) }}",
+        "part a 2",
+    ),
     "a text that is raw": ("{% raw %}{{ x }} {% y %}{% endraw %}", "{{ x }} {% y %}"),
     "what shells write": ("${#x} {# no comment #} ${x} $(y)", "${#x} {# no comment #} ${x} $(y)"),
     "lines of tags leave no line": ("a\n  {% if true %}\n  b\n  {% endif %}\nc\n", "a\n  b\nc\n"),
@@ -213,6 +219,14 @@ FAULTS = {
     "an expression that is too deep": ("{{ " + "(" * 5_000 + " }}", 1, "too deep"),
     "an expression of too many parts": ("{{ " + " + ".join("1" * 50) + " }}", 2, "levels"),
     "statements that are too deep": ("{% if 1 %}" * 13 + "{% endif %}" * 13, 2, "statements"),
+    "an integer that Python does not read": ("\n{{ " + "9" * 5_000 + " }}", 3, "256 bits"),
+    "a large integer": ("\n{{ 0x" + "f" * 65 + " }}", 3, "256 bits"),
+    "a fraction that is infinite": ("\n{{ 1e999 }}", 3, "256 bits"),
+    "a fraction in the digits of another script": ("{{ 1 }}\n{{ ٣.٥ }}", 3, "digits 0 to 9"),  # noqa: RUF001
+    "half of a surrogate pair": (r'{{ "\ud83d" }}', 2, "surrogate"),
+    "an argument of a function, twice": ("{{ range(a=1, a=2) }}", 2, "name of another"),
+    "an argument of a filter, twice": ("{{ 1 | format(a=1, a=2) }}", 2, "name of another"),
+    "a parameter of a macro, twice": ("{% macro m(a, a) %}{% endmacro %}", 2, "name of another"),
     "too many tags": ("{{ a }}" * 1_001, 1, "1,000 tags"),
     "too long a text": ("{{ a }}" + "x" * 70_000, 1, "65,536 characters"),
 }
@@ -265,6 +279,10 @@ REFUSED = {
     "what a filter does not take": ("{{ role | round }}", "does not take"),
     "a secret with a strange name": ("{{ secret['../x'] }}", "names no secret"),
     "an item that is not there": ("{{ [1][3] }}", "which has none"),
+    "a name in what is no namespace": ("\n{% set cpus.x = 1 %}", 'group "g" (ks) sets a name'),
+    "a negative power": ("{{ 2 ** -1 }}", "negative"),
+    "a root of a negative number": ("{{ (-8) ** 0.5 }}", "root"),
+    "a loop that takes turns with nothing": ("{% for i in [1] %}{{ loop.cycle() }}{% endfor %}", "does not take"),
 }
 
 
@@ -292,6 +310,8 @@ def test_no_error_quotes_a_value() -> None:
         "{{ x | float / 0 }}",
         "{{ x | number }}",
         "{{ x.y }}",
+        "{{ nope[x] }}",
+        "{{ namespace(a=1)[x] }}",
         "{{ x[5000] }}",
         "{{ [x][x] }}",
         "{{ {'a': 1}[x] }}",
@@ -430,6 +450,8 @@ TOO_MUCH = {
     + "x" * 50_000
     + "{% endmacro %}{% for i in range(60000) %}{{ m() }}{% endfor %}",
     "many lists": GROWS + "{% for i in range(60000) %}{% set n.l = [n.l] + [" + "[]," * 500 + "] %}{% endfor %}",
+    "many arguments": "{% macro m() %}{{ varargs is defined }}{% endmacro %}"
+    "{% for i in range(60000) %}{% set x = m(*range(60000)) %}{% endfor %}",
     "a wide format": "{{ '%999999999d' % 1 }}",
     "a wide format, by a filter": "{{ '%999999999d' | format(1) }}",
     "a format of a width that is given": "{{ '%*d' % (999999999, 1) }}",
@@ -491,6 +513,14 @@ def test_a_long_filling_gives_way_to_others(text: str) -> None:
     finally:
         give_way_by(lambda: None)
     assert len(paused) >= 4
+
+
+def test_a_text_is_not_filled_anew_for_each_label_without_a_value() -> None:
+    labels = [f"a{at}" for at in range(200)]
+    (slot,) = prepared_answer((document("".join(f"{{{{ {label} }}}}\n" for label in labels)),)).slots
+    asked: list[str] = []
+    assert slot.as_written(Said(asked.append)).split("\n")[:-1] == [f"{{{{ {label} }}}}" for label in labels]
+    assert len(asked) <= 2 * len(labels)
 
 
 def test_a_text_with_much_outside_of_loops_is_filled_in_a_thread() -> None:

@@ -14,7 +14,7 @@ from answerd.formats import xml as xml_family
 from answerd.formats.family import ParseError, branches
 from answerd.formats.filters import COST, FILTERS, LONGEST_FILTERED
 from answerd.formats.template import MOST_FILTERS, TemplateReader
-from answerd.formats.xml_read import MOST_DECLARED, OUTERMOST
+from answerd.formats.xml_read import LONGEST_NAMESPACE, MOST_DECLARED, OUTERMOST
 from answerd.formats.yaml_read import MOST_TAG_DIRECTIVES
 from answerd.formats.yaml_read import read as read_yaml
 
@@ -110,6 +110,11 @@ def test_a_table_with_a_long_key_is_written_inline_and_says_the_same() -> None:
             xml_family.parse,
             "<!DOCTYPE r [<!ATTLIST r" + "".join(f" a{at} CDATA ''" for at in range(MOST_DECLARED + 1)) + ">]><r/>",
             id="a doctype with many attributes",
+        ),
+        pytest.param(
+            xml_family.parse,
+            f"<r><p:a xmlns:p='{'u' * (LONGEST_NAMESPACE + 1)}'/></r>",
+            id="a long namespace, which a merge may repeat at each element",
         ),
         pytest.param(
             read_yaml,

@@ -152,6 +152,7 @@ def test_what_cannot_be_filled_is_named(text: str, words: str) -> None:
         ("{{ a\x0b }}", "is no placeholder"),
         ("{{ a {{ serial }}", "is no placeholder"),
         ('{{ "zz" | bare }}', "not a MAC address"),
+        ('{{ "a"' + ' | replace("a", "aaaaaaaaaa")' * 4 + " }}", "more than 1,024 characters"),
     ],
 )
 @pytest.mark.parametrize("open_is_text", [True, False], ids=["text", "structured"])
